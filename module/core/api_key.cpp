@@ -1,0 +1,74 @@
+#include "module/core/api_key.hpp"
+
+#include <openssl/evp.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace tollgate {
+
+namespace {
+
+constexpr std::string_view kPrefix = "tg_";
+constexpr std::string_view kBase62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+constexpr std::size_t kRandomLength = 32;
+constexpr std::size_t kChecksumLength = 6;  // 62^6 > 2^32
+
+std::string checksum_of(std::string_view text) {
+    auto rest = crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
+    std::string digits(kChecksumLength, kBase62[0]);
+    for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit) {
+        *digit = kBase62[rest % kBase62.size()];
+        rest /= kBase62.size();
+    }
+    return digits;
+}
+
+}  // namespace
+
+KeyDigest digest_of(std::string_view token) {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
+    unsigned int length = 0;
+    if (EVP_Digest(token.data(), token.size(), bytes.data(), &length, EVP_sha256(), nullptr) != 1) {
+        throw std::runtime_error("EVP_Digest(SHA-256) failed");
+    }
+    constexpr std::string_view kHex = "0123456789abcdef";
+    KeyDigest digest{};
+    for (std::size_t i = 0; i < digest.size() / 2; ++i) {
+        digest[2 * i] = kHex[bytes[i] >> 4U];
+        digest[2 * i + 1] = kHex[bytes[i] & 0xfU];
+    }
+    return digest;
+}
+
+std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random) {
+    // The bytes are one large number, written in base 62 by long division; its low digits are uniform to 2^-64.
+    std::array<unsigned char, kKeyEntropy> number{};
+    std::ranges::copy(random, number.begin());
+    std::string key(kPrefix);
+    for (std::size_t i = 0; i < kRandomLength; ++i) {
+        unsigned int remainder = 0;
+        for (auto& byte : number) {
+            const unsigned int dividend = remainder * 256 + byte;
+            byte = static_cast<unsigned char>(dividend / kBase62.size());
+            remainder = dividend % kBase62.size();
+        }
+        key += kBase62[remainder];
+    }
+    return key + checksum_of(key);
+}
+
+bool has_valid_checksum(std::string_view token) {
+    if (!token.starts_with(kPrefix)) {
+        return true;
+    }
+    if (token.size() != kPrefix.size() + kRandomLength + kChecksumLength) {
+        return false;
+    }
+    const auto body = token.substr(0, token.size() - kChecksumLength);
+    return body.find_first_not_of(kBase62, kPrefix.size()) == std::string_view::npos &&
+           token.substr(body.size()) == checksum_of(body);
+}
+
+}  // namespace tollgate

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tollgate::redis {
+
+/// The names of everything that Tollgate keeps in one Redis, after the prefix of `tollgate_redis`.
+/// All that one request's quotas touch shares the `{ID}` hash tag, so that one script decides it on a cluster too.
+class Keys {
+  public:
+    explicit Keys(std::string prefix) : prefix_(std::move(prefix)) {}
+
+    std::string key(std::string_view digest) const { return prefix_ + "key:" + std::string(digest); }
+    std::string id(std::string_view id) const { return tagged("id:", id); }
+    std::string ids() const { return prefix_ + "ids"; }
+    std::string quota(std::string_view id, std::string_view table) const {
+        return tagged("quota:", id) + ":" + std::string(table);
+    }
+    std::string ban(std::string_view id) const { return tagged("ban:", id); }
+    std::string events() const { return prefix_ + "events"; }
+
+  private:
+    std::string tagged(std::string_view kind, std::string_view id) const {
+        return prefix_ + std::string(kind) + "{" + std::string(id) + "}";
+    }
+
+    std::string prefix_;
+};
+
+}  // namespace tollgate::redis
