@@ -1,0 +1,107 @@
+package RedisServer;
+
+# A redis-server of the test's own, in a temporary directory, on a unix socket and, if asked, on a TCP port.
+#
+#   my $redis = RedisServer->start;
+#   my $redis = RedisServer->start(
+#       tcp      => 1,                                # a free port of 127.0.0.1 as well: $redis->port
+#       password => 'secret',                         # requirepass
+#       acl      => ['user app on >pw ~petstore:* +@all'],   # lines of the configuration, as any others:
+#       conf     => ['appendonly yes', 'maxmemory 2mb'],
+#   );
+#   $redis->address                                   # "unix:…/redis.sock", as nginx writes it
+#   $redis->socket, $redis->port, $redis->dir, $redis->pid, $redis->log
+#   $redis->cmd('HSET', 'k', 'f', 'v')                # over one connection that is kept; see Resp.pm for replies
+#   $redis->connection                                # a Resp connection of its own: MONITOR, SUBSCRIBE, CLIENT PAUSE
+#   $redis->pause($milliseconds)                      # CLIENT PAUSE: connections stay open, nothing is answered
+#   $redis->sigstop; $redis->sigcont                  # the same from outside, commands of this test included
+#   $redis->stop                                      # SIGTERM and wait (writes what it has to)
+#   $redis->kill                                      # SIGKILL and wait
+#   $redis->restart                                   # start again on the same socket, port and data
+#
+# It is stopped when the object goes, also when the test dies.
+
+use strict;
+use warnings;
+use File::Temp ();
+use POSIX      ();
+use Resp;
+use Wait qw(wait_until free_port);
+
+my $test_process = $$;
+
+sub start {
+    my ($class, %options) = @_;
+    my $dir = File::Temp->newdir('redis-XXXXXX', TMPDIR => 1);
+    my $self = bless { dir => $dir, port => $options{tcp} ? free_port() : 0, password => $options{password} }, $class;
+    open my $conf, '>', "$dir/redis.conf" or die $!;
+    print $conf "$_\n" for "port $self->{port}", 'bind 127.0.0.1', "unixsocket $dir/redis.sock", "dir $dir",
+        "logfile $dir/redis.log", 'save ""', 'daemonize no',
+        (defined $options{password} ? "requirepass $options{password}" : ()),
+        @{ $options{acl} // [] }, @{ $options{conf} // [] };
+    close $conf;
+    $self->restart;
+    return $self;
+}
+
+sub restart {
+    my ($self) = @_;
+    $self->stop;
+    $self->{pid} = fork // die "fork: $!\n";
+    if (!$self->{pid}) {
+        exec 'redis-server', "$self->{dir}/redis.conf" or POSIX::_exit(127);
+    }
+    wait_until('redis-server to answer', sub {
+        die 'redis-server ended: ' . $self->log if waitpid($self->{pid}, POSIX::WNOHANG()) == $self->{pid};
+        return eval { $self->connection->cmd('PING') eq 'PONG' };
+    });
+}
+
+sub address { 'unix:' . $_[0]->socket }
+sub socket  { "$_[0]{dir}/redis.sock" }
+sub dir     { "$_[0]{dir}" }
+sub port    { $_[0]{port} }
+sub pid     { $_[0]{pid} }
+
+sub log {
+    my ($self) = @_;
+    open my $file, '<', "$self->{dir}/redis.log" or return '';
+    local $/;
+    return <$file> // '';
+}
+
+sub connection {
+    my ($self) = @_;
+    my $connection = Resp->connect($self->address);
+    $connection->cmd('AUTH', $self->{password}) if defined $self->{password};
+    return $connection;
+}
+
+sub cmd {
+    my ($self, @argv) = @_;
+    $self->{connection} //= $self->connection;
+    return $self->{connection}->cmd(@argv);
+}
+
+sub pause   { $_[0]->cmd('CLIENT', 'PAUSE', $_[1]) }
+sub sigstop { CORE::kill STOP => $_[0]{pid} }
+sub sigcont { CORE::kill CONT => $_[0]{pid} }
+sub stop    { $_[0]->_end('TERM') }
+sub kill    { $_[0]->_end('KILL') }
+
+sub _end {
+    my ($self, $signal) = @_;
+    delete $self->{connection};
+    my $pid = delete $self->{pid} or return;
+    CORE::kill(CONT => $pid);
+    CORE::kill($signal => $pid);
+    waitpid $pid, 0;
+}
+
+sub DESTROY {
+    my ($self) = @_;
+    local ($?, $@, $!);
+    $self->_end('KILL') if $$ == $test_process;
+}
+
+1;
