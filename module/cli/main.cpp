@@ -19,7 +19,7 @@ int report(const std::exception& error, ExitStatus status) {
 
 int main(int argc, char** argv) {
     // A reader that has gone, or a Redis, shall be an error with a message.
-    std::signal(SIGPIPE, SIG_IGN);
+    static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
     try {
         return tollgate::cli::run_command_line(argc, argv);
     } catch (const tollgate::cli::Failure& failure) {
