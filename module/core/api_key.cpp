@@ -11,7 +11,8 @@ namespace tollgate {
 namespace {
 
 constexpr std::string_view kPrefix = "tg_";
-constexpr std::string_view kBase62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+constexpr std::string_view kBase62 =
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 constexpr std::size_t kRandomLength = 32;
 constexpr std::size_t kChecksumLength = 6;  // 62^6 > 2^32
 
@@ -44,7 +45,8 @@ KeyDigest digest_of(std::string_view token) {
 }
 
 std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random) {
-    // The bytes are one large number, written in base 62 by long division; its low digits are uniform to 2^-64.
+    // The bytes are one large number, written in base 62 by long division; its low digits are
+    // uniform to 2^-64.
     std::array<unsigned char, kKeyEntropy> number{};
     std::ranges::copy(random, number.begin());
     std::string key(kPrefix);

@@ -1,0 +1,85 @@
+#include "backend/core/pet_answer.hpp"
+
+#include <cstddef>
+#include <utility>
+
+#include "backend/core/pet_json.hpp"
+
+namespace petstore {
+namespace {
+
+// The service's description names the end of the operation, but not since when it is deprecated: since
+// five years before, 2025-12-05T00:00:00Z.
+constexpr std::string_view kDeprecation = "@1764892800";
+constexpr std::string_view kSunset = "Thu, 05 Dec 2030 00:00:00 GMT";
+
+constexpr std::string_view kRetryAfterSeconds = "5";
+
+std::string pets_path(std::string_view base) {
+    return std::string{base} + "/pets";
+}
+
+}  // namespace
+
+Answer pet_added(const Pet& pet, std::string_view base) {
+    Answer answer{.status = 201, .body = {}, .headers = {}};
+    append_json(answer.body, pet);
+    answer.headers.push_back({"Location", pets_path(base) + '/' + std::to_string(pet.id)});
+    return answer;
+}
+
+Answer pet_found(const std::optional<Pet>& pet, std::string_view base) {
+    Answer answer;
+    if (pet) {
+        append_json(answer.body, *pet);
+    } else {
+        answer = refused(kPetNotFound, "There is no pet with this id.");
+    }
+    answer.headers.push_back({"Deprecation", std::string{kDeprecation}});
+    answer.headers.push_back({"Sunset", std::string{kSunset}});
+    answer.headers.push_back({"Link", '<' + pets_path(base) + ">; rel=\"successor-version\""});
+    return answer;
+}
+
+Answer pets_listed(const std::vector<Pet>& pets, const PetQuery& query, std::string_view base) {
+    Answer answer;
+    const auto limit = static_cast<std::size_t>(query.limit);
+    answer.body += '[';
+    for (std::size_t i = 0; i < pets.size() && i < limit; ++i) {
+        answer.body += i == 0 ? "" : ",";
+        append_json(answer.body, pets[i]);
+    }
+    answer.body += ']';
+    if (pets.size() > limit) {
+        std::string link = '<' + pets_path(base) + "?limit=" + std::to_string(limit);
+        if (query.status) {
+            link += "&status=";
+            link += to_string(*query.status);
+        }
+        link += "&after=" + std::to_string(pets[limit - 1].id) + ">; rel=\"next\"";
+        answer.headers.push_back({"Link", std::move(link)});
+    }
+    return answer;
+}
+
+Answer orders_listed(const std::vector<std::string>& documents) {
+    Answer answer;
+    answer.body += '[';
+    for (const std::string& document : documents) {
+        answer.body += answer.body.size() == 1 ? "" : ",";
+        answer.body += document;
+    }
+    answer.body += ']';
+    return answer;
+}
+
+Answer refused(ErrorKind kind, std::string_view message) {
+    Answer answer{.status = kind.status, .body = {}, .headers = {}};
+    append_error_json(answer.body, kind, message);
+    if (kind.status == kDatabaseUnavailable.status) {
+        answer.headers.push_back({"Retry-After", std::string{kRetryAfterSeconds}});
+    }
+    return answer;
+}
+
+}  // namespace petstore

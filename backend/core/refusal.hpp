@@ -1,0 +1,44 @@
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace petstore {
+
+/// A kind of error answer: its HTTP status, and the code that clients may rely on.
+struct ErrorKind {
+    int status;
+    std::string_view code;
+};
+
+inline constexpr ErrorKind kInvalidParameter{400, "invalid_parameter"};
+inline constexpr ErrorKind kInvalidJson{400, "invalid_json"};
+inline constexpr ErrorKind kMissingField{400, "missing_field"};
+inline constexpr ErrorKind kInvalidField{400, "invalid_field"};
+inline constexpr ErrorKind kDuplicateField{400, "duplicate_field"};
+inline constexpr ErrorKind kNotFound{404, "not_found"};
+inline constexpr ErrorKind kPetNotFound{404, "pet_not_found"};
+inline constexpr ErrorKind kMethodNotAllowed{405, "method_not_allowed"};
+inline constexpr ErrorKind kBodyTooLarge{413, "body_too_large"};
+inline constexpr ErrorKind kUnsupportedMediaType{415, "unsupported_media_type"};
+inline constexpr ErrorKind kInternalError{500, "internal_error"};
+inline constexpr ErrorKind kDatabaseUnavailable{503, "database_unavailable"};
+inline constexpr ErrorKind kStorageFull{507, "storage_full"};
+
+/// Thrown where a request can't be served as it stands. The message is for the client: it says
+/// what was expected.
+class Refusal : public std::exception {
+  public:
+    Refusal(ErrorKind kind, std::string message) : kind_(kind), message_(std::move(message)) {}
+
+    ErrorKind kind() const { return kind_; }
+    const char* what() const noexcept override { return message_.c_str(); }
+
+  private:
+    ErrorKind kind_;
+    std::string message_;
+};
+
+}  // namespace petstore
