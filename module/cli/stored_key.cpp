@@ -33,8 +33,8 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const RedisRep
                              .active = fields["state"] == "active"},
                   .created = parse_unix_time(fields["created"]),
                   .retiring = lifetime.integer >= 0};
-    if (const auto expires = fields.find("expires"); expires != fields.end()) {
-        key.record.expires = parse_unix_time(expires->second);
+    if (const auto expires = fields["expires"]; !expires.empty()) {
+        key.record.expires = parse_unix_time(expires);
     }
     return key;
 }

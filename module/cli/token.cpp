@@ -1,30 +1,14 @@
 #include "module/cli/token.hpp"
 
-#include <algorithm>
-
 #include "module/cli/failure.hpp"
 #include "module/core/api_key.hpp"
+#include "module/core/bearer.hpp"
 
 namespace tollgate::cli {
 
-namespace {
-
-constexpr std::size_t kLongest = 512;
-
-}  // namespace
-
-bool is_bearer_token(std::string_view token) {
-    constexpr std::string_view kAlphabet =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/";
-    const auto padding = token.find_first_not_of(kAlphabet);
-    return !token.empty() && token.size() <= kLongest && padding != 0 &&
-           (padding == std::string_view::npos ||
-            token.find_first_not_of('=', padding) == std::string_view::npos);
-}
-
 std::string read_token(std::istream& input) {
     // One byte more than a token and its CR LF can have tells a longer one.
-    std::string token(kLongest + 3, '\0');
+    std::string token(kLongestToken + 3, '\0');
     input.read(token.data(), static_cast<std::streamsize>(token.size()));
     token.resize(static_cast<std::size_t>(input.gcount()));
     for (const char end : {'\n', '\r'}) {
@@ -32,7 +16,7 @@ std::string read_token(std::istream& input) {
             token.pop_back();
         }
     }
-    if (!is_bearer_token(token)) {
+    if (!is_b64token(token)) {
         throw Failure(ExitStatus::kUsage,
                       "standard input does not hold a key: one line of 1 to 512 letters, digits "
                       "and -._~+/, with any = at the end");
