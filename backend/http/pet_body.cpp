@@ -86,7 +86,7 @@ void proceed(ngx_http_request_t* r) noexcept {
     if (rc == NGX_OK) {
         body->handler(r, body->bytes);
     } else if (rc == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE) {
-        const ngx_int_t sent = guarded<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR, [&] {
+        const auto sent = guarded<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR, [&] {
             const Refusal refusal = too_large(body->limit);
             return send(r, refused(refusal.kind(), refusal.what()));
         });

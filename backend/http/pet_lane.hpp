@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/core/pinned.hpp"
 #include "backend/http/nginx.hpp"
 #include "backend/storage/session.hpp"
 
@@ -22,16 +23,13 @@ struct Batch {
 /// A database session that serves one batch at a time in a thread of nginx's pool. It is used, and
 /// calls back, in the event loop; it must outlive the worker's threads, as what lives in the
 /// cycle's pool does.
-class PetLane {
+class PetLane : Pinned {
   public:
     /// Gets the batch back with its answers. Called with the lane idle again.
     using Completion = std::function<void(Batch)>;
 
     PetLane(std::string path, PetDatabase::Access access, ngx_thread_pool_t* pool,
             Completion completion);
-    PetLane(const PetLane&) = delete;
-    PetLane& operator=(const PetLane&) = delete;
-    ~PetLane() = default;
 
     bool idle() const { return task_.event.active == 0; }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/core/pinned.hpp"
 #include "backend/http/nginx.hpp"
 #include "backend/http/pet_lane.hpp"
 
@@ -12,14 +13,11 @@ namespace petstore {
 
 /// The requests of a worker that wait for a database. All that wait when a lane becomes idle go
 /// together, as one transaction: so many writes cost one sync of the disk.
-class PetQueue {
+class PetQueue : Pinned {
   public:
     /// Serves on `lanes` sessions of their own.
     PetQueue(const std::string& path, PetDatabase::Access access, ngx_thread_pool_t* pool,
              std::size_t lanes);
-    PetQueue(const PetQueue&) = delete;
-    PetQueue& operator=(const PetQueue&) = delete;
-    ~PetQueue() = default;
 
     /// Serves a request, which it answers and finalizes; the caller has counted a reference for
     /// that. Throws std::bad_alloc.

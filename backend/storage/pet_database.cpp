@@ -9,17 +9,11 @@ namespace {
 
 #define PET_COLUMNS "SELECT id, name, category_id, status FROM pets "
 
-/// Ends a statement's run, which would otherwise keep the transaction open.
-class Run {
-  public:
-    explicit Run(Statement& statement) : statement_(statement) {}
-    Run(const Run&) = delete;
-    Run& operator=(const Run&) = delete;
-    ~Run() { statement_.reset(); }
-
-  private:
-    Statement& statement_;
+struct Reset {
+    void operator()(Statement* statement) const { statement->reset(); }
 };
+/// Ends a statement's run, which would otherwise keep the transaction from ending.
+using Run = std::unique_ptr<Statement, Reset>;
 
 Pet pet_in_row(const Statement& row) {
     Pet pet;
@@ -42,24 +36,25 @@ PetDatabase::PetDatabase(const std::string& path)
       list_status_(connection_, PET_COLUMNS "WHERE status = ?3 AND id > ?1 ORDER BY id LIMIT ?2"),
       orders_(connection_, "SELECT document FROM store_orders ORDER BY id") {}
 
-PetDatabase::Transaction::Transaction(PetDatabase& database, Access access) : database_(database) {
+PetDatabase::Transaction::Transaction(PetDatabase& database, Access access) {
     database.connection_.execute(access == Access::write ? "BEGIN IMMEDIATE" : "BEGIN");
-}
-
-PetDatabase::Transaction::~Transaction() {
-    // SQLite itself rolls back after some errors; if this one fails, closing the connection will do
-    // it.
-    if (database_.connection_.in_transaction()) {
-        sqlite3_exec(database_.connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
-    }
+    database_.reset(&database);
 }
 
 void PetDatabase::Transaction::commit() {
-    database_.connection_.execute("COMMIT");
+    database_->connection_.execute("COMMIT");
+}
+
+void PetDatabase::Transaction::RollBack::operator()(PetDatabase* database) const {
+    // SQLite itself rolls back after some errors; if this one fails, closing the connection will do
+    // it.
+    if (database->connection_.in_transaction()) {
+        sqlite3_exec(database->connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    }
 }
 
 std::int64_t PetDatabase::add(const NewPet& pet) {
-    const Run run(add_);
+    const Run run(&add_);
     add_.bind(1, pet.name);
     add_.bind(2, pet.category_id);
     if (pet.status) {
@@ -72,7 +67,7 @@ std::int64_t PetDatabase::add(const NewPet& pet) {
 }
 
 std::optional<Pet> PetDatabase::find(std::int64_t id) {
-    const Run run(find_);
+    const Run run(&find_);
     find_.bind(1, id);
     if (!find_.step()) {
         return std::nullopt;
@@ -82,7 +77,7 @@ std::optional<Pet> PetDatabase::find(std::int64_t id) {
 
 std::vector<Pet> PetDatabase::list(const PetQuery& query) {
     Statement& statement = query.status ? list_status_ : list_;
-    const Run run(statement);
+    const Run run(&statement);
     statement.bind(1, query.after);
     statement.bind(2, std::int64_t{query.limit} + 1);
     if (query.status) {
@@ -96,7 +91,7 @@ std::vector<Pet> PetDatabase::list(const PetQuery& query) {
 }
 
 std::vector<std::string> PetDatabase::orders() {
-    const Run run(orders_);
+    const Run run(&orders_);
     std::vector<std::string> documents;
     while (orders_.step()) {
         documents.emplace_back(orders_.text(0));

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "backend/core/pet.hpp"
 #include "backend/core/pet_query.hpp"
+#include "backend/core/pinned.hpp"
 #include "backend/storage/sqlite.hpp"
 
 namespace petstore {
@@ -14,14 +16,11 @@ namespace petstore {
 /// The pets in an SQLite file: write-ahead log, every commit synced to the disk, ids never used
 /// twice. Any number of connections, of any number of processes, may have the file open. One thread
 /// at a time uses an object. Every member throws StorageError.
-class PetDatabase {
+class PetDatabase : Pinned {
   public:
     /// Opens the file, creates it if need be, and brings its schema up to date. A newer schema is
     /// refused.
     explicit PetDatabase(const std::string& path);
-    PetDatabase(const PetDatabase&) = delete;
-    PetDatabase& operator=(const PetDatabase&) = delete;
-    ~PetDatabase() = default;
 
     enum class Access { read, write };
 
@@ -30,15 +29,14 @@ class PetDatabase {
     class Transaction {
       public:
         Transaction(PetDatabase& database, Access access);
-        Transaction(const Transaction&) = delete;
-        Transaction& operator=(const Transaction&) = delete;
-        ~Transaction();
-
         /// Returns when the disk has it.
         void commit();
 
       private:
-        PetDatabase& database_;
+        struct RollBack {
+            void operator()(PetDatabase* database) const;
+        };
+        std::unique_ptr<PetDatabase, RollBack> database_;
     };
 
     /// Stores a pet and returns its id.
