@@ -21,9 +21,17 @@ ngx_int_t answer(const Decision& decision) {
 
 /// What the request does on the events of its connection's write side while it waits.
 void resume(ngx_http_request_t* r) noexcept {
-    const Decision* decision = Decision::find(r);
+    Decision* decision = Decision::find(r);
+    ngx_event_t* write = r->connection->write;
     if (decision != nullptr && !decision->settled()) {
-        return;
+        if (write->timedout == 0) {
+            return;
+        }
+        decision->time_out();
+    }
+    write->timedout = 0;
+    if (write->timer_set != 0) {
+        ngx_del_timer(write);
     }
     r->read_event_handler = ngx_http_block_reading;
     r->write_event_handler = ngx_http_core_run_phases;
@@ -31,8 +39,8 @@ void resume(ngx_http_request_t* r) noexcept {
 }
 
 /// Lets the request wait, and be ended with 499 if its client leaves; as ngx_http_limit_req_handler
-/// does.
-ngx_int_t wait(ngx_http_request_t* r) {
+/// does. It waits for several commands in turn: the timeout of `tollgate_redis` holds for them all.
+ngx_int_t wait(ngx_http_request_t* r, const Decision& decision) {
     ngx_event_t* read = r->connection->read;
     if (read->ready != 0) {
         ngx_post_event(read, &ngx_posted_events);
@@ -41,6 +49,8 @@ ngx_int_t wait(ngx_http_request_t* r) {
     }
     r->read_event_handler = ngx_http_test_reading;
     r->write_event_handler = resume;
+    const auto timeout = decision.conf().tables->redis().endpoint.timeout;
+    ngx_add_timer(r->connection->write, static_cast<ngx_msec_t>(timeout.count()));
     return NGX_AGAIN;
 }
 
@@ -63,7 +73,7 @@ ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
         decision.bypass();
     }
     strip_request_fields(r, conf.forward_authorization != 0);
-    return decision.settled() ? answer(decision) : wait(r);
+    return decision.settled() ? answer(decision) : wait(r, decision);
 }
 
 }  // namespace

@@ -61,8 +61,7 @@ class Decision::Waiter : public redis::ReplyHandler {
             return true;
         });
         if (!done) {
-            decision->settle(Verdict::kUnavailable, NGX_HTTP_SERVICE_UNAVAILABLE,
-                             kServiceUnavailable);
+            decision->unavailable();
         }
     }
 
@@ -111,6 +110,12 @@ void Decision::abandon() noexcept {
         detach_(*waiter_);
         waiter_ = nullptr;
     }
+}
+
+void Decision::time_out() {
+    abandon();
+    started_ = false;
+    unavailable();
 }
 
 void Decision::bypass() {

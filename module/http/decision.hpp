@@ -36,6 +36,8 @@ class Decision {
     void bypass();
     /// Begins to decide. It may be settled at once, or later, when Redis has answered.
     void start();
+    /// Redis took too long over all that the request asked of it.
+    void time_out();
     /// The request is gone: what is still under way in Redis will find nobody.
     void abandon() noexcept;
 

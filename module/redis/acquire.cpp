@@ -13,6 +13,14 @@ namespace {
 constexpr std::size_t kHeadLength = 3;
 constexpr std::size_t kWindowLength = 3;
 
+/// The latest time that arithmetic with it bears, in ms: the end of the year 9999.
+constexpr long long kLatest = 253'402'300'799'999;
+
+/// Whether a number may be a time or a count; both are bounded alike, so that none can overflow.
+bool is_plausible(const redisReply& number) {
+    return number.type == REDIS_REPLY_INTEGER && number.integer >= 0 && number.integer <= kLatest;
+}
+
 Instant instant(const redisReply& reply) {
     return Instant(std::chrono::milliseconds(reply.integer));
 }
@@ -70,8 +78,9 @@ std::optional<Acquired> read_acquired(const redisReply& reply, const Acquire& ac
     }
     const auto values = elements_of(reply);
     if (values.size() != kHeadLength + kWindowLength * rates.size() ||
-        !std::ranges::all_of(
-            values, [](const redisReply* value) { return value->type == REDIS_REPLY_INTEGER; })) {
+        values[0]->type != REDIS_REPLY_INTEGER ||
+        !std::ranges::all_of(values.subspan(1),
+                             [](const redisReply* value) { return is_plausible(*value); })) {
         return std::nullopt;
     }
     const auto outcome = outcome_of(values[0]->integer);

@@ -10,6 +10,8 @@ namespace tollgate::redis {
 namespace {
 
 constexpr std::chrono::milliseconds kAfterException{1000};
+/// A server that greets and hangs up, again and again, must not keep the worker busy.
+constexpr std::chrono::milliseconds kBetweenPromptConnects{500};
 
 ngx_str_t as_ngx_str(std::string_view text) {
     return {text.size(), reinterpret_cast<u_char*>(const_cast<char*>(text.data()))};
@@ -38,7 +40,7 @@ void Connection::handle(ngx_event_t* event) noexcept {
     } catch (const std::exception& e) {
         ngx_log_error(NGX_LOG_CRIT, self->log_, 0, "tollgate: redis: %s", e.what());
         self->close_socket();
-        self->fail_pending();
+        self->pipeline_.fail_all();
         self->retry_after(kAfterException);
     }
 }
@@ -48,7 +50,8 @@ Connection::Connection(const Endpoint& endpoint, ngx_log_t* log)
       log_(log),
       quiet_log_(*log),
       random_(static_cast<unsigned>(ngx_random())),
-      last_token_(static_cast<std::uint64_t>(ngx_random())) {
+      pipeline_(static_cast<std::uint64_t>(ngx_random())),
+      calm_until_(ngx_current_msec) {
     quiet_log_.log_level = NGX_LOG_ALERT;
     ident_.fd = static_cast<ngx_socket_t>(-1);
     ident_.data = this;
@@ -63,7 +66,7 @@ Connection::Connection(const Endpoint& endpoint, ngx_log_t* log)
 
 Connection::~Connection() {
     close_socket();
-    fail_pending();
+    pipeline_.fail_all();
     if (timer_.timer_set) {
         ngx_del_timer(&timer_);
     }
@@ -76,11 +79,9 @@ bool Connection::send(std::span<const std::string> command, std::unique_ptr<Repl
     if (state_ == State::kDown) {
         return false;
     }
-    append_command(state_ == State::kReady ? out_ : queued_, command);
-    pending_.push_back({std::move(handler), from_now(endpoint_.timeout), nullptr});
-    ++unfenced_;
-    if (state_ == State::kReady && !flush_event_.posted) {
-        ngx_post_event(&flush_event_, &ngx_posted_events);
+    pipeline_.push(command, std::move(handler), from_now(endpoint_.timeout));
+    if (state_ == State::kReady) {
+        flush_soon();
     }
     watch_deadlines();
     return true;
@@ -95,6 +96,7 @@ void Connection::connect() {
     peer_.get = ngx_event_get_peer;
     peer_.log = backoff_.is_fresh() ? log_ : &quiet_log_;
     peer_.log_error = NGX_ERROR_ERR;
+    peer_.so_keepalive = addr.sockaddr->sa_family == AF_UNIX ? 0 : 1;
 
     const ngx_int_t rc = ngx_event_connect_peer(&peer_);
     if (rc != NGX_OK && rc != NGX_AGAIN) {
@@ -109,6 +111,7 @@ void Connection::connect() {
     connection->write->log = log_;
     connection->read->handler = handle<&Connection::on_readable>;
     connection->write->handler = handle<&Connection::on_writable>;
+    ngx_tcp_nodelay(connection);  // A turn's commands don't wait for the replies of those before.
     reader_ = std::make_unique<ReplyReader>();
     state_ = State::kConnecting;
     connect_deadline_ = from_now(endpoint_.connect_timeout);
@@ -154,29 +157,31 @@ void Connection::greet() {
     if (greetings_ == 0) {
         become_ready();
     } else {
-        flush();
+        flush_soon();
     }
 }
 
+/// A fence goes first, or with what waited: its reply shows that the server serves, before there is
+/// a command that depends on it.
 void Connection::become_ready() {
     state_ = State::kReady;
-    out_ += std::exchange(queued_, {});
-    flush();
+    pipeline_.release(out_);
+    flush_soon();
 }
 
-/// Lets the commands since the last fence leave, with a fence behind them.
-void Connection::build_fence() {
-    const auto& fence =
-        fences_.emplace_back(Fence{std::exchange(unfenced_, 0), std::to_string(++last_token_)});
-    append_command(out_, std::array<std::string, 2>{"ECHO", fence.token});
+/// Writes at the end of this turn of the event loop, when all its commands are there.
+void Connection::flush_soon() {
+    if (!flush_event_.posted) {
+        ngx_post_event(&flush_event_, &ngx_posted_events);
+    }
 }
 
 void Connection::flush() {
     if (state_ != State::kGreeting && state_ != State::kReady) {
         return;
     }
-    if (state_ == State::kReady && unfenced_ > 0) {
-        build_fence();
+    if (state_ == State::kReady && pipeline_.has_unreleased()) {
+        pipeline_.release(out_);
     }
     ngx_connection_t* connection = peer_.connection;
     while (written_ < out_.size() && connection->write->ready) {
@@ -250,7 +255,7 @@ void Connection::take_replies() {
         if (greetings_ > 0) {
             take_greeting(*reply);
         } else {
-            take_fenced(std::move(reply));
+            take_reply(std::move(reply));
         }
         if (renew_ || state_ == State::kDown) {
             return;
@@ -271,12 +276,9 @@ void Connection::take_greeting(const redisReply& reply) {
     }
 }
 
-void Connection::take_fenced(ReplyPtr reply) {
-    if (!fences_.empty() && arrived_ < fences_.front().commands) {
-        pending_[arrived_++].reply = std::move(reply);
-        return;
-    }
-    if (fences_.empty() || text_of(*reply) != fences_.front().token) {
+void Connection::take_reply(ReplyPtr reply) {
+    const auto taken = pipeline_.take(reply);
+    if (taken == Pipeline::Taken::kMismatched) {
         // Not what was asked for: a stray reply, or an error that every command gets (LOADING,
         // NOAUTH, BUSY).
         ngx_str_t text =
@@ -284,20 +286,11 @@ void Connection::take_fenced(ReplyPtr reply) {
         ngx_log_error(NGX_LOG_ERR, log_, 0, "tollgate: redis \"%s\": %V", endpoint_.name.c_str(),
                       &text);
         renew();
-        return;
-    }
-    if (!backoff_.is_fresh()) {
+    } else if (taken == Pipeline::Taken::kSettled && !backoff_.is_fresh()) {
         ngx_log_error(NGX_LOG_NOTICE, log_, 0, "tollgate: redis \"%s\" is back",
                       endpoint_.name.c_str());
         backoff_.reset();
     }
-    arrived_ = 0;
-    for (auto left = std::exchange(fences_.front().commands, 0); left > 0; --left) {
-        const Pending settled = std::move(pending_.front());
-        pending_.pop_front();
-        settled.handler->on_reply(*settled.reply);
-    }
-    fences_.pop_front();
 }
 
 void Connection::on_timer() {
@@ -305,7 +298,7 @@ void Connection::on_timer() {
         connect();
     } else if (state_ != State::kReady && is_over(connect_deadline_)) {
         lose("connecting timed out");
-    } else if (!pending_.empty() && is_over(pending_.front().deadline)) {
+    } else if (!pipeline_.empty() && is_over(pipeline_.first_deadline())) {
         lose("a command timed out");
     } else {
         watch_deadlines();
@@ -313,23 +306,26 @@ void Connection::on_timer() {
 }
 
 /// Gives the connection up and tells all that wait on it. A connection that has served is made anew
-/// at once: its server may have closed it for being idle. One that never served is tried again
-/// after a delay.
+/// at once (its server may have closed it for being idle), and commands that have not left yet go
+/// there. One that never served, or was lost just before, is tried again after a delay.
 void Connection::lose(std::string_view reason) {
     const bool served = backoff_.is_fresh();
+    const bool at_once = served && is_over(calm_until_);
     const double random = static_cast<double>(random_() - std::minstd_rand::min()) /
                           static_cast<double>(std::minstd_rand::max() - std::minstd_rand::min());
     const auto delay = backoff_.next(random);
     if (served && !ngx_exiting) {
         ngx_str_t text = as_ngx_str(reason);
-        const ngx_uint_t level = pending_.empty() ? NGX_LOG_NOTICE : NGX_LOG_ERR;
+        const ngx_uint_t level = pipeline_.empty() ? NGX_LOG_NOTICE : NGX_LOG_ERR;
         ngx_log_error(level, log_, 0, "tollgate: redis \"%s\": %V", endpoint_.name.c_str(), &text);
     }
     close_socket();
-    fail_pending();
-    if (served) {
+    if (at_once) {
+        calm_until_ = from_now(kBetweenPromptConnects);
+        pipeline_.fail_released();
         connect();
     } else {
+        pipeline_.fail_all();
         retry_after(delay);
     }
 }
@@ -342,12 +338,6 @@ void Connection::retry_after(std::chrono::milliseconds delay) {
     ngx_add_timer(&timer_, static_cast<ngx_msec_t>(delay.count()));
 }
 
-void Connection::fail_pending() {
-    for (const auto& pending : std::exchange(pending_, {})) {
-        pending.handler->on_failure();
-    }
-}
-
 void Connection::close_socket() {
     if (peer_.connection != nullptr) {
         ngx_close_connection(peer_.connection);
@@ -356,24 +346,20 @@ void Connection::close_socket() {
     state_ = State::kDown;
     out_.clear();
     written_ = 0;
-    queued_.clear();
     greetings_ = 0;
-    fences_.clear();
-    unfenced_ = 0;
-    arrived_ = 0;
     renew_ = false;
 }
 
 /// Sets the timer to the first deadline. A worker that shuts down waits for it only while a command
 /// waits.
 void Connection::watch_deadlines() {
-    timer_.cancelable = pending_.empty() ? 1 : 0;
-    if (state_ == State::kDown || (state_ == State::kReady && pending_.empty())) {
+    timer_.cancelable = pipeline_.empty() ? 1 : 0;
+    if (state_ == State::kDown || (state_ == State::kReady && pipeline_.empty())) {
         return;
     }
-    ngx_msec_t deadline = state_ == State::kReady ? pending_.front().deadline : connect_deadline_;
-    if (!pending_.empty() && is_earlier(pending_.front().deadline, deadline)) {
-        deadline = pending_.front().deadline;
+    ngx_msec_t deadline = state_ == State::kReady ? pipeline_.first_deadline() : connect_deadline_;
+    if (!pipeline_.empty() && is_earlier(pipeline_.first_deadline(), deadline)) {
+        deadline = pipeline_.first_deadline();
     }
     // A timer that is set for earlier is left alone: it comes here again. That spares the tree of
     // timers the work.

@@ -8,7 +8,6 @@ extern "C" {
 }
 
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <random>
 #include <span>
@@ -17,6 +16,7 @@ extern "C" {
 #include <vector>
 
 #include "module/core/backoff.hpp"
+#include "module/redis/pipeline.hpp"
 #include "module/redis/reply.hpp"
 
 namespace tollgate::redis {
@@ -32,29 +32,10 @@ struct Endpoint {
     std::chrono::milliseconds timeout{100};  ///< of one command, from send() to its reply
 };
 
-/// Waits for the reply to one command. The connection owns it until it has called one of the two,
-/// once.
-class ReplyHandler {
-  public:
-    ReplyHandler() = default;
-    ReplyHandler(const ReplyHandler&) = delete;
-    ReplyHandler& operator=(const ReplyHandler&) = delete;
-    virtual ~ReplyHandler() = default;
-
-    /// Redis answered, perhaps with an error. Called from inside the reader: may send further
-    /// commands.
-    virtual void on_reply(const redisReply& reply) noexcept = 0;
-
-    /// No reply will come: the connection failed, or the command's time ran out.
-    virtual void on_failure() noexcept = 0;
-};
-
 /// A worker's one connection to one Redis: non-blocking, pipelined, on nginx's events. It connects
 /// by itself, and again with growing delays when it is lost. Commands sent in one turn of the event
-/// loop leave in one write, closed by a fence: an ECHO of a token. Their replies are believed when
-/// the fence's own comes right after them, so that a stream with a reply too many or too few can't
-/// hand a request the answer to another. A command that times out takes the connection down, so
-/// that a late reply reaches nobody.
+/// loop leave in one write. A command that times out takes the connection down, so that a late
+/// reply reaches nobody.
 class Connection {
   public:
     /// Begins to connect at once. `endpoint` and `log` must outlive it.
@@ -78,19 +59,8 @@ class Connection {
     enum class State {
         kDown,        ///< waiting for the next attempt
         kConnecting,  ///< the socket is not yet connected
-        kGreeting,    ///< AUTH and SELECT are under way; commands wait in `queued_`
+        kGreeting,    ///< AUTH and SELECT are under way; commands wait
         kReady,
-    };
-
-    struct Pending {
-        std::unique_ptr<ReplyHandler> handler;
-        ngx_msec_t deadline;
-        ReplyPtr reply;  ///< held back until its fence is reached
-    };
-
-    struct Fence {
-        std::size_t commands;  ///< how many commands it closes
-        std::string token;
     };
 
     void connect();
@@ -98,15 +68,14 @@ class Connection {
     void greet();
     void become_ready();
     void flush();
-    void build_fence();
+    void flush_soon();
     void on_readable();
     void on_writable();
     void on_timer();
     void take_replies();
     void take_greeting(const redisReply& reply);
-    void take_fenced(ReplyPtr reply);
+    void take_reply(ReplyPtr reply);
     void lose(std::string_view reason);
-    void fail_pending();
     void retry_after(std::chrono::milliseconds delay);
     void close_socket();
     void watch_deadlines();
@@ -128,15 +97,11 @@ class Connection {
     std::unique_ptr<ReplyReader> reader_;
     std::string out_;  ///< bytes to write; the first `written_` of them are gone
     std::size_t written_ = 0;
-    std::string queued_;         ///< commands that wait for the greeting to end
     std::size_t greetings_ = 0;  ///< replies that the greeting still awaits
-    std::deque<Pending> pending_;
-    std::deque<Fence> fences_;
-    std::size_t unfenced_ = 0;  ///< the last so many of pending_ have no fence yet
-    std::size_t arrived_ = 0;   ///< the first so many of pending_ have their reply
     std::minstd_rand random_;
-    std::uint64_t last_token_;
+    Pipeline pipeline_;
     ngx_msec_t connect_deadline_ = 0;
+    ngx_msec_t calm_until_;  ///< a connection lost before is not made anew at once
     bool renew_ = false;
     Backoff backoff_;
 };

@@ -51,6 +51,7 @@ bool ReplyReader::feed(std::string_view bytes) {
     if (!broken() && redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK) {
         error_ = redisReaderGetError(reader_.get());
     }
+    fed_ += bytes.size();
     return !broken();
 }
 
@@ -64,19 +65,21 @@ ReplyPtr ReplyReader::next() {
         return nullptr;
     }
     ReplyPtr owner(static_cast<redisReply*>(reply));
-    if (!owner && awaits_too_much()) {
+    if (owner) {
+        fed_ = 0;
+    } else if (awaits_too_much()) {
         error_ = "reply too large";
     }
     return owner;
 }
 
-/// An incomplete reply stays in hiredis's buffer. It is too much when the buffer is, or when it
-/// begins with the length of a string that never can be right.
+/// What hiredis has of an incomplete reply is too much when it is long, whether as text or as many
+/// small elements, or when it ends with the length of a string that never can be right.
 bool ReplyReader::awaits_too_much() const {
-    const std::string_view rest(reader_->buf + reader_->pos, reader_->len - reader_->pos);
-    if (rest.size() > kLongestReply) {
+    if (fed_ > kLongestReply) {
         return true;
     }
+    const std::string_view rest(reader_->buf + reader_->pos, reader_->len - reader_->pos);
     const bool in_string =
         reader_->ridx >= 0 && reader_->rstack[reader_->ridx].type == REDIS_REPLY_STRING;
     std::uint64_t length = 0;

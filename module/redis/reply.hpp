@@ -46,6 +46,7 @@ class ReplyReader {
     bool awaits_too_much() const;
 
     std::unique_ptr<redisReader, ReaderDeleter> reader_;
+    std::size_t fed_ = 0;  ///< bytes since the last complete reply
     std::string error_;
 };
 

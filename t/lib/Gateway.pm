@@ -31,7 +31,7 @@ use Http qw(http_request);
 use Nginx;
 use RedisServer;
 
-our @EXPORT_OK = qw(wait_for_window);
+our @EXPORT_OK = qw(wait_for_window in_one_window);
 
 sub start {
     my ($class, %options) = @_;
@@ -98,6 +98,20 @@ sub wait_for_window {
         my $phase = ($seconds % $period) + $microseconds / 1e6;
         return if $phase < $slack * $period;
         select undef, undef, undef, $period - $phase + 0.002;
+    }
+}
+
+# Runs the code at the beginning of a window of Redis's clock, again if that window ended meanwhile, and returns what it
+# returned.
+sub in_one_window {
+    my ($redis, $period, $code) = @_;
+    my $window = sub { int($redis->cmd('TIME')->[0] / $period) };
+    while (1) {
+        my $last = $window->();
+        wait_for_window($redis, $period, 0.05) until $window->() != $last;
+        my $current = $window->();
+        my $result = $code->();
+        return $result if $window->() == $current;
     }
 }
 
