@@ -57,6 +57,7 @@ struct MainConf {
     std::vector<std::unique_ptr<TableSet>> sets;
     std::size_t zone_size = 0;  ///< as `tollgate_zone` has it; 0 where it was left out
     ngx_shm_zone_t* zone = nullptr;
+    std::vector<ngx_log_t*> error_logs;  ///< of all locations, each once
     std::string script_sha1;
 
     static MainConf& of(ngx_conf_t* cf);
