@@ -30,6 +30,10 @@ ClientAddress address_of(const ngx_http_request_t* r) {
     return {};
 }
 
+bool is_valid_now(const KeyRecord& record) {
+    return record.is_valid_at(std::chrono::floor<std::chrono::seconds>(node_time()));
+}
+
 }  // namespace
 
 /// Waits for a reply on behalf of a decision, which may be gone before it comes.
@@ -150,9 +154,10 @@ void Decision::authenticate() {
 }
 
 void Decision::look_up(std::string_view token) {
-    const KeyDigest digest = digest_of(token);
+    const RedisConf& redis = conf_.tables->redis();
+    sought_ = {name_id(redis.endpoint.name), digest_of(token)};
     send<&Decision::take_lookup>(
-        redis::lookup_command(conf_.tables->redis().keys.key(tollgate::view(digest))));
+        redis::lookup_command(redis.keys.key(tollgate::view(sought_.digest))));
 }
 
 void Decision::take_lookup(const redisReply& reply) {
@@ -166,8 +171,15 @@ void Decision::take_lookup(const redisReply& reply) {
         ngx_log_error(NGX_LOG_ERR, r_->connection->log, 0,
                       "tollgate: malformed record of a key in Redis");
     }
-    const auto now = std::chrono::floor<std::chrono::seconds>(node_time());
-    if (lookup.outcome != Outcome::kFound || !lookup.record.is_valid_at(now)) {
+    const bool good = lookup.outcome == Outcome::kFound && is_valid_now(lookup.record);
+    if (conf_.tables->redis().on_failure == FailurePolicy::kAllow) {
+        if (good) {
+            remember_key(MainConf::of(r_), sought_, lookup.record, node_time());
+        } else {
+            forget_key(MainConf::of(r_), sought_);
+        }
+    }
+    if (!good) {
         unauthenticated(kInvalidApiKey);
         return;
     }
@@ -303,12 +315,30 @@ void Decision::unauthenticated(const Error& error) {
 }
 
 void Decision::unavailable() {
-    if (conf_.tables->redis().on_failure == FailurePolicy::kAllow && !key_.id.empty()) {
-        grant(Verdict::kDegraded);
+    if (conf_.tables->redis().on_failure == FailurePolicy::kAllow &&
+        (!key_.id.empty() || recall())) {
+        const bool allowed = std::ranges::all_of(conf_.tables->tables, [&](const TableConf* conf) {
+            return conf->table.find(key_.plan) != nullptr;
+        });
+        if (allowed) {
+            grant(Verdict::kDegraded);
+        } else {
+            settle(Verdict::kForbidden, NGX_HTTP_FORBIDDEN, kPlanNotAllowed);
+        }
         return;
     }
     retry_after_ = kRetryUnavailable;
     settle(Verdict::kUnavailable, NGX_HTTP_SERVICE_UNAVAILABLE, kServiceUnavailable);
+}
+
+/// Whether the key was good when Redis was last asked, and still is.
+bool Decision::recall() {
+    auto record = recall_key(MainConf::of(r_), sought_, node_time());
+    if (!record || !is_valid_now(*record)) {
+        return false;
+    }
+    key_ = std::move(*record);
+    return true;
 }
 
 void Decision::settle(Verdict verdict, ngx_int_t status, const Error& error) {

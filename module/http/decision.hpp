@@ -13,6 +13,7 @@
 #include "module/http/nginx.hpp"
 #include "module/redis/acquire.hpp"
 #include "module/redis/connection.hpp"
+#include "module/store/known_keys.hpp"
 
 namespace tollgate::http {
 
@@ -80,6 +81,7 @@ class Decision {
 
     void unauthenticated(const Error& error);
     void unavailable();
+    bool recall();
     void settle(Verdict verdict, ngx_int_t status, const Error& error);
     void grant(Verdict verdict) { settle(verdict, 0, {}); }
     void log_refusal();
@@ -95,6 +97,7 @@ class Decision {
     bool started_ = false;  ///< start() has returned: the request waits for an event
     bool evaluated_in_full_ = false;
     bool key_was_sent_ = false;
+    KnownKeys::Key sought_{};
     KeyRecord key_;
     redis::Acquire acquire_;
     std::vector<std::string> policies_;  ///< the names of acquire_'s windows, in their order
