@@ -76,8 +76,8 @@ void redact_error_logs(ngx_cycle_t* cycle) {
         redact(cycle, log);
     }
     // Connections begin with a copy of their listener's log, which is a copy itself.
-    for (auto& listener : std::span(static_cast<ngx_listening_t*>(cycle->listening.elts),
-                                    cycle->listening.nelts)) {
+    for (auto& listener :
+         std::span(static_cast<ngx_listening_t*>(cycle->listening.elts), cycle->listening.nelts)) {
         if (listener.logp != nullptr) {
             listener.log.writer = listener.logp->writer;
             listener.log.wdata = listener.logp->wdata;
