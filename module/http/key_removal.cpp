@@ -25,7 +25,9 @@ ngx_int_t remove_before_content(ngx_http_request_t* r) noexcept {
 
 /// A handler of NGX_HTTP_LOG_PHASE, before the one that writes access logs.
 ngx_int_t remove_before_log(ngx_http_request_t* r) noexcept {
-    if (LocationConf::of(r).tables == nullptr && Decision::find(r) == nullptr) {
+    // A request that nginx refused before it looked for a location may have been meant for any.
+    const bool lost = r->phase_handler == 0 && r->err_status >= NGX_HTTP_BAD_REQUEST;
+    if (!lost && LocationConf::of(r).tables == nullptr && Decision::find(r) == nullptr) {
         return NGX_OK;
     }
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {

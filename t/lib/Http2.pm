@@ -1,0 +1,69 @@
+package Http2;
+
+# Raw HTTP/2 with prior knowledge: it sends header fields as it is told, byte for byte.
+#
+#   my $c = Http2->connect($address);                      # as Http.pm takes it
+#   my $stream = $c->request([':path' => '/', authorization => 'Bearer k'], indexed => 1);
+#   $c->response($stream);                                 # waits for its end: the bytes of its header block
+#
+# Fields are literals without Huffman coding; `indexed` puts them into the dynamic table (RFC 7541 section 6.2.1).
+# :method, :scheme and :authority are added unless given.
+
+use strict;
+use warnings;
+use Http;
+use IO::Select;
+
+my %number = (DATA => 0, HEADERS => 1, RST_STREAM => 3, SETTINGS => 4, GOAWAY => 7);
+
+sub connect {
+    my ($class, $address) = @_;
+    my $http = Http->connect($address);
+    $http->send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" . _frame('SETTINGS', 0, 0, ''));
+    return bless { http => $http, next => 1, blocks => {}, ended => {} }, $class;
+}
+
+sub request {
+    my ($self, $fields, %options) = @_;
+    my %given = @$fields;
+    my @all = ((map { exists $given{$_->[0]} ? () : @$_ } [':method', 'GET'], [':scheme', 'http'], [':authority', 'localhost']), @$fields);
+    my $block = '';
+    while (my ($name, $value) = splice @all, 0, 2) {
+        $block .= ($options{indexed} ? "\x40" : "\x10") . _string($name) . _string($value);
+    }
+    my $stream = $self->{next};
+    $self->{next} += 2;
+    $self->{http}->send(_frame('HEADERS', 5, $stream, $block));
+    return $stream;
+}
+
+sub response {
+    my ($self, $stream) = @_;
+    my $http = $self->{http};
+    until ($self->{ended}{$stream}) {
+        my ($high, $low, $type, $flags, $id) = unpack 'Cn CCN', $http->_take(9);
+        my $body = $http->_take($high << 16 | $low);
+        $self->{blocks}{$id} = $body if $type == $number{HEADERS};
+        die "the server resets stream $id\n" if $type == $number{RST_STREAM};
+        die "the server leaves\n" if $type == $number{GOAWAY};
+        $self->{ended}{$id} = 1 if $flags & 1 && ($type == $number{HEADERS} || $type == $number{DATA});
+    }
+    return $self->{blocks}{$stream};
+}
+
+sub _frame {
+    my ($type, $flags, $stream, $body) = @_;
+    return pack('Cn CCN', length($body) >> 16, length($body) & 0xffff, $number{$type}, $flags, $stream) . $body;
+}
+
+sub _string {
+    my ($text) = @_;
+    my $length = length $text;
+    return chr($length) . $text if $length < 127;
+    my $rest = $length - 127;
+    my $bytes = "\x7f";
+    for (; $rest > 127; $rest >>= 7) { $bytes .= chr($rest & 127 | 128) }
+    return $bytes . chr($rest) . $text;
+}
+
+1;
