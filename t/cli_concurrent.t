@@ -96,7 +96,7 @@ subtest 'commands that are killed' => sub {
     my $unlisted = 0;
     for my $round (1 .. 40) {
         my $id = "killed$round";
-        my $started = $tollgate->_start(qw(key issue --plan p --id), $id);
+        my $started = $tollgate->start(qw(key issue --plan p --id), $id);
         select undef, undef, undef, 0.0005 * $round / 2;
         kill KILL => $started->{pid};
         waitpid $started->{pid}, 0;
