@@ -8,8 +8,8 @@
 namespace petstore {
 namespace {
 
-// The service's description names the end of the operation, but not since when it is deprecated: since
-// five years before, 2025-12-05T00:00:00Z.
+// The service's description names the end of the operation, but not since when it is deprecated:
+// since five years before, 2025-12-05T00:00:00Z.
 constexpr std::string_view kDeprecation = "@1764892800";
 constexpr std::string_view kSunset = "Thu, 05 Dec 2030 00:00:00 GMT";
 
@@ -70,6 +70,12 @@ Answer orders_listed(const std::vector<std::string>& documents) {
         answer.body += document;
     }
     answer.body += ']';
+    return answer;
+}
+
+Answer method_not_allowed(std::string_view allowed) {
+    Answer answer = refused(kMethodNotAllowed, "This resource doesn't have this method.");
+    answer.headers.push_back({"Allow", std::string{allowed}});
     return answer;
 }
 

@@ -27,7 +27,8 @@ struct Answer {
 /// 201 with the pet and its Location. `base` is the path before `/pets`, as it stands in a URI.
 Answer pet_added(const Pet& pet, std::string_view base);
 
-/// 200 with the pet or 404, and the headers of a deprecated operation (RFC 9745, RFC 8594, RFC 5829).
+/// 200 with the pet or 404, and the headers of a deprecated operation (RFC 9745, RFC 8594, RFC
+/// 5829).
 Answer pet_found(const std::optional<Pet>& pet, std::string_view base);
 
 /// 200 with the first `query.limit` of `pets`. Where there are more, a Link leads to the next page
@@ -36,6 +37,9 @@ Answer pets_listed(const std::vector<Pet>& pets, const PetQuery& query, std::str
 
 /// 200 with an array of `documents`, each of them JSON.
 Answer orders_listed(const std::vector<std::string>& documents);
+
+/// 405 with the methods that are allowed (RFC 9110, section 10.2.1).
+Answer method_not_allowed(std::string_view allowed);
 
 /// An Error body. 503 says when to come back (Retry-After).
 Answer refused(ErrorKind kind, std::string_view message);

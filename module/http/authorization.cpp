@@ -42,7 +42,7 @@ void** find_slot(const ngx_hash_t& hash, const void* entry) {
             if (bucket->value == entry) {
                 return &bucket->value;
             }
-            u_char* next = ngx_align_ptr(&bucket->name[0] + bucket->len, sizeof(void*));
+            auto* next = ngx_align_ptr(&bucket->name[0] + bucket->len, sizeof(void*));
             bucket = reinterpret_cast<ngx_hash_elt_t*>(next);
         }
     }
