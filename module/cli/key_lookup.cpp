@@ -1,6 +1,7 @@
 #include "module/cli/key_lookup.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <span>
@@ -23,6 +24,7 @@ void KeyLookup::require_id(std::string_view id) {
 
 KeysOfId KeyLookup::find(std::string_view id) {
     auto keys = read(digests_of(id));
+    std::erase_if(keys, std::mem_fn(&StoredKey::pending));
     if (keys.empty()) {
         require_id(id);
     }
@@ -44,7 +46,9 @@ std::vector<KeysOfId> KeyLookup::list() {
         }
         std::map<std::string, std::vector<StoredKey>> found;
         for (auto& key : read(digests)) {
-            found[key.record.id].push_back(std::move(key));
+            if (!key.pending) {
+                found[key.record.id].push_back(std::move(key));
+            }
         }
         for (const auto& id : batch) {
             all.push_back({.id = id, .keys = std::move(found[id])});

@@ -29,7 +29,8 @@ class KeyLookup {
     /// What the set of an id names; a digest in it may have ended.
     std::vector<std::string> digests_of(std::string_view id);
 
-    /// The keys with these digests, the current ones first. Those that have ended are left out.
+    /// The keys with these digests, the current ones first. Those that have ended
+    /// are left out, pending ones are not.
     std::vector<StoredKey> read(const std::vector<std::string>& digests);
 
   private:

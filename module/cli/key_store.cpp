@@ -18,6 +18,15 @@ std::string milliseconds_of(std::chrono::sys_seconds time) {
     return std::to_string(std::chrono::milliseconds(time.time_since_epoch()).count());
 }
 
+// How long a key may be reserved, in milliseconds: far longer than the two answers that are waited
+// for.
+const std::string kReservation = "60000";
+
+Failure changed_meanwhile(const std::string& id) {
+    return {ExitStatus::kConflict,
+            "another command has changed \"" + id + "\" meanwhile: try again"};
+}
+
 Failure without_keys(const std::string& id) {
     return {ExitStatus::kUnknownId,
             "\"" + id + "\" has no key left: revoke it, then issue or import one"};
@@ -37,13 +46,17 @@ bool KeyStore::claim(const std::string& id, std::chrono::sys_seconds created) {
 void KeyStore::create(const KeyDigest& digest, const KeyRecord& record,
                       std::chrono::sys_seconds created) {
     const std::string name(view(digest));
-    session_.run({"SADD", keys_.id(record.id), name});
     try {
-        install(name, record, created);
+        reserve(name, record.id);
     } catch (const Failure&) {
-        session_.run({"SREM", keys_.id(record.id), name});
         session_.run({"ZREM", keys_.ids(), record.id});
         throw;
+    }
+    session_.run({"SADD", keys_.id(record.id), name});
+    activate(name, record, created);
+    if (session_.run({"ZSCORE", keys_.ids(), record.id}).is_nil()) {
+        remove(name, record.id);
+        throw changed_meanwhile(record.id);
     }
 }
 
@@ -76,9 +89,10 @@ void KeyStore::update(const std::string& id, const std::function<void(KeyRecord&
 void KeyStore::rotate(const std::string& id, const KeyDigest& digest,
                       std::chrono::seconds overlap) {
     const std::string name(view(digest));
+    reserve(name, id);
     const auto before = add_successor(id, name);
     const auto start = now();
-    install(name, before.front().record, start);
+    activate(name, before.front().record, start);
     // Another command may have changed the key after it was read and before its copy was there to
     // be changed too.
     for (const auto& key : lookup_.read({before.front().digest})) {
@@ -97,32 +111,64 @@ void KeyStore::rotate(const std::string& id, const KeyDigest& digest,
 
 void KeyStore::revoke(const std::string& id) {
     lookup_.require_id(id);
-    std::set<std::string> removed;
-    const auto is_removed = [&](const std::string& digest) { return removed.contains(digest); };
-    while (true) {
-        session_.run({"WATCH", keys_.id(id)});
-        const auto digests = lookup_.digests_of(id);
-        if (std::ranges::all_of(digests, is_removed) &&
-            commit({RedisCommand{"DEL", keys_.id(id)}}, "", id)) {
-            break;
-        }
+    auto digests = lookup_.digests_of(id);
+    const auto remove_all = [&] {
         for (const auto& digest : digests) {
             remove(digest, id);
-            removed.insert(digest);
         }
-    }
+    };
+    remove_all();
     session_.run({"ZREM", keys_.ids(), id});
+    do {
+        session_.run({"WATCH", keys_.id(id)});
+        digests = lookup_.digests_of(id);
+    } while (!commit({RedisCommand{"DEL", keys_.id(id)}}, "", id));
+    remove_all();
 }
 
-/// Adds a digest to an id that has a key, and returns the keys that it had, the current one first.
+/// Takes a digest for a new key of this id, for as long as a command may take to store it.
+void KeyStore::reserve(const std::string& digest, const std::string& id) {
+    const auto hash = keys_.key(digest);
+    session_.run({"WATCH", hash});
+    if (session_.run({"EXISTS", hash}).integer != 0 ||
+        !session_.run_atomically({{"HSET", hash, "id", id, "state", std::string(kPendingState)},
+                                  {"PEXPIRE", hash, kReservation}})) {
+        throw Failure(ExitStatus::kConflict, "this key exists already");
+    }
+}
+
+/// Lets a key work that is reserved and listed. Whoever revokes it meanwhile has either removed the
+/// reservation, or has taken it off the list, or removes the key again.
+void KeyStore::activate(const std::string& digest, const KeyRecord& record,
+                        std::chrono::sys_seconds created) {
+    const auto hash = keys_.key(digest);
+    session_.run({"WATCH", hash});
+    const bool reserved = session_.run({"EXISTS", hash}).integer != 0;
+    auto commands = write_record(hash, record);
+    commands.push_back({"HSET", hash, "created", seconds_of(created)});
+    commands.push_back({"PERSIST", hash});
+    if (!reserved || !commit(std::move(commands), digest, record.id) ||
+        session_.run({"SISMEMBER", keys_.id(record.id), digest}).integer == 0) {
+        session_.run({"UNWATCH"});
+        remove(digest, record.id);
+        session_.run({"SREM", keys_.id(record.id), digest});
+        throw changed_meanwhile(record.id);
+    }
+}
+
+/// Adds a reserved digest to an id that has a key, and returns the keys that it had, the current
+/// one first. Digests that have ended are cleared away.
 std::vector<StoredKey> KeyStore::add_successor(const std::string& id, const std::string& digest) {
     while (true) {
         session_.run({"WATCH", keys_.id(id)});
         const auto digests = lookup_.digests_of(id);
         auto keys = lookup_.read(digests);
-        if (keys.empty()) {
+        const bool busy = std::ranges::any_of(keys, &StoredKey::pending);
+        if (keys.empty() || busy) {
+            session_.run({"UNWATCH"});
+            remove(digest, id);
             lookup_.require_id(id);
-            throw without_keys(id);
+            throw busy ? changed_meanwhile(id) : without_keys(id);
         }
         std::vector<RedisCommand> commands{{"SADD", keys_.id(id), digest}};
         for (const auto& old : digests) {
@@ -136,32 +182,13 @@ std::vector<StoredKey> KeyStore::add_successor(const std::string& id, const std:
     }
 }
 
-/// Stores a new key whose digest its id's set holds already, so that whoever revokes the id
-/// meanwhile finds it.
-void KeyStore::install(const std::string& digest, const KeyRecord& record,
-                       std::chrono::sys_seconds created) {
-    const auto hash = keys_.key(digest);
-    session_.run({"WATCH", hash});
-    auto commands = write_record(hash, record);
-    commands.push_back({"HSET", hash, "created", seconds_of(created)});
-    if (session_.run({"EXISTS", hash}).integer != 0 ||
-        !commit(std::move(commands), digest, record.id)) {
-        throw Failure(ExitStatus::kConflict, "this key exists already");
-    }
-    if (session_.run({"SISMEMBER", keys_.id(record.id), digest}).integer == 0) {
-        remove(digest, record.id);
-        throw Failure(ExitStatus::kConflict,
-                      "another command changed \"" + record.id + "\" meanwhile");
-    }
-}
-
-/// Changes the key with this digest; false when there is none.
+/// Changes the key with this digest; false when there is none that works or did.
 bool KeyStore::change(const std::string& digest, const Change& apply) {
     const auto hash = keys_.key(digest);
     while (true) {
         session_.run({"WATCH", hash});
         auto found = lookup_.read({digest});
-        if (found.empty()) {
+        if (found.empty() || found.front().pending) {
             session_.run({"UNWATCH"});
             return false;
         }

@@ -16,6 +16,10 @@ namespace tollgate::cli {
 /// Changes keys in Redis and tells the gateways. Each step changes one Redis key, atomically, so
 /// that keys may lie on several nodes; the steps are ordered so that a command that is cut short,
 /// or meets another one, leaves no key that works and isn't listed. Throws Failure.
+///
+/// A new key is first reserved as pending, which no gateway accepts and which ends by itself, then
+/// listed, then made to work, and taken back if it isn't listed any more by then. A key that goes
+/// is removed, taken off the list, and removed again, in case it was made to work in between.
 class KeyStore {
   public:
     /// Both must outlive the store.
@@ -44,9 +48,10 @@ class KeyStore {
   private:
     using Change = std::function<void(StoredKey&)>;
 
+    void reserve(const std::string& digest, const std::string& id);
+    void activate(const std::string& digest, const KeyRecord& record,
+                  std::chrono::sys_seconds created);
     std::vector<StoredKey> add_successor(const std::string& id, const std::string& digest);
-    void install(const std::string& digest, const KeyRecord& record,
-                 std::chrono::sys_seconds created);
     bool change(const std::string& digest, const Change& apply);
     void remove(const std::string& digest, const std::string& id);
     bool commit(std::vector<RedisCommand> commands, const std::string& digest,

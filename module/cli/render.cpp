@@ -83,11 +83,12 @@ std::string render_key(Format format, const KeysOfId& keys, Time now) {
     }
     Rows rows{{"id", keys.id}, {"state", state_of(keys, now)}};
     if (!keys.keys.empty()) {
-        const auto& [digest, record, created, retiring] = keys.keys.front();
+        const StoredKey& current = keys.keys.front();
+        const KeyRecord& record = current.record;
         rows.insert(rows.end(), {{"name", text_of(record.name)},
                                  {"plan", text_of(record.plan)},
                                  {"limits", text_of(record.limits)},
-                                 {"created", format_time(created)},
+                                 {"created", format_time(current.created)},
                                  {"expires", text_of(record.expires)}});
     }
     for (const auto& key : keys.keys) {

@@ -32,6 +32,7 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const RedisRep
                              .expires = std::nullopt,
                              .active = fields["state"] == "active"},
                   .created = parse_unix_time(fields["created"]),
+                  .pending = fields["state"] == kPendingState,
                   .retiring = lifetime.integer >= 0};
     if (const auto expires = fields["expires"]; !expires.empty()) {
         key.record.expires = parse_unix_time(expires);

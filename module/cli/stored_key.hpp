@@ -16,8 +16,12 @@ struct StoredKey {
     std::string digest;
     KeyRecord record;
     std::chrono::sys_seconds created;
+    bool pending = false;   ///< a command is about to store it: it does not work yet
     bool retiring = false;  ///< replaced by a rotation: Redis itself removes it when it expires
 };
+
+/// The `state` of a pending key; gateways accept no other than `active`.
+constexpr std::string_view kPendingState = "pending";
 
 /// All keys of one id, the current one first; two while a key is being rotated, none when all have
 /// ended.

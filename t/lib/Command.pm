@@ -8,6 +8,7 @@ package Command;
 #   $result->{status}, $result->{out}, $result->{err}                    # exit status; -1 and $result->{signal} if killed
 #   my $data = $tollgate->json('key', 'list');                           # what --json prints, decoded; dies on failure
 #   my @results = $tollgate->run_at_once([@arguments], [@arguments] …);  # in parallel
+#   my $started = $tollgate->start(@arguments); $started->{pid}          # runs on; the caller ends it and waits
 #
 # Environment: TOLLGATE_BUILD, the build directory (build).
 
@@ -28,12 +29,12 @@ sub new {
 
 sub run {
     my ($self, @arguments) = @_;
-    return _finish($self->_start(@arguments));
+    return _finish($self->start(@arguments));
 }
 
 sub run_at_once {
     my ($self, @commands) = @_;
-    my @started = map { $self->_start(@$_) } @commands;
+    my @started = map { $self->start(@$_) } @commands;
     return map { _finish($_) } @started;
 }
 
@@ -44,7 +45,7 @@ sub json {
     return JSON::PP->new->utf8->decode($result->{out});
 }
 
-sub _start {
+sub start {
     my ($self, @arguments) = @_;
     my %options = ref $arguments[0] eq 'HASH' ? %{ shift @arguments } : ();
     my %files = map { $_ => scalar File::Temp->new } qw(stdin out err);
