@@ -11,18 +11,19 @@ namespace tollgate {
 namespace {
 
 constexpr std::string_view kPrefix = "tg_";
-constexpr std::string_view kBase62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+constexpr std::string_view kBase62 =
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 constexpr std::size_t kRandomLength = 32;
 constexpr std::size_t kChecksumLength = 6;  // 62^6 > 2^32
 
 std::string checksum_of(std::string_view text) {
     auto rest = crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
-    std::string digits(kChecksumLength, kBase62[0]);
-    for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit) {
-        *digit = kBase62[rest % kBase62.size()];
+    std::string digits;
+    while (digits.size() < kChecksumLength) {
+        digits += kBase62[rest % kBase62.size()];
         rest /= kBase62.size();
     }
-    return digits;
+    return {digits.rbegin(), digits.rend()};
 }
 
 }  // namespace
@@ -43,7 +44,8 @@ KeyDigest digest_of(std::string_view token) {
 }
 
 std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random) {
-    // The bytes are one large number, written in base 62 by long division; its low digits are uniform to 2^-64.
+    // The bytes are one large number, written in base 62 by long division; its low digits are
+    // uniform to 2^-64.
     std::array<unsigned char, kKeyEntropy> number{};
     std::ranges::copy(random, number.begin());
     std::string key(kPrefix);

@@ -7,24 +7,28 @@
 
 namespace tollgate {
 
-/// How the gateway knows a key: the SHA-256 of its text in lower-case hexadecimal. The text itself is kept nowhere.
+/// How the gateway knows a key: the SHA-256 of its text in lower-case hexadecimal. The text itself
+/// is kept nowhere.
 using KeyDigest = std::array<char, 64>;
 
 /// The digest of a token as the client sent it. Throws std::runtime_error when OpenSSL fails.
 KeyDigest digest_of(std::string_view token);
 
 /// A digest as text, a view of it.
-inline std::string_view view(const KeyDigest& digest) { return {digest.data(), digest.size()}; }
+inline std::string_view view(const KeyDigest& digest) {
+    return {digest.data(), digest.size()};
+}
 
 /// How much randomness an issued key takes, in bytes.
 constexpr std::size_t kKeyEntropy = 32;
 
-/// An issued key: `tg_`, 32 base62 characters made of `random` (190 bits), and 6 of checksum: the CRC-32 of
-/// all before it, in base62, so that a mistyped key is told from an unknown one with no look-up.
+/// An issued key: `tg_`, 32 base62 characters made of `random` (190 bits), and 6 of checksum: the
+/// CRC-32 of all before it, in base62, so that a mistyped key is told from an unknown one with no
+/// look-up.
 std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random);
 
-/// False for a token that begins as an issued key does and isn't one: wrong length, alphabet or checksum. Tokens
-/// that begin otherwise were imported and have no checksum: true.
+/// False for a token that begins as an issued key does and isn't one: wrong length, alphabet or
+/// checksum. Tokens that begin otherwise were imported and have no checksum: true.
 bool has_valid_checksum(std::string_view token);
 
 }  // namespace tollgate

@@ -4,7 +4,8 @@
 
 namespace tollgate {
 
-/// A text that an operator wrote is not what it should be; what() says why, without the text's place.
+/// A text that an operator wrote is not what it should be; what() says why, without the text's
+/// place.
 class ParseError : public std::invalid_argument {
   public:
     using std::invalid_argument::invalid_argument;

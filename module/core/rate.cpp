@@ -105,7 +105,8 @@ std::vector<Rate> parse_rates(std::string_view text) {
 std::string format_rate(const Rate& rate) {
     const Unit& unit = unit_of(rate.period);
     const auto times = rate.period / unit.length;
-    return std::to_string(rate.requests) + "r/" + (times == 1 ? "" : std::to_string(times)) + unit.letter;
+    return std::to_string(rate.requests) + "r/" + (times == 1 ? "" : std::to_string(times)) +
+           unit.letter;
 }
 
 std::string period_name(std::chrono::seconds period) {

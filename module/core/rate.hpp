@@ -17,17 +17,20 @@ struct Rate {
     bool operator==(const Rate&) const = default;
 };
 
-/// A plan has at most this many rates: one script call decides them all, and a header line shows them all.
+/// A plan has at most this many rates: one script call decides them all, and a header line shows
+/// them all.
 constexpr std::size_t kMaxRates = 4;
 
-/// Reads `60r/m`, `100r/15m`: a count, `r/`, and a unit (`s`, `m`, `h`, `d`) or a multiple of one. Throws ParseError.
+/// Reads `60r/m`, `100r/15m`: a count, `r/`, and a unit (`s`, `m`, `h`, `d`) or a multiple of one.
+/// Throws ParseError.
 Rate parse_rate(std::string_view text);
 
-/// Reads one to kMaxRates rates, and refuses what no client could make sense of: two of one period, or a longer
-/// period that allows less than a shorter one. Throws ParseError. Ascending by period.
+/// Reads one to kMaxRates rates, and refuses what no client could make sense of: two of one period,
+/// or a longer period that allows less than a shorter one. Throws ParseError. Ascending by period.
 std::vector<Rate> parse_rates(std::span<const std::string_view> words);
 
-/// The same from one text, its words parted by spaces: the `limits` of a key's record. Throws ParseError.
+/// The same from one text, its words parted by spaces: the `limits` of a key's record. Throws
+/// ParseError.
 std::vector<Rate> parse_rates(std::string_view text);
 
 /// Writes a rate as parse_rate reads it, in the largest unit that divides the period.

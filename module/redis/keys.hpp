@@ -6,12 +6,15 @@
 namespace tollgate::redis {
 
 /// The names of everything that Tollgate keeps in one Redis, after the prefix of `tollgate_redis`.
-/// All that one request's quotas touch shares the `{ID}` hash tag, so that one script decides it on a cluster too.
+/// All that one request's quotas touch shares the `{ID}` hash tag, so that one script decides it on
+/// a cluster too.
 class Keys {
   public:
     explicit Keys(std::string prefix) : prefix_(std::move(prefix)) {}
 
-    std::string key(std::string_view digest) const { return prefix_ + "key:" + std::string(digest); }
+    std::string key(std::string_view digest) const {
+        return prefix_ + "key:" + std::string(digest);
+    }
     std::string id(std::string_view id) const { return tagged("id:", id); }
     std::string ids() const { return prefix_ + "ids"; }
     std::string quota(std::string_view id, std::string_view table) const {

@@ -15,6 +15,7 @@ package Nginx;
 #       files     => { 'plans.conf' => $text },     # written to $dir before the start
 #       dir       => $other->dir,           # a directory that exists; otherwise a temporary one
 #       modules   => [],                    # names of modules to load; all that are built unless given
+#       build     => $path,                 # where they are; the build directory unless given
 #       expect    => qr/.../,               # lines of the log at [alert] and worse that are meant to be there
 #   );
 #
@@ -196,7 +197,8 @@ sub _write_conf {
     $self->{workers} = $options{workers} // 1;
     my $dir = $self->{dir};
     my @modules = $options{modules} ? @{ $options{modules} } : qw(ngx_http_tollgate_module ngx_http_petstore_module);
-    my $text = join '', map { "load_module $build/$_.so;\n" } grep { -e "$build/$_.so" } @modules;
+    my $from = $options{build} // $build;
+    my $text = join '', map { "load_module $from/$_.so;\n" } grep { -e "$from/$_.so" } @modules;
     $text .= "user root;\n" if $> == 0;
     $text .= "worker_processes $self->{workers};\npid $dir/nginx.pid;\n";
     $text .= "error_log $dir/error.log " . ($options{log_level} // 'info') . ";\n";

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string_view>
+
+namespace tollgate {
+
+/// What an `Authorization` field says, as RFC 6750 section 2.1 writes it.
+struct Credentials {
+    enum class Kind {
+        kMissing,    ///< no field, another scheme, or no token after the scheme
+        kMalformed,  ///< the Bearer scheme with something that is no b64token of at most
+                     ///< kLongestToken bytes
+        kToken,
+    };
+    Kind kind;
+    std::string_view token;  ///< a view of the field; empty unless kToken
+};
+
+/// Longest token that is looked at, in bytes.
+constexpr std::size_t kLongestToken = 512;
+
+/// Reads an `Authorization` field's value: the scheme in any case, then one or more spaces, then
+/// the token.
+Credentials parse_bearer(std::string_view field);
+
+/// Whether all of `text` is a b64token (RFC 6750 section 2.1) of at most kLongestToken bytes.
+bool is_b64token(std::string_view text);
+
+}  // namespace tollgate

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tollgate {
+
+/// What an Error body says: a code for programs and a message for people.
+struct Error {
+    std::string_view code;
+    std::string_view message;
+};
+
+constexpr Error kMissingApiKey{"missing_api_key",
+                               "An API key is required: Authorization: Bearer <API_KEY>."};
+constexpr Error kInvalidApiKey{"invalid_api_key", "The API key is not valid."};
+constexpr Error kPlanNotAllowed{"plan_not_allowed",
+                                "The plan of this API key does not include this resource."};
+constexpr Error kRateLimitExceeded{"rate_limit_exceeded",
+                                   "The rate limit is exceeded; retry after Retry-After seconds."};
+constexpr Error kApiKeyBanned{
+    "api_key_banned",
+    "The API key is banned for going on after 429; retry after Retry-After seconds."};
+constexpr Error kServiceUnavailable{
+    "service_unavailable",
+    "The API key can't be checked right now; retry after Retry-After seconds."};
+
+/// The Error for a status that nginx itself answers with: the reason phrase of RFC 9110, and a code
+/// made of it.
+Error error_of_status(int status);
+
+/// Renders an Error body (JSON): `{"code":…,"message":…,"status":…}`.
+std::string error_body(const Error& error, int status);
+
+}  // namespace tollgate

@@ -1,0 +1,92 @@
+#include "module/http/access.hpp"
+
+#include "module/http/authorization.hpp"
+#include "module/http/decision.hpp"
+#include "module/http/location_conf.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+ngx_int_t answer(const Decision& decision) {
+    if (decision.refuses()) {
+        return decision.status();
+    }
+    // NGX_OK would grant the request where `satisfy any` holds: only a key that was counted may do
+    // that.
+    const bool grants =
+        decision.verdict() == Verdict::kGranted || decision.verdict() == Verdict::kDegraded;
+    return grants ? NGX_OK : NGX_DECLINED;
+}
+
+/// What the request does on the events of its connection's write side while it waits.
+void resume(ngx_http_request_t* r) noexcept {
+    Decision* decision = Decision::find(r);
+    ngx_event_t* write = r->connection->write;
+    if (decision != nullptr && !decision->settled()) {
+        if (write->timedout == 0) {
+            return;
+        }
+        decision->time_out();
+    }
+    write->timedout = 0;
+    if (write->timer_set != 0) {
+        ngx_del_timer(write);
+    }
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = ngx_http_core_run_phases;
+    ngx_http_core_run_phases(r);
+}
+
+/// Lets the request wait, and be ended with 499 if its client leaves; as ngx_http_limit_req_handler
+/// does. It waits for several commands in turn: the timeout of `tollgate_redis` holds for them all.
+ngx_int_t wait(ngx_http_request_t* r, const Decision& decision) {
+    ngx_event_t* read = r->connection->read;
+    if (read->ready != 0) {
+        ngx_post_event(read, &ngx_posted_events);
+    } else if (ngx_handle_read_event(read, 0) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = resume;
+    const auto timeout = decision.conf().tables->redis().endpoint.timeout;
+    ngx_add_timer(r->connection->write, static_cast<ngx_msec_t>(timeout.count()));
+    return NGX_AGAIN;
+}
+
+/// The request comes again: when Redis has answered, or by an internal redirect or an error page,
+/// for which it was decided and counted before. One that was refused passes then: it is on its way
+/// to the operator's error page.
+ngx_int_t take_up(ngx_http_request_t* r, const Decision& decision) {
+    if (!decision.settled()) {
+        return NGX_AGAIN;
+    }
+    const bool redirected = ngx_http_get_module_ctx(r, ngx_http_tollgate_module) == nullptr;
+    return redirected && decision.refuses() ? NGX_OK : answer(decision);
+}
+
+ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
+    Decision& decision = Decision::make(r, conf);
+    if (ngx_http_test_predicates(r, conf.bypass) == NGX_OK) {
+        decision.start();
+    } else {
+        decision.bypass();
+    }
+    strip_request_fields(r, conf.forward_authorization != 0);
+    return decision.settled() ? answer(decision) : wait(r, decision);
+}
+
+}  // namespace
+
+ngx_int_t handle_access(ngx_http_request_t* r) noexcept {
+    const LocationConf& conf = LocationConf::of(r);
+    if (conf.tables == nullptr) {
+        return NGX_DECLINED;
+    }
+    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR), [&] {
+        const Decision* decision = Decision::find(r);
+        return decision != nullptr ? take_up(r, *decision) : decide(r, conf);
+    });
+}
+
+}  // namespace tollgate::http

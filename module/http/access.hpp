@@ -1,0 +1,12 @@
+#pragma once
+
+#include "module/http/nginx.hpp"
+
+namespace tollgate::http {
+
+/// The handler of NGX_HTTP_ACCESS_PHASE: decides the request once, waiting for Redis where it must.
+/// NGX_OK: granted. NGX_DECLINED: nothing to say here (off, bypassed, dry run). A status: refused.
+/// NGX_AGAIN: waiting.
+ngx_int_t handle_access(ngx_http_request_t* r) noexcept;
+
+}  // namespace tollgate::http

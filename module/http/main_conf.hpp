@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "module/core/plan.hpp"
+#include "module/http/nginx.hpp"
+#include "module/redis/connection.hpp"
+#include "module/redis/keys.hpp"
+
+namespace tollgate::http {
+
+/// Where in the configuration something stands, for messages about it that come later.
+struct Position {
+    std::string file;
+    ngx_uint_t line = 0;
+
+    static Position of(const ngx_conf_t* cf);
+};
+
+/// What to do with known keys while Redis is out of reach.
+enum class FailurePolicy { kDeny, kAllow };
+
+/// A `tollgate_redis` block.
+struct RedisConf {
+    redis::Endpoint endpoint;
+    redis::Keys keys{""};
+    FailurePolicy on_failure = FailurePolicy::kDeny;
+    std::unique_ptr<redis::Connection> connection;  ///< the worker's; there while it runs
+};
+
+/// A `tollgate_plans` block.
+struct TableConf {
+    PlanTable table;
+    std::string redis_name;  ///< as `redis=` has it; empty where it was left out
+    Position position;
+    RedisConf* redis = nullptr;  ///< resolved when all is read
+};
+
+/// The plan tables that a `tollgate` directive names. All have the same Redis.
+struct TableSet {
+    std::vector<std::string> names;
+    Position position;
+    std::vector<const TableConf*> tables;  ///< resolved when all is read
+
+    RedisConf& redis() const { return *tables.front()->redis; }
+    /// The first table that has a budget for failed authentications; nullptr for none.
+    const PlanTable* anonymous() const;
+};
+
+/// What stands in the http block.
+struct MainConf {
+    std::vector<std::unique_ptr<RedisConf>> redis;
+    std::vector<std::unique_ptr<TableConf>> tables;
+    std::vector<std::unique_ptr<TableSet>> sets;
+    std::size_t zone_size = 0;  ///< as `tollgate_zone` has it; 0 where it was left out
+    ngx_shm_zone_t* zone = nullptr;
+    std::vector<ngx_log_t*> error_logs;  ///< of all locations, each once
+    std::string script_sha1;
+
+    static MainConf& of(ngx_conf_t* cf);
+    static MainConf& of(ngx_http_request_t* r);
+    /// nullptr where there is no http block.
+    static MainConf* of(ngx_cycle_t* cycle);
+
+    /// Finds the tables and the Redis that are named, wherever they stand. False after a message of
+    /// what is missing.
+    bool resolve(ngx_conf_t* cf);
+};
+
+/// nginx's create_main_conf.
+void* create_main_conf(ngx_conf_t* cf) noexcept;
+
+/// Logs what is wrong in the configuration, with file and line, as nginx's own messages.
+void log_conf_error(ngx_conf_t* cf, std::string_view message);
+void log_conf_error(ngx_conf_t* cf, const Position& position, std::string_view message);
+
+}  // namespace tollgate::http

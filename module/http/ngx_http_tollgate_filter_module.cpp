@@ -1,0 +1,54 @@
+// What Tollgate adds to responses is a module of its own: nginx orders filters and access handlers
+// by module, and the two belong in different places (see the order in `config`).
+
+#include "module/http/error_page.hpp"
+#include "module/http/nginx.hpp"
+#include "module/http/response_filter.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
+    auto* core = static_cast<ngx_http_core_main_conf_t*>(
+        ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
+    // Of this module, since it comes behind the rewrite module and so is asked before it, whose
+    // `return` ends the phase.
+    auto* place = static_cast<ngx_http_handler_pt*>(
+        ngx_array_push(&core->phases[NGX_HTTP_REWRITE_PHASE].handlers));
+    if (place == nullptr) {
+        return NGX_ERROR;
+    }
+    *place = mark_error_page;
+    return install_response_filters(cf);
+}
+
+ngx_http_module_t context = {
+    nullptr,               // preconfiguration
+    finish_configuration,  // postconfiguration
+    nullptr,               // create main configuration
+    nullptr,               // init main configuration
+    nullptr,               // create server configuration
+    nullptr,               // merge server configuration
+    nullptr,               // create location configuration
+    nullptr,               // merge location configuration
+};
+
+}  // namespace
+
+}  // namespace tollgate::http
+
+ngx_module_t ngx_http_tollgate_filter_module = {
+    NGX_MODULE_V1,
+    &tollgate::http::context,
+    nullptr,  // directives
+    NGX_HTTP_MODULE,
+    nullptr,  // init master
+    nullptr,  // init module
+    nullptr,  // init process
+    nullptr,  // init thread
+    nullptr,  // exit thread
+    nullptr,  // exit process
+    nullptr,  // exit master
+    NGX_MODULE_V1_PADDING,
+};

@@ -1,0 +1,120 @@
+// The gateway's module as nginx sees it: its directives, and where it takes part in the work.
+
+#include "module/http/access.hpp"
+#include "module/http/key_removal.hpp"
+#include "module/http/location_conf.hpp"
+#include "module/http/main_conf.hpp"
+#include "module/http/nginx.hpp"
+#include "module/http/plans_block.hpp"
+#include "module/http/redis_block.hpp"
+#include "module/http/variables.hpp"
+#include "module/http/worker.hpp"
+#include "module/http/zone.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+constexpr ngx_uint_t kEverywhere = NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF;
+
+ngx_conf_enum_t header_families[] = {
+    {ngx_string("off"), kNoHeaders},
+    {ngx_string("x-ratelimit"), kXRateLimit},
+    {ngx_string("ietf"), kIetf},
+    {ngx_string("both"), kXRateLimit | kIetf},
+    {ngx_null_string, 0},
+};
+
+ngx_conf_enum_t log_levels[] = {
+    {ngx_string("info"), NGX_LOG_INFO},
+    {ngx_string("notice"), NGX_LOG_NOTICE},
+    {ngx_string("warn"), NGX_LOG_WARN},
+    {ngx_string("error"), NGX_LOG_ERR},
+    {ngx_null_string, 0},
+};
+
+ngx_command_t commands[] = {
+    {ngx_string("tollgate_zone"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, read_zone_size,
+     NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
+    {ngx_string("tollgate_redis"), NGX_HTTP_MAIN_CONF | NGX_CONF_BLOCK | NGX_CONF_TAKE1,
+     read_redis_block, NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
+    {ngx_string("tollgate_plans"), NGX_HTTP_MAIN_CONF | NGX_CONF_BLOCK | NGX_CONF_TAKE12,
+     read_plans_block, NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
+    {ngx_string("tollgate"), kEverywhere | NGX_CONF_1MORE, read_tollgate, NGX_HTTP_LOC_CONF_OFFSET,
+     0, nullptr},
+    {ngx_string("tollgate_realm"), kEverywhere | NGX_CONF_TAKE1, ngx_http_set_complex_value_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, realm), nullptr},
+    {ngx_string("tollgate_headers"), kEverywhere | NGX_CONF_TAKE1, ngx_conf_set_enum_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, headers), header_families},
+    {ngx_string("tollgate_cost"), kEverywhere | NGX_CONF_TAKE1, read_cost, NGX_HTTP_LOC_CONF_OFFSET,
+     offsetof(LocationConf, cost), nullptr},
+    {ngx_string("tollgate_bypass"), kEverywhere | NGX_CONF_1MORE, ngx_http_set_predicate_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, bypass), nullptr},
+    {ngx_string("tollgate_dry_run"), kEverywhere | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, dry_run), nullptr},
+    {ngx_string("tollgate_forward_authorization"), kEverywhere | NGX_CONF_FLAG,
+     ngx_conf_set_flag_slot, NGX_HTTP_LOC_CONF_OFFSET,
+     offsetof(LocationConf, forward_authorization), nullptr},
+    {ngx_string("tollgate_json_errors"), kEverywhere | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, json_errors), nullptr},
+    {ngx_string("tollgate_log_level"), kEverywhere | NGX_CONF_TAKE1, ngx_conf_set_enum_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, log_level), log_levels},
+    ngx_null_command,
+};
+
+bool add_phase_handler(ngx_conf_t* cf, ngx_http_phases phase, ngx_http_handler_pt handler) {
+    auto* core = static_cast<ngx_http_core_main_conf_t*>(
+        ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
+    auto* place = static_cast<ngx_http_handler_pt*>(ngx_array_push(&core->phases[phase].handlers));
+    if (place == nullptr) {
+        return false;
+    }
+    *place = handler;
+    return true;
+}
+
+/// Where no plan table stands, the module takes no part in anything.
+ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
+    return guarded(cf->log, static_cast<ngx_int_t>(NGX_ERROR), [&]() -> ngx_int_t {
+        MainConf& conf = MainConf::of(cf);
+        if (!conf.resolve(cf)) {
+            return NGX_ERROR;
+        }
+        if (conf.tables.empty()) {
+            return NGX_OK;
+        }
+        const bool done = add_zone(cf, conf) && add_key_removal(cf) &&
+                          add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access);
+        return done ? NGX_OK : NGX_ERROR;
+    });
+}
+
+ngx_http_module_t context = {
+    add_variables,         // preconfiguration
+    finish_configuration,  // postconfiguration
+    create_main_conf,      // create main configuration
+    nullptr,               // init main configuration
+    nullptr,               // create server configuration
+    nullptr,               // merge server configuration
+    create_location_conf,  // create location configuration
+    merge_location_conf,   // merge location configuration
+};
+
+}  // namespace
+
+}  // namespace tollgate::http
+
+ngx_module_t ngx_http_tollgate_module = {
+    NGX_MODULE_V1,
+    &tollgate::http::context,
+    static_cast<ngx_command_t*>(tollgate::http::commands),
+    NGX_HTTP_MODULE,
+    nullptr,                       // init master
+    nullptr,                       // init module
+    tollgate::http::start_worker,  // init process
+    nullptr,                       // init thread
+    nullptr,                       // exit thread
+    tollgate::http::stop_worker,   // exit process
+    nullptr,                       // exit master
+    NGX_MODULE_V1_PADDING,
+};

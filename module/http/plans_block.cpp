@@ -1,0 +1,97 @@
+#include "module/http/plans_block.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "module/core/key_record.hpp"
+#include "module/core/parse_error.hpp"
+#include "module/http/conf_block.hpp"
+#include "module/http/main_conf.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+std::string quoted(std::string_view text) {
+    return "\"" + std::string(text) + "\"";
+}
+
+void refuse_if(bool duplicate, std::string_view name) {
+    if (duplicate) {
+        throw ParseError(quoted(name) + " directive is duplicate");
+    }
+}
+
+/// Takes one directive of the block.
+void take(PlanTable& table, std::span<const std::string_view> words) {
+    const auto name = words.front();
+    const auto values = words.subspan(1);
+    if (name == "plan") {
+        Plan plan = parse_plan(values);
+        if (std::ranges::find(table.plans, plan.name, &Plan::name) != table.plans.end()) {
+            throw ParseError("duplicate plan " + quoted(plan.name));
+        }
+        table.plans.push_back(std::move(plan));
+    } else if (name == "default") {
+        refuse_if(!table.default_plan.empty(), name);
+        if (values.size() != 1 || values.front().empty()) {
+            throw ParseError("\"default\" names one plan");
+        }
+        table.default_plan = values.front();
+    } else if (name == "anonymous") {
+        refuse_if(!table.anonymous.empty(), name);
+        table.anonymous = parse_rates(values);
+    } else if (name == "ban") {
+        refuse_if(table.ban.has_value(), name);
+        table.ban = parse_ban(values);
+    } else {
+        throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_plans\"");
+    }
+}
+
+}  // namespace
+
+char* read_plans_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*/) noexcept {
+    return guarded(cf->log, conf_error(), [&] {
+        constexpr std::string_view kRedis = "redis=";
+        auto& main = MainConf::of(cf);
+        auto conf = std::make_unique<TableConf>();
+        conf->position = Position::of(cf);
+        const auto failed = [&](std::string_view message) {
+            log_conf_error(cf, conf->position, message);
+            return conf_error();
+        };
+        const auto words = words_of(cf);
+        conf->table.name = words[1];
+        if (!is_valid_name(words[1]) || words[1] == "off") {
+            return failed("invalid name " + quoted(words[1]) + " of tollgate_plans");
+        }
+        if (std::ranges::any_of(main.tables,
+                                [&](const auto& t) { return t->table.name == words[1]; })) {
+            return failed("duplicate tollgate_plans " + quoted(words[1]));
+        }
+        if (words.size() == 3) {
+            if (!words[2].starts_with(kRedis) || words[2].size() == kRedis.size()) {
+                return failed("invalid parameter " + quoted(words[2]));
+            }
+            conf->redis_name = words[2].substr(kRedis.size());
+        }
+        char* result = read_block(
+            cf, [&](std::span<const std::string_view> directive) { take(conf->table, directive); });
+        if (result != conf_ok()) {
+            return result;
+        }
+        const auto& table = conf->table;
+        if (table.plans.empty()) {
+            return failed("no plan in tollgate_plans " + quoted(table.name));
+        }
+        if (!table.default_plan.empty() && table.find(table.default_plan) == nullptr) {
+            return failed("unknown default plan " + quoted(table.default_plan) +
+                          " in tollgate_plans " + quoted(table.name));
+        }
+        main.tables.push_back(std::move(conf));
+        return conf_ok();
+    });
+}
+
+}  // namespace tollgate::http

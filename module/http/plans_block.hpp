@@ -1,0 +1,10 @@
+#pragma once
+
+#include "module/http/nginx.hpp"
+
+namespace tollgate::http {
+
+/// Reads `tollgate_plans NAME [redis=NAME] { … }`.
+char* read_plans_block(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
+
+}  // namespace tollgate::http

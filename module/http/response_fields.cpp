@@ -1,0 +1,117 @@
+#include "module/http/response_fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "module/core/challenge.hpp"
+#include "module/http/decision.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kQuotaFields{
+    "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+    "RateLimit",         "RateLimit-Policy",
+};
+
+bool is_quota_field(const ngx_str_t& name) {
+    return std::ranges::any_of(kQuotaFields, [&](std::string_view field) {
+        return field.size() == name.len &&
+               ngx_strncasecmp(name.data, borrow(field).data, field.size()) == 0;
+    });
+}
+
+/// Makes nginx leave out (hash 0) the fields that the upstream set.
+void drop_quota_fields(ngx_http_request_t* r) {
+    for (auto* part = &r->headers_out.headers.part; part != nullptr; part = part->next) {
+        for (auto& field : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
+            if (is_quota_field(field.key)) {
+                field.hash = 0;
+            }
+        }
+    }
+}
+
+/// Adds a field; `name` must be a literal.
+ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name, std::string_view value) {
+    auto* field = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
+    if (field == nullptr) {
+        throw std::bad_alloc();
+    }
+    *field = {};
+    field->value = copy(r->pool, value);
+    field->key = borrow(name);
+    field->hash = 1;
+    return field;
+}
+
+void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
+                      std::span<const NamedWindow> windows, Instant now) {
+    if (families == kNoHeaders || windows.empty()) {
+        return;
+    }
+    drop_quota_fields(r);
+    if ((families & kXRateLimit) != 0) {
+        std::vector<WindowState> states;
+        std::ranges::transform(windows, std::back_inserter(states), &NamedWindow::state);
+        const WindowState& binding = *binding_window(states);
+        add_field(r, "X-RateLimit-Limit", std::to_string(binding.rate.requests));
+        add_field(r, "X-RateLimit-Remaining", std::to_string(binding.remaining));
+        add_field(r, "X-RateLimit-Reset", std::to_string(unix_seconds(binding.reset)));
+    }
+    if ((families & kIetf) != 0) {
+        add_field(r, "RateLimit-Policy", rate_limit_policy_field(windows));
+        add_field(r, "RateLimit", rate_limit_field(windows, now));
+    }
+}
+
+/// What stands on a response to a client whose own quota isn't known (it has no key, or none that
+/// could be looked up, or it failed before its key was looked at): what its address may spend on
+/// failed authentications.
+void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
+    const Instant now = node_time();
+    std::vector<NamedWindow> windows;
+    for (const WindowState& state : charge_anonymous(r, *conf.tables, 0, now)) {
+        windows.push_back({"anonymous-" + period_name(state.rate.period), state});
+    }
+    add_quota_fields(r, conf.headers, windows, now);
+}
+
+void add_refusal_fields(ngx_http_request_t* r, const Decision& decision) {
+    if (decision.retry_after() != 0) {
+        add_field(r, "Retry-After", std::to_string(decision.retry_after()));
+    }
+    if (decision.status() == NGX_HTTP_UNAUTHORIZED &&
+        r->headers_out.status == NGX_HTTP_UNAUTHORIZED) {
+        const auto realm = decision.conf().realm_of(r);
+        r->headers_out.www_authenticate =
+            add_field(r, "WWW-Authenticate", bearer_challenge(realm, decision.key_was_sent()));
+    }
+}
+
+}  // namespace
+
+void add_response_fields(ngx_http_request_t* r) {
+    const Decision* decision = Decision::find(r);
+    if (decision == nullptr || !decision->settled()) {
+        const LocationConf& conf = LocationConf::of(r);
+        if (conf.tables != nullptr) {
+            add_anonymous_fields(r, conf);
+        }
+        return;
+    }
+    if (!decision->windows().empty()) {
+        add_quota_fields(r, decision->conf().headers, decision->windows(), decision->now());
+    } else if (decision->refuses()) {
+        add_anonymous_fields(r, decision->conf());
+    }
+    if (decision->refuses()) {
+        add_refusal_fields(r, *decision);
+    }
+}
+
+}  // namespace tollgate::http

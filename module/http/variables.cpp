@@ -1,0 +1,92 @@
+#include "module/http/variables.hpp"
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "module/http/decision.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+using Value = std::optional<std::string>;
+
+Value unless_empty(const std::string& text) {
+    return text.empty() ? Value() : Value(text);
+}
+
+template <typename Read>
+Value of_binding(const Decision& decision, Read read) {
+    const WindowState* window = decision.binding();
+    return window == nullptr ? Value() : Value(std::to_string(read(*window)));
+}
+
+/// A variable's name, and what a request's decision says of it; nothing where there is no such
+/// thing.
+struct Variable {
+    ngx_str_t name;
+    Value (*read)(const Decision&);
+};
+
+std::array<Variable, 7> variables{{
+    {ngx_string("tollgate_key_id"), [](const Decision& d) { return unless_empty(d.key().id); }},
+    {ngx_string("tollgate_key_name"), [](const Decision& d) { return unless_empty(d.key().name); }},
+    {ngx_string("tollgate_plan"), [](const Decision& d) { return unless_empty(d.key().plan); }},
+    {ngx_string("tollgate_verdict"), [](const Decision& d) { return Value(name_of(d.verdict())); }},
+    {ngx_string("tollgate_limit"),
+     [](const Decision& d) {
+         return of_binding(d, [](const WindowState& w) { return w.rate.requests; });
+     }},
+    {ngx_string("tollgate_remaining"),
+     [](const Decision& d) {
+         return of_binding(d, [](const WindowState& w) { return w.remaining; });
+     }},
+    {ngx_string("tollgate_reset"),
+     [](const Decision& d) {
+         return of_binding(d, [](const WindowState& w) { return unix_seconds(w.reset); });
+     }},
+}};
+
+ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
+                       uintptr_t index) noexcept {
+    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
+        const Decision* decision = Decision::find(r);
+        const Variable& variable = variables[index];
+        Value text;
+        if (decision != nullptr) {
+            text = variable.read(*decision);
+        } else if (view(variable.name) == "tollgate_verdict") {
+            text = name_of(Verdict::kNone);
+        }
+        if (!text) {
+            value->not_found = 1;
+            return NGX_OK;
+        }
+        const ngx_str_t kept = copy(r->pool, *text);
+        value->data = kept.data;
+        value->len = kept.len;
+        value->valid = 1;
+        value->no_cacheable = 0;
+        value->not_found = 0;
+        return NGX_OK;
+    });
+}
+
+}  // namespace
+
+ngx_int_t add_variables(ngx_conf_t* cf) noexcept {
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+        // Read before the access phase, it would otherwise keep the value that it had then.
+        ngx_http_variable_t* added =
+            ngx_http_add_variable(cf, &variables[i].name, NGX_HTTP_VAR_NOCACHEABLE);
+        if (added == nullptr) {
+            return NGX_ERROR;
+        }
+        added->get_handler = get_variable;
+        added->data = i;
+    }
+    return NGX_OK;
+}
+
+}  // namespace tollgate::http

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "module/core/client_address.hpp"
+#include "module/core/plan.hpp"
+#include "module/core/window.hpp"
+#include "module/http/main_conf.hpp"
+
+namespace tollgate::http {
+
+/// Adds the shared memory zone to the configuration, if there are plan tables. False after a
+/// message.
+bool add_zone(ngx_conf_t* cf, MainConf& conf);
+
+/// Reads `tollgate_zone SIZE`.
+char* read_zone_size(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
+
+/// Takes `cost` (0: looks only) from what this address may spend on failed authentications, under
+/// the zone's lock. See AddressBudgets::charge.
+std::vector<WindowState> charge_address(const MainConf& conf, const PlanTable& table,
+                                        const ClientAddress& address, std::int64_t cost,
+                                        Instant now);
+
+}  // namespace tollgate::http

@@ -1,0 +1,57 @@
+#include "module/redis/key_lookup.hpp"
+
+#include <charconv>
+
+#include "module/redis/reply.hpp"
+
+namespace tollgate::redis {
+
+namespace {
+
+constexpr std::size_t kFieldCount = 6;
+
+/// Seconds since the epoch, within what the clock's arithmetic bears.
+std::optional<std::chrono::sys_seconds> parse_time(std::string_view text) {
+    constexpr std::int64_t kLatest = 253'402'300'799;  // the end of the year 9999
+    std::int64_t seconds = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (error != std::errc{} || rest != text.data() + text.size() || seconds < 0 ||
+        seconds > kLatest) {
+        return std::nullopt;
+    }
+    return std::chrono::sys_seconds(std::chrono::seconds(seconds));
+}
+
+}  // namespace
+
+std::vector<std::string> lookup_command(std::string redis_key) {
+    return {"HMGET", std::move(redis_key), "id", "name", "plan", "limits", "expires", "state"};
+}
+
+Lookup read_lookup(const redisReply& reply) {
+    const auto fields = elements_of(reply);
+    if (fields.size() != kFieldCount) {
+        return {Lookup::Outcome::kUnexpected, {}};
+    }
+    if (fields[0]->type == REDIS_REPLY_NIL) {
+        return {Lookup::Outcome::kUnknown, {}};
+    }
+    KeyRecord record{
+        .id = std::string(text_of(*fields[0])),
+        .name = std::string(text_of(*fields[1])),
+        .plan = std::string(text_of(*fields[2])),
+        .limits = std::string(text_of(*fields[3])),
+        .expires = std::nullopt,
+        .active = text_of(*fields[5]) == "active",
+    };
+    const auto expires = text_of(*fields[4]);
+    if (!expires.empty()) {
+        record.expires = parse_time(expires);
+    }
+    const bool good = is_valid_key_id(record.id) && is_valid_key_name(record.name) &&
+                      is_valid_name(record.plan) && (expires.empty() || record.expires);
+    return {good ? Lookup::Outcome::kFound : Lookup::Outcome::kMalformed,
+            good ? record : KeyRecord{}};
+}
+
+}  // namespace tollgate::redis

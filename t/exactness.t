@@ -1,0 +1,61 @@
+# However many requests come, over however many nodes, workers and connections: a window grants its limit, no more and
+# no less, and what is refused costs nothing.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Gateway qw(wait_for_window);
+use Load;
+
+subtest 'a burst on two windows takes from the day what the minute granted' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 60r/m 1000r/d;', workers => 2);
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    wait_for_window($gateway->redis, 60, 0.7);
+    my $result = Load->run(servers => [$gateway->address], connections => 16, requests => 1000, token => 'k');
+    is_deeply($result->{status}, { 200 => 60, 429 => 940 }, '1,000 requests: 60 granted');
+    is($gateway->count('k1', 'api', 86400), 60, 'the day has counted 60');
+    $gateway->nginx->stop;
+};
+
+subtest 'three nodes of two workers share one key' => sub {
+    my @nodes = my $first = Gateway->start(plans => 'plan free 100r/10s;', workers => 2);
+    push @nodes, map { Gateway->start(plans => 'plan free 100r/10s;', workers => 2, share => $first) } 2 .. 3;
+    $first->import_key('k', id => 'k1', plan => 'free');
+    wait_for_window($first->redis, 10, 0.5);
+    my $result = Load->run(
+        servers     => [map { $_->address } @nodes],
+        connections => 64,
+        requests    => 2000,
+        token       => 'k',
+    );
+    is_deeply($result->{status}, { 200 => 100, 429 => 1900 }, 'exactly 100 of 2,000 granted');
+    $_->nginx->stop for @nodes;
+};
+
+subtest '1,000 keys in random order' => sub {
+    my @nodes = my $first = Gateway->start(plans => 'plan free 5r/h;', workers => 2);
+    push @nodes, Gateway->start(plans => 'plan free 5r/h;', workers => 2, share => $first);
+    my (%sent, @order);
+    for my $n (1 .. 1000) {
+        $first->import_key("key$n", id => "k$n", plan => 'free');
+        $sent{"key$n"} = int rand 10;
+        push @order, ("key$n") x $sent{"key$n"};
+    }
+    for my $i (reverse 1 .. $#order) {
+        my $j = int rand $i + 1;
+        @order[$i, $j] = @order[$j, $i];
+    }
+    wait_for_window($first->redis, 3600, 0.98);
+    my $result = Load->run(
+        servers     => [map { $_->address } @nodes],
+        connections => 32,
+        requests    => scalar @order,
+        token       => sub { shift @order },
+    );
+    my @wrong = grep { ($result->{by_token}{$_}{200} // 0) != ($sent{$_} < 5 ? $sent{$_} : 5) } keys %sent;
+    is_deeply(\@wrong, [], 'each key was granted min(sent, 5)');
+    $_->nginx->stop for @nodes;
+};
+
+done_testing;

@@ -1,0 +1,102 @@
+package Calm;
+
+# Judges how a gateway bears a fault of its Redis.
+#
+#   my $calm = Calm->new(
+#       gateway => $gateway,                      # its table "api" has the plans free (5r/s) and pro (9r/s)
+#       timeout => 0.1,                           # of its tollgate_redis, in seconds
+#   );
+#   $calm->bears('out of memory',                 # a subtest
+#       begin   => sub { … },
+#       end     => sub { … },                     # what brings Redis back; it may be left out
+#       refuses => 1,                             # every request gets 503; 0: none does; undef: some may
+#   );
+#
+# While the fault lasts, requests of two keys come interleaved, several at once: each must be answered within the
+# timeout and a second, with its own plan's limit or with a proper 503. After it, the gateway must serve again within
+# 2 s by itself, with the same workers, and the next window must grant exactly the limit of each key.
+
+use strict;
+use warnings;
+use Gateway qw(in_one_window);
+use Http;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+my %limit = (free => 5, pro => 9);
+
+sub new {
+    my ($class, %options) = @_;
+    $options{gateway}->import_key($_, id => $_, plan => $_) for keys %limit;
+    return bless {%options}, $class;
+}
+
+sub bears {
+    my ($self, $what, %fault) = @_;
+    subtest $what => sub {
+        my @workers = $self->{gateway}->nginx->workers;
+        $fault{begin}->();
+        my @answers = map { $self->_ask((qw(free pro)) x 6) } 1 .. 2;
+        $self->_judge($fault{refuses}, @answers);
+        $fault{end}->() if $fault{end};
+        my $end = time + 2;
+        my $served = 0;
+        until ($served || time > $end) {
+            $served = !grep { $_->{response}->status !~ /^(200|429)$/ } $self->_ask(qw(free pro) x 2);
+            sleep 0.02 unless $served;
+        }
+        ok($served, 'it serves again within 2 s');
+        is_deeply($self->granted_in_a_window, \%limit, 'the next window grants exactly the limits');
+        is_deeply([sort $self->{gateway}->nginx->workers], [sort @workers], 'no worker died');
+    };
+}
+
+sub granted_in_a_window {
+    my ($self) = @_;
+    return in_one_window($self->{gateway}->redis, 1, sub {
+        my %granted = map { $_ => 0 } keys %limit;
+        for my $answer ($self->_ask((qw(free pro)) x 12)) {
+            $granted{ $answer->{key} }++ if $answer->{response}->status == 200;
+        }
+        return \%granted;
+    });
+}
+
+# Requests with these keys, all at once, each on a connection of its own.
+sub _ask {
+    my ($self, @keys) = @_;
+    my @asked = map { { key => $_, connection => Http->connect($self->{gateway}) } } @keys;
+    my $start = time;
+    for my $asked (@asked) {
+        $asked->{connection}->send(Http::format_request('GET', '/', { Authorization => "Bearer $asked->{key}" }));
+    }
+    for my $asked (@asked) {
+        $asked->{response} = $asked->{connection}->response;
+        $asked->{took} = time - $start;
+        $asked->{connection}->close;
+    }
+    return @asked;
+}
+
+sub _judge {
+    my ($self, $refuses, @answers) = @_;
+    my ($slowest) = sort { $b <=> $a } map { $_->{took} } @answers;
+    cmp_ok($slowest, '<', $self->{timeout} + 1, 'every request is answered within the timeout and a second');
+    my @wrong = grep { !_is_proper($_) } @answers;
+    ok(!@wrong, 'every answer is the right one for its key, or a proper 503') or diag explain [map { [$_->{key}, $_->{response}] } @wrong];
+    my $refused = grep { $_->{response}->status == 503 } @answers;
+    is($refused, $refuses ? @answers : 0, $refuses ? 'all are refused' : 'none is refused') if defined $refuses;
+}
+
+sub _is_proper {
+    my ($answer) = @_;
+    my $r = $answer->{response};
+    if ($r->status == 503) {
+        my $error = eval { $r->json } // {};
+        return ($r->header('retry-after') // '') =~ /^[1-9]\d*$/ && $r->header('content-type') eq 'application/json'
+            && $error->{code} eq 'service_unavailable' && $error->{status} == 503;
+    }
+    return $r->status =~ /^(200|429)$/ && $r->header('x-ratelimit-limit') == $limit{ $answer->{key} };
+}
+
+1;

@@ -1,0 +1,237 @@
+package FakeRedis;
+
+# Stands between a gateway and a Redis, in a process of its own, and spoils what passes as the test says.
+#
+#   my $fake = FakeRedis->start(
+#       redis  => $redis->address,              # where commands go; without it each is answered +OK
+#       faults => {
+#           no_memory => { answer => sub { $_[0][0] eq 'EVALSHA' ? "-OOM command not allowed\r\n" : undef } },
+#           truncated => { reply  => sub { my ($bytes, $command) = @_; (substr($bytes, 0, 9), $CLOSE) } },
+#           refusing  => { greet  => sub { ("-ERR max number of clients reached\r\n", $CLOSE) } },
+#       },
+#   );
+#   $fake->address                              # "unix:…", for tollgate_redis
+#   $fake->fault('no_memory'); $fake->heal      # for every connection, from the next command and reply on
+#   $fake->inject("+stray\r\n")                 # sends these bytes now, on every connection
+#   $fake->cut                                  # closes every connection
+#   $fake->connections                          # how many there are
+#   $fake->reads                                # the names of the commands that came in each read since the last
+#                                               #   time this was asked: [['HMGET', 'ECHO'], …]
+#
+# `answer` sees each command (an array) before Redis does: what it returns is the reply in place of Redis's, which then
+# never gets the command. `reply` sees each reply's bytes, and the command, and returns what to send: any number of
+# strings, each in a write of its own; pause(SECONDS) between them; $CLOSE. `greet` returns what a new connection gets.
+# They run in the other process: what they change is not seen here.
+
+use strict;
+use warnings;
+use Exporter 'import';
+use File::Temp ();
+use IO::Select;
+use IO::Socket::INET;
+use IO::Socket::UNIX;
+use JSON::PP ();
+use POSIX    ();
+use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC);
+use Time::HiRes qw(time);
+
+our @EXPORT_OK = qw($CLOSE pause);
+our $CLOSE = \'close';
+
+my $test_process = $$;
+
+sub pause { return [$_[0]] }
+
+sub start {
+    my ($class, %options) = @_;
+    my $dir = File::Temp->newdir('fake-redis-XXXXXX', TMPDIR => 1);
+    my $listener = IO::Socket::UNIX->new(Local => "$dir/redis.sock", Listen => 128) or die "listen: $!\n";
+    socketpair my $ours, my $theirs, AF_UNIX, SOCK_STREAM, PF_UNSPEC or die "socketpair: $!\n";
+    my $pid = fork // die "fork: $!\n";
+    if (!$pid) {
+        close $ours;
+        my $server = bless {
+            control  => $theirs,
+            listener => $listener,
+            redis    => $options{redis},
+            faults   => $options{faults} // {},
+            fault    => {},
+            links    => {},
+            reads    => [],
+        }, $class;
+        eval { $server->_serve };
+        warn "fake Redis: $@" if $@;
+        POSIX::_exit(0);
+    }
+    close $theirs;
+    $ours->autoflush(1);
+    return bless { dir => $dir, pid => $pid, control => $ours }, $class;
+}
+
+sub address     { "unix:$_[0]{dir}/redis.sock" }
+sub fault       { $_[0]->_ask('fault', $_[1]) }
+sub heal        { $_[0]->_ask('fault', undef) }
+sub inject      { $_[0]->_ask('inject', unpack 'H*', $_[1]) }
+sub cut         { $_[0]->_ask('cut') }
+sub connections { $_[0]->_ask('connections') }
+sub reads       { $_[0]->_ask('reads') }
+
+sub _ask {
+    my ($self, @question) = @_;
+    my $control = $self->{control};
+    print $control JSON::PP::encode_json(\@question), "\n";
+    my $answer = <$control> // die "the fake Redis is gone\n";
+    return JSON::PP::decode_json($answer)->[0];
+}
+
+sub DESTROY {
+    my ($self) = @_;
+    local ($?, $@, $!);
+    return unless $$ == $test_process && $self->{pid};
+    close $self->{control};
+    waitpid $self->{pid}, 0;
+}
+
+# --- in the other process; a link is a gateway's connection and the one to Redis that belongs to it -----------------
+
+sub _serve {
+    my ($self) = @_;
+    local $SIG{PIPE} = 'IGNORE';
+    my $select = $self->{select} = IO::Select->new(@$self{qw(control listener)});
+    while (1) {
+        my @due = map { $_->{due} } grep { $_->{due} } $self->_links;
+        my ($next) = sort { $a <=> $b } @due;
+        my $wait = defined $next ? $next - time : undef;
+        for my $socket ($select->can_read(defined $wait && $wait < 0 ? 0 : $wait)) {
+            if    ($socket == $self->{control})  { $self->_obey or return }
+            elsif ($socket == $self->{listener}) { $self->_accept }
+            elsif (my $link = $self->{links}{ fileno($socket) // -1 }) { $self->_read($link, $socket) }
+        }
+        $self->_write($_) for $self->_links;
+    }
+}
+
+sub _links {
+    my ($self) = @_;
+    my %links = map { $_ => $_ } values %{ $self->{links} };
+    return values %links;
+}
+
+sub _obey {
+    my ($self) = @_;
+    my $control = $self->{control};
+    my $line = <$control> // return 0;
+    my ($what, $argument) = @{ JSON::PP::decode_json($line) };
+    my $answer;
+    if ($what eq 'fault') {
+        $self->{fault} = defined $argument ? $self->{faults}{$argument} // die "no fault $argument\n" : {};
+    } elsif ($what eq 'inject') {
+        push @{ $_->{out} }, pack 'H*', $argument for $self->_links;
+    } elsif ($what eq 'cut') {
+        $self->_drop($_) for $self->_links;
+    } elsif ($what eq 'connections') {
+        $answer = $self->_links;
+    } elsif ($what eq 'reads') {
+        $answer = $self->{reads};
+        $self->{reads} = [];
+    }
+    syswrite $control, JSON::PP::encode_json([$answer]) . "\n";
+    return 1;
+}
+
+sub _accept {
+    my ($self) = @_;
+    my $gateway = $self->{listener}->accept or return;
+    my $redis = $self->{redis} && _connect($self->{redis});
+    return if $self->{redis} && !$redis;
+    my $greet = $self->{fault}{greet};
+    my $link = { gateway => $gateway, redis => $redis, in => '', replies => '', queue => [], out => [$greet ? $greet->() : ()] };
+    for my $socket (grep { $_ } $gateway, $redis) {
+        $self->{links}{ fileno $socket } = $link;
+        $self->{select}->add($socket);
+    }
+}
+
+sub _connect {
+    my ($address) = @_;
+    return $address =~ /^unix:(.*)/ ? IO::Socket::UNIX->new(Peer => $1) : IO::Socket::INET->new(PeerAddr => $address);
+}
+
+sub _drop {
+    my ($self, $link) = @_;
+    for my $socket (grep { $_ } @$link{qw(gateway redis)}) {
+        delete $self->{links}{ fileno $socket };
+        $self->{select}->remove($socket);
+        close $socket;
+    }
+}
+
+sub _read {
+    my ($self, $link, $socket) = @_;
+    my $from_gateway = $socket == $link->{gateway};
+    my $buffer = $from_gateway ? \$link->{in} : \$link->{replies};
+    return $self->_drop($link) unless sysread $socket, $$buffer, 1 << 20, length $$buffer;
+    if ($from_gateway) {
+        my @commands;
+        while (defined(my $bytes = _take_value($buffer))) {
+            push @commands, [$bytes, [$bytes =~ /\$\d+\r\n(.*?)\r\n(?=\$|\z)/sg]];
+        }
+        push @{ $self->{reads} }, [map { $_->[1][0] } @commands] if @commands;
+        $self->_forward($link, @$_) for @commands;
+    } else {
+        while (defined(my $bytes = _take_value($buffer))) {
+            my ($waiting) = grep { !defined $_->{reply} } @{ $link->{queue} };
+            $waiting->{reply} = $bytes;
+        }
+    }
+    while (@{ $link->{queue} } && defined $link->{queue}[0]{reply}) {
+        my $entry = shift @{ $link->{queue} };
+        my $spoil = $self->{fault}{reply};
+        push @{ $link->{out} }, $spoil ? $spoil->(@$entry{qw(reply command)}) : $entry->{reply};
+    }
+}
+
+sub _forward {
+    my ($self, $link, $bytes, $command) = @_;
+    my $answer = $self->{fault}{answer};
+    my $reply = $answer ? $answer->($command) : undef;
+    $reply //= "+OK\r\n" unless $link->{redis};
+    push @{ $link->{queue} }, { command => $command, reply => $reply };
+    syswrite $link->{redis}, $bytes unless defined $reply;
+}
+
+# Takes a complete RESP value off the buffer's front and returns its bytes; undef while there is none.
+sub _take_value {
+    my ($buffer) = @_;
+    my ($open, $at) = (1, 0);
+    while ($open--) {
+        pos($$buffer) = $at;
+        $$buffer =~ /\G([-+:\$*])([^\r]*)\r\n/gc or return undef;
+        $at = pos $$buffer;
+        $open += $2 if $1 eq '*' && $2 > 0;
+        $at += $2 + 2 if $1 eq '$' && $2 >= 0;
+        return undef if $at > length $$buffer;
+    }
+    return substr $$buffer, 0, $at, '';
+}
+
+sub _write {
+    my ($self, $link) = @_;
+    return if $link->{due} && $link->{due} > time;
+    delete $link->{due};
+    while (defined(my $item = shift @{ $link->{out} })) {
+        return $self->_drop($link) if ref $item eq 'SCALAR';
+        if (ref $item) {
+            $link->{due} = time + $item->[0];
+            return;
+        }
+        my $sent = 0;
+        while ($sent < length $item) {
+            my $n = syswrite $link->{gateway}, $item, length($item) - $sent, $sent;
+            return $self->_drop($link) unless defined $n;
+            $sent += $n;
+        }
+    }
+}
+
+1;

@@ -1,0 +1,118 @@
+package Gateway;
+
+# A gateway with a Redis of its own, and an upstream that tells what reached it.
+#
+#   use Gateway;
+#   my $gateway = Gateway->start(
+#       plans     => 'plan free 5r/2s 1000r/d; anonymous 30r/m;',   # of the plan table "api"
+#       location  => 'tollgate_headers both;',     # put into location / beside `tollgate api; proxy_pass …;`
+#       server    => 'location /off { … }',        # put into its server
+#       http      => 'tollgate_plans search { … }',         # put before its server
+#       redis     => 'timeout 200ms;',             # put into tollgate_redis "main" (its prefix is "t:")
+#       server_address => 'unix:/…',               # where tollgate_redis reaches Redis; Redis itself unless given
+#       redis_options  => { password => 'x' },     # of RedisServer->start
+#       share     => $other,                       # another gateway whose Redis this one takes
+#       workers => 2, log_level => 'debug', …      # as Nginx->start
+#   );
+#   $gateway->import_key('secret', id => 'k1', plan => 'free');     # writes a key's record, as `tollgate key import`
+#   my $r = $gateway->get('/', 'secret', %headers);                 # see Http.pm
+#   my $r = $gateway->request('POST', '/', { … }, $body);
+#   $gateway->nginx, $gateway->redis
+#   my $count = $gateway->count('k1', 'api', 86400);                # what Redis has counted in that window
+#
+# The upstream answers 200 with a line that tells the request's uri, authorization and limit (its X-RateLimit-Limit);
+# `upstream` puts other locations into it.
+
+use strict;
+use warnings;
+use Digest::SHA qw(sha256_hex);
+use Exporter 'import';
+use Http qw(http_request);
+use Nginx;
+use RedisServer;
+
+our @EXPORT_OK = qw(wait_for_window in_one_window);
+
+sub start {
+    my ($class, %options) = @_;
+    my $redis = $options{share} ? $options{share}->redis : RedisServer->start(%{ delete $options{redis_options} // {} });
+    my $address = delete $options{server_address} // $redis->address;
+    my %text = map { $_ => delete $options{$_} // '' } qw(plans location server http redis upstream);
+    delete $options{share};
+    my $nginx = Nginx->start(
+        conf => <<"END",
+            tollgate_redis main { server $address; prefix t:; $text{redis} }
+            tollgate_plans api { $text{plans} }
+            $text{http}
+            server {
+                listen 127.0.0.1:%PORT%;
+                location / { tollgate api; $text{location} proxy_pass http://unix:%DIR%/upstream.sock; }
+                $text{server}
+            }
+            server {
+                listen unix:%DIR%/upstream.sock;
+                $text{upstream}
+                location / { return 200 "uri=\$request_uri authorization=\$http_authorization limit=\$http_x_ratelimit_limit\\n"; }
+            }
+END
+        %options,
+    );
+    return bless { redis => $redis, nginx => $nginx }, $class;
+}
+
+sub nginx   { $_[0]{nginx} }
+sub redis   { $_[0]{redis} }
+sub address { $_[0]{nginx}->address }
+
+sub import_key {
+    my ($self, $token, %record) = @_;
+    my $digest = sha256_hex($token);
+    my %all = (name => '', created => time, state => 'active', %record);
+    $self->redis->cmd('HSET', "t:key:$digest", %all);
+    $self->redis->cmd('SADD', "t:id:{$record{id}}", $digest);
+}
+
+sub get {
+    my ($self, $path, $token, %headers) = @_;
+    $headers{Authorization} //= "Bearer $token" if defined $token;
+    return $self->request('GET', $path, \%headers);
+}
+
+sub request {
+    my ($self, @arguments) = @_;
+    return http_request($self->address, @arguments);
+}
+
+sub count {
+    my ($self, $id, $table, $period) = @_;
+    return $self->redis->cmd('HGET', "t:quota:{$id}:$table", "$period.count");
+}
+
+# Waits until a window of this many seconds of Redis's clock has begun less than `slack` of itself ago, so that what
+# follows falls into one window.
+sub wait_for_window {
+    my ($redis, $period, $slack) = @_;
+    $slack //= 0.2;
+    while (1) {
+        my ($seconds, $microseconds) = @{ $redis->cmd('TIME') };
+        my $phase = ($seconds % $period) + $microseconds / 1e6;
+        return if $phase < $slack * $period;
+        select undef, undef, undef, $period - $phase + 0.002;
+    }
+}
+
+# Runs the code at the beginning of a window of Redis's clock, again if that window ended meanwhile, and returns what it
+# returned.
+sub in_one_window {
+    my ($redis, $period, $code) = @_;
+    my $window = sub { int($redis->cmd('TIME')->[0] / $period) };
+    while (1) {
+        my $last = $window->();
+        wait_for_window($redis, $period, 0.05) until $window->() != $last;
+        my $current = $window->();
+        my $result = $code->();
+        return $result if $window->() == $current;
+    }
+}
+
+1;

@@ -1,0 +1,103 @@
+package Load;
+
+# Many requests at once, from one process, over kept-alive connections.
+#
+#   my $result = Load->run(
+#       servers     => [$address, …],            # as Http.pm takes them; "host:port" or "unix:/path"
+#       connections => 64,                       # on each of them
+#       requests    => 1000,                     # in all; or `until => sub { … }`, asked before each request
+#       token       => sub { … },                # the bearer token of the next request; or a text
+#       path        => '/',
+#   );
+#   $result->{status}{200}                       # how many answers had this status
+#   $result->{by_token}{$token}{200}
+#   $result->{broken}                            # connections that ended before an answer was complete
+#   $result->{slowest}                           # seconds from a request to its answer
+#
+# A connection that the server closes between requests is made anew. Stops by itself after `timeout` seconds (60).
+
+use strict;
+use warnings;
+use Errno qw(EAGAIN EINPROGRESS EINTR);
+use IO::Poll qw(POLLIN POLLOUT POLLHUP POLLERR);
+use IO::Socket::INET;
+use IO::Socket::UNIX;
+use Time::HiRes qw(time);
+
+sub run {
+    my ($class, %options) = @_;
+    my $self = bless {
+        %options,
+        poll   => IO::Poll->new,
+        sent   => 0,
+        result => { status => {}, by_token => {}, broken => 0, slowest => 0 },
+    }, $class;
+    local $SIG{PIPE} = 'IGNORE';
+    my @open;
+    for my $server (@{ $options{servers} }) {
+        push @open, map { { server => $server } } 1 .. ($options{connections} // 1);
+    }
+    $self->_next($_) for @open;
+    my $end = time + ($options{timeout} // 60);
+    while (my @waiting = grep { $_->{socket} && $_->{token} } @open) {
+        die "load: no end in time\n" if time > $end;
+        $self->{poll}->poll(1);
+        for my $connection (@waiting) {
+            my $events = $self->{poll}->events($connection->{socket});
+            $self->_receive($connection) if $events & (POLLIN | POLLHUP | POLLERR);
+        }
+    }
+    return $self->{result};
+}
+
+sub _next {
+    my ($self, $connection) = @_;
+    delete $connection->{token};
+    return if $self->{until} ? $self->{until}->() : $self->{sent} >= $self->{requests};
+    $self->{sent}++;
+    my $token = ref $self->{token} ? $self->{token}->() : $self->{token};
+    my $path = $self->{path} // '/';
+    @$connection{qw(token start buffer)} = ($token, time, '');
+    $connection->{socket} //= $self->_connect($connection->{server});
+    syswrite $connection->{socket}, "GET $path HTTP/1.1\r\nHost: load\r\nAuthorization: Bearer $token\r\n\r\n";
+}
+
+sub _connect {
+    my ($self, $server) = @_;
+    my $socket = $server =~ /^unix:(.*)/ ? IO::Socket::UNIX->new(Peer => $1) : IO::Socket::INET->new(PeerAddr => $server);
+    die "load: $server: $!\n" unless $socket;
+    $socket->blocking(0);
+    $self->{poll}->mask($socket => POLLIN);
+    return $socket;
+}
+
+sub _receive {
+    my ($self, $connection) = @_;
+    my $read = sysread $connection->{socket}, $connection->{buffer}, 65536, length $connection->{buffer};
+    return if !defined $read && ($! == EAGAIN || $! == EINTR);
+    if (!$read) {
+        $self->_drop($connection);
+        $self->{result}{broken}++;
+        return $self->_next($connection);
+    }
+    my ($head) = $connection->{buffer} =~ /^(.*?\r\n\r\n)/s or return;
+    my ($length) = $head =~ /^Content-Length: *(\d+)/mi;
+    return if length($connection->{buffer}) < length($head) + ($length // 0);
+    my ($status) = $head =~ m{^HTTP/1.1 (\d+)};
+    my $result = $self->{result};
+    $result->{status}{$status}++;
+    $result->{by_token}{ $connection->{token} }{$status}++;
+    my $took = time - $connection->{start};
+    $result->{slowest} = $took if $took > $result->{slowest};
+    $self->_drop($connection) if $head =~ /^Connection: *close/mi;
+    $self->_next($connection);
+}
+
+sub _drop {
+    my ($self, $connection) = @_;
+    my $socket = delete $connection->{socket};
+    $self->{poll}->remove($socket);
+    close $socket;
+}
+
+1;
