@@ -11,12 +11,12 @@ use Wait qw(wait_until free_port);
 
 my $gateway = Gateway->start(
     plans         => 'plan free 5r/s; plan pro 9r/s;',
-    redis         => 'timeout 100ms;',
+    redis         => 'timeout 300ms;',
     workers       => 2,
     redis_options => { conf => ['appendonly yes', 'appendfsync no', 'lua-time-limit 20'] },
 );
 my $redis = $gateway->redis;
-my $calm = Calm->new(gateway => $gateway, timeout => 0.1);
+my $calm = Calm->new(gateway => $gateway, timeout => 0.3);
 
 sub wait_for_next_window {
     my $now = $redis->cmd('TIME')->[0];
@@ -25,22 +25,22 @@ sub wait_for_next_window {
 
 sub answers { eval { $redis->connection->cmd('PING') eq 'PONG' } }
 
-$calm->bears('nothing at all', begin => sub { }, refuses => 0);
+$calm->bears('nothing at all', begin => sub { }, refuses => 'none');
 
 # --- gone or hanging
 
-$calm->bears('killed', begin => sub { $redis->kill }, end => sub { $redis->restart }, refuses => 1);
+$calm->bears('killed', begin => sub { $redis->kill }, end => sub { $redis->restart }, refuses => 'all');
 $calm->bears('restarted', begin => sub { $redis->restart });
-$calm->bears('stopped', begin => sub { $redis->sigstop }, end => sub { $redis->sigcont }, refuses => 1);
+$calm->bears('stopped', begin => sub { $redis->sigstop }, end => sub { $redis->sigcont }, refuses => 'all');
 $calm->bears('paused',
-    begin   => sub { $redis->pause(500) },
+    begin   => sub { $redis->pause(900) },
     end     => sub { wait_until('Redis', \&answers) },
-    refuses => 1,
+    refuses => 'all',
 );
 $calm->bears('paused for writes',
     begin   => sub { $redis->cmd('CLIENT', 'PAUSE', 60_000, 'WRITE') },
     end     => sub { $redis->cmd('CLIENT', 'UNPAUSE') },
-    refuses => 1,
+    refuses => 'all',
 );
 $calm->bears('busy with a script',
     begin => sub {
@@ -49,11 +49,11 @@ $calm->bears('busy with a script',
         wait_until('a busy Redis', sub { !answers() && $@ =~ /^BUSY/ });
     },
     end     => sub { $redis->cmd('SCRIPT', 'KILL'); delete $redis->{busy} },
-    refuses => 1,
+    refuses => 'all',
 );
 $calm->bears('its connections killed',
     begin   => sub { $redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes') },
-    refuses => 0,
+    refuses => 'none',
 );
 $calm->bears('with no place for a connection',
     begin => sub {
@@ -61,7 +61,7 @@ $calm->bears('with no place for a connection',
         $redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     },
     end     => sub { $redis->cmd('CONFIG', 'SET', 'maxclients', 1000) },
-    refuses => 1,
+    refuses => 'all',
 );
 
 # --- answering with errors
@@ -70,12 +70,12 @@ $calm->bears('with no place for a connection',
 $calm->bears('OOM',
     begin   => sub { wait_for_next_window(); $redis->cmd('CONFIG', 'SET', 'maxmemory', 1) },
     end     => sub { $redis->cmd('CONFIG', 'SET', 'maxmemory', 0) },
-    refuses => 1,
+    refuses => 'all',
 );
 $calm->bears('READONLY',
     begin   => sub { wait_for_next_window(); $redis->cmd('REPLICAOF', '127.0.0.1', free_port()) },
     end     => sub { $redis->cmd('REPLICAOF', 'NO', 'ONE') },
-    refuses => 1,
+    refuses => 'all',
 );
 $calm->bears('MASTERDOWN',
     begin => sub {
@@ -83,7 +83,7 @@ $calm->bears('MASTERDOWN',
         $redis->cmd('REPLICAOF', '127.0.0.1', free_port());
     },
     end     => sub { $redis->cmd('REPLICAOF', 'NO', 'ONE') },
-    refuses => 1,
+    refuses => 'all',
 );
 $calm->bears('NOAUTH',
     begin => sub {
@@ -92,14 +92,14 @@ $calm->bears('NOAUTH',
         $redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     },
     end     => sub { $redis->cmd('CONFIG', 'SET', 'requirepass', '') },
-    refuses => 1,
+    refuses => 'all',
 );
 $calm->bears('NOPERM',
     begin   => sub { $redis->cmd('ACL', 'SETUSER', 'default', '-@scripting') },
     end     => sub { $redis->cmd('ACL', 'SETUSER', 'default', '+@all') },
-    refuses => 1,
+    refuses => 'all',
 );
-$calm->bears('NOSCRIPT', begin => sub { $redis->cmd('SCRIPT', 'FLUSH') }, refuses => 0);
+$calm->bears('NOSCRIPT', begin => sub { $redis->cmd('SCRIPT', 'FLUSH') }, refuses => 'none');
 
 subtest 'WRONGTYPE refuses the key that has it, and no other' => sub {
     for my $name ('t:quota:{free}:api', 't:key:' . sha256_hex('free')) {

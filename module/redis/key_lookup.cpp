@@ -1,5 +1,6 @@
 #include "module/redis/key_lookup.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "module/redis/reply.hpp"
@@ -30,7 +31,10 @@ std::vector<std::string> lookup_command(std::string redis_key) {
 
 Lookup read_lookup(const redisReply& reply) {
     const auto fields = elements_of(reply);
-    if (fields.size() != kFieldCount) {
+    const auto is_field = [](const redisReply* field) {
+        return field->type == REDIS_REPLY_STRING || field->type == REDIS_REPLY_NIL;
+    };
+    if (fields.size() != kFieldCount || !std::ranges::all_of(fields, is_field)) {
         return {Lookup::Outcome::kUnexpected, {}};
     }
     if (fields[0]->type == REDIS_REPLY_NIL) {

@@ -12,6 +12,7 @@ package Gateway;
 #       server_address => 'unix:/…',               # where tollgate_redis reaches Redis; Redis itself unless given
 #       redis_options  => { password => 'x' },     # of RedisServer->start
 #       share     => $other,                       # another gateway whose Redis this one takes
+#       redis_server => $redis,                    # a RedisServer that is there already
 #       workers => 2, log_level => 'debug', …      # as Nginx->start
 #   );
 #   $gateway->import_key('secret', id => 'k1', plan => 'free');     # writes a key's record, as `tollgate key import`
@@ -35,7 +36,8 @@ our @EXPORT_OK = qw(wait_for_window in_one_window);
 
 sub start {
     my ($class, %options) = @_;
-    my $redis = $options{share} ? $options{share}->redis : RedisServer->start(%{ delete $options{redis_options} // {} });
+    my $redis = delete $options{redis_server};
+    $redis //= $options{share} ? $options{share}->redis : RedisServer->start(%{ delete $options{redis_options} // {} });
     my $address = delete $options{server_address} // $redis->address;
     my %text = map { $_ => delete $options{$_} // '' } qw(plans location server http redis upstream);
     delete $options{share};

@@ -5,6 +5,9 @@ package Http2;
 #   my $c = Http2->connect($address);                      # as Http.pm takes it
 #   my $stream = $c->request([':path' => '/', authorization => 'Bearer k'], indexed => 1);
 #   $c->response($stream);                                 # waits for its end: the bytes of its header block
+#   $c->body($stream);                                     # the same, and its body
+#   $c->status($stream);                                   # the same, and its status
+#   $c->reset($stream);                                    # RST_STREAM with CANCEL
 #
 # Fields are literals without Huffman coding; `indexed` puts them into the dynamic table (RFC 7541 section 6.2.1).
 # :method, :scheme and :authority are added unless given.
@@ -20,7 +23,7 @@ sub connect {
     my ($class, $address) = @_;
     my $http = Http->connect($address);
     $http->send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" . _frame('SETTINGS', 0, 0, ''));
-    return bless { http => $http, next => 1, blocks => {}, ended => {} }, $class;
+    return bless { http => $http, next => 1, blocks => {}, bodies => {}, ended => {} }, $class;
 }
 
 sub request {
@@ -44,11 +47,34 @@ sub response {
         my ($high, $low, $type, $flags, $id) = unpack 'Cn CCN', $http->_take(9);
         my $body = $http->_take($high << 16 | $low);
         $self->{blocks}{$id} = $body if $type == $number{HEADERS};
+        $self->{bodies}{$id} .= $body if $type == $number{DATA};
         die "the server resets stream $id\n" if $type == $number{RST_STREAM};
         die "the server leaves\n" if $type == $number{GOAWAY};
         $self->{ended}{$id} = 1 if $flags & 1 && ($type == $number{HEADERS} || $type == $number{DATA});
     }
     return $self->{blocks}{$stream};
+}
+
+sub body {
+    my ($self, $stream) = @_;
+    $self->response($stream);
+    return $self->{bodies}{$stream} // '';
+}
+
+# :status comes first: an index of the static table (RFC 7541 appendix A), or its name's index and three digits.
+my %static_status = (8 => 200, 9 => 204, 10 => 206, 11 => 304, 12 => 400, 13 => 404, 14 => 500);
+
+sub status {
+    my ($self, $stream) = @_;
+    my $block = $self->response($stream);
+    $block =~ s/^[\x20-\x3f]//;    # a change of the table's size
+    my $first = ord $block;
+    return $first & 0x80 ? $static_status{ $first & 0x7f } : substr $block, 2, 3;
+}
+
+sub reset {
+    my ($self, $stream) = @_;
+    $self->{http}->send(_frame('RST_STREAM', 0, $stream, pack 'N', 8));
 }
 
 sub _frame {

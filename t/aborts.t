@@ -1,0 +1,132 @@
+# Clients that leave while their requests wait for Redis: nothing crashes, leaks, or is counted twice, and the next window
+# is whole.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Gateway qw(in_one_window);
+use Http;
+use Http2;
+use Wait qw(wait_until);
+
+my $count = 500;
+my $gateway = Gateway->start(
+    plans  => 'plan free 5r/s 1000000r/d;',
+    redis  => 'timeout 30s;',
+    events => 'worker_connections 4096;',
+    http   => 'log_format status $status;',
+    location => 'access_log %DIR%/access.log status;',
+    server => <<'END',
+        location = /status { stub_status; }
+        listen 127.0.0.1:%PORT2% http2;
+END
+);
+my ($nginx, $redis) = ($gateway->nginx, $gateway->redis);
+my ($worker) = $nginx->workers;
+$gateway->import_key('k', id => 'k1', plan => 'free');
+
+# How many connections there are but for the one that asks, and how many of them wait for an answer.
+sub active { Http::http_get($nginx, '/status')->body =~ /Active connections: (\d+)/ ? $1 - 1 : die }
+sub waiting { Http::http_get($nginx, '/status')->body =~ /Writing: (\d+)/ ? $1 - 1 : die }
+
+sub descriptors { return scalar(my @all = glob "/proc/$worker/fd/*") }
+
+sub resident {
+    open my $file, '<', "/proc/$worker/status" or die "status: $!\n";
+    return (map { /^VmRSS:\s+(\d+) kB/ ? $1 : () } <$file>)[0];
+}
+
+sub logged {
+    my ($status) = @_;
+    open my $file, '<', $nginx->dir . '/access.log' or return 0;
+    return scalar grep { $_ == $status } <$file>;
+}
+
+sub granted_in_a_window {
+    return in_one_window($redis, 1, sub { scalar grep { $gateway->get('/', 'k')->status == 200 } 1 .. 8 });
+}
+
+# All of them ask while Redis is stalled, and leave when all wait. Returns how many were told that they are gone.
+sub leave_together {
+    my ($stall, $resume) = @_;
+    my $before = logged(499);
+    $stall->();
+    my @clients = map { Http->connect($nginx) } 1 .. $count;
+    $_->send(Http::format_request('GET', '/', { Authorization => 'Bearer k' })) for @clients;
+    wait_until('all to wait', sub { waiting() == $count });
+    $_->close for @clients;
+    wait_until('all to be gone', sub { active() == 0 });
+    $resume->();
+    return logged(499) - $before;
+}
+
+my $pause_writes = sub { $redis->cmd('CLIENT', 'PAUSE', 60_000, 'WRITE') };
+my $unpause = sub { $redis->cmd('CLIENT', 'UNPAUSE') };
+sub counted { $gateway->count('k1', 'api', 86400) // 0 }
+
+subtest 'while the key is looked up' => sub {
+    my $granted = granted_in_a_window();
+    my $before = counted();
+    is(leave_together(sub { $redis->sigstop }, sub { $redis->sigcont }), $count, 'each is logged with 499');
+    is(granted_in_a_window(), 5, 'the next window is whole');
+    cmp_ok(counted() - $before, '<=', 10, 'they have cost the key nothing');
+};
+
+subtest 'while the quota is taken' => sub {
+    is(leave_together($pause_writes, $unpause), $count, 'each is logged with 499');
+    is(granted_in_a_window(), 5, 'the next window is whole');
+};
+
+subtest 'while Redis is paused, and goes' => sub {
+    is(leave_together($pause_writes, sub { $redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal'); $unpause->() }),
+        $count, 'each is logged with 499');
+    is(granted_in_a_window(), 5, 'the next window is whole');
+};
+
+subtest 'again and again' => sub {
+    leave_together($pause_writes, $unpause) for 1 .. 3;
+    my ($memory, $descriptors) = (resident(), descriptors());
+    leave_together($pause_writes, $unpause) for 1 .. 6;
+    is(descriptors(), $descriptors, 'no descriptor is left over');
+    SKIP: {
+        skip 'AddressSanitizer keeps what is freed', 1 if $ENV{TOLLGATE_SANITIZE};
+        cmp_ok(resident() - $memory, '<', 512, 'nor memory: 3,000 requests cost less than 512 KiB');
+    }
+    is(active(), 0, 'nor a connection');
+};
+
+subtest 'half of them leave, the others are answered' => sub {
+    my $status = in_one_window($redis, 1, sub {
+        my %status;
+        $pause_writes->();
+        my @clients = map { Http->connect($nginx) } 1 .. 40;
+        $_->send(Http::format_request('GET', '/', { Authorization => 'Bearer k' })) for @clients;
+        wait_until('all to wait', sub { waiting() == 40 });
+        $clients[$_]->close for grep { $_ % 2 } 0 .. 39;
+        wait_until('half to be gone', sub { active() == 20 });
+        $unpause->();
+        $status{ $clients[$_]->response->status }++ for grep { $_ % 2 == 0 } 0 .. 39;
+        return \%status;
+    });
+    is(($status->{200} // 0) + ($status->{429} // 0), 20, 'each that stayed has its answer');
+    cmp_ok($status->{200} // 0, '<=', 5, 'of which no more than the limit are grants');
+};
+
+subtest 'streams of HTTP/2 that are reset' => sub {
+    my $before = logged(499);
+    $pause_writes->();
+    my $client = Http2->connect('127.0.0.1:' . $nginx->port(2));
+    my @streams = map { $client->request([':path' => '/', authorization => 'Bearer k']) } 1 .. 100;
+    wait_until('all to wait', sub { waiting() == 100 });
+    $client->reset($_) for @streams;
+    wait_until('all to be gone', sub { waiting() == 0 });
+    is(logged(499) - $before, 100, 'each is logged with 499');
+    $unpause->();
+    like($client->status($client->request([':path' => '/', authorization => 'Bearer k'])), qr/^(200|429)$/, 'the connection serves on');
+    is(granted_in_a_window(), 5, 'the next window is whole');
+};
+
+is_deeply([$nginx->workers], [$worker], 'the worker has lived through it all');
+$nginx->stop;
+done_testing;
