@@ -5,6 +5,7 @@ package Http2;
 #   my $c = Http2->connect($address);                      # as Http.pm takes it
 #   my $stream = $c->request([':path' => '/', authorization => 'Bearer k'], indexed => 1);
 #   $c->response($stream);                                 # waits for its end: the bytes of its header block
+#   $c->body($stream);                                     # the same, and its body
 #
 # Fields are literals without Huffman coding; `indexed` puts them into the dynamic table (RFC 7541 section 6.2.1).
 # :method, :scheme and :authority are added unless given.
@@ -20,7 +21,7 @@ sub connect {
     my ($class, $address) = @_;
     my $http = Http->connect($address);
     $http->send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" . _frame('SETTINGS', 0, 0, ''));
-    return bless { http => $http, next => 1, blocks => {}, ended => {} }, $class;
+    return bless { http => $http, next => 1, blocks => {}, bodies => {}, ended => {} }, $class;
 }
 
 sub request {
@@ -44,11 +45,18 @@ sub response {
         my ($high, $low, $type, $flags, $id) = unpack 'Cn CCN', $http->_take(9);
         my $body = $http->_take($high << 16 | $low);
         $self->{blocks}{$id} = $body if $type == $number{HEADERS};
+        $self->{bodies}{$id} .= $body if $type == $number{DATA};
         die "the server resets stream $id\n" if $type == $number{RST_STREAM};
         die "the server leaves\n" if $type == $number{GOAWAY};
         $self->{ended}{$id} = 1 if $flags & 1 && ($type == $number{HEADERS} || $type == $number{DATA});
     }
     return $self->{blocks}{$stream};
+}
+
+sub body {
+    my ($self, $stream) = @_;
+    $self->response($stream);
+    return $self->{bodies}{$stream} // '';
 }
 
 sub _frame {
