@@ -17,6 +17,8 @@ my $gateway = Gateway->start(
         location /narrow/ { tollgate narrow; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /wide/   { tollgate wide;   proxy_pass http://unix:%DIR%/upstream.sock; }
         location /realm/  { tollgate api; tollgate_realm "a \"b\" \\ c\r\nX-Injected: 1\t$arg_r"; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /path/   { tollgate api; tollgate_realm $uri; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /warned/ { tollgate api; tollgate_log_level warn; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /basic/  { tollgate api; tollgate_realm ""; proxy_pass http://unix:%DIR%/upstream.sock; }
 END
 );
@@ -123,6 +125,9 @@ subtest 'the realm' => sub {
     my $r = $gateway->get('/realm/?r=x"y%0d');
     is($r->header('WWW-Authenticate'), 'Bearer realm="a \\"b\\" \\\\ c  X-Injected: 1 x\\"y%0d"', 'is quoted, its control characters are spaces');
     is($r->header('X-Injected'), undef, '... and add no field');
+    $r = $gateway->get('/path/%0d%0aX-Injected:%201%0d%0a%0d%0a"');
+    is($r->header('WWW-Authenticate'), 'Bearer realm="/path/  X-Injected: 1    \\""', '... nor does a path, decoded');
+    is($r->json->{code}, 'missing_api_key', '... and the body is the one that is meant');
     is($gateway->get('/basic/')->header('WWW-Authenticate'), 'Bearer realm=""', 'may be empty');
     is(scalar(() = $gateway->get('/')->headers('WWW-Authenticate')), 1, 'one challenge');
     is($gateway->get('/', 'k')->header('WWW-Authenticate'), undef, 'none where the key is good');
@@ -141,6 +146,13 @@ subtest 'bytes that are no header field' => sub {
         my $r = http_raw($gateway, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer $key\r\n\r\n");
         like($r->status, qr/^40[01]$/, $name);
     }
+};
+
+subtest 'the log line of a refusal' => sub {
+    my $log = sub { my $old = length $gateway->nginx->error_log; $gateway->get(@_); substr $gateway->nginx->error_log, $old };
+    like($log->('/'), qr/\[error\] .*tollgate refuses the request: missing_api_key, key "", plan "", client: 127/, 'level error');
+    like($log->('/warned/'), qr/\[warn\] .*tollgate refuses the request: missing_api_key/, 'or as tollgate_log_level says');
+    like($log->('/narrow/', 'k'), qr/plan_not_allowed, key "k1", plan "free"/, 'names the key by its id');
 };
 
 $gateway->nginx->stop;

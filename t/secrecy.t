@@ -16,7 +16,7 @@ my $gateway = Gateway->start(
     files     => { page => "a page\n", 'ssi.html' => '<!--#include virtual="/" -->' },
     http      => <<'END',
         log_format all '$request $status "$http_authorization" "$http_x_ratelimit_limit" $tollgate_key_id $request_uri';
-        limit_req_zone $server_name zone=one:64k rate=1r/m;
+        limit_req_zone $server_protocol zone=one:64k rate=1r/m;
 END
     server => <<'END',
         listen 127.0.0.1:%PORT2% http2;

@@ -55,9 +55,11 @@ bool add_key_removal(ngx_conf_t* cf) {
     // The handlers of most phases run from the last added to the first, those of the log from the
     // first.
     const auto logging = push_handler(cf, NGX_HTTP_LOG_PHASE, remove_before_log);
-    std::ranges::rotate(logging, logging.empty() ? logging.end() : logging.end() - 1);
-    return !logging.empty() &&
-           !push_handler(cf, NGX_HTTP_PRECONTENT_PHASE, remove_before_content).empty();
+    if (logging.empty()) {
+        return false;
+    }
+    std::rotate(logging.begin(), logging.end() - 1, logging.end());
+    return !push_handler(cf, NGX_HTTP_PRECONTENT_PHASE, remove_before_content).empty();
 }
 
 }  // namespace tollgate::http

@@ -18,18 +18,20 @@ constexpr std::array<std::string_view, 5> kQuotaFields{
     "RateLimit",         "RateLimit-Policy",
 };
 
-bool is_quota_field(const ngx_str_t& name) {
-    return std::ranges::any_of(kQuotaFields, [&](std::string_view field) {
+constexpr std::array<std::string_view, 1> kRetryAfter{"Retry-After"};
+
+bool is_any_of(std::span<const std::string_view> fields, const ngx_str_t& name) {
+    return std::ranges::any_of(fields, [&](std::string_view field) {
         return field.size() == name.len &&
                ngx_strncasecmp(name.data, borrow(field).data, field.size()) == 0;
     });
 }
 
 /// Makes nginx leave out (hash 0) the fields that the upstream set.
-void drop_quota_fields(ngx_http_request_t* r) {
+void drop_fields(ngx_http_request_t* r, std::span<const std::string_view> names) {
     for (auto* part = &r->headers_out.headers.part; part != nullptr; part = part->next) {
         for (auto& field : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
-            if (is_quota_field(field.key)) {
+            if (is_any_of(names, field.key)) {
                 field.hash = 0;
             }
         }
@@ -54,7 +56,7 @@ void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
     if (families == kNoHeaders || windows.empty()) {
         return;
     }
-    drop_quota_fields(r);
+    drop_fields(r, kQuotaFields);
     if ((families & kXRateLimit) != 0) {
         std::vector<WindowState> states;
         std::ranges::transform(windows, std::back_inserter(states), &NamedWindow::state);
@@ -83,6 +85,7 @@ void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
 
 void add_refusal_fields(ngx_http_request_t* r, const Decision& decision) {
     if (decision.retry_after() != 0) {
+        drop_fields(r, kRetryAfter);
         add_field(r, "Retry-After", std::to_string(decision.retry_after()));
     }
     if (decision.status() == NGX_HTTP_UNAUTHORIZED &&
