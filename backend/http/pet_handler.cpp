@@ -36,14 +36,20 @@ ngx_int_t or_refused(ngx_http_request_t* r, Serve serve) noexcept {
     });
 }
 
+Call reading_call(ngx_http_request_t* r, const Route& route) {
+    switch (route.resource) {
+        case Resource::pets:
+            return ListPets{parse_pet_query(view(r->args))};
+        case Resource::orders:
+            return ListOrders{};
+        default:
+            return FindPet{route.pet_id};
+    }
+}
+
 ngx_int_t read_pets(ngx_http_request_t* r, const Route& route) {
     const PetLocation& location = location_of(r);
-    Job job{FindPet{route.pet_id}, view(location.base), {}};
-    if (route.resource == Resource::pets) {
-        job.call = ListPets{parse_pet_query(view(r->args))};
-    } else if (route.resource == Resource::orders) {
-        job.call = ListOrders{};
-    }
+    Job job{reading_call(r, route), view(location.base), {}};
     if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
         return rc;
     }

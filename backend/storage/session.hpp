@@ -25,9 +25,11 @@ struct ListPets {
 };
 struct ListOrders {};
 
+using Call = std::variant<AddPet, FindPet, ListPets, ListOrders>;
+
 /// A call of the service, and its answer once a session has served it.
 struct Job {
-    std::variant<AddPet, FindPet, ListPets, ListOrders> call;
+    Call call;
     std::string_view base;  ///< the path before `/pets`; must outlive the job
     std::optional<Answer>
         answer;  ///< still absent afterwards: there was no memory left even to refuse it
