@@ -117,9 +117,9 @@ TEST(AddressBudgets, ForgetsWhoWasSeenLeastRecently) {
     EXPECT_TRUE(spend(2, 12));
 }
 
-TEST(AddressBudgets, NamesTablesAlikeInEveryProcess) {
-    EXPECT_EQ(AddressBudgets::table_id("123456789"), 0xcbf43926);
-    EXPECT_NE(AddressBudgets::table_id("api"), AddressBudgets::table_id("search"));
+TEST(NameId, IsTheSameInEveryProcess) {
+    EXPECT_EQ(name_id("123456789"), 0xcbf43926);
+    EXPECT_NE(name_id("api"), name_id("search"));
 }
 
 }  // namespace
