@@ -43,9 +43,9 @@ struct TableConf {
 struct TableSet {
     std::vector<std::string> names;
     Position position;
-    std::vector<const TableConf*> tables;  ///< resolved when all is read
+    std::vector<const PlanTable*> tables;  ///< at least one; resolved when all is read
+    RedisConf* redis = nullptr;            ///< resolved when all is read
 
-    RedisConf& redis() const { return *tables.front()->redis; }
     /// The first table that has a budget for failed authentications; nullptr for none.
     const PlanTable* anonymous() const;
 };

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "module/core/challenge.hpp"
+#include "module/core/quota_fields.hpp"
+#include "module/http/anonymous_budget.hpp"
 #include "module/http/decision.hpp"
 
 namespace tollgate::http {
@@ -52,15 +54,13 @@ ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name, std::st
 }
 
 void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
-                      std::span<const NamedWindow> windows, Instant now) {
+                      std::span<const WindowState> windows, Instant now) {
     if (families == kNoHeaders || windows.empty()) {
         return;
     }
     drop_fields(r, kQuotaFields);
     if ((families & kXRateLimit) != 0) {
-        std::vector<WindowState> states;
-        std::ranges::transform(windows, std::back_inserter(states), &NamedWindow::state);
-        const WindowState& binding = *binding_window(states);
+        const WindowState& binding = *binding_window(windows);
         add_field(r, "X-RateLimit-Limit", std::to_string(binding.rate.requests));
         add_field(r, "X-RateLimit-Remaining", std::to_string(binding.remaining));
         add_field(r, "X-RateLimit-Reset", std::to_string(unix_seconds(binding.reset)));
@@ -76,10 +76,7 @@ void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
 /// failed authentications.
 void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
     const Instant now = node_time();
-    std::vector<NamedWindow> windows;
-    for (const WindowState& state : charge_anonymous(r, *conf.tables, 0, now)) {
-        windows.push_back({"anonymous-" + period_name(state.rate.period), state});
-    }
+    const auto windows = charge_anonymous(r, *conf.tables, 0, now);
     add_quota_fields(r, conf.headers, windows, now);
 }
 

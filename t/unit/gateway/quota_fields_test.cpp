@@ -8,9 +8,9 @@ namespace {
 using namespace std::chrono_literals;
 
 const Instant kNow(100s);
-const std::vector<NamedWindow> kWindows{
-    {"free-minute", {{60, 60s}, 12, kNow + 37s, false}},
-    {"free-day", {{1000, 86400s}, 0, kNow + 3600s, true}},
+const std::vector<WindowState> kWindows{
+    {{60, 60s}, 12, kNow + 37s, false, "free-minute"},
+    {{1000, 86400s}, 0, kNow + 3600s, true, "free-day"},
 };
 
 TEST(RateLimitPolicy, NamesEveryWindow) {
@@ -25,8 +25,8 @@ TEST(RateLimit, TellsWhatIsLeftAndHowLong) {
 }
 
 TEST(RateLimit, RoundsTheRestUpAndNeverBelowZero) {
-    EXPECT_EQ(rate_limit_field({{{"p", {{1, 1s}, 1, kNow + 1ms, false}}}}, kNow), R"("p";r=1;t=1)");
-    EXPECT_EQ(rate_limit_field({{{"p", {{1, 1s}, 1, kNow - 5s, false}}}}, kNow), R"("p";r=1;t=0)");
+    EXPECT_EQ(rate_limit_field({{{{1, 1s}, 1, kNow + 1ms, false, "p"}}}, kNow), R"("p";r=1;t=1)");
+    EXPECT_EQ(rate_limit_field({{{{1, 1s}, 1, kNow - 5s, false, "p"}}}, kNow), R"("p";r=1;t=0)");
 }
 
 }  // namespace
