@@ -44,7 +44,7 @@ sub start {
     my $nginx = Nginx->start(
         conf => <<"END",
             tollgate_redis main { server $address; prefix t:; $text{redis} }
-            tollgate_plans api { $text{plans} }
+            tollgate_plans api redis=main { $text{plans} }
             $text{http}
             server {
                 listen 127.0.0.1:%PORT%;
