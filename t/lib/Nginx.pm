@@ -199,6 +199,8 @@ sub _write_conf {
     my @modules = $options{modules} ? @{ $options{modules} } : qw(ngx_http_tollgate_module ngx_http_petstore_module);
     my $text = join '', map { "load_module $_;\n" } grep { -e } map { m{/} ? $_ : "$build/$_.so" } @modules;
     $text .= "user root;\n" if $> == 0;
+    # A binary upgrade passes on no other variable.
+    $text .= join '', map { "env $_;\n" } qw(LD_PRELOAD ASAN_OPTIONS UBSAN_OPTIONS) if $ENV{TOLLGATE_SANITIZE};
     $text .= "worker_processes $self->{workers};\npid $dir/nginx.pid;\n";
     $text .= "error_log $dir/error.log " . ($options{log_level} // 'info') . ";\n";
     $text .= 'events { ' . ($options{events} // '') . " }\n" . ($options{main} // '') . "\n";
