@@ -33,7 +33,7 @@ for my $module (qw(ngx_http_tollgate_module ngx_http_petstore_module)) {
     is_deeply([sort @symbols], [qw(ngx_module_names ngx_module_order ngx_modules)], "$module shows nginx's table only");
 }
 
-($exit, $output) = Nginx->test_config(build => "$dir/objs", conf => <<'END');
+($exit, $output) = Nginx->test_config(modules => [glob "$dir/objs/*.so"], conf => <<'END');
     tollgate_redis main { server unix:/nonexistent.sock; }
     tollgate_plans api { plan free 60r/m; }
     server {

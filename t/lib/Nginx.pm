@@ -14,8 +14,8 @@ package Nginx;
 #       log_level => 'debug',               # of $dir/error.log; info unless given
 #       files     => { 'plans.conf' => $text },     # written to $dir before the start
 #       dir       => $other->dir,           # a directory that exists; otherwise a temporary one
-#       modules   => [],                    # names of modules to load; all that are built unless given
-#       build     => $path,                 # where they are; the build directory unless given
+#       modules   => [],                    # modules to load, names of those that are built or paths; all that are
+#                                           #   built unless given
 #       expect    => qr/.../,               # lines of the log at [alert] and worse that are meant to be there
 #   );
 #
@@ -198,8 +198,7 @@ sub _write_conf {
     $self->{workers} = $options{workers} // 1;
     my $dir = $self->{dir};
     my @modules = $options{modules} ? @{ $options{modules} } : qw(ngx_http_tollgate_module ngx_http_petstore_module);
-    my $from = $options{build} // $build;
-    my $text = join '', map { "load_module $from/$_.so;\n" } grep { -e "$from/$_.so" } @modules;
+    my $text = join '', map { "load_module $_;\n" } grep { -e } map { m{/} ? $_ : "$build/$_.so" } @modules;
     $text .= "user root;\n" if $> == 0;
     $text .= "worker_processes $self->{workers};\npid $dir/nginx.pid;\n";
     $text .= "error_log $dir/error.log " . ($options{log_level} // 'info') . ";\n";

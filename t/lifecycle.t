@@ -1,0 +1,118 @@
+# Reloads, upgrades and dead workers under load: no request fails that need not, and each is counted once.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use BackgroundLoad;
+use Gateway qw(in_one_window);
+use Wait qw(wait_until);
+
+# One request a connection: nginx closes idle ones when it reloads, and a client that just sent on one can't know whether
+# its request was taken.
+my %options = (
+    plans   => 'plan free 5r/s; plan much 1000000r/d; anonymous 3r/h;',
+    redis   => 'timeout 10s;',
+    http    => 'keepalive_timeout 0;',
+    events  => 'worker_connections 1024;',
+    workers => 2,
+);
+
+sub start_gateway {
+    my $gateway = Gateway->start(%options);
+    $gateway->import_key('k', id => 'k1', plan => 'much');
+    $gateway->import_key('few', id => 'few', plan => 'free');
+    return $gateway;
+}
+
+sub start_load { return BackgroundLoad->start(servers => [$_[0]->address], connections => 8, token => 'k') }
+
+sub counted { return $_[0]->count('k1', 'api', 86400) }
+
+# A gateway that served a load throughout, exactly.
+sub is_flawless {
+    my ($gateway, $result) = @_;
+    is_deeply([keys %{ $result->{status} }], [200], "all of $result->{status}{200} requests were granted");
+    is($result->{broken}, 0, 'no connection was broken');
+    is(counted($gateway), $result->{status}{200}, 'each was counted once');
+}
+
+subtest '100 reloads' => sub {
+    my $gateway = start_gateway();
+    my $load = start_load($gateway);
+    $gateway->nginx->reload for 1 .. 100;
+    my $result = $load->finish;
+    is_flawless($gateway, $result);
+    $gateway->nginx->old_workers_gone;
+    is(scalar($gateway->nginx->workers), 2, 'the old workers are gone');
+    wait_until('their connections to go', sub { ($gateway->redis->cmd('CLIENT', 'LIST') =~ tr/\n//) == 3 });
+    pass('and their connections to Redis');
+    $gateway->nginx->stop;
+};
+
+subtest 'binary upgrades' => sub {
+    my $gateway = start_gateway();
+    my $load = start_load($gateway);
+    $gateway->nginx->upgrade for 1 .. 3;
+    is_flawless($gateway, $load->finish);
+    $gateway->nginx->stop;
+};
+
+subtest 'workers killed' => sub {
+    my $gateway = start_gateway();
+    my $load = start_load($gateway);
+    $gateway->nginx->kill_worker for 1 .. 5;
+    my $result = $load->finish;
+    my $granted = $result->{status}{200};
+    is_deeply([keys %{ $result->{status} }], [200], "$granted requests were granted, none refused");
+    cmp_ok($result->{broken}, '<=', 40, 'no more were cut off than there were connections');
+    cmp_ok(counted($gateway), '>=', $granted, 'each that was granted is counted');
+    cmp_ok(counted($gateway), '<=', $granted + $result->{broken}, 'none twice');
+    my $few = in_one_window($gateway->redis, 1, sub { scalar grep { $gateway->get('/', 'few')->status == 200 } 1 .. 8 });
+    is($few, 5, 'a window grants its limit');
+    $gateway->nginx->stop;
+};
+
+subtest 'other plans' => sub {
+    my $gateway = start_gateway();
+    my $nginx = $gateway->nginx;
+    my $conf = $nginx->{options}{conf};
+    my $reload = sub {
+        my ($from, $to) = @_;
+        (my $changed = $conf) =~ s/$from/$to/ or die "nothing to change\n";
+        $nginx->reload(conf => $changed);
+    };
+    is($gateway->get('/', 'k')->header('x-ratelimit-remaining'), 999_999, 'one of a million');
+    my $load = start_load($gateway);
+    $reload->('plan much 1000000r/d', 'plan much 2000000r/d');
+    my $r = $gateway->get('/', 'k');
+    is($r->header('x-ratelimit-limit'), 2_000_000, 'the limit is doubled');
+    $reload->('tollgate_plans api', 'tollgate_zone 1m; tollgate_plans api');
+    $reload->('tollgate_plans api', 'tollgate_plans spare redis=main { plan free 1r/d; anonymous 5r/m; } tollgate_plans api');
+    my $result = $load->finish;
+    is_deeply([keys %{ $result->{status} }], [200], "all of $result->{status}{200} requests were granted meanwhile");
+    is($result->{broken}, 0, 'no connection was broken');
+    is(counted($gateway), $result->{status}{200} + 2, 'and each counted once');
+
+    $reload->(qr/tollgate api;/, '');
+    is($gateway->get('/', 'k')->header('x-ratelimit-limit'), undef, 'a location without a table has no limit');
+    $nginx->reload(conf => 'server { listen 127.0.0.1:%PORT%; location / { return 204; } }');
+    is($gateway->get('/', 'k')->status, 204, 'nor has an nginx without any');
+    wait_until('no connection to Redis', sub { ($gateway->redis->cmd('CLIENT', 'LIST') =~ tr/\n//) == 1 });
+    $nginx->reload(conf => $conf);
+    is($gateway->get('/', 'k')->header('x-ratelimit-limit'), 1_000_000, 'it is back');
+    $nginx->stop;
+};
+
+subtest 'what addresses may fail survives a reload' => sub {
+    my $gateway = start_gateway();
+    is($gateway->get('/')->status, 401, 'a first failure');
+    is($gateway->get('/')->status, 401, 'a second');
+    $gateway->nginx->reload;
+    $gateway->nginx->old_workers_gone;
+    is($gateway->get('/')->status, 401, 'a third, after a reload');
+    is($gateway->get('/')->status, 429, 'a fourth is one too many');
+    $gateway->nginx->stop;
+};
+
+done_testing;

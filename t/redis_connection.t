@@ -1,0 +1,187 @@
+# How the gateway reaches Redis, keeps its connection, and uses it.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Digest::SHA ();
+use FakeRedis;
+use Gateway;
+use Http;
+use Load;
+use RedisServer;
+use Wait qw(wait_until);
+
+my $plans = 'plan free 1000r/h;';
+
+# A gateway before this Redis, and what it answers to a good key.
+sub gateway { my ($redis, %options) = @_; return Gateway->start(plans => $plans, redis_server => $redis, %options) }
+
+sub status {
+    my ($gateway) = @_;
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    return $gateway->get('/', 'k')->status;
+}
+
+# CLIENT LIST without this test's own connections: those of workers, as hashes.
+sub clients {
+    my ($redis) = @_;
+    my @all = map { { /(\S+?)=(\S*)/g } } split /\n/, $redis->cmd('CLIENT', 'LIST');
+    return grep { $_->{cmd} !~ /^client/ } @all;
+}
+
+subtest 'addresses' => sub {
+    my $redis = RedisServer->start(tcp => 1);
+    my %addresses = (
+        'a unix socket' => $redis->address,
+        'an address'    => '127.0.0.1:' . $redis->port,
+        'a name'        => 'localhost:' . $redis->port,
+    );
+    for my $what (sort keys %addresses) {
+        my $gateway = gateway($redis, server_address => $addresses{$what});
+        is(status($gateway), 200, $what);
+        $gateway->nginx->stop;
+    }
+};
+
+subtest 'passwords' => sub {
+    my $redis = RedisServer->start(password => 's3cret;#{$}', acl => ['user app on >app-secret ~t:* +@all']);
+    my %right = (
+        'of the default user'        => q(password 's3cret;#{$}';),
+        'of a user'                  => 'username app; password app-secret;',
+        'of a file'                  => 'username app; password_file app.password;',
+    );
+    for my $what (sort keys %right) {
+        my $gateway = gateway($redis, redis => $right{$what}, files => { 'app.password' => "app-secret\n" });
+        is(status($gateway), 200, $what);
+        my ($client) = clients($redis);
+        is($client->{user}, $right{$what} =~ /username/ ? 'app' : 'default', 'as this user');
+        $gateway->nginx->stop;
+    }
+    my %wrong = (
+        'a wrong one'  => ['password wrong;',                qr/\[error\].*tollgate: redis "main" refuses: WRONGPASS/],
+        'a wrong user' => ['username nobody; password wrong;', qr/\[error\].*tollgate: redis "main" refuses: WRONGPASS/],
+        'none'         => ['',                               qr/\[error\].*tollgate: redis "main": NOAUTH/],
+    );
+    for my $what (sort keys %wrong) {
+        my ($directives, $line) = @{ $wrong{$what} };
+        my $gateway = gateway($redis, redis => $directives);
+        is(status($gateway), 503, "$what: 503");
+        like($gateway->nginx->error_log, $line, 'and the log says why');
+        unlike($gateway->nginx->error_log, qr/wrong|cret/, 'without the password');
+        $gateway->nginx->stop;
+    }
+    my $gateway = gateway($redis, redis => 'password later;');
+    is(status($gateway), 503, 'a password that Redis does not have yet: 503');
+    $redis->cmd('CONFIG', 'SET', 'requirepass', 'later');
+    wait_until('service', sub { $gateway->get('/', 'k')->status == 200 }, 2);
+    pass('served within 2 s of Redis having it');
+    $gateway->nginx->stop;
+};
+
+subtest 'databases and prefixes' => sub {
+    my $redis = RedisServer->start;
+    my $gateway = gateway($redis, redis => 'database 3;');
+    $redis->cmd('SELECT', 3);
+    is(status($gateway), 200, 'database 3');
+    is_deeply([sort @{ $redis->cmd('KEYS', 't:quota:*') }], ['t:quota:{k1}:api'], 'the quota stands there');
+    $redis->cmd('SELECT', 0);
+    is_deeply($redis->cmd('KEYS', '*'), [], 'and nothing in database 0');
+    $gateway->nginx->stop;
+
+    my $outside = gateway($redis, redis => 'database 99;');
+    is(status($outside), 503, 'a database that is not there: 503');
+    like($outside->nginx->error_log, qr/refuses: ERR DB index is out of range/, 'and the log says why');
+    $outside->nginx->stop;
+};
+
+subtest 'a Redis that comes later' => sub {
+    my $redis = RedisServer->start(tcp => 1);
+    for my $address ($redis->address, '127.0.0.1:' . $redis->port) {
+        $redis->stop;
+        my $gateway = gateway($redis, server_address => $address);
+        is($gateway->get('/', 'k')->status, 503, '503 before');
+        $redis->restart;
+        $gateway->import_key('k', id => 'k1', plan => 'free');
+        wait_until('service', sub { $gateway->get('/', 'k')->status == 200 }, 2);
+        pass('served within 2 s of its start');
+        $gateway->nginx->stop;
+    }
+};
+
+subtest 'tables in several Redis' => sub {
+    my ($first, $second) = (RedisServer->start, RedisServer->start);
+    my $gateway = gateway($first,
+        http   => "tollgate_redis other { server @{[$second->address]}; prefix o:; } tollgate_plans search redis=other { plan free 7r/h; }",
+        server => 'location /search { tollgate search; proxy_pass http://unix:%DIR%/upstream.sock; }',
+    );
+    is(status($gateway), 200, 'the first Redis knows the key');
+    is($gateway->get('/search', 'k')->status, 401, 'the second does not');
+    $second->cmd('HSET', 'o:key:' . Digest::SHA::sha256_hex('k'), qw(id k1 plan free state active));
+    is($gateway->get('/search', 'k')->header('x-ratelimit-remaining'), 6, 'now it does, and counts by itself');
+    $first->kill;
+    is($gateway->get('/', 'k')->status, 503, 'the first is dead');
+    is($gateway->get('/search', 'k')->status, 200, 'the second serves on');
+    $gateway->nginx->stop;
+};
+
+subtest 'connections that Redis closes for being idle' => sub {
+    my $redis = RedisServer->start(conf => ['timeout 1']);
+    my $gateway = gateway($redis);
+    is(status($gateway), 200, 'served');
+    for my $round (1 .. 3) {
+        my ($old) = clients($redis);
+        wait_until('another connection', sub { my ($new) = clients($redis); $new && $new->{id} != $old->{id} });
+        is($gateway->get('/', 'k')->status, 200, "served after connection $round was closed");
+    }
+    unlike($gateway->nginx->error_log, qr/\[error\]/, 'and nothing to complain of');
+    $gateway->nginx->stop;
+};
+
+subtest 'one connection a worker' => sub {
+    my $redis = RedisServer->start;
+    my $gateway = gateway($redis, workers => 3);
+    is(status($gateway), 200, 'served');
+    my $result = Load->run(servers => [$gateway->address], connections => 30, requests => 600, token => 'k');
+    is_deeply($result->{status}, { 200 => 600 }, '600 more over 30 connections');
+    is(scalar(clients($redis)), 3, 'took three connections of three workers');
+    $gateway->nginx->stop;
+    wait_until('none after the end', sub { !clients($redis) });
+};
+
+subtest 'commands of one turn leave together' => sub {
+    my $redis = RedisServer->start;
+    my $fake = FakeRedis->start(redis => $redis->address);
+    my $gateway = gateway($redis, server_address => $fake->address, redis => 'timeout 10s;');
+    is(status($gateway), 200, 'served');
+    my @clients = map { Http->connect($gateway) } 1 .. 10;
+    my %headers = (Authorization => 'Bearer k');
+    $_->request('GET', '/', \%headers) for @clients;
+    my ($worker) = $gateway->nginx->workers;
+    kill STOP => $worker;
+    $fake->reads;
+    $_->send(Http::format_request('GET', '/', \%headers)) for @clients;
+    kill CONT => $worker;
+    is($_->response->status, 200, 'answered') for @clients;
+    is_deeply($fake->reads, [[('HMGET') x 10, 'ECHO'], [('EVALSHA') x 10, 'ECHO']], 'ten requests, two writes');
+    $gateway->nginx->stop;
+};
+
+subtest 'windows are of the clock of Redis' => sub {
+    my $redis = RedisServer->start;
+    my $limited = "*6\r\n:0\r\n:1000000000000\r\n:0\r\n:0\r\n:1000000007500\r\n:1\r\n";    # refused, in 2001
+    my $fake = FakeRedis->start(
+        redis  => $redis->address,
+        faults => { old => { answer => sub { $_[0][0] eq 'EVALSHA' ? $limited : undef } } },
+    );
+    my $gateway = gateway($redis, server_address => $fake->address);
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    $fake->fault('old');
+    my $r = $gateway->get('/', 'k');
+    is($r->status, 429, 'refused');
+    is($r->header('retry-after'), 8, 'Retry-After is what is left of it by that clock, rounded up');
+    is($r->header('x-ratelimit-reset'), 1000000008, 'and so is the reset');
+    $gateway->nginx->stop;
+};
+
+done_testing;

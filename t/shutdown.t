@@ -1,0 +1,137 @@
+# An end while requests wait for Redis, and an nginx that runs out of connections.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Gateway;
+use Http;
+use Time::HiRes qw(time);
+use Wait qw(wait_until);
+
+my $plans = 'plan much 1000000r/d;';
+# What is granted is served by the worker itself: an upstream within this nginx would end with it.
+my $server = 'location = /status { stub_status; } location = /gif { tollgate api; empty_gif; }';
+
+sub start_gateway {
+    my $gateway = Gateway->start(plans => $plans, server => $server, @_);
+    $gateway->import_key('k', id => 'k1', plan => 'much');
+    return $gateway;
+}
+
+# So many requests that wait for Redis, which is stalled.
+sub waiting_requests {
+    my ($gateway, $count) = @_;
+    my $waiting = sub { Http::http_get($gateway, '/status')->body =~ /Writing: (\d+)/ ? $1 - 1 : die };
+    my @clients = map { Http->connect($gateway) } 1 .. $count;
+    $_->send(Http::format_request('GET', '/gif', { Authorization => 'Bearer k' })) for @clients;
+    wait_until('all to wait', sub { $waiting->() == $count });
+    return @clients;
+}
+
+sub statuses { my %status; $status{ $_->response->status }++ for @_; return \%status }
+
+# Sends the signal and waits for no end.
+sub quit { kill QUIT => $_[0]->nginx->pid }
+
+sub gone { my ($pid) = @_; wait_until("process $pid to end", sub { !kill 0 => $pid }) }
+
+my $pause = sub { $_[0]->redis->cmd('CLIENT', 'PAUSE', 60_000, 'WRITE') };
+my $unpause = sub { $_[0]->redis->cmd('CLIENT', 'UNPAUSE') };
+
+subtest 'a graceful end waits for Redis' => sub {
+    my $gateway = start_gateway(redis => 'timeout 30s;');
+    my ($worker) = $gateway->nginx->workers;
+    $pause->($gateway);
+    my @clients = waiting_requests($gateway, 20);
+    quit($gateway);
+    wait_until('the end to have begun', sub { $gateway->nginx->error_log =~ /gracefully shutting down/ });
+    $unpause->($gateway);
+    is_deeply(statuses(@clients), { 200 => 20 }, 'all that waited are answered');
+    is($gateway->count('k1', 'api', 86400), 20, 'and counted once');
+    my $start = time;
+    gone($worker);
+    cmp_ok(time - $start, '<', 2, 'the worker ends without waiting for a timeout');
+    $gateway->nginx->stop;
+};
+
+subtest 'a reload waits for Redis' => sub {
+    my $gateway = start_gateway(redis => 'timeout 30s;');
+    my ($worker) = $gateway->nginx->workers;
+    $pause->($gateway);
+    my @clients = waiting_requests($gateway, 20);
+    $gateway->nginx->reload;
+    $unpause->($gateway);
+    is_deeply(statuses(@clients), { 200 => 20 }, 'all that waited are answered');
+    is($gateway->get('/', 'k')->status, 200, 'so is a request to the new worker');
+    is($gateway->count('k1', 'api', 86400), 21, 'each is counted once');
+    gone($worker);
+    $gateway->nginx->stop;
+};
+
+subtest 'a graceful end waits no longer than the timeout' => sub {
+    my $gateway = start_gateway(redis => 'timeout 1s;');
+    my ($worker) = $gateway->nginx->workers;
+    $pause->($gateway);
+    my $start = time;
+    my @clients = waiting_requests($gateway, 20);
+    quit($gateway);
+    is_deeply(statuses(@clients), { 503 => 20 }, 'all that waited are refused');
+    cmp_ok(time - $start, '<', 2, 'within the timeout and a second');
+    gone($worker);
+    $gateway->nginx->stop;
+};
+
+subtest 'a graceful end with Redis gone' => sub {
+    my $gateway = start_gateway();
+    $gateway->redis->kill;
+    is($gateway->get('/', 'k')->status, 503, 'refused');
+    my ($worker) = $gateway->nginx->workers;
+    quit($gateway);
+    gone($worker);
+    $gateway->nginx->stop;
+};
+
+subtest 'worker_shutdown_timeout cuts the wait short' => sub {
+    my $gateway = start_gateway(redis => 'timeout 60s;', main => 'worker_shutdown_timeout 200ms;');
+    my ($worker) = $gateway->nginx->workers;
+    $pause->($gateway);
+    my @clients = waiting_requests($gateway, 20);
+    quit($gateway);
+    my @ended = grep { eval { $_->closed } } @clients;
+    is(scalar(@ended), 20, 'all connections are closed');
+    gone($worker);
+    $gateway->nginx->stop;
+};
+
+subtest 'a fast end, with requests that wait' => sub {
+    my $gateway = start_gateway(redis => 'timeout 60s;');
+    my ($worker) = $gateway->nginx->workers;
+    $pause->($gateway);
+    my @clients = waiting_requests($gateway, 20);
+    kill TERM => $gateway->nginx->pid;
+    gone($worker);
+    $gateway->nginx->stop;
+};
+
+subtest 'no connections left' => sub {
+    my $gateway = start_gateway(
+        redis  => 'timeout 5s;',
+        events => 'worker_connections 16;',
+        http   => 'keepalive_timeout 0;',
+        expect => qr/worker_connections are not enough/,
+    );
+    my ($worker) = $gateway->nginx->workers;
+    is($gateway->get('/', 'k')->status, 200, 'served');
+    # Idle clients take all places; the connection to Redis is lost meanwhile, so that there is none for another.
+    my @idle = map { Http->connect($gateway) } 1 .. 40;
+    $gateway->redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    wait_until('a lack of connections', sub { $gateway->nginx->error_log =~ /worker_connections are not enough/ });
+    $_->close for @idle;
+    wait_until('service', sub { eval { $gateway->get('/', 'k')->status == 200 } });
+    pass('served again when they are gone');
+    is_deeply([$gateway->nginx->workers], [$worker], 'by the same worker');
+    $gateway->nginx->stop;
+};
+
+done_testing;
