@@ -28,9 +28,11 @@ my $gateway = Gateway->start(
         location('ssi',      'error_page 401 429 /ssi.shtml;'),
         location('variable', 'error_page 401 429 /$arg_page;'),
         location('nothing',  'error_page 401 429 =204 @empty;'),
+        location('above',    'error_page 401 429 /above-page;'),
         location('down',     'error_page 401 429 /down-page;'),
     ) . <<'END',
         root %DIR%;
+        if ($uri = /above-page) { return 418 "from the server\n"; }
         location = /page.html { }
         location = /ssi.shtml { ssi on; ssi_types *; default_type text/html; }
         location = /missing.html { }
@@ -77,6 +79,7 @@ my @pages = (
     '/behind2/' => '401 the page; 429 the page',
     '/chain/'   => '410 the page; 410 the page',
     '/spoken/'  => '401 spoken; 429 spoken',
+    '/above/'   => '401 from the server; 429 from the server',
     '/ssi/'     => '401 ssi unauthenticated; 429 ssi limited',
     '/variable/?page=page.html' => '401 the page; 429 the page',
     '/nothing/' => '204 ; 204 ',

@@ -31,6 +31,7 @@ END
         location /ssi.html   { ssi on; access_log off; }
         location /return/    { tollgate api; return 200 "returned\n"; }
         location /denied/    { tollgate api; deny all; }
+        location /checked/   { tollgate api; if ($http_authorization = x) { return 400; } proxy_pass http://unix:%DIR%/upstream.sock; }
         location /limited/   { tollgate api; limit_req zone=one; }
         location /fallback/  { tollgate api; error_page 401 403 404 429 @raw; try_files /none =404; }
         location @raw        { proxy_pass http://unix:%DIR%/raw.sock; }
@@ -90,7 +91,7 @@ $syslog->blocking(0);
 subtest 'requests of all kinds' => sub {
     my @keys = ($known, map { "$canary$_" } '.disabled', '.unknown', '"quoted', '" quoted', ' two words', '=' x 3, '.' x 600);
     for my $key (@keys, "\"$canary\"", "tg_$canary") {
-        $gateway->get($_, $key) for '/', '/return/', '/denied/', '/limited/', '/own/', '/none', '/ssi.html';
+        $gateway->get($_, $key) for '/', '/return/', '/denied/', '/limited/', '/checked/', '/own/', '/none', '/ssi.html';
         is($gateway->get('/return/', $key)->status, 200, "HTTP/1.1: $key");
         my $http2 = Http2->connect('127.0.0.1:' . $gateway->nginx->port(2));
         for my $indexed (0, 1, 1) {
@@ -126,7 +127,7 @@ subtest 'the logs' => sub {
         ],
         own    => [qr/http proxy header:/],
         syslog => [qr/^Authorization: \*/m],
-        access => [map { qr/^GET $_ HTTP\/1.1 \d+ "-" "-" /m } '/', '/return/', '/denied/', '/limited/', '/none', '/own/'],
+        access => [map { qr/^GET $_ HTTP\/1.1 \d+ "-" "-" /m } '/', '/return/', '/denied/', '/limited/', '/checked/', '/none', '/own/'],
     );
     for my $name (sort keys %mark) {
         like($text{$name}, $_, "$name: $_") for @{ $mark{$name} };

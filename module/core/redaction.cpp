@@ -16,7 +16,8 @@ char to_lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// Blanks what follows each `word`, spaces left out, up to the first character that `ends` it.
+/// Blanks what follows each `word`, spaces and quotes left out, up to the first character that
+/// `ends` it.
 template <typename Ends>
 void blank_after(std::string_view word, std::span<char> line, Ends ends) {
     auto at = line.begin();
@@ -27,7 +28,7 @@ void blank_after(std::string_view word, std::span<char> line, Ends ends) {
             return;
         }
         at = std::find_if(at + static_cast<std::ptrdiff_t>(word.size()), line.end(),
-                          [](char c) { return c != ' '; });
+                          [](char c) { return c != ' ' && c != '"'; });
         const auto end = std::find_if(at, line.end(), ends);
         std::fill(at, end, kBlank);
         at = end;

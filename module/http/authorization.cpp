@@ -4,6 +4,8 @@
 #include <array>
 #include <span>
 
+#include "module/http/main_conf.hpp"
+
 namespace tollgate::http {
 
 namespace {
@@ -70,6 +72,10 @@ void strip_request_fields(ngx_http_request_t* r, bool forward_authorization) {
     r->headers_in.headers.last = &r->headers_in.headers.part;
     if (!forward_authorization) {
         r->headers_in.authorization = nullptr;
+        // What was asked for before, by an `if` perhaps, is kept for the access log.
+        auto& kept_value = r->variables[MainConf::of(r).authorization_index];
+        kept_value.valid = 0;
+        kept_value.not_found = 0;
     }
 }
 

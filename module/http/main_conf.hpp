@@ -59,6 +59,7 @@ struct MainConf {
     ngx_shm_zone_t* zone = nullptr;
     std::vector<ngx_log_t*> error_logs;  ///< of all locations, each once
     std::string script_sha1;
+    ngx_int_t authorization_index = NGX_ERROR;  ///< of the variable $http_authorization
 
     static MainConf& of(ngx_conf_t* cf);
     static MainConf& of(ngx_http_request_t* r);

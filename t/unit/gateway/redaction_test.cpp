@@ -17,6 +17,7 @@ TEST(RedactCredentials, BlanksTheFieldToTheEndOfItsLine) {
               "http header: \"Authorization: *********\n");
     EXPECT_EQ(redacted("GET / HTTP/1.0\r\nAUTHORIZATION: Basic a\r\nHost: b\r\n"),
               "GET / HTTP/1.0\r\nAUTHORIZATION: *******\r\nHost: b\r\n");
+    EXPECT_EQ(redacted("var: \"Bearer \"key\"\"\n"), "var: \"Bearer \"***\"\"\n");
     EXPECT_EQ(redacted("\"authorization: Bearer \"k\"\"\n"), "\"authorization: ***********\n");
 }
 
