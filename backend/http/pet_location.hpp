@@ -10,15 +10,11 @@ namespace petstore {
 
 /// A database that locations serve, in each worker.
 struct PetBackend {
-    /// Reads of two batches may wait for the disk at a time; SQLite has one writer at a time
-    /// anyway.
-    static constexpr std::size_t kReadLanes = 2;
-
     PetBackend(const std::string& path, ngx_thread_pool_t* pool)
         : path(path),
           pool(pool),
-          reads(path, PetDatabase::Access::read, pool, kReadLanes),
-          writes(path, PetDatabase::Access::write, pool, 1) {}
+          reads(path, PetDatabase::Access::read, pool),
+          writes(path, PetDatabase::Access::write, pool) {}
 
     std::string path;
     ngx_thread_pool_t* pool;

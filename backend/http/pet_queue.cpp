@@ -32,12 +32,8 @@ void resume(ngx_http_request_t* r, const std::optional<Answer>& answer) {
 
 }  // namespace
 
-PetQueue::PetQueue(const std::string& path, PetDatabase::Access access, ngx_thread_pool_t* pool,
-                   std::size_t lanes) {
-    while (lanes_.size() < lanes) {
-        lanes_.push_back(std::make_unique<PetLane>(
-            path, access, pool, [this](Batch batch) { complete(std::move(batch)); }));
-    }
+PetQueue::PetQueue(const std::string& path, PetDatabase::Access access, ngx_thread_pool_t* pool)
+    : lane_(path, access, pool, [this](Batch batch) { complete(std::move(batch)); }) {
     dispatch_.data = this;
     dispatch_.handler = [](ngx_event_t* event) noexcept {
         static_cast<PetQueue*>(event->data)->dispatch();
@@ -59,33 +55,28 @@ void PetQueue::submit(ngx_http_request_t* r, Job job) {
         keeper_.log = ngx_cycle->log;
         ngx_add_timer(&keeper_, kKeepInterval);
     }
-    // Not at once: all that arrives in this turn of the event loop goes together.
-    dispatch_.log = ngx_cycle->log;
-    ngx_post_event(&dispatch_, &ngx_posted_events);
+    schedule();
 }
 
 void PetQueue::open() {
     Batch nothing;
-    lanes_.front()->start(nothing);
+    lane_.start(nothing);
+}
+
+/// Not at once: all that comes until the next turn of the event loop goes together.
+void PetQueue::schedule() {
+    dispatch_.log = ngx_cycle->log;
+    ngx_post_event(&dispatch_, &ngx_posted_next_events);
 }
 
 void PetQueue::dispatch() {
-    if (waiting_.jobs.empty()) {
-        return;
-    }
-    for (const auto& lane : lanes_) {
-        if (lane->idle()) {
-            if (!lane->start(waiting_)) {
-                refuse(waiting_.jobs, kDatabaseUnavailable);
-                complete(std::exchange(waiting_, {}));
-            }
-            return;
-        }
+    if (!waiting_.jobs.empty() && lane_.idle() && !lane_.start(waiting_)) {
+        refuse(waiting_.jobs, kDatabaseUnavailable);
+        complete(std::exchange(waiting_, {}));
     }
 }
 
 void PetQueue::complete(Batch batch) {
-    dispatch();  // the disk works while answers are sent
     unanswered_ -= batch.requests.size();
     for (std::size_t i = 0; i < batch.requests.size(); ++i) {
         resume(batch.requests[i], batch.jobs[i].answer);
@@ -93,6 +84,7 @@ void PetQueue::complete(Batch batch) {
     if (unanswered_ == 0 && keeper_.timer_set) {
         ngx_del_timer(&keeper_);
     }
+    schedule();
 }
 
 /// A worker that exits waits for timers, but not for threads.

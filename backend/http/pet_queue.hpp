@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "backend/core/pinned.hpp"
 #include "backend/http/nginx.hpp"
@@ -11,13 +9,12 @@
 
 namespace petstore {
 
-/// The requests of a worker that wait for a database. All that wait when a lane becomes idle go
-/// together, as one transaction: so many writes cost one sync of the disk.
+/// The requests of a worker that wait for a database. All that have come while a batch is served
+/// are the next one, as one transaction: so many writes cost one sync of the disk, and many reads
+/// one change of threads.
 class PetQueue : Pinned {
   public:
-    /// Serves on `lanes` sessions of their own.
-    PetQueue(const std::string& path, PetDatabase::Access access, ngx_thread_pool_t* pool,
-             std::size_t lanes);
+    PetQueue(const std::string& path, PetDatabase::Access access, ngx_thread_pool_t* pool);
 
     /// Serves a request, which it answers and finalizes; the caller has counted a reference for
     /// that. Throws std::bad_alloc.
@@ -28,13 +25,14 @@ class PetQueue : Pinned {
     void open();
 
   private:
+    void schedule();
     void dispatch();
     void complete(Batch batch);
     void keep_worker();
 
     Batch waiting_;
     std::size_t unanswered_ = 0;
-    std::vector<std::unique_ptr<PetLane>> lanes_;
+    PetLane lane_;
     ngx_event_t dispatch_{};
     ngx_event_t keeper_{};
     ngx_connection_t keeper_connection_{};

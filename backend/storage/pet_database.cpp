@@ -15,21 +15,21 @@ struct Reset {
 /// Ends a statement's run, which would otherwise keep the transaction from ending.
 using Run = std::unique_ptr<Statement, Reset>;
 
-Pet pet_in_row(const Statement& row) {
-    Pet pet;
+void read_row(const Statement& row, Pet& pet) {
     pet.id = row.int64(0);
     pet.name = row.text(1);
     pet.category_id = row.int64(2);
-    if (!row.is_null(3)) {
-        pet.status = parse_pet_status(row.text(3));
-    }
-    return pet;
+    pet.status = parse_pet_status(row.text(3));  // NULL is empty, which no status is
 }
 
 }  // namespace
 
 PetDatabase::PetDatabase(const std::string& path)
     : connection_(open_migrated(path)),
+      begin_read_(connection_, "BEGIN"),
+      begin_write_(connection_, "BEGIN IMMEDIATE"),
+      commit_(connection_, "COMMIT"),
+      roll_back_(connection_, "ROLLBACK"),
       add_(connection_, "INSERT INTO pets (name, category_id, status) VALUES (?1, ?2, ?3)"),
       find_(connection_, PET_COLUMNS "WHERE id = ?1"),
       list_(connection_, PET_COLUMNS "WHERE id > ?1 ORDER BY id LIMIT ?2"),
@@ -37,19 +37,23 @@ PetDatabase::PetDatabase(const std::string& path)
       orders_(connection_, "SELECT document FROM store_orders ORDER BY id") {}
 
 PetDatabase::Transaction::Transaction(PetDatabase& database, Access access) {
-    database.connection_.execute(access == Access::write ? "BEGIN IMMEDIATE" : "BEGIN");
+    (access == Access::write ? database.begin_write_ : database.begin_read_).run();
     database_.reset(&database);
 }
 
 void PetDatabase::Transaction::commit() {
-    database_->connection_.execute("COMMIT");
+    database_->commit_.run();
 }
 
 void PetDatabase::Transaction::RollBack::operator()(PetDatabase* database) const {
     // SQLite itself rolls back after some errors; if this one fails, closing the connection will do
     // it.
     if (database->connection_.in_transaction()) {
-        sqlite3_exec(database->connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+        try {
+            database->roll_back_.run();
+        } catch (const StorageError&) {
+            return;
+        }
     }
 }
 
@@ -72,10 +76,12 @@ std::optional<Pet> PetDatabase::find(std::int64_t id) {
     if (!find_.step()) {
         return std::nullopt;
     }
-    return pet_in_row(find_);
+    Pet pet;
+    read_row(find_, pet);
+    return pet;
 }
 
-std::vector<Pet> PetDatabase::list(const PetQuery& query) {
+void PetDatabase::list(const PetQuery& query, const std::function<void(const Pet&)>& each) {
     Statement& statement = query.status ? list_status_ : list_;
     const Run run(&statement);
     statement.bind(1, query.after);
@@ -83,11 +89,11 @@ std::vector<Pet> PetDatabase::list(const PetQuery& query) {
     if (query.status) {
         statement.bind(3, to_string(*query.status));
     }
-    std::vector<Pet> pets;
+    Pet pet;
     while (statement.step()) {
-        pets.push_back(pet_in_row(statement));
+        read_row(statement, pet);
+        each(pet);
     }
-    return pets;
 }
 
 std::vector<std::string> PetDatabase::orders() {

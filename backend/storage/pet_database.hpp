@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,8 +45,9 @@ class PetDatabase : Pinned {
 
     std::optional<Pet> find(std::int64_t id);
 
-    /// In ascending order of ids; one more than the limit, where there is one more.
-    std::vector<Pet> list(const PetQuery& query);
+    /// Shows `each` of the pets in ascending order of ids: one more than the limit, where there is
+    /// one more.
+    void list(const PetQuery& query, const std::function<void(const Pet&)>& each);
 
     /// The JSON documents of the orders, in the order of their ids.
     std::vector<std::string> orders();
@@ -55,6 +57,10 @@ class PetDatabase : Pinned {
 
   private:
     Connection connection_;
+    Statement begin_read_;
+    Statement begin_write_;
+    Statement commit_;
+    Statement roll_back_;
     Statement add_;
     Statement find_;
     Statement list_;

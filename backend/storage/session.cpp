@@ -19,7 +19,9 @@ struct Serve {
     }
     Answer operator()(const FindPet& call) const { return pet_found(database.find(call.id), base); }
     Answer operator()(const ListPets& call) const {
-        return pets_listed(database.list(call.query), call.query, base);
+        PetPage page(call.query, base);
+        database.list(call.query, [&page](const Pet& pet) { page.add(pet); });
+        return std::move(page).answer();
     }
     Answer operator()(const ListOrders& /*call*/) const { return orders_listed(database.orders()); }
 };

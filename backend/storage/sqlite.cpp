@@ -110,6 +110,14 @@ void Statement::bind_null(int parameter) {
     check(sqlite3_bind_null(handle_.get(), parameter));
 }
 
+void Statement::run() {
+    const int code = sqlite3_step(handle_.get());
+    reset();
+    if (code != SQLITE_DONE) {
+        check(code);
+    }
+}
+
 bool Statement::step() {
     const int code = sqlite3_step(handle_.get());
     if (code != SQLITE_ROW && code != SQLITE_DONE) {

@@ -69,16 +69,16 @@ class Statement {
     void bind(int parameter, std::string_view text);
     void bind_null(int parameter);
 
+    /// Runs a statement that has no rows, from its start to its end.
+    void run();
+
     /// Goes to the next row; false when there is none.
     bool step();
     /// Ends the run; what was bound is kept.
     void reset() noexcept { sqlite3_reset(handle_.get()); }
 
     std::int64_t int64(int column) const { return sqlite3_column_int64(handle_.get(), column); }
-    bool is_null(int column) const {
-        return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL;
-    }
-    /// Valid until the next step.
+    /// Empty for NULL. Valid until the next step.
     std::string_view text(int column) const;
 
   private:
