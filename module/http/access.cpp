@@ -14,9 +14,7 @@ ngx_int_t answer(const Decision& decision) {
     }
     // NGX_OK would grant the request where `satisfy any` holds: only a key that was counted may do
     // that.
-    const bool grants =
-        decision.verdict() == Verdict::kGranted || decision.verdict() == Verdict::kDegraded;
-    return grants ? NGX_OK : NGX_DECLINED;
+    return decision.grants() ? NGX_OK : NGX_DECLINED;
 }
 
 /// What the request does on the events of its connection's write side while it waits.
@@ -54,17 +52,6 @@ ngx_int_t wait(ngx_http_request_t* r, const Decision& decision) {
     return NGX_AGAIN;
 }
 
-/// The request comes again: when Redis has answered, or by an internal redirect or an error page,
-/// for which it was decided and counted before. One that was refused passes then: it is on its way
-/// to the operator's error page.
-ngx_int_t take_up(ngx_http_request_t* r, const Decision& decision) {
-    if (!decision.settled()) {
-        return NGX_AGAIN;
-    }
-    const bool redirected = ngx_http_get_module_ctx(r, ngx_http_tollgate_module) == nullptr;
-    return redirected && decision.refuses() ? NGX_OK : answer(decision);
-}
-
 ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
     Decision& decision = Decision::make(r, conf);
     if (ngx_http_test_predicates(r, conf.bypass) == NGX_OK) {
@@ -76,6 +63,16 @@ ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
     return decision.settled() ? answer(decision) : wait(r, decision);
 }
 
+/// The request comes again by an internal redirect or an error page. It was decided and counted
+/// before, but for one that was let through without a key that was counted (bypassed, or refused in
+/// a dry run): that was said of another location than this.
+ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf, const Decision& before) {
+    if (before.refuses()) {
+        return NGX_OK;  // It is on its way to the operator's error page.
+    }
+    return before.grants() ? NGX_OK : decide(r, conf);
+}
+
 }  // namespace
 
 ngx_int_t handle_access(ngx_http_request_t* r) noexcept {
@@ -85,7 +82,13 @@ ngx_int_t handle_access(ngx_http_request_t* r) noexcept {
     }
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR), [&] {
         const Decision* decision = Decision::find(r);
-        return decision != nullptr ? take_up(r, *decision) : decide(r, conf);
+        if (decision == nullptr) {
+            return decide(r, conf);
+        }
+        if (ngx_http_get_module_ctx(r, ngx_http_tollgate_module) == nullptr) {
+            return decide_again(r, conf, *decision);
+        }
+        return decision->settled() ? answer(*decision) : static_cast<ngx_int_t>(NGX_AGAIN);
     });
 }
 

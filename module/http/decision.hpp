@@ -45,6 +45,9 @@ class Decision {
     /// Whether the request must not pass; nothing is refused where `tollgate_dry_run` holds.
     bool refuses() const { return status_ != 0 && !conf_.dry_run; }
 
+    /// Whether it passes for a key that is good, and not only for want of a refusal.
+    bool grants() const { return verdict_ == Verdict::kGranted || verdict_ == Verdict::kDegraded; }
+
     Verdict verdict() const { return verdict_; }
     /// The status to refuse with; 0 where the request is granted.
     ngx_int_t status() const { return status_; }

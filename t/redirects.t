@@ -1,0 +1,44 @@
+# An internal redirect doesn't decide again, but it can't lead past a location's own demand either.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Gateway;
+
+my $gateway = Gateway->start(
+    plans  => 'plan free 100r/h;',
+    server => <<'END',
+        location /guarded/  { tollgate api; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /off/      { tollgate off; try_files /none /guarded/x; }
+        location /bypassed/ { tollgate api; tollgate_bypass $arg_free; try_files /none /guarded/x; }
+        location /dry/      { tollgate api; tollgate_dry_run on; try_files /none /guarded/x; }
+        location /accel/    { tollgate api; tollgate_bypass $arg_free; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /page/     { tollgate api; error_page 401 = @page; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location @page      { tollgate api; proxy_pass http://unix:%DIR%/upstream.sock; }
+END
+    upstream => 'location /accel/ { add_header X-Accel-Redirect /guarded/x; return 200; }',
+);
+$gateway->import_key('k', id => 'k1', plan => 'free');
+
+for my $path (qw(/off/ /bypassed/?free=1 /dry/ /accel/?free=1)) {
+    is($gateway->get($path)->status, 401, "$path leads to a guarded location: it asks for the key");
+}
+is($gateway->get('/bypassed/')->status, 401, 'where nothing is bypassed, the first location asks');
+is($gateway->count('k1', 'api', 3600), undef, 'nothing was counted so far');
+
+my $counted = 0;
+for my $path (qw(/off/ /bypassed/ /dry/ /accel/)) {
+    my $r = $gateway->get($path, 'k');
+    is($r->status, 200, "with a key $path leads there");
+    is($gateway->count('k1', 'api', 3600), ++$counted, '… for one request');
+    is($r->header('X-RateLimit-Remaining'), 100 - $counted, '… and says so');
+}
+
+my $page = $gateway->get('/page/');
+is($page->status, 200, 'a refused request gets to the operator\'s page, guarded or not');
+like($page->body, qr/^uri=\/page\/ authorization= /, '… which is not told of a key');
+is($gateway->count('k1', 'api', 3600), $counted, '… and costs nothing');
+
+$gateway->nginx->stop;
+done_testing;
