@@ -72,7 +72,7 @@ class Decision {
     void look_up(std::string_view token);
     void take_lookup(const redisReply& reply);
     void choose_plans();
-    bool add_quota(const TableConf& table);
+    bool add_quota(const TableConf& conf);
     void acquire();
     void take_acquired(const redisReply& reply);
     void take_refusal_of_redis(const redisReply& reply);
