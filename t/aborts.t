@@ -117,13 +117,13 @@ subtest 'streams of HTTP/2 that are reset' => sub {
     my $before = logged(499);
     $pause_writes->();
     my $client = Http2->connect('127.0.0.1:' . $nginx->port(2));
-    my @streams = map { $client->get('/', 'k') } 1 .. 100;
+    my @streams = map { $client->request([':path' => '/', authorization => 'Bearer k']) } 1 .. 100;
     wait_until('all to wait', sub { waiting() == 100 });
     $client->reset($_) for @streams;
     wait_until('all to be gone', sub { waiting() == 0 });
     is(logged(499) - $before, 100, 'each is logged with 499');
     $unpause->();
-    like($client->status($client->get('/', 'k')), qr/^(200|429)$/, 'the connection serves on');
+    like($client->status($client->request([':path' => '/', authorization => 'Bearer k'])), qr/^(200|429)$/, 'the connection serves on');
     is(granted_in_a_window(), 5, 'the next window is whole');
 };
 

@@ -107,7 +107,7 @@ my $fake = FakeRedis->start(
     redis  => $redis->address,
     faults => {
         %faults, %splits,
-        slow => { reply => sub { (pause(1.4), $_[1][0] eq 'EVALSHA' ? "-NOSCRIPT\r\n" : $_[0]) } },
+        slow => { reply => sub { $_[1][0] eq 'ECHO' ? $_[0] : (pause(1.4), $_[1][0] eq 'EVALSHA' ? "-NOSCRIPT\r\n" : $_[0]) } },
         full => { greet => sub { ("-ERR max number of clients reached\r\n", $CLOSE) } },
     },
 );

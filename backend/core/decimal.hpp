@@ -19,9 +19,9 @@ inline std::optional<std::int64_t> parse_decimal(std::string_view text) {
     return value;
 }
 
-/// The value of a JSON number (RFC 8259, section 6), exactly; nothing if it has a fraction or is out of
-/// int64's range. `1.0` and `10e-1` are integers: JSON Schema goes by the value. A double couldn't tell
-/// `9223372036854775807.0` from its neighbours.
+/// The value of a JSON number (RFC 8259, section 6), exactly; nothing if it has a fraction or is
+/// out of int64's range. `1.0` and `10e-1` are integers: JSON Schema goes by the value. A double
+/// couldn't tell `9223372036854775807.0` from its neighbours.
 std::optional<std::int64_t> parse_json_integer(std::string_view number);
 
 }  // namespace petstore

@@ -18,8 +18,8 @@ namespace {
                   "The body is not valid JSON in UTF-8, at byte " + std::to_string(byte) + ".");
 }
 
-/// Takes the events of nlohmann's parser, which doesn't recurse. The first thing that is wrong ends the
-/// parse with a Refusal; true goes on.
+/// Takes the events of nlohmann's parser, which doesn't recurse. The first thing that is wrong ends
+/// the parse with a Refusal; true goes on.
 class NewPetReader {
   public:
     NewPet result() && {

@@ -10,7 +10,8 @@ namespace petstore {
 inline constexpr int kMaxJsonDepth = 100;
 
 /// The pet in a request's body. Members that NewPet doesn't have are ignored.
-/// Throws Refusal: kInvalidJson (also for invalid UTF-8), kMissingField, kInvalidField, kDuplicateField.
+/// Throws Refusal: kInvalidJson (also for invalid UTF-8), kMissingField, kInvalidField,
+/// kDuplicateField.
 NewPet parse_new_pet(std::string_view body);
 
 }  // namespace petstore

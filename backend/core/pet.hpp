@@ -32,7 +32,8 @@ constexpr std::optional<PetStatus> parse_pet_status(std::string_view name) {
 struct NewPet {
     std::string name;  ///< valid UTF-8; may be empty and may hold NUL
     std::int64_t category_id = 0;
-    std::optional<PetStatus> status;  ///< stays absent where it wasn't given: no default is specified
+    std::optional<PetStatus>
+        status;  ///< stays absent where it wasn't given: no default is specified
 };
 
 /// An animal as it is stored and returned.

@@ -8,8 +8,8 @@
 namespace petstore {
 namespace {
 
-// The service's description names the end of the operation, but not since when it is deprecated: since
-// five years before, 2025-12-05T00:00:00Z.
+// The service's description names the end of the operation, but not since when it is deprecated:
+// since five years before, 2025-12-05T00:00:00Z.
 constexpr std::string_view kDeprecation = "@1764892800";
 constexpr std::string_view kSunset = "Thu, 05 Dec 2030 00:00:00 GMT";
 
@@ -41,22 +41,29 @@ Answer pet_found(const std::optional<Pet>& pet, std::string_view base) {
     return answer;
 }
 
-Answer pets_listed(const std::vector<Pet>& pets, const PetQuery& query, std::string_view base) {
-    Answer answer;
-    const auto limit = static_cast<std::size_t>(query.limit);
-    answer.body += '[';
-    for (std::size_t i = 0; i < pets.size() && i < limit; ++i) {
-        answer.body += i == 0 ? "" : ",";
-        append_json(answer.body, pets[i]);
+PetPage::PetPage(const PetQuery& query, std::string_view base) : query_(query), base_(base) {
+    constexpr std::size_t kUsualPet = 80;
+    body_.reserve(static_cast<std::size_t>(query.limit) * kUsualPet);
+}
+
+void PetPage::add(const Pet& pet) {
+    if (count_++ < query_.limit) {
+        body_ += body_.size() == 1 ? "" : ",";
+        append_json(body_, pet);
+        last_id_ = pet.id;
     }
+}
+
+Answer PetPage::answer() && {
+    Answer answer{.status = 200, .body = std::move(body_), .headers = {}};
     answer.body += ']';
-    if (pets.size() > limit) {
-        std::string link = '<' + pets_path(base) + "?limit=" + std::to_string(limit);
-        if (query.status) {
+    if (count_ > query_.limit) {
+        std::string link = '<' + pets_path(base_) + "?limit=" + std::to_string(query_.limit);
+        if (query_.status) {
             link += "&status=";
-            link += to_string(*query.status);
+            link += to_string(*query_.status);
         }
-        link += "&after=" + std::to_string(pets[limit - 1].id) + ">; rel=\"next\"";
+        link += "&after=" + std::to_string(last_id_) + ">; rel=\"next\"";
         answer.headers.push_back({"Link", std::move(link)});
     }
     return answer;
@@ -70,6 +77,12 @@ Answer orders_listed(const std::vector<std::string>& documents) {
         answer.body += document;
     }
     answer.body += ']';
+    return answer;
+}
+
+Answer method_not_allowed(std::string_view allowed) {
+    Answer answer = refused(kMethodNotAllowed, "This resource doesn't have this method.");
+    answer.headers.push_back({"Allow", std::string{allowed}});
     return answer;
 }
 

@@ -8,8 +8,8 @@
 
 namespace petstore {
 
-/// Appends a Pet as JSON. UTF-8 that isn't valid, which only another writer of the database can have
-/// left there, becomes U+FFFD.
+/// Appends a Pet as JSON. UTF-8 that isn't valid, which only another writer of the database can
+/// have left there, becomes U+FFFD.
 void append_json(std::string& out, const Pet& pet);
 
 /// Appends an Error: its code, message and status.

@@ -18,12 +18,12 @@ constexpr std::size_t kChecksumLength = 6;  // 62^6 > 2^32
 
 std::string checksum_of(std::string_view text) {
     auto rest = crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
-    std::string digits(kChecksumLength, kBase62[0]);
-    for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit) {
-        *digit = kBase62[rest % kBase62.size()];
+    std::string digits;
+    while (digits.size() < kChecksumLength) {
+        digits += kBase62[rest % kBase62.size()];
         rest /= kBase62.size();
     }
-    return digits;
+    return {digits.rbegin(), digits.rend()};
 }
 
 }  // namespace

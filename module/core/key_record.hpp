@@ -17,6 +17,7 @@ struct KeyRecord {
     std::string limits;  ///< rates as parse_rates reads them, for plans that are `custom`
     std::optional<std::chrono::sys_seconds> expires;
     bool active = true;
+    bool operator==(const KeyRecord&) const = default;
 
     /// Whether the key is good at this time: active and not expired.
     bool is_valid_at(std::chrono::sys_seconds now) const {

@@ -67,9 +67,14 @@ Plan parse_plan(std::span<const std::string_view> words) {
 
 BanPolicy parse_ban(std::span<const std::string_view> words) {
     BanPolicy ban;
+    std::vector<std::string_view> seen;
     for (const auto word : words) {
         const auto name = word.substr(0, word.find('='));
         const auto value = word.substr(std::min(name.size() + 1, word.size()));
+        if (std::ranges::find(seen, name) != seen.end()) {
+            throw ParseError("duplicate parameter " + quoted(word));
+        }
+        seen.push_back(name);
         if (name == "after") {
             ban.after = parse_strikes(value);
         } else if (name == "within") {

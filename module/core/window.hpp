@@ -31,6 +31,8 @@ struct WindowState {
     Instant reset;  ///< when the window resets; for a sliding one that is exhausted, when it grants
                     ///< again
     bool exhausted = false;  ///< this window refused the request
+    std::string
+        policy{};  ///< what the window is called in `RateLimit`: `free-minute`; empty until named
 };
 
 /// The window to show where one must stand for all: of the exhausted ones the last to reset; where

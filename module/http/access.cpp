@@ -49,7 +49,7 @@ ngx_int_t wait(ngx_http_request_t* r, const Decision& decision) {
     }
     r->read_event_handler = ngx_http_test_reading;
     r->write_event_handler = resume;
-    const auto timeout = decision.conf().tables->redis().endpoint.timeout;
+    const auto timeout = decision.conf().tables->redis->endpoint.timeout;
     ngx_add_timer(r->connection->write, static_cast<ngx_msec_t>(timeout.count()));
     return NGX_AGAIN;
 }

@@ -7,14 +7,6 @@
 
 namespace tollgate::http {
 
-/// Makes nginx keep the token of `Authorization` out of its debug log, which shows every field as
-/// soon as it is read: between that and the first phase the field holds its scheme only. False
-/// after a message.
-bool hide_authorization_from_log(ngx_conf_t* cf) noexcept;
-
-/// Gives the field its whole value back: the handler of the first phase, NGX_HTTP_POST_READ_PHASE.
-ngx_int_t restore_authorization(ngx_http_request_t* r) noexcept;
-
 /// The value of `Authorization`; nothing where there is none.
 std::optional<std::string_view> authorization_of(const ngx_http_request_t* r);
 

@@ -12,7 +12,7 @@ using Directive = std::function<void(std::span<const std::string_view>)>;
 char* read_directive(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
     return guarded(cf->log, conf_error(), [&] {
         const auto words = words_of(cf);
-        if (words.front() == "include") {
+        if (words.front() == "include" && words.size() == 2) {
             return ngx_conf_include(cf, command, conf);
         }
         try {

@@ -5,6 +5,7 @@
 #include "module/core/api_key.hpp"
 #include "module/core/bearer.hpp"
 #include "module/core/parse_error.hpp"
+#include "module/http/anonymous_budget.hpp"
 #include "module/http/authorization.hpp"
 #include "module/http/zone.hpp"
 #include "module/redis/key_lookup.hpp"
@@ -17,17 +18,8 @@ namespace {
 /// A request that Redis is too late for may come back this soon, in seconds.
 constexpr std::int64_t kRetryUnavailable = 1;
 
-ClientAddress address_of(const ngx_http_request_t* r) {
-    const sockaddr* address = r->connection->sockaddr;
-    if (address->sa_family == AF_INET) {
-        const auto& ip = reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
-        return client_address({reinterpret_cast<const unsigned char*>(&ip), sizeof(ip)});
-    }
-    if (address->sa_family == AF_INET6) {
-        const auto& ip = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
-        return client_address({reinterpret_cast<const unsigned char*>(&ip), sizeof(ip)});
-    }
-    return {};
+bool is_valid_now(const KeyRecord& record) {
+    return record.is_valid_at(std::chrono::floor<std::chrono::seconds>(node_time()));
 }
 
 }  // namespace
@@ -67,18 +59,6 @@ class Decision::Waiter : public redis::ReplyHandler {
 
     Decision* decision_;
 };
-
-Instant node_time() {
-    const ngx_time_t* now = ngx_timeofday();
-    return Instant(std::chrono::seconds(now->sec) + std::chrono::milliseconds(now->msec));
-}
-
-std::vector<WindowState> charge_anonymous(ngx_http_request_t* r, const TableSet& tables,
-                                          std::int64_t cost, Instant now) {
-    const PlanTable* table = tables.anonymous();
-    return table == nullptr ? std::vector<WindowState>()
-                            : charge_address(MainConf::of(r), *table, address_of(r), cost, now);
-}
 
 Decision* Decision::find(const ngx_http_request_t* r) {
     auto* decision =
@@ -150,9 +130,10 @@ void Decision::authenticate() {
 }
 
 void Decision::look_up(std::string_view token) {
-    const KeyDigest digest = digest_of(token);
+    const RedisConf& redis = *conf_.tables->redis;
+    sought_ = {name_id(redis.endpoint.name), digest_of(token)};
     send<&Decision::take_lookup>(
-        redis::lookup_command(conf_.tables->redis().keys.key(tollgate::view(digest))));
+        redis::lookup_command(redis.keys.key(tollgate::view(sought_.digest))));
 }
 
 void Decision::take_lookup(const redisReply& reply) {
@@ -166,8 +147,15 @@ void Decision::take_lookup(const redisReply& reply) {
         ngx_log_error(NGX_LOG_ERR, r_->connection->log, 0,
                       "tollgate: malformed record of a key in Redis");
     }
-    const auto now = std::chrono::floor<std::chrono::seconds>(node_time());
-    if (lookup.outcome != Outcome::kFound || !lookup.record.is_valid_at(now)) {
+    const bool good = lookup.outcome == Outcome::kFound && is_valid_now(lookup.record);
+    if (conf_.tables->redis->on_failure == FailurePolicy::kAllow) {
+        if (good) {
+            remember_key(MainConf::of(r_), sought_, lookup.record, node_time());
+        } else {
+            forget_key(MainConf::of(r_), sought_);
+        }
+    }
+    if (!good) {
         unauthenticated(kInvalidApiKey);
         return;
     }
@@ -176,58 +164,35 @@ void Decision::take_lookup(const redisReply& reply) {
 }
 
 void Decision::choose_plans() {
-    acquire_.id = key_.id;
-    acquire_.strikes = !conf_.dry_run;
-    acquire_.cost = conf_.cost_of(r_);
-    for (const TableConf* table : conf_.tables->tables) {
-        if (!add_quota(*table)) {
-            settle(Verdict::kForbidden, NGX_HTTP_FORBIDDEN, kPlanNotAllowed);
-            return;
-        }
-        if (!acquire_.ban) {
-            acquire_.ban = table->table.ban;
-        }
+    std::optional<std::vector<TableQuota>> quotas;
+    try {
+        quotas = choose_quotas(conf_.tables->tables, key_);
+    } catch (const ParseError& e) {
+        ngx_str_t id = borrow(key_.id);
+        ngx_log_error(NGX_LOG_ERR, r_->connection->log, 0, "tollgate: limits of key \"%V\": %s",
+                      &id, e.what());
     }
-    if (acquire_.quotas.empty()) {
+    if (!quotas) {
+        settle(Verdict::kForbidden, NGX_HTTP_FORBIDDEN, kPlanNotAllowed);
+        return;
+    }
+    if (quotas->empty()) {
         grant(Verdict::kGranted);
         return;
     }
+    const auto bans = std::ranges::find_if(conf_.tables->tables,
+                                           [](const PlanTable* t) { return t->ban.has_value(); });
+    acquire_ = {.id = key_.id,
+                .quotas = std::move(*quotas),
+                .cost = conf_.cost_of(r_),
+                .ban = bans == conf_.tables->tables.end() ? std::nullopt : (*bans)->ban,
+                .strikes = conf_.dry_run == 0};
     acquire();
-}
-
-/// Adds what the key may do in this table. False where its plan has no place there.
-bool Decision::add_quota(const TableConf& conf) {
-    const PlanTable& table = conf.table;
-    const Plan* plan = table.find(key_.plan);
-    if (plan == nullptr) {
-        return false;
-    }
-    redis::TableQuota quota{table.name, plan->rates, plan->sliding};
-    if (plan->kind == Plan::Kind::kUnlimited) {
-        return true;
-    }
-    if (plan->kind == Plan::Kind::kCustom) {
-        try {
-            quota.rates = parse_rates(key_.limits);
-        } catch (const ParseError& e) {
-            ngx_str_t id = borrow(key_.id);
-            ngx_log_error(NGX_LOG_ERR, r_->connection->log, 0, "tollgate: limits of key \"%V\": %s",
-                          &id, e.what());
-            return false;
-        }
-    }
-    // Where several tables have a plan of one name, the table's tells their policies apart.
-    const std::string prefix = conf_.tables->tables.size() > 1 ? table.name + "-" : "";
-    for (const Rate& rate : quota.rates) {
-        policies_.push_back(prefix + plan->name + "-" + period_name(rate.period));
-    }
-    acquire_.quotas.push_back(std::move(quota));
-    return true;
 }
 
 void Decision::acquire() {
     auto command =
-        redis::acquire_command(acquire_, conf_.tables->redis().keys, MainConf::of(r_).script_sha1);
+        redis::acquire_command(acquire_, conf_.tables->redis->keys, MainConf::of(r_).script_sha1);
     if (evaluated_in_full_) {
         redis::evaluate_in_full(command);
     }
@@ -253,7 +218,7 @@ void Decision::take_acquired(const redisReply& reply) {
             grant(Verdict::kGranted);
             return;
         case Outcome::kLimited:
-            retry_after_ = tollgate::retry_after(now_, binding_->reset);
+            retry_after_ = tollgate::retry_after(now_, binding()->reset);
             settle(Verdict::kLimited, NGX_HTTP_TOO_MANY_REQUESTS, kRateLimitExceeded);
             return;
         case Outcome::kBanned:
@@ -269,33 +234,22 @@ void Decision::take_refusal_of_redis(const redisReply& reply) {
     ngx_str_t printed = borrow(text);
     ngx_log_error(NGX_LOG_ERR, r_->connection->log, 0, "tollgate: redis: %V", &printed);
     if (text.starts_with("READONLY") || text.starts_with("NOAUTH")) {
-        conf_.tables->redis().connection->renew();
+        conf_.tables->redis->connection->renew();
     }
     unavailable();
 }
 
-void Decision::show_windows(std::vector<WindowState> states, Instant now) {
-    if (const WindowState* binding = binding_window(states)) {
-        binding_ = *binding;
-    }
+void Decision::show_windows(std::vector<WindowState> windows, Instant now) {
+    windows_ = std::move(windows);
     now_ = now;
-    policies_.resize(states.size());
-    for (std::size_t i = 0; i < states.size(); ++i) {
-        windows_.push_back({std::move(policies_[i]), states[i]});
-    }
 }
 
 void Decision::unauthenticated(const Error& error) {
     const Instant now = node_time();
-    auto states = charge_anonymous(r_, *conf_.tables, 1, now);
-    policies_.clear();
-    for (const WindowState& state : states) {
-        policies_.push_back("anonymous-" + period_name(state.rate.period));
-    }
-    const bool exhausted = std::ranges::any_of(states, &WindowState::exhausted);
-    show_windows(std::move(states), now);
+    show_windows(charge_anonymous(r_, *conf_.tables, 1, now), now);
+    const bool exhausted = std::ranges::any_of(windows_, &WindowState::exhausted);
     if (exhausted) {
-        retry_after_ = tollgate::retry_after(now_, binding_->reset);
+        retry_after_ = tollgate::retry_after(now_, binding()->reset);
         settle(Verdict::kLimited, NGX_HTTP_TOO_MANY_REQUESTS, kRateLimitExceeded);
     } else {
         settle(Verdict::kUnauthenticated, NGX_HTTP_UNAUTHORIZED, error);
@@ -303,12 +257,30 @@ void Decision::unauthenticated(const Error& error) {
 }
 
 void Decision::unavailable() {
-    if (conf_.tables->redis().on_failure == FailurePolicy::kAllow && !key_.id.empty()) {
-        grant(Verdict::kDegraded);
+    if (conf_.tables->redis->on_failure == FailurePolicy::kAllow &&
+        (!key_.id.empty() || recall())) {
+        const bool allowed = std::ranges::all_of(conf_.tables->tables, [&](const PlanTable* table) {
+            return table->find(key_.plan) != nullptr;
+        });
+        if (allowed) {
+            grant(Verdict::kDegraded);
+        } else {
+            settle(Verdict::kForbidden, NGX_HTTP_FORBIDDEN, kPlanNotAllowed);
+        }
         return;
     }
     retry_after_ = kRetryUnavailable;
     settle(Verdict::kUnavailable, NGX_HTTP_SERVICE_UNAVAILABLE, kServiceUnavailable);
+}
+
+/// Whether the key was good when Redis was last asked, and still is.
+bool Decision::recall() {
+    auto record = recall_key(MainConf::of(r_), sought_, node_time());
+    if (!record || !is_valid_now(*record)) {
+        return false;
+    }
+    key_ = std::move(*record);
+    return true;
 }
 
 void Decision::settle(Verdict verdict, ngx_int_t status, const Error& error) {
@@ -338,7 +310,7 @@ template <void (Decision::*OnReply)(const redisReply&)>
 void Decision::send(const std::vector<std::string>& command) {
     auto waiter = std::make_unique<Waiter<OnReply>>(*this);
     auto* borrowed = waiter.get();
-    auto& connection = conf_.tables->redis().connection;
+    auto& connection = conf_.tables->redis->connection;
     if (!connection || !connection->send(command, std::move(waiter))) {
         unavailable();
         return;

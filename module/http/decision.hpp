@@ -7,12 +7,12 @@
 
 #include "module/core/error_body.hpp"
 #include "module/core/key_record.hpp"
-#include "module/core/quota_fields.hpp"
 #include "module/core/verdict.hpp"
 #include "module/http/location_conf.hpp"
 #include "module/http/nginx.hpp"
 #include "module/redis/acquire.hpp"
 #include "module/redis/connection.hpp"
+#include "module/store/known_keys.hpp"
 
 namespace tollgate::http {
 
@@ -56,11 +56,11 @@ class Decision {
     const KeyRecord& key() const { return key_; }
     /// The quota's windows as the request left them; those of its address where it isn't
     /// authenticated.
-    const std::vector<NamedWindow>& windows() const { return windows_; }
+    const std::vector<WindowState>& windows() const { return windows_; }
     /// The clock that the windows are counted by, when they were.
     Instant now() const { return now_; }
     /// The window to show where one must stand for all; nullptr for none.
-    const WindowState* binding() const { return binding_ ? &*binding_ : nullptr; }
+    const WindowState* binding() const { return binding_window(windows_); }
     /// Seconds for `Retry-After`; 0 for none.
     std::int64_t retry_after() const { return retry_after_; }
 
@@ -72,14 +72,14 @@ class Decision {
     void look_up(std::string_view token);
     void take_lookup(const redisReply& reply);
     void choose_plans();
-    bool add_quota(const TableConf& conf);
     void acquire();
     void take_acquired(const redisReply& reply);
     void take_refusal_of_redis(const redisReply& reply);
-    void show_windows(std::vector<WindowState> states, Instant now);
+    void show_windows(std::vector<WindowState> windows, Instant now);
 
     void unauthenticated(const Error& error);
     void unavailable();
+    bool recall();
     void settle(Verdict verdict, ngx_int_t status, const Error& error);
     void grant(Verdict verdict) { settle(verdict, 0, {}); }
     void log_refusal();
@@ -95,24 +95,15 @@ class Decision {
     bool started_ = false;  ///< start() has returned: the request waits for an event
     bool evaluated_in_full_ = false;
     bool key_was_sent_ = false;
+    KnownKeys::Key sought_{};
     KeyRecord key_;
     redis::Acquire acquire_;
-    std::vector<std::string> policies_;  ///< the names of acquire_'s windows, in their order
     Verdict verdict_ = Verdict::kNone;
     ngx_int_t status_ = 0;
     Error error_{};
-    std::vector<NamedWindow> windows_;
-    std::optional<WindowState> binding_;
+    std::vector<WindowState> windows_;
     Instant now_{};
     std::int64_t retry_after_ = 0;
 };
-
-/// The windows of what the request's address may spend on failed authentications, after it has
-/// spent `cost`, by the node's own clock. Empty where no table of the set has such a budget.
-std::vector<WindowState> charge_anonymous(ngx_http_request_t* r, const TableSet& tables,
-                                          std::int64_t cost, Instant now);
-
-/// The node's clock, as of this turn of the event loop.
-Instant node_time();
 
 }  // namespace tollgate::http

@@ -10,7 +10,7 @@ namespace tollgate::http {
 /// (ngx_http_send_special_response): a mark that is put there when the request sets out for the
 /// operator's page has survived if that page was found.
 
-/// A handler of NGX_HTTP_REWRITE_PHASE: marks requests that are on their way to the operator's
+/// A handler of the two rewrite phases: marks requests that are on their way to the operator's
 /// page.
 ngx_int_t mark_error_page(ngx_http_request_t* r) noexcept;
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "module/http/conf_block.hpp"
+#include "module/http/log_redaction.hpp"
 
 namespace tollgate::http {
 
@@ -71,7 +72,7 @@ void* create_location_conf(ngx_conf_t* cf) noexcept {
     return conf;
 }
 
-char* merge_location_conf(ngx_conf_t* /*cf*/, void* parent, void* child) noexcept {
+char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
     const auto* outer = static_cast<const LocationConf*>(parent);
     auto* conf = static_cast<LocationConf*>(child);
     ngx_conf_merge_ptr_value(conf->tables, outer->tables, nullptr);
@@ -84,7 +85,10 @@ char* merge_location_conf(ngx_conf_t* /*cf*/, void* parent, void* child) noexcep
     ngx_conf_merge_value(conf->json_errors, outer->json_errors, 0);
     ngx_conf_merge_uint_value(conf->log_level, outer->log_level,
                               static_cast<ngx_uint_t>(NGX_LOG_ERR));
-    return conf_ok();
+    return guarded(cf->log, conf_error(), [&] {
+        note_error_log(cf);
+        return conf_ok();
+    });
 }
 
 char* read_tollgate(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {

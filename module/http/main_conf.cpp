@@ -12,8 +12,8 @@ Position Position::of(const ngx_conf_t* cf) {
 
 const PlanTable* TableSet::anonymous() const {
     const auto found = std::ranges::find_if(
-        tables, [](const TableConf* conf) { return !conf->table.anonymous.empty(); });
-    return found == tables.end() ? nullptr : &(*found)->table;
+        tables, [](const PlanTable* table) { return !table->anonymous.empty(); });
+    return found == tables.end() ? nullptr : *found;
 }
 
 MainConf& MainConf::of(ngx_conf_t* cf) {
@@ -65,16 +65,14 @@ bool MainConf::resolve(ngx_conf_t* cf) {
                 log_conf_error(cf, set->position, "unknown tollgate_plans \"" + name + "\"");
                 return false;
             }
-            set->tables.push_back(found->get());
-        }
-        for (const auto* table : set->tables) {
-            if (table->redis != set->tables.front()->redis) {
+            if (set->redis != nullptr && set->redis != (*found)->redis) {
                 log_conf_error(cf, set->position,
-                               "plan tables \"" + set->names.front() + "\" and \"" +
-                                   table->table.name +
+                               "plan tables \"" + set->names.front() + "\" and \"" + name +
                                    "\" have different Redis: one request can't be decided in both");
                 return false;
             }
+            set->redis = (*found)->redis;
+            set->tables.push_back(&(*found)->table);
         }
     }
     return true;

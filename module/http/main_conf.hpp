@@ -43,9 +43,9 @@ struct TableConf {
 struct TableSet {
     std::vector<std::string> names;
     Position position;
-    std::vector<const TableConf*> tables;  ///< resolved when all is read
+    std::vector<const PlanTable*> tables;  ///< at least one; resolved when all is read
+    RedisConf* redis = nullptr;            ///< resolved when all is read
 
-    RedisConf& redis() const { return *tables.front()->redis; }
     /// The first table that has a budget for failed authentications; nullptr for none.
     const PlanTable* anonymous() const;
 };
@@ -57,7 +57,9 @@ struct MainConf {
     std::vector<std::unique_ptr<TableSet>> sets;
     std::size_t zone_size = 0;  ///< as `tollgate_zone` has it; 0 where it was left out
     ngx_shm_zone_t* zone = nullptr;
+    std::vector<ngx_log_t*> error_logs;  ///< of all locations, each once
     std::string script_sha1;
+    ngx_int_t authorization_index = NGX_ERROR;  ///< of the variable $http_authorization
 
     static MainConf& of(ngx_conf_t* cf);
     static MainConf& of(ngx_http_request_t* r);

@@ -8,6 +8,7 @@ extern "C" {
 }
 
 #include <exception>
+#include <memory>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -61,7 +62,8 @@ T* make_pooled(ngx_pool_t* pool, Arguments&&... arguments) {
     if (cleanup == nullptr) {
         throw std::bad_alloc();
     }
-    T* object = new (cleanup->data) T(std::forward<Arguments>(arguments)...);
+    T* object =
+        std::construct_at(static_cast<T*>(cleanup->data), std::forward<Arguments>(arguments)...);
     cleanup->handler = destroy<T>;
     return object;
 }

@@ -14,12 +14,14 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
     // Of this module, since it comes behind the rewrite module and so is asked before it, whose
     // `return` ends the phase.
-    auto* place = static_cast<ngx_http_handler_pt*>(
-        ngx_array_push(&core->phases[NGX_HTTP_REWRITE_PHASE].handlers));
-    if (place == nullptr) {
-        return NGX_ERROR;
+    for (const auto phase : {NGX_HTTP_SERVER_REWRITE_PHASE, NGX_HTTP_REWRITE_PHASE}) {
+        auto* place =
+            static_cast<ngx_http_handler_pt*>(ngx_array_push(&core->phases[phase].handlers));
+        if (place == nullptr) {
+            return NGX_ERROR;
+        }
+        *place = mark_error_page;
     }
-    *place = mark_error_page;
     return install_response_filters(cf);
 }
 

@@ -1,7 +1,7 @@
 // The gateway's module as nginx sees it: its directives, and where it takes part in the work.
 
 #include "module/http/access.hpp"
-#include "module/http/authorization.hpp"
+#include "module/http/key_removal.hpp"
 #include "module/http/location_conf.hpp"
 #include "module/http/main_conf.hpp"
 #include "module/http/nginx.hpp"
@@ -83,8 +83,10 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         if (conf.tables.empty()) {
             return NGX_OK;
         }
-        const bool done = add_zone(cf, conf) && hide_authorization_from_log(cf) &&
-                          add_phase_handler(cf, NGX_HTTP_POST_READ_PHASE, restore_authorization) &&
+        ngx_str_t authorization = ngx_string("http_authorization");
+        conf.authorization_index = ngx_http_get_variable_index(cf, &authorization);
+        const bool done = conf.authorization_index != NGX_ERROR && add_zone(cf, conf) &&
+                          add_key_removal(cf) &&
                           add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access);
         return done ? NGX_OK : NGX_ERROR;
     });

@@ -34,7 +34,7 @@ void take(PlanTable& table, std::span<const std::string_view> words) {
         table.plans.push_back(std::move(plan));
     } else if (name == "default") {
         refuse_if(!table.default_plan.empty(), name);
-        if (values.size() != 1) {
+        if (values.size() != 1 || values.front().empty()) {
             throw ParseError("\"default\" names one plan");
         }
         table.default_plan = values.front();

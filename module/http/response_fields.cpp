@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "module/core/challenge.hpp"
+#include "module/core/quota_fields.hpp"
+#include "module/http/anonymous_budget.hpp"
 #include "module/http/decision.hpp"
 
 namespace tollgate::http {
@@ -18,18 +20,20 @@ constexpr std::array<std::string_view, 5> kQuotaFields{
     "RateLimit",         "RateLimit-Policy",
 };
 
-bool is_quota_field(const ngx_str_t& name) {
-    return std::ranges::any_of(kQuotaFields, [&](std::string_view field) {
+constexpr std::array<std::string_view, 1> kRetryAfter{"Retry-After"};
+
+bool is_any_of(std::span<const std::string_view> fields, const ngx_str_t& name) {
+    return std::ranges::any_of(fields, [&](std::string_view field) {
         return field.size() == name.len &&
                ngx_strncasecmp(name.data, borrow(field).data, field.size()) == 0;
     });
 }
 
 /// Makes nginx leave out (hash 0) the fields that the upstream set.
-void drop_quota_fields(ngx_http_request_t* r) {
+void drop_fields(ngx_http_request_t* r, std::span<const std::string_view> names) {
     for (auto* part = &r->headers_out.headers.part; part != nullptr; part = part->next) {
         for (auto& field : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
-            if (is_quota_field(field.key)) {
+            if (is_any_of(names, field.key)) {
                 field.hash = 0;
             }
         }
@@ -50,15 +54,13 @@ ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name, std::st
 }
 
 void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
-                      std::span<const NamedWindow> windows, Instant now) {
+                      std::span<const WindowState> windows, Instant now) {
     if (families == kNoHeaders || windows.empty()) {
         return;
     }
-    drop_quota_fields(r);
+    drop_fields(r, kQuotaFields);
     if ((families & kXRateLimit) != 0) {
-        std::vector<WindowState> states;
-        std::ranges::transform(windows, std::back_inserter(states), &NamedWindow::state);
-        const WindowState& binding = *binding_window(states);
+        const WindowState& binding = *binding_window(windows);
         add_field(r, "X-RateLimit-Limit", std::to_string(binding.rate.requests));
         add_field(r, "X-RateLimit-Remaining", std::to_string(binding.remaining));
         add_field(r, "X-RateLimit-Reset", std::to_string(unix_seconds(binding.reset)));
@@ -74,15 +76,13 @@ void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
 /// failed authentications.
 void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
     const Instant now = node_time();
-    std::vector<NamedWindow> windows;
-    for (const WindowState& state : charge_anonymous(r, *conf.tables, 0, now)) {
-        windows.push_back({"anonymous-" + period_name(state.rate.period), state});
-    }
+    const auto windows = charge_anonymous(r, *conf.tables, 0, now);
     add_quota_fields(r, conf.headers, windows, now);
 }
 
 void add_refusal_fields(ngx_http_request_t* r, const Decision& decision) {
     if (decision.retry_after() != 0) {
+        drop_fields(r, kRetryAfter);
         add_field(r, "Retry-After", std::to_string(decision.retry_after()));
     }
     if (decision.status() == NGX_HTTP_UNAUTHORIZED &&

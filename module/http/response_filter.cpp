@@ -25,11 +25,13 @@ struct ErrorBody {
 void replace_error_page(ngx_http_request_t* r) {
     const Decision* decision = Decision::find(r);
     const auto status = static_cast<int>(r->headers_out.status);
-    const bool refused = decision != nullptr && decision->refuses() && decision->status() == status;
+    const bool refused = decision != nullptr && decision->refuses();
     if (!refused && LocationConf::of(r).json_errors == 0) {
         return;
     }
-    const Error error = refused ? decision->error() : error_of_status(status);
+    // A refusal has another status where the operator's page for it is missing.
+    const bool told = refused && decision->status() == status;
+    const Error error = told ? decision->error() : error_of_status(status);
     auto* body =
         make_pooled<ErrorBody>(r->pool, ErrorBody{copy(r->pool, error_body(error, status))});
     ngx_http_set_ctx(r, body, ngx_http_tollgate_filter_module);

@@ -1,5 +1,6 @@
 #include "module/http/worker.hpp"
 
+#include "module/http/log_redaction.hpp"
 #include "module/http/main_conf.hpp"
 
 namespace tollgate::http {
@@ -14,10 +15,11 @@ bool serves_requests() {
 
 ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept {
     MainConf* conf = MainConf::of(cycle);
-    if (conf == nullptr || !serves_requests()) {
+    if (conf == nullptr || conf->tables.empty() || !serves_requests()) {
         return NGX_OK;
     }
     return guarded(cycle->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
+        redact_error_logs(cycle);
         for (const auto& redis : conf->redis) {
             redis->connection = std::make_unique<redis::Connection>(redis->endpoint, cycle->log);
         }
@@ -33,6 +35,7 @@ void stop_worker(ngx_cycle_t* cycle) noexcept {
     for (const auto& redis : conf->redis) {
         redis->connection.reset();
     }
+    release_error_logs(cycle);
 }
 
 }  // namespace tollgate::http

@@ -4,7 +4,7 @@
 
 namespace tollgate::http {
 
-/// Opens a worker's connections to Redis; a module's init_process.
+/// Opens a worker's connections to Redis and keeps keys out of its logs; a module's init_process.
 ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept;
 
 /// Closes them, or nginx would complain of open sockets; a module's exit_process.

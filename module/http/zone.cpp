@@ -1,5 +1,7 @@
 #include "module/http/zone.hpp"
 
+#include <cstddef>
+
 #include "module/store/address_budgets.hpp"
 
 namespace tollgate::http {
@@ -9,13 +11,14 @@ namespace {
 constexpr std::size_t kDefaultSize = std::size_t{8} << 20U;
 constexpr std::size_t kSmallestSize = std::size_t{128} << 10U;
 
-/// What the zone holds at its start. Changing it needs a new layout number, so that a reload
-/// doesn't misread it.
+/// The zone's name has the number of its layout: a reload takes over a zone by its name, and a
+/// module that was upgraded mustn't misread what an older one wrote.
+constexpr std::string_view kName = "tollgate-1";
+
+/// What the zone holds at its start.
 struct ZoneHeader {
-    static constexpr std::uint64_t kLayout = 1;
-    std::uint64_t layout;
-    std::byte* budgets;
-    std::size_t budgets_size;
+    std::span<std::byte> budgets;
+    std::span<std::byte> keys;
 };
 
 /// Holds the mutex of the zone's slab pool: the one that nginx frees when a worker dies with it
@@ -35,6 +38,12 @@ ngx_slab_pool_t* slab_pool(const ngx_shm_zone_t* zone) {
     return reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
 }
 
+/// Zeroed memory of the zone's; empty when it has no room.
+std::span<std::byte> allocate(ngx_slab_pool_t* pool, std::size_t size) {
+    auto* memory = static_cast<std::byte*>(ngx_slab_calloc(pool, size));
+    return {memory, memory == nullptr ? 0 : size};
+}
+
 /// nginx's init of a zone: `old` is the context of the zone that this one takes over at a reload.
 ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
     auto* pool = slab_pool(zone);
@@ -50,15 +59,21 @@ ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
     if (header == nullptr) {
         return NGX_ERROR;
     }
-    header->layout = ZoneHeader::kLayout;
-    header->budgets_size = zone->shm.size / 2;
-    header->budgets = static_cast<std::byte*>(ngx_slab_calloc(pool, header->budgets_size));
-    if (header->budgets == nullptr) {
+    header->budgets = allocate(pool, zone->shm.size / 4);
+    header->keys = allocate(pool, zone->shm.size / 2);
+    if (header->budgets.empty() || header->keys.empty()) {
         return NGX_ERROR;
     }
     pool->data = header;
     zone->data = header;
     return NGX_OK;
+}
+
+/// Runs `use` with the zone's contents, under its lock.
+template <typename Use>
+auto with_zone(const MainConf& conf, Use use) {
+    const ZoneLock lock(slab_pool(conf.zone));
+    return use(*static_cast<const ZoneHeader*>(conf.zone->data));
 }
 
 }  // namespace
@@ -67,7 +82,7 @@ bool add_zone(ngx_conf_t* cf, MainConf& conf) {
     if (conf.tables.empty()) {
         return true;
     }
-    ngx_str_t name = ngx_string("tollgate");
+    ngx_str_t name = borrow(kName);
     const std::size_t size = conf.zone_size != 0 ? conf.zone_size : kDefaultSize;
     conf.zone = ngx_shared_memory_add(cf, &name, size, &ngx_http_tollgate_module);
     if (conf.zone == nullptr) {
@@ -100,11 +115,27 @@ char* read_zone_size(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noe
 std::vector<WindowState> charge_address(const MainConf& conf, const PlanTable& table,
                                         const ClientAddress& address, std::int64_t cost,
                                         Instant now) {
-    const auto* header = static_cast<const ZoneHeader*>(conf.zone->data);
-    AddressBudgets budgets({header->budgets, header->budgets_size});
-    const ZoneLock lock(slab_pool(conf.zone));
-    return budgets.charge({AddressBudgets::table_id(table.name), address}, table.anonymous, cost,
-                          now);
+    const AddressBudgets::Owner owner{name_id(table.name), address};
+    return with_zone(conf, [&](const ZoneHeader& zone) {
+        return AddressBudgets(zone.budgets).charge(owner, table.anonymous, cost, now);
+    });
+}
+
+void remember_key(const MainConf& conf, const KnownKeys::Key& key, const KeyRecord& record,
+                  Instant now) {
+    with_zone(conf,
+              [&](const ZoneHeader& zone) { KnownKeys(zone.keys).remember(key, record, now); });
+}
+
+void forget_key(const MainConf& conf, const KnownKeys::Key& key) {
+    with_zone(conf, [&](const ZoneHeader& zone) { KnownKeys(zone.keys).forget(key); });
+}
+
+std::optional<KeyRecord> recall_key(const MainConf& conf, const KnownKeys::Key& key, Instant now) {
+    constexpr std::chrono::hours kStale{1};
+    return with_zone(conf, [&](const ZoneHeader& zone) {
+        return KnownKeys(zone.keys).recall(key, now, kStale);
+    });
 }
 
 }  // namespace tollgate::http

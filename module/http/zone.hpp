@@ -1,12 +1,14 @@
 #pragma once
 
-#include <span>
+#include <optional>
 #include <vector>
 
 #include "module/core/client_address.hpp"
+#include "module/core/key_record.hpp"
 #include "module/core/plan.hpp"
 #include "module/core/window.hpp"
 #include "module/http/main_conf.hpp"
+#include "module/store/known_keys.hpp"
 
 namespace tollgate::http {
 
@@ -22,5 +24,12 @@ char* read_zone_size(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcep
 std::vector<WindowState> charge_address(const MainConf& conf, const PlanTable& table,
                                         const ClientAddress& address, std::int64_t cost,
                                         Instant now);
+
+/// What Redis last said of keys, for the time that it is out of reach; see KnownKeys. A record is
+/// good for an hour.
+void remember_key(const MainConf& conf, const KnownKeys::Key& key, const KeyRecord& record,
+                  Instant now);
+void forget_key(const MainConf& conf, const KnownKeys::Key& key);
+std::optional<KeyRecord> recall_key(const MainConf& conf, const KnownKeys::Key& key, Instant now);
 
 }  // namespace tollgate::http

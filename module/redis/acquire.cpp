@@ -72,12 +72,12 @@ void evaluate_in_full(std::vector<std::string>& command) {
 }
 
 std::optional<Acquired> read_acquired(const redisReply& reply, const Acquire& acquire) {
-    std::vector<Rate> rates;
+    std::size_t count = 0;
     for (const auto& quota : acquire.quotas) {
-        rates.insert(rates.end(), quota.rates.begin(), quota.rates.end());
+        count += quota.rates.size();
     }
-    const auto values = elements_of(reply);
-    if (values.size() != kHeadLength + kWindowLength * rates.size() ||
+    auto values = elements_of(reply);
+    if (values.size() != kHeadLength + kWindowLength * count ||
         values[0]->type != REDIS_REPLY_INTEGER ||
         !std::ranges::all_of(values.subspan(1),
                              [](const redisReply* value) { return is_plausible(*value); })) {
@@ -88,11 +88,15 @@ std::optional<Acquired> read_acquired(const redisReply& reply, const Acquire& ac
         return std::nullopt;
     }
     Acquired acquired{*outcome, instant(*values[1]), instant(*values[2]), {}};
-    acquired.windows.reserve(rates.size());
-    for (std::size_t i = 0; i < rates.size(); ++i) {
-        const auto window = values.subspan(kHeadLength + kWindowLength * i, kWindowLength);
-        acquired.windows.push_back(
-            {rates[i], window[0]->integer, instant(*window[1]), window[2]->integer != 0});
+    acquired.windows.reserve(count);
+    values = values.subspan(kHeadLength);
+    for (const auto& quota : acquire.quotas) {
+        for (const Rate& rate : quota.rates) {
+            acquired.windows.push_back({rate, values[0]->integer, instant(*values[1]),
+                                        values[2]->integer != 0,
+                                        policy_name(quota.plan, rate.period)});
+            values = values.subspan(kWindowLength);
+        }
     }
     return acquired;
 }

@@ -8,17 +8,11 @@
 #include <vector>
 
 #include "module/core/plan.hpp"
+#include "module/core/quota_choice.hpp"
 #include "module/core/window.hpp"
 #include "module/redis/keys.hpp"
 
 namespace tollgate::redis {
-
-/// The quota of a key in one plan table.
-struct TableQuota {
-    std::string table;
-    std::vector<Rate> rates;  ///< at least one
-    bool sliding = false;
-};
 
 /// A request to be decided over all its tables at once.
 struct Acquire {

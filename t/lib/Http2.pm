@@ -1,62 +1,95 @@
 package Http2;
 
-# As much of HTTP/2 as it takes to send requests, to reset them, and to see the status of an answer. In clear text, with
-# prior knowledge.
+# Raw HTTP/2 with prior knowledge: it sends header fields as it is told, byte for byte.
 #
-#   my $client = Http2->connect('127.0.0.1:80');
-#   my $stream = $client->get('/', $token);       # sends a request; returns the number of its stream
-#   $client->reset($stream);                      # RST_STREAM with CANCEL
-#   $client->status($stream)                      # waits for its header fields
+#   my $c = Http2->connect($address);                      # as Http.pm takes it
+#   my $stream = $c->request([':path' => '/', authorization => 'Bearer k'], indexed => 1);
+#   $c->response($stream);                                 # waits for its end: the bytes of its header block
+#   $c->body($stream);                                     # the same, and its body
+#   $c->status($stream);                                   # the same, and its status
+#   $c->reset($stream);                                    # RST_STREAM with CANCEL
+#
+# Fields are literals without Huffman coding; `indexed` puts them into the dynamic table (RFC 7541 section 6.2.1).
+# :method, :scheme and :authority are added unless given.
 
 use strict;
 use warnings;
 use Http;
+use IO::Select;
 
-my %type = (HEADERS => 1, RST_STREAM => 3, SETTINGS => 4);
-my %static_status = (8 => 200, 9 => 204, 10 => 206, 11 => 304, 12 => 400, 13 => 404, 14 => 500);
+my %number = (DATA => 0, HEADERS => 1, RST_STREAM => 3, SETTINGS => 4, GOAWAY => 7);
 
 sub connect {
     my ($class, $address) = @_;
-    my $self = bless { http => Http->connect($address), next => 1, status => {} }, $class;
-    $self->{http}->send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-    $self->_send('SETTINGS', 0, 0, '');
-    return $self;
+    my $http = Http->connect($address);
+    $http->send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" . _frame('SETTINGS', 0, 0, ''));
+    return bless { http => $http, next => 1, blocks => {}, bodies => {}, ended => {} }, $class;
 }
 
-sub get {
-    my ($self, $path, $token) = @_;
+sub request {
+    my ($self, $fields, %options) = @_;
+    my %given = @$fields;
+    my @all = ((map { exists $given{$_->[0]} ? () : @$_ } [':method', 'GET'], [':scheme', 'http'], [':authority', 'localhost']), @$fields);
+    my $block = '';
+    while (my ($name, $value) = splice @all, 0, 2) {
+        $block .= ($options{indexed} ? "\x40" : "\x10") . _string($name) . _string($value);
+    }
     my $stream = $self->{next};
     $self->{next} += 2;
-    my $fields = join '', map { _field(@$_) } [':method', 'GET'], [':scheme', 'http'], [':authority', 'localhost'],
-        [':path', $path], ['authorization', "Bearer $token"];
-    $self->_send('HEADERS', 0x5, $stream, $fields);    # END_STREAM, END_HEADERS
+    $self->{http}->send(_frame('HEADERS', 5, $stream, $block));
     return $stream;
 }
 
-sub reset { $_[0]->_send('RST_STREAM', 0, $_[1], pack 'N', 8) }
+sub response {
+    my ($self, $stream) = @_;
+    my $http = $self->{http};
+    until ($self->{ended}{$stream}) {
+        my ($high, $low, $type, $flags, $id) = unpack 'Cn CCN', $http->_take(9);
+        my $body = $http->_take($high << 16 | $low);
+        $self->{blocks}{$id} = $body if $type == $number{HEADERS};
+        $self->{bodies}{$id} .= $body if $type == $number{DATA};
+        die "the server resets stream $id\n" if $type == $number{RST_STREAM};
+        die "the server leaves\n" if $type == $number{GOAWAY};
+        $self->{ended}{$id} = 1 if $flags & 1 && ($type == $number{HEADERS} || $type == $number{DATA});
+    }
+    return $self->{blocks}{$stream};
+}
+
+sub body {
+    my ($self, $stream) = @_;
+    $self->response($stream);
+    return $self->{bodies}{$stream} // '';
+}
+
+# :status comes first: an index of the static table (RFC 7541 appendix A), or its name's index and three digits.
+my %static_status = (8 => 200, 9 => 204, 10 => 206, 11 => 304, 12 => 400, 13 => 404, 14 => 500);
 
 sub status {
     my ($self, $stream) = @_;
-    my $http = $self->{http};
-    until ($self->{status}{$stream}) {
-        my ($high, $low, $type, $flags, $from) = unpack 'CnCCN', $http->_take(9);
-        my $payload = $http->_take($high << 16 | $low);
-        next unless $type == $type{HEADERS};
-        # The status comes first: an index of the static table, or that of :status with three digits.
-        $payload =~ s/^[\x20-\x3f]//;    # a change of the table's size
-        my $first = ord $payload;
-        $self->{status}{$from} = $first & 0x80 ? $static_status{ $first & 0x7f } : substr $payload, 2, 3;
-    }
-    return $self->{status}{$stream};
+    my $block = $self->response($stream);
+    $block =~ s/^[\x20-\x3f]//;    # a change of the table's size
+    my $first = ord $block;
+    return $first & 0x80 ? $static_status{ $first & 0x7f } : substr $block, 2, 3;
 }
 
-sub _send {
-    my ($self, $type, $flags, $stream, $payload) = @_;
-    my $length = length $payload;
-    $self->{http}->send(pack('CnCCN', $length >> 16, $length & 0xffff, $type{$type}, $flags, $stream) . $payload);
+sub reset {
+    my ($self, $stream) = @_;
+    $self->{http}->send(_frame('RST_STREAM', 0, $stream, pack 'N', 8));
 }
 
-# A literal field without indexing, its name and value without Huffman code.
-sub _field { return "\0" . join '', map { chr(length) . $_ } @_ }
+sub _frame {
+    my ($type, $flags, $stream, $body) = @_;
+    return pack('Cn CCN', length($body) >> 16, length($body) & 0xffff, $number{$type}, $flags, $stream) . $body;
+}
+
+sub _string {
+    my ($text) = @_;
+    my $length = length $text;
+    return chr($length) . $text if $length < 127;
+    my $rest = $length - 127;
+    my $bytes = "\x7f";
+    for (; $rest > 127; $rest >>= 7) { $bytes .= chr($rest & 127 | 128) }
+    return $bytes . chr($rest) . $text;
+}
 
 1;

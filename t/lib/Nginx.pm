@@ -57,6 +57,7 @@ my $root = Cwd::abs_path(File::Spec->catdir((File::Spec->splitpath(__FILE__))[1]
 my $build = Cwd::abs_path($ENV{TOLLGATE_BUILD} // "$root/build") // "$root/build";
 my $binary = $ENV{TOLLGATE_NGINX} // '/usr/sbin/nginx';
 my $test_process = $$;
+my @sanitizer_environment = qw(LD_PRELOAD ASAN_OPTIONS UBSAN_OPTIONS);
 
 $SIG{INT} //= sub { exit 130 };
 $SIG{TERM} //= sub { exit 143 };
@@ -199,10 +200,9 @@ sub _write_conf {
     my @modules = $options{modules} ? @{ $options{modules} } : qw(ngx_http_tollgate_module ngx_http_petstore_module);
     my $text = join '', map { "load_module $_;\n" } grep { -e } map { m{/} ? $_ : "$build/$_.so" } @modules;
     $text .= "user root;\n" if $> == 0;
-    # A binary upgrade passes on no other variable.
-    $text .= join '', map { "env $_;\n" } qw(LD_PRELOAD ASAN_OPTIONS UBSAN_OPTIONS) if $ENV{TOLLGATE_SANITIZE};
     $text .= "worker_processes $self->{workers};\npid $dir/nginx.pid;\n";
     $text .= "error_log $dir/error.log " . ($options{log_level} // 'info') . ";\n";
+    $text .= "env $_;\n" for $ENV{TOLLGATE_SANITIZE} ? @sanitizer_environment : ();    # for the binary upgrade
     $text .= 'events { ' . ($options{events} // '') . " }\n" . ($options{main} // '') . "\n";
     if (defined $options{conf}) {
         $text .= "http {\naccess_log off;\n";

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/cli/failure.hpp"
+#include "module/cli/redis_session.hpp"
+#include "module/cli/stored_key.hpp"
+#include "module/redis/keys.hpp"
+
+namespace tollgate::cli {
+
+/// Finds keys in Redis; changes nothing.
+class KeyLookup {
+  public:
+    /// Both must outlive the look-up.
+    KeyLookup(RedisSession& session, const redis::Keys& keys) : session_(session), keys_(keys) {}
+
+    /// Throws ExitStatus::kUnknownId for an id that isn't there.
+    void require_id(std::string_view id);
+
+    /// The keys of one id. Throws ExitStatus::kUnknownId for an id that isn't there.
+    KeysOfId find(std::string_view id);
+
+    /// All keys, the oldest id first.
+    std::vector<KeysOfId> list();
+
+    /// What the set of an id names; a digest in it may have ended.
+    std::vector<std::string> digests_of(std::string_view id);
+
+    /// The keys with these digests, the current ones first. Those that have ended
+    /// are left out, pending ones are not.
+    std::vector<StoredKey> read(const std::vector<std::string>& digests);
+
+  private:
+    RedisSession& session_;
+    const redis::Keys& keys_;
+};
+
+/// What to throw for an id that isn't there.
+Failure unknown_id(std::string_view id);
+
+}  // namespace tollgate::cli

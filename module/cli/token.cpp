@@ -1,0 +1,32 @@
+#include "module/cli/token.hpp"
+
+#include "module/cli/failure.hpp"
+#include "module/core/api_key.hpp"
+#include "module/core/bearer.hpp"
+
+namespace tollgate::cli {
+
+std::string read_token(std::istream& input) {
+    // One byte more than a token and its CR LF can have tells a longer one.
+    std::string token(kLongestToken + 3, '\0');
+    input.read(token.data(), static_cast<std::streamsize>(token.size()));
+    token.resize(static_cast<std::size_t>(input.gcount()));
+    for (const char end : {'\n', '\r'}) {
+        if (token.ends_with(end)) {
+            token.pop_back();
+        }
+    }
+    if (!is_b64token(token)) {
+        throw Failure(ExitStatus::kUsage,
+                      "standard input does not hold a key: one line of 1 to 512 letters, digits "
+                      "and -._~+/, with any = at the end");
+    }
+    if (!has_valid_checksum(token)) {
+        throw Failure(
+            ExitStatus::kUsage,
+            "the key begins with tg_ and has a wrong checksum: it is mistyped or cut short");
+    }
+    return token;
+}
+
+}  // namespace tollgate::cli

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <istream>
+#include <string>
+
+namespace tollgate::cli {
+
+/// Reads a key that is to be imported: all of the input but one line end. Throws Failure for what
+/// no client could send, and for a mistyped key of our own, which the gateway would refuse. The
+/// messages don't show it.
+std::string read_token(std::istream& input);
+
+}  // namespace tollgate::cli

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "module/core/key_record.hpp"
+#include "module/core/plan.hpp"
+
+namespace tollgate {
+
+/// The quota of a key in one plan table.
+struct TableQuota {
+    std::string table;
+    std::vector<Rate> rates;  ///< at least one, ascending by period
+    bool sliding = false;
+    std::string plan{};  ///< what the policies of its windows are called after
+};
+
+/// What a key may do in all of these tables at once: a quota for each table, but for those where
+/// its plan is unlimited. Nothing where its plan has no place in one of them. Throws ParseError for
+/// the limits of its own that don't parse.
+std::optional<std::vector<TableQuota>> choose_quotas(std::span<const PlanTable* const> tables,
+                                                     const KeyRecord& key);
+
+/// The name of the policy that a window of this period stands for: `free-minute`.
+std::string policy_name(std::string_view plan, std::chrono::seconds period);
+
+}  // namespace tollgate

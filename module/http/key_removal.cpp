@@ -1,0 +1,65 @@
+#include "module/http/key_removal.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "module/http/authorization.hpp"
+#include "module/http/decision.hpp"
+#include "module/http/location_conf.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+/// A handler of NGX_HTTP_PRECONTENT_PHASE, before `mirror` makes its copy of the request.
+ngx_int_t remove_before_content(ngx_http_request_t* r) noexcept {
+    const LocationConf& conf = LocationConf::of(r);
+    if (conf.tables == nullptr) {
+        return NGX_DECLINED;
+    }
+    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR), [&] {
+        strip_request_fields(r, conf.forward_authorization != 0);
+        return static_cast<ngx_int_t>(NGX_DECLINED);
+    });
+}
+
+/// A handler of NGX_HTTP_LOG_PHASE, before the one that writes access logs.
+ngx_int_t remove_before_log(ngx_http_request_t* r) noexcept {
+    // A request that nginx refused before it looked for a location may have been meant for any.
+    const bool lost = r->phase_handler == 0 && r->err_status >= NGX_HTTP_BAD_REQUEST;
+    if (!lost && LocationConf::of(r).tables == nullptr && Decision::find(r) == nullptr) {
+        return NGX_OK;
+    }
+    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
+        strip_request_fields(r, false);
+        return static_cast<ngx_int_t>(NGX_OK);
+    });
+}
+
+std::span<ngx_http_handler_pt> push_handler(ngx_conf_t* cf, ngx_http_phases phase,
+                                            ngx_http_handler_pt handler) {
+    auto* core = static_cast<ngx_http_core_main_conf_t*>(
+        ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
+    ngx_array_t& handlers = core->phases[phase].handlers;
+    auto* place = static_cast<ngx_http_handler_pt*>(ngx_array_push(&handlers));
+    if (place == nullptr) {
+        return {};
+    }
+    *place = handler;
+    return {static_cast<ngx_http_handler_pt*>(handlers.elts), handlers.nelts};
+}
+
+}  // namespace
+
+bool add_key_removal(ngx_conf_t* cf) {
+    // The handlers of most phases run from the last added to the first, those of the log from the
+    // first.
+    const auto logging = push_handler(cf, NGX_HTTP_LOG_PHASE, remove_before_log);
+    if (logging.empty()) {
+        return false;
+    }
+    std::rotate(logging.begin(), logging.end() - 1, logging.end());
+    return !push_handler(cf, NGX_HTTP_PRECONTENT_PHASE, remove_before_content).empty();
+}
+
+}  // namespace tollgate::http

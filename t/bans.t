@@ -1,0 +1,102 @@
+# Bans: keys that go on after their 429s are shut out, longer each time, and come back by themselves.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Gateway qw(wait_for_window);
+use Wait qw(wait_until);
+
+my $upstream = 'proxy_pass http://unix:%DIR%/upstream.sock;';
+my $gateway = Gateway->start(
+    plans  => 'plan free 1r/d; plan wide 1000r/d; ban after=3 within=1m for=1s up_to=3s;',
+    http   => 'tollgate_plans mild { plan free 1r/d; }',
+    server => <<"END",
+        location /dry/   { tollgate api; tollgate_dry_run on; $upstream }
+        location /mild/  { tollgate mild; $upstream }
+        location /both/  { tollgate mild api; $upstream }
+        location /quota/ { tollgate api; tollgate_cost 0; $upstream }
+END
+);
+my $redis = $gateway->redis;
+wait_for_window($redis, 86400, 0.999);
+
+sub now { my ($s, $us) = @{ $redis->cmd('TIME') }; return $s * 1000 + int($us / 1000) }
+sub ban { my ($id) = @_; return { @{ $redis->cmd('HGETALL', "t:ban:{$id}") } } }
+
+sub answer {
+    my ($key, $path) = @_;
+    my $r = $gateway->get($path // '/', $key);
+    return $r->status == 200 ? 200 : $r->status . ' ' . $r->json->{code};
+}
+
+my ($limited, $banned) = ('429 rate_limit_exceeded', '429 api_key_banned');
+
+subtest 'a ban' => sub {
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    is(join(', ', map { answer('k') } 1 .. 4), "200, $limited, $limited, $banned", 'the third strike');
+    my $r = $gateway->get('/', 'k');
+    is($r->header('Retry-After'), 1, 'Retry-After: the rest of the ban, not of the day');
+    is($r->header('X-RateLimit-Limit') . $r->header('X-RateLimit-Remaining'), '10', 'the quota is shown');
+    is(answer('k', '/quota/'), $banned, 'holds for a request that costs nothing');
+    is(answer('k', '/mild/'), 200, '... but not for a table without bans');
+    is($gateway->count('k1', 'api', 86400), 1, 'strikes are no part of the quota');
+    is(ban('k1')->{level}, 1, 'requests during the ban do not add to it');
+    my $until = ban('k1')->{until};
+    wait_until('its end', sub { now() >= $until });
+    is(answer('k'), $limited, 'it lifts by itself');
+    ok($redis->cmd('PTTL', 't:ban:{k1}') > 0, 'and is forgotten one day');
+};
+
+# A ban's length in ms, of a key that has all strikes but the last.
+sub next_ban {
+    my ($key, $id) = @_;
+    my $before = now();
+    answer($key) until answer($key) eq $banned;
+    my ($start, $until) = (now(), ban($id)->{until});
+    $redis->cmd('HSET', "t:ban:{$id}", until => now() - 1);
+    return [$until - $start, $until - $before];
+}
+
+subtest 'each doubles the last' => sub {
+    $gateway->import_key('d', id => 'd1', plan => 'free');
+    for my $length (1000, 2000, 3000, 3000) {
+        my ($least, $most) = @{ next_ban('d', 'd1') };
+        ok($least <= $length && $length <= $most, "$length ms");
+    }
+};
+
+subtest 'strikes count within their time' => sub {
+    $gateway->import_key('w', id => 'w1', plan => 'free');
+    is(join(', ', map { answer('w') } 1 .. 3), "200, $limited, $limited", 'two strikes');
+    is(ban('w1')->{strikes}, 2, 'are kept');
+    $redis->cmd('HSET', 't:ban:{w1}', since => now() - 60_000);
+    is(answer('w'), $limited, 'after that time they are forgotten');
+    is(ban('w1')->{strikes}, 1, '... and counting begins anew');
+};
+
+subtest 'no strikes' => sub {
+    $gateway->import_key('n', id => 'n1', plan => 'free');
+    answer('n', '/dry/') for 1 .. 6;
+    is_deeply(ban('n1'), {}, 'in a dry run');
+    answer('n', '/mild/') for 1 .. 6;
+    is_deeply(ban('n1'), {}, 'in a table without bans');
+    $gateway->import_key('g', id => 'g1', plan => 'wide');
+    answer('g') for 1 .. 6;
+    is_deeply(ban('g1'), {}, 'for requests that are granted');
+};
+
+subtest 'a dry run lets banned keys pass' => sub {
+    $gateway->import_key('p', id => 'p1', plan => 'free');
+    is(join(', ', map { answer('p') } 1 .. 4), "200, $limited, $limited, $banned", 'a ban');
+    is(answer('p', '/dry/'), 200, 'passes');
+    is(ban('p1')->{level}, 1, '... and the ban stands');
+};
+
+subtest 'of several tables one that bans is enough' => sub {
+    $gateway->import_key('b', id => 'b1', plan => 'free');
+    is(join(', ', map { answer('b', '/both/') } 1 .. 4), "200, $limited, $limited, $banned", 'a ban');
+};
+
+$gateway->nginx->stop;
+done_testing;

@@ -1,0 +1,206 @@
+# What `tollgate key` prints, refuses, and leaves in Redis.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Command;
+use Digest::SHA qw(sha256_hex);
+use RedisServer;
+use Test::More;
+
+my $redis = RedisServer->start;
+my $tollgate = Command->new(redis => $redis->address, prefix => 'p[1]*:');
+
+sub record { return { @{ $redis->cmd('HGETALL', 'p[1]*:key:' . sha256_hex($_[0])) } } }
+sub digests { return [sort @{ $redis->cmd('SMEMBERS', "p[1]*:id:{$_[0]}") }] }
+
+sub issue {
+    my $result = $tollgate->run('key', 'issue', @_);
+    die $result->{err} if $result->{status};
+    chomp(my $key = $result->{out});
+    return $key;
+}
+
+# Runs a command that must fail in one line on stderr, and change nothing.
+sub refused {
+    my ($status, $message, @command) = @_;
+    my $before = $redis->cmd('DBSIZE');
+    my $result = $tollgate->run(@command);
+    my $name = join ' ', map { ref $_ ? 'import' : $_ =~ s/[^ -~]/?/gr } @command;
+    is $result->{status}, $status, "$name: status $status";
+    like $result->{err}, qr/\Atollgate: [ -~]*\n\z/, '… one line that says why';
+    like $result->{err}, $message, '… and names it';
+    is $result->{out}, '', '… nothing else';
+    is $redis->cmd('DBSIZE'), $before, '… and nothing is stored';
+}
+
+subtest 'issue' => sub {
+    my $now = time;
+    my $result = $tollgate->run('key', 'issue', '--plan', 'free', '--id', 'alice', '--name', 'Alice "A" & Söhne');
+    is $result->{status}, 0, 'done';
+    like $result->{out}, qr/\Atg_[0-9A-Za-z]{38}\n\z/, 'stdout is the key alone';
+    like $result->{err}, qr/\A.*\balice\b.*\n\z/, 'stderr names the id';
+    chomp(my $key = $result->{out});
+    my $record = record($key);
+    cmp_ok abs(delete($record->{created}) - $now), '<=', 2, 'created now';
+    is_deeply $record, { id => 'alice', plan => 'free', name => 'Alice "A" & Söhne', state => 'active' },
+        'the record has what was given and nothing more';
+    is_deeply digests('alice'), [sha256_hex($key)], 'the id has its digest';
+    cmp_ok abs($redis->cmd('ZSCORE', 'p[1]*:ids', 'alice') - $now), '<=', 2, 'and is listed';
+
+    my $other = issue('--plan', 'free');
+    like record($other)->{id}, qr/\Akey_[0-9A-Za-z]{12}\z/, 'an id is made up where none is given';
+    isnt $other, $key, 'no two keys are alike';
+};
+
+subtest 'limits and expiry' => sub {
+    my $key = issue('--plan', 'x', '--limits', ' 1000000r/d   300r/60s', '--expires', '2031-02-03T04:05:06+02:00');
+    my $record = record($key);
+    is $record->{limits}, '300r/m 1000000r/d', 'limits are stored in one form';
+    is $record->{expires}, 1927850706, 'an RFC 3339 time';
+    is record(issue('--plan', 'x', '--expires', '2031-02-03'))->{expires}, 1927843200, 'a date is its midnight';
+    cmp_ok abs(record(issue('--plan', 'x', '--expires', '90d'))->{expires} - time - 90 * 86400), '<=', 2, 'a time from now';
+    is record(issue('--plan', 'x', '--expires', 'never'))->{expires}, undef, 'never';
+    is record(issue('--plan', 'x', '--expires', '2032-02-29T23:59:59.999Z'))->{expires}, 1961711999, 'a leap day';
+};
+
+subtest 'refused' => sub {
+    refused(2, qr/plan/, qw(key issue));
+    refused(2, qr/plan/, qw(key issue --plan), $_) for '', 'a b', "a\nb", 'a"b', 'x' x 65;
+    refused(2, qr/name/, qw(key issue --plan p --name), $_) for "a\rb", "a\nb", "\e[31m", 'x' x 257;
+    refused(2, qr/id/, qw(key issue --plan p --id), $_) for '', 'a b', "a\r\nb", '{a}', 'a"b', 'x' x 65;
+    refused(2, qr/limits/, qw(key issue --plan p --limits), $_)
+        for '', 'fast', '60r', '60r/m 30r/d', '60r/m 90r/60s', '1r/s 2r/m 3r/h 4r/d 5r/2d', "60r/m\n1000r/d", '0r/m';
+    refused(2, qr/time|future/, qw(key issue --plan p --expires), $_)
+        for '', '24', 'soon', '2020-01-01', '2031-13-01', '2031-02-30', '2031-01-01T24:00:00Z', '2031-01-01T00:00:00',
+        '2031-01-01T00:00:00Zx', '0s', '-1d', '2031-1-1';
+    refused(4, qr/"alice" exists/, qw(key issue --plan p --id alice));
+    refused(2, qr/--help/, @$_) for [], ['key'], ['nothing'], [qw(key list --nothing)], [qw(key show)], [qw(key show a b)];
+    refused(3, qr/unknown id "nobody"/, @$_)
+        for map { [split / /] } 'key show nobody', 'key set nobody --plan p', 'key disable nobody', 'key enable nobody',
+        'key revoke nobody', 'key rotate nobody', 'ban show nobody', 'ban lift nobody', 'usage nobody';
+    refused(2, qr/nothing to set/, qw(key set alice));
+};
+
+subtest 'import' => sub {
+    my $import = sub { my $token = shift; return $tollgate->run({ stdin => $token }, qw(key import --plan pro), @_) };
+    my $token = 'eyJ~x+/y._-z==';
+    my $result = $import->("$token\n", '--id', 'bob');
+    is $result->{status}, 0, 'done' or diag $result->{err};
+    is record($token)->{id}, 'bob', 'it is stored under the digest of the line';
+    unlike $result->{out} . $result->{err}, qr/\Q$token/, 'and not shown';
+    like $result->{out}, qr/^id +bob$/m, 'the id is';
+    is $import->('a' x 512, '--id', 'longest')->{status}, 0, '512 bytes';
+    is $import->("crlf\r\n", '--id', 'crlf')->{status}, 0, 'CR LF';
+    is record('crlf')->{id}, 'crlf', '… is no part of the key';
+
+    my $own = issue('--plan', 'free', '--id', 'own');
+    (my $mistyped = $own) =~ s/(.)\z/$1 eq 'x' ? 'y' : 'x'/e;
+    my @command = qw(key import --plan pro --id fresh);
+    refused(2, qr/standard input/, { stdin => $_ }, @command)
+        for '', "\n", "a b\n", "a\nb\n", "a\0b", "a\r\n\r\n", 'a"b', '==', 'a=b', 'é', 'a' x 513, 'a' x 100_000;
+    refused(2, qr/checksum/, { stdin => $mistyped }, @command);
+    refused(4, qr/exists/, { stdin => $token }, @command);
+    refused(4, qr/exists/, { stdin => $own }, @command);
+    refused(4, qr/"bob" exists/, { stdin => 'other' }, qw(key import --plan pro --id bob));
+    is $redis->cmd('ZSCORE', 'p[1]*:ids', 'fresh'), undef, 'what was refused has no id';
+    is record($token)->{id}, 'bob', 'and has changed no other key';
+};
+
+subtest 'list and show' => sub {
+    my $list = $tollgate->json('key', 'list');
+    is ref $list, 'ARRAY', 'a list';
+    is $list->[0]{id}, 'alice', 'the oldest first';
+    is scalar @$list, $redis->cmd('ZCARD', 'p[1]*:ids'), 'all of them';
+    my $show = $tollgate->json('key', 'show', 'alice');
+    is_deeply $show, $list->[0], 'show says what list says';
+    is_deeply [sort keys %$show], [sort qw(id name plan limits state created expires digests)], 'its members';
+    is_deeply [@$show{qw(id name plan limits state expires)}],
+        ['alice', "Alice \"A\" & S\x{f6}hne", 'free', undef, 'active', undef], 'their values';
+    like $show->{created}, qr/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\z/, 'times as RFC 3339';
+    is $show->{digests}[0]{sha256}, digests('alice')->[0], 'its digest';
+
+    my $text = $tollgate->run('key', 'list')->{out};
+    like $text, qr/\AID +NAME +PLAN +STATE +LIMITS +CREATED +EXPIRES\n/, 'a table';
+    my ($heading, $row) = $text =~ /\A(.*)\n(.*)\n/;
+    utf8::decode($row);
+    is index($row, 'free'), index($heading, 'PLAN'), 'its columns are aligned, beyond ASCII too';
+
+    $redis->cmd('HSET', 'p[1]*:key:' . digests('alice')->[0], 'name', "\e]0;x\a\nfoo\xff");
+    unlike $tollgate->run('key', 'list')->{out}, qr/[^\n\x20-\x7e\x80-\xff]/, 'what another program stored steers no terminal';
+    is $tollgate->json('key', 'show', 'alice')->{name}, "\e]0;x\a\nfoo\x{fffd}", 'and leaves the JSON valid';
+};
+
+subtest 'set, disable, enable' => sub {
+    my $key = issue(qw(--plan free --id carol --name Carol --expires 1d));
+    is $tollgate->run(qw(key set carol --plan pro --limits), '5r/s')->{status}, 0, 'set';
+    my $record = record($key);
+    is_deeply [@$record{qw(id plan limits name state)}], [qw(carol pro 5r/s Carol active)], 'changes what is given alone';
+    ok $record->{expires}, '… the expiry stays';
+    $tollgate->run(qw(key set carol --expires never --limits none --name), '');
+    is_deeply [sort keys %{ record($key) }], [qw(created id plan state)], 'never, none and an empty name remove';
+    is $tollgate->json(qw(key disable carol))->{state}, 'disabled', 'disable';
+    is record($key)->{state}, 'disabled', '… in Redis';
+    is $tollgate->json(qw(key enable carol))->{state}, 'active', 'enable';
+    is record($key)->{state}, 'active', '… in Redis';
+    $redis->cmd('HSET', 'p[1]*:key:' . sha256_hex($key), 'expires', 5);
+    is $tollgate->json(qw(key show carol))->{state}, 'expired', 'expired';
+    refused(4, qr/expired/, qw(key rotate carol));
+};
+
+subtest 'revoke' => sub {
+    my $key = issue(qw(--plan free --id dave));
+    issue(qw(--plan free --id dave2));
+    my $before = $redis->cmd('DBSIZE');
+    my $result = $tollgate->run(qw(key revoke dave));
+    is_deeply [@$result{qw(status out err)}], [0, "revoked dave\n", ''], 'done';
+    is_deeply record($key), {}, 'the record is gone';
+    is $redis->cmd('DBSIZE'), $before - 2, 'so is the id, and nothing else';
+    is $redis->cmd('ZSCORE', 'p[1]*:ids', 'dave'), undef, '… from the list too';
+    refused(3, qr/unknown id/, qw(key revoke dave));
+    is_deeply $tollgate->json(qw(key revoke dave2)), { id => 'dave2', state => 'revoked' }, 'as JSON';
+    issue(qw(--plan pro --id dave));
+    is $tollgate->json(qw(key show dave))->{plan}, 'pro', 'the id can be issued again';
+};
+
+subtest 'rotate' => sub {
+    my $old = issue(qw(--plan x --limits 5r/s --name Erin --id erin));
+    my $result = $tollgate->run(qw(key rotate erin));
+    is $result->{status}, 0, 'done' or diag $result->{err};
+    like $result->{out}, qr/\Atg_\w{38}\n\z/, 'the new key alone';
+    chomp(my $new = $result->{out});
+    my ($was, $is) = (record($old), record($new));
+    is_deeply [@$is{qw(id plan limits name state expires)}], ['erin', qw(x 5r/s Erin active), undef], 'the new one has all that the old has';
+    cmp_ok abs($was->{expires} - time - 86400), '<=', 2, 'the old ends in a day';
+    is $redis->cmd('PEXPIRETIME', 'p[1]*:key:' . sha256_hex($old)), $was->{expires} * 1000, '… and Redis removes it then';
+    is $redis->cmd('PTTL', 'p[1]*:key:' . sha256_hex($new)), -1, 'the new one stays';
+    is_deeply digests('erin'), [sort map { sha256_hex($_) } $old, $new], 'the id has both';
+    my $show = $tollgate->json(qw(key show erin));
+    is_deeply [map { [@$_{qw(sha256 retiring)}] } @{ $show->{digests} }],
+        [[sha256_hex($new), JSON::PP::false()], [sha256_hex($old), JSON::PP::true()]], 'show tells which is which';
+    is $show->{expires}, undef, '… and shows the current one';
+
+    $tollgate->run(qw(key set erin --plan y --expires never));
+    is record($old)->{plan}, 'y', 'a change reaches both';
+    is record($old)->{expires}, $was->{expires}, '… but lets the old one live no longer';
+    $tollgate->run(qw(key set erin --expires 1h));
+    cmp_ok $redis->cmd('PTTL', 'p[1]*:key:' . sha256_hex($old)), '<=', 3600_000, 'and an earlier end counts for both';
+    is $redis->cmd('PTTL', 'p[1]*:key:' . sha256_hex($new)), -1, '… though the current one is kept, to be extended';
+
+    chomp(my $newest = $tollgate->run(qw(key rotate erin --overlap 1s))->{out});
+    is_deeply digests('erin'), [sort map { sha256_hex($_) } $old, $new, $newest], 'a second rotation retires both';
+    select undef, undef, undef, 2.2;
+    is_deeply [record($old), record($new)], [{}, {}], 'after the overlap they are gone';
+    is $tollgate->json(qw(key show erin))->{digests}[0]{sha256}, sha256_hex($newest), '… and the newest is there';
+
+    chomp(my $last = $tollgate->run(qw(key rotate erin --overlap 0))->{out});
+    is_deeply record($newest), {}, 'without an overlap the old ends at once';
+    is_deeply digests('erin'), [sort map { sha256_hex($_) } $newest, $last], 'digests that ended are cleared away';
+    refused(2, qr/time/, qw(key rotate erin --overlap), $_) for '24', '', '-1h', 'soon';
+    my @keys = ($last, map { my $r = $tollgate->run(qw(key rotate erin)); $r->{out} =~ s/\n//r } 1 .. 2);
+    $tollgate->run(qw(key revoke erin));
+    is_deeply [map { record($_) } @keys], [{}, {}, {}], 'revoke ends them all';
+};
+
+done_testing;

@@ -1,0 +1,88 @@
+# What the command shows of quotas and bans, and what it tells the gateways.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Command;
+use Digest::SHA qw(sha256_hex);
+use RedisServer;
+use Test::More;
+
+my $redis = RedisServer->start;
+my $prefix = 'a*[b]?\\';
+my $tollgate = Command->new(redis => $redis->address, prefix => $prefix);
+
+sub now { return $redis->cmd('TIME')->[0] }
+
+sub rfc3339 {
+    my @t = gmtime $_[0];
+    return sprintf '%04d-%02d-%02dT%02d:%02d:%02dZ', $t[5] + 1900, $t[4] + 1, @t[3, 2, 1, 0];
+}
+
+chomp(my $key = $tollgate->run(qw(key issue --plan p --id u))->{out});
+$tollgate->run(qw(key issue --plan p --id u2));
+
+subtest 'usage' => sub {
+    is_deeply $tollgate->json('usage', 'u'), { id => 'u', windows => [] }, 'nothing is counted yet';
+    my $now = now();
+    my ($hour, $day) = map { int($now / $_) } 3600, 86400;
+    $redis->cmd('HSET', "${prefix}quota:{u}:api", '86400.number', $day, '86400.count', 7, '3600.number', $hour - 1, '3600.count', 5);
+    $redis->cmd('HSET', "${prefix}quota:{u}:search", '86400.number', $day, '86400.count', 3, '86400.previous', 9,
+        '3600.number', $hour - 1, '3600.count', 4, '3600.previous', 8, '7200.number', 1, '7200.count', 4, '7200.previous', 8);
+    $redis->cmd('HSET', "${prefix}quota:{u2}:api", '3600.number', $hour, '3600.count', 99);
+    $redis->cmd('HSET', 'aXbYquota:{u}:api', '3600.number', $hour, '3600.count', 98);
+    my $windows = $tollgate->json('usage', 'u')->{windows};
+    is_deeply [map { [@$_{qw(table window seconds count previous)}] } @$windows],
+        [['api', 'hour', 3600, 0, undef], ['api', 'day', 86400, 7, undef],
+         ['search', 'hour', 3600, 0, 4], ['search', '2-hours', 7200, 0, 0], ['search', 'day', 86400, 3, 9]],
+        'the counts of the windows that are running, of this id and prefix alone';
+    is $windows->[1]{reset}, rfc3339(($day + 1) * 86400), 'and when they reset';
+    like $tollgate->run('usage', 'u')->{out}, qr/\ATABLE +WINDOW +COUNT +PREVIOUS +RESET\napi +hour +0 +- +\S+Z\napi +day +7 +- /, 'as a table';
+    $redis->cmd('HSET', "${prefix}quota:{u}:api", 'junk', 1, 'x.count', 1, '0.count', 1, '99999999999999999999.count', 1, '86400.number', 'x');
+    is $tollgate->run('usage', 'u')->{status}, 0, 'fields that make no sense do no harm';
+};
+
+subtest 'ban' => sub {
+    my $none = { id => 'u', banned => JSON::PP::false(), until => undef, level => 0, strikes => 0, since => undef };
+    is_deeply $tollgate->json(qw(ban show u)), $none, 'no ban';
+    my $now = now();
+    my ($since, $until) = ($now - 5, $now + 600);
+    $redis->cmd('HSET', "${prefix}ban:{u}", strikes => 3, since => $since * 1000, level => 2, until => $until * 1000);
+    is_deeply $tollgate->json(qw(ban show u)),
+        { id => 'u', banned => JSON::PP::true(), until => rfc3339($until), level => 2, strikes => 3, since => rfc3339($since) }, 'a ban';
+    like $tollgate->run(qw(ban show u))->{out}, qr/^banned +until \S+Z$/m, 'as text';
+    $redis->cmd('HSET', "${prefix}ban:{u}", until => ($now - 1) * 1000);
+    ok !$tollgate->json(qw(ban show u))->{banned}, 'a ban that has ended';
+    is_deeply $tollgate->json(qw(ban lift u)), $none, 'lift';
+    is $redis->cmd('EXISTS', "${prefix}ban:{u}"), 0, '… forgets all of it';
+    is $tollgate->run(qw(ban lift u))->{status}, 0, 'to lift no ban is no error';
+};
+
+subtest 'events' => sub {
+    my $listener = $redis->connection;
+    $listener->cmd('SUBSCRIBE', "${prefix}events");
+    my $told = sub {
+        my $result = $tollgate->run(@_);
+        die $result->{err} if $result->{status};
+        my %told;
+        $redis->cmd('PING');
+        $told{ $listener->read->[2] } = 1 while $listener->pending;
+        return ($result, [sort keys %told]);
+    };
+    my $digest = sha256_hex($key);
+    for my $command ([qw(key set u --plan q)], [qw(key disable u)], [qw(key enable u)]) {
+        is_deeply +($told->(@$command))[1], [sort 'u', $digest], "@$command tells the id and the digest";
+    }
+    my ($rotated, $told_rotated) = $told->(qw(key rotate u));
+    chomp(my $new = $rotated->{out});
+    is_deeply $told_rotated, [sort 'u', $digest, sha256_hex($new)], 'rotate tells both digests';
+    is_deeply +($told->(qw(ban lift u)))[1], ['u'], 'ban lift tells the id';
+    is_deeply +($told->(qw(key revoke u)))[1], [sort 'u', $digest, sha256_hex($new)], 'revoke tells all';
+    my ($issued, $told_issued) = $told->(qw(key issue --plan p --id u));
+    chomp(my $again = $issued->{out});
+    is_deeply $told_issued, [sort 'u', sha256_hex($again)], 'issue tells the new one';
+    is_deeply +($told->(@$_))[1], [], "@$_ tells nothing" for [qw(key show u)], [qw(key list)], [qw(usage u)], [qw(ban show u)];
+};
+
+done_testing;

@@ -1,0 +1,91 @@
+# What conf/ ships works as it is: each file by nginx -t, and conf/run from the key to the pet and to the 429.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Cwd qw(getcwd);
+use File::Temp ();
+use Test::More;
+use Http qw(http_get http_request);
+use Nginx;
+use Wait qw(wait_until);
+
+my $root = getcwd;
+my $build = Cwd::abs_path($ENV{TOLLGATE_BUILD} // 'build');
+
+subtest 'backend.conf' => sub {
+    plan skip_all => 'nginx has no sanitizers' if $ENV{TOLLGATE_SANITIZE};
+    my $dir = File::Temp->newdir('conf-XXXXXX', TMPDIR => 1);
+    mkdir "$dir/$_" for qw(data tmp);
+    symlink $build, "$dir/modules";
+    my $output = `nginx -p '$dir' -e error.log -t -c '$root/conf/backend.conf' 2>&1`;
+    is($?, 0, 'is a configuration') or diag($output);
+};
+
+subtest 'the snippets, in a server that was there before' => sub {
+    my ($exit, $output) = Nginx->test_config(conf => <<"END");
+        include $root/conf/tollgate-http.conf;
+        server {
+            listen unix:%DIR%/http.sock;
+            include $root/conf/tollgate-server.conf;
+            location / { proxy_pass http://127.0.0.1:9; }
+            location /open/ { tollgate off; }
+        }
+END
+    is($exit, 0, 'make a configuration') or diag($output);
+};
+
+subtest 'conf/run' => sub {
+    plan skip_all => 'its build has no sanitizers' if $ENV{TOLLGATE_SANITIZE};
+    my $log = File::Temp->new;
+    my $pid = fork // die "fork: $!\n";
+    if (!$pid) {
+        open STDOUT, '>', "$log";
+        open STDERR, '>&', \*STDOUT;
+        exec 'conf/run' or die;
+    }
+    my $output = sub { open my $file, '<', "$log" or die; local $/; <$file> };
+    my $ended = 0;
+    eval {
+        wait_until('conf/run to be ready', sub {
+            $ended = waitpid($pid, 1) == $pid;
+            die "conf/run ended:\n" . $output->() if $ended;
+            return $output->() =~ /Ctrl-C ends it/;
+        }, 600);
+    };
+    is($@, '', 'is ready') or return;
+
+    my %key = $output->() =~ /^(free|pro|business|enterprise|staging) +(tg_\w+)$/mg;
+    is(keys %key, 5, 'it issued a key for each plan, and one for staging');
+    my %auth = (Authorization => "Bearer $key{free}");
+
+    my $added = http_request('127.0.0.1:8080', 'POST', '/v1/pets', { %auth, 'Content-Type' => 'application/json' },
+        '{"name":"Rex","categoryId":1,"status":"available"}');
+    is($added->status, 201, 'a pet is added');
+    my $id = $added->json->{id};
+    is_deeply(http_get('127.0.0.1:8080', "/v1/pets/$id", %auth)->json, $added->json, '… fetched');
+    is_deeply(http_get('127.0.0.1:8080', '/v1/pets?status=available', %auth)->json, [$added->json], '… and listed');
+    is(http_get('127.0.0.1:8080', '/v1/pets')->status, 401, 'without a key: 401');
+    is(http_get('127.0.0.1:8081', '/v1/pets', %auth)->status, 401, 'production\'s key is nothing to staging');
+    is_deeply(http_get('127.0.0.1:8081', '/v1/pets', Authorization => "Bearer $key{staging}")->json, [],
+        'staging has pets of its own');
+    for my $plan ([free => 60], [pro => 300], [business => 1000], [enterprise => 5000]) {
+        my $r = http_get('127.0.0.1:8080', '/v1/pets', Authorization => "Bearer $key{$plan->[0]}");
+        is($r->header('X-RateLimit-Limit'), $plan->[1], "$plan->[0] has $plan->[1] a minute");
+    }
+    my $last;
+    for (1 .. 121) {    # two minutes' worth: one of them may begin meanwhile
+        $last = http_get('127.0.0.1:8080', '/v1/pets', %auth);
+        last if $last->status == 429;
+    }
+    is($last->status, 429, 'the quota is spent');
+    like($last->header('Retry-After'), qr/^[1-9]\d?$/, '… and Retry-After says when to come back');
+
+    kill TERM => $pid;
+    waitpid $pid, 0;
+    my ($dir) = $output->() =~ /logs and data are in (\S+)\./;
+    ok(!-e $dir, 'it leaves nothing behind');
+    ok(!eval { Http->connect('127.0.0.1:8080') }, '… and nobody listens');
+};
+
+done_testing;

@@ -1,0 +1,150 @@
+# What an operator may write, and how it is inherited: from http to server to location, as nginx's own directives are.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Digest::SHA qw(sha256_hex);
+use Gateway;
+use Http qw(http_get);
+use Nginx;
+use RedisServer;
+
+sub accepted {
+    my ($name, $conf, %files) = @_;
+    my ($exit, $output) = Nginx->test_config(conf => $conf, files => \%files);
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    is($exit, 0, $name) or diag $output;
+}
+
+subtest 'accepted forms' => sub {
+    my $redis = 'tollgate_redis main { server unix:/nowhere.sock; }';
+    my $plans = 'tollgate_plans api { plan free 5r/s; }';
+    accepted('every directive of the blocks', <<'END', secret => "pass word\r\n");
+        tollgate_zone 128k;
+        tollgate_redis production {
+            server          127.0.0.1:6379;
+            username        app;
+            password_file   secret;
+            database        3;
+            prefix          petstore:;
+            connect_timeout 1s;
+            timeout         100ms;
+            on_failure      allow;
+        }
+        tollgate_redis staging { server localhost; password x; on_failure deny; }
+        tollgate_redis v6 { server [::1]:6380; }
+        tollgate_plans api redis=production {
+            plan free        60r/m 1000r/d;
+            plan odd         1000r/d 100r/15m 10r/s 5000r/2d window=sliding;
+            plan fixed       1r/s window=fixed;
+            plan enterprise  custom window=sliding;
+            plan partner     unlimited;
+            anonymous        30r/m 100r/d;
+            ban              after=20 within=1m for=10m up_to=24h;
+            default          free;
+        }
+        tollgate_plans short redis=staging { plan free 1r/366d; ban after=1 within=1s for=2d; }
+END
+    accepted("$_ in http, server and location", "$_; $redis $plans server { listen 127.0.0.1:%PORT%; $_; location / { $_; } }")
+        for 'tollgate api', 'tollgate off', 'tollgate_realm "a $host"', 'tollgate_headers x-ratelimit', 'tollgate_headers ietf',
+        'tollgate_headers both', 'tollgate_headers off', 'tollgate_cost 0', 'tollgate_cost 1000000000000',
+        'tollgate_cost $arg_cost', 'tollgate_bypass $arg_a $arg_b', 'tollgate_dry_run on', 'tollgate_forward_authorization on',
+        'tollgate_json_errors on', 'tollgate_log_level info', 'tollgate_log_level notice', 'tollgate_log_level warn',
+        'tollgate_log_level error';
+    accepted('tables and Redis named before they stand there',
+        "server { listen 127.0.0.1:%PORT%; tollgate api; } $plans $redis");
+    accepted('include inside of blocks', "tollgate_redis main { include r.conf; } tollgate_plans api { include p*.conf; include none*; }",
+        'r.conf' => 'server 127.0.0.1;', 'p1.conf' => 'plan free 5r/s;', 'p2.conf' => "plan pro\n 5r/s;");
+    accepted('the module without any of its directives', 'server { listen 127.0.0.1:%PORT%; }');
+    my ($exit) = Nginx->test_config;
+    is($exit, 0, 'no http block');
+    ($exit) = Nginx->test_config(conf => "$redis $plans server { location / { if (\$arg_a) { tollgate api; } } }");
+    isnt($exit, 0, 'tollgate in an if is refused');
+};
+
+subtest 'inheritance' => sub {
+    my $redis = RedisServer->start;
+    my $page = 'try_files /page =404;';
+    my $nginx = Nginx->start(files => { page => "a page\n" }, conf => <<"END");
+        root %DIR%;
+        tollgate a;
+        tollgate_realm outer;
+        tollgate_redis one { server ${\ $redis->address }; prefix one:; }
+        tollgate_redis two { server ${\ $redis->address }; prefix two:; database 2; }
+        tollgate_plans a redis=one { plan free 100r/d; }
+        tollgate_plans b redis=one { plan free 50r/d; }
+        tollgate_plans c redis=two { plan free 30r/d; }
+        server {
+            listen unix:%DIR%/on.sock;
+            location / { $page }
+            location /b/ {
+                tollgate b;
+                tollgate_realm inner;
+                location /b/inherits/ { $page }
+                location /b/off/ { tollgate off; $page location /b/off/on/ { tollgate a; $page } }
+                location /b/both/ { tollgate a b; $page }
+                location /b/dry/ { tollgate_dry_run on; $page location /b/dry/wet/ { tollgate_dry_run off; $page } }
+            }
+            location /c/ { tollgate c; $page }
+            location /quiet/ { tollgate_headers off; $page location /quiet/both/ { tollgate_headers both; $page } }
+            location /dear/ { tollgate_cost 5; $page location /dear/cheap/ { tollgate_cost 1; $page } }
+            location /free/ { tollgate_bypass \$arg_free; $page }
+        }
+        server {
+            listen unix:%DIR%/off.sock;
+            tollgate off;
+            location / { $page }
+            location /on/ { tollgate b; $page }
+        }
+END
+    my ($one, $two) = map { my $c = $redis->connection; $c->cmd('SELECT', $_); $c } 0, 2;
+    $one->cmd('HSET', 'one:key:' . sha256_hex('k'), id => 'k1', plan => 'free', state => 'active');
+    $two->cmd('HSET', 'two:key:' . sha256_hex('k'), id => 'k1', plan => 'free', state => 'active');
+    my $get = sub {
+        my ($server, $path, @key) = @_;
+        return http_get('unix:' . $nginx->dir . "/$server.sock", $path, @key ? (Authorization => "Bearer @key") : ());
+    };
+    my $limit = sub { my $r = $get->(@_, 'k'); return join ' ', $r->status, $r->header('X-RateLimit-Limit') // '-' };
+
+    is($limit->('on', '/'), '200 100', 'from http through server to location');
+    is($limit->('on', '/b/inherits/'), '200 50', 'overridden in a location, and inherited by the one inside');
+    is($get->('on', '/b/off/')->status, 200, 'off inside of a location that is on');
+    is($limit->('on', '/b/off/'), '200 -', '... adds nothing to the response');
+    is($limit->('on', '/b/off/on/'), '200 100', 'on again inside of that');
+    is($limit->('on', '/b/both/'), '200 50', 'two tables: the one with less left is shown');
+    is($one->cmd('HGET', 'one:quota:{k1}:a', '86400.count'), 3, '... and both have counted: a');
+    is($one->cmd('HGET', 'one:quota:{k1}:b', '86400.count'), 2, '... and b');
+    is($limit->('on', '/c/'), '200 30', 'a table of another Redis');
+    is($two->cmd('HGET', 'two:quota:{k1}:c', '86400.count'), 1, '... counted in its database');
+    is($limit->('off', '/'), '200 -', 'a server that is off in http that is on');
+    is($limit->('off', '/on/'), '200 50', '... and a location of it that is on');
+
+    is($get->('on', '/')->header('WWW-Authenticate'), 'Bearer realm="outer"', 'the realm from http');
+    is($get->('on', '/b/inherits/')->header('WWW-Authenticate'), 'Bearer realm="inner"', '... and overridden');
+    is($get->('on', '/b/dry/')->status, 200, 'dry run');
+    is($get->('on', '/b/dry/wet/')->status, 401, '... and off again');
+    is($limit->('on', '/quiet/'), '200 -', 'no headers');
+    is($limit->('on', '/quiet/both/'), '200 100', '... and headers again');
+    my $left = sub { $get->('on', $_[0], 'k')->header('X-RateLimit-Remaining') };
+    my $before = $left->('/');
+    is($left->('/dear/'), $before - 5, 'a cost');
+    is($left->('/dear/cheap/'), $before - 6, '... and overridden');
+    is($get->('on', '/free/?free=1')->status, 200, 'bypassed');
+    is($get->('on', '/?free=1')->status, 401, '... but not in a location beside it');
+    $nginx->stop;
+};
+
+subtest 'the password of a file' => sub {
+    my $gateway = Gateway->start(
+        plans         => 'plan free 5r/m;',
+        redis_options => { password => 'pass-word' },
+        redis         => 'password_file secret;',
+        files         => { secret => "pass-word\r\nsecond line\n" },
+    );
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    is($gateway->get('/', 'k')->status, 200, 'is its first line');
+    $gateway->nginx->stop;
+};
+
+done_testing;

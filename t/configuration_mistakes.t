@@ -1,0 +1,173 @@
+# nginx -t explains every mistake in the gateway's directives, with the file and the line where it stands.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Nginx;
+
+# The line that ends in "# here" is the one that the message must name; `rest` stands after the text.
+sub mistake {
+    my ($name, $message, $text, $rest) = @_;
+    my ($before) = $text =~ /^(.*?)# here/s or die "$name: no mark\n";
+    my $line = 1 + ($before =~ tr/\n//);
+    my ($exit, $output) = Nginx->test_config(
+        conf  => 'include gateway.conf;',
+        files => { 'gateway.conf' => $text . ($rest // '') },
+    );
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    isnt($exit, 0, "$name: refused");
+    like($output, qr/\[emerg\] .*$message.* in \S+\/gateway\.conf:$line$/m, "$name: message, file and line");
+}
+
+my $redis = "tollgate_redis main { server 127.0.0.1:6379; }\n";
+my $plans = "tollgate_plans api { plan free 5r/s; }\n";
+
+subtest 'names' => sub {
+    mistake('unknown plan table', 'unknown tollgate_plans "apj"',
+        "$redis$plans server {\n listen 127.0.0.1:%PORT%;\n location / {\n tollgate api apj; # here\n } }");
+    mistake('unknown Redis', 'unknown tollgate_redis "other"', "$redis\ntollgate_plans api redis=other { # here\n plan free 5r/s; }");
+    mistake('no Redis at all', '"tollgate_plans" needs a "tollgate_redis"', "tollgate_plans api { # here\n plan free 5r/s; }");
+    mistake('which of two Redis', '"redis" is needed where there are several',
+        "$redis tollgate_redis second { server 127.0.0.1:6380; }\ntollgate_plans api { # here\nplan free 5r/s; }");
+    mistake('a Redis twice', 'duplicate tollgate_redis "main"', "$redis tollgate_redis main { # here\n server 127.0.0.1:6379; }");
+    mistake('a plan table twice', 'duplicate tollgate_plans "api"', "$redis${plans}tollgate_plans api { # here\n plan free 5r/s; }");
+    mistake('a plan twice', 'duplicate plan "free"', "$redis tollgate_plans api {\n plan free 5r/s;\n plan free 6r/s; # here\n }");
+    mistake('unknown default', 'unknown default plan "gold"', "$redis tollgate_plans api { # here\n plan free 5r/s; default gold; }");
+    mistake('empty default', '"default" names one plan', "$redis tollgate_plans api {\n plan free 5r/s;\n default \"\"; # here\n }");
+    mistake('two defaults', '"default" directive is duplicate',
+        "$redis tollgate_plans api {\n plan free 5r/s;\n default free;\n default free; # here\n }");
+    mistake('a table that cannot be named', 'invalid name "off"', "$redis tollgate_plans off { # here\n plan free 5r/s; }");
+    mistake('a table name with a brace', 'invalid name "a\}b"', "$redis tollgate_plans 'a}b' { # here\n plan free 5r/s; }");
+    mistake('a parameter of no name', 'invalid parameter "main"', "$redis tollgate_plans api main { # here\n plan free 5r/s; }");
+    mistake('redis= without a name', 'invalid parameter "redis="', "$redis tollgate_plans api redis= { # here\n plan free 5r/s; }");
+    mistake('a table without plans', 'no plan in tollgate_plans "api"', "$redis tollgate_plans api { # here\n anonymous 5r/s; }");
+    mistake('unknown in tollgate_plans', 'unknown directive "plam"', "$redis tollgate_plans api {\n plam free 5r/s; # here\n }");
+    mistake('include of nothing', 'unknown directive "include"', "$redis tollgate_plans api {\n include; # here\n }");
+    mistake('a block in a block', 'unexpected "\{"', "$redis tollgate_plans api {\n plan free { # here\n } }");
+};
+
+subtest 'rates' => sub {
+    my %refused = (
+        '5'                       => 'invalid rate "5"',
+        '5r/x'                    => 'invalid rate "5r/x"',
+        '0r/s'                    => 'invalid rate "0r/s"',
+        '-1r/s'                   => 'invalid rate "-1r/s"',
+        '5r/0m'                   => 'invalid rate "5r/0m"',
+        '5.5r/s'                  => 'invalid rate "5.5r/s"',
+        '5r/400d'                 => 'invalid rate "5r/400d"',
+        '1000000000001r/s'        => 'invalid rate "1000000000001r/s"',
+        '5r/m 6r/60s'             => 'two rates with one period',
+        '9r/m 5r/h'               => '"5r/h" allows less than the shorter "9r/m"',
+        '5r/h 9r/m'               => '"5r/h" allows less than the shorter "9r/m"',
+        '1r/s 2r/m 3r/h 4r/d 5r/2d' => 'a plan has one to four rates',
+        ''                        => 'a plan has one to four rates',
+        'custom 5r/s'             => '"custom" stands alone',
+        '5r/s unlimited'          => '"unlimited" stands alone',
+        'custom unlimited'        => '"custom" stands alone',
+        '5r/s window=hopping'     => 'invalid window "hopping"',
+        'window=sliding 5r/s'     => 'invalid rate "window=sliding"',
+    );
+    mistake("plan free $_", $refused{$_}, "$redis tollgate_plans api {\n plan free $_; # here\n }") for sort keys %refused;
+    mistake('a plan without a name', 'invalid plan name ""', "$redis tollgate_plans api {\n plan; # here\n }");
+    mistake('a plan name with a quote', 'invalid plan name "a"b"', "$redis tollgate_plans api {\n plan 'a\"b' 5r/s; # here\n }");
+    mistake('anonymous unlimited', 'invalid rate "unlimited"', "$redis tollgate_plans api {\n anonymous unlimited; # here\n }");
+    mistake('two anonymous', '"anonymous" directive is duplicate',
+        "$redis tollgate_plans api {\n anonymous 5r/s;\n anonymous 5r/s; # here\n }");
+};
+
+subtest 'bans' => sub {
+    my %refused = (
+        'after=20 within=1m'                     => 'a ban needs "after", "within" and "for"',
+        'after=0 within=1m for=1m'               => 'invalid number "0"',
+        'after=x within=1m for=1m'               => 'invalid number "x"',
+        'after=2 within=1q for=1m'               => 'invalid time "1q"',
+        'after=2 within=1m for=-1m'              => 'invalid time "-1m"',
+        'after=2 within=1m for=2m up_to=1m'      => '"up_to" is shorter than "for"',
+        'after=2 within=1m for=1m forever=1'     => 'invalid parameter "forever=1"',
+        'after=2 after=3 within=1m for=1m'       => 'duplicate parameter "after=3"',
+    );
+    mistake("ban $_", $refused{$_}, "$redis tollgate_plans api {\n plan free 5r/s;\n ban $_; # here\n }") for sort keys %refused;
+    my $ban = 'ban after=2 within=1m for=1m';
+    mistake('two bans', '"ban" directive is duplicate', "$redis tollgate_plans api {\n $ban;\n $ban; # here\n }");
+};
+
+subtest 'tollgate_redis' => sub {
+    my %refused = (
+        'server 127.0.0.1:port'       => 'invalid port in server "127.0.0.1:port"',
+        'server 127.0.0.1:70000'      => 'invalid port in server',
+        'server unix:'                => 'no path in the unix domain socket in server "unix:"',
+        'server [::1'                 => 'invalid host in server',
+        'server no.such.host.invalid' => 'host not found in server "no.such.host.invalid"',
+        'server 127.0.0.1 127.0.0.2'  => 'invalid number of arguments in "server" directive',
+        'database x'                  => 'invalid database "x"',
+        'database -1'                 => 'invalid database "-1"',
+        'timeout 0'                   => 'invalid timeout "0"',
+        'timeout 2m'                  => 'invalid timeout "2m"',
+        'timeout soon'                => 'invalid time "soon"',
+        'connect_timeout -5s'         => 'invalid time "-5s"',
+        'on_failure perhaps'          => 'invalid on_failure "perhaps"',
+        'password_file none'          => 'no password in file "\S+/none"',
+        'weight 5'                    => 'unknown directive "weight"',
+    );
+    mistake($_, $refused{$_}, "tollgate_redis main {\n $_; # here\n }") for sort keys %refused;
+    for my $name ('server 127.0.0.1', 'prefix a:', 'timeout 1s', 'database 1') {
+        my ($word) = split / /, $name;
+        mistake("$word twice", "\"$word\" directive is duplicate", "tollgate_redis main {\n $name;\n $name; # here\n }");
+    }
+    mistake('no server', '"server" is missing in tollgate_redis "main"', "tollgate_redis main { # here\n prefix a:; }");
+    mistake('a user without a password', '"username" without a password', "tollgate_redis main { # here\n server 127.0.0.1; username u; }");
+};
+
+subtest 'what stands in servers and locations' => sub {
+    my %refused = (
+        'tollgate_cost -1'                      => '"tollgate_cost" directive has an invalid number',
+        'tollgate_cost 1.5'                     => '"tollgate_cost" directive has an invalid number',
+        'tollgate_headers draft'                => 'invalid value "draft"',
+        'tollgate_log_level crit'               => 'invalid value "crit"',
+        'tollgate_dry_run yes'                  => 'invalid value "yes" in "tollgate_dry_run" directive',
+        'tollgate_json_errors 1'                => 'invalid value "1" in "tollgate_json_errors" directive',
+        'tollgate_forward_authorization maybe'  => 'invalid value "maybe" in "tollgate_forward_authorization" directive',
+        'tollgate off api'                      => '"tollgate" directive has "off" beside a table',
+        'tollgate api api'                      => '"tollgate" directive names a table twice',
+        'tollgate'                              => 'invalid number of arguments in "tollgate" directive',
+        'tollgate_bypass'                       => 'invalid number of arguments in "tollgate_bypass" directive',
+        'tollgate_realm a b'                    => 'invalid number of arguments in "tollgate_realm" directive',
+        'tollgate_zone 8m'                      => '"tollgate_zone" directive is not allowed here',
+    );
+    my $head = "$redis${plans}server {\n listen 127.0.0.1:%PORT%;\n";
+    mistake($_, $refused{$_}, "$head location / {\n $_; # here\n } }") for sort keys %refused;
+    for my $directive (
+        'tollgate api', 'tollgate off', 'tollgate_realm a', 'tollgate_headers both', 'tollgate_cost 2', 'tollgate_dry_run on',
+        'tollgate_forward_authorization on', 'tollgate_json_errors on', 'tollgate_log_level warn')
+    {
+        mistake("$directive twice", '"\w+" directive is duplicate', "$head $directive;\n $directive; # here\n }");
+    }
+    mistake('tables of different Redis', 'plan tables "api" and "b" have different Redis', <<'END');
+        tollgate_redis one { server 127.0.0.1:1; }
+        tollgate_redis two { server 127.0.0.1:2; }
+        tollgate_plans api redis=one { plan free 5r/s; }
+        tollgate_plans b   redis=two { plan free 5r/s; }
+        server { listen 127.0.0.1:%PORT%; location / {
+            tollgate api b; # here
+        } }
+END
+    mistake('tollgate_redis in a server', '"tollgate_redis" directive is not allowed here', "server {\n tollgate_redis main { # here\n } }");
+};
+
+subtest 'tollgate_zone' => sub {
+    mistake('too small', 'tollgate_zone "64k" is too small: 128k at least', 'tollgate_zone 64k; # here');
+    mistake('no size', 'invalid zone size "many"', 'tollgate_zone many; # here');
+    mistake('twice', '"tollgate_zone" directive is duplicate', "tollgate_zone 8m;\n tollgate_zone 8m; # here");
+};
+
+subtest 'the file is named where the mistake stands in an included one' => sub {
+    my ($exit, $output) = Nginx->test_config(
+        conf  => "$redis tollgate_plans api { include plans.conf; }",
+        files => { 'plans.conf' => "plan pro 5r/s;\nplan free x;\n" },
+    );
+    isnt($exit, 0, 'refused');
+    like($output, qr/invalid rate "x" in \S+\/plans\.conf:2$/m, 'message');
+};
+
+done_testing;

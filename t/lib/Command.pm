@@ -1,0 +1,79 @@
+package Command;
+
+# Runs the tollgate command of the build directory and tells what it said.
+#
+#   my $tollgate = Command->new(redis => 'unix:/…', prefix => 't:');     # given to it as its environment
+#   my $result = $tollgate->run('key', 'issue', '--plan', 'free');       # list of arguments, no shell
+#   my $result = $tollgate->run({ stdin => "token\n" }, 'key', 'import', …);
+#   $result->{status}, $result->{out}, $result->{err}                    # exit status; -1 and $result->{signal} if killed
+#   my $data = $tollgate->json('key', 'list');                           # what --json prints, decoded; dies on failure
+#   my @results = $tollgate->run_at_once([@arguments], [@arguments] …);  # in parallel
+#   my $started = $tollgate->start(@arguments); $started->{pid}          # runs on; the caller ends it and waits
+#
+# Environment: TOLLGATE_BUILD, the build directory (build).
+
+use strict;
+use warnings;
+use Cwd            ();
+use File::Basename ();
+use File::Temp     ();
+use JSON::PP       ();
+
+my $root = Cwd::abs_path(File::Basename::dirname(__FILE__) . '/../..');
+my $binary = ($ENV{TOLLGATE_BUILD} // "$root/build") . '/tollgate';
+
+sub new {
+    my ($class, %options) = @_;
+    return bless {%options}, $class;
+}
+
+sub run {
+    my ($self, @arguments) = @_;
+    return _finish($self->start(@arguments));
+}
+
+sub run_at_once {
+    my ($self, @commands) = @_;
+    my @started = map { $self->start(@$_) } @commands;
+    return map { _finish($_) } @started;
+}
+
+sub json {
+    my ($self, @arguments) = @_;
+    my $result = $self->run(@arguments, '--json');
+    die "@arguments: $result->{err}" if $result->{status};
+    return JSON::PP->new->utf8->decode($result->{out});
+}
+
+sub start {
+    my ($self, @arguments) = @_;
+    my %options = ref $arguments[0] eq 'HASH' ? %{ shift @arguments } : ();
+    my %files = map { $_ => scalar File::Temp->new } qw(stdin out err);
+    print { $files{stdin} } $options{stdin} // '';
+    $files{stdin}->flush;
+    my $pid = fork // die "fork: $!\n";
+    if (!$pid) {
+        delete @ENV{qw(TOLLGATE_REDIS TOLLGATE_PREFIX)};
+        $ENV{TOLLGATE_REDIS} = $self->{redis} if defined $self->{redis};
+        $ENV{TOLLGATE_PREFIX} = $self->{prefix} if defined $self->{prefix};
+        open STDIN, '<', $files{stdin}->filename or die $!;
+        open STDOUT, '>', $options{stdout} // $files{out}->filename or die $!;
+        open STDERR, '>', $files{err}->filename or die $!;
+        exec $binary, @arguments or die "$binary: $!\n";
+    }
+    return { pid => $pid, files => \%files };
+}
+
+sub _finish {
+    my ($started) = @_;
+    waitpid $started->{pid}, 0;
+    my %result = (status => $? & 127 ? -1 : $? >> 8, signal => $? & 127);
+    for my $name (qw(out err)) {
+        local $/;
+        open my $file, '<', $started->{files}{$name}->filename or die $!;
+        $result{$name} = <$file> // '';
+    }
+    return \%result;
+}
+
+1;

@@ -1,0 +1,95 @@
+package JsonSchema;
+
+# Validates JSON against the part of JSON Schema 2020-12 that an OpenAPI 3.1 document of ours uses. A keyword that it
+# doesn't know makes it die, so that nothing passes unchecked.
+#
+#   my $schema = JsonSchema->new($document);              # $ref is looked up in the document: "#/components/…"
+#   my @errors = $schema->validate($json_text, { '$ref' => '#/components/schemas/Pet' });
+#   my @errors = $schema->validate_value($value, $subschema);
+#   my $node = $schema->resolve({ '$ref' => '#/components/headers/Sunset' });
+
+use strict;
+use warnings;
+use B        ();
+use JSON::PP ();
+use Math::BigInt;
+
+my %annotations = map { $_ => 1 } qw(description default example examples deprecated title);
+my ($max_int64, $min_int64) = map { Math::BigInt->new($_) } qw(9223372036854775807 -9223372036854775808);
+
+my %check = (
+    '$ref'     => sub { my ($self, $value, $ref, $at) = @_; return $self->_errors($value, $self->resolve({ '$ref' => $ref }), $at) },
+    allOf      => sub { my ($self, $value, $all, $at) = @_; return map { $self->_errors($value, $_, $at) } @$all },
+    type       => sub { my (undef, $value, $type, $at) = @_; return _is($type, $value) ? () : "$at is no $type" },
+    enum       => sub { my (undef, $value, $enum, $at) = @_; return (grep { $_ eq $value } @$enum) ? () : "$at is none of @$enum" },
+    pattern    => sub { my (undef, $value, $pattern, $at) = @_; return $value =~ /$pattern/ ? () : "$at doesn't match $pattern" },
+    minimum    => sub { my (undef, $value, $minimum, $at) = @_; return $value >= $minimum ? () : "$at is below $minimum" },
+    maximum    => sub { my (undef, $value, $maximum, $at) = @_; return $value <= $maximum ? () : "$at is above $maximum" },
+    maxItems   => sub { my (undef, $value, $most, $at) = @_; return @$value <= $most ? () : "$at has more than $most items" },
+    items      => sub { my ($self, $value, $items, $at) = @_; return map { $self->_errors($value->[$_], $items, "$at\[$_]") } 0 .. $#$value },
+    required   => sub { my (undef, $value, $names, $at) = @_; return map { exists $value->{$_} ? () : "$at lacks $_" } @$names },
+    properties => sub {
+        my ($self, $value, $properties, $at) = @_;
+        return map { $self->_errors($value->{$_}, $properties->{$_}, "$at.$_") } grep { exists $value->{$_} } sort keys %$properties;
+    },
+    format => sub {
+        my (undef, $value, $format, $at) = @_;
+        die "unknown format $format\n" if $format ne 'int64';
+        my $number = Math::BigInt->new("$value");
+        return $number <= $max_int64 && $number >= $min_int64 ? () : "$at is no int64";
+    },
+);
+
+sub new {
+    my ($class, $document) = @_;
+    return bless { document => $document }, $class;
+}
+
+sub validate {
+    my ($self, $text, $schema) = @_;
+    my $value = eval { JSON::PP->new->utf8->allow_nonref->allow_bignum->decode($text) };
+    return "not JSON: $@" if $@;
+    return $self->validate_value($value, $schema);
+}
+
+sub validate_value {
+    my ($self, $value, $schema) = @_;
+    return $self->_errors($value, $schema, '$');
+}
+
+sub resolve {
+    my ($self, $node) = @_;
+    while (ref $node eq 'HASH' && $node->{'$ref'}) {
+        my ($path) = $node->{'$ref'} =~ m{^#/(.*)} or die "can't resolve $node->{'$ref'}\n";
+        $node = $self->{document};
+        $node = $node->{ s{~1}{/}gr } // die "nothing at $path\n" for split m{/}, $path;
+    }
+    return $node;
+}
+
+sub _errors {
+    my ($self, $value, $schema, $at) = @_;
+    return $schema ? () : "$at must not be there" if JSON::PP::is_bool($schema);
+    my @wrong_type = exists $schema->{type} ? $check{type}->($self, $value, $schema->{type}, $at) : ();
+    return @wrong_type if @wrong_type;
+    return map { ($check{$_} // die "unknown keyword $_\n")->($self, $value, $schema->{$_}, $at) }
+        grep { !$annotations{$_} && $_ ne 'type' } sort keys %$schema;
+}
+
+sub _is {
+    my ($type, $value) = @_;
+    return ref $value eq 'HASH'  if $type eq 'object';
+    return ref $value eq 'ARRAY' if $type eq 'array';
+    return JSON::PP::is_bool($value) if $type eq 'boolean';
+    my $number = ref $value && $value->isa('Math::BigInt') || !ref $value && defined $value && _is_numeric($value);
+    return $number && $value == int $value if $type eq 'integer';
+    return !$number && defined $value && !ref $value if $type eq 'string';
+    die "unknown type $type\n";
+}
+
+sub _is_numeric {
+    my $flags = B::svref_2object(\$_[0])->FLAGS;
+    return $flags & (B::SVp_IOK | B::SVp_NOK) && !($flags & B::SVp_POK);
+}
+
+1;

@@ -1,0 +1,47 @@
+# The modules also build the way nginx builds a third party's: ./configure --add-dynamic-module=.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Cwd qw(getcwd);
+use File::Temp ();
+use Test::More;
+use Nginx;
+
+my $root = getcwd;
+my $source = '/usr/share/nginx/src';
+my $dir = File::Temp->newdir('nginx-build-XXXXXX', TMPDIR => 1);
+
+# nginx's make writes where it stands: a folder of links keeps its sources clean.
+symlink "$source/$_", "$dir/$_" or die "$_: $!\n" for qw(auto src configure);
+
+sub bash {
+    my ($command) = @_;
+    my $output = `cd '$dir' && bash -c '$command' 2>&1`;
+    return ($? >> 8, $output);
+}
+
+my ($exit, $output) =
+    bash(". $source/conf_flags && ./configure \"\${NGX_CONF_FLAGS[\@]}\" --add-dynamic-module=$root");
+is($exit, 0, 'configure takes the modules') or diag($output);
+($exit, $output) = bash('make -f objs/Makefile -j2 modules');
+is($exit, 0, 'make builds them') or diag($output);
+unlike($output, qr/warning:/, '… without a warning');
+
+for my $module (qw(ngx_http_tollgate_module ngx_http_petstore_module)) {
+    my @symbols = map { (split)[2] } `nm -D --defined-only '$dir/objs/$module.so'`;
+    is_deeply([sort @symbols], [qw(ngx_module_names ngx_module_order ngx_modules)], "$module shows nginx's table only");
+}
+
+($exit, $output) = Nginx->test_config(modules => [glob "$dir/objs/*.so"], conf => <<'END');
+    tollgate_redis main { server unix:/nonexistent.sock; }
+    tollgate_plans api { plan free 60r/m; }
+    server {
+        listen unix:%DIR%/http.sock;
+        location /     { tollgate api; }
+        location /v1/  { petstore %DIR%/pets.db; }
+    }
+END
+is($exit, 0, 'nginx loads them') or diag($output);
+
+done_testing;

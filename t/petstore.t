@@ -1,0 +1,213 @@
+# The pet backend's contract, over HTTP: every operation, every field, every error.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Encode ();
+use Http qw(http_get http_raw http_request);
+use JSON::PP ();
+use Nginx;
+use Test::More;
+
+my $nginx = Nginx->start(workers => 2, conf => <<'END');
+    client_max_body_size 100k;
+    server {
+        listen unix:%DIR%/http.sock;
+        location /v1/ { petstore %DIR%/pets.db; }
+        location /staging/v1/ { petstore staging.db; }
+        location "/a b" { petstore %DIR%/pets.db; }
+        location /limited/ { petstore %DIR%/pets.db; limit_except GET { allow all; } }
+        location /mirrored/ { petstore %DIR%/pets.db; mirror /v1/pets; client_body_buffer_size 100; }
+        location /vast/ { petstore %DIR%/pets.db; client_max_body_size 0; }
+    }
+    server {
+        listen unix:%DIR%/root.sock;
+        location / { petstore %DIR%/root.db; }
+    }
+END
+
+my $max = '9223372036854775807';
+my $min = '-9223372036854775808';
+
+sub post {
+    my ($body, $path, %headers) = @_;
+    return http_request($nginx, 'POST', $path // '/v1/pets', { 'Content-Type' => 'application/json', %headers }, $body);
+}
+
+sub is_error {
+    my ($response, $status, $code, $message, $name) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $error = eval { $response->json } // {};
+    is_deeply(
+        [$response->status, $response->header('content-type'), [sort keys %$error], @$error{qw(status code)}],
+        [$status, 'application/json', [qw(code message status)], $status, $code],
+        $name // "$status $code"
+    ) or diag $response->body;
+    like($error->{message}, $message, "its message: $error->{message}");
+}
+
+subtest 'adding' => sub {
+    my $r = post('{"name":"Rex","categoryId":7,"status":"pending"}');
+    is($r->status, 201);
+    is($r->body, '{"id":1,"name":"Rex","categoryId":7,"status":"pending"}');
+    is($r->header('content-type'), 'application/json');
+    is_deeply([$r->headers('location')], ['/v1/pets/1'], 'one Location');
+    is(http_get($nginx, $r->header('location'))->body, $r->body, 'and it is there');
+
+    is(post('{"categoryId":1.0,"name":"No status","x":[{}],"id":99}')->body,
+        '{"id":2,"name":"No status","categoryId":1}', 'status stays absent, other members are ignored');
+    is(post(qq({"name":"","categoryId":$max}))->body, qq({"id":3,"name":"","categoryId":$max}), 'the largest int64');
+    is(post(qq({"name":"","categoryId":$min}))->body, qq({"id":4,"name":"","categoryId":$min}), 'the smallest');
+    is(post('{"name":"","categoryId":1}', undef, 'Content-Type' => 'Application/JSON; charset=utf-8')->status, 201);
+};
+
+subtest 'any UTF-8 comes back' => sub {
+    my $name = Encode::encode('UTF-8', "\x{e9}\x{20ac}\x{1f415}\x{10ffff}\x{7f}");
+    my $r = post(qq({"name":"$name \\u0000 \\ud83d\\udc15 \\"\\\\","categoryId":1}));
+    is($r->status, 201);
+    my $dog = Encode::encode('UTF-8', "\x{1f415}");
+    ok(index($r->body, qq("$name \\u0000 $dog \\"\\\\")) > 0, 'byte for byte') or diag $r->body;
+    is(http_get($nginx, $r->header('location'))->body, $r->body, 'from the database too');
+};
+
+subtest 'bodies that are no pets' => sub {
+    my $count = scalar @{ http_get($nginx, '/v1/pets?limit=100')->json };
+    is_error(post(''), 400, 'invalid_json', qr/not valid JSON/, 'empty');
+    is_error(post('{"name":'), 400, 'invalid_json', qr/at byte 9/, 'truncated');
+    is_error(post('[]'), 400, 'invalid_json', qr/must be a JSON object/, 'an array');
+    is_error(post('{"categoryId":1}'), 400, 'missing_field', qr/"name" is missing/, 'no name');
+    is_error(post('{"name":"a"}'), 400, 'missing_field', qr/"categoryId" is missing/, 'no categoryId');
+    is_error(post('{"name":5,"categoryId":1}'), 400, 'invalid_field', qr/"name" must be a string/, 'a numeric name');
+    is_error(post("{\"name\":\"a\",\"categoryId\":$_}"), 400, 'invalid_field', qr/"categoryId" must be an integer/, "categoryId $_")
+        for '"1"', '1.5', '9223372036854775808', '-9223372036854775809', '1e400', 'null';
+    is_error(post('{"name":"a","categoryId":1,"status":"lost"}'), 400, 'invalid_field', qr/"status" must be one of/, 'lost');
+    is_error(post('{"name":"a","name":"b","categoryId":1}'), 400, 'duplicate_field', qr/"name" is given/, 'two names');
+    is_error(post("{\"name\":\"$_\",\"categoryId\":1}"), 400, 'invalid_json', qr/UTF-8/, 'invalid UTF-8')
+        for "\xff", "\xc0\xaf", "\xed\xa0\x80", '\ud83d', "a\0b";
+    is_error(post('{"name":"a","categoryId":1,"x":' . '[' x 100_000, '/vast/pets'),
+        400, 'invalid_json', qr/deeper than 100/, 'depth 100,000');
+    is(scalar @{ http_get($nginx, '/v1/pets?limit=100')->json }, $count, 'nothing was added');
+};
+
+subtest 'bodies that are no JSON, or too large' => sub {
+    my $pet = '{"name":"a","categoryId":1}';
+    is_error(post($pet, undef, 'Content-Type' => $_), 415, 'unsupported_media_type', qr{application/json}, $_ // 'no type')
+        for 'application/x-www-form-urlencoded', 'text/json', '', undef;
+
+    my $padded = sub { $pet . ' ' x ($_[0] - length $pet) };
+    is(post($padded->(102_400))->status, 201, 'as large as client_max_body_size allows');
+    is_error(post($padded->(102_401)), 413, 'body_too_large', qr/102400 bytes/, 'a byte more');
+    is(post($padded->(1 << 20), '/vast/pets')->status, 201, 'a MiB');
+    is_error(post($padded->((1 << 20) + 1), '/vast/pets'), 413, 'body_too_large', qr/1048576 bytes/, 'a byte more');
+
+    my $chunk = sprintf("%x\r\n%s\r\n", 65536, ' ' x 65536);
+    is_error(
+        post($chunk x 1600 . "0\r\n\r\n", undef, 'Transfer-Encoding' => 'chunked'),
+        413, 'body_too_large', qr/102400 bytes/, '100 MB in chunks'
+    );
+    is_error(
+        http_raw($nginx, "POST /v1/pets HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                . "Expect: 100-continue\r\nContent-Length: 104857600\r\nConnection: close\r\n\r\n"),
+        413, 'body_too_large', qr/102400 bytes/, '100 MB announced'
+    );
+    my $pieces = join '', map { sprintf "%x\r\n%s\r\n", length $_, $_ } '{"name":', '"chunks","categ', 'oryId":1', '}';
+    is(post("${pieces}0\r\n\r\n", undef, 'Transfer-Encoding' => 'chunked')->json->{name}, 'chunks', 'a body in chunks');
+    is(post($padded->(5000), '/mirrored/pets')->status, 201, 'a body that mirror has read into a file');
+};
+
+subtest 'a body that arrives byte by byte, and one that does not' => sub {
+    my $pet = '{"name":"slow","categoryId":1}';
+    my $head = "POST /v1/pets HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ";
+    my $c = Http->connect($nginx);
+    $c->send($head . length($pet) . "\r\n\r\n");
+    $c->send($_) for split //, $pet;
+    is($c->response->json->{name}, 'slow');
+    $c->send($head . length($pet) . "\r\n\r\n$pet" . "GET /v1/store/orders HTTP/1.1\r\nHost: a\r\n\r\n");
+    is($c->response->json->{name}, 'slow', 'pipelined');
+    is($c->response->body, '[]', 'what follows it');
+    $c->send($head . "100\r\n\r\n{");
+    $c->close;
+    is(http_get($nginx, '/v1/pets?limit=1')->status, 200, 'a client that leaves harms nothing');
+};
+
+subtest 'getting' => sub {
+    for my $id (1, 999_999) {
+        my $r = http_get($nginx, "/v1/pets/$id");
+        is($r->status, $id == 1 ? 200 : 404);
+        like($r->header('deprecation'), qr/^\@\d+$/, 'Deprecation is a date of RFC 9651');
+        is($r->header('sunset'), 'Thu, 05 Dec 2030 00:00:00 GMT');
+        is($r->header('link'), '</v1/pets>; rel="successor-version"');
+    }
+    is_error(http_get($nginx, "/v1/pets/$_"), 404, 'pet_not_found', qr/no pet/, "pet $_") for 999_999, 0, -1, $max, $min;
+    is_error(http_get($nginx, "/v1$_"), 404, 'not_found', qr/nothing/, $_)
+        for '/pets/x', '/pets/1x', '/pets/9223372036854775808', '/pets/', '/', '/petsx', '/store', '/store/orders/1', '/pets/1/';
+};
+
+subtest 'listing' => sub {
+    my $all = http_get($nginx, '/v1/pets?limit=100')->json;
+    is(scalar @{ http_get($nginx, '/v1/pets')->json }, scalar(@$all) < 20 ? @$all : 20, 'the default limit');
+    post('{"name":"more","categoryId":1,"status":"sold"}') for 1 .. 25;
+    is(scalar @{ http_get($nginx, '/v1/pets')->json }, 20, 'is 20');
+
+    for my $query ('limit=7', 'limit=7&status=sold', 'limit=1&status=pending', 'limit=100', 'status=available') {
+        my ($path, @ids) = "/v1/pets?$query";
+        while (defined $path) {
+            my $r = http_get($nginx, $path);
+            push @ids, map { $_->{id} } @{ $r->json };
+            my ($next) = ($r->header('link') // '') =~ m{^<(/v1/pets\?[^>]*)>; rel="next"$};
+            is(defined $next, defined $r->header('link'), 'a link that is one') if defined $r->header('link');
+            $path = $next;
+        }
+        my $pets = http_get($nginx, '/v1/pets?limit=100')->json;
+        my ($status) = $query =~ /status=(\w+)/;
+        my @expected = map { $_->{id} } grep { !$status || ($_->{status} // '') eq $status } @$pets;
+        is_deeply(\@ids, \@expected, "$query: every pet once, in ascending order");
+    }
+    is(http_get($nginx, "/v1/pets?after=$max")->body, '[]', 'after the last');
+    is_error(http_get($nginx, "/v1/pets?$_"), 400, 'invalid_parameter', qr/"limit" must be an integer from 1 to 100/, $_)
+        for qw(limit=0 limit=101 limit=-1 limit=x limit= limit=1.0 limit limit=99999999999999999999);
+    is_error(http_get($nginx, '/v1/pets?status=lost'), 400, 'invalid_parameter', qr/"status" must be one of/);
+    is_error(http_get($nginx, '/v1/pets?after=x'), 400, 'invalid_parameter', qr/"after"/);
+    is_error(http_get($nginx, '/v1/pets?limit=1&limit=2'), 400, 'invalid_parameter', qr/more than once/);
+};
+
+subtest 'orders' => sub {
+    is(http_get($nginx, '/v1/store/orders')->body, '[]');
+    system('sqlite3', $nginx->dir . '/pets.db', q(INSERT INTO store_orders (document) VALUES ('{"a":1}'), ('2')));
+    is(http_get($nginx, '/v1/store/orders')->body, '[{"a":1},2]', 'whatever the table holds');
+};
+
+subtest 'methods' => sub {
+    for my $path (qw(/v1/pets /v1/pets/1 /v1/pets/999999 /v1/store/orders /v1/nothing /v1/pets?limit=0)) {
+        my ($get, $head) = map { http_request($nginx, $_, $path) } qw(GET HEAD);
+        my $seen = sub { join "\n", $_[0]->status, map { "$_->[0]: $_->[1]" } grep { $_->[0] ne 'Date' } $_[0]->headers };
+        is($seen->($head), $seen->($get), "HEAD $path is as GET");
+        is($head->body, '', 'without a body');
+    }
+    my %allow = ('/pets' => 'GET, HEAD, POST', '/pets/1' => 'GET, HEAD', '/store/orders' => 'GET, HEAD');
+    for my $path (sort keys %allow) {
+        for my $method (qw(PUT PATCH DELETE OPTIONS POST BREW)) {
+            next if $path eq '/pets' && $method eq 'POST';
+            my $r = http_request($nginx, $method, "/v1$path", {}, $method eq 'PUT' ? 'x' x 100_000 : undef);
+            is_error($r, 405, 'method_not_allowed', qr/method/, "$method $path");
+            is($r->header('allow'), $allow{$path}, 'Allow');
+        }
+    }
+    is(http_request($nginx, 'GET', '/v1/pets/1', {}, 'a body that nobody wants')->status, 200);
+};
+
+subtest 'locations' => sub {
+    is(post('{"name":"a","categoryId":1}', '/staging/v1/pets')->header('location'), '/staging/v1/pets/1', 'another database');
+    ok(-e $nginx->dir . '/staging.db', 'a relative path is one of the prefix');
+    is(http_get($nginx, '/a%20b/pets/1')->header('link'), '</a%20b/pets>; rel="successor-version"', 'a base path with a space');
+    is(http_request($nginx, 'POST', '/limited/pets', { 'Content-Type' => 'application/json' }, '{"name":"a","categoryId":1}')->status,
+        201, 'within limit_except');
+    my $root = 'unix:' . $nginx->dir . '/root.sock';
+    is(http_get($root, '/pets')->body, '[]', 'the root');
+    is(http_get($root, '/pets/1')->header('link'), '</pets>; rel="successor-version"');
+};
+
+$nginx->stop;
+done_testing;

@@ -1,0 +1,156 @@
+# What happens when the database can't be had: a clear log line, 503 or 507, and recovery without a restart.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Http qw(http_get http_request);
+use Nginx;
+use Sqlite;
+use Test::More;
+
+my $pet = '{"name":"Rex","categoryId":1}';
+
+sub start {
+    my ($path) = @_;
+    my $nginx = Nginx->start(conf => "server { listen unix:%DIR%/http.sock; location /v1/ { petstore $path; } }");
+    return $nginx, $nginx->dir;
+}
+
+sub add { return http_request($_[0], 'POST', '/v1/pets', { 'Content-Type' => 'application/json' }, $_[1] // $pet) }
+
+sub is_unavailable {
+    my ($nginx, $log, $name) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    for my $r (add($nginx), http_get($nginx, '/v1/pets/1'), http_get($nginx, '/v1/pets')) {
+        is($r->status, 503, $name);
+        is($r->json->{code}, 'database_unavailable');
+        ok($r->header('retry-after'), 'says when to come back');
+    }
+    like($nginx->error_log, qr/\[error\].* petstore: "[^"]+": $log/, 'the log says why');
+    my @lines = $nginx->error_log =~ /(petstore: .*$log)/g;
+    cmp_ok(scalar @lines, '<=', 3, 'and not with every request');
+}
+
+sub is_back {
+    my ($nginx) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $r = add($nginx);
+    is($r->status, 201, 'it is back without a restart');
+    is(http_get($nginx, $r->header('location'))->body, $r->body);
+    like($nginx->error_log, qr/\[notice\].* petstore: the database is back/);
+}
+
+sub spoil {
+    my ($path, $offset, $bytes) = @_;
+    open my $file, -e $path ? '+<' : '>', $path or die "$path: $!";
+    seek $file, $offset, 0;
+    print $file $bytes;
+    close $file;
+}
+
+subtest 'no such directory' => sub {
+    my ($nginx, $dir) = start('%DIR%/there/pets.db');
+    is_unavailable($nginx, 'unable to open database file', 'there is none');
+    mkdir "$dir/there";
+    is_back($nginx);
+    $nginx->stop;
+};
+
+subtest 'a file that is no database' => sub {
+    my ($nginx, $dir) = start('%DIR%/pets.db');
+    $nginx->stop;
+    unlink "$dir/pets.db";
+    spoil("$dir/pets.db", 0, 'x' x 8192);
+    $nginx->start_again;
+    is_unavailable($nginx, 'file is not a database', 'it is none');
+    unlink "$dir/pets.db";
+    is_back($nginx);
+    $nginx->stop;
+};
+
+subtest 'a file that becomes corrupt' => sub {
+    my ($nginx, $dir) = start('%DIR%/pets.db');
+    add($nginx) for 1 .. 20;
+    $nginx->stop;
+    rename "$dir/pets.db", "$dir/good.db";
+    system 'cp', "$dir/good.db", "$dir/pets.db";
+    spoil("$dir/pets.db", 4096, "\xff" x 4096 x 3);
+    $nginx->start_again;
+    is_unavailable($nginx, 'database disk image is malformed', 'it is corrupt');
+    rename "$dir/good.db", "$dir/pets.db";
+    unlink "$dir/pets.db-wal", "$dir/pets.db-shm";
+    is_back($nginx);
+    is(http_get($nginx, '/v1/pets/20')->status, 200);
+    $nginx->stop;
+};
+
+subtest 'a newer version' => sub {
+    my ($nginx, $dir) = start('%DIR%/pets.db');
+    add($nginx);
+    $nginx->stop;
+    Sqlite->open("$dir/pets.db")->run('PRAGMA user_version = 7');
+    $nginx->start_again;
+    is_unavailable($nginx, 'its schema has version 7, this module knows no later one than 1', 'too new');
+    is(join(',', Sqlite->open("$dir/pets.db")->run('PRAGMA user_version')), '7', 'it was left as it is');
+    Sqlite->open("$dir/pets.db")->run('PRAGMA user_version = 1');
+    is_back($nginx);
+    $nginx->stop;
+};
+
+subtest 'a read-only file system or directory' => sub {
+    my ($nginx, $dir) = start('%DIR%/store/pets.db');
+    mkdir "$dir/store";
+    if ($> == 0) {    # root may write wherever the file system may
+        plan skip_all => 'no tmpfs here' if system "mount -t tmpfs -o ro none $dir/store 2>/dev/null";
+        is_unavailable($nginx, 'unable to open database file', 'read-only');
+        system 'umount', "$dir/store";
+    } else {
+        chmod 0500, "$dir/store";
+        is_unavailable($nginx, 'unable to open database file', 'read-only');
+        chmod 0700, "$dir/store";
+    }
+    is_back($nginx);
+    $nginx->stop;
+};
+
+subtest 'a full disk' => sub {
+    my ($nginx, $dir) = start('%DIR%/store/pets.db');
+    mkdir "$dir/store";
+    plan skip_all => 'needs root and a tmpfs'
+        if $> != 0 || system "mount -t tmpfs -o size=2m none $dir/store 2>/dev/null";
+    is(add($nginx)->status, 201);
+    my $large = '{"name":"' . 'x' x 100_000 . '","categoryId":1}';
+    my ($r, $acknowledged) = (undef, 1);
+    $acknowledged++ while ($r = add($nginx, $large))->status == 201 && $acknowledged < 100;
+    is($r->status, 507, 'is told');
+    is($r->json->{code}, 'storage_full');
+    like($nginx->error_log, qr/\[error\].* petstore: "[^"]+": database or disk is full/);
+    is(http_get($nginx, "/v1/pets/$acknowledged")->status, 200, 'readers go on');
+    is(scalar @{ http_get($nginx, '/v1/pets?limit=100')->json }, $acknowledged, 'what was refused is not there');
+    system "mount -o remount,size=20m $dir/store";
+    is_back($nginx);
+    is(add($nginx, $large)->status, 201);
+    $nginx->stop;
+    system 'umount', "$dir/store";
+};
+
+subtest 'several instances on one file, from the first moment on' => sub {
+    my ($first, $dir) = start('%DIR%/pets.db');
+    my @instances = ($first, map { (start("$dir/pets.db"))[0] } 1 .. 3);
+    my @connections = map { my $nginx = $_; map { Http->connect($nginx) } 1 .. 8 } @instances;
+    my %ids;
+    for my $round (1 .. 20) {
+        $_->send(Http::format_request('POST', '/v1/pets', { 'Content-Type' => 'application/json' }, $pet)) for @connections;
+        for my $connection (@connections) {
+            my $r = $connection->response;
+            $ids{ $r->status == 201 ? $r->json->{id} : 'status ' . $r->status }++;
+        }
+    }
+    is_deeply([sort { $a <=> $b } keys %ids], [1 .. 640], 'every pet has an id of its own');
+    is(http_get($_, '/v1/pets/640')->status, 200, 'that all know') for @instances;
+    $_->stop for @instances;
+};
+
+done_testing;

@@ -1,0 +1,134 @@
+# Requests that wait for the database while something happens to them, to the worker or to nginx.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Http qw(http_get http_request);
+use Nginx;
+use Sqlite;
+use Test::More;
+use Wait qw(wait_until);
+
+my $conf = <<'END';
+    server {
+        listen unix:%DIR%/http.sock;
+        listen 127.0.0.1:%PORT% http2;
+        location /v1/ { petstore %DIR%/pets.db; }
+        location /narrow/ { petstore %DIR%/narrow.db threads=narrow; }
+        location /page { ssi on; ssi_types *; return 200 '<!--# include virtual="/v1/pets/1" --><!--# include virtual="/v1/pets/9" -->'; }
+    }
+END
+# The debugging log tells what can't be seen from outside; it also looks into every timer's connection.
+my $nginx = Nginx->start(log_level => 'debug', conf => $conf, main => 'thread_pool narrow threads=1 max_queue=0;');
+
+my @post = ('POST', '/v1/pets', { 'Content-Type' => 'application/json' }, '{"name":"Rex","categoryId":1}');
+
+sub add { return http_request($nginx, @post) }
+
+# Sends POSTs that wait for the lock that the caller holds, and returns their connections.
+sub begin_posts {
+    my ($count) = @_;
+    my @connections = map { Http->connect($nginx, timeout => 20) } 1 .. $count;
+    $_->send(Http::format_request(@post)) for @connections;
+    return @connections;
+}
+
+is(add()->status, 201);
+my $db = Sqlite->open($nginx->dir . '/pets.db');
+
+subtest 'readers do not wait for a writer' => sub {
+    $db->run('BEGIN IMMEDIATE');
+    my ($post) = begin_posts(1);
+    is(http_get($nginx, '/v1/pets/1')->status, 200);
+    $db->run('COMMIT');
+    is($post->response->status, 201, 'and the other writer goes on');
+};
+
+subtest 'a reload while requests wait' => sub {
+    $db->run('BEGIN IMMEDIATE');
+    my @posts = begin_posts(10);
+    is(http_get($nginx, '/v1/pets/1')->status, 200, 'they have arrived');
+    $nginx->reload;
+    $db->run('COMMIT');
+    is_deeply([map { $_->response->status } @posts], [(201) x 10], 'the old worker answers them');
+    $_->close for @posts;
+    $nginx->old_workers_gone;
+};
+
+subtest 'clients that leave' => sub {
+    my ($before) = $db->run('SELECT count(*) FROM pets');
+    $db->run('BEGIN IMMEDIATE');
+    my @posts = begin_posts(500);
+    is(http_get($nginx, '/v1/pets/1')->status, 200);
+    $_->close for @posts;
+    is(http_get($nginx, '/v1/pets/1')->status, 200);
+    $db->run('COMMIT');
+    is(add()->status, 201, 'the next one is served');
+    my ($after) = $db->run('SELECT count(*) FROM pets');
+    cmp_ok($after, '<=', $before + 501, 'no pet was added twice');
+};
+
+subtest 'a worker that must end' => sub {
+    $nginx->reload(main => 'thread_pool narrow threads=1 max_queue=0; worker_shutdown_timeout 100ms;');
+    $db->run('BEGIN IMMEDIATE');
+    my @posts = begin_posts(10);
+    is(http_get($nginx, '/v1/pets/1')->status, 200);
+    $nginx->reload;
+    wait_until('the shutdown timeout', sub { my $n = () = $nginx->error_log =~ /http terminate request/g; $n >= 10 });
+    $db->run('COMMIT');
+    ok($_->closed, 'the connection ends') for @posts;
+    $nginx->old_workers_gone;
+    is(add()->status, 201);
+};
+
+subtest 'the database is locked for longer than 5 s' => sub {
+    $db->run('BEGIN IMMEDIATE');
+    my @posts = begin_posts(2);
+    my $r = $posts[0]->response;
+    is($r->status, 503);
+    is($r->json->{code}, 'database_unavailable');
+    like($r->header('retry-after'), qr/^[1-9]\d*$/);
+    $db->run('COMMIT');
+    like($posts[1]->response->status, qr/^(201|503)$/);
+    is(add()->status, 201, 'and then it is not');
+    like($nginx->error_log, qr/\[error\].*petstore: ".*pets\.db": database is locked/);
+    like($nginx->error_log, qr/\[notice\].*petstore: the database is back/);
+};
+
+subtest 'a thread pool that is full' => sub {
+    is(http_get($nginx, '/narrow/pets')->status, 200);
+    my $narrow = Sqlite->open($nginx->dir . '/narrow.db');
+    $narrow->run('BEGIN IMMEDIATE');
+    my $post = Http->connect($nginx);
+    $post->send(Http::format_request('POST', '/narrow/pets', @post[2, 3]));
+    is(http_get($nginx, '/v1/pets/1')->status, 200);
+    my $r = http_get($nginx, '/narrow/pets');
+    is($r->status, 503, 'is told');
+    is($r->json->{code}, 'database_unavailable');
+    $narrow->run('COMMIT');
+    is($post->response->status, 201);
+    is(http_get($nginx, '/narrow/pets')->status, 200, 'and then it is not');
+};
+
+is(http_get($nginx, '/page')->body, http_get($nginx, '/v1/pets/1')->body . http_get($nginx, '/v1/pets/9')->body, 'subrequests');
+
+SKIP: {
+    skip 'no curl', 3 if system 'curl --version >/dev/null 2>&1';
+    my @curl = ('curl', '-sS', '--http2-prior-knowledge', '--max-time', '10');
+    my $url = 'http://127.0.0.1:' . $nginx->port . '/v1/pets';
+    my $run = sub { open my $out, '-|', @curl, @_ or die; local $/; return scalar <$out> };
+    is($run->("$url/1"), http_get($nginx, '/v1/pets/1')->body, 'HTTP/2');
+    like($run->('-H', 'Content-Type: application/json', '-d', $post[3], $url), qr/"name":"Rex"/, 'with a body');
+    like($run->('-H', 'Content-Type: application/json', '-d', $post[3] . ' ' x 100_000, $url), qr/"name":"Rex"/, 'in many frames');
+}
+
+subtest 'the binary upgrade' => sub {
+    $nginx->upgrade;
+    is(add()->status, 201);
+};
+
+undef $db;
+$nginx->stop;
+done_testing;

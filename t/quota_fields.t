@@ -1,0 +1,159 @@
+# X-RateLimit-*, RateLimit and Retry-After: on every response of a tollgate location, with the binding window's numbers.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Gateway qw(wait_for_window);
+use Http;
+use Time::HiRes qw(time);
+use Wait qw(wait_until);
+
+my $gateway = Gateway->start(
+    plans  => 'plan free 1000r/d; plan steps 3r/2s 5r/d; plan equal 5r/2s 5r/d; plan one 1r/2s 1r/d; plan free2 unlimited; anonymous 9r/h;',
+    files  => { page => "a page of some length\n", 'index.html' => "index\n" },
+    http   => 'tollgate_plans search { plan steps 4r/2s; plan equal 9r/d; plan free2 unlimited; plan free unlimited; plan one unlimited; }
+               tollgate_plans open { plan free 7r/d; }',
+    server => <<'END',
+        root %DIR%;
+        client_max_body_size 10;
+        location /file/      { tollgate api; etag off; if_modified_since before; try_files /page =404; }
+        location = /dir      { tollgate api; return 301 /dir/; }
+        location /code/      { tollgate api; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /slow/      { tollgate api; proxy_pass http://unix:%DIR%/deaf.sock; proxy_read_timeout 100ms; }
+        location /denied/    { tollgate api; deny all; }
+        location /down/      { tollgate api; proxy_pass http://unix:%DIR%/none.sock; }
+        location /ietf/      { tollgate api; tollgate_headers ietf; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /both/      { tollgate api; tollgate_headers both; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /silent/    { tollgate api; tollgate_headers off;  proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /two/       { tollgate api search; tollgate_headers both; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /open/      { tollgate open; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /off/       { proxy_pass http://unix:%DIR%/upstream.sock; }
+END
+    upstream => join('', map { "location = /code/$_ { return $_; }\n" } 200, 201, 204, 304, 400, 404, 409, 500, 503) . <<'END',
+        location ~ /own$ {
+            add_header X-RateLimit-Limit 111 always; add_header x-ratelimit-remaining 222; add_header X-RateLimit-Reset 333;
+            add_header RateLimit '"up";r=1'; add_header RateLimit-Policy '"up";q=1'; add_header X-RateLimit-Other 444;
+            return 200;
+        }
+END
+);
+my ($redis, $dir) = ($gateway->redis, $gateway->nginx->dir);
+$gateway->import_key($_, id => "id-$_", plan => $_) for qw(free steps equal one free2 gold);
+# It listens and never answers.
+my $deaf = IO::Socket::UNIX->new(Local => "$dir/deaf.sock", Listen => 8) or die $!;
+
+sub triple { my ($r) = @_; return join ' ', map { $r->header("X-RateLimit-$_") // '-' } qw(Limit Remaining Reset) }
+sub end_of { my ($period) = @_; return $period * (1 + int($redis->cmd('TIME')->[0] / $period)) }
+
+subtest 'on every status' => sub {
+    wait_for_window($redis, 86400, 0.999);
+    my $day = end_of(86400);
+    my $left = 1000;
+    my @granted = (
+        [200, 'GET', '/file/'], [206, 'GET', '/file/', { Range => 'bytes=0-3' }], [416, 'GET', '/file/', { Range => 'bytes=900-' }],
+        [304, 'GET', '/file/', { 'If-Modified-Since' => 'Thu, 01 Jan 2099 00:00:00 GMT' }], [412, 'GET', '/file/', { 'If-Match' => '"x"' }],
+        [200, 'HEAD', '/file/'], [405, 'POST', '/file/', {}, 'x'],
+        (map { [$_, 'GET', "/code/$_"] } 200, 201, 204, 304, 400, 404, 409, 500, 503), [502, 'GET', '/down/'], [504, 'GET', '/slow/'],
+    );
+    for (@granted) {
+        my ($status, $method, $path, $headers, $body) = @$_;
+        my $r = $gateway->request($method, $path, { Authorization => 'Bearer free', %{ $headers // {} } }, $body);
+        $left--;
+        is(join(' ', $r->status, triple($r)), "$status 1000 $left $day", "$method $path");
+    }
+    wait_for_window($redis, 3600, 0.995);
+    my $hour = end_of(3600);
+    my @refused = (
+        [401, '/code/200', undef, '9 8'], [401, '/code/200', 'unknown', '9 7'], [403, '/code/200', 'gold', '9 7'],
+        [301, '/dir', 'free', '9 7'], [403, '/denied/', 'free', '9 7'],
+    );
+    for (@refused) {
+        my ($status, $path, $key, $numbers) = @$_;
+        my $r = $gateway->get($path, $key);
+        is(join(' ', $r->status, triple($r)), "$status $numbers $hour", "$path: the address's budget");
+    }
+    my $r = $gateway->request('POST', '/code/200', { Authorization => 'Bearer free' }, 'x' x 11);
+    is(join(' ', $r->status, triple($r)), "413 9 7 $hour", 'too large a body: the address\'s budget');
+    is(triple($gateway->get('/off/', 'free')), '- - -', 'nothing where the module is off');
+};
+
+subtest 'the binding window' => sub {
+    wait_for_window($redis, 2);
+    my ($short, $day) = (end_of(2), end_of(86400));
+    my @got = map { $gateway->get('/', 'steps') } 1 .. 4;
+    is(join(', ', map { triple($_) } @got[0 .. 2]), "3 2 $short, 3 1 $short, 3 0 $short", 'is the short one, and falls by one to 0');
+    is($got[3]->status . ' ' . triple($got[3]), "429 3 0 $short", 'a 429 takes nothing');
+    wait_until('the next window', sub { end_of(2) > $short });
+    @got = map { $gateway->get('/', 'steps') } 1 .. 3;
+    is(join(', ', map { triple($_) } @got), "5 1 $day, 5 0 $day, 5 0 $day", 'the long one, once it has fewer left');
+    is(join(' ', map { $_->status } @got), '200 200 429', '... and it refuses');
+    my $wait = $got[2]->header('Retry-After');
+    my $rest = $day - time;
+    ok($wait >= $rest && $wait < $rest + 5, "Retry-After ($wait) reaches the end of the day ($rest)");
+    is(triple($gateway->get('/', 'equal')), "5 4 $day", 'among equals the one that resets last');
+    $gateway->get('/', 'one');
+    my $r = $gateway->get('/', 'one');
+    is($r->status . ' ' . triple($r), "429 1 0 $day", 'of two exhausted the one that resets last');
+    like($r->header('Retry-After'), qr/^\d+$/, '... and Retry-After in whole seconds');
+};
+
+subtest 'Retry-After of a short window' => sub {
+    wait_for_window($redis, 2);
+    my @got = map { $gateway->get('/two/', 'one') } 1 .. 2;
+    like($got[1]->header('Retry-After'), qr/^[1-9]\d*$/, 'a whole number, at least 1');
+};
+
+subtest 'two tables' => sub {
+    wait_for_window($redis, 2);
+    my ($short, $day) = (end_of(2), end_of(86400));
+    $gateway->import_key('two', id => 'id-two', plan => 'steps');
+    my $r = $gateway->get('/two/', 'two');
+    is(triple($r), "3 2 $short", 'the window with the fewest left of all tables');
+    is($r->header('RateLimit-Policy'), '"api-steps-2-seconds";q=3;w=2, "api-steps-day";q=5;w=86400, "search-steps-2-seconds";q=4;w=2',
+        'RateLimit-Policy tells the tables apart');
+    my ($t2, $td) = map { qr/$_/ } '[12]', '\d{1,5}';
+    like($r->header('RateLimit'), qr/^"api-steps-2-seconds";r=2;t=$t2, "api-steps-day";r=4;t=$td, "search-steps-2-seconds";r=3;t=$t2$/, 'RateLimit');
+};
+
+subtest 'families' => sub {
+    my $ietf = $gateway->get('/ietf/', 'free');
+    is(triple($ietf), '- - -', 'ietf: not the X- ones');
+    is($ietf->header('RateLimit-Policy'), '"free-day";q=1000;w=86400', '... but RateLimit-Policy');
+    my ($left, $wait) = $ietf->header('RateLimit') =~ /^"free-day";r=(\d+);t=(\d+)$/;
+    my $rest = end_of(86400) - time;
+    ok($wait >= $rest && $wait < $rest + 5, '... and RateLimit, whose t reaches the reset');
+    my $both = $gateway->get('/both/', 'free');
+    like(triple($both), qr/^1000 ${\ ($left - 1)} \d+$/, 'both: X-RateLimit-*');
+    like($both->header('RateLimit'), qr/;r=${\ ($left - 1)};/, '... and RateLimit say the same');
+    is($gateway->get('/ietf/')->header('RateLimit-Policy'), '"anonymous-hour";q=9;w=3600', 'ietf on a 401');
+    my $off = $gateway->get('/silent/', 'free');
+    is(triple($off), '- - -', 'off');
+    is($off->header('RateLimit'), undef, '... of all');
+    is(triple($gateway->get('/', 'free2')), '- - -', 'unlimited: none');
+    is($gateway->get('/open/')->status . triple($gateway->get('/open/')), '401- - -', 'a 401 without a budget: none');
+};
+
+subtest 'the fields of an upstream' => sub {
+    my $r = $gateway->get('/both/own', 'free');
+    for my $name (qw(X-RateLimit-Limit X-RateLimit-Remaining X-RateLimit-Reset RateLimit RateLimit-Policy)) {
+        my @values = $r->headers($name);
+        is(scalar @values, 1, "$name is there once");
+        unlike($values[0], qr/^(111|222|333)$|up/, '... and is the gateway\'s own');
+    }
+    is($r->header('X-RateLimit-Other'), 444, 'others are kept');
+    is($gateway->get('/code/own', 'free')->header('RateLimit'), undef, 'the family that is not shown is dropped too');
+    is($gateway->get('/off/own', 'free')->header('X-RateLimit-Limit'), 111, 'where the module is off they pass');
+};
+
+subtest 'keep-alive, pipelining and HTTP/1.0' => sub {
+    my $connection = Http->connect($gateway);
+    $connection->send(join '', map { Http::format_request($_, '/file/', { Authorization => 'Bearer free' }) } qw(GET HEAD GET));
+    my @left = map { $connection->response($_)->header('X-RateLimit-Remaining') } qw(GET HEAD GET);
+    is_deeply([$left[0] - $left[1], $left[1] - $left[2]], [1, 1], 'each of three has the number of its own');
+    my $r = Http::http_raw($gateway, "GET /file/ HTTP/1.0\r\nAuthorization: Bearer free\r\n\r\n");
+    is($r->header('X-RateLimit-Remaining'), $left[2] - 1, 'HTTP/1.0');
+};
+
+$gateway->nginx->stop;
+done_testing;

@@ -1,0 +1,68 @@
+# Every $tollgate_… variable, for every verdict, as an access log and an upstream see them.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Gateway qw(wait_for_window);
+use Wait qw(wait_until);
+
+my $gateway = Gateway->start(
+    plans  => 'plan free 1000r/h; plan spent 1r/h; plan banned 1r/h; plan all unlimited; anonymous 1000r/h; ban after=5 within=1h for=1h;',
+    files  => { 'page.html' => "a page\n" },
+    server => <<'END',
+        root %DIR%;
+        access_log %DIR%/access.log fields;
+        set $before $tollgate_verdict;
+        location /off/     { proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /bypass/  { tollgate api; tollgate_bypass $arg_free; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /dry/     { tollgate api; tollgate_dry_run on; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /page/    { tollgate api; error_page 429 /page.html; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location = /page.html { }
+        location /up/      { tollgate api; proxy_set_header Key $tollgate_key_id/$tollgate_plan/$tollgate_remaining; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /deny/    { tollgate deny; proxy_pass http://unix:%DIR%/upstream.sock; }
+END
+    http => <<'END',
+        log_format fields '$uri|$tollgate_verdict|$tollgate_key_id|$tollgate_key_name|$tollgate_plan|$tollgate_limit|$tollgate_remaining|$tollgate_reset|$before';
+        tollgate_redis none { server unix:%DIR%/none.sock; }
+        tollgate_plans deny redis=none { plan free 5r/h; }
+END
+    upstream => 'location /up/ { return 200 "$http_key"; }',
+);
+$gateway->import_key($_, id => "id-$_", plan => $_, name => "the \"$_\" one") for qw(free spent banned gold all);
+wait_for_window($gateway->redis, 3600, 0.995);
+my $hour = 3600 * (1 + int(time / 3600));
+
+my $read = 0;
+
+# What the access log says of one request, which is written when its response has been sent.
+sub logged {
+    my ($path, $key) = @_;
+    $gateway->get($path, $key);
+    return wait_until('the access log', sub {
+        open my $file, '<', $gateway->nginx->dir . '/access.log' or die $!;
+        my $text = do { local $/; <$file> // '' };
+        substr($text, $read) =~ /^(.*)\n/ or return;
+        $read += length $1 . "\n";
+        return $1;
+    });
+}
+
+is(logged('/off/'), "/off/|-|-|-|-|-|-|-|-", 'off');
+is(logged('/', 'free'), "/|granted|id-free|the \\x22free\\x22 one|free|1000|999|$hour|-", 'granted');
+is(logged('/', 'spent'), "/|granted|id-spent|the \\x22spent\\x22 one|spent|1|0|$hour|-", 'the last one');
+is(logged('/', 'spent'), "/|limited|id-spent|the \\x22spent\\x22 one|spent|1|0|$hour|-", 'limited');
+is(logged('/page/', 'spent'), "/page.html|limited|id-spent|the \\x22spent\\x22 one|spent|1|0|$hour|limited", 'on an error page');
+logged('/', 'banned') for 1 .. 5;
+is(logged('/', 'banned'), "/|banned|id-banned|the \\x22banned\\x22 one|banned|1|0|$hour|-", 'banned');
+is(logged('/'), "/|unauthenticated|-|-|-|1000|999|$hour|-", 'unauthenticated');
+is(logged('/', 'gold'), "/|forbidden|id-gold|the \\x22gold\\x22 one|gold|-|-|-|-", 'forbidden');
+is(logged('/', 'all'), "/|granted|id-all|the \\x22all\\x22 one|all|-|-|-|-", 'unlimited');
+is(logged('/bypass/?free=1'), "/bypass/|bypassed|-|-|-|-|-|-|-", 'bypassed');
+is(logged('/bypass/?free=0'), "/bypass/|unauthenticated|-|-|-|1000|998|$hour|-", 'not bypassed');
+is(logged('/dry/', 'spent'), "/dry/|limited|id-spent|the \\x22spent\\x22 one|spent|1|0|$hour|-", 'dry run');
+is(logged('/deny/', 'free'), "/deny/|unavailable|-|-|-|-|-|-|-", 'unavailable');
+is($gateway->get('/up/', 'free')->body, 'id-free/free/998', 'at the upstream');
+
+$gateway->nginx->stop;
+done_testing;
