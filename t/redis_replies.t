@@ -9,6 +9,7 @@ use Calm;
 use FakeRedis qw($CLOSE pause);
 use Gateway;
 use RedisServer;
+use Time::HiRes qw(time);
 use Wait ();
 
 # Spoils the replies to one command, or to all where there is no name.
@@ -104,7 +105,11 @@ $splits{'split at 16383'} = to('HMGET', sub { (substr($_[0], 0, 16383), pause(0.
 my $redis = RedisServer->start;
 my $fake = FakeRedis->start(
     redis  => $redis->address,
-    faults => { %faults, %splits, full => { greet => sub { ("-ERR max number of clients reached\r\n", $CLOSE) } } },
+    faults => {
+        %faults, %splits,
+        slow => { reply => sub { $_[1][0] eq 'ECHO' ? $_[0] : (pause(1.4), $_[1][0] eq 'EVALSHA' ? "-NOSCRIPT\r\n" : $_[0]) } },
+        full => { greet => sub { ("-ERR max number of clients reached\r\n", $CLOSE) } },
+    },
 );
 my $gateway = Gateway->start(
     plans          => 'plan free 5r/s; plan pro 9r/s; plan much 100000r/h;',
@@ -125,6 +130,23 @@ for my $name (sort keys %faults) {
     );
 }
 $calm->bears('too many connections', begin => sub { $fake->fault('full'); $fake->cut }, end => sub { $fake->heal }, refuses => 'all');
+
+subtest 'replies that are each in time, but not together' => sub {
+    my $slow = Gateway->start(
+        plans          => 'plan much 100000r/h;',
+        redis          => 'timeout 2s;',
+        redis_server   => $redis,
+        server_address => $fake->address,
+    );
+    $slow->import_key('small', id => 'small', plan => 'much');
+    is($slow->get('/', 'small')->status, 200, 'served');
+    $fake->fault('slow');
+    my $start = time;
+    is($slow->get('/', 'small')->status, 503, 'refused');
+    cmp_ok(time - $start, '<', 3, 'within the timeout and a second');
+    $fake->heal;
+    $slow->nginx->stop;
+};
 
 subtest 'what nobody asked for comes while nothing is under way' => sub {
     $gateway->import_key('small', id => 'small', plan => 'much');

@@ -40,6 +40,7 @@ void Connection::handle(ngx_event_t* event) noexcept {
     } catch (const std::exception& e) {
         ngx_log_error(NGX_LOG_CRIT, self->log_, 0, "tollgate: redis: %s", e.what());
         self->close_socket();
+        self->served_before_ = false;
         self->pipeline_.fail_all();
         self->retry_after(kAfterException);
     }
@@ -76,7 +77,7 @@ Connection::~Connection() {
 }
 
 bool Connection::send(std::span<const std::string> command, std::unique_ptr<ReplyHandler> handler) {
-    if (state_ == State::kDown) {
+    if (state_ == State::kDown && !served_before_) {
         return false;
     }
     pipeline_.push(command, std::move(handler), from_now(endpoint_.timeout));
@@ -306,26 +307,29 @@ void Connection::on_timer() {
 }
 
 /// Gives the connection up and tells all that wait on it. A connection that has served is made anew
-/// at once (its server may have closed it for being idle), and commands that have not left yet go
-/// there. One that never served, or was lost just before, is tried again after a delay.
+/// at once (its server may have closed it for being idle), or shortly if that happened just before;
+/// commands that have not left yet go there. One that never served is tried again after a delay.
 void Connection::lose(std::string_view reason) {
-    const bool served = backoff_.is_fresh();
-    const bool at_once = served && is_over(calm_until_);
+    served_before_ = backoff_.is_fresh();
+    const bool at_once = served_before_ && is_over(calm_until_);
     const double random = static_cast<double>(random_() - std::minstd_rand::min()) /
                           static_cast<double>(std::minstd_rand::max() - std::minstd_rand::min());
     const auto delay = backoff_.next(random);
-    if (served && !ngx_exiting) {
+    if (served_before_ && !ngx_exiting) {
         ngx_str_t text = as_ngx_str(reason);
         const ngx_uint_t level = pipeline_.empty() ? NGX_LOG_NOTICE : NGX_LOG_ERR;
         ngx_log_error(level, log_, 0, "tollgate: redis \"%s\": %V", endpoint_.name.c_str(), &text);
     }
     close_socket();
-    if (at_once) {
-        calm_until_ = from_now(kBetweenPromptConnects);
+    if (served_before_) {
         pipeline_.fail_released();
-        connect();
     } else {
         pipeline_.fail_all();
+    }
+    if (at_once) {
+        calm_until_ = from_now(kBetweenPromptConnects);
+        connect();
+    } else {
         retry_after(delay);
     }
 }
@@ -334,7 +338,7 @@ void Connection::retry_after(std::chrono::milliseconds delay) {
     if (timer_.timer_set) {
         ngx_del_timer(&timer_);
     }
-    timer_.cancelable = 1;
+    timer_.cancelable = pipeline_.empty() ? 1 : 0;
     ngx_add_timer(&timer_, static_cast<ngx_msec_t>(delay.count()));
 }
 

@@ -101,7 +101,8 @@ class Connection {
     std::minstd_rand random_;
     Pipeline pipeline_;
     ngx_msec_t connect_deadline_ = 0;
-    ngx_msec_t calm_until_;  ///< a connection lost before is not made anew at once
+    ngx_msec_t calm_until_;       ///< a connection lost before is not made anew at once
+    bool served_before_ = false;  ///< while it is down: commands may wait for the next attempt
     bool renew_ = false;
     Backoff backoff_;
 };
