@@ -1,5 +1,5 @@
-# kill -9 of workers and masters, 50 times, while 64 clients write to two instances with one database: whatever was
-# acknowledged is there afterwards, once, and the file is sound.
+# kill -9 of workers and masters, 50 times, with reloads and binary upgrades in between, while 64 clients write to two
+# instances with one database: whatever was acknowledged is there afterwards, once, and the file is sound.
 
 use strict;
 use warnings;
@@ -94,6 +94,8 @@ for my $round (1 .. $rounds) {
         $_->kill_all for @killed;
         $_->start_again for @killed;
     }
+    $nginx->reload if $round % 6 == 0;
+    $nginx->upgrade if $round % 11 == 0;
 }
 
 kill TERM => @writers;

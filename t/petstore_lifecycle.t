@@ -17,11 +17,13 @@ my $conf = <<'END';
         listen 127.0.0.1:%PORT% http2;
         location /v1/ { petstore %DIR%/pets.db; }
         location /narrow/ { petstore %DIR%/narrow.db threads=narrow; }
+        location = /pages.html { root %DIR%; ssi on; ssi_types *; }
         location /page { ssi on; ssi_types *; return 200 '<!--# include virtual="/v1/pets/1" --><!--# include virtual="/v1/pets/9" -->'; }
     }
 END
 # The debugging log tells what can't be seen from outside; it also looks into every timer's connection.
-my $nginx = Nginx->start(log_level => 'debug', conf => $conf, main => 'thread_pool narrow threads=1 max_queue=0;');
+my %files = ('pages.html' => '<!--# include virtual="/v1/pets/1" -->' x 300);
+my $nginx = Nginx->start(files => \%files, log_level => 'debug', conf => $conf, main => 'thread_pool narrow threads=1 max_queue=0;');
 
 my @post = ('POST', '/v1/pets', { 'Content-Type' => 'application/json' }, '{"name":"Rex","categoryId":1}');
 
@@ -110,6 +112,14 @@ subtest 'a thread pool that is full' => sub {
     $narrow->run('COMMIT');
     is($post->response->status, 201);
     is(http_get($nginx, '/narrow/pets')->status, 200, 'and then it is not');
+};
+
+subtest 'a page of 300 pets' => sub {
+    my $body = http_get($nginx, '/pages.html')->body;
+    my $pets = () = $body =~ /"name":"Rex"/g;
+    my $refused = () = $body =~ /"database_unavailable"/g;
+    cmp_ok($pets, '>=', 255, 'as many as nginx can wait for at a time');
+    is($pets + $refused, 300, 'and an answer for each');
 };
 
 is(http_get($nginx, '/page')->body, http_get($nginx, '/v1/pets/1')->body . http_get($nginx, '/v1/pets/9')->body, 'subrequests');

@@ -76,7 +76,7 @@ ngx_int_t read_on(ngx_http_request_t* r, PartialBody& body) {
 void proceed(ngx_http_request_t* r) noexcept {
     auto* const body =
         static_cast<PartialBody*>(ngx_http_get_module_ctx(r, ngx_http_petstore_module));
-    const ngx_int_t rc =
+    const auto rc =
         guarded<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR, [&] { return read_on(r, *body); });
     if (rc == NGX_AGAIN) {
         r->read_event_handler = proceed;

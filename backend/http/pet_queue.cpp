@@ -10,6 +10,9 @@ namespace {
 /// As long as ngx_http_copy_filter_module waits for its tasks, from nginx 1.25.4 on.
 constexpr ngx_msec_t kKeepInterval = 60000;
 
+/// What fits into ngx_http_request_t.blocked: a page may include any number of pets as subrequests.
+constexpr unsigned kMaxBlocked = 255;
+
 ngx_int_t send_answer(ngx_http_request_t* r, const std::optional<Answer>& answer) noexcept {
     return guarded<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR, [&]() -> ngx_int_t {
         return answer ? send(r, *answer) : NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -49,6 +52,9 @@ PetQueue::PetQueue(const std::string& path, PetDatabase::Access access, ngx_thre
 }
 
 void PetQueue::submit(ngx_http_request_t* r, Job job) {
+    if (r->main->blocked == kMaxBlocked) {
+        throw Refusal(kDatabaseUnavailable, "Too many parts of this request wait for pets.");
+    }
     waiting_.add(std::move(job), r);
     r->main->blocked++;
     if (unanswered_++ == 0) {

@@ -17,7 +17,7 @@ class PetQueue : Pinned {
     PetQueue(const std::string& path, PetDatabase::Access access, ngx_thread_pool_t* pool);
 
     /// Serves a request, which it answers and finalizes; the caller has counted a reference for
-    /// that. Throws std::bad_alloc.
+    /// that. Throws std::bad_alloc, and Refusal for too many subrequests of one request.
     void submit(ngx_http_request_t* r, Job job);
 
     /// Opens the database of the first lane in a worker that starts, so that what is wrong is in

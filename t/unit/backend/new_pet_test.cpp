@@ -11,7 +11,7 @@
 namespace petstore {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 std::string refusal_of(std::string_view body) {
     try {
