@@ -12,6 +12,7 @@ my $gateway = Gateway->start(
     plans  => 'plan free 10r/d; plan pro 20r/d 5000r/2d; plan own custom; plan all unlimited; default free;',
     http   => 'tollgate_plans search { plan free 5r/d; plan all 3r/d; plan pro unlimited; plan own custom; }',
     server => <<"END",
+        location /decoded/ { tollgate api; tollgate_cost \$uri; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /cost/   { tollgate api; tollgate_cost \$arg_cost; $upstream }
         location /three/  { tollgate api; tollgate_cost 3; $upstream }
         location /quota/  { tollgate api; tollgate_cost 0; $upstream }
@@ -69,6 +70,9 @@ subtest 'tollgate_cost' => sub {
         is(left($gateway->get("/cost/?cost=$text", $key)), "200 $left", "invalid '$cost': 1");
     }
     is(scalar(() = $gateway->nginx->error_log =~ /\[error\] .*invalid tollgate_cost ".*", 1 is taken/g), 9, '... with a line each in the log');
+    $gateway->get('/decoded/%0A%0Dforged', $key);
+    unlike($gateway->nginx->error_log, qr/^\r?forged/m, '... and what a client sent, decoded, breaks no line of it');
+    like($gateway->nginx->error_log, qr/invalid tollgate_cost "\?"/, '... though it is told of');
 };
 
 subtest 'tollgate_dry_run' => sub {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "module/core/key_record.hpp"
 #include "module/http/conf_block.hpp"
 #include "module/http/log_redaction.hpp"
 
@@ -48,7 +49,8 @@ std::int64_t LocationConf::cost_of(ngx_http_request_t* r) const {
     const auto text = evaluate(r, cost).value_or("");
     const auto number = parse_cost(text);
     if (!number) {
-        ngx_str_t printed = borrow(text);
+        // A variable can hold what a client sent, decoded: no line break of it gets into the log.
+        ngx_str_t printed = borrow(is_valid_key_name(text) ? text : "?");
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                       "invalid tollgate_cost \"%V\", 1 is taken", &printed);
     }
