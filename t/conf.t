@@ -73,6 +73,10 @@ subtest 'conf/run' => sub {
         my $r = http_get('127.0.0.1:8080', '/v1/pets', Authorization => "Bearer $key{$plan->[0]}");
         is($r->header('X-RateLimit-Limit'), $plan->[1], "$plan->[0] has $plan->[1] a minute");
     }
+    my $document = http_get('127.0.0.1:8080', '/openapi.json');
+    is($document->json->{openapi}, '3.1.0', 'the service is described outside /v1, for everyone');
+    is($document->header('Content-Type'), 'application/json', '… as JSON');
+
     my $last;
     for (1 .. 121) {    # two minutes' worth: one of them may begin meanwhile
         $last = http_get('127.0.0.1:8080', '/v1/pets', %auth);
