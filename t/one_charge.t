@@ -47,6 +47,10 @@ my $gateway = Gateway->start(
         location /slow/     { tollgate api; limit_req zone=slow; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /return/   { tollgate api; return 200 "returned\n"; }
         location /large/    { tollgate api; client_max_body_size 10; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /denied-page/ { tollgate api; error_page 403 /api/page; deny all; }
+        location /slow-page/   { tollgate api; error_page 503 /api/page; limit_req zone=slow; }
+        location /large-page/  { tollgate api; error_page 413 /api/page; client_max_body_size 10; }
+        location /return-page/ { tollgate api; error_page 404 /api/page; return 404; }
         location /no-auth/  { tollgate api; auth_request /none-such; proxy_pass http://unix:%DIR%/upstream.sock; }
         location = /none-such { return 403; }
         location /off/      { tollgate off; proxy_pass http://unix:%DIR%/upstream.sock; }
@@ -107,6 +111,10 @@ subtest 'no charge' => sub {
     charged(0, 413, '/large/', $gateway->request('POST', '/large/', { Authorization => 'Bearer k' }, 'x' x 11));
     charged(1, 200, '/slow/');
     charged(0, 503, '/slow/');
+    charged(0, 403, '/denied-page/');
+    charged(0, 503, '/slow-page/');
+    charged(0, 413, '/large-page/', $gateway->request('POST', '/large-page/', { Authorization => 'Bearer k' }, 'x' x 11));
+    charged(0, 404, '/return-page/');
     charged(0, 200, '/return/');
     charged(0, 200, '/off/');
 };

@@ -123,6 +123,9 @@ subtest 'counters expire with their longest window' => sub {
     $gateway->get('/', $key);
     my $ends = 2 * 86400 * (1 + int($redis->cmd('TIME')->[0] / (2 * 86400)));
     is($redis->cmd('PEXPIRETIME', "t:quota:{$id}:api"), $ends * 1000, 'at its end');
+    $redis->cmd('HSET', 't:key:' . sha256_hex($key), plan => 'own', limits => '9r/s');
+    is($gateway->get('/', $key)->status, 200, 'a request on a plan with shorter windows');
+    is($redis->cmd('PEXPIRETIME', "t:quota:{$id}:api"), $ends * 1000, '... forgets nothing of the longer ones');
 };
 
 $gateway->nginx->stop;

@@ -182,9 +182,12 @@ void Decision::choose_plans() {
     }
     const auto bans = std::ranges::find_if(conf_.tables->tables,
                                            [](const PlanTable* t) { return t->ban.has_value(); });
+    // What was refused before it came to Tollgate is here for the operator's page alone: that is
+    // free.
+    const bool for_error_page = r_->err_status >= NGX_HTTP_BAD_REQUEST;
     acquire_ = {.id = key_.id,
                 .quotas = std::move(*quotas),
-                .cost = conf_.cost_of(r_),
+                .cost = for_error_page ? 0 : conf_.cost_of(r_),
                 .ban = bans == conf_.tables->tables.end() ? std::nullopt : (*bans)->ban,
                 .strikes = conf_.dry_run == 0};
     acquire();

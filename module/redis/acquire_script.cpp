@@ -135,7 +135,10 @@ if granted and cost > 0 then
             window = window + 1
         end
         redis.call('HSET', key, unpack(fields))
-        redis.call('PEXPIREAT', key, expires)
+        -- Never earlier: a longer window of a plan that the key had before counts when it gets that plan again.
+        if expires > now + redis.call('PTTL', key) then
+            redis.call('PEXPIREAT', key, expires)
+        end
     end
 end
 
