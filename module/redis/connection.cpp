@@ -139,23 +139,10 @@ bool Connection::finish_connecting() {
     return true;
 }
 
-/// AUTH (with a user since Redis 6) and SELECT go ahead of all else; there may be neither.
 void Connection::greet() {
     state_ = State::kGreeting;
-    if (!endpoint_.password.empty()) {
-        std::vector<std::string> auth{"AUTH", endpoint_.password};
-        if (!endpoint_.username.empty()) {
-            auth.insert(auth.begin() + 1, endpoint_.username);
-        }
-        append_command(out_, auth);
-        ++greetings_;
-    }
-    if (endpoint_.database != 0) {
-        append_command(out_,
-                       std::array<std::string, 2>{"SELECT", std::to_string(endpoint_.database)});
-        ++greetings_;
-    }
-    if (greetings_ == 0) {
+    greeting_.begin(endpoint_.username, endpoint_.password, endpoint_.database, out_);
+    if (greeting_.done()) {
         become_ready();
     } else {
         flush_soon();
@@ -225,8 +212,8 @@ void Connection::on_readable() {
         return;
     }
     // Edge-triggered: what is not read now is not announced again.
-    std::array<u_char, 16384>
-        buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): recv fills it
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): recv fills it
+    std::array<u_char, 16384> buffer;
     while (connection->read->ready) {
         const ssize_t n = connection->recv(connection, buffer.data(), buffer.size());
         if (n == NGX_AGAIN) {
@@ -253,7 +240,7 @@ void Connection::on_readable() {
 
 void Connection::take_replies() {
     while (auto reply = reader_->next()) {
-        if (greetings_ > 0) {
+        if (state_ == State::kGreeting) {
             take_greeting(*reply);
         } else {
             take_reply(std::move(reply));
@@ -265,14 +252,12 @@ void Connection::take_replies() {
 }
 
 void Connection::take_greeting(const redisReply& reply) {
-    if (reply.type == REDIS_REPLY_ERROR) {
+    if (!greeting_.take(reply)) {
         ngx_str_t text = as_ngx_str(text_of(reply));
         ngx_log_error(NGX_LOG_ERR, log_, 0, "tollgate: redis \"%s\" refuses: %V",
                       endpoint_.name.c_str(), &text);
         renew();
-        return;
-    }
-    if (--greetings_ == 0) {
+    } else if (greeting_.done()) {
         become_ready();
     }
 }
@@ -350,7 +335,6 @@ void Connection::close_socket() {
     state_ = State::kDown;
     out_.clear();
     written_ = 0;
-    greetings_ = 0;
     renew_ = false;
 }
 

@@ -16,6 +16,7 @@ extern "C" {
 #include <vector>
 
 #include "module/core/backoff.hpp"
+#include "module/redis/greeting.hpp"
 #include "module/redis/pipeline.hpp"
 #include "module/redis/reply.hpp"
 
@@ -90,14 +91,14 @@ class Connection {
     State state_ = State::kDown;
     ngx_peer_connection_t peer_{};
     std::size_t next_addr_ = 0;
-    ngx_connection_t
-        ident_{};  ///< an event's data must be shaped as a connection: debug builds log its fd
+    /// An event's data must be shaped as a connection: debug builds log its fd.
+    ngx_connection_t ident_{};
     ngx_event_t timer_{};
     ngx_event_t flush_event_{};
     std::unique_ptr<ReplyReader> reader_;
     std::string out_;  ///< bytes to write; the first `written_` of them are gone
     std::size_t written_ = 0;
-    std::size_t greetings_ = 0;  ///< replies that the greeting still awaits
+    Greeting greeting_;
     std::minstd_rand random_;
     Pipeline pipeline_;
     ngx_msec_t connect_deadline_ = 0;
