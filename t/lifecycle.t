@@ -19,13 +19,16 @@ my %options = (
 );
 
 sub start_gateway {
-    my $gateway = Gateway->start(%options);
+    my $gateway = Gateway->start(%options, @_);
     $gateway->import_key('k', id => 'k1', plan => 'much');
     $gateway->import_key('few', id => 'few', plan => 'free');
     return $gateway;
 }
 
-sub start_load { return BackgroundLoad->start(servers => [$_[0]->address], connections => 8, token => 'k') }
+sub start_load {
+    my ($gateway, %load) = @_;
+    return BackgroundLoad->start(servers => [$gateway->address], connections => 8, token => 'k', %load);
+}
 
 sub counted { return $_[0]->count('k1', 'api', 86400) }
 
@@ -59,8 +62,10 @@ subtest 'binary upgrades' => sub {
 };
 
 subtest 'workers killed' => sub {
-    my $gateway = start_gateway();
-    my $load = start_load($gateway);
+    # An upstream elsewhere: in the gateway's own workers it would die with them, and be answered for with 502.
+    my $upstream = Nginx->start(conf => 'server { listen unix:%DIR%/http.sock; location / { return 200; } }');
+    my $gateway = start_gateway(server => "location /far/ { tollgate api; proxy_pass http://" . $upstream->address . '; }');
+    my $load = start_load($gateway, path => '/far/');
     $gateway->nginx->kill_worker for 1 .. 5;
     my $result = $load->finish;
     my $granted = $result->{status}{200};
@@ -70,7 +75,7 @@ subtest 'workers killed' => sub {
     cmp_ok(counted($gateway), '<=', $granted + $result->{broken}, 'none twice');
     my $few = in_one_window($gateway->redis, 1, sub { scalar grep { $gateway->get('/', 'few')->status == 200 } 1 .. 8 });
     is($few, 5, 'a window grants its limit');
-    $gateway->nginx->stop;
+    $_->stop for $gateway->nginx, $upstream;
 };
 
 subtest 'other plans' => sub {
