@@ -34,6 +34,9 @@ END
         location /checked/   { tollgate api; if ($http_authorization = x) { return 400; } proxy_pass http://unix:%DIR%/upstream.sock; }
         location /limited/   { tollgate api; limit_req zone=one; }
         location /fallback/  { tollgate api; error_page 401 403 404 429 @raw; try_files /none =404; }
+        location /slowed/    { tollgate api; limit_req zone=one; error_page 503 @raw; }
+        location /turned/    { tollgate api; deny all; error_page 403 = @raw; }
+        location /large/     { tollgate api; client_max_body_size 1; error_page 413 @raw; }
         location @raw        { proxy_pass http://unix:%DIR%/raw.sock; }
         location /forward/   { tollgate api; tollgate_forward_authorization on; proxy_pass http://unix:%DIR%/raw.sock; }
         location /own/       { error_log %DIR%/own.log debug; tollgate api; proxy_pass http://unix:%DIR%/upstream.sock; }
@@ -63,7 +66,7 @@ sub upstream_gets {
     sysread $connection, $bytes, 65536, length $bytes or die "no request\n" until $bytes =~ /\r\n\r\n/;
     syswrite $connection, "HTTP/1.0 200 OK\r\nX-Auth: none\r\n\r\nraw\n";
     close $connection;
-    is($client->response->status =~ /^[24]/, 1, "$path: answered");
+    is($client->response->status =~ /^[245]/, 1, "$path: answered");
     return $bytes;
 }
 
@@ -79,6 +82,10 @@ subtest 'the upstream' => sub {
     }
     my $got = upstream_gets('/fallback/', %with_key, Authorization => "Bearer $canary.unknown");
     unlike($got, qr/$canary|Authorization/i, 'a refused key does not reach the page of an error');
+    $gateway->get('/slowed/');
+    for my $path ('/slowed/', '/turned/', '/large/') {
+        unlike(upstream_gets($path, %with_key, $path eq '/large/' ? ('Content-Length' => 2) : ()), qr/$canary|Authorization/i, "$path: no key where nginx refused first");
+    }
     like(upstream_gets('/forward/', %with_key), qr/^Authorization: Bearer \Q$known\E\r$/m, 'tollgate_forward_authorization');
     unlike(upstream_gets('/forward/', %with_key), qr/forged/, '... forwards nothing else');
     unlike($gateway->get('/ssi.html', $known)->body, qr/$canary/, 'a subrequest');

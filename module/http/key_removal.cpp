@@ -11,10 +11,22 @@ namespace tollgate::http {
 
 namespace {
 
+/// Stands in the pool of a request that came to a guarded location.
+struct MeantForGuarded {};
+
+/// Whether the key is still there though the request was meant for a guarded location: nginx
+/// refused it before Tollgate had its turn.
+bool carries_key_to_error_page(const ngx_http_request_t* r) {
+    // nginx looks at the body's length as soon as it has found the location: that may be any.
+    const bool too_large = r->err_status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
+    return r == r->main && Decision::find(r) == nullptr &&
+           (too_large || find_pooled<MeantForGuarded>(r->pool) != nullptr);
+}
+
 /// A handler of NGX_HTTP_PRECONTENT_PHASE, before `mirror` makes its copy of the request.
 ngx_int_t remove_before_content(ngx_http_request_t* r) noexcept {
     const LocationConf& conf = LocationConf::of(r);
-    if (conf.tables == nullptr) {
+    if (conf.tables == nullptr && !carries_key_to_error_page(r)) {
         return NGX_DECLINED;
     }
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR), [&] {
@@ -50,6 +62,17 @@ std::span<ngx_http_handler_pt> push_handler(ngx_conf_t* cf, ngx_http_phases phas
 }
 
 }  // namespace
+
+ngx_int_t note_guarded(ngx_http_request_t* r) noexcept {
+    if (r != r->main || LocationConf::of(r).tables == nullptr ||
+        find_pooled<MeantForGuarded>(r->pool) != nullptr) {
+        return NGX_DECLINED;
+    }
+    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR), [&] {
+        make_pooled<MeantForGuarded>(r->pool);
+        return static_cast<ngx_int_t>(NGX_DECLINED);
+    });
+}
 
 bool add_key_removal(ngx_conf_t* cf) {
     // The handlers of most phases run from the last added to the first, those of the log from the

@@ -1,7 +1,11 @@
 // What Tollgate adds to responses is a module of its own: nginx orders filters and access handlers
 // by module, and the two belong in different places (see the order in `config`).
 
+#include <array>
+#include <utility>
+
 #include "module/http/error_page.hpp"
+#include "module/http/key_removal.hpp"
 #include "module/http/nginx.hpp"
 #include "module/http/response_filter.hpp"
 
@@ -12,15 +16,20 @@ namespace {
 ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
     auto* core = static_cast<ngx_http_core_main_conf_t*>(
         ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
-    // Of this module, since it comes behind the rewrite module and so is asked before it, whose
-    // `return` ends the phase.
-    for (const auto phase : {NGX_HTTP_SERVER_REWRITE_PHASE, NGX_HTTP_REWRITE_PHASE}) {
+    // Of this module, since it comes behind nginx's own and so is asked before them: `return` and
+    // `limit_req` end their phases.
+    constexpr std::array<std::pair<ngx_http_phases, ngx_http_handler_pt>, 3> kHandlers{{
+        {NGX_HTTP_SERVER_REWRITE_PHASE, mark_error_page},
+        {NGX_HTTP_REWRITE_PHASE, mark_error_page},
+        {NGX_HTTP_PREACCESS_PHASE, note_guarded},
+    }};
+    for (const auto& [phase, handler] : kHandlers) {
         auto* place =
             static_cast<ngx_http_handler_pt*>(ngx_array_push(&core->phases[phase].handlers));
         if (place == nullptr) {
             return NGX_ERROR;
         }
-        *place = mark_error_page;
+        *place = handler;
     }
     return install_response_filters(cf);
 }

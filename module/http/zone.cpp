@@ -79,9 +79,6 @@ auto with_zone(const MainConf& conf, Use use) {
 }  // namespace
 
 bool add_zone(ngx_conf_t* cf, MainConf& conf) {
-    if (conf.tables.empty()) {
-        return true;
-    }
     ngx_str_t name = borrow(kName);
     const std::size_t size = conf.zone_size != 0 ? conf.zone_size : kDefaultSize;
     conf.zone = ngx_shared_memory_add(cf, &name, size, &ngx_http_tollgate_module);

@@ -12,8 +12,7 @@
 
 namespace tollgate::http {
 
-/// Adds the shared memory zone to the configuration, if there are plan tables. False after a
-/// message.
+/// Adds the shared memory zone to the configuration. False after a message.
 bool add_zone(ngx_conf_t* cf, MainConf& conf);
 
 /// Reads `tollgate_zone SIZE`.

@@ -49,7 +49,7 @@ class Pipeline {
     enum class Taken {
         kHeld,       ///< until its fence comes
         kSettled,    ///< it was a fence: the handlers of its commands have their replies
-        kMismatched  /// it belongs to no command: no further reply of this stream can be trusted
+        kMismatched  ///< it belongs to no command: no further reply of this stream can be trusted
     };
     /// Takes the next reply of the stream; `reply` is left as it is where it is mismatched.
     Taken take(ReplyPtr& reply);
