@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "module/cli/failure.hpp"
+#include "module/redis/reply.hpp"
 
 namespace tollgate::cli {
 
@@ -13,10 +14,6 @@ namespace {
 // An operator waits for this command, or a script does: long enough for a busy server, and an end
 // for a dead one.
 constexpr timeval kTimeout{.tv_sec = 5, .tv_usec = 0};
-
-struct ReplyDeleter {
-    void operator()(redisReply* reply) const { freeReplyObject(reply); }
-};
 
 RedisReply copy_of(const redisReply& reply) {
     RedisReply copy;
@@ -130,7 +127,7 @@ RedisReply RedisSession::receive() {
     if (redisGetReply(context_.get(), &received) != REDIS_OK) {
         fail_connection();
     }
-    const std::unique_ptr<redisReply, ReplyDeleter> reply(static_cast<redisReply*>(received));
+    const redis::ReplyPtr reply(static_cast<redisReply*>(received));
     return copy_of(*reply);
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace tollgate {
 
@@ -10,5 +12,10 @@ class ParseError : public std::invalid_argument {
   public:
     using std::invalid_argument::invalid_argument;
 };
+
+/// What the operator wrote, as messages show it.
+inline std::string quoted(std::string_view text) {
+    return "\"" + std::string(text) + "\"";
+}
 
 }  // namespace tollgate

@@ -13,10 +13,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string quoted(std::string_view text) {
-    return "\"" + std::string(text) + "\"";
-}
-
 std::int64_t parse_strikes(std::string_view text) {
     std::int64_t number = 0;
     const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);

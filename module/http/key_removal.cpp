@@ -6,6 +6,7 @@
 #include "module/http/authorization.hpp"
 #include "module/http/decision.hpp"
 #include "module/http/location_conf.hpp"
+#include "module/http/phase_handler.hpp"
 
 namespace tollgate::http {
 
@@ -48,19 +49,6 @@ ngx_int_t remove_before_log(ngx_http_request_t* r) noexcept {
     });
 }
 
-std::span<ngx_http_handler_pt> push_handler(ngx_conf_t* cf, ngx_http_phases phase,
-                                            ngx_http_handler_pt handler) {
-    auto* core = static_cast<ngx_http_core_main_conf_t*>(
-        ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
-    ngx_array_t& handlers = core->phases[phase].handlers;
-    auto* place = static_cast<ngx_http_handler_pt*>(ngx_array_push(&handlers));
-    if (place == nullptr) {
-        return {};
-    }
-    *place = handler;
-    return {static_cast<ngx_http_handler_pt*>(handlers.elts), handlers.nelts};
-}
-
 }  // namespace
 
 ngx_int_t note_guarded(ngx_http_request_t* r) noexcept {
@@ -77,12 +65,12 @@ ngx_int_t note_guarded(ngx_http_request_t* r) noexcept {
 bool add_key_removal(ngx_conf_t* cf) {
     // The handlers of most phases run from the last added to the first, those of the log from the
     // first.
-    const auto logging = push_handler(cf, NGX_HTTP_LOG_PHASE, remove_before_log);
+    const auto logging = add_phase_handler(cf, NGX_HTTP_LOG_PHASE, remove_before_log);
     if (logging.empty()) {
         return false;
     }
     std::rotate(logging.begin(), logging.end() - 1, logging.end());
-    return !push_handler(cf, NGX_HTTP_PRECONTENT_PHASE, remove_before_content).empty();
+    return !add_phase_handler(cf, NGX_HTTP_PRECONTENT_PHASE, remove_before_content).empty();
 }
 
 }  // namespace tollgate::http

@@ -7,6 +7,7 @@
 #include "module/http/error_page.hpp"
 #include "module/http/key_removal.hpp"
 #include "module/http/nginx.hpp"
+#include "module/http/phase_handler.hpp"
 #include "module/http/response_filter.hpp"
 
 namespace tollgate::http {
@@ -14,8 +15,6 @@ namespace tollgate::http {
 namespace {
 
 ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
-    auto* core = static_cast<ngx_http_core_main_conf_t*>(
-        ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
     // Of this module, since it comes behind nginx's own and so is asked before them: `return` and
     // `limit_req` end their phases.
     constexpr std::array<std::pair<ngx_http_phases, ngx_http_handler_pt>, 3> kHandlers{{
@@ -24,12 +23,9 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         {NGX_HTTP_PREACCESS_PHASE, note_guarded},
     }};
     for (const auto& [phase, handler] : kHandlers) {
-        auto* place =
-            static_cast<ngx_http_handler_pt*>(ngx_array_push(&core->phases[phase].handlers));
-        if (place == nullptr) {
+        if (add_phase_handler(cf, phase, handler).empty()) {
             return NGX_ERROR;
         }
-        *place = handler;
     }
     return install_response_filters(cf);
 }

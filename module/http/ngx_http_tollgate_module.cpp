@@ -5,6 +5,7 @@
 #include "module/http/location_conf.hpp"
 #include "module/http/main_conf.hpp"
 #include "module/http/nginx.hpp"
+#include "module/http/phase_handler.hpp"
 #include "module/http/plans_block.hpp"
 #include "module/http/redis_block.hpp"
 #include "module/http/variables.hpp"
@@ -62,17 +63,6 @@ ngx_command_t commands[] = {
     ngx_null_command,
 };
 
-bool add_phase_handler(ngx_conf_t* cf, ngx_http_phases phase, ngx_http_handler_pt handler) {
-    auto* core = static_cast<ngx_http_core_main_conf_t*>(
-        ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
-    auto* place = static_cast<ngx_http_handler_pt*>(ngx_array_push(&core->phases[phase].handlers));
-    if (place == nullptr) {
-        return false;
-    }
-    *place = handler;
-    return true;
-}
-
 /// Where no plan table stands, the module takes no part in anything.
 ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
     return guarded(cf->log, static_cast<ngx_int_t>(NGX_ERROR), [&]() -> ngx_int_t {
@@ -87,7 +77,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         conf.authorization_index = ngx_http_get_variable_index(cf, &authorization);
         const bool done = conf.authorization_index != NGX_ERROR && add_zone(cf, conf) &&
                           add_key_removal(cf) &&
-                          add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access);
+                          !add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access).empty();
         return done ? NGX_OK : NGX_ERROR;
     });
 }

@@ -12,10 +12,6 @@ namespace tollgate::http {
 
 namespace {
 
-std::string quoted(std::string_view text) {
-    return "\"" + std::string(text) + "\"";
-}
-
 void refuse_if(bool duplicate, std::string_view name) {
     if (duplicate) {
         throw ParseError(quoted(name) + " directive is duplicate");

@@ -17,10 +17,6 @@ namespace {
 
 constexpr in_port_t kRedisPort = 6379;
 
-std::string quoted(std::string_view text) {
-    return "\"" + std::string(text) + "\"";
-}
-
 /// The addresses of a server: names are resolved here, once, as nginx resolves those of its
 /// upstreams.
 std::vector<ngx_addr_t> parse_server(ngx_conf_t* cf, std::string_view text) {
