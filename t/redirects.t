@@ -8,12 +8,18 @@ use Gateway;
 
 my $gateway = Gateway->start(
     plans  => 'plan free 100r/h;',
+    http   => 'tollgate_plans partner redis=main { plan partner 100r/h; }
+               tollgate_plans both redis=main { plan free 7r/h; }',
     server => <<'END',
         location /guarded/  { tollgate api; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /off/      { tollgate off; try_files /none /guarded/x; }
         location /bypassed/ { tollgate api; tollgate_bypass $arg_free; try_files /none /guarded/x; }
         location /dry/      { tollgate api; tollgate_dry_run on; try_files /none /guarded/x; }
         location /accel/    { tollgate api; tollgate_bypass $arg_free; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /partner/  { tollgate partner; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /both/     { tollgate both; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /to-partner/ { tollgate api; try_files /none /partner/x; }
+        location /to-both/  { tollgate api; try_files /none /both/x; }
         location /page/     { tollgate api; error_page 401 = @page; proxy_pass http://unix:%DIR%/upstream.sock; }
         location @page      { tollgate api; proxy_pass http://unix:%DIR%/upstream.sock; }
 END
@@ -34,6 +40,14 @@ for my $path (qw(/off/ /bypassed/ /dry/ /accel/)) {
     is($gateway->count('k1', 'api', 3600), ++$counted, '… for one request');
     is($r->header('X-RateLimit-Remaining'), 100 - $counted, '… and says so');
 }
+
+is($gateway->get('/to-both/', 'k')->status, 200, 'a redirect into another table that has the plan');
+is($gateway->count('k1', 'api', 3600), ++$counted, '… is counted where the request came in');
+is($gateway->count('k1', 'both', 3600), undef, '… and there alone');
+my $partner = $gateway->get('/to-partner/', 'k');
+is($partner->status, 403, 'one into a table that doesn\'t have the plan is refused');
+is($partner->json->{code}, 'plan_not_allowed', '… with an Error body');
+$counted++;
 
 my $page = $gateway->get('/page/');
 is($page->status, 200, 'a refused request gets to the operator\'s page, guarded or not');

@@ -70,7 +70,16 @@ ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf, const De
     if (before.refuses()) {
         return NGX_OK;  // It is on its way to the operator's error page.
     }
-    return before.grants() ? NGX_OK : decide(r, conf);
+    if (!before.grants()) {
+        return decide(r, conf);
+    }
+    // Granted and counted: but a key has no more places for that than its plan gives it.
+    if (before.has_place_in(*conf.tables)) {
+        return NGX_OK;
+    }
+    Decision& decision = Decision::make(r, conf);
+    decision.forbid();
+    return answer(decision);
 }
 
 }  // namespace

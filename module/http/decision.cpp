@@ -102,6 +102,17 @@ void Decision::bypass() {
     grant(Verdict::kBypassed);
 }
 
+void Decision::forbid() {
+    settle(Verdict::kForbidden, NGX_HTTP_FORBIDDEN, kPlanNotAllowed);
+}
+
+bool Decision::has_place_in(const TableSet& tables) const {
+    return tables.redis == conf_.tables->redis &&
+           std::ranges::all_of(tables.tables, [&](const PlanTable* table) {
+               return table->find(key_.plan) != nullptr;
+           });
+}
+
 void Decision::start() {
     authenticate();
     started_ = true;
@@ -173,7 +184,7 @@ void Decision::choose_plans() {
                       &id, e.what());
     }
     if (!quotas) {
-        settle(Verdict::kForbidden, NGX_HTTP_FORBIDDEN, kPlanNotAllowed);
+        forbid();
         return;
     }
     if (quotas->empty()) {
@@ -262,13 +273,10 @@ void Decision::unauthenticated(const Error& error) {
 void Decision::unavailable() {
     if (conf_.tables->redis->on_failure == FailurePolicy::kAllow &&
         (!key_.id.empty() || recall())) {
-        const bool allowed = std::ranges::all_of(conf_.tables->tables, [&](const PlanTable* table) {
-            return table->find(key_.plan) != nullptr;
-        });
-        if (allowed) {
+        if (has_place_in(*conf_.tables)) {
             grant(Verdict::kDegraded);
         } else {
-            settle(Verdict::kForbidden, NGX_HTTP_FORBIDDEN, kPlanNotAllowed);
+            forbid();
         }
         return;
     }
@@ -313,7 +321,7 @@ template <void (Decision::*OnReply)(const redisReply&)>
 void Decision::send(const std::vector<std::string>& command) {
     auto waiter = std::make_unique<Waiter<OnReply>>(*this);
     auto* borrowed = waiter.get();
-    auto& connection = conf_.tables->redis->connection;
+    const auto& connection = conf_.tables->redis->connection;
     if (!connection || !connection->send(command, std::move(waiter))) {
         unavailable();
         return;

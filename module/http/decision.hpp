@@ -34,6 +34,10 @@ class Decision {
 
     /// Lets the request pass with neither key nor quota.
     void bypass();
+    /// Refuses a key whose plan has no place here.
+    void forbid();
+    /// Whether the key's plan has a place in all of these tables, and the key in their Redis.
+    bool has_place_in(const TableSet& tables) const;
     /// Begins to decide. It may be settled at once, or later, when Redis has answered.
     void start();
     /// Redis took too long over all that the request asked of it.
