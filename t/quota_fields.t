@@ -131,6 +131,7 @@ subtest 'families' => sub {
     is(triple($off), '- - -', 'off');
     is($off->header('RateLimit'), undef, '... of all');
     is(triple($gateway->get('/', 'free2')), '- - -', 'unlimited: none');
+    is(triple($gateway->get('/own', 'free2')), '- - -', '... not even the upstream\'s own');
     is($gateway->get('/open/')->status . triple($gateway->get('/open/')), '401- - -', 'a 401 without a budget: none');
 };
 

@@ -55,10 +55,13 @@ ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name, std::st
 
 void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
                       std::span<const WindowState> windows, Instant now) {
-    if (families == kNoHeaders || windows.empty()) {
+    if (families == kNoHeaders) {
         return;
     }
     drop_fields(r, kQuotaFields);
+    if (windows.empty()) {
+        return;
+    }
     if ((families & kXRateLimit) != 0) {
         const WindowState& binding = *binding_window(windows);
         add_field(r, "X-RateLimit-Limit", std::to_string(binding.rate.requests));
@@ -104,10 +107,10 @@ void add_response_fields(ngx_http_request_t* r) {
         }
         return;
     }
-    if (!decision->windows().empty()) {
-        add_quota_fields(r, decision->conf().headers, decision->windows(), decision->now());
-    } else if (decision->refuses()) {
+    if (decision->windows().empty() && decision->refuses()) {
         add_anonymous_fields(r, decision->conf());
+    } else if (decision->verdict() != Verdict::kBypassed) {
+        add_quota_fields(r, decision->conf().headers, decision->windows(), decision->now());
     }
     if (decision->refuses()) {
         add_refusal_fields(r, *decision);
