@@ -128,5 +128,16 @@ subtest 'counters expire with their longest window' => sub {
     is($redis->cmd('PEXPIRETIME', "t:quota:{$id}:api"), $ends * 1000, '... forgets nothing of the longer ones');
 };
 
+subtest 'a clock that goes back' => sub {
+    my ($seconds) = @{ $redis->cmd('TIME') };
+    for my $ahead ([20, '429 0', 'a window counted by a clock 20 s ahead still counts'],
+        [120, '200 8', '... one by a clock that was wrong does not'])
+    {
+        my ($key, $id) = key(plan => 'own', limits => '9r/s');
+        $redis->cmd('HSET', "t:quota:{$id}:api", '1.number', $seconds + $ahead->[0], '1.count', 9);
+        is(left($gateway->get('/', $key)), $ahead->[1], $ahead->[2]);
+    }
+};
+
 $gateway->nginx->stop;
 done_testing;

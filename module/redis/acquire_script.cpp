@@ -94,8 +94,10 @@ for table_index = 2, #KEYS do
         window.number = math.floor(now / window.length)
         window.count = 0
         window.previous = 0
-        if number == window.number or number == window.number + 1 then
-            -- The window after this one was counted already when the clock went back: at a failover.
+        local ahead = number - window.number
+        if ahead == 0 or ahead == 1 or ahead > 1 and number * window.length - now <= 60000 then
+            -- A window to come was counted already when the clock went back, at a failover: by a minute at most, or
+            -- one window; what is further off was counted by a clock that was wrong.
             window.number = number
             window.count = count
             window.previous = previous
