@@ -253,7 +253,9 @@ void Connection::take_replies() {
 
 void Connection::take_greeting(const redisReply& reply) {
     if (!greeting_.take(reply)) {
-        ngx_str_t text = as_ngx_str(text_of(reply));
+        // What doesn't know AUTH may repeat its arguments: ", with args beginning with: …".
+        const auto words = text_of(reply);
+        ngx_str_t text = as_ngx_str(words.substr(0, words.find(',')));
         ngx_log_error(NGX_LOG_ERR, log_, 0, "tollgate: redis \"%s\" refuses: %V",
                       endpoint_.name.c_str(), &text);
         renew();
