@@ -173,6 +173,27 @@ subtest 'commands of one turn leave together' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'a server that repeats what it doesn\'t know' => sub {
+    my $redis = RedisServer->start;
+    my $fake = FakeRedis->start(
+        redis  => $redis->address,
+        faults => {
+            parrot => {
+                answer => sub {
+                    my ($name, @arguments) = @{ $_[0] };
+                    return $name eq 'AUTH' ? "-ERR unknown command '$name', with args beginning with: '@arguments'\r\n" : undef;
+                },
+            },
+        },
+    );
+    $fake->fault('parrot');
+    my $gateway = gateway($redis, server_address => $fake->address, redis => 'password hunter2;');
+    is(status($gateway), 503, '503');
+    like($gateway->nginx->error_log, qr/refuses: ERR unknown command 'AUTH'/, 'the log says why');
+    unlike($gateway->nginx->error_log, qr/hunter2/, 'without the password');
+    $gateway->nginx->stop;
+};
+
 subtest 'windows are of the clock of Redis' => sub {
     my $redis = RedisServer->start;
     my $limited = "*6\r\n:0\r\n:1000000000000\r\n:0\r\n:0\r\n:1000000007500\r\n:1\r\n";    # refused, in 2001
