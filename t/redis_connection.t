@@ -188,7 +188,7 @@ subtest 'a server that repeats what it doesn\'t know' => sub {
     );
     $fake->fault('parrot');
     my $gateway = gateway($redis, server_address => $fake->address, redis => 'password hunter2;');
-    is(status($gateway), 503, '503');
+    is(status($gateway), 503, 'answered with 503');
     like($gateway->nginx->error_log, qr/refuses: ERR unknown command 'AUTH'/, 'the log says why');
     unlike($gateway->nginx->error_log, qr/hunter2/, 'without the password');
     $gateway->nginx->stop;
