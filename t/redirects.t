@@ -20,6 +20,7 @@ my $gateway = Gateway->start(
         location /both/     { tollgate both; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /to-partner/ { tollgate api; try_files /none /partner/x; }
         location /to-both/  { tollgate api; try_files /none /both/x; }
+        location /gone/     { tollgate api; error_page 404 /partner/gone; try_files /none =404; }
         location /page/     { tollgate api; error_page 401 = @page; proxy_pass http://unix:%DIR%/upstream.sock; }
         location @page      { tollgate api; proxy_pass http://unix:%DIR%/upstream.sock; }
 END
@@ -47,6 +48,9 @@ is($gateway->count('k1', 'both', 3600), undef, '… and there alone');
 my $partner = $gateway->get('/to-partner/', 'k');
 is($partner->status, 403, 'one into a table that doesn\'t have the plan is refused');
 is($partner->json->{code}, 'plan_not_allowed', '… with an Error body');
+$counted++;
+
+is($gateway->get('/gone/', 'k')->status, 404, 'the operator\'s error page is for every key');
 $counted++;
 
 my $page = $gateway->get('/page/');

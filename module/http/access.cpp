@@ -73,8 +73,9 @@ ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf, const De
     if (!before.grants()) {
         return decide(r, conf);
     }
-    // Granted and counted: but a key has no more places for that than its plan gives it.
-    if (before.has_place_in(*conf.tables)) {
+    // Granted and counted: but a key has no more places for that than its plan gives it, the
+    // operator's error pages left aside.
+    if (r->err_status >= NGX_HTTP_BAD_REQUEST || before.has_place_in(*conf.tables)) {
         return NGX_OK;
     }
     Decision& decision = Decision::make(r, conf);
