@@ -1,10 +1,10 @@
 #include "module/core/api_key.hpp"
 
-#include <openssl/evp.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <stdexcept>
+
+#include "module/core/hex_digest.hpp"
 
 namespace tollgate {
 
@@ -29,17 +29,8 @@ std::string checksum_of(std::string_view text) {
 }  // namespace
 
 KeyDigest digest_of(std::string_view token) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-    unsigned int length = 0;
-    if (EVP_Digest(token.data(), token.size(), bytes.data(), &length, EVP_sha256(), nullptr) != 1) {
-        throw std::runtime_error("EVP_Digest(SHA-256) failed");
-    }
-    constexpr std::string_view kHex = "0123456789abcdef";
     KeyDigest digest{};
-    for (std::size_t i = 0; i < digest.size() / 2; ++i) {
-        digest[2 * i] = kHex[bytes[i] >> 4U];
-        digest[2 * i + 1] = kHex[bytes[i] & 0xfU];
-    }
+    write_hex_digest(EVP_sha256(), token, digest);
     return digest;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "module/core/ascii.hpp"
+
 namespace tollgate {
 
 namespace {
@@ -10,10 +12,6 @@ constexpr std::string_view kScheme = "bearer";
 
 bool is_alphanumeric(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-char to_lower(char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
 }  // namespace
@@ -34,7 +32,7 @@ Credentials parse_bearer(std::string_view field) {
     const auto scheme = field.substr(0, field.find(' '));
     const auto rest = field.substr(scheme.size());
     const auto token = rest.substr(std::min(rest.find_first_not_of(' '), rest.size()));
-    if (!std::ranges::equal(scheme, kScheme, {}, to_lower) || token.empty()) {
+    if (!equals_ignoring_case(scheme, kScheme) || token.empty()) {
         return {Credentials::Kind::kMissing, {}};
     }
     if (!is_b64token(token)) {

@@ -1,10 +1,18 @@
 #include "module/core/quota_fields.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "module/core/ascii.hpp"
 
 namespace tollgate {
 
 namespace {
+
+constexpr std::array<std::string_view, 5> kQuotaFields{
+    "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+    "RateLimit",         "RateLimit-Policy",
+};
 
 /// Joins what `write` says of each window into one list (RFC 9651 section 3.1).
 template <typename Write>
@@ -17,6 +25,11 @@ std::string join(std::span<const WindowState> windows, Write write) {
 }
 
 }  // namespace
+
+bool is_quota_field(std::string_view name) {
+    return std::ranges::any_of(
+        kQuotaFields, [&](std::string_view field) { return equals_ignoring_case(field, name); });
+}
 
 std::string rate_limit_policy_field(std::span<const WindowState> windows) {
     return join(windows, [](const WindowState& state) {

@@ -2,10 +2,15 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "module/core/window.hpp"
 
 namespace tollgate {
+
+/// Whether a field of this name, in any case, tells of quotas: of a response, only the gateway sets
+/// it.
+bool is_quota_field(std::string_view name);
 
 /// `RateLimit-Policy` of the IETF's draft-ietf-httpapi-ratelimit-headers: a name, quota and window
 /// for each policy.

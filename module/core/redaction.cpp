@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "module/core/ascii.hpp"
+
 namespace tollgate {
 
 namespace {
@@ -11,10 +13,6 @@ constexpr char kBlank = '*';
 // With the space: no request line can hold it, so that a client can't have other lines blanked.
 constexpr std::string_view kField = "authorization: ";
 constexpr std::string_view kScheme = "bearer ";
-
-char to_lower(char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 /// Blanks what follows each `word`, spaces and quotes left out, up to the first character that
 /// `ends` it.

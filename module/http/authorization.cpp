@@ -1,19 +1,15 @@
 #include "module/http/authorization.hpp"
 
 #include <algorithm>
-#include <array>
 #include <span>
 
+#include "module/core/ascii.hpp"
+#include "module/core/quota_fields.hpp"
 #include "module/http/main_conf.hpp"
 
 namespace tollgate::http {
 
 namespace {
-
-constexpr std::array<std::string_view, 5> kGatewayFields{
-    "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset",
-    "ratelimit",         "ratelimit-policy",
-};
 
 /// Calls `use` with each field of a list.
 template <typename Use>
@@ -24,10 +20,6 @@ void for_each_field(const ngx_list_t& list, Use use) {
             use(field);
         }
     }
-}
-
-std::string_view lowercase_name(const ngx_table_elt_t& field) {
-    return {reinterpret_cast<const char*>(field.lowcase_key), field.key.len};
 }
 
 }  // namespace
@@ -41,9 +33,9 @@ std::optional<std::string_view> authorization_of(const ngx_http_request_t* r) {
 
 void strip_request_fields(ngx_http_request_t* r, bool forward_authorization) {
     const auto is_stripped = [&](const ngx_table_elt_t& field) {
-        const auto name = lowercase_name(field);
-        return (!forward_authorization && name == "authorization") ||
-               std::ranges::find(kGatewayFields, name) != kGatewayFields.end();
+        const auto name = view(field.key);
+        return (!forward_authorization && equals_ignoring_case(name, "authorization")) ||
+               is_quota_field(name);
     };
     ngx_uint_t all = 0;
     ngx_uint_t stripped = 0;

@@ -1,11 +1,10 @@
 #include "module/http/response_fields.hpp"
 
-#include <algorithm>
-#include <array>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "module/core/ascii.hpp"
 #include "module/core/challenge.hpp"
 #include "module/core/quota_fields.hpp"
 #include "module/http/anonymous_budget.hpp"
@@ -15,25 +14,15 @@ namespace tollgate::http {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kQuotaFields{
-    "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
-    "RateLimit",         "RateLimit-Policy",
-};
-
-constexpr std::array<std::string_view, 1> kRetryAfter{"Retry-After"};
-
-bool is_any_of(std::span<const std::string_view> fields, const ngx_str_t& name) {
-    return std::ranges::any_of(fields, [&](std::string_view field) {
-        return field.size() == name.len &&
-               ngx_strncasecmp(name.data, borrow(field).data, field.size()) == 0;
-    });
+bool is_retry_after(std::string_view name) {
+    return equals_ignoring_case(name, "Retry-After");
 }
 
-/// Makes nginx leave out (hash 0) the fields that the upstream set.
-void drop_fields(ngx_http_request_t* r, std::span<const std::string_view> names) {
+/// Makes nginx leave out (hash 0) the fields of these names that the upstream set.
+void drop_fields(ngx_http_request_t* r, bool (*is_dropped)(std::string_view name)) {
     for (auto* part = &r->headers_out.headers.part; part != nullptr; part = part->next) {
         for (auto& field : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
-            if (is_any_of(names, field.key)) {
+            if (is_dropped(view(field.key))) {
                 field.hash = 0;
             }
         }
@@ -58,7 +47,7 @@ void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
     if (families == kNoHeaders) {
         return;
     }
-    drop_fields(r, kQuotaFields);
+    drop_fields(r, is_quota_field);
     if (windows.empty()) {
         return;
     }
@@ -85,7 +74,7 @@ void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
 
 void add_refusal_fields(ngx_http_request_t* r, const Decision& decision) {
     if (decision.retry_after() != 0) {
-        drop_fields(r, kRetryAfter);
+        drop_fields(r, is_retry_after);
         add_field(r, "Retry-After", std::to_string(decision.retry_after()));
     }
     if (decision.status() == NGX_HTTP_UNAUTHORIZED &&

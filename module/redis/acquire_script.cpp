@@ -1,9 +1,6 @@
 #include "module/redis/acquire_script.hpp"
 
-#include <openssl/evp.h>
-
-#include <array>
-#include <stdexcept>
+#include "module/core/hex_digest.hpp"
 
 namespace tollgate::redis {
 
@@ -177,18 +174,8 @@ return reply
 )lua";
 
 std::string acquire_script_sha1() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-    unsigned int length = 0;
-    if (EVP_Digest(kAcquireScript.data(), kAcquireScript.size(), bytes.data(), &length, EVP_sha1(),
-                   nullptr) != 1) {
-        throw std::runtime_error("EVP_Digest(SHA-1) failed");
-    }
-    constexpr std::string_view kHex = "0123456789abcdef";
-    std::string digest;
-    for (unsigned int i = 0; i < length; ++i) {
-        digest += kHex[bytes[i] >> 4U];
-        digest += kHex[bytes[i] & 0xfU];
-    }
+    std::string digest(40, '\0');
+    write_hex_digest(EVP_sha1(), kAcquireScript, digest);
     return digest;
 }
 
