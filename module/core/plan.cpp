@@ -1,11 +1,12 @@
 #include "module/core/plan.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <limits>
 
 #include "module/core/duration.hpp"
 #include "module/core/key_record.hpp"
 #include "module/core/parse_error.hpp"
+#include "module/core/whole_number.hpp"
 
 namespace tollgate {
 
@@ -14,12 +15,11 @@ using namespace std::chrono_literals;
 namespace {
 
 std::int64_t parse_strikes(std::string_view text) {
-    std::int64_t number = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || rest != text.data() + text.size() || number < 1) {
+    const auto number = parse_whole_number(text, 1, std::numeric_limits<std::int64_t>::max());
+    if (!number) {
         throw ParseError("invalid number " + quoted(text));
     }
-    return number;
+    return *number;
 }
 
 }  // namespace

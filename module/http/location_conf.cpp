@@ -1,10 +1,10 @@
 #include "module/http/location_conf.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "module/core/key_record.hpp"
+#include "module/core/whole_number.hpp"
 #include "module/http/conf_block.hpp"
 #include "module/http/log_redaction.hpp"
 
@@ -15,12 +15,7 @@ namespace {
 /// A cost: a whole number from 0 to 10^12, the most that a rate may allow.
 std::optional<std::int64_t> parse_cost(std::string_view text) {
     constexpr std::int64_t kMost = 1'000'000'000'000;
-    std::int64_t cost = -1;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), cost);
-    if (error != std::errc{} || rest != text.data() + text.size() || cost < 0 || cost > kMost) {
-        return std::nullopt;
-    }
-    return cost;
+    return parse_whole_number(text, 0, kMost);
 }
 
 std::optional<std::string_view> evaluate(ngx_http_request_t* r, ngx_http_complex_value_t* value) {

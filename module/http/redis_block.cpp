@@ -1,13 +1,13 @@
 #include "module/http/redis_block.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <set>
 #include <string>
 
 #include "module/core/duration.hpp"
 #include "module/core/parse_error.hpp"
+#include "module/core/whole_number.hpp"
 #include "module/http/conf_block.hpp"
 #include "module/http/main_conf.hpp"
 
@@ -49,12 +49,11 @@ std::string read_password(ngx_conf_t* cf, std::string_view path) {
 
 int parse_database(std::string_view text) {
     constexpr int kMost = 1'000'000;
-    int number = -1;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || rest != text.data() + text.size() || number < 0 || number > kMost) {
+    const auto number = parse_whole_number(text, 0, kMost);
+    if (!number) {
         throw ParseError("invalid database " + quoted(text));
     }
-    return number;
+    return static_cast<int>(*number);
 }
 
 FailurePolicy parse_policy(std::string_view text) {

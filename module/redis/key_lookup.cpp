@@ -1,8 +1,8 @@
 #include "module/redis/key_lookup.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "module/core/whole_number.hpp"
 #include "module/redis/reply.hpp"
 
 namespace tollgate::redis {
@@ -14,13 +14,9 @@ constexpr std::size_t kFieldCount = 6;
 /// Seconds since the epoch, within what the clock's arithmetic bears.
 std::optional<std::chrono::sys_seconds> parse_time(std::string_view text) {
     constexpr std::int64_t kLatest = 253'402'300'799;  // the end of the year 9999
-    std::int64_t seconds = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-    if (error != std::errc{} || rest != text.data() + text.size() || seconds < 0 ||
-        seconds > kLatest) {
-        return std::nullopt;
-    }
-    return std::chrono::sys_seconds(std::chrono::seconds(seconds));
+    const auto seconds = parse_whole_number(text, 0, kLatest);
+    return seconds ? std::optional(std::chrono::sys_seconds(std::chrono::seconds(*seconds)))
+                   : std::nullopt;
 }
 
 }  // namespace

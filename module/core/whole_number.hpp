@@ -1,0 +1,23 @@
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tollgate {
+
+/// All of the text as a decimal number from `least` to `most`; nothing for any other text. A sign
+/// can only be a minus.
+inline std::optional<std::int64_t> parse_whole_number(std::string_view text, std::int64_t least,
+                                                      std::int64_t most) {
+    std::int64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc{} || rest != end || number < least || number > most) {
+        return std::nullopt;
+    }
+    return number;
+}
+
+}  // namespace tollgate
