@@ -155,6 +155,28 @@ END
     mistake('tollgate_redis in a server', '"tollgate_redis" directive is not allowed here', "server {\n tollgate_redis main { # here\n } }");
 };
 
+subtest 'tollgate_usage and tollgate_status' => sub {
+    my $server = "server {\n listen 127.0.0.1:%PORT%;\n";
+    my $needs = '"tollgate_usage" needs a "tollgate" that names a plan table';
+    mistake('usage of nothing', $needs, "$redis$plans$server location / {\n tollgate_usage; # here\n } }");
+    mistake('usage where it is off', $needs, "$redis$plans$server tollgate api;\n location / {\n tollgate_usage; # here\n tollgate off; } }");
+    mistake('usage without any table', $needs, "$server location / {\n tollgate_usage; # here\n } }");
+    mistake('status without any table', '"tollgate_status" needs a "tollgate_plans"', "$server location / {\n tollgate_status; # here\n } }");
+    for my $directive (qw(tollgate_usage tollgate_status)) {
+        my $head = "$redis$plans$server tollgate api;\n location / {\n";
+        my $beside = qq("$directive" stands beside another content handler);
+        my $other = $directive eq 'tollgate_usage' ? 'tollgate_status' : 'tollgate_usage';
+        mistake("$directive twice", qq("$directive" directive is duplicate), "$head $directive;\n $directive; # here\n } }");
+        mistake("$directive after $other", qq("$directive" directive stands beside another content handler), "$head $other;\n $directive; # here\n } }");
+        mistake("$directive before proxy_pass", $beside, "$head $directive; # here\n proxy_pass http://127.0.0.1:1;\n } }");
+        mistake("$directive after proxy_pass", qq("$directive" directive stands beside another content handler),
+            "$head proxy_pass http://127.0.0.1:1;\n $directive; # here\n } }");
+        mistake("$directive with a value", qq(invalid number of arguments in "$directive" directive), "$head $directive on; # here\n } }");
+        mistake("$directive in a server", qq("$directive" directive is not allowed here), "$redis$plans$server $directive; # here\n }");
+        mistake("$directive in an if", qq("$directive" directive is not allowed here), "$head if (\$arg_a) {\n $directive; # here\n } } }");
+    }
+};
+
 subtest 'tollgate_zone' => sub {
     mistake('too small', 'tollgate_zone "64k" is too small: 128k at least', 'tollgate_zone 64k; # here');
     mistake('no size', 'invalid zone size "many"', 'tollgate_zone many; # here');

@@ -6,6 +6,7 @@
 #include "module/core/key_record.hpp"
 #include "module/core/whole_number.hpp"
 #include "module/http/conf_block.hpp"
+#include "module/http/content_handler.hpp"
 #include "module/http/log_redaction.hpp"
 
 namespace tollgate::http {
@@ -84,7 +85,7 @@ char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
                               static_cast<ngx_uint_t>(NGX_LOG_ERR));
     return guarded(cf->log, conf_error(), [&] {
         note_error_log(cf);
-        return conf_ok();
+        return merge_content_handler(cf, *outer, *conf) ? conf_ok() : conf_error();
     });
 }
 

@@ -14,6 +14,8 @@ enum HeaderFamilies : ngx_uint_t {
     kIetf = 2,
 };
 
+struct ContentHandler;
+
 /// What holds in a location. Plain memory of nginx's pool, which merges it field by field.
 struct LocationConf {
     TableSet* tables;  ///< nullptr: off
@@ -25,6 +27,7 @@ struct LocationConf {
     ngx_flag_t forward_authorization;
     ngx_flag_t json_errors;
     ngx_uint_t log_level;
+    const ContentHandler* content;  ///< nullptr: none of Tollgate's
 
     static const LocationConf& of(ngx_http_request_t* r);
 

@@ -16,6 +16,16 @@ const PlanTable* TableSet::anonymous() const {
     return found == tables.end() ? nullptr : *found;
 }
 
+RequestStatistics* TableSet::statistics_of(std::string_view plan) const {
+    if (statistics.empty()) {
+        return nullptr;
+    }
+    const PlanTable& first = *tables.front();
+    const Plan* found = plan.empty() ? nullptr : first.find(plan);
+    return found == nullptr ? statistics.back()
+                            : statistics[static_cast<std::size_t>(found - first.plans.data())];
+}
+
 MainConf& MainConf::of(ngx_conf_t* cf) {
     return *static_cast<MainConf*>(
         ngx_http_conf_get_module_main_conf(cf, ngx_http_tollgate_module));

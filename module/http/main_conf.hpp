@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "module/core/plan.hpp"
+#include "module/core/statistics.hpp"
 #include "module/http/nginx.hpp"
 #include "module/redis/connection.hpp"
 #include "module/redis/keys.hpp"
@@ -29,6 +30,8 @@ struct RedisConf {
     redis::Keys keys{""};
     FailurePolicy on_failure = FailurePolicy::kDeny;
     std::unique_ptr<redis::Connection> connection;  ///< the worker's; there while it runs
+    std::unique_ptr<RedisStatistics> uncounted = std::make_unique<RedisStatistics>();
+    RedisStatistics* statistics = uncounted.get();  ///< in the zone, once a worker has started
 };
 
 /// A `tollgate_plans` block.
@@ -45,6 +48,14 @@ struct TableSet {
     Position position;
     std::vector<const PlanTable*> tables;  ///< at least one; resolved when all is read
     RedisConf* redis = nullptr;            ///< resolved when all is read
+
+    /// Where to count the requests of each plan of the first table, and those of no plan; in the
+    /// zone, once a worker has started.
+    std::vector<RequestStatistics*> statistics;
+
+    /// Where to count the requests of keys with this plan, as their records have it; nullptr until
+    /// a worker has started.
+    RequestStatistics* statistics_of(std::string_view plan) const;
 
     /// The first table that has a budget for failed authentications; nullptr for none.
     const PlanTable* anonymous() const;

@@ -1,6 +1,7 @@
 // The gateway's module as nginx sees it: its directives, and where it takes part in the work.
 
 #include "module/http/access.hpp"
+#include "module/http/content_handler.hpp"
 #include "module/http/key_removal.hpp"
 #include "module/http/location_conf.hpp"
 #include "module/http/main_conf.hpp"
@@ -8,6 +9,7 @@
 #include "module/http/phase_handler.hpp"
 #include "module/http/plans_block.hpp"
 #include "module/http/redis_block.hpp"
+#include "module/http/statistics.hpp"
 #include "module/http/variables.hpp"
 #include "module/http/worker.hpp"
 #include "module/http/zone.hpp"
@@ -60,6 +62,10 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, json_errors), nullptr},
     {ngx_string("tollgate_log_level"), kEverywhere | NGX_CONF_TAKE1, ngx_conf_set_enum_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, log_level), log_levels},
+    {ngx_string("tollgate_usage"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS, read_usage,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("tollgate_status"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS, read_status,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     ngx_null_command,
 };
 
@@ -77,6 +83,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         conf.authorization_index = ngx_http_get_variable_index(cf, &authorization);
         const bool done = conf.authorization_index != NGX_ERROR && add_zone(cf, conf) &&
                           add_key_removal(cf) &&
+                          !add_phase_handler(cf, NGX_HTTP_LOG_PHASE, count_request).empty() &&
                           !add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access).empty();
         return done ? NGX_OK : NGX_ERROR;
     });

@@ -9,6 +9,7 @@
 #include "module/core/quota_fields.hpp"
 #include "module/http/anonymous_budget.hpp"
 #include "module/http/decision.hpp"
+#include "module/http/response.hpp"
 
 namespace tollgate::http {
 
@@ -27,19 +28,6 @@ void drop_fields(ngx_http_request_t* r, bool (*is_dropped)(std::string_view name
             }
         }
     }
-}
-
-/// Adds a field; `name` must be a literal.
-ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name, std::string_view value) {
-    auto* field = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
-    if (field == nullptr) {
-        throw std::bad_alloc();
-    }
-    *field = {};
-    field->value = copy(r->pool, value);
-    field->key = borrow(name);
-    field->hash = 1;
-    return field;
 }
 
 void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,

@@ -2,6 +2,7 @@
 
 #include "module/http/log_redaction.hpp"
 #include "module/http/main_conf.hpp"
+#include "module/http/statistics.hpp"
 
 namespace tollgate::http {
 
@@ -20,6 +21,7 @@ ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept {
     }
     return guarded(cycle->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
         redact_error_logs(cycle);
+        find_statistics(*conf);
         for (const auto& redis : conf->redis) {
             redis->connection = std::make_unique<redis::Connection>(redis->endpoint, cycle->log);
         }

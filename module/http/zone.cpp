@@ -1,5 +1,6 @@
 #include "module/http/zone.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "module/store/address_budgets.hpp"
@@ -11,14 +12,19 @@ namespace {
 constexpr std::size_t kDefaultSize = std::size_t{8} << 20U;
 constexpr std::size_t kSmallestSize = std::size_t{128} << 10U;
 
+/// Enough for 250 plans.
+constexpr std::size_t kMostStatistics = std::size_t{128} << 10U;
+static_assert(kSmallestSize / 16 >= StatisticsRegistry::kLeastMemory);
+
 /// The zone's name has the number of its layout: a reload takes over a zone by its name, and a
 /// module that was upgraded mustn't misread what an older one wrote.
-constexpr std::string_view kName = "tollgate-1";
+constexpr std::string_view kName = "tollgate-2";
 
 /// What the zone holds at its start.
 struct ZoneHeader {
     std::span<std::byte> budgets;
     std::span<std::byte> keys;
+    std::span<std::byte> statistics;
 };
 
 /// Holds the mutex of the zone's slab pool: the one that nginx frees when a worker dies with it
@@ -61,7 +67,8 @@ ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
     }
     header->budgets = allocate(pool, zone->shm.size / 4);
     header->keys = allocate(pool, zone->shm.size / 2);
-    if (header->budgets.empty() || header->keys.empty()) {
+    header->statistics = allocate(pool, std::min(zone->shm.size / 16, kMostStatistics));
+    if (header->budgets.empty() || header->keys.empty() || header->statistics.empty()) {
         return NGX_ERROR;
     }
     pool->data = header;
@@ -133,6 +140,15 @@ std::optional<KeyRecord> recall_key(const MainConf& conf, const KnownKeys::Key& 
     return with_zone(conf, [&](const ZoneHeader& zone) {
         return KnownKeys(zone.keys).recall(key, now, kStale);
     });
+}
+
+StatisticsRegistry statistics_in(const MainConf& conf) {
+    return StatisticsRegistry(static_cast<const ZoneHeader*>(conf.zone->data)->statistics);
+}
+
+void with_statistics(const MainConf& conf,
+                     const std::function<void(const StatisticsRegistry&)>& use) {
+    with_zone(conf, [&](const ZoneHeader& zone) { use(StatisticsRegistry(zone.statistics)); });
 }
 
 }  // namespace tollgate::http

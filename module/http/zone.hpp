@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "module/core/window.hpp"
 #include "module/http/main_conf.hpp"
 #include "module/store/known_keys.hpp"
+#include "module/store/statistics_registry.hpp"
 
 namespace tollgate::http {
 
@@ -30,5 +32,11 @@ void remember_key(const MainConf& conf, const KnownKeys::Key& key, const KeyReco
                   Instant now);
 void forget_key(const MainConf& conf, const KnownKeys::Key& key);
 std::optional<KeyRecord> recall_key(const MainConf& conf, const KnownKeys::Key& key, Instant now);
+
+/// The statistics; to be read with no lock.
+StatisticsRegistry statistics_in(const MainConf& conf);
+/// The same under the zone's lock.
+void with_statistics(const MainConf& conf,
+                     const std::function<void(const StatisticsRegistry&)>& use);
 
 }  // namespace tollgate::http

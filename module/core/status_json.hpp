@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "module/core/status.hpp"
+
+namespace tollgate {
+
+/// The status as a JSON object; README.md describes it.
+std::string status_json(const Status& status);
+
+}  // namespace tollgate

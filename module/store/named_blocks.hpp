@@ -1,0 +1,80 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace tollgate {
+
+/// Blocks of memory that workers share, each found by a name in two parts and made where there is
+/// none. They are never taken back; when there is no room for a further name, or a name is too
+/// long, it shares the last block with others. Memory of zeros has no blocks, and a worker that is
+/// killed while it makes one leaves none.
+template <typename Contents>
+class NamedBlocks {
+  public:
+    /// The longest names that have blocks of their own, in bytes.
+    static constexpr std::size_t kLongestFirst = 128;
+    static constexpr std::size_t kLongestSecond = 64;
+
+    struct Block {
+        std::uint16_t first_length;
+        std::uint16_t second_length;
+        char first[kLongestFirst];
+        char second[kLongestSecond];
+        Contents contents;
+
+        std::string_view first_name() const { return {first, first_length}; }
+        std::string_view second_name() const { return {second, second_length}; }
+        void set_name(std::string_view first_part, std::string_view second_part) {
+            first_length = static_cast<std::uint16_t>(first_part.copy(first, kLongestFirst));
+            second_length = static_cast<std::uint16_t>(second_part.copy(second, kLongestSecond));
+        }
+    };
+
+    /// A view of two blocks at least, and of the number of those that were made.
+    NamedBlocks(std::span<Block> blocks, std::uint32_t& made)
+        : blocks_(blocks.first(blocks.size() - 1)), others_(&blocks.back()), made_(&made) {}
+
+    /// The contents of the block of this name; the caller holds a lock. `others` is the name, in
+    /// both parts, of the block for names that have none.
+    Contents& find_or_make(std::string_view first, std::string_view second,
+                           std::string_view others) const {
+        const auto before = made();
+        const auto found = std::ranges::find_if(before, [&](const Block& block) {
+            return block.first_name() == first && block.second_name() == second;
+        });
+        if (found != before.end()) {
+            return found->contents;
+        }
+        if (before.size() == blocks_.size() || first.size() > kLongestFirst ||
+            second.size() > kLongestSecond) {
+            others_->set_name(others, others);
+            return others_->contents;
+        }
+        Block& block = blocks_[before.size()];
+        block.set_name(first, second);
+        std::atomic_ref(*made_).store(static_cast<std::uint32_t>(before.size() + 1),
+                                      std::memory_order_release);
+        return block.contents;
+    }
+
+    /// The blocks that were made, in that order; needs no lock.
+    std::span<Block> made() const {
+        const std::size_t number = std::atomic_ref(*made_).load(std::memory_order_acquire);
+        return blocks_.first(std::min(number, blocks_.size()));
+    }
+
+    /// The block for names that have none; nullptr while there is no such name.
+    const Block* others() const { return others_->first_length == 0 ? nullptr : others_; }
+
+  private:
+    std::span<Block> blocks_;
+    Block* others_;
+    std::uint32_t* made_;
+};
+
+}  // namespace tollgate

@@ -1,0 +1,240 @@
+# tollgate_status: what was counted, as JSON and for Prometheus.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Gateway;
+use JSON::PP ();
+use Wait qw(wait_until);
+
+my $conf_server = <<'END';
+    tollgate_json_errors on;
+    location = /status      { tollgate_status; }
+    location = /gone        { return 410; }
+    location /search/       { tollgate api search; proxy_pass http://unix:%DIR%/upstream.sock; }
+    location /bypass/       { tollgate api; tollgate_bypass 1; proxy_pass http://unix:%DIR%/upstream.sock; }
+    location /dry/          { tollgate api; tollgate_dry_run on; proxy_pass http://unix:%DIR%/upstream.sock; }
+    location /down/         { tollgate down; proxy_pass http://unix:%DIR%/upstream.sock; }
+    location /deaf/         { tollgate deaf; proxy_pass http://unix:%DIR%/upstream.sock; }
+    location /page/         { tollgate api; error_page 404 = /page.html; proxy_intercept_errors on; proxy_pass http://unix:%DIR%/upstream.sock; }
+    location = /page.html   { tollgate api; proxy_pass http://unix:%DIR%/upstream.sock; }
+    location /sub/          { tollgate api; mirror /dry/; proxy_pass http://unix:%DIR%/upstream.sock; }
+END
+my $gateway = Gateway->start(
+    plans  => 'plan free 1000r/d; plan spent 1r/d; plan banned 1r/d; plan all unlimited; anonymous 4r/d; ban after=3 within=1d for=1d;',
+    server => $conf_server,
+    http   => <<'END',
+        tollgate_plans search redis=main { plan basic 1000r/d; default basic; }
+        tollgate_redis down { server unix:%DIR%/none.sock; }
+        tollgate_plans down redis=down { plan free 5r/h; }
+        tollgate_redis deaf { server unix:%DIR%/deaf.sock; timeout 30s; connect_timeout 30s; }
+        tollgate_plans deaf redis=deaf { plan free 5r/h; }
+END
+    upstream => 'location /page/ { return 404; }',
+    workers  => 2,
+);
+$gateway->import_key("secret-$_", id => "id-$_", plan => $_) for qw(free spent banned gold all);
+
+# The verdicts that were counted, without those of which there are none.
+sub counted {
+    my ($member) = @_;
+    my %counted;
+    for my $one (@{ $gateway->get('/status')->json->{requests} }) {
+        my $verdicts = $one->{ $member // 'verdicts' };
+        $verdicts->{$_} and $counted{"$one->{tables}/$one->{plan}"}{$_} = $verdicts->{$_} for keys %$verdicts;
+    }
+    return \%counted;
+}
+
+# A request is counted when it is logged, which is after its response was sent.
+sub is_counted {
+    my ($expected, $name, $member) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $json = JSON::PP->new->canonical;
+    eval { wait_until('the counts', sub { $json->encode(counted($member)) eq $json->encode($expected) }, 3) };
+    is_deeply(counted($member), $expected, $name);
+}
+
+sub lines {
+    my ($text, $beginning) = @_;
+    return grep { /^\Q$beginning\E/ } split /\n/, $text;
+}
+
+subtest 'before any request' => sub {
+    my $r = $gateway->get('/status');
+    is($r->status, 200, 'answers');
+    is($r->header('Content-Type'), 'application/json', 'in JSON');
+    is($r->header('Cache-Control'), 'no-store', 'and no cache keeps it');
+    is($r->header('X-RateLimit-Limit'), undef, 'it has no quota');
+    my $status = $r->json;
+    like($status->{version}, qr/^\d+\.\d+\.\d+$/, 'version');
+    cmp_ok(abs(time - $status->{started}), '<', 30, 'start');
+    cmp_ok($status->{uptime}, '<', 30, 'uptime');
+    is($status->{workers}, 2, 'workers');
+    is($status->{zone}{size}, 8 << 20, 'size of the zone');
+    is_deeply([sort map { "$_->{tables}/$_->{plan}" } @{ $status->{requests} }],
+        [sort((map { ("api/$_", "api+search/$_") } '', qw(free spent banned all)), map { ("$_/", "$_/free") } qw(down deaf))],
+        'every plan of every location is there');
+    is_deeply([sort map { $_->{name} } @{ $status->{redis} }], [qw(deaf down main)], 'so is every Redis');
+    is_deeply(counted(), {}, 'and nothing was counted');
+};
+
+my %expected;
+subtest 'every verdict' => sub {
+    $gateway->get('/', 'secret-free') for 1 .. 3;
+    $gateway->get('/search/', 'secret-free') for 1 .. 2;
+    $gateway->get('/', 'secret-all');
+    $gateway->get('/', 'secret-spent') for 1 .. 2;
+    $gateway->get('/', 'secret-banned') for 1 .. 6;
+    $gateway->get('/', 'secret-gold');
+    $gateway->get('/search/', 'secret-gold');
+    $gateway->get('/');
+    $gateway->get('/', 'secret-unknown');
+    $gateway->get('/search/');
+    $gateway->get('/bypass/');
+    $gateway->get('/down/', 'secret-free');
+    $gateway->get('/gone', 'secret-free');
+    %expected = (
+        'api/free'        => { granted => 3 },
+        'api+search/free' => { granted => 2 },
+        'api/all'         => { granted => 1 },
+        'api/spent'       => { granted => 1, limited => 1 },
+        'api/banned'      => { granted => 1, limited => 2, banned => 3 },
+        'api/'            => { forbidden => 1, unauthenticated => 2, bypassed => 1 },
+        'api+search/'     => { forbidden => 1, unauthenticated => 1 },
+        'down/'           => { unavailable => 1 },
+    );
+    is_counted(\%expected, 'is counted by table and plan');
+    is_counted({}, 'and none as a dry run', 'dry_run');
+    $gateway->get('/') for 1 .. 2;
+    $expected{'api/'}{unauthenticated} += 1;
+    $expected{'api/'}{limited} += 1;
+    is_counted(\%expected, 'an address that failed too often');
+};
+
+subtest 'once a request' => sub {
+    $gateway->get('/page/', 'secret-free');
+    $gateway->get('/sub/', 'secret-free');
+    my $connection = Http->connect($gateway);
+    $connection->request('GET', '/', { Authorization => 'Bearer secret-free' }) for 1 .. 2;
+    $connection->close;
+    $expected{'api/free'}{granted} += 4;
+    is_counted(\%expected, 'with an error page, a subrequest, or kept alive');
+};
+
+subtest 'dry run' => sub {
+    $gateway->get('/dry/', 'secret-spent');
+    $gateway->get('/dry/', 'secret-free');
+    $gateway->get('/dry/', 'secret-gold');
+    is_counted(\%expected, 'is not counted with the others');
+    is_counted({ 'api/spent' => { limited => 1 }, 'api/free' => { granted => 1 }, 'api/' => { forbidden => 1 } }, 'but apart', 'dry_run');
+};
+
+subtest 'a client that leaves' => sub {
+    my $deaf = IO::Socket::UNIX->new(Local => $gateway->nginx->dir . '/deaf.sock', Listen => 8) or die $!;
+    wait_until('a connection to the deaf Redis', sub {
+        my $client = Http->connect($gateway);
+        $client->send("GET /deaf/ HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer secret-free\r\n\r\n");
+        select undef, undef, undef, 0.2;
+        $client->close;
+        select undef, undef, undef, 0.2;
+        return (counted()->{'deaf/'} // {})->{abandoned};
+    });
+    my $verdicts = counted()->{'deaf/'};
+    $expected{'deaf/'} = $verdicts;
+    ok($verdicts->{abandoned}, 'before it was answered is counted');
+};
+
+subtest 'for Prometheus' => sub {
+    my $r = $gateway->get('/status?format=prometheus');
+    is($r->status, 200, 'answers');
+    is($r->header('Content-Type'), 'text/plain; version=0.0.4; charset=utf-8', 'in its format');
+    is($r->header('Cache-Control'), 'no-store', 'and no cache keeps it');
+    my $text = $r->body;
+    for my $one (sort keys %expected) {
+        my ($tables, $plan) = split m{/}, $one, -1;
+        for my $verdict (sort keys %{ $expected{$one} }) {
+            is_deeply([lines($text, qq(tollgate_requests_total{tables="$tables",plan="$plan",verdict="$verdict"} ))],
+                [qq(tollgate_requests_total{tables="$tables",plan="$plan",verdict="$verdict"} $expected{$one}{$verdict})], "$one $verdict");
+        }
+    }
+    is_deeply([lines($text, 'tollgate_workers ')], ['tollgate_workers 2'], 'workers');
+    is_deeply([lines($text, 'tollgate_zone_size_bytes ')], ['tollgate_zone_size_bytes ' . (8 << 20)], 'size of the zone');
+    is(scalar(lines($text, 'tollgate_redis_round_trip_seconds_bucket{redis="main"')), 15, 'round trips');
+    my @odd = grep { !/^(?:# (?:HELP|TYPE) tollgate_\w+ .+|tollgate_\w+(?:\{(?:\w+="[^"\\]*",?)+\})? [\d.]+)$/ } split /\n/, $text;
+    is_deeply(\@odd, [], 'every line is one of the format');
+};
+
+subtest 'which format' => sub {
+    my %types = (
+        'text/plain'                                                                                      => 'text/plain',
+        'application/openmetrics-text;version=1.0.0;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1'      => 'text/plain',
+        'application/json'                                                                                => 'application/json',
+        'application/json, text/plain, */*'                                                               => 'application/json',
+        '*/*'                                                                                             => 'application/json',
+        'text/html'                                                                                       => 'application/json',
+    );
+    like($gateway->get('/status', undef, Accept => $_)->header('Content-Type'), qr/^\Q$types{$_}\E/, $_) for sort keys %types;
+    like($gateway->get('/status', undef, Accept => ['text/html', 'text/plain'])->header('Content-Type'), qr{^text/plain}, 'two fields');
+    like($gateway->get('/status?format=json', undef, Accept => 'text/plain')->header('Content-Type'), qr/json/, 'the argument counts first');
+    is($gateway->get('/status?format=xml')->status, 400, 'an unknown one');
+};
+
+subtest 'methods' => sub {
+    my $head = $gateway->request('HEAD', '/status');
+    is($head->status . $head->body, 200, 'HEAD has no body');
+    cmp_ok($head->header('Content-Length'), '>', 1000, '... but its length');
+    for my $method (qw(POST PUT DELETE OPTIONS)) {
+        my $r = $gateway->request($method, '/status', {}, 'x');
+        is($r->status, 405, "$method: 405");
+        is($r->header('Allow'), 'GET, HEAD', '... with Allow');
+        is($r->json->{code}, 'method_not_allowed', '... and an Error body');
+    }
+};
+
+subtest 'no key and no id' => sub {
+    unlike($gateway->get("/status?format=$_")->body, qr/secret|id-|t:/, $_) for qw(json prometheus);
+};
+
+subtest 'a reload' => sub {
+    my $conf = $gateway->nginx->{options}{conf};
+    my $started = $gateway->get('/status')->json->{started};
+    $gateway->nginx->reload;
+    $gateway->nginx->old_workers_gone;
+    is_counted(\%expected, 'keeps the counts');
+    is($gateway->get('/status')->json->{started}, $started, '... and since when they count');
+    (my $other = $conf) =~ s/plan free 1000r\/d;/plan new 5r\/d; plan free 2000r\/d;/ or die;
+    $other =~ s/tollgate_plans down.*?\}//s or die;
+    $other =~ s/location \/down\/.*?\}//s or die;
+    $gateway->nginx->reload(conf => $other);
+    $gateway->nginx->old_workers_gone;
+    is_counted(\%expected, 'keeps them where a plan is added before others, and a table removed');
+    $gateway->get('/', 'secret-free');
+    $expected{'api/free'}{granted} += 1;
+    $gateway->import_key('secret-new', id => 'id-new', plan => 'new');
+    $gateway->get('/', 'secret-new');
+    $expected{'api/new'}{granted} = 1;
+    is_counted(\%expected, 'and goes on counting');
+    $gateway->nginx->kill_worker;
+    is_counted(\%expected, 'a worker that dies takes nothing along');
+};
+
+$gateway->nginx->stop;
+
+subtest 'a guarded status, in the smallest zone' => sub {
+    my $gateway = Gateway->start(
+        plans  => 'plan free 5r/d;',
+        server => 'location = /status { tollgate api; tollgate_cost 0; tollgate_status; }',
+        http   => 'tollgate_zone 128k;',
+    );
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    is($gateway->get('/status')->status, 401, 'asks for a key');
+    my $status = $gateway->get('/status', 'k')->json;
+    is_deeply([map { "$_->{tables}/$_->{plan}" } @{ $status->{requests} }], ['api/free', 'api/'], 'has a block for each plan');
+    is($status->{requests}[1]{verdicts}{unauthenticated}, 1, 'and counts as any location');
+    is($status->{zone}{size}, 128 << 10, 'size of the zone');
+    $gateway->nginx->stop;
+};
+
+done_testing;
