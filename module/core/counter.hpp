@@ -16,7 +16,9 @@ class SharedNumber {
     SharedNumber() = default;
     SharedNumber(const SharedNumber& other) : value_(other.value()) {}
     SharedNumber& operator=(const SharedNumber& other) {
-        set(other.value());
+        if (this != &other) {
+            set(other.value());
+        }
         return *this;
     }
     ~SharedNumber() = default;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kDefaultSize = std::size_t{8} << 20U;
 constexpr std::size_t kSmallestSize = std::size_t{128} << 10U;
 
-/// Enough for 250 plans.
+/// Enough for 280 plans and 20 Redis.
 constexpr std::size_t kMostStatistics = std::size_t{128} << 10U;
 static_assert(kSmallestSize / 16 >= StatisticsRegistry::kLeastMemory);
 

@@ -2,11 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdint>
-#include <cstring>
-#include <memory>
+#include <array>
+#include <cstddef>
+#include <span>
 #include <thread>
-#include <vector>
 
 namespace tollgate {
 namespace {
@@ -17,10 +16,10 @@ using std::chrono::seconds;
 
 TEST(Counter, LosesNothingThatSeveralThreadsCount) {
     Counter counter;
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) {
-        threads.emplace_back([&] {
-            for (int j = 0; j < 10'000; ++j) {
+    std::array<std::thread, 4> threads;
+    for (auto& thread : threads) {
+        thread = std::thread([&] {
+            for (int i = 0; i < 10'000; ++i) {
                 counter.add();
             }
         });
@@ -110,9 +109,10 @@ TEST(WorkerSet, LeavesOutWorkersBeyondItsSize) {
 
 // Shared memory begins as zeros, and no constructor runs in it.
 TEST(SharedNumber, IsZeroInMemoryOfZeros) {
-    const auto memory = std::make_unique<std::uint64_t[]>(sizeof(Histogram) / 8);
     const Histogram histogram;
-    EXPECT_EQ(std::memcmp(&histogram, memory.get(), sizeof(Histogram)), 0);
+    for (const std::byte byte : std::as_bytes(std::span(&histogram, 1))) {
+        EXPECT_EQ(byte, std::byte{0});
+    }
 }
 
 }  // namespace
