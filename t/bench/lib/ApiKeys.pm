@@ -1,0 +1,81 @@
+package ApiKeys;
+
+# Keys by the thousand, of the form that `tollgate key issue` gives them.
+#
+#   my $keys = ApiKeys->make(plan => 'endless', count => 10_000);
+#   $keys->count, $keys->file                     # the file has a token a line
+#   $keys->token(0), $keys->id(0)
+#   $keys->write_records($redis, 't:');           # key:SHA256HEX, in bulk
+#   $keys->write_digests($redis, 't:');           # id:{ID}
+#   $keys->write_ids($redis, 't:');               # ids
+
+use strict;
+use warnings;
+use Compress::Raw::Zlib ();
+use Digest::SHA qw(sha256_hex);
+use File::Temp ();
+
+my @base62 = (0 .. 9, 'A' .. 'Z', 'a' .. 'z');
+
+sub make {
+    my ($class, %options) = @_;
+    my $self = bless { created => time, %options }, $class;
+    $self->{file} = File::Temp->new;
+    print { $self->{file} } $self->token($_), "\n" for 0 .. $self->{count} - 1;
+    $self->{file}->flush;
+    return $self;
+}
+
+sub count { $_[0]{count} }
+sub file  { $_[0]{file}->filename }
+
+sub id {
+    my ($self, $number) = @_;
+    return 'key_' . substr(sha256_hex("$self->{plan} $self->{count} $number"), 0, 12);
+}
+
+sub token {
+    my ($self, $number) = @_;
+    my $text = 'tg_' . substr sha256_hex("token of $self->{plan} $self->{count} $number"), 0, 32;
+    my $checksum = Compress::Raw::Zlib::crc32($text);
+    my $digits = '';
+    for (1 .. 6) {
+        $digits = $base62[$checksum % 62] . $digits;
+        $checksum = int $checksum / 62;
+    }
+    return $text . $digits;
+}
+
+sub write_records {
+    my ($self, $redis, $prefix) = @_;
+    $self->_write($redis, sub {
+        my ($number) = @_;
+        return ('HSET', "${prefix}key:" . sha256_hex($self->token($number)), id => $self->id($number), name => '',
+            plan => $self->{plan}, created => $self->{created}, state => 'active');
+    });
+}
+
+sub write_digests {
+    my ($self, $redis, $prefix) = @_;
+    $self->_write($redis, sub { ('SADD', "${prefix}id:{" . $self->id($_[0]) . '}', sha256_hex($self->token($_[0]))) });
+}
+
+sub write_ids {
+    my ($self, $redis, $prefix) = @_;
+    $self->_write($redis, sub { ('ZADD', "${prefix}ids", $self->{created}, $self->id($_[0])) });
+}
+
+sub _write {
+    my ($self, $redis, $command) = @_;
+    my $answer = File::Temp->new;
+    open my $pipe, '|-', "redis-cli -s '@{[ $redis->socket ]}' --pipe > '$answer' 2>&1" or die "redis-cli: $!\n";
+    for my $number (0 .. $self->{count} - 1) {
+        my @words = $command->($number);
+        print $pipe join '', '*' . @words . "\r\n", map { '$' . length($_) . "\r\n$_\r\n" } @words;
+    }
+    my $done = close $pipe;
+    my $said = join '', <$answer>;
+    die "redis-cli --pipe: $said" unless $done && $said =~ /errors: 0, replies: $self->{count}\b/;
+}
+
+1;

@@ -1,0 +1,129 @@
+package Contender;
+
+# One gateway with one set of keys: asks it, and measures it.
+#
+#   my $hot = Contender->new(
+#       name   => 'Tollgate, one key',
+#       nginx  => $nginx, address => Gateways->address($nginx, 'tollgate'), redis => $redis, api_keys => $keys,
+#       wrk    => $wrk,
+#       status => 200,                            # of every answer, unless it was 200
+#       quota  => 1,                              # its answers have X-RateLimit-*
+#       begin  => sub { … }, end => sub { … },    # run before and after each measurement
+#       redis_stopped => 1,                       # between them
+#   );
+#   $hot->ask_with_every_key;                     # so that every cache knows them; dies at a wrong answer
+#   my $response = $hot->probe;                   # one request, its answer checked
+#   my $m = $hot->measure(seconds => 3, seed => 1);
+#   $m->{requests}, $m->{errors}                  # errors: other answers than meant
+#   $m->{rate}, $m->{nginx}, $m->{redis}          # requests a second; CPU of its workers and of Redis, µs a request
+#   $m->{calls}                                   # scripts that Redis ran, a request; undefined while it is stopped
+#   my ($result, $spent) = $hot->count(sub { … });       # nginx, redis and calls in all, while the code ran
+#
+# Measuring dies where the answers are not what is meant to be measured.
+
+use strict;
+use warnings;
+use Gateways;
+use Http qw(http_get);
+use POSIX ();
+
+my $ticks = POSIX::sysconf(POSIX::_SC_CLK_TCK());
+
+sub new {
+    my ($class, %options) = @_;
+    return bless { status => 200, begin => sub { }, end => sub { }, %options }, $class;
+}
+
+sub name     { $_[0]{name} }
+sub address  { $_[0]{address} }
+sub api_keys { $_[0]{api_keys} }
+
+sub ask_with_every_key {
+    my ($self) = @_;
+    $self->_ask($self->{api_keys}->count);
+}
+
+sub probe {
+    my ($self) = @_;
+    my $response = http_get($self->{address}, '/', Authorization => 'Bearer ' . $self->{api_keys}->token(0));
+    my @fields = $self->{quota} ? qw(x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset) : ();
+    push @fields, 'retry-after' if $self->{quota} && $self->{status} == 429;
+    my @missing = grep { !defined $response->header($_) } @fields;
+    die "$self->{name}: answers with status @{[ $response->status ]}, without @missing\n@{[ $response->body ]}\n"
+        if $response->status != $self->{status} || @missing
+        || $self->{status} == 200 && $response->body ne $Gateways::body;
+    return $response;
+}
+
+sub measure {
+    my ($self, %options) = @_;
+    $self->{begin}->();
+    $self->_ask(2000);
+    my $first = $self->probe;
+    my ($result, $spent) = $self->count(sub { $self->{wrk}->run($self->{address}, $self->{api_keys}, %options) });
+    my $last = $self->probe;
+    $self->{end}->();
+
+    my $requests = $result->{requests};
+    my $wrong = $self->{status} >= 400 ? $requests - $result->{refused} : $result->{refused};
+    my $errors = $wrong + $result->{broken};
+    die "$self->{name}: $errors of $requests answers are not $self->{status}\n" if $errors > $requests / 1000;
+    $self->_check_quota($first, $last, $requests) if $self->{quota} && $self->{status} == 200;
+    return {
+        requests => $requests,
+        errors   => $errors,
+        rate     => $requests / $result->{seconds},
+        map { $_ => defined $spent->{$_} ? $spent->{$_} / $requests : undef } keys %$spent,
+    };
+}
+
+sub count {
+    my ($self, $code) = @_;
+    my $counts = sub {
+        return {
+            nginx => _cpu($self->{nginx}->workers),
+            redis => _cpu($self->{redis}->pid),
+            calls => $self->{redis_stopped} ? undef : _scripts_run($self->{redis}),
+        };
+    };
+    my $before = $counts->();
+    my $result = $code->();
+    my $after = $counts->();
+    return ($result, { map { $_ => defined $after->{$_} ? $after->{$_} - $before->{$_} : undef } keys %$after });
+}
+
+sub _ask {
+    my ($self, $requests) = @_;
+    $self->{wrk}->ask_with_every_key($self->{address}, $self->{api_keys}, status => $self->{status}, requests => $requests);
+}
+
+# User and system time, which are the fields 14 and 15 of /proc/PID/stat, in µs.
+sub _cpu {
+    my (@pids) = @_;
+    my $sum = 0;
+    for my $pid (@pids) {
+        open my $file, '<', "/proc/$pid/stat" or die "no process $pid\n";
+        my @fields = split ' ', <$file> =~ s/^.*\) //r;
+        $sum += $fields[11] + $fields[12];
+    }
+    return $sum / $ticks * 1e6;
+}
+
+sub _scripts_run {
+    my ($redis) = @_;
+    my $sum = 0;
+    $sum += $_ for $redis->cmd('INFO', 'commandstats') =~ /^cmdstat_(?:evalsha|eval|fcall):calls=(\d+)/mg;
+    return $sum;
+}
+
+# That requests are counted shows at the first key. The slack is for what was leased, and shown as spent, at the first
+# look. A window that has ended meanwhile says nothing.
+sub _check_quota {
+    my ($self, $first, $last, $requests) = @_;
+    return if grep { $first->header($_) ne $last->header($_) } qw(x-ratelimit-limit x-ratelimit-reset);
+    my $fell = $first->header('x-ratelimit-remaining') - $last->header('x-ratelimit-remaining');
+    my $least = $self->{api_keys}->count == 1 ? 0.75 * $requests : 1;
+    die "$self->{name}: X-RateLimit-Remaining fell by $fell over $requests requests\n" if $fell < $least;
+}
+
+1;
