@@ -83,7 +83,7 @@ void Commands::rotate(const std::string& id, const std::string& overlap) {
         }
     }
     const auto key = random_api_key();
-    store.rotate(id, digest_of(key), span);
+    store.rotate(id, sha256(key), span);
     print_new_key(id, key);
 }
 
@@ -123,7 +123,7 @@ std::string Commands::store(const std::string& token, const KeyOptions& options,
         }
         record.id = random_key_id();
     }
-    store.create(digest_of(token), record, now);
+    store.create(sha256(token), record, now);
     return record.id;
 }
 

@@ -45,7 +45,7 @@ bool KeyStore::claim(const std::string& id, std::chrono::sys_seconds created) {
 
 void KeyStore::create(const KeyDigest& digest, const KeyRecord& record,
                       std::chrono::sys_seconds created) {
-    const std::string name(view(digest));
+    const std::string name = hex(digest);
     try {
         reserve(name, record.id);
     } catch (const Failure&) {
@@ -88,7 +88,7 @@ void KeyStore::update(const std::string& id, const std::function<void(KeyRecord&
 
 void KeyStore::rotate(const std::string& id, const KeyDigest& digest,
                       std::chrono::seconds overlap) {
-    const std::string name(view(digest));
+    const std::string name = hex(digest);
     reserve(name, id);
     const auto before = add_successor(id, name);
     const auto start = now();

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "module/core/hex_digest.hpp"
-
 namespace tollgate {
 
 namespace {
@@ -27,12 +25,6 @@ std::string checksum_of(std::string_view text) {
 }
 
 }  // namespace
-
-KeyDigest digest_of(std::string_view token) {
-    KeyDigest digest{};
-    write_hex_digest(EVP_sha256(), token, digest);
-    return digest;
-}
 
 std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random) {
     // The bytes are one large number, written in base 62 by long division; its low digits are

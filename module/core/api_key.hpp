@@ -1,23 +1,15 @@
 #pragma once
 
-#include <array>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "module/core/digest.hpp"
+
 namespace tollgate {
 
-/// How the gateway knows a key: the SHA-256 of its text in lower-case hexadecimal. The text itself
-/// is kept nowhere.
-using KeyDigest = std::array<char, 64>;
-
-/// The digest of a token as the client sent it. Throws std::runtime_error when OpenSSL fails.
-KeyDigest digest_of(std::string_view token);
-
-/// A digest as text, a view of it.
-inline std::string_view view(const KeyDigest& digest) {
-    return {digest.data(), digest.size()};
-}
+/// How the gateway knows a key: the SHA-256 of its text. The text itself is kept nowhere.
+using KeyDigest = Sha256;
 
 /// How much randomness an issued key takes, in bytes.
 constexpr std::size_t kKeyEntropy = 32;
