@@ -41,7 +41,9 @@ struct PlanTable {
     std::string default_plan;  ///< for keys of plans that the table doesn't name; may be empty
     std::vector<Rate>
         anonymous;  ///< what an address may spend on failed authentications; may be empty
+    std::vector<std::string> anonymous_policies{};  ///< what the windows of these are called
     std::optional<BanPolicy> ban;
+    bool leases = true;  ///< whether a node may grant ahead of Redis
 
     /// The plan of this name, else the default; nullptr where neither is there.
     const Plan* find(std::string_view plan) const;

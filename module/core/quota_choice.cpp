@@ -1,10 +1,30 @@
 #include "module/core/quota_choice.hpp"
 
+#include <zlib.h>
+
 namespace tollgate {
 
-std::optional<std::vector<TableQuota>> choose_quotas(std::span<const PlanTable* const> tables,
-                                                     const KeyRecord& key) {
-    std::vector<TableQuota> quotas;
+namespace {
+
+std::uint32_t hash_of(const std::string& text) {
+    return static_cast<std::uint32_t>(
+        crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size()));
+}
+
+/// Limits are no part of it: what was counted holds for others too.
+std::uint32_t shape_of(const TableQuota& quota) {
+    std::string text = quota.sliding ? "s" : "f";
+    for (const Rate& rate : quota.rates) {
+        text += " " + std::to_string(rate.period.count());
+    }
+    return hash_of(text);
+}
+
+}  // namespace
+
+std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
+                                    const KeyRecord& key) {
+    Quotas quotas;
     for (const PlanTable* table : tables) {
         const Plan* plan = table->find(key.plan);
         if (plan == nullptr) {
@@ -13,11 +33,20 @@ std::optional<std::vector<TableQuota>> choose_quotas(std::span<const PlanTable* 
         if (plan->kind == Plan::Kind::kUnlimited) {
             continue;
         }
+        const bool custom = plan->kind == Plan::Kind::kCustom;
+        TableQuota quota{.table = table->name,
+                         .rates = custom ? parse_rates(key.limits) : plan->rates,
+                         .sliding = plan->sliding,
+                         .leases = table->leases,
+                         .policies = {}};
         // Where several tables have a plan of one name, the table's tells their policies apart.
         const std::string prefix = tables.size() > 1 ? table->name + "-" : "";
-        const bool custom = plan->kind == Plan::Kind::kCustom;
-        quotas.push_back({table->name, custom ? parse_rates(key.limits) : plan->rates,
-                          plan->sliding, prefix + plan->name});
+        for (const Rate& rate : quota.rates) {
+            quota.policies.push_back(policy_name(prefix + plan->name, rate.period));
+        }
+        quota.table_hash = hash_of(quota.table);
+        quota.shape = shape_of(quota);
+        quotas.push_back(std::move(quota));
     }
     return quotas;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,14 +16,19 @@ struct TableQuota {
     std::string table;
     std::vector<Rate> rates;  ///< at least one, ascending by period
     bool sliding = false;
-    std::string plan{};  ///< what the policies of its windows are called after
+    bool leases = true;                   ///< whether a node may grant ahead of Redis
+    std::vector<std::string> policies{};  ///< what its windows are called: `free-minute`
+    std::uint32_t table_hash = 0;         ///< of `table`, the same in every process
+    std::uint32_t shape = 0;  ///< tells quotas apart whose windows are not counted alike
 };
+
+/// The quotas of a key in all tables that decide together.
+using Quotas = std::vector<TableQuota>;
 
 /// What a key may do in all of these tables at once: a quota for each table, but for those where
 /// its plan is unlimited. Nothing where its plan has no place in one of them. Throws ParseError for
 /// the limits of its own that don't parse.
-std::optional<std::vector<TableQuota>> choose_quotas(std::span<const PlanTable* const> tables,
-                                                     const KeyRecord& key);
+std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, const KeyRecord& key);
 
 /// The name of the policy that a window of this period stands for: `free-minute`.
 std::string policy_name(std::string_view plan, std::chrono::seconds period);

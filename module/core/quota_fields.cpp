@@ -19,7 +19,8 @@ template <typename Write>
 std::string join(std::span<const WindowState> windows, Write write) {
     std::string field;
     for (const WindowState& window : windows) {
-        field += (field.empty() ? "\"" : ", \"") + window.policy + "\"" + write(window);
+        field.append(field.empty() ? "\"" : ", \"").append(window.policy).append("\"");
+        field += write(window);
     }
     return field;
 }

@@ -105,17 +105,16 @@ constexpr std::string_view name_of(Store store) {
     return kNames[static_cast<std::size_t>(store)];
 }
 
-/// Of one of them; `size` is 0 where it isn't there.
+/// How full one of them is.
 struct StoreStatistics {
-    Gauge size;         ///< places for entries
-    Gauge used;         ///< of them
-    Counter evictions;  ///< entries that gave way to others before their time
+    std::uint64_t size = 0;       ///< places for entries; 0 where it isn't known
+    std::uint64_t used = 0;       ///< of them
+    std::uint64_t evictions = 0;  ///< entries that gave way to others before their time
 };
 
 /// Of the node as a whole.
 struct NodeStatistics {
     Gauge started;  ///< Unix seconds; since then everything is counted
-    std::array<StoreStatistics, kStores.size()> stores{};
 };
 
 }  // namespace tollgate

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,7 @@ struct Status {
     std::size_t workers = 0;
     std::size_t zone_size = 0;  ///< bytes
     NodeStatistics node;
+    std::array<StoreStatistics, kStores.size()> stores{};
     std::vector<Requests> requests;
     std::vector<Redis> redis;
 };

@@ -71,14 +71,13 @@ Json json_of(const Status::Redis& redis, std::size_t workers) {
     };
 }
 
-Json stores_of(const NodeStatistics& node) {
+Json stores_of(const Status& status) {
     Json json = Json::object();
     for (const Store store : kStores) {
-        const StoreStatistics& counts = node.stores[static_cast<std::size_t>(store)];
-        if (counts.size.value() != 0) {
-            json[name_of(store)] = {{"size", counts.size.value()},
-                                    {"used", counts.used.value()},
-                                    {"evictions", counts.evictions.value()}};
+        const StoreStatistics& counts = status.stores[static_cast<std::size_t>(store)];
+        if (counts.size != 0) {
+            json[name_of(store)] = {
+                {"size", counts.size}, {"used", counts.used}, {"evictions", counts.evictions}};
         }
     }
     return json;
@@ -102,7 +101,7 @@ std::string status_json(const Status& status) {
         {"started", started},
         {"uptime", now - started},
         {"workers", status.workers},
-        {"zone", {{"size", status.zone_size}, {"stores", stores_of(status.node)}}},
+        {"zone", {{"size", status.zone_size}, {"stores", stores_of(status)}}},
         {"requests", std::move(requests)},
         {"redis", std::move(redis)},
     };

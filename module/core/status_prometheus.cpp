@@ -93,19 +93,19 @@ void write_requests(Exposition& out, const Status& status) {
 void write_stores(Exposition& out, const Status& status) {
     const auto write = [&](auto value) {
         for (const Store store : kStores) {
-            const auto& counts = status.node.stores[static_cast<std::size_t>(store)];
-            if (counts.size.value() != 0) {
+            const auto& counts = status.stores[static_cast<std::size_t>(store)];
+            if (counts.size != 0) {
                 out.sample({{"store", name_of(store)}}, value(counts));
             }
         }
     };
     out.family("tollgate_zone_entries", "gauge", "Entries in each of the zone's tables.");
-    write([](const StoreStatistics& s) { return s.used.value(); });
+    write([](const StoreStatistics& s) { return s.used; });
     out.family("tollgate_zone_entries_max", "gauge", "Places in each of the zone's tables.");
-    write([](const StoreStatistics& s) { return s.size.value(); });
+    write([](const StoreStatistics& s) { return s.size; });
     out.family("tollgate_zone_evictions_total", "counter",
                "Entries that gave way to others before their time.");
-    write([](const StoreStatistics& s) { return s.evictions.value(); });
+    write([](const StoreStatistics& s) { return s.evictions; });
 }
 
 /// A counter of a Redis: what the values of the family's own label mean, or the only one with none.

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "module/core/rate.hpp"
@@ -24,15 +23,38 @@ constexpr Instant window_end(std::int64_t number, std::chrono::seconds period) {
     return Instant((number + 1) * period);
 }
 
+/// What was counted of a window, as the table's hash in Redis has it.
+struct WindowCount {
+    std::int64_t number = 0;    ///< see window_number; one that is past where nothing was counted
+    std::int64_t count = 0;     ///< what was granted in it, in units of cost
+    std::int64_t previous = 0;  ///< the same of the window before, where windows slide
+    bool operator==(const WindowCount&) const = default;
+};
+
+/// The window that counts at `now` after what was counted in this one. One that is still to come
+/// stays: its clock went back, at a failover, by a minute or one window at most; what is further
+/// off was counted by a clock that was wrong. As the acquire script does it.
+WindowCount roll(const WindowCount& window, std::chrono::seconds period, Instant now);
+
+/// What of the limit is spent at `now`: the window's count and, where it slides, as much of the one
+/// before as still overlaps a window that ends now (the two-bucket estimate), rounded up. `window`
+/// is the one that counts at `now`: see roll.
+std::int64_t spent(const WindowCount& window, std::chrono::seconds period, bool sliding,
+                   Instant now);
+
+/// When a sliding window will have room for `need` (at most the limit): in this window, as the one
+/// before fades, or in the next.
+Instant room_at(const WindowCount& window, const Rate& rate, std::int64_t need);
+
 /// One window of a quota as a request found or left it.
 struct WindowState {
     Rate rate;
     std::int64_t remaining;  ///< requests left, never below 0
     Instant reset;  ///< when the window resets; for a sliding one that is exhausted, when it grants
                     ///< again
-    bool exhausted = false;  ///< this window refused the request
-    std::string
-        policy{};  ///< what the window is called in `RateLimit`: `free-minute`; empty until named
+    bool exhausted = false;     ///< this window refused the request
+    std::string_view policy{};  ///< what it is called in `RateLimit`: `free-minute`; a text that
+                                ///< lives as long as the quota it belongs to
 };
 
 /// The window to show where one must stand for all: of the exhausted ones the last to reset; where

@@ -1,7 +1,6 @@
 #include "module/http/anonymous_budget.hpp"
 
 #include "module/core/client_address.hpp"
-#include "module/core/quota_choice.hpp"
 #include "module/http/zone.hpp"
 
 namespace tollgate::http {
@@ -29,16 +28,13 @@ std::vector<WindowState> charge_anonymous(ngx_http_request_t* r, const TableSet&
     if (table == nullptr) {
         return {};
     }
-    auto windows = charge_address(MainConf::of(r), *table, address_of(r), cost, now);
-    for (WindowState& window : windows) {
-        window.policy = policy_name("anonymous", window.rate.period);
+    const AddressBudgets::Owner owner{name_id(table->name), address_of(r)};
+    auto windows =
+        LockedZone(MainConf::of(r)).addresses().charge(owner, table->anonymous, cost, now);
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        windows[i].policy = table->anonymous_policies[i];
     }
     return windows;
-}
-
-Instant node_time() {
-    const ngx_time_t* now = ngx_timeofday();
-    return Instant(std::chrono::seconds(now->sec) + std::chrono::milliseconds(now->msec));
 }
 
 }  // namespace tollgate::http

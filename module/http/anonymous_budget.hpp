@@ -14,7 +14,4 @@ namespace tollgate::http {
 std::vector<WindowState> charge_anonymous(ngx_http_request_t* r, const TableSet& tables,
                                           std::int64_t cost, Instant now);
 
-/// The node's clock, as of this turn of the event loop.
-Instant node_time();
-
 }  // namespace tollgate::http

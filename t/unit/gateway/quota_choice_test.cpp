@@ -44,13 +44,15 @@ TEST(ChooseQuotas, GivesEachTablesPlan) {
     ASSERT_EQ(quotas->size(), 2U);
     EXPECT_EQ((*quotas)[0].table, "api");
     EXPECT_EQ((*quotas)[0].rates, (std::vector{kMinute, kDay}));
-    EXPECT_EQ((*quotas)[0].plan, "api-free") << "two tables have a plan of this name";
-    EXPECT_EQ((*quotas)[1].plan, "search-free");
+    EXPECT_EQ((*quotas)[0].policies, (std::vector<std::string>{"api-free-minute", "api-free-day"}))
+        << "two tables have a plan of this name";
+    EXPECT_EQ((*quotas)[1].policies, std::vector<std::string>{"search-free-minute"});
     EXPECT_TRUE((*quotas)[1].sliding);
 }
 
-TEST(ChooseQuotas, CallsTheOnlyTablesPolicyAfterThePlan) {
-    EXPECT_EQ(choose_quotas(std::array{&kApi}, key("free"))->front().plan, "free");
+TEST(ChooseQuotas, CallsTheOnlyTablesPoliciesAfterThePlan) {
+    EXPECT_EQ(choose_quotas(std::array{&kApi}, key("free"))->front().policies,
+              (std::vector<std::string>{"free-minute", "free-day"}));
 }
 
 TEST(ChooseQuotas, HasNoPlaceForAPlanThatATableDoesNotName) {
@@ -61,7 +63,8 @@ TEST(ChooseQuotas, HasNoPlaceForAPlanThatATableDoesNotName) {
 TEST(ChooseQuotas, TakesTheDefaultForOtherPlans) {
     const auto quotas = choose_quotas(std::array{&kSearch}, key("pro"));
     ASSERT_TRUE(quotas);
-    EXPECT_EQ(quotas->front().plan, "free");
+    EXPECT_EQ(quotas->front().policies, std::vector<std::string>{"free-minute"})
+        << "it is the default plan that holds";
 }
 
 TEST(ChooseQuotas, LeavesOutWhatIsUnlimited) {
@@ -75,6 +78,44 @@ TEST(ChooseQuotas, TakesCustomLimitsFromTheRecord) {
     EXPECT_TRUE(quotas->front().sliding);
     EXPECT_THROW(choose_quotas(std::array{&kApi}, key("own", "many")), ParseError);
     EXPECT_THROW(choose_quotas(std::array{&kApi}, key("own")), ParseError);
+}
+
+TEST(ChooseQuotas, LetsANodeGrantAheadAsTheTableHasIt) {
+    PlanTable strict = kApi;
+    strict.leases = false;
+    const auto quotas =
+        choose_quotas(std::array<const PlanTable*, 2>{&strict, &kSearch}, key("free"));
+    ASSERT_TRUE(quotas);
+    EXPECT_FALSE((*quotas)[0].leases);
+    EXPECT_TRUE((*quotas)[1].leases);
+}
+
+std::uint32_t shape_of_custom(const std::string& limits, bool sliding = false) {
+    const PlanTable own = table("own", {{"own", Plan::Kind::kCustom, {}, sliding}});
+    return choose_quotas(std::array{&own}, key("own", limits))->front().shape;
+}
+
+TEST(Shape, IsOneForTheSameWindowsHoweverTheyAreWrittenAndLimited) {
+    EXPECT_EQ(shape_of_custom("60r/m"), shape_of_custom("61r/m"));
+    EXPECT_EQ(shape_of_custom("60r/m 1000r/d"), shape_of_custom("1000r/24h 60r/60s"));
+}
+
+TEST(Shape, DiffersByPeriodNumberAndKindOfWindows) {
+    const std::vector shapes{shape_of_custom("60r/m"), shape_of_custom("60r/2m"),
+                             shape_of_custom("60r/m 1000r/d"), shape_of_custom("60r/m", true),
+                             shape_of_custom("6r/m 60r/h")};
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+            EXPECT_NE(shapes[i], shapes[j]) << i << " and " << j;
+        }
+    }
+}
+
+TEST(Shape, IsThatOfThePlansWindowsWhoeversPlanItIs) {
+    const PlanTable api = table("api", {{"free", Plan::Kind::kLimited, {kMinute}, false},
+                                        {"pro", Plan::Kind::kLimited, {kMinute}, false}});
+    EXPECT_EQ(choose_quotas(std::array{&api}, key("free"))->front().shape,
+              choose_quotas(std::array{&api}, key("pro"))->front().shape);
 }
 
 TEST(PolicyName, JoinsPlanAndPeriod) {

@@ -104,10 +104,10 @@ TEST(StatusJson, ShowsRoundTripsCumulatively) {
 
 TEST(StatusJson, ShowsTheStoresThatAreThere) {
     auto status = empty_status();
-    auto& quotas = status.node.stores[static_cast<std::size_t>(Store::kLongQuotas)];
-    quotas.size.set(100);
-    quotas.used.set(40);
-    quotas.evictions.add(3);
+    auto& quotas = status.stores[static_cast<std::size_t>(Store::kLongQuotas)];
+    quotas.size = 100;
+    quotas.used = 40;
+    quotas.evictions = 3;
     EXPECT_EQ(parsed(status)["zone"]["stores"],
               json::parse(R"({"long_quotas":{"size":100,"used":40,"evictions":3}})"));
 }

@@ -37,8 +37,8 @@ Status full_status() {
     status.node.started.set(1'000'000);
     status.workers = 2;
     status.zone_size = 8 << 20;
-    for (auto& store : status.node.stores) {
-        store.size.set(10);
+    for (auto& store : status.stores) {
+        store.size = 10;
     }
     status.requests = {{"api", "free", {}}, {"api+search", "", {}}};
     status.redis = {{"main", {}}, {"second", {}}};
@@ -204,13 +204,13 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
 
 TEST(StatusPrometheus, ShowsTheStoresThatAreThere) {
     auto status = full_status();
-    for (auto& store : status.node.stores) {
-        store.size.set(0);
+    for (auto& store : status.stores) {
+        store.size = 0;
     }
-    auto& keys = status.node.stores[static_cast<std::size_t>(Store::kUnknownKeys)];
-    keys.size.set(100);
-    keys.used.set(40);
-    keys.evictions.add(3);
+    auto& keys = status.stores[static_cast<std::size_t>(Store::kUnknownKeys)];
+    keys.size = 100;
+    keys.used = 40;
+    keys.evictions = 3;
     EXPECT_EQ(
         lines_of(status, "tollgate_zone_e"),
         (std::vector<std::string>{R"(tollgate_zone_entries{store="unknown_keys"} 40)",

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "module/core/window.hpp"
+
+namespace tollgate {
+
+/// A time of the node's steady clock.
+using SteadyTime = std::chrono::milliseconds;
+
+/// Now, by the node's steady clock and, as far as the node can know it, by Redis's.
+struct Moment {
+    SteadyTime steady{};
+    Instant earliest{};  ///< Redis's clock shows at least this
+    Instant latest{};    ///< and at most this
+};
+
+/// What a node knows of Redis's clock, by which windows are counted: bounds of its distance from
+/// the node's own, from the times that replies tell (Cristian's algorithm). Plain memory, of zeros
+/// at first: it lies in the zone.
+class RedisClock {
+  public:
+    /// A reply that came at `received` to what was sent at `sent` told the time `now`. All three
+    /// are whole ms, rounded down, and read when it happened: a time that is as old as the turn of
+    /// the event loop gives bounds that don't hold.
+    void observe(SteadyTime sent, SteadyTime received, Instant now) {
+        const std::int64_t least = (now.time_since_epoch() - received - kTick) / kUnit;
+        const std::int64_t most = (now.time_since_epoch() - sent + kTick) / kUnit;
+        const std::int64_t drift = drift_until(received);
+        const std::int64_t narrow_least = std::max(least, least_ - drift);
+        const std::int64_t narrow_most = std::min(most, most_ + drift);
+        // Bounds that exclude one another: Redis's clock was set, or another Redis took over.
+        const bool agree = known_ != 0 && narrow_least <= narrow_most;
+        least_ = agree ? narrow_least : least;
+        most_ = agree ? narrow_most : most;
+        // A worker may be late to tell what it received; the bounds are as of the latest time.
+        heard_ = agree ? std::max(heard_, received) : received;
+        known_ = 1;
+    }
+
+    /// The moment of `steady`; `wall`, the node's own clock, stands for Redis's while that was
+    /// never heard of.
+    Moment at(SteadyTime steady, Instant wall) const {
+        if (known_ == 0) {
+            return {steady, wall, wall};
+        }
+        const std::int64_t drift = drift_until(steady);
+        const auto least = std::chrono::floor<SteadyTime>((least_ - drift) * kUnit);
+        const auto most = std::chrono::ceil<SteadyTime>((most_ + drift) * kUnit);
+        return {steady, Instant(steady + least), Instant(steady + most)};
+    }
+
+  private:
+    static constexpr SteadyTime kTick{1};
+    static constexpr std::chrono::microseconds kUnit{1};
+
+    /// How far the clocks may have parted since they were compared, in us: a thousandth, since
+    /// each is slewed by half of that at most.
+    std::int64_t drift_until(SteadyTime time) const {
+        return std::max<std::int64_t>((time - heard_).count(), 0);
+    }
+
+    std::int64_t least_ = 0;  ///< us, as of `heard_`
+    std::int64_t most_ = 0;
+    SteadyTime heard_{};
+    std::int64_t known_ = 0;
+};
+
+}  // namespace tollgate

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <queue>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace tollgate {
+
+/// True time of a simulation, and what happens when; each clock in it is this and an offset.
+class Timeline {
+  public:
+    using Time = std::chrono::milliseconds;
+
+    Time now() const { return now_; }
+    void at(Time time, std::function<void()> step) {
+        steps_.push({time, order_++, std::move(step)});
+    }
+    void run_until(Time end) {
+        while (!steps_.empty() && steps_.top().time <= end) {
+            auto step = steps_.top();
+            steps_.pop();
+            now_ = step.time;
+            step.run();
+        }
+        now_ = end;
+    }
+
+  private:
+    struct Step {
+        Time time;
+        int order;
+        std::function<void()> run;
+        bool operator<(const Step& other) const {
+            return std::tuple(time, order) > std::tuple(other.time, other.order);
+        }
+    };
+    Time now_{};
+    int order_ = 0;
+    std::priority_queue<Step> steps_;
+};
+
+}  // namespace tollgate
