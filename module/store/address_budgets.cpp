@@ -6,35 +6,37 @@ namespace tollgate {
 
 std::vector<WindowState> AddressBudgets::charge(const Owner& owner, std::span<const Rate> rates,
                                                 std::int64_t cost, Instant now) {
-    Entry* entry = entries_.find(owner);
-    std::vector<Window> windows;
+    const Place place = entries_.find(owner);
+    Entry charged{owner, {}};
     std::vector<WindowState> states;
-    for (const Rate& rate : rates) {
-        Window window{rate.period.count(), window_number(now, rate.period), 0};
-        if (entry != nullptr) {
-            const auto same = std::ranges::find_if(entry->windows, [&](const Window& known) {
-                return known.period == window.period && known.number == window.number;
+    states.reserve(rates.size());
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+        const Rate& rate = rates[i];
+        const std::int64_t number = window_number(now, rate.period);
+        Window& window = charged.windows[i];
+        window = {static_cast<std::uint32_t>(rate.period.count()),
+                  static_cast<std::uint32_t>(number), 0};
+        if (place) {
+            const auto& known = entries_.at(place).windows;
+            const auto same = std::ranges::find_if(known, [&](const Window& other) {
+                return other.period == window.period && other.number == window.number;
             });
-            window.count = same == std::end(entry->windows) ? 0 : same->count;
+            window.count = same == known.end() ? 0 : same->count;
         }
         const auto left = std::max<std::int64_t>(rate.requests - window.count, 0);
-        windows.push_back(window);
-        states.push_back({rate, left, window_end(window.number, rate.period), left < cost});
+        window.count += cost;
+        states.push_back({rate, left, window_end(number, rate.period), left < cost});
     }
     if (cost == 0) {
         return states;
     }
     if (std::ranges::none_of(states, &WindowState::exhausted)) {
-        entry = &entries_.find_or_make(owner);
-        std::ranges::fill(entry->windows, Window{});
-        for (std::size_t i = 0; i < windows.size(); ++i) {
-            windows[i].count += cost;
-            entry->windows[i] = windows[i];
-            states[i].remaining -= cost;
+        for (WindowState& state : states) {
+            state.remaining -= cost;
         }
-    }
-    if (entry != nullptr) {
-        entry->last_seen = std::max<std::int64_t>(now.time_since_epoch().count(), 1);
+        entries_.put_at(place, owner, now.time_since_epoch(), charged);
+    } else if (place) {
+        entries_.touch(place, now.time_since_epoch());
     }
     return states;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,6 +9,8 @@
 #include "module/core/client_address.hpp"
 #include "module/core/rate.hpp"
 #include "module/core/window.hpp"
+#include "module/store/name_id.hpp"
+#include "module/store/place_hash.hpp"
 #include "module/store/set_associative.hpp"
 
 namespace tollgate {
@@ -21,6 +24,10 @@ class AddressBudgets {
         std::uint32_t table;  ///< see name_id
         ClientAddress address;
         bool operator==(const Owner&) const = default;
+        /// For SetAssociative.
+        std::uint64_t hash() const {
+            return mixed_place_hash(address.prefix, table ^ address.family);
+        }
     };
 
     explicit AddressBudgets(std::span<std::byte> memory) : entries_(memory) {}
@@ -30,20 +37,29 @@ class AddressBudgets {
     std::vector<WindowState> charge(const Owner& owner, std::span<const Rate> rates,
                                     std::int64_t cost, Instant now);
 
+    Occupancy occupancy() const { return entries_.occupancy(); }
+
   private:
     struct Window {
-        std::int64_t period;  ///< seconds; 0: free
-        std::int64_t number;
+        std::uint32_t period;  ///< seconds; 0: free
+        std::uint32_t number;
         std::int64_t count;
     };
 
     struct Entry {
-        Owner key;
-        std::int64_t last_seen;
-        Window windows[kMaxRates];
+        using Key = Owner;
+        bool is(const Key& other) const { return owner == other; }
+
+        Owner owner;
+        std::array<Window, kMaxRates> windows;
     };
 
-    SetAssociative<Entry> entries_;
+  public:
+    // For those who divide memory.
+    using Table = SetAssociative<Entry>;
+
+  private:
+    Table entries_;
 };
 
 }  // namespace tollgate

@@ -43,9 +43,6 @@ class StatisticsRegistry {
     RequestStatistics& requests(std::string_view tables, std::string_view plan) const;
 
     NodeStatistics& node() const { return header_->node; }
-    StoreStatistics& store(Store store) const {
-        return node().stores[static_cast<std::size_t>(store)];
-    }
 
     /// Copies what was counted into a status; needs no lock.
     void copy_to(Status& status) const;

@@ -62,7 +62,6 @@ TEST(StatisticsRegistry, SharesItsCountsWithAllViewsOfTheMemory) {
     second.requests("api", "free").note(Verdict::kGranted, false);
     counted.note(Verdict::kLimited, true);
     first.redis("main").errors.add(3);
-    first.store(Store::kQuotas).used.set(7);
     const auto status = status_of(second);
     ASSERT_EQ(status.requests.size(), 1U);
     EXPECT_EQ(status.requests[0].tables, "api");
@@ -73,7 +72,6 @@ TEST(StatisticsRegistry, SharesItsCountsWithAllViewsOfTheMemory) {
     ASSERT_EQ(status.redis.size(), 1U);
     EXPECT_EQ(status.redis[0].name, "main");
     EXPECT_EQ(status.redis[0].counts.errors.value(), 3U);
-    EXPECT_EQ(status.node.stores[static_cast<std::size_t>(Store::kQuotas)].used.value(), 7);
 }
 
 // A reload that removes a plan and adds others, in another order.

@@ -1,0 +1,177 @@
+#include "module/store/key_cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <random>
+#include <string>
+
+namespace tollgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+class KeyCacheTest : public testing::Test {
+  protected:
+    static KeyCache::Key key(std::uint64_t n, std::uint32_t redis = 1) {
+        KeyCache::Key key{redis, {}};
+        std::mt19937_64 random(n);
+        for (unsigned char& byte : key.digest) {
+            byte = static_cast<unsigned char>(random());
+        }
+        return key;
+    }
+
+    /// What is known of the key, or nothing.
+    std::optional<KeyCache::Found> find(const KeyCache::Key& key, SteadyTime now = 1s) {
+        KeyCache::Found found;
+        return cache_.find(key, now, found) ? std::optional(found) : std::nullopt;
+    }
+
+    alignas(64) std::array<std::byte, KeyCache::SmallTable::memory_for(8)> small_{};
+    alignas(64) std::array<std::byte, KeyCache::LargeTable::memory_for(2)> large_{};
+    alignas(64) std::array<std::byte, KeyCache::UnknownTable::memory_for(2)> unknown_{};
+    KeyCache cache_{small_, large_, unknown_};
+    const KeyRecord record_{.id = "key_0123456789AB",
+                            .name = "a shop",
+                            .plan = "pro",
+                            .limits = "",
+                            .expires = std::chrono::sys_seconds(4'000'000'000s),
+                            .active = true};
+    const KeyRecord long_record_{.id = std::string(64, 'i'),
+                                 .name = std::string(256, 'n'),
+                                 .plan = std::string(64, 'p'),
+                                 .limits = std::string(128, '9'),
+                                 .expires = std::nullopt,
+                                 .active = false};
+};
+
+TEST_F(KeyCacheTest, KnowsNothingAtFirst) {
+    EXPECT_FALSE(find(key(1)));
+    KeyCache::Found found{.exists = true, .record = record_};
+    EXPECT_FALSE(cache_.find(key(1), 1s, found));
+    EXPECT_EQ(found.record, record_) << "stays as it is";
+}
+
+TEST_F(KeyCacheTest, FindsARecordAsItWasPut) {
+    cache_.put(key(1), record_, 12345ms);
+    const auto found = find(key(1));
+    ASSERT_TRUE(found);
+    EXPECT_TRUE(found->exists);
+    EXPECT_EQ(found->record, record_);
+    EXPECT_EQ(found->id, id_hash(record_.id));
+    EXPECT_EQ(found->checked, 12345ms);
+    EXPECT_FALSE(find(key(2)));
+    EXPECT_FALSE(find(key(1, 2))) << "of another Redis";
+}
+
+TEST_F(KeyCacheTest, FindsALongRecordAsItWasPut) {
+    cache_.put(key(1), long_record_, 1ms);
+    const auto found = find(key(1));
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->record, long_record_);
+    EXPECT_EQ(found->id, id_hash(long_record_.id));
+    EXPECT_EQ(cache_.large().used, 1);
+    EXPECT_EQ(cache_.small().used, 0);
+}
+
+TEST_F(KeyCacheTest, LengthDecidesOverTheTable) {
+    KeyRecord record = record_;
+    record.name = std::string(56 - record.id.size() - record.plan.size(), 'n');
+    cache_.put(key(1), record, 1ms);
+    EXPECT_EQ(cache_.small().used, 1);
+    EXPECT_EQ(find(key(1))->record, record);
+    record.name += 'n';
+    cache_.put(key(2), record, 1ms);
+    EXPECT_EQ(cache_.large().used, 1);
+    EXPECT_EQ(find(key(2))->record, record);
+}
+
+TEST_F(KeyCacheTest, FindsExtremeTimes) {
+    for (const std::int64_t expires : {0L, 1L, 1L << 47U, -1L, 1L << 60U}) {
+        KeyRecord record = record_;
+        record.expires = std::chrono::sys_seconds(std::chrono::seconds(expires));
+        cache_.put(key(1), record, 0ms);
+        const auto found = find(key(1));
+        for (const auto now : {0s, 1s, 4'000'000'000s}) {
+            EXPECT_EQ(found->record.is_valid_at(std::chrono::sys_seconds(now)),
+                      record.is_valid_at(std::chrono::sys_seconds(now)))
+                << expires;
+        }
+    }
+    cache_.put(key(1), record_, SteadyTime((1LL << 48U) - 1));
+    EXPECT_EQ(find(key(1))->checked, SteadyTime((1LL << 48U) - 1));
+}
+
+TEST_F(KeyCacheTest, OverwritesWhatWasFoundBefore) {
+    cache_.put(key(1), record_, 1ms);
+    cache_.put(key(2), long_record_, 1ms);
+    cache_.put_unknown(key(3), 2ms);
+    KeyCache::Found found;
+    ASSERT_TRUE(cache_.find(key(1), 1s, found));
+    ASSERT_TRUE(cache_.find(key(2), 1s, found));
+    EXPECT_EQ(found.record, long_record_);
+    ASSERT_TRUE(cache_.find(key(1), 1s, found));
+    EXPECT_EQ(found.record, record_);
+    ASSERT_TRUE(cache_.find(key(3), 1s, found));
+    EXPECT_FALSE(found.exists);
+    EXPECT_EQ(found.checked, 2ms);
+}
+
+TEST_F(KeyCacheTest, AKeyHasOneEntry) {
+    const auto used = [&] {
+        return std::array{cache_.small().used, cache_.large().used, cache_.unknown().used};
+    };
+    using Used = std::array<std::uint64_t, 3>;
+    cache_.put_unknown(key(1), 1ms);
+    EXPECT_EQ(used(), (Used{0, 0, 1}));
+    cache_.put(key(1), record_, 2ms);
+    EXPECT_EQ(used(), (Used{1, 0, 0}));
+    cache_.put(key(1), long_record_, 3ms);
+    EXPECT_EQ(used(), (Used{0, 1, 0}));
+    cache_.put(key(1), record_, 4ms);
+    EXPECT_EQ(used(), (Used{1, 0, 0}));
+    EXPECT_EQ(find(key(1))->checked, 4ms);
+    cache_.put_unknown(key(1), 5ms);
+    EXPECT_EQ(used(), (Used{0, 0, 1}));
+    EXPECT_FALSE(find(key(1))->exists);
+}
+
+TEST_F(KeyCacheTest, KeepsNothingOfWhatIsTooLong) {
+    cache_.put(key(1), record_, 1ms);
+    KeyRecord record = long_record_;
+    record.limits += '9';
+    cache_.put(key(1), record, 2ms);
+    EXPECT_FALSE(find(key(1))) << "nor what was known before";
+    record = record_;
+    record.id = std::string(128, 'i');
+    cache_.put(key(1), record, 2ms);
+    EXPECT_FALSE(find(key(1)));
+}
+
+TEST_F(KeyCacheTest, AFloodOfUnknownKeysDisplacesNoGoodOne) {
+    for (std::uint64_t n = 0; n < 16; ++n) {
+        cache_.put(key(n), record_, 0ms);
+    }
+    cache_.put(key(16), long_record_, 0ms);
+    for (std::uint64_t n = 100; n < 10'000; ++n) {
+        cache_.put_unknown(key(n), SteadyTime(n));
+    }
+    for (std::uint64_t n = 0; n <= 16; ++n) {
+        EXPECT_TRUE(find(key(n))) << n;
+    }
+    EXPECT_EQ(cache_.unknown().used, cache_.unknown().size);
+    EXPECT_EQ(cache_.unknown().evicted, 9'900 - cache_.unknown().size);
+}
+
+TEST_F(KeyCacheTest, WhatIsFoundStays) {
+    cache_.put(key(0), record_, 0ms);
+    for (std::uint64_t n = 1; n < 1000; ++n) {
+        cache_.put(key(n), record_, std::chrono::seconds(n));
+        EXPECT_TRUE(find(key(0), std::chrono::seconds(n)));
+    }
+    EXPECT_FALSE(find(key(1)));
+}
+
+}  // namespace
+}  // namespace tollgate

@@ -1,0 +1,213 @@
+#include "module/store/set_associative.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace tollgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A key that is its own hash; `twin` tells apart keys that share one.
+struct TestKey {
+    std::uint64_t value;
+    std::uint32_t twin = 0;
+    std::uint64_t hash() const { return value; }
+    bool operator==(const TestKey&) const = default;
+};
+
+struct TestEntry {
+    using Key = TestKey;
+    TestEntry(const Key& whose, std::uint64_t value) : key(whose), content(value) {}
+    bool is(const Key& other) const { return key == other; }
+
+    Key key;
+    std::uint64_t content;
+};
+
+using Table = SetAssociative<TestEntry>;
+
+struct Memory {
+    explicit Memory(std::size_t sets)
+        : size(Table::memory_for(sets)), bytes(std::make_unique<std::byte[]>(size)) {}
+    std::span<std::byte> span() const { return {bytes.get(), size}; }
+
+    std::size_t size;
+    std::unique_ptr<std::byte[]> bytes;  // zeros: an empty table
+};
+
+class SetAssociativeTest : public testing::Test {
+  protected:
+    void put(const TestKey& key, std::uint64_t content, std::chrono::milliseconds now) {
+        table_.put(key, now, key, content);
+    }
+    void put(std::uint64_t n, std::chrono::milliseconds now) { put({n}, n, now); }
+    bool has(std::uint64_t n) const { return static_cast<bool>(table_.find({n})); }
+
+    Memory memory_{2};  // every key may lie in every place
+    Table table_{memory_.span()};
+};
+
+TEST_F(SetAssociativeTest, FindsWhatWasPut) {
+    EXPECT_FALSE(has(1));
+    put(1, 0s);
+    ASSERT_TRUE(has(1));
+    EXPECT_EQ(table_.at(table_.find({1})).content, 1);
+    put({1}, 7, 0s);
+    EXPECT_EQ(table_.at(table_.find({1})).content, 7);
+    EXPECT_EQ(table_.occupancy().used, 1);
+    table_.remove({1});
+    EXPECT_FALSE(has(1));
+    EXPECT_EQ(table_.occupancy().used, 0);
+}
+
+TEST_F(SetAssociativeTest, TellsKeysOfOneHashApart) {
+    put({5, 1}, 10, 0s);
+    put({5, 2}, 20, 0s);
+    EXPECT_EQ(table_.at(table_.find({5, 1})).content, 10);
+    EXPECT_EQ(table_.at(table_.find({5, 2})).content, 20);
+    EXPECT_FALSE(table_.find({5, 3}));
+    EXPECT_FALSE(has(0)) << "the tag 0 is that of free places";
+}
+
+TEST_F(SetAssociativeTest, FillsBothSetsBeforeAnythingGivesWay) {
+    for (std::uint64_t n = 1; n <= 16; ++n) {
+        put(n, std::chrono::seconds(n));
+    }
+    EXPECT_EQ(table_.occupancy().size, 16);
+    EXPECT_EQ(table_.occupancy().used, 16);
+    EXPECT_EQ(table_.occupancy().evicted, 0);
+    for (std::uint64_t n = 1; n <= 16; ++n) {
+        EXPECT_TRUE(has(n));
+    }
+}
+
+TEST_F(SetAssociativeTest, TheLeastRecentlyUsedGivesWay) {
+    for (std::uint64_t n = 1; n <= 16; ++n) {
+        put(n, std::chrono::seconds(n));
+    }
+    table_.touch(table_.find({1}), 17s);
+    put(2, 18s);
+    put(17, 19s);
+    EXPECT_FALSE(has(3));
+    put(18, 20s);
+    EXPECT_FALSE(has(4));
+    EXPECT_TRUE(has(1));
+    EXPECT_TRUE(has(2));
+    EXPECT_EQ(table_.occupancy().used, 16);
+    EXPECT_EQ(table_.occupancy().evicted, 2);
+}
+
+TEST_F(SetAssociativeTest, ItsClockMayWrapAround) {
+    const std::chrono::milliseconds wrap(std::int64_t{64} << 32U);
+    for (std::uint64_t n = 1; n <= 16; ++n) {
+        put(n, wrap + std::chrono::seconds(n) - 8s);
+    }
+    put(17, wrap + 20s);
+    EXPECT_FALSE(has(1));
+    EXPECT_TRUE(has(16));
+}
+
+TEST_F(SetAssociativeTest, AnotherWorkersClockMayBeAhead) {
+    put(1, 101s);
+    for (std::uint64_t n = 2; n <= 16; ++n) {
+        put(n, std::chrono::seconds(n));
+    }
+    put(17, 100s);
+    EXPECT_TRUE(has(1));
+    EXPECT_FALSE(has(2));
+}
+
+TEST_F(SetAssociativeTest, APlaceThatIsOfAnotherKeyMeanwhileIsNotTaken) {
+    put(1, 1s);
+    const Place place = table_.find({1});
+    for (std::uint64_t n = 2; n <= 17; ++n) {
+        put(n, std::chrono::seconds(n));
+    }
+    ASSERT_FALSE(has(1));
+    table_.put_at(place, {1}, 18s, TestKey{1}, 1U);
+    EXPECT_TRUE(has(1));
+    EXPECT_FALSE(has(2));
+    EXPECT_TRUE(has(17)) << "which took the place";
+    table_.put_at({.set = 1000, .way = 1000}, {1}, 18s, TestKey{1}, 2U);
+    EXPECT_EQ(table_.at(table_.find({1})).content, 2);
+}
+
+TEST(SetAssociative, OneSetIsEnough) {
+    const Memory memory(1);
+    const Table table(memory.span());
+    for (std::uint64_t n = 1; n <= 9; ++n) {
+        table.put({n << 40U}, std::chrono::seconds(n), TestKey{n << 40U}, n);
+    }
+    EXPECT_FALSE(table.find({1ULL << 40U}));
+    EXPECT_TRUE(table.find({2ULL << 40U}));
+    EXPECT_EQ(table.occupancy().size, 8);
+    EXPECT_EQ(table.occupancy().used, 8);
+    EXPECT_THROW(Table(memory.span().first(memory.size - 1)), std::length_error);
+}
+
+/// Fills a table with a million random keys, to `load`, and checks that they are found.
+Occupancy fill(double load) {
+    constexpr std::uint64_t kKeys = 1'000'000;
+    const Memory memory(static_cast<std::size_t>(kKeys / load / 8));
+    const Table table(memory.span());
+    std::mt19937_64 random(1);
+    for (std::uint64_t n = 0; n < kKeys; ++n) {
+        const std::uint64_t value = random();
+        table.put({value}, 0s, TestKey{value}, n);
+    }
+    std::mt19937_64 again(1);
+    std::uint64_t found = 0;
+    for (std::uint64_t n = 0; n < kKeys; ++n) {
+        const Place place = table.find({again()});
+        found += place && table.at(place).content == n ? 1 : 0;
+    }
+    EXPECT_EQ(found + table.occupancy().evicted, kKeys);
+    EXPECT_EQ(found, table.occupancy().used);
+    return table.occupancy();
+}
+
+TEST(SetAssociative, NearlyAllPlacesFill) {
+    EXPECT_EQ(fill(0.83).evicted, 0);
+    EXPECT_LT(fill(0.92).evicted, 10);
+    const Occupancy full = fill(1.25);
+    EXPECT_GT(full.used, full.size * 99 / 100);
+}
+
+TEST(SetAssociative, AKilledWorkerLeavesNoEntryHalfWritten) {
+    const std::size_t size = Table::memory_for(2);
+    void* shared = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(shared, MAP_FAILED);
+    const Table table({static_cast<std::byte*>(shared), size});
+    for (int round = 0; round < 50; ++round) {
+        const pid_t worker = fork();
+        ASSERT_GE(worker, 0);
+        if (worker == 0) {
+            for (std::uint64_t n = 0;; ++n) {
+                // Twins, which one tag stands for: it can't tell a half of one from the other's.
+                const TestKey key{n % 32 / 4, static_cast<std::uint32_t>(n % 4)};
+                table.put(key, std::chrono::milliseconds(n), key, key.value << 8U | key.twin);
+            }
+        }
+        usleep(static_cast<useconds_t>(500 + 37 * round));
+        kill(worker, SIGKILL);
+        waitpid(worker, nullptr, 0);
+        for (std::uint32_t n = 0; n < 32; ++n) {
+            const TestKey key{n / 4, n % 4};
+            if (const Place place = table.find(key)) {
+                ASSERT_EQ(table.at(place).content, key.value << 8U | key.twin);
+            }
+        }
+    }
+    munmap(shared, size);
+}
+
+}  // namespace
+}  // namespace tollgate
