@@ -2,44 +2,33 @@
 
 #include <hiredis/hiredis.h>
 
-#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
-#include "module/core/plan.hpp"
-#include "module/core/quota_choice.hpp"
-#include "module/core/window.hpp"
+#include "module/core/acquire.hpp"
 #include "module/redis/keys.hpp"
 
 namespace tollgate::redis {
 
-/// A request to be decided over all its tables at once.
-struct Acquire {
-    std::string id;
-    std::vector<TableQuota> quotas;  ///< at least one
-    std::int64_t cost = 1;           ///< 0 shows the quota and takes nothing
-    std::optional<BanPolicy> ban;    ///< where set, a ban of the key counts
-    bool strikes = true;             ///< whether a refusal is a strike towards a ban
+/// The keys of a script's call, and its arguments behind the token.
+struct ScriptCall {
+    std::vector<std::string> keys;
+    std::vector<std::string> arguments;
 };
 
-/// What the script decided.
-struct Acquired {
-    enum class Outcome { kGranted, kLimited, kBanned };
-    Outcome outcome;
-    Instant now;                       ///< Redis's clock
-    Instant banned_until;              ///< when banned
-    std::vector<WindowState> windows;  ///< in the order of the tables and of their rates
-};
+/// The call of acquire_script() that decides these ids at once; its text says what it takes.
+ScriptCall acquire_call(std::span<const Acquire> acquires, const Keys& keys);
 
-/// The EVALSHA that decides `acquire`; see kAcquireScript for its arguments.
-std::vector<std::string> acquire_command(const Acquire& acquire, const Keys& keys,
-                                         std::string sha1);
+/// What became of one id: decided, or Redis's error, a view into the reply.
+using AcquireResult = std::variant<Acquired, std::string_view>;
 
-/// Turns an EVALSHA into the EVAL that also loads the script, for a Redis that answered NOSCRIPT.
-void evaluate_in_full(std::vector<std::string>& command);
-
-/// Reads the script's reply; nothing where it isn't one (an error, a wrong shape).
-std::optional<Acquired> read_acquired(const redisReply& reply, const Acquire& acquire);
+/// Reads what the script returned behind the token for these; nothing where it isn't of the right
+/// shape. An error that Redis has for one id (WRONGTYPE) is that id's alone.
+std::optional<std::vector<AcquireResult>> read_acquired(std::span<const redisReply* const> values,
+                                                        std::span<const Acquire> acquires);
 
 }  // namespace tollgate::redis

@@ -1,182 +1,284 @@
-#include "module/redis/acquire_script.hpp"
+#include <string_view>
 
-#include "module/core/hex_digest.hpp"
+#include "module/core/digest.hpp"
+#include "module/redis/script.hpp"
 
 namespace tollgate::redis {
 
-const std::string_view kAcquireScript = R"lua(
--- Grants a request in every window of every table, or in none.
+namespace {
+
+// It is what a request costs in Redis. Hence arguments are read where they stand (arithmetic makes
+// numbers of them), terms that ids share are given once, windows are worked out within the reply
+// itself, and few tables and closures are made.
+constexpr std::string_view kText = R"lua(
+-- Decides requests of many ids, each in every window of every table of that id at once.
 --
--- KEYS  1        ban:{ID}
---       2...     quota:{ID}:TABLE, one a table
--- ARGV  1        cost; 0 looks and takes nothing
---       2        '1' where a ban of the key counts
---       3        strikes that make a ban; '0': a refusal is no strike
---       4 5 6    the time within which they must fall, the first ban, the longest ban; ms
---       7...     per table the number of its windows; per window the limit, the period in seconds,
---                and '1' where it slides
+-- KEYS  of each id, one after the other: ban:{ID} where a ban of it counts, and quota:{ID}:TABLE, one a table
+-- ARGV  1        a token, which is returned
+--       2        where in ARGV the ids begin
+--       3...     terms, which ids may share:
+--                  the cost of a request; 0 takes nothing
+--                  the strikes that make a ban, or 0, where none counts and the next four are left out:
+--                    the time within which they must fall, the first ban, the longest ban, in ms; 1: a refusal is one
+--                  the number of tables; per table:
+--                    the number of its windows, below 0 where they slide
+--                    per window, ascending, its limit and its length in ms
+--                    per window its fields P.number, P.count and, where it slides, P.previous; P: its period in s
+--       ...      ids: where in ARGV its terms stand, the requests, and how many arguments of it follow, perhaps none:
+--                  the lease that is wanted, and the strikes that are not counted yet
+--                  per window what to adjust, perhaps none: the number of the window, and the units to add
 --
--- Returns  1 granted, 0 limited or -1 banned; the time; the end of the ban or 0;
---          then per window what is left of it, when it resets, and 1 where it refused. All times in ms.
+-- Returns  the token and the time in ms; per id an error, if it has one, or
+--          the requests granted; where a lease is wanted, the lease;
+--          where a ban counts, the requests limited, the end of the ban in ms or 0, and the strikes so far;
+--          per window its number, its count and, where it slides, the count of the one before.
 --
--- A table's hash holds of each window, under its period, the number of the window counted last, its count and,
--- where it slides, the count of the one before.
+-- A table's hash holds of each window the number of the one counted last, its count and, where it slides, the count of
+-- the one before.
+
+local KEYS, ARGV, pcall, tonumber, unpack = KEYS, ARGV, redis.pcall, tonumber, unpack
+local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local cost = tonumber(ARGV[1])
+local now = time[1] * 1000 + floor(time[2] / 1000)
+local reply, size = {ARGV[1], now}, 2
 
-local ban = {strikes = 0, since = 0, level = 0, ends = 0}
-if ARGV[2] == '1' then
-    local values = redis.call('HMGET', KEYS[1], 'strikes', 'since', 'level', 'until')
-    ban.strikes = tonumber(values[1]) or 0
-    ban.since = tonumber(values[2]) or 0
-    ban.level = tonumber(values[3]) or 0
-    ban.ends = tonumber(values[4]) or 0
-end
-local banned = ban.ends > now
-
--- What the sliding window has spent at this many ms into it: its own count and a share of the one before.
-local function spent(window, elapsed)
-    return window.count + math.ceil(window.previous * (window.length - elapsed) / window.length)
-end
-
--- When a sliding window will have room for this much: in this window as the one before fades, or in the next.
-local function room_at(window, need)
-    local room = window.limit - window.count - need
-    if room >= 0 then
-        local elapsed = 0
-        if window.previous > room then
-            elapsed = window.length - math.floor(room * window.length / window.previous)
-        end
-        return window.start + elapsed
+-- The ban of an id as it stands, or Redis's error.
+local function read_ban(name, terms)
+    local values = pcall('HMGET', name, 'strikes', 'since', 'level', 'until')
+    if values.err then
+        return nil, values
     end
-    room = math.max(window.limit - need, 0)
-    local elapsed = 0
-    if window.count > room then
-        elapsed = window.length - math.floor(room * window.length / window.count)
-    end
-    return window.start + window.length + elapsed
-end
-
-local windows = {}
-local granted = not banned
-local argument = 7
-for table_index = 2, #KEYS do
-    local first = #windows + 1
-    local fields = {}
-    for _ = 1, tonumber(ARGV[argument]) do
-        local period = ARGV[argument + 2]
-        windows[#windows + 1] = {
-            key = KEYS[table_index],
-            period = period,
-            limit = tonumber(ARGV[argument + 1]),
-            length = tonumber(period) * 1000,
-            slides = ARGV[argument + 3] == '1',
-        }
-        fields[#fields + 1] = period .. '.number'
-        fields[#fields + 1] = period .. '.count'
-        fields[#fields + 1] = period .. '.previous'
-        argument = argument + 3
-    end
-    argument = argument + 1
-
-    local values = redis.call('HMGET', KEYS[table_index], unpack(fields))
-    for i = first, #windows do
-        local window = windows[i]
-        local at = (i - first) * 3
-        local number = tonumber(values[at + 1]) or -2
-        local count = tonumber(values[at + 2]) or 0
-        local previous = tonumber(values[at + 3]) or 0
-        window.number = math.floor(now / window.length)
-        window.count = 0
-        window.previous = 0
-        local ahead = number - window.number
-        if ahead == 0 or ahead == 1 or ahead > 1 and number * window.length - now <= 60000 then
-            -- A window to come was counted already when the clock went back, at a failover: by a minute at most, or
-            -- one window; what is further off was counted by a clock that was wrong.
-            window.number = number
-            window.count = count
-            window.previous = previous
-        elseif number == window.number - 1 then
-            window.previous = count
-        end
-        window.start = window.number * window.length
-        if window.slides then
-            window.used = spent(window, math.max(now - window.start, 0))
-        else
-            window.used = window.count
-        end
-        window.refuses = cost > 0 and window.used + cost > window.limit
-        granted = granted and not window.refuses
-    end
-end
-
-if granted and cost > 0 then
-    local window = 1
-    while windows[window] do
-        local key = windows[window].key
-        local fields = {}
-        local expires = 0
-        while windows[window] and windows[window].key == key do
-            local w = windows[window]
-            w.count = w.count + cost
-            w.used = w.used + cost
-            fields[#fields + 1] = w.period .. '.number'
-            fields[#fields + 1] = w.number
-            fields[#fields + 1] = w.period .. '.count'
-            fields[#fields + 1] = w.count
-            if w.slides then
-                fields[#fields + 1] = w.period .. '.previous'
-                fields[#fields + 1] = w.previous
-            end
-            expires = math.max(expires, w.start + w.length * (w.slides and 2 or 1))
-            window = window + 1
-        end
-        redis.call('HSET', key, unpack(fields))
-        -- Never earlier: a longer window of a plan that the key had before counts when it gets that plan again.
-        if expires > now + redis.call('PTTL', key) then
-            redis.call('PEXPIREAT', key, expires)
-        end
-    end
-end
-
-local after = tonumber(ARGV[3])
-if not granted and not banned and after > 0 then
-    local within, first, up_to = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-    if ban.strikes == 0 or now - ban.since >= within then
+    local ban = {
+        name = name,
+        strikes = tonumber(values[1]) or 0,
+        since = tonumber(values[2]) or 0,
+        level = tonumber(values[3]) or 0,
+        ends = tonumber(values[4]) or 0,
+    }
+    if now - ban.since >= ARGV[terms + 2] + 0 then
         ban.strikes = 0
+    end
+    ban.stands = ban.ends > now
+    return ban
+end
+
+-- Counts the strikes that are pending, then the refusals; the one that makes a ban is banned itself. Returns how many
+-- are merely limited, or Redis's error.
+local function strike(ban, terms, pending, refused)
+    local strikes = ARGV[terms + 5] == '1' and refused or 0
+    if pending + strikes == 0 then
+        return refused
+    end
+    if ban.strikes == 0 then
         ban.since = now
     end
-    ban.strikes = ban.strikes + 1
-    if ban.strikes >= after then
-        banned = true
-        ban.ends = now + math.min(first * 2 ^ ban.level, up_to)
+    local limited, missing = refused, ARGV[terms + 1] - ban.strikes - pending
+    ban.strikes = ban.strikes + pending + strikes
+    if strikes >= missing then
+        limited = max(missing - 1, 0)
+        ban.stands = true
+        ban.ends = now + min(ARGV[terms + 3] * 2 ^ ban.level, ARGV[terms + 4] + 0)
         ban.level = ban.level + 1
         ban.strikes = 0
     end
-    redis.call('HSET', KEYS[1], 'strikes', ban.strikes, 'since', ban.since, 'level', ban.level, 'until', ban.ends)
-    redis.call('PEXPIREAT', KEYS[1], math.max(ban.since + within, ban.level > 0 and ban.ends + up_to or 0))
+    local done = pcall('HSET', ban.name, 'strikes', ban.strikes, 'since', ban.since, 'level', ban.level, 'until', ban.ends)
+    if type(done) == 'table' then
+        return nil, done
+    end
+    redis.call('PEXPIREAT', ban.name, max(ban.since + ARGV[terms + 2], ban.level > 0 and ban.ends + ARGV[terms + 4] or 0))
+    return limited
 end
 
-local reply = {banned and -1 or granted and 1 or 0, now, banned and ban.ends or 0}
-for _, window in ipairs(windows) do
-    local left = math.max(window.limit - window.used, 0)
-    local reset = window.start + window.length
-    if window.slides and (window.refuses or left == 0) then
-        reset = room_at(window, math.max(cost, 1))
+-- By table of the id at hand: what HMGET found, but for the number of each window whether it has to be written, and
+-- under `adjusted` whether something of the table was.
+local found = {}
+
+-- Reads the windows of the tables described at ARGV[at], whose keys follow KEYS[key], and puts them behind reply[last]
+-- as they count now. Returns how many requests fit, at most `count`; the room that is left for any; where the reply
+-- ends, and Redis's error.
+local function read(key, tables, at, last, cost, count, adjustments)
+    local left = math.huge
+    for t = 1, tables do
+        local windows, width = ARGV[at] + 0, 2
+        if windows < 0 then
+            windows, width = -windows, 3
+        end
+        local fields = at + 1 + 2 * windows
+        local values = pcall('HMGET', KEYS[key + t], unpack(ARGV, fields, fields + windows * width - 1))
+        if values.err then
+            return 0, 0, last, values
+        end
+        found[t] = values
+        local value = 1
+        for argument = at + 1, fields - 1, 2 do
+            local room, length = ARGV[argument], ARGV[argument + 1] + 0
+            local current = (now - now % length) / length
+            local number, units, before = tonumber(values[value]), tonumber(values[value + 1]) or 0, 0
+            local new = number ~= current
+            if width == 3 then
+                before = tonumber(values[value + 2])
+                new = new or not before
+                before = before or 0
+            end
+            if number ~= current then
+                -- A window to come was counted already when the clock went back, at a failover: by a minute at most, or
+                -- one window; what is further off was counted by a clock that was wrong.
+                local ahead = (number or -2) - current
+                if ahead ~= 1 and not (ahead > 1 and number * length - now <= 60000) then
+                    before = ahead == -1 and units or 0
+                    number, units = current, 0
+                end
+            end
+            if adjustments then
+                local adjusted, by = ARGV[adjustments] + 0, ARGV[adjustments + 1] + 0
+                adjustments = adjustments + 2
+                if by ~= 0 and adjusted == number then
+                    units = max(units + by, 0)
+                    values.adjusted = true
+                elseif by ~= 0 and adjusted == number - 1 and width == 3 then
+                    before = max(before + by, 0)
+                    values.adjusted = true
+                end
+            end
+            values[value] = new
+            value = value + width
+            reply[last + 1], reply[last + 2] = number, units
+            room = room - units
+            if width == 3 then
+                reply[last + 3] = before
+                room = room - ceil(before * (length - max(now - number * length, 0)) / length)
+            end
+            last = last + width
+            if cost > 0 and room < count * cost then
+                count = room > 0 and floor(room / cost) or 0
+            end
+            if room < left then
+                left = room
+            end
+        end
+        at = fields + windows * width
     end
-    reply[#reply + 1] = left
-    reply[#reply + 1] = reset
-    reply[#reply + 1] = window.refuses and 1 or 0
+    return count, left, last
+end
+
+local changes = {}
+
+-- Adds `taken` to the windows that were read behind reply[last], and writes those that it or an adjustment changed.
+-- Returns Redis's error.
+local function write(key, tables, at, last, taken)
+    for t = 1, tables do
+        local windows, width = ARGV[at] + 0, 2
+        if windows < 0 then
+            windows, width = -windows, 3
+        end
+        local values, field, new, n = found[t], at + 1 + 2 * windows, false, 0
+        if taken > 0 or values.adjusted then
+            for value = 1, windows * width, width do
+                local units = reply[last + 2] + taken
+                reply[last + 2] = units
+                new = values[value]
+                if new then
+                    changes[n + 1], changes[n + 2] = ARGV[field], reply[last + 1]
+                    n = n + 2
+                end
+                changes[n + 1], changes[n + 2] = ARGV[field + 1], units
+                n = n + 2
+                if width == 3 and (new or values.adjusted) then
+                    changes[n + 1], changes[n + 2] = ARGV[field + 2], reply[last + 3]
+                    n = n + 2
+                end
+                field = field + width
+                last = last + width
+            end
+            local name = KEYS[key + t]
+            local done = pcall('HSET', name, unpack(changes, 1, n))
+            if type(done) == 'table' then
+                return done
+            end
+            if new then
+                -- The longest window has begun; a longer one of a plan that the key had before keeps what it has.
+                local ends = (reply[last - width + 1] + width - 1) * ARGV[at + 2 * windows]
+                if ends > now + redis.call('PTTL', name) then
+                    redis.call('PEXPIREAT', name, ends)
+                end
+            end
+        else
+            last = last + windows * width
+            field = field + windows * width
+        end
+        at = field
+    end
+end
+
+-- Decides the id whose keys follow KEYS[key]. Returns where its reply ends, its number of keys and Redis's error.
+local function decide(key, terms, count, wanted, pending, adjustments)
+    local cost, at = ARGV[terms] + 0, terms + 2
+    local start = size + (wanted > 0 and 2 or 1)
+    local first, granted, ban, failure = key, count, nil, nil
+    if ARGV[terms + 1] ~= '0' then
+        key, at, start = key + 1, terms + 6, start + 3
+        ban, failure = read_ban(KEYS[key], terms)
+        if ban and ban.stands then
+            granted = 0
+        end
+    end
+    local tables, last, left = ARGV[at] + 0, start, 0
+    local keys = key + tables - first
+    if not failure then
+        granted, left, last, failure = read(key, tables, at + 1, start, cost, granted, adjustments)
+    end
+    if failure then
+        return last, keys, failure
+    end
+
+    local lease = 0
+    if wanted > 0 and granted == count and not (ban and ban.stands) then
+        lease = max(min(wanted, floor((left - granted * cost) / 8)), 0)
+    end
+    if granted * cost + lease > 0 or adjustments then
+        failure = write(key, tables, at + 1, start, granted * cost + lease)
+    end
+
+    reply[size + 1] = granted
+    if wanted > 0 then
+        reply[size + 2] = lease
+    end
+    if ban then
+        local limited = 0
+        if not ban.stands and not failure then
+            limited, failure = strike(ban, terms, pending, count - granted)
+        end
+        reply[start - 2], reply[start - 1], reply[start] = limited, ban.stands and ban.ends or 0, ban.strikes
+    end
+    return last, keys, failure
+end
+
+local key, id = 0, ARGV[2] + 0
+while id < #ARGV do
+    local more, wanted, pending, adjustments = ARGV[id + 2], 0, 0, nil
+    if more ~= '0' then
+        wanted, pending = ARGV[id + 3] + 0, ARGV[id + 4] + 0
+        adjustments = more ~= '2' and id + 5
+    end
+    local last, keys, failure = decide(key, ARGV[id] + 0, ARGV[id + 1] + 0, wanted, pending, adjustments)
+    if failure then
+        for i = size + 1, last do
+            reply[i] = nil
+        end
+        last = size + 1
+        reply[last] = failure
+    end
+    key, id, size = key + keys, id + 3 + more, last
 end
 return reply
 )lua";
 
-std::string acquire_script_sha1() {
-    std::string digest(40, '\0');
-    write_hex_digest(EVP_sha1(), kAcquireScript, digest);
-    return digest;
+}  // namespace
+
+const Script& acquire_script() {
+    static const Script script{kText, sha1_hex(kText)};
+    return script;
 }
 
 }  // namespace tollgate::redis

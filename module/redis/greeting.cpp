@@ -11,7 +11,7 @@ void Greeting::begin(const std::string& username, const std::string& password, i
                      std::string& out) {
     awaited_ = 0;
     if (!password.empty()) {
-        std::vector<std::string> auth{"AUTH", password};
+        std::vector<std::string_view> auth{"AUTH", password};
         if (!username.empty()) {
             auth.insert(auth.begin() + 1, username);
         }
@@ -19,7 +19,8 @@ void Greeting::begin(const std::string& username, const std::string& password, i
         ++awaited_;
     }
     if (database != 0) {
-        append_command(out, std::array<std::string, 2>{"SELECT", std::to_string(database)});
+        const auto number = std::to_string(database);
+        append_command(out, std::array<std::string_view, 2>{"SELECT", number});
         ++awaited_;
     }
 }

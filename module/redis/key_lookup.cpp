@@ -1,6 +1,8 @@
 #include "module/redis/key_lookup.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "module/core/whole_number.hpp"
 #include "module/redis/reply.hpp"
@@ -21,12 +23,7 @@ std::optional<std::chrono::sys_seconds> parse_time(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string> lookup_command(std::string redis_key) {
-    return {"HMGET", std::move(redis_key), "id", "name", "plan", "limits", "expires", "state"};
-}
-
-Lookup read_lookup(const redisReply& reply) {
-    const auto fields = elements_of(reply);
+Lookup read_lookup(std::span<const redisReply* const> fields) {
     const auto is_field = [](const redisReply* field) {
         return field->type == REDIS_REPLY_STRING || field->type == REDIS_REPLY_NIL;
     };

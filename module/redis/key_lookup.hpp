@@ -2,29 +2,25 @@
 
 #include <hiredis/hiredis.h>
 
-#include <optional>
-#include <string>
-#include <vector>
+#include <span>
 
 #include "module/core/key_record.hpp"
 
 namespace tollgate::redis {
 
-/// The command that fetches the record under this Redis key (see Keys::key).
-std::vector<std::string> lookup_command(std::string redis_key);
-
-/// What a look-up's reply says of the key.
+/// What Redis says of a key.
 struct Lookup {
     enum class Outcome {
         kFound,
         kUnknown,    ///< there is no such record
         kMalformed,  ///< there is one that no `tollgate` command wrote: not to be trusted
-        kUnexpected  ///< not the reply to a look-up: an error, or another type
+        kUnexpected  ///< not what lookup_script() returns
     };
     Outcome outcome;
     KeyRecord record;  ///< filled when found
 };
 
-Lookup read_lookup(const redisReply& reply);
+/// Reads what lookup_script() returned behind the token.
+Lookup read_lookup(std::span<const redisReply* const> fields);
 
 }  // namespace tollgate::redis

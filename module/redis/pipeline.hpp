@@ -1,18 +1,22 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "module/redis/reply.hpp"
+#include "module/redis/script.hpp"
 
 namespace tollgate::redis {
 
-/// Waits for the reply to one command. The pipeline owns it until it has called one of the two,
-/// once.
+/// Waits for the reply to one call of a script. The pipeline owns it until it has called one of the
+/// three, once, from inside the reader: they may make further calls.
 class ReplyHandler {
   public:
     ReplyHandler() = default;
@@ -20,69 +24,84 @@ class ReplyHandler {
     ReplyHandler& operator=(const ReplyHandler&) = delete;
     virtual ~ReplyHandler() = default;
 
-    /// Redis answered, perhaps with an error. Called from inside the reader: may send further
-    /// commands.
-    virtual void on_reply(const redisReply& reply) noexcept = 0;
+    /// What the script returned behind the token.
+    virtual void on_values(std::span<const redisReply* const> values) noexcept = 0;
 
-    /// No reply will come: the connection failed, or the command's time ran out.
+    /// Redis answered with an error.
+    virtual void on_error(std::string_view message) noexcept = 0;
+
+    /// No reply will come: the connection failed, or the call's time ran out.
     virtual void on_failure() noexcept = 0;
 };
 
-/// The commands under way on one connection, and which reply is whose. Commands that are released
-/// together are closed by a fence: an ECHO of a token. Their replies are believed when the fence's
-/// own comes right after them, so that a stream with a reply too many or too few can't hand a
-/// request the answer to another.
+/// A call of a script, which must outlive it. The token goes ahead of its arguments.
+struct Call {
+    const Script* script;
+    std::vector<std::string> keys;
+    std::vector<std::string> arguments;
+};
+
+/// The calls under way on one connection, and which reply is whose. A script returns the token of
+/// its call, so that a stream with a reply too many or too few can't hand one the answer to
+/// another.
 class Pipeline {
   public:
     using Milliseconds = std::uintptr_t;  ///< of the clock of the connection's owner
+    using Clock = std::chrono::steady_clock;
 
-    /// `first_token` should be hard to guess: a stray reply must not look like a fence.
+    /// `first_token` should be hard to guess: a stray reply must not look like an answer.
     explicit Pipeline(std::uint64_t first_token) : last_token_(first_token) {}
 
-    /// Adds a command, which waits to be released. Throws std::bad_alloc.
-    void push(std::span<const std::string> command, std::unique_ptr<ReplyHandler> handler,
-              Milliseconds deadline);
+    /// Adds a call, which waits to be released. Throws std::bad_alloc.
+    void push(Call call, std::unique_ptr<ReplyHandler> handler, Milliseconds deadline);
+    /// Adds it ahead of those that wait. Only where none is released.
+    void push_ahead(Call call, std::unique_ptr<ReplyHandler> handler, Milliseconds deadline);
 
-    /// Appends to `out` what waits, with a fence behind it; the fence alone where nothing does.
+    /// Appends to `out` what waits. Throws std::bad_alloc.
     void release(std::string& out);
 
-    enum class Taken {
-        kHeld,       ///< until its fence comes
-        kSettled,    ///< it was a fence: the handlers of its commands have their replies
-        kMismatched  ///< it belongs to no command: no further reply of this stream can be trusted
+    enum class Taken : std::uint8_t {
+        kValues,     ///< its handler has it
+        kError,      ///< its handler has the error
+        kRepeated,   ///< Redis doesn't know the script: the call waits again, to go with its text
+        kMismatched  ///< it belongs to no call: no further reply of this stream can be trusted
     };
-    /// Takes the next reply of the stream; `reply` is left as it is where it is mismatched.
-    Taken take(ReplyPtr& reply);
+    /// Takes the next reply of the stream.
+    Taken take(const redisReply& reply);
 
-    /// Tells the handlers of released commands that no reply will come. Those that wait stay, for
+    /// When the call that was answered last was pushed.
+    Clock::time_point answered_push() const { return answered_push_; }
+
+    /// Tells the handlers of released calls that no reply will come. Those that wait stay, for
     /// another connection.
     void fail_released();
     /// Tells all handlers.
     void fail_all();
 
     bool empty() const { return pending_.empty(); }
-    bool has_unreleased() const { return unreleased_ > 0; }
-    /// Of the command that was pushed first. Not to be asked when empty().
-    Milliseconds first_deadline() const { return pending_.front().deadline; }
+    bool has_unreleased() const { return released_ < pending_.size(); }
+    /// The earliest of all. Not to be asked when empty().
+    Milliseconds first_deadline() const;
 
   private:
     struct Pending {
+        Call call;
         std::unique_ptr<ReplyHandler> handler;
         Milliseconds deadline;
-        ReplyPtr reply;  ///< held back until its fence is reached
+        Clock::time_point pushed;
+        std::string token;
+        bool in_full = false;  ///< goes with the script's text in place of its digest
     };
 
-    struct Fence {
-        std::size_t commands;  ///< how many commands it closes
-        std::string token;
-    };
+    Pending make(Call call, std::unique_ptr<ReplyHandler> handler, Milliseconds deadline);
+    Pending take_front();
+    void repeat_front();
 
     std::deque<Pending> pending_;
-    std::deque<Fence> fences_;
-    std::string waiting_;         ///< the commands that are not released, as bytes
-    std::size_t unreleased_ = 0;  ///< the last so many of pending_
-    std::size_t arrived_ = 0;     ///< the first so many of pending_ have their reply
+    std::size_t released_ = 0;  ///< the first so many of pending_
+    std::size_t in_full_ = 0;  ///< so many of pending_, which may be due before those ahead of them
     std::uint64_t last_token_;
+    Clock::time_point answered_push_{};
 };
 
 }  // namespace tollgate::redis

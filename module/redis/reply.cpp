@@ -88,18 +88,18 @@ bool ReplyReader::awaits_too_much() const {
            length > kLongestReply;
 }
 
-void append_command(std::string& out, std::span<const std::string> arguments) {
+void append_command(std::string& out, std::span<const std::string_view> words) {
     std::vector<const char*> starts;
     std::vector<std::size_t> lengths;
-    starts.reserve(arguments.size());
-    lengths.reserve(arguments.size());
-    for (const auto& argument : arguments) {
-        starts.push_back(argument.data());
-        lengths.push_back(argument.size());
+    starts.reserve(words.size());
+    lengths.reserve(words.size());
+    for (const auto word : words) {
+        starts.push_back(word.data());
+        lengths.push_back(word.size());
     }
     char* bytes = nullptr;
-    const int length = redisFormatCommandArgv(&bytes, static_cast<int>(arguments.size()),
-                                              starts.data(), lengths.data());
+    const int length = redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), starts.data(),
+                                              lengths.data());
     if (length < 0) {
         throw std::bad_alloc();
     }

@@ -51,6 +51,6 @@ class ReplyReader {
 };
 
 /// Appends a command in RESP to `out`. Throws std::bad_alloc.
-void append_command(std::string& out, std::span<const std::string> arguments);
+void append_command(std::string& out, std::span<const std::string_view> words);
 
 }  // namespace tollgate::redis

@@ -2,19 +2,29 @@
 
 #include <gtest/gtest.h>
 
-#include "module/redis/acquire_script.hpp"
 #include "module/redis/reply.hpp"
 
 namespace tollgate::redis {
 namespace {
 
 using namespace std::chrono_literals;
+using Words = std::vector<std::string>;
+
+TableQuota table(std::string name, std::vector<Rate> rates, bool sliding = false) {
+    TableQuota quota;
+    quota.table = std::move(name);
+    quota.rates = std::move(rates);
+    quota.sliding = sliding;
+    return quota;
+}
 
 Acquire two_tables() {
     Acquire acquire;
     acquire.id = "k1";
-    acquire.quotas = {{"api", {{60, 60s}, {1000, 86400s}}, false}, {"search", {{5, 1s}}, true}};
+    acquire.quotas = std::make_shared<const Quotas>(
+        Quotas{table("api", {{60, 60s}, {1000, 86400s}}), table("search", {{5, 1s}}, true)});
     acquire.cost = 3;
+    acquire.count = 7;
     return acquire;
 }
 
@@ -25,101 +35,142 @@ ReplyPtr parsed(std::string_view text) {
 }
 
 std::string integers(std::initializer_list<long long> values) {
-    std::string text = "*" + std::to_string(values.size()) + "\r\n";
+    std::string text;
     for (const auto value : values) {
         text += ":" + std::to_string(value) + "\r\n";
     }
     return text;
 }
 
-TEST(AcquireCommand, NamesKeysThenLimits) {
-    EXPECT_EQ(acquire_command(two_tables(), Keys("p:"), "sha"),
-              (std::vector<std::string>{"EVALSHA",
-                                        "sha",
-                                        "3",
-                                        "p:ban:{k1}",
-                                        "p:quota:{k1}:api",
-                                        "p:quota:{k1}:search",
-                                        "3",
-                                        "0",
-                                        "0",
-                                        "0",
-                                        "0",
-                                        "0",  // cost, no ban
-                                        "2",
-                                        "60",
-                                        "60",
-                                        "0",
-                                        "1000",
-                                        "86400",
-                                        "0",  // api
-                                        "1",
-                                        "5",
-                                        "1",
-                                        "1"}));  // search
+std::string array(std::size_t length, const std::string& elements) {
+    return "*" + std::to_string(length) + "\r\n" + elements;
 }
 
-TEST(AcquireCommand, TellsTheBanInMilliseconds) {
+const Words kTerms{"3",                                                                 // cost
+                   "0",                                                                 // no ban
+                   "2",                                                                 // tables
+                   "2",         "60",       "60000",        "1000",        "86400000",  // api
+                   "60.number", "60.count", "86400.number", "86400.count", "-1",
+                   "5",         "1000",  // search
+                   "1.number",  "1.count",  "1.previous"};
+
+Words operator+(Words a, const Words& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+TEST(AcquireCall, NamesKeysThenTermsThenTheId) {
+    const auto call = acquire_call(std::array{two_tables()}, Keys("p:"));
+    EXPECT_EQ(call.keys, (Words{"p:quota:{k1}:api", "p:quota:{k1}:search"}));
+    EXPECT_EQ(call.arguments, (Words{"21"} + kTerms + Words{"3", "7", "0"}));
+}
+
+TEST(AcquireCall, GivesTermsOnce) {
+    Acquire second = two_tables();
+    second.id = "k2";
+    second.count = 1;
+    Acquire third = second;
+    third.cost = 1;
+    const auto call = acquire_call(std::array{two_tables(), third, second}, Keys(""));
+    EXPECT_EQ(call.keys.size(), 6);
+    Words others = kTerms;
+    others[0] = "1";
+    EXPECT_EQ(call.arguments, (Words{"39"} + kTerms + others + Words{"3", "7", "0"} +
+                               Words{"21", "1", "0"} + Words{"3", "1", "0"}));
+}
+
+TEST(AcquireCall, TellsTheBanInMilliseconds) {
     Acquire acquire = two_tables();
     acquire.ban = BanPolicy{20, 1min, 10min, 24h};
-    auto command = acquire_command(acquire, Keys(""), "sha");
-    EXPECT_EQ(std::vector(command.begin() + 7, command.begin() + 12),
-              (std::vector<std::string>{"1", "20", "60000", "600000", "86400000"}));
-    acquire.strikes = false;
-    command = acquire_command(acquire, Keys(""), "sha");
-    EXPECT_EQ(command[7], "1");
-    EXPECT_EQ(command[8], "0");
+    auto call = acquire_call(std::array{acquire}, Keys(""));
+    EXPECT_EQ(call.keys.front(), "ban:{k1}");
+    EXPECT_EQ(Words(call.arguments.begin() + 2, call.arguments.begin() + 8),
+              (Words{"20", "60000", "600000", "86400000", "1", "2"}));
+    acquire.refusals_strike = false;
+    call = acquire_call(std::array{acquire}, Keys(""));
+    EXPECT_EQ(call.arguments[6], "0");
 }
 
-TEST(EvaluateInFull, SendsTheScriptInPlaceOfItsDigest) {
-    auto command = acquire_command(two_tables(), Keys(""), acquire_script_sha1());
-    EXPECT_EQ(command[1].size(), 40);
-    const auto rest = std::vector(command.begin() + 2, command.end());
-    evaluate_in_full(command);
-    EXPECT_EQ(command[0], "EVAL");
-    EXPECT_EQ(command[1], kAcquireScript);
-    EXPECT_EQ(std::vector(command.begin() + 2, command.end()), rest);
+TEST(AcquireCall, TellsTheRestWhereThereIsAny) {
+    Acquire acquire = two_tables();
+    acquire.adjustments.resize(3);
+    const auto rest = [&] {
+        const auto call = acquire_call(std::array{acquire}, Keys(""));
+        return Words(call.arguments.begin() + 21, call.arguments.end());
+    };
+    EXPECT_EQ(rest(), Words{"0"});
+    acquire.lease = 4;
+    EXPECT_EQ(rest(), (Words{"2", "4", "0"}));
+    acquire.lease = 0;
+    acquire.strikes = 2;
+    EXPECT_EQ(rest(), (Words{"2", "0", "2"}));
+    acquire.adjustments = {{5, 6}, {7, 0}, {8, -9}};
+    EXPECT_EQ(rest(), (Words{"8", "0", "2", "5", "6", "7", "0", "8", "-9"}));
 }
 
 TEST(ReadAcquired, ReadsEveryWindowInItsOrder) {
-    const auto reply = parsed(integers({0, 5000, 0, 7, 60'000, 0, 0, 86'400'000, 1, 2, 6000, 0}));
-    const auto acquired = read_acquired(*reply, two_tables());
-    ASSERT_TRUE(acquired);
-    EXPECT_EQ(acquired->outcome, Acquired::Outcome::kLimited);
-    EXPECT_EQ(acquired->now, Instant(5s));
-    ASSERT_EQ(acquired->windows.size(), 3);
-    EXPECT_EQ(acquired->windows[0].rate, (Rate{60, 60s}));
-    EXPECT_EQ(acquired->windows[0].remaining, 7);
-    EXPECT_EQ(acquired->windows[0].reset, Instant(60s));
-    EXPECT_FALSE(acquired->windows[0].exhausted);
-    EXPECT_TRUE(acquired->windows[1].exhausted);
-    EXPECT_EQ(acquired->windows[2].rate, (Rate{5, 1s}));
+    const auto reply = parsed(array(9, integers({5000, 4, 11, 4, 0, 5, 12, 6, 2})));
+    const auto results = read_acquired(elements_of(*reply), std::array{two_tables()});
+    ASSERT_TRUE(results);
+    const auto& acquired = std::get<Acquired>(results->front());
+    EXPECT_EQ(acquired.now, Instant(5s));
+    EXPECT_EQ(acquired.granted, 4);
+    EXPECT_EQ(acquired.limited, 3);
+    EXPECT_EQ(acquired.lease, 0);
+    EXPECT_EQ(acquired.banned_until, Instant{});
+    EXPECT_EQ(acquired.windows, (std::vector<WindowCount>{{11, 4, 0}, {0, 5, 0}, {12, 6, 2}}));
 }
 
-TEST(ReadAcquired, ReadsABan) {
-    const auto reply = parsed(integers({-1, 5000, 9000, 0, 1, 1, 0, 1, 1, 0, 1, 1}));
-    const auto acquired = read_acquired(*reply, two_tables());
-    ASSERT_TRUE(acquired);
-    EXPECT_EQ(acquired->outcome, Acquired::Outcome::kBanned);
-    EXPECT_EQ(acquired->banned_until, Instant(9s));
+TEST(ReadAcquired, ReadsLeasesBansAndErrors) {
+    Acquire acquire = two_tables();
+    acquire.ban = BanPolicy{20, 1min, 10min, 24h};
+    Acquire leasing = two_tables();
+    leasing.lease = 9;
+    const auto reply = parsed(
+        array(1 + 11 + 1 + 9, integers({5000, 1, 2, 9000, 4, 1, 2, 3, 4, 5, 6, 7}) +
+                                  "-WRONGTYPE x\r\n" + integers({7, 8, 1, 2, 3, 4, 5, 6, 7})));
+    const auto results =
+        read_acquired(elements_of(*reply), std::array{acquire, two_tables(), leasing});
+    ASSERT_TRUE(results);
+    const auto& banned = std::get<Acquired>((*results)[0]);
+    EXPECT_EQ(banned.granted, 1);
+    EXPECT_EQ(banned.limited, 2);
+    EXPECT_EQ(banned.banned_until, Instant(9s));
+    EXPECT_EQ(banned.strikes, 4);
+    EXPECT_EQ(std::get<std::string_view>((*results)[1]), "WRONGTYPE x");
+    EXPECT_EQ(std::get<Acquired>((*results)[2]).lease, 8);
+    EXPECT_EQ(std::get<Acquired>((*results)[2]).now, Instant(5s));
 }
 
 TEST(ReadAcquired, RefusesWhatIsNoAnswer) {
     for (const std::string& text : {
-             std::string("+OK\r\n"),
-             std::string("-NOSCRIPT No matching script\r\n"),
-             std::string("$-1\r\n"),
-             std::string(":1\r\n"),
-             integers({}),
-             integers({1, 5000, 0}),
-             integers({1, 5000, 0, 7, 60'000, 0}),
-             integers({2, 5000, 0, 7, 1, 0, 0, 1, 0, 2, 1, 0}),
-             integers({1, 5000, 0, 7, 1, 0, 0, 1, 0, 2, 1, 0, 0}),
-             std::string("*12\r\n+1\r\n") + integers({0, 0, 7, 1, 0, 0, 1, 0, 2, 1, 0}).substr(5),
+             array(0, ""),
+             array(1, integers({5000})),
+             array(1, "-ERR\r\n"),
+             array(8, integers({5000, 4, 11, 4, 0, 5, 12, 6})),
+             array(10, integers({5000, 4, 11, 4, 0, 5, 12, 6, 2, 1})),
+             array(9, integers({5000, 8, 11, 4, 0, 5, 12, 6, 2})),
+             array(9, integers({5000, -1, 11, 4, 0, 5, 12, 6, 2})),
+             array(9, integers({5000, 4, 11, 4, 0, 5, 12, 6, 9'000'000'000'000'000})),
+             array(9, "+5000\r\n" + integers({4, 11, 4, 0, 5, 12, 6, 2})),
+             array(9, integers({5000, 4, 11, 4}) + "-ERR\r\n" + integers({5, 12, 6, 2})),
+             array(9, integers({5000, 4, 11, 4}) + "$-1\r\n" + integers({5, 12, 6, 2})),
          }) {
         const auto reply = parsed(text);
         ASSERT_NE(reply, nullptr) << text;
-        EXPECT_FALSE(read_acquired(*reply, two_tables())) << text;
+        EXPECT_FALSE(read_acquired(elements_of(*reply), std::array{two_tables()})) << text;
+    }
+}
+
+TEST(ReadAcquired, RefusesMoreThanWasAskedFor) {
+    Acquire acquire = two_tables();
+    acquire.lease = 2;
+    for (const auto& numbers : {integers({5000, 8, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7}),
+                                integers({5000, 7, 3, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7}),
+                                integers({5000, 7, 0, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7})}) {
+        acquire.ban = BanPolicy{20, 1min, 10min, 24h};
+        const auto reply = parsed(array(13, numbers));
+        EXPECT_FALSE(read_acquired(elements_of(*reply), std::array{acquire})) << numbers;
     }
 }
 

@@ -13,17 +13,16 @@ using Outcome = Lookup::Outcome;
 
 /// What a look-up says of a record with these fields; an absent one is nil.
 Lookup lookup(const std::map<std::string, std::string>& record) {
-    const auto command = lookup_command("key");
-    std::string text = "*" + std::to_string(command.size() - 2) + "\r\n";
-    for (std::size_t i = 2; i < command.size(); ++i) {
-        const auto field = record.find(command[i]);
+    std::string text = "*6\r\n";
+    for (const auto* name : {"id", "name", "plan", "limits", "expires", "state"}) {
+        const auto field = record.find(name);
         text += field == record.end()
                     ? "$-1\r\n"
                     : "$" + std::to_string(field->second.size()) + "\r\n" + field->second + "\r\n";
     }
     ReplyReader reader;
     reader.feed(text);
-    return read_lookup(*reader.next());
+    return read_lookup(elements_of(*reader.next()));
 }
 
 const std::map<std::string, std::string> kRecord{
@@ -90,10 +89,10 @@ TEST(Lookup, RefusesARecordThatNoCommandWrote) {
 
 TEST(Lookup, DoesNotExpectAnythingElse) {
     for (const std::string_view text :
-         {"-WRONGTYPE x\r\n", "+OK\r\n", "$-1\r\n", "*0\r\n", "*1\r\n$1\r\na\r\n"}) {
+         {"*0\r\n", "*1\r\n$1\r\na\r\n", "*6\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n"}) {
         ReplyReader reader;
         reader.feed(text);
-        EXPECT_EQ(read_lookup(*reader.next()).outcome, Outcome::kUnexpected) << text;
+        EXPECT_EQ(read_lookup(elements_of(*reader.next())).outcome, Outcome::kUnexpected) << text;
     }
 }
 

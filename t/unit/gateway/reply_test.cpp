@@ -8,6 +8,7 @@ namespace tollgate::redis {
 namespace {
 
 using namespace std::string_literals;
+using namespace std::string_view_literals;
 
 /// A reply as one text, to compare.
 std::string shown(const redisReply& reply) {
@@ -135,7 +136,7 @@ TEST(ReplyReader, SurvivesGarbage) {
 
 TEST(AppendCommand, WritesBinarySafeResp) {
     std::string out = "before";
-    append_command(out, std::vector<std::string>{"ECHO", "a\r\n\0b"s, ""});
+    append_command(out, std::vector<std::string_view>{"ECHO", "a\r\n\0b"sv, ""});
     EXPECT_EQ(out, "before*3\r\n$4\r\nECHO\r\n$5\r\na\r\n\0b\r\n$0\r\n\r\n"s);
 }
 

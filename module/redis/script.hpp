@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tollgate::redis {
+
+/// A Lua script that Redis runs. The first argument of each call is a token, and the first element
+/// of what it returns is that token: by it a reply is known to be the call's own.
+struct Script {
+    std::string_view text;
+    std::string sha1;  ///< as EVALSHA names it
+};
+
+/// The script that decides requests over every window of every table of their ids at once.
+const Script& acquire_script();
+/// The script that fetches a key's record.
+const Script& lookup_script();
+
+}  // namespace tollgate::redis

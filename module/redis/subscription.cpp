@@ -1,0 +1,112 @@
+#include "module/redis/subscription.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace tollgate::redis {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenPings = 1s;
+constexpr std::chrono::milliseconds kBetweenAttempts = 500ms;
+/// One that Redis refuses (its rules forbid the channel) is for an operator to mend.
+constexpr std::chrono::milliseconds kAfterRefusal = 10s;
+
+}  // namespace
+
+Subscription::Subscription(const Endpoint& endpoint, std::string channel, MessageListener& listener,
+                           ngx_log_t* log)
+    : endpoint_(endpoint),
+      channel_(std::move(channel)),
+      listener_(listener),
+      log_(log),
+      link_(endpoint, *this, log) {
+    ident_.fd = static_cast<ngx_socket_t>(-1);
+    ident_.data = this;
+    timer_.data = &ident_;
+    timer_.log = log;
+    timer_.cancelable = 1;
+    timer_.handler = [](ngx_event_t* event) noexcept {
+        static_cast<Subscription*>(static_cast<ngx_connection_t*>(event->data)->data)->on_timer();
+    };
+    link_.connect();
+}
+
+Subscription::~Subscription() {
+    if (timer_.timer_set) {
+        ngx_del_timer(&timer_);
+    }
+}
+
+void Subscription::on_ready() {
+    append_command(link_.out(), std::array<std::string_view, 2>{"SUBSCRIBE", channel_});
+    link_.flush_soon();
+    awaits_reply_ = true;
+    schedule(std::max(endpoint_.timeout, kBetweenPings));
+}
+
+void Subscription::on_reply(const redisReply& reply) {
+    awaits_reply_ = false;
+    const auto elements = elements_of(reply);
+    const auto kind = elements.empty() ? std::string_view() : text_of(*elements[0]);
+    if (kind == "message" && elements.size() == 3) {
+        listener_.on_message(text_of(*elements[2]));
+    } else if (kind == "subscribe") {
+        standing_since_ = std::chrono::duration_cast<std::chrono::milliseconds>(
+            std::chrono::steady_clock::now().time_since_epoch());
+        was_refused_ = false;
+        listener_.on_subscribed(true);
+    } else if (reply.type == REDIS_REPLY_ERROR) {
+        take_error(text_of(reply));
+    } else if (kind != "pong") {
+        link_.give_up("unexpected reply to SUBSCRIBE");
+    }
+}
+
+void Subscription::take_error(std::string_view message) {
+    if (message.starts_with("NOPERM") && !std::exchange(was_refused_, true)) {
+        ngx_str_t text{message.size(),
+                       reinterpret_cast<u_char*>(const_cast<char*>(message.data()))};
+        ngx_log_error(NGX_LOG_WARN, log_, 0,
+                      "tollgate: redis \"%s\" refuses the channel \"%s\", so that records of keys "
+                      "are asked for each second: %V",
+                      endpoint_.name.c_str(), channel_.c_str(), &text);
+    }
+    link_.give_up(message);
+}
+
+void Subscription::on_lost(std::string_view /*reason*/) noexcept {
+    if (std::exchange(standing_since_, std::nullopt)) {
+        listener_.on_subscribed(false);
+    }
+    if (!link_.is_over()) {
+        schedule(was_refused_ ? kAfterRefusal : kBetweenAttempts);
+    }
+}
+
+void Subscription::on_timer() {
+    if (link_.is_down()) {
+        link_.connect();
+    } else if (awaits_reply_) {
+        link_.give_up("no reply in time");
+    } else if (link_.is_ready()) {
+        try {
+            append_command(link_.out(), std::array<std::string_view, 1>{"PING"});
+        } catch (const std::exception& e) {
+            link_.give_up(e.what());
+            return;
+        }
+        link_.flush_soon();
+        awaits_reply_ = true;
+        schedule(std::max(endpoint_.timeout, kBetweenPings));
+    }
+}
+
+void Subscription::schedule(std::chrono::milliseconds delay) {
+    ngx_add_timer(&timer_, static_cast<ngx_msec_t>(delay.count()));
+}
+
+}  // namespace tollgate::redis

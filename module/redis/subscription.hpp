@@ -1,0 +1,61 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "module/redis/link.hpp"
+
+namespace tollgate::redis {
+
+/// Hears what is published.
+class MessageListener {
+  public:
+    MessageListener() = default;
+    MessageListener(const MessageListener&) = delete;
+    MessageListener& operator=(const MessageListener&) = delete;
+    virtual ~MessageListener() = default;
+
+    virtual void on_message(std::string_view text) noexcept = 0;
+    /// It stands from now on, or does so no more: what is published meanwhile is missed.
+    virtual void on_subscribed(bool stands) noexcept = 0;
+};
+
+/// A worker's subscription to one channel of a Redis, on a link of its own, made anew by itself
+/// when it is lost. Redis is asked each second whether it is still there.
+class Subscription : private LinkOwner {
+  public:
+    /// Begins to connect at once. `endpoint`, `listener` and `log` must outlive it.
+    Subscription(const Endpoint& endpoint, std::string channel, MessageListener& listener,
+                 ngx_log_t* log);
+    ~Subscription() override;
+
+    /// Since when nothing that was published was missed, by the steady clock; nothing where it may
+    /// be missed now.
+    std::optional<std::chrono::milliseconds> standing_since() const { return standing_since_; }
+
+  private:
+    void on_ready() override;
+    void on_reply(const redisReply& reply) override;
+    void on_lost(std::string_view reason) noexcept override;
+    void on_shutdown() noexcept override {}
+
+    void on_timer();
+    void schedule(std::chrono::milliseconds delay);
+    void take_error(std::string_view message);
+
+    const Endpoint& endpoint_;
+    std::string channel_;
+    MessageListener& listener_;
+    ngx_log_t* log_;
+    Link link_;
+    std::optional<std::chrono::milliseconds> standing_since_;
+    bool awaits_reply_ = false;
+    bool was_refused_ = false;
+    /// An event's data must be shaped as a connection: debug builds log its fd.
+    ngx_connection_t ident_{};
+    ngx_event_t timer_{};
+};
+
+}  // namespace tollgate::redis
