@@ -13,7 +13,7 @@ use Wait qw(wait_until);
 my $count = 500;
 my $gateway = Gateway->start(
     plans  => 'plan free 5r/s 1000000r/d;',
-    redis  => 'timeout 30s;',
+    redis  => 'timeout 30s; key_cache 0;',
     events => 'worker_connections 4096;',
     http   => 'log_format status $status;',
     location => 'access_log %DIR%/access.log status;',

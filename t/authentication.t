@@ -12,6 +12,7 @@ use Wait qw(wait_until);
 
 my $gateway = Gateway->start(
     plans  => 'plan free 1000r/d; plan enterprise custom;',
+    redis  => 'key_cache 0;',
     http   => 'tollgate_plans narrow { plan gold 10r/d; } tollgate_plans wide { plan gold 10r/d; default gold; }',
     server => <<'END',
         location /narrow/ { tollgate narrow; proxy_pass http://unix:%DIR%/upstream.sock; }

@@ -36,7 +36,8 @@ subtest 'a ban' => sub {
     $gateway->import_key('k', id => 'k1', plan => 'free');
     is(join(', ', map { answer('k') } 1 .. 4), "200, $limited, $limited, $banned", 'the third strike');
     my $r = $gateway->get('/', 'k');
-    is($r->header('Retry-After'), 1, 'Retry-After: the rest of the ban, not of the day');
+    # A node knows Redis's clock to the ms or so, and rounds up.
+    like($r->header('Retry-After'), qr/^[12]$/, 'Retry-After: the rest of the ban, not of the day');
     is($r->header('X-RateLimit-Limit') . $r->header('X-RateLimit-Remaining'), '10', 'the quota is shown');
     is(answer('k', '/quota/'), $banned, 'holds for a request that costs nothing');
     is(answer('k', '/mild/'), 200, '... but not for a table without bans');
@@ -55,6 +56,8 @@ sub next_ban {
     answer($key) until answer($key) eq $banned;
     my ($start, $until) = (now(), ban($id)->{until});
     $redis->cmd('HSET', "t:ban:{$id}", until => now() - 1);
+    $redis->cmd('PUBLISH', 't:events', $id);
+    wait_until('it to be heard of', sub { answer($key) eq $limited });
     return [$until - $start, $until - $before];
 }
 
@@ -69,7 +72,7 @@ subtest 'each doubles the last' => sub {
 subtest 'strikes count within their time' => sub {
     $gateway->import_key('w', id => 'w1', plan => 'free');
     is(join(', ', map { answer('w') } 1 .. 3), "200, $limited, $limited", 'two strikes');
-    is(ban('w1')->{strikes}, 2, 'are kept');
+    wait_until('them to be told', sub { (ban('w1')->{strikes} // 0) == 2 });
     $redis->cmd('HSET', 't:ban:{w1}', since => now() - 60_000);
     is(answer('w'), $limited, 'after that time they are forgotten');
     is(ban('w1')->{strikes}, 1, '... and counting begins anew');

@@ -37,8 +37,8 @@ subtest 'thread pools and a cache, whose processes are no workers' => sub {
         location => 'proxy_cache cache; aio threads=other;',
     );
     serves_exactly($gateway);
-    is(scalar(grep { /name=\S* .*cmd=(?!client)/ } split /\n/, $gateway->redis->cmd('CLIENT', 'LIST')), 1,
-        'only the worker has a connection to Redis');
+    is(scalar(grep { /name=\S* .*cmd=(?!client)/ } split /\n/, $gateway->redis->cmd('CLIENT', 'LIST')), 2,
+        'only the worker has connections to Redis, one for scripts and one for events');
     $gateway->nginx->stop;
 };
 

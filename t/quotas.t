@@ -6,6 +6,7 @@ use lib 't/lib';
 use Test::More;
 use Digest::SHA qw(sha256_hex);
 use Gateway qw(wait_for_window);
+use Wait qw(wait_until);
 
 my $upstream = 'proxy_pass http://unix:%DIR%/upstream.sock;';
 my $gateway = Gateway->start(
@@ -45,9 +46,16 @@ subtest 'kinds of plans' => sub {
 subtest 'a change of plan keeps the counts' => sub {
     my ($key, $id) = key();
     $gateway->get('/', $key) for 1 .. 3;
-    $redis->cmd('HSET', 't:key:' . sha256_hex($key), plan => 'pro');
+    my $limit_is = sub {
+        my ($limit) = @_;
+        wait_until('the change to be heard of', sub { $gateway->get('/quota/', $key)->header('X-RateLimit-Limit') == $limit });
+    };
+    $gateway->subscribed(1);
+    $gateway->change_key($key, plan => 'pro');
+    $limit_is->(20);
     is(left($gateway->get('/', $key)), '200 16', 'to one that allows more');
-    $redis->cmd('HSET', 't:key:' . sha256_hex($key), plan => 'own', limits => '4r/d');
+    $gateway->change_key($key, plan => 'own', limits => '4r/d');
+    $limit_is->(4);
     is(left($gateway->get('/', $key)), '429 0', '... and to one that allows less');
 };
 

@@ -5,7 +5,7 @@ use warnings;
 use lib 't/lib';
 use Test::More;
 use Digest::SHA ();
-use FakeRedis;
+use FakeRedis qw(name_of token_of);
 use Gateway;
 use Http;
 use Load;
@@ -23,12 +23,15 @@ sub status {
     return $gateway->get('/', 'k')->status;
 }
 
-# CLIENT LIST without this test's own connections: those of workers, as hashes.
+# CLIENT LIST without this test's own connections: those of workers, as hashes. Apart: those that call, and those that
+# hear `events`.
 sub clients {
     my ($redis) = @_;
     my @all = map { { /(\S+?)=(\S*)/g } } split /\n/, $redis->cmd('CLIENT', 'LIST');
     return grep { $_->{cmd} !~ /^client/ } @all;
 }
+sub callers   { return grep { $_->{sub} == 0 } clients(@_) }
+sub listeners { return grep { $_->{sub} > 0 } clients(@_) }
 
 subtest 'addresses' => sub {
     my $redis = RedisServer->start(tcp => 1);
@@ -45,7 +48,7 @@ subtest 'addresses' => sub {
 };
 
 subtest 'passwords' => sub {
-    my $redis = RedisServer->start(password => 's3cret;#{$}', acl => ['user app on >app-secret ~t:* +@all']);
+    my $redis = RedisServer->start(password => 's3cret;#{$}', acl => ['user app on >app-secret ~t:* &t:* +@all']);
     my %right = (
         'of the default user'        => q(password 's3cret;#{$}';),
         'of a user'                  => 'username app; password app-secret;',
@@ -54,14 +57,15 @@ subtest 'passwords' => sub {
     for my $what (sort keys %right) {
         my $gateway = gateway($redis, redis => $right{$what}, files => { 'app.password' => "app-secret\n" });
         is(status($gateway), 200, $what);
-        my ($client) = clients($redis);
-        is($client->{user}, $right{$what} =~ /username/ ? 'app' : 'default', 'as this user');
+        $gateway->subscribed(1);
+        my $user = $right{$what} =~ /username/ ? 'app' : 'default';
+        is_deeply([map { $_->{user} } callers($redis), listeners($redis)], [$user, $user], 'as this user');
         $gateway->nginx->stop;
     }
     my %wrong = (
-        'a wrong one'  => ['password wrong;',                qr/\[error\].*tollgate: redis "main" refuses: WRONGPASS/],
-        'a wrong user' => ['username nobody; password wrong;', qr/\[error\].*tollgate: redis "main" refuses: WRONGPASS/],
-        'none'         => ['',                               qr/\[error\].*tollgate: redis "main": NOAUTH/],
+        'a wrong one'  => ['password wrong;',                qr/\[error\].*tollgate: redis "main" is out of reach: WRONGPASS/],
+        'a wrong user' => ['username nobody; password wrong;', qr/\[error\].*tollgate: redis "main" is out of reach: WRONGPASS/],
+        'none'         => ['',                               qr/\[error\].*tollgate: redis "main" is out of reach: NOAUTH/],
     );
     for my $what (sort keys %wrong) {
         my ($directives, $line) = @{ $wrong{$what} };
@@ -91,7 +95,7 @@ subtest 'databases and prefixes' => sub {
 
     my $outside = gateway($redis, redis => 'database 99;');
     is(status($outside), 503, 'a database that is not there: 503');
-    like($outside->nginx->error_log, qr/refuses: ERR DB index is out of range/, 'and the log says why');
+    like($outside->nginx->error_log, qr/is out of reach: ERR DB index is out of range/, 'and the log says why');
     $outside->nginx->stop;
 };
 
@@ -111,8 +115,11 @@ subtest 'a Redis that comes later' => sub {
 
 subtest 'tables in several Redis' => sub {
     my ($first, $second) = (RedisServer->start, RedisServer->start);
+    # The second is to be asked again for what it didn't know; of the first, nothing is to do without it.
     my $gateway = gateway($first,
-        http   => "tollgate_redis other { server @{[$second->address]}; prefix o:; } tollgate_plans search redis=other { plan free 7r/h; }",
+        redis  => 'on_failure deny;',
+        http   => "tollgate_redis other { server @{[$second->address]}; prefix o:; key_cache 0; on_failure deny; }
+                   tollgate_plans search redis=other { plan free 7r/h; }",
         server => 'location /search { tollgate search; proxy_pass http://unix:%DIR%/upstream.sock; }',
     );
     is(status($gateway), 200, 'the first Redis knows the key');
@@ -130,11 +137,12 @@ subtest 'connections that Redis closes for being idle' => sub {
     my $gateway = gateway($redis);
     my $three_more = sub {
         for my $round (1 .. 3) {
-            my ($old) = clients($redis);
-            wait_until('another connection', sub { my ($new) = clients($redis); $new && $new->{id} != $old->{id} });
+            my ($old) = callers($redis);
+            wait_until('another connection', sub { my ($new) = callers($redis); $new && $new->{id} != $old->{id} });
         }
     };
     is(status($gateway), 200, 'served');
+    $gateway->subscribed(1);
     $three_more->();
     is($gateway->get('/', 'k')->status, 200, 'served when three were closed with no request between');
     $three_more->();
@@ -144,13 +152,15 @@ subtest 'connections that Redis closes for being idle' => sub {
     $gateway->nginx->stop;
 };
 
-subtest 'one connection a worker' => sub {
+subtest 'two connections a worker: one to call, one to listen' => sub {
     my $redis = RedisServer->start;
     my $gateway = gateway($redis, workers => 3);
     is(status($gateway), 200, 'served');
     my $result = Load->run(servers => [$gateway->address], connections => 30, requests => 600, token => 'k');
     is_deeply($result->{status}, { 200 => 600 }, '600 more over 30 connections');
-    is(scalar(clients($redis)), 3, 'took three connections of three workers');
+    $gateway->subscribed(3);
+    is(scalar(callers($redis)), 3, 'took three connections of three workers');
+    is(scalar(listeners($redis)), 3, 'which listen on three more');
     $gateway->nginx->stop;
     wait_until('none after the end', sub { !clients($redis) });
 };
@@ -158,18 +168,22 @@ subtest 'one connection a worker' => sub {
 subtest 'commands of one turn leave together' => sub {
     my $redis = RedisServer->start;
     my $fake = FakeRedis->start(redis => $redis->address);
-    my $gateway = gateway($redis, server_address => $fake->address, redis => 'timeout 10s;');
-    is(status($gateway), 200, 'served');
-    my @clients = map { Http->connect($gateway) } 1 .. 10;
-    my %headers = (Authorization => 'Bearer k');
-    $_->request('GET', '/', \%headers) for @clients;
-    my ($worker) = $gateway->nginx->workers;
-    kill STOP => $worker;
-    $fake->reads;
-    $_->send(Http::format_request('GET', '/', \%headers)) for @clients;
-    kill CONT => $worker;
-    is($_->response->status, 200, 'answered') for @clients;
-    is_deeply($fake->reads, [[('HMGET') x 10, 'ECHO'], [('EVALSHA') x 10, 'ECHO']], 'ten requests, two writes');
+    my $gateway = gateway($redis, server_address => $fake->address, redis => 'timeout 10s; key_cache 0;', table => 'lease=off');
+    my %tokens = ('ten keys' => [map { "k$_" } 1 .. 10], 'one key' => [('k1') x 10]);
+    $gateway->import_key($_, id => $_, plan => 'free') for @{ $tokens{'ten keys'} };
+    for my $what (sort keys %tokens) {
+        my @clients = map { { http => Http->connect($gateway), headers => { Authorization => "Bearer $_" } } } @{ $tokens{$what} };
+        $_->{http}->request('GET', '/', $_->{headers}) for @clients;
+        $gateway->subscribed(1);
+        my ($worker) = $gateway->nginx->workers;
+        kill STOP => $worker;
+        $fake->reads;
+        $_->{http}->send(Http::format_request('GET', '/', $_->{headers})) for @clients;
+        kill CONT => $worker;
+        is($_->{http}->response->status, 200, 'answered') for @clients;
+        my @reads = grep { "@$_" ne 'PING' } @{ $fake->reads };    # which comes each second, on the other connection
+        is_deeply(\@reads, [[('lookup') x 10], ['acquire']], "ten requests with $what, two writes");
+    }
     $gateway->nginx->stop;
 };
 
@@ -189,19 +203,30 @@ subtest 'a server that repeats what it doesn\'t know' => sub {
     $fake->fault('parrot');
     my $gateway = gateway($redis, server_address => $fake->address, redis => 'password hunter2;');
     is(status($gateway), 503, 'answered with 503');
-    like($gateway->nginx->error_log, qr/refuses: ERR unknown command 'AUTH'/, 'the log says why');
+    like($gateway->nginx->error_log, qr/is out of reach: ERR unknown command 'AUTH'/, 'the log says why');
     unlike($gateway->nginx->error_log, qr/hunter2/, 'without the password');
     $gateway->nginx->stop;
 };
 
 subtest 'windows are of the clock of Redis' => sub {
     my $redis = RedisServer->start;
-    my $limited = "*6\r\n:0\r\n:1000000000000\r\n:0\r\n:0\r\n:1000000007500\r\n:1\r\n";    # refused, in 2001
+    # In 2001, none granted: 2 in the window that begins just then, and 4 in the one before, a quarter of which, the one
+    # that there is room for beside another, will count when 7.5 s are over.
+    my $limited = ":1000000000000\r\n" . ":0\r\n" . ":100000000\r\n:2\r\n:4\r\n";
     my $fake = FakeRedis->start(
         redis  => $redis->address,
-        faults => { old => { answer => sub { $_[0][0] eq 'EVALSHA' ? $limited : undef } } },
+        faults => {
+            old => {
+                answer => sub {
+                    my ($command) = @_;
+                    return undef if name_of($command) ne 'acquire';
+                    my $token = token_of($command);
+                    return "*6\r\n\$" . length($token) . "\r\n$token\r\n$limited";
+                },
+            },
+        },
     );
-    my $gateway = gateway($redis, server_address => $fake->address);
+    my $gateway = gateway($redis, plans => 'plan free 4r/10s window=sliding;', server_address => $fake->address);
     $gateway->import_key('k', id => 'k1', plan => 'free');
     $fake->fault('old');
     my $r = $gateway->get('/', 'k');

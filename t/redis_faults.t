@@ -11,7 +11,7 @@ use Wait qw(wait_until free_port);
 
 my $gateway = Gateway->start(
     plans         => 'plan free 5r/s; plan pro 9r/s;',
-    redis         => 'timeout 300ms;',
+    redis         => 'timeout 300ms; on_failure deny; key_cache 0;',
     workers       => 2,
     redis_options => { conf => ['appendonly yes', 'appendfsync no', 'lua-time-limit 20'] },
 );
@@ -66,7 +66,7 @@ $calm->bears('with no place for a connection',
 
 # --- answering with errors
 
-# What an exhausted window refuses needs no writing, so that it would get its 429: these two begin with whole windows.
+# What an exhausted window refuses needs no Redis, so that it would get its 429: these begin with whole windows.
 $calm->bears('OOM',
     begin   => sub { wait_for_next_window(); $redis->cmd('CONFIG', 'SET', 'maxmemory', 1) },
     end     => sub { $redis->cmd('CONFIG', 'SET', 'maxmemory', 0) },
@@ -103,6 +103,7 @@ $calm->bears('NOSCRIPT', begin => sub { $redis->cmd('SCRIPT', 'FLUSH') }, refuse
 
 subtest 'WRONGTYPE refuses the key that has it, and no other' => sub {
     for my $name ('t:quota:{free}:api', 't:key:' . sha256_hex('free')) {
+        wait_for_next_window();
         my $moved = $redis->cmd('EXISTS', $name) && $redis->cmd('RENAME', $name, 'moved');
         $redis->cmd('SET', $name, 'not a hash');
         my $r = $gateway->get('/', 'free');

@@ -6,15 +6,22 @@ use warnings;
 use lib 't/lib';
 use Test::More;
 use Calm;
-use FakeRedis qw($CLOSE pause);
+use Digest::SHA qw(sha256_hex);
+use FakeRedis qw($CLOSE name_of pause token_of);
 use Gateway;
 use RedisServer;
 use Time::HiRes qw(time);
-use Wait ();
+use Wait qw(wait_until);
 
-# Spoils the replies to one command, or to all where there is no name.
-sub to { my ($name, $spoil) = @_; return { reply => sub { !$name || $_[1][0] eq $name ? $spoil->(@_) : $_[0] } } }
-sub answering { my ($error, $name) = @_; return { answer => sub { !$name || $_[0][0] eq $name ? "-$error\r\n" : undef } } }
+# Spoils the replies to one command, as FakeRedis names it, or to all where there is no name.
+sub to { my ($name, $spoil) = @_; return { reply => sub { !$name || name_of($_[1]) eq $name ? $spoil->(@_) : $_[0] } } }
+sub answering { my ($error, $name) = @_; return { answer => sub { !$name || name_of($_[0]) eq $name ? "-$error\r\n" : undef } } }
+sub is_call { return $_[0][0] =~ /^EVAL/ }
+
+sub strings { return join '', map { '$' . length($_) . "\r\n$_\r\n" } @_ }
+sub array { my ($count, $elements) = @_; return "*$count\r\n$elements" }
+# So many elements behind the token that this call awaits.
+sub behind_token { my ($command, $count, $elements) = @_; return array(1 + $count, strings(token_of($command)) . $elements) }
 
 my %enormous = (
     'a string of 2^63-1 bytes'   => '$9223372036854775807' . "\r\n",
@@ -54,41 +61,130 @@ my %nonsense = (
     'an outcome unheard of' => "*6\r\n:7\r\n" . ":1\r\n" x 5,
 );
 
+
+# Replies with the right token: their number of elements, and these.
+my $now = ":1000000000000\r\n";
+my %fields = (
+    'no field'               => [0, ''],
+    'five fields'            => [5, strings(('pro') x 5)],
+    'seven fields'           => [7, strings(('pro') x 7)],
+    'numbers for fields'     => [6, ":1\r\n" x 6],
+    'a number among fields'  => [6, strings('pro', '', 'pro', '', '') . ":1\r\n"],
+    'statuses for fields'    => [6, "+pro\r\n" x 6],
+    'arrays for fields'      => [6, "*0\r\n" x 6],
+    'errors for fields'      => [6, "-ERR\r\n" x 6],
+    'fields within an array' => [1, array(6, strings('pro', '', 'pro', '', '', 'active'))],
+    'a field of 2^63-1 bytes' => [6, '$9223372036854775807' . "\r\n"],
+    'a field of 512 MiB'     => [6, '$536870912' . "\r\n" . 'x' x 1000],
+    'a field of 2^31-1'      => [6, "*2147483647\r\n"],
+    'a field without end'    => [6, '+' . 'x' x 200_000],
+    'a thousand fields'      => [1023, strings(('pro') x 1023)],
+);
+# Of numbers there is the time, and of each id, which has one key here: how many are granted, a window and its count.
+my %numbers = (
+    'no number'              => sub { (0, '') },
+    'the time alone'         => sub { (1, $now) },
+    'a number too few'       => sub { (3 * $_[0], $now . ":1\r\n" x (3 * $_[0] - 1)) },
+    'a number too many'      => sub { (2 + 3 * $_[0], $now . ":1\r\n" x (1 + 3 * $_[0])) },
+    'those of another id'    => sub { (4 + 3 * $_[0], $now . ":1\r\n" x (3 + 3 * $_[0])) },
+    'strings for numbers'    => sub { (1 + 3 * $_[0], strings((1) x (1 + 3 * $_[0]))) },
+    'nils for numbers'       => sub { (1 + 3 * $_[0], "\$-1\r\n" x (1 + 3 * $_[0])) },
+    'arrays for numbers'     => sub { (1 + 3 * $_[0], "*0\r\n" x (1 + 3 * $_[0])) },
+    'an error for the time'  => sub { (1 + 3 * $_[0], "-ERR\r\n" . ":1\r\n" x (3 * $_[0])) },
+    'errors for numbers'     => sub { (1 + 3 * $_[0], $now . "-ERR\r\n" x (3 * $_[0])) },
+    'an error for each id'   => sub { (1 + $_[0], $now . "-OOM\r\n" x $_[0]) },
+    'negative numbers'       => sub { (1 + 3 * $_[0], $now . ":-1\r\n" x (3 * $_[0])) },
+    'huge numbers'           => sub { (1 + 3 * $_[0], $now . ":9223372036854775807\r\n" x (3 * $_[0])) },
+    'small numbers'          => sub { (1 + 3 * $_[0], $now . ":-9223372036854775808\r\n" x (3 * $_[0])) },
+    'a huge time'            => sub { (1 + 3 * $_[0], ":9223372036854775807\r\n" . ":1\r\n" x (3 * $_[0])) },
+    'more granted than came' => sub { (1 + 3 * $_[0], $now . ":1000\r\n:1\r\n:1\r\n" x $_[0]) },
+    'a number past 2^63'     => sub { (1 + 3 * $_[0], $now . ":9223372036854775808\r\n") },
+    'a number without end'   => sub { (1 + 3 * $_[0], $now . ':' . '9' x 200_000) },
+);
+
+# So late that other calls wait meanwhile for what a further reply must not give them.
+my $late = pause(0.1);
+my $others = array(7, strings(1, 'pro', '', 'pro', '', '', 'active'));    # as if another call had asked
+my $before = '';
+my @held;
 my %faults = (
     'cut and closed'          => to(undef, sub { (substr($_[0], 0, length($_[0]) / 2), $CLOSE) }),
     'cut'                     => to(undef, sub { substr($_[0], 0, length($_[0]) / 2) }),
-    'cut by a byte'           => to('EVALSHA', sub { substr $_[0], 0, -1 }),
-    'closed instead'          => to('EVALSHA', sub { $CLOSE }),
-    'held for ever'           => to('HMGET', sub { () }),
-    'too late'                => to('HMGET', sub { (pause(0.5), $_[0]) }),
-    'late, but in time'       => to('HMGET', sub { (pause(0.002), $_[0]) }),
+    'late, but in time'       => to('lookup', sub { (pause(0.002), $_[0]) }),
+    'too late'                => to('lookup', sub { (pause(0.5), $_[0]) }),
     'byte by byte'            => to(undef, sub { split //, $_[0] }),
-    'last byte late'          => to('EVALSHA', sub { (substr($_[0], 0, -1), pause(0.002), "\n") }),
-    'doubled HMGET'           => to('HMGET', sub { $_[0] x 2 }),
-    'doubled EVALSHA'         => to('EVALSHA', sub { $_[0] x 2 }),
-    'doubled ECHO'            => to('ECHO', sub { $_[0] x 2 }),
-    'doubled all'             => to(undef, sub { $_[0] x 2 }),
-    'one left out'            => to('HMGET', sub { rand 2 < 1 ? $_[0] : () }),
-    'another in front'        => to('HMGET', sub { "*6\r\n" . '$3' . "\r\npro\r\n" x 6 . $_[0] }),
-    'a late stray one'        => to('ECHO', sub { ($_[0], pause(0.01), "+OK\r\n") }),
-    'OOM'                     => answering('OOM command not allowed', 'EVALSHA'),
+    'last byte late'          => to('acquire', sub { (substr($_[0], 0, -1), pause(0.002), "\n") }),
+    'lookup: doubled'         => to('lookup', sub { ($late, $_[0] x 2) }),
+    'acquire: doubled'        => to('acquire', sub { ($_[0], $late, $_[0]) }),    # it may serve all who are there
+    'doubled all'             => to(undef, sub { ($late, $_[0] x 2) }),
+    'one left out'            => to('lookup', sub { rand 2 < 1 ? $_[0] : () }),
+    'another in front'        => to('lookup', sub { $others . $_[0] }),
+    'the one before in front' => to('lookup', sub { my $reply = $before . $_[0]; $before = $_[0]; $reply }),
+    'swapped'                 => to('lookup', sub { unshift @held, $_[0]; @held > 1 ? splice @held : () }),
+    'a late stray one'        => to('acquire', sub { ($_[0], $late, "+OK\r\n") }),
+    'OOM'                     => answering('OOM command not allowed', 'acquire'),
     'LOADING'                 => answering('LOADING Redis is loading the dataset in memory'),
-    'LOADING but for ECHO'    => { answer => sub { $_[0][0] eq 'ECHO' ? undef : "-LOADING Redis is loading\r\n" } },
-    'NOSCRIPT for ever'       => { answer => sub { $_[0][0] =~ /^EVAL/ ? "-NOSCRIPT No matching script\r\n" : undef } },
-    'NOSCRIPT to each EVALSHA' => answering('NOSCRIPT No matching script', 'EVALSHA'),
+    'LOADING but for a probe' => { answer => sub { name_of($_[0]) eq 'probe' ? undef : "-LOADING Redis is loading\r\n" } },
+    'NOSCRIPT for ever'       => { answer => sub { is_call($_[0]) ? "-NOSCRIPT No matching script\r\n" : undef } },
+    'NOSCRIPT to each EVALSHA' => { answer => sub { $_[0][0] eq 'EVALSHA' ? "-NOSCRIPT No matching script\r\n" : undef } },
     'CLUSTERDOWN'             => answering('CLUSTERDOWN The cluster is down'),
     'MOVED'                   => answering('MOVED 3999 127.0.0.1:6381'),
     'a long error'            => answering('ERR ' . 'x' x 60_000),
     'an error with a percent' => answering('ERR %s%n%V "\\'),
+    'an error for the connection' => to('lookup', sub { ("-ERR max number of clients reached\r\n", $CLOSE) }),
 );
-for my $command (qw(HMGET EVALSHA)) {
+for my $name (qw(lookup acquire)) {
+    $faults{"$name: cut by a byte"} = to($name, sub { substr $_[0], 0, -1 });
+    $faults{"$name: closed instead"} = to($name, sub { $CLOSE });
+    $faults{"$name: held for ever"} = to($name, sub { () });
+    $faults{"$name: the token of another"} = to($name, sub { $_[0] =~ s/\A\*\d+\r\n\$\d+\r\n\K\d/$& eq '9' ? 1 : $& + 1/er });
+    $faults{"$name: the token for a number"} = to($name, sub { $_[0] =~ s/\A\*\d+\r\n\K\$\d+\r\n/:/r });
+    $faults{"$name: without the token"} = to($name, sub { $_[0] =~ s/\A\*(\d+)\r\n\$\d+\r\n\d+\r\n/'*' . ($1 - 1) . "\r\n"/er });
     my %texts = (%enormous, %nonsense);
     for my $what (keys %texts) {
         my $text = $texts{$what};
-        $faults{"$command: $what"} = { window => 0, answer => sub { $_[0][0] eq $command ? $text : undef } };
+        $faults{"$name: $what"} = { window => 0, answer => sub { name_of($_[0]) eq $name ? $text : undef } };
     }
 }
-delete $faults{'HMGET: nils'};    # which says that there is no such key
+for my $what (keys %fields) {
+    my @elements = @{ $fields{$what} };
+    $faults{"lookup: $what"} = { window => 0, answer => sub { name_of($_[0]) eq 'lookup' ? behind_token($_[0], @elements) : undef } };
+}
+for my $what (keys %numbers) {
+    my $elements = $numbers{$what};
+    $faults{"acquire: $what"} = {
+        window => 0,
+        answer => sub { name_of($_[0]) eq 'acquire' ? behind_token($_[0], $elements->($_[0][2])) : undef },
+    };
+}
+
+# A probe is sent on a connection that replaces one lost in use: the first look-up is hung up on. All else would be served.
+sub to_probe {
+    my (%spoil) = @_;
+    my $was_lost = 0;
+    return {
+        answer => sub { name_of($_[0]) eq 'probe' ? $spoil{answer} : undef },
+        reply  => sub {
+            return $CLOSE if name_of($_[1]) eq 'lookup' && !$was_lost++;
+            return $spoil{reply} && name_of($_[1]) eq 'probe' ? $spoil{reply}->(@_) : $_[0];
+        },
+    };
+}
+my %probes = (%nonsense, map { $_ => $enormous{$_} } 'a string of 2^63-1 bytes', 'an array of 2^63-1', 'a line without end');
+$faults{"probe: $_"} = { window => 0, %{ to_probe(answer => $probes{$_}) } } for keys %probes;
+$faults{'probe: an error'} = to_probe(answer => "-LOADING Redis is loading the dataset in memory\r\n");
+$faults{'probe: closed instead'} = to_probe(reply => sub { $CLOSE });
+$faults{'probe: held for ever'} = to_probe(reply => sub { () });
+$faults{'probe: doubled'} = to_probe(reply => sub { $_[0] x 2 });
+
+my %listening = (
+    %nonsense, %enormous,
+    'half a message'       => array(3, strings('message', 't:events')),
+    'a message of numbers' => array(3, ":1\r\n" x 3),
+    'a record'             => $others,
+);
+my %subscriptions = map { my $text = $listening{$_}; ("SUBSCRIBE: $_" => { answer => sub { $_[0][0] eq 'SUBSCRIBE' ? $text : undef } }) }
+    'an HTTP response', 'nils', 'half a message', 'a message of numbers', 'a record', 'an array of 2^31-1', 'a line without end';
 
 # At the n-th reply to this command, the n-th byte comes late.
 sub split_further {
@@ -96,45 +192,96 @@ sub split_further {
     my $at = 0;
     return to($name, sub { $at++; (substr($_[0], 0, $at), pause(0.001), substr $_[0], $at < length $_[0] ? $at : length $_[0]) });
 }
-my %splits = map { ("split $_" => split_further($_)) } qw(HMGET EVALSHA);
-$splits{'split in thousands'} = to('HMGET', sub { unpack '(a1000)*', $_[0] });
-$splits{'split in bytes'} = to('HMGET', sub { split //, $_[0] });
-$splits{'split by a buffer'} = to('HMGET', sub { (substr($_[0], 0, 16384), pause(0.002), substr $_[0], 16384) });
-$splits{'split at 16383'} = to('HMGET', sub { (substr($_[0], 0, 16383), pause(0.002), substr $_[0], 16383) });
+my %splits = map { ("split $_" => split_further($_)) } qw(lookup acquire);
+$splits{'split in thousands'} = to('lookup', sub { unpack '(a1000)*', $_[0] });
+$splits{'split in bytes'} = to('lookup', sub { split //, $_[0] });
+$splits{'split by a buffer'} = to('lookup', sub { (substr($_[0], 0, 16384), pause(0.002), substr $_[0], 16384) });
+$splits{'split at 16383'} = to('lookup', sub { (substr($_[0], 0, 16383), pause(0.002), substr $_[0], 16383) });
 
+my $free = 't:key:' . sha256_hex('free');
 my $redis = RedisServer->start;
 my $fake = FakeRedis->start(
     redis  => $redis->address,
     faults => {
-        %faults, %splits,
-        slow => { reply => sub { $_[1][0] eq 'ECHO' ? $_[0] : (pause(1.4), $_[1][0] eq 'EVALSHA' ? "-NOSCRIPT\r\n" : $_[0]) } },
+        %faults, %splits, %subscriptions,
+        slow => { reply => sub { is_call($_[1]) ? (pause(1.4), name_of($_[1]) eq 'acquire' ? "-NOSCRIPT\r\n" : $_[0]) : $_[0] } },
         full => { greet => sub { ("-ERR max number of clients reached\r\n", $CLOSE) } },
+        one  => { answer => sub { name_of($_[0]) eq 'lookup' && $_[0][3] eq $free ? "-ERR for it alone\r\n" : undef } },
     },
 );
 my $gateway = Gateway->start(
     plans          => 'plan free 5r/s; plan pro 9r/s; plan much 100000r/h;',
-    redis          => 'timeout 300ms;',
+    table          => 'lease=off',
+    redis          => 'timeout 300ms; key_cache 0; on_failure deny;',    # Redis is asked for all, and all depends on it
     redis_server   => $redis,
     server_address => $fake->address,
 );
 my $calm = Calm->new(gateway => $gateway, timeout => 0.3);
 
-my %serves = map { $_ => 1 } 'late, but in time', 'byte by byte', 'last byte late', 'NOSCRIPT to each EVALSHA',
-    'EVALSHA: numbers for strings';    # which is what the script might answer
+# What a node knows to be exhausted it refuses without asking, so that it wouldn't meet the fault.
+sub begin {
+    my ($fault) = @_;
+    wait_until('whole quotas', sub {
+        $redis->cmd('DEL', map { "t:quota:{$_}:api" } qw(free pro));
+        $redis->cmd('PUBLISH', 't:events', $_) for qw(free pro);
+        return !grep { $gateway->get('/', $_)->status != 200 } qw(free pro);
+    });
+    $fake->fault($fault);
+}
+
+my %refuses = (
+    (map { $_ => 'none' } 'late, but in time', 'byte by byte', 'last byte late', 'NOSCRIPT to each EVALSHA'),
+    (map { $_ => 'some' } 'doubled all', 'lookup: doubled', 'acquire: doubled', 'probe: doubled', 'one left out',
+        'the one before in front', 'swapped', 'a late stray one',
+        'lookup: cut by a byte'),    # hiredis takes any two bytes for the end of a string: the next reply's first serves
+);
 for my $name (sort keys %faults) {
     $calm->bears($name,
-        begin   => sub { $fake->fault($name) },
+        begin   => sub { begin($name) },
         end     => sub { $fake->heal },
-        refuses => $serves{$name} ? 'none' : 'some',
+        refuses => $refuses{$name} // 'all',
         window  => $faults{$name}{window},
     );
 }
-$calm->bears('too many connections', begin => sub { $fake->fault('full'); $fake->cut }, end => sub { $fake->heal }, refuses => 'all');
+$calm->bears('too many connections', begin => sub { begin('full'); $fake->cut }, end => sub { $fake->heal }, refuses => 'all');
+
+subtest 'an error is for the request that it answers, and for no other' => sub {
+    my $connections = sub { [sort $redis->cmd('CLIENT', 'LIST', 'TYPE', 'normal') =~ /^id=(\d+)/mg] };
+    begin('one');
+    $gateway->subscribed(1);
+    my $before = $connections->();
+    my @connections = map { Http->connect($gateway) } 1 .. 18;
+    my @tokens = (qw(free pro)) x 9;
+    $connections[$_]->send(Http::format_request('GET', '/', { Authorization => "Bearer $tokens[$_]" })) for keys @tokens;
+    my %statuses;
+    $statuses{ $tokens[$_] }{ $connections[$_]->response->status }++ for keys @tokens;
+    is_deeply([keys %{ $statuses{free} }], [503], 'those that it answers are refused');
+    ok(!grep({ !/^(200|429)$/ } keys %{ $statuses{pro} }), 'the others are served');
+    is_deeply($connections->(), $before, 'and the connection stays');
+    $fake->heal;
+};
+
+subtest 'what comes wrong on the connection that listens harms no request' => sub {
+    $gateway->import_key('small', id => 'small', plan => 'much');
+    for my $name (sort keys %subscriptions) {
+        $fake->fault($name);
+        $fake->reads;
+        $fake->cut;
+        wait_until('SUBSCRIBE', sub { grep { "@$_" eq 'SUBSCRIBE' } @{ $fake->reads } });
+        is_deeply([map { $gateway->get('/', 'small')->status } 1 .. 3], [200, 200, 200], $name);
+    }
+    $fake->heal;
+    for my $message ('', "\0" x 100, '%s%n' x 1000, 'x' x 200_000) {
+        $gateway->subscribed(1);
+        is($redis->cmd('PUBLISH', 't:events', $message), 1, length($message) . ' bytes are heard');
+        is_deeply([map { $gateway->get('/', 'small')->status } 1 .. 3], [200, 200, 200], 'and harm none');
+    }
+};
 
 subtest 'replies that are each in time, but not together' => sub {
     my $slow = Gateway->start(
         plans          => 'plan much 100000r/h;',
-        redis          => 'timeout 2s;',
+        redis          => 'timeout 2s; on_failure deny;',
         redis_server   => $redis,
         server_address => $fake->address,
     );
@@ -149,21 +296,21 @@ subtest 'replies that are each in time, but not together' => sub {
 };
 
 subtest 'what nobody asked for comes while nothing is under way' => sub {
-    $gateway->import_key('small', id => 'small', plan => 'much');
     for my $bytes ("+stray\r\n", "*3\r\n:1\r\n", "garbage", "\0", $enormous{'an array of 2^31-1'}, $enormous{'a line without end'}) {
         is($gateway->get('/', 'small')->status, 200, 'served');
         $fake->inject($bytes);
         my %status;
         $status{ $gateway->get('/', 'small')->status }++ for 1 .. 2;
         ok(!grep({ !/^(200|503)$/ } keys %status), 'no wrong answer after it');
-        Wait::wait_until('service again', sub { $gateway->get('/', 'small')->status == 200 }, 2);
+        wait_until('service again', sub { $gateway->get('/', 'small')->status == 200 }, 2);
     }
 };
 
 subtest 'a reply may come in any pieces' => sub {
     my $gateway = Gateway->start(
         plans          => 'plan much 100000r/h;',
-        redis          => 'timeout 10s;',
+        table          => 'lease=off',
+        redis          => 'timeout 10s; key_cache 0;',    # each request asks twice
         redis_server   => $redis,
         server_address => $fake->address,
     );
@@ -172,7 +319,7 @@ subtest 'a reply may come in any pieces' => sub {
     for my $split (sort keys %splits) {
         $fake->fault($split);
         my %status;
-        if ($split =~ /HMGET|EVALSHA/) {
+        if ($split =~ /lookup|acquire/) {
             $status{ $gateway->get('/', 'small')->status }++ for 1 .. 120;
         } else {
             $status{ $gateway->get('/', 'large')->status }++ for 1 .. 10;

@@ -14,7 +14,7 @@ my $plans = 'plan much 1000000r/d;';
 my $server = 'location = /status { stub_status; } location = /gif { tollgate api; empty_gif; }';
 
 sub start_gateway {
-    my $gateway = Gateway->start(plans => $plans, server => $server, @_);
+    my $gateway = Gateway->start(plans => $plans, table => 'lease=off', server => $server, @_);
     $gateway->import_key('k', id => 'k1', plan => 'much');
     return $gateway;
 }

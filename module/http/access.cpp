@@ -60,6 +60,7 @@ ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
         decision.bypass();
     }
     strip_request_fields(r, conf.forward_authorization != 0);
+    decision.note_stripped(conf.forward_authorization != 0);
     return decision.settled() ? answer(decision) : wait(r, decision);
 }
 

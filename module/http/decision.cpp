@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "module/core/api_key.hpp"
 #include "module/core/bearer.hpp"
 #include "module/core/parse_error.hpp"
 #include "module/http/anonymous_budget.hpp"
 #include "module/http/authorization.hpp"
-#include "module/http/zone.hpp"
+#include "module/http/clock.hpp"
+#include "module/http/key_waiter.hpp"
+#include "module/http/redis_client.hpp"
 #include "module/redis/key_lookup.hpp"
-#include "module/redis/reply.hpp"
 
 namespace tollgate::http {
 
@@ -24,42 +24,6 @@ bool is_valid_now(const KeyRecord& record) {
 
 }  // namespace
 
-/// Waits for a reply on behalf of a decision, which may be gone before it comes.
-template <void (Decision::*OnReply)(const redisReply&)>
-class Decision::Waiter : public redis::ReplyHandler {
-  public:
-    explicit Waiter(Decision& decision) : decision_(&decision) {}
-
-    void on_reply(const redisReply& reply) noexcept override {
-        resume([&](Decision& decision) { (decision.*OnReply)(reply); });
-    }
-    void on_failure() noexcept override {
-        resume([](Decision& decision) { decision.unavailable(); });
-    }
-    static void detach(redis::ReplyHandler& waiter) {
-        static_cast<Waiter&>(waiter).decision_ = nullptr;
-    }
-
-  private:
-    template <typename Step>
-    void resume(Step step) noexcept {
-        Decision* decision = std::exchange(decision_, nullptr);
-        if (decision == nullptr) {
-            return;
-        }
-        decision->waiter_ = nullptr;
-        const bool done = guarded(decision->r_->connection->log, false, [&] {
-            step(*decision);
-            return true;
-        });
-        if (!done) {
-            decision->unavailable();
-        }
-    }
-
-    Decision* decision_;
-};
-
 Decision* Decision::find(const ngx_http_request_t* r) {
     auto* decision =
         static_cast<Decision*>(ngx_http_get_module_ctx(r->main, ngx_http_tollgate_module));
@@ -67,14 +31,7 @@ Decision* Decision::find(const ngx_http_request_t* r) {
 }
 
 Decision& Decision::make(ngx_http_request_t* r, const LocationConf& conf) {
-    ngx_http_cleanup_t* cleanup = ngx_http_cleanup_add(r, 0);
-    if (cleanup == nullptr) {
-        throw std::bad_alloc();
-    }
     auto* decision = make_pooled<Decision>(r->pool, r, conf);
-    // Run when the request is terminated: before its pool is destroyed, which may be long after.
-    cleanup->handler = [](void* data) { static_cast<Decision*>(data)->abandon(); };
-    cleanup->data = decision;
     ngx_http_set_ctx(r, decision, ngx_http_tollgate_module);
     return *decision;
 }
@@ -86,10 +43,10 @@ Decision::~Decision() {
 }
 
 void Decision::abandon() noexcept {
-    if (waiter_ != nullptr) {
-        detach_(*waiter_);
-        waiter_ = nullptr;
+    if (key_waiter_ != nullptr) {
+        std::exchange(key_waiter_, nullptr)->detach();
     }
+    leave();
 }
 
 void Decision::time_out() {
@@ -115,152 +72,259 @@ bool Decision::has_place_in(const TableSet& tables) const {
 
 void Decision::start() {
     authenticate();
+    if (settled()) {
+        return;
+    }
     started_ = true;
+    // Run when the request is terminated: before its pool is destroyed, which may be long after.
+    ngx_http_cleanup_t* cleanup = ngx_http_cleanup_add(r_, 0);
+    if (cleanup == nullptr) {
+        throw std::bad_alloc();
+    }
+    cleanup->handler = [](void* data) { static_cast<Decision*>(data)->abandon(); };
+    cleanup->data = this;
 }
 
 void Decision::authenticate() {
     const auto field = authorization_of(r_);
     const Credentials credentials = parse_bearer(field.value_or(""));
-    switch (credentials.kind) {
-        case Credentials::Kind::kMissing:
-            unauthenticated(kMissingApiKey);
-            return;
-        case Credentials::Kind::kMalformed:
-            key_was_sent_ = true;
-            unauthenticated(kInvalidApiKey);
-            return;
-        case Credentials::Kind::kToken:
-            key_was_sent_ = true;
-            if (has_valid_checksum(credentials.token)) {
-                look_up(credentials.token);
-            } else {
-                unauthenticated(kInvalidApiKey);
-            }
-            return;
+    key_was_sent_ = credentials.kind != Credentials::Kind::kMissing;
+    if (!key_was_sent_) {
+        unauthenticated(kMissingApiKey);
+    } else if (credentials.kind == Credentials::Kind::kToken &&
+               has_valid_checksum(credentials.token)) {
+        identify(credentials.token);
+    } else {
+        unauthenticated(kInvalidApiKey);
     }
 }
 
-void Decision::look_up(std::string_view token) {
+void Decision::identify(std::string_view token) {
+    sought_ = {conf_.tables->redis->name_hash, sha256(token)};
+    proceed([&] {
+        const LockedZone zone(MainConf::of(r_));
+        return recall(zone);
+    }());
+}
+
+/// Looks for the key in what the node knows.
+Decision::Next Decision::recall(const LockedZone& zone) {
+    KeyCacheStatistics& statistics = client().statistics().keys;
+    const SteadyTime now = steady_time();
+    KeyCache::Found found;
+    const auto is_current = [&] {
+        const auto changed = std::max(zone.changes().last(sought_.redis, sought_.digest),
+                                      zone.changes().last(sought_.redis, found.id));
+        return found.checked > changed;
+    };
+    if (!zone.keys().find(sought_, now, found) || !is_current()) {
+        statistics.misses.add();
+        return Next::kLookUp;
+    }
+    const bool fresh = client().is_fresh(found.checked, now);
+    (!fresh ? statistics.misses : found.exists ? statistics.hits : statistics.negative_hits).add();
+    if (!found.exists || !is_valid_now(found.record)) {
+        return fresh ? Next::kRefuseKey : Next::kLookUp;
+    }
+    key_ = std::move(found.record);
+    request_.id_hash = found.id;
+    is_known_ = now - found.checked < conf_.tables->redis->stale_keys;
+    if (!fresh) {
+        return Next::kLookUp;
+    }
+    return conf_.has_fixed_cost() ? admit(zone) : Next::kAdmit;
+}
+
+void Decision::look_up() {
     const RedisConf& redis = *conf_.tables->redis;
-    sought_ = {name_id(redis.endpoint.name), digest_of(token)};
-    send<&Decision::take_lookup>(
-        redis::lookup_command(redis.keys.key(tollgate::view(sought_.digest))));
+    client().statistics().lookups.add();
+    auto waiter = std::make_unique<KeyWaiter>(*this);
+    key_waiter_ = waiter.get();
+    if (!client().connection().run(redis::lookup_script(), {redis.keys.key(hex(sought_.digest))},
+                                   {}, std::move(waiter))) {
+        key_waiter_ = nullptr;
+        unavailable();
+    }
 }
 
-void Decision::take_lookup(const redisReply& reply) {
+void Decision::take_record(const redis::Lookup& lookup, SteadyTime asked) {
     using Outcome = redis::Lookup::Outcome;
-    auto lookup = redis::read_lookup(reply);
-    if (lookup.outcome == Outcome::kUnexpected) {
-        take_refusal_of_redis(reply);
-        return;
-    }
     if (lookup.outcome == Outcome::kMalformed) {
         ngx_log_error(NGX_LOG_ERR, r_->connection->log, 0,
                       "tollgate: malformed record of a key in Redis");
     }
     const bool good = lookup.outcome == Outcome::kFound && is_valid_now(lookup.record);
-    if (conf_.tables->redis->on_failure == FailurePolicy::kAllow) {
-        if (good) {
-            remember_key(MainConf::of(r_), sought_, lookup.record, node_time());
+    {
+        const LockedZone zone(MainConf::of(r_));
+        if (lookup.outcome == Outcome::kFound) {
+            zone.keys().put(sought_, lookup.record, asked);
         } else {
-            forget_key(MainConf::of(r_), sought_);
+            zone.keys().put_unknown(sought_, asked);
         }
     }
-    if (!good) {
-        unauthenticated(kInvalidApiKey);
-        return;
-    }
-    key_ = std::move(lookup.record);
-    choose_plans();
+    is_known_ = good;
+    key_ = good ? lookup.record : KeyRecord{};
+    request_.id_hash = id_hash(key_.id);
+    proceed(good ? Next::kAdmit : Next::kRefuseKey);
 }
 
-void Decision::choose_plans() {
-    std::optional<std::vector<TableQuota>> quotas;
+/// Finds the quotas of a key that is good, and decides if that can be done at once.
+Decision::Next Decision::admit(const LockedZone& zone) {
+    if (!choose_quotas()) {
+        return Next::kForbid;
+    }
+    if (request_.quotas->empty()) {
+        return Next::kGrant;
+    }
+    request_.demand.changed = zone.changes().last(sought_.redis, request_.id_hash);
+    const Moment now = client().moment(zone);
+    LoadedStates states(zone, client(), request_.id_hash, *request_.quotas);
+    note_arrival(states, request_.demand, now);
+    return decide_locally(states, now);
+}
+
+/// What the key may do here; false where its plan has no place.
+bool Decision::choose_quotas() {
     try {
-        quotas = choose_quotas(conf_.tables->tables, key_);
+        request_.quotas = conf_.tables->choices->find(key_);
     } catch (const ParseError& e) {
         ngx_str_t id = borrow(key_.id);
         ngx_log_error(NGX_LOG_ERR, r_->connection->log, 0, "tollgate: limits of key \"%V\": %s",
                       &id, e.what());
     }
-    if (!quotas) {
-        forbid();
-        return;
+    if (!request_.quotas) {
+        return false;
     }
-    if (quotas->empty()) {
-        grant(Verdict::kGranted);
-        return;
-    }
-    const auto bans = std::ranges::find_if(conf_.tables->tables,
-                                           [](const PlanTable* t) { return t->ban.has_value(); });
     // What was refused before it came to Tollgate is here for the operator's page alone: that is
     // free.
     const bool for_error_page = r_->err_status >= NGX_HTTP_BAD_REQUEST;
-    acquire_ = {.id = key_.id,
-                .quotas = std::move(*quotas),
-                .cost = for_error_page ? 0 : conf_.cost_of(r_),
-                .ban = bans == conf_.tables->tables.end() ? std::nullopt : (*bans)->ban,
-                .strikes = conf_.dry_run == 0};
-    acquire();
+    request_.id = key_.id;
+    request_.demand.cost = for_error_page ? 0 : cost_;
+    request_.demand.ban = conf_.tables->ban;
+    request_.demand.refusals_strike = conf_.dry_run == 0;
+    return true;
 }
 
-void Decision::acquire() {
-    auto command =
-        redis::acquire_command(acquire_, conf_.tables->redis->keys, MainConf::of(r_).script_sha1);
-    if (evaluated_in_full_) {
-        redis::evaluate_in_full(command);
+Decision::Next Decision::decide_locally(LoadedStates& states, const Moment& now) {
+    const auto& [id, hash, quotas, demand] = request_;
+    const LocalAnswer answer = decide(states, *quotas, demand, now);
+    states.save(now.steady);
+    if (answer == LocalAnswer::kAsk) {
+        return Next::kAcquire;
     }
-    send<&Decision::take_acquired>(command);
+    RedisStatistics& statistics = client().statistics();
+    if (answer == LocalAnswer::kGranted) {
+        statistics.decisions.by_lease.add();
+        statistics.leases.spent.add(static_cast<std::uint64_t>(demand.cost));
+    } else {
+        statistics.decisions.by_refusal.add();
+    }
+    show(answer, states, now);
+    return Next::kDecided;
 }
 
-void Decision::take_acquired(const redisReply& reply) {
-    if (reply.type == REDIS_REPLY_ERROR && redis::text_of(reply).starts_with("NOSCRIPT") &&
-        !evaluated_in_full_) {
-        evaluated_in_full_ = true;
-        acquire();
-        return;
+/// Keeps what was decided from the node's own knowledge.
+void Decision::show(LocalAnswer answer, LoadedStates& states, const Moment& now) {
+    const auto& demand = request_.demand;
+    const std::span<const QuotaState> shown = states;
+    local_ = {.answer = answer,
+              .windows = windows_of(shown, *request_.quotas, now, demand.cost,
+                                    answer != LocalAnswer::kGranted),
+              .now = now.earliest,
+              .banned_until = shown.front().banned_until};
+    if (answer != LocalAnswer::kGranted && needs_settling(shown, now)) {
+        client().acquirer().settle_later(request_);
     }
-    auto acquired = redis::read_acquired(reply, acquire_);
-    if (!acquired) {
-        take_refusal_of_redis(reply);
-        return;
+}
+
+void Decision::proceed(Next next) {
+    if (next == Next::kAdmit) {
+        cost_ = conf_.cost_of(r_);
+        const LockedZone zone(MainConf::of(r_));
+        next = admit(zone);
     }
-    using Outcome = redis::Acquired::Outcome;
-    show_windows(std::move(acquired->windows), acquired->now);
-    switch (acquired->outcome) {
-        case Outcome::kGranted:
+    switch (next) {
+        case Next::kLookUp:
+            look_up();
+            break;
+        case Next::kRefuseKey:
+            unauthenticated(kInvalidApiKey);
+            break;
+        case Next::kForbid:
+            forbid();
+            break;
+        case Next::kGrant:
             grant(Verdict::kGranted);
-            return;
-        case Outcome::kLimited:
+            break;
+        case Next::kAcquire:
+            client().acquirer().submit(*this, request_);
+            break;
+        case Next::kAdmit:
+        case Next::kDecided:
+            follow(local_, Verdict::kGranted);
+            break;
+    }
+}
+
+void Decision::follow(Decided& decided, Verdict granted) {
+    windows_ = std::move(decided.windows);
+    now_ = decided.now;
+    switch (decided.answer) {
+        case LocalAnswer::kAsk:
+        case LocalAnswer::kGranted:
+            grant(granted);
+            break;
+        case LocalAnswer::kLimited:
             retry_after_ = tollgate::retry_after(now_, binding()->reset);
             settle(Verdict::kLimited, NGX_HTTP_TOO_MANY_REQUESTS, kRateLimitExceeded);
-            return;
-        case Outcome::kBanned:
-            retry_after_ = tollgate::retry_after(now_, acquired->banned_until);
+            break;
+        case LocalAnswer::kBanned:
+            retry_after_ = tollgate::retry_after(now_, decided.banned_until);
             settle(Verdict::kBanned, NGX_HTTP_TOO_MANY_REQUESTS, kApiKeyBanned);
-            return;
+            break;
     }
 }
 
-/// Redis answered with an error, or with what can't be an answer.
-void Decision::take_refusal_of_redis(const redisReply& reply) {
-    const auto text = reply.type == REDIS_REPLY_ERROR ? redis::text_of(reply) : "unexpected reply";
-    ngx_str_t printed = borrow(text);
-    ngx_log_error(NGX_LOG_ERR, r_->connection->log, 0, "tollgate: redis: %V", &printed);
-    if (text.starts_with("READONLY") || text.starts_with("NOAUTH")) {
-        conf_.tables->redis->connection->renew();
+template <typename Step>
+void Decision::resume(Step step) noexcept {
+    const bool done = guarded(r_->connection->log, false, [&] {
+        step();
+        return true;
+    });
+    if (!done) {
+        settle(Verdict::kUnavailable, NGX_HTTP_SERVICE_UNAVAILABLE, kServiceUnavailable);
     }
-    unavailable();
 }
 
-void Decision::show_windows(std::vector<WindowState> windows, Instant now) {
-    windows_ = std::move(windows);
-    now_ = now;
+void Decision::on_record(const redis::Lookup& lookup, SteadyTime asked) noexcept {
+    key_waiter_ = nullptr;
+    resume([&] { take_record(lookup, asked); });
+}
+
+void Decision::on_decided(Decided decided) noexcept {
+    client().statistics().decisions.by_redis.add();
+    resume([&] { follow(decided, Verdict::kGranted); });
+}
+
+void Decision::on_retry() noexcept {
+    resume([&] {
+        proceed([&] {
+            const LockedZone zone(MainConf::of(r_));
+            LoadedStates states(zone, client(), request_.id_hash, *request_.quotas);
+            return decide_locally(states, client().moment(zone));
+        }());
+    });
+}
+
+void Decision::on_unavailable() noexcept {
+    key_waiter_ = nullptr;
+    resume([&] { unavailable(); });
 }
 
 void Decision::unauthenticated(const Error& error) {
-    const Instant now = node_time();
-    show_windows(charge_anonymous(r_, *conf_.tables, 1, now), now);
+    key_ = {};
+    now_ = node_time();
+    windows_ = charge_anonymous(r_, *conf_.tables, 1, now_);
     const bool exhausted = std::ranges::any_of(windows_, &WindowState::exhausted);
     if (exhausted) {
         retry_after_ = tollgate::retry_after(now_, binding()->reset);
@@ -270,28 +334,46 @@ void Decision::unauthenticated(const Error& error) {
     }
 }
 
+/// Redis can't be asked: what then holds is the operator's choice.
 void Decision::unavailable() {
-    if (conf_.tables->redis->on_failure == FailurePolicy::kAllow &&
-        (!key_.id.empty() || recall())) {
-        if (has_place_in(*conf_.tables)) {
-            grant(Verdict::kDegraded);
-        } else {
-            forbid();
-        }
-        return;
+    const FailurePolicy policy = conf_.tables->redis->on_failure;
+    if (policy == FailurePolicy::kDeny || !is_known_) {
+        retry_after_ = kRetryUnavailable;
+        settle(Verdict::kUnavailable, NGX_HTTP_SERVICE_UNAVAILABLE, kServiceUnavailable);
+    } else if (!has_place_in(*conf_.tables)) {
+        forbid();
+    } else if (policy == FailurePolicy::kAllow) {
+        grant(Verdict::kDegraded);
+    } else {
+        decide_alone();
     }
-    retry_after_ = kRetryUnavailable;
-    settle(Verdict::kUnavailable, NGX_HTTP_SERVICE_UNAVAILABLE, kServiceUnavailable);
 }
 
-/// Whether the key was good when Redis was last asked, and still is.
-bool Decision::recall() {
-    auto record = recall_key(MainConf::of(r_), sought_, node_time());
-    if (!record || !is_valid_now(*record)) {
-        return false;
+/// Counts on in the zone, for Redis to be told when it is back.
+void Decision::decide_alone() {
+    cost_ = conf_.cost_of(r_);
+    if (!choose_quotas()) {
+        forbid();
+        return;
     }
-    key_ = std::move(*record);
-    return true;
+    if (request_.quotas->empty()) {
+        grant(Verdict::kDegraded);
+        return;
+    }
+    {
+        const LockedZone zone(MainConf::of(r_));
+        const Moment now = client().moment(zone);
+        LoadedStates states(zone, client(), request_.id_hash, *request_.quotas);
+        const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);
+        states.save(now.steady);
+        show(answer, states, now);
+        client().statistics().decisions.alone.add();
+        if (answer == LocalAnswer::kGranted) {
+            client().statistics().owed.add(static_cast<std::uint64_t>(request_.demand.cost));
+            client().acquirer().settle_later(request_);
+        }
+    }
+    follow(local_, Verdict::kDegraded);
 }
 
 void Decision::settle(Verdict verdict, ngx_int_t status, const Error& error) {
@@ -315,19 +397,6 @@ void Decision::log_refusal() {
     ngx_log_error(conf_.log_level, r_->connection->log, 0,
                   "tollgate refuses the request%s: %V, key \"%V\", plan \"%V\"",
                   conf_.dry_run ? ", dry run" : "", &code, &id, &plan);
-}
-
-template <void (Decision::*OnReply)(const redisReply&)>
-void Decision::send(const std::vector<std::string>& command) {
-    auto waiter = std::make_unique<Waiter<OnReply>>(*this);
-    auto* borrowed = waiter.get();
-    const auto& connection = conf_.tables->redis->connection;
-    if (!connection || !connection->send(command, std::move(waiter))) {
-        unavailable();
-        return;
-    }
-    waiter_ = borrowed;
-    detach_ = &Waiter<OnReply>::detach;
 }
 
 }  // namespace tollgate::http

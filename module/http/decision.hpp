@@ -1,26 +1,33 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "module/core/error_body.hpp"
 #include "module/core/key_record.hpp"
 #include "module/core/verdict.hpp"
+#include "module/http/acquirer.hpp"
 #include "module/http/location_conf.hpp"
 #include "module/http/nginx.hpp"
-#include "module/redis/acquire.hpp"
-#include "module/redis/connection.hpp"
-#include "module/store/known_keys.hpp"
+#include "module/store/key_cache.hpp"
+
+namespace tollgate::redis {
+struct Lookup;
+}
 
 namespace tollgate::http {
 
-/// What Tollgate decides of a request, once, and how it comes to it: authenticate the key (a
-/// look-up in Redis), then acquire its quotas (a script in Redis). Lives in the pool of the main
+class KeyWaiter;
+class LoadedStates;
+class LockedZone;
+
+/// What Tollgate decides of a request, once, and how it comes to it: authenticate the key, then
+/// acquire its quotas; from what the node knows, or else from Redis. Lives in the pool of the main
 /// request, so that an internal redirect, an error page or a subrequest finds it instead of
 /// deciding, and counting, again.
-class Decision {
+class Decision : private QuotaWaiter {
   public:
     /// The decision of this request; nullptr where it has passed no tollgate location.
     static Decision* find(const ngx_http_request_t* r);
@@ -28,9 +35,7 @@ class Decision {
     static Decision& make(ngx_http_request_t* r, const LocationConf& conf);
 
     Decision(ngx_http_request_t* r, const LocationConf& conf);
-    ~Decision();
-    Decision(const Decision&) = delete;
-    Decision& operator=(const Decision&) = delete;
+    ~Decision() override;
 
     /// Lets the request pass with neither key nor quota.
     void bypass();
@@ -44,6 +49,17 @@ class Decision {
     void time_out();
     /// The request is gone: what is still under way in Redis will find nobody.
     void abandon() noexcept;
+
+    /// The fields that mustn't reach the upstream were removed from the request, but for
+    /// `Authorization` where that is forwarded: see strip_request_fields.
+    void note_stripped(bool forward_authorization) {
+        stripped_ = forward_authorization ? Stripped::kQuotaFields : Stripped::kAll;
+    }
+    /// Whether that was done already.
+    bool is_stripped(bool forward_authorization) const {
+        return stripped_ == Stripped::kAll ||
+               (forward_authorization && stripped_ == Stripped::kQuotaFields);
+    }
 
     bool settled() const { return verdict_ != Verdict::kNone; }
     /// Whether the request must not pass; nothing is refused where `tollgate_dry_run` holds.
@@ -72,39 +88,53 @@ class Decision {
     std::int64_t retry_after() const { return retry_after_; }
 
   private:
-    template <void (Decision::*OnReply)(const redisReply&)>
-    class Waiter;
+    friend class KeyWaiter;
+
+    /// What is to be done next.
+    enum class Next { kLookUp, kRefuseKey, kAdmit, kForbid, kGrant, kAcquire, kDecided };
+
+    RedisClient& client() const { return *conf_.tables->redis->client; }
 
     void authenticate();
-    void look_up(std::string_view token);
-    void take_lookup(const redisReply& reply);
-    void choose_plans();
-    void acquire();
-    void take_acquired(const redisReply& reply);
-    void take_refusal_of_redis(const redisReply& reply);
-    void show_windows(std::vector<WindowState> windows, Instant now);
+    void identify(std::string_view token);
+    Next recall(const LockedZone& zone);
+    void look_up();
+    void take_record(const redis::Lookup& lookup, SteadyTime asked);
+    Next admit(const LockedZone& zone);
+    bool choose_quotas();
+    Next decide_locally(LoadedStates& states, const Moment& now);
+    void show(LocalAnswer answer, LoadedStates& states, const Moment& now);
+    void proceed(Next next);
+    void follow(Decided& decided, Verdict granted);
+
+    template <typename Step>
+    void resume(Step step) noexcept;
+    void on_record(const redis::Lookup& lookup, SteadyTime asked) noexcept;
+    void on_decided(Decided decided) noexcept override;
+    void on_retry() noexcept override;
+    void on_unavailable() noexcept override;
 
     void unauthenticated(const Error& error);
     void unavailable();
-    bool recall();
+    void decide_alone();
     void settle(Verdict verdict, ngx_int_t status, const Error& error);
     void grant(Verdict verdict) { settle(verdict, 0, {}); }
     void log_refusal();
 
-    template <void (Decision::*OnReply)(const redisReply&)>
-    void send(const std::vector<std::string>& command);
+    enum class Stripped { kNothing, kQuotaFields, kAll };
 
     ngx_http_request_t* r_;
     const LocationConf& conf_;
-    redis::ReplyHandler* waiter_ =
-        nullptr;  ///< owned by the connection; there while a command is under way
-    void (*detach_)(redis::ReplyHandler&) = nullptr;
-    bool started_ = false;  ///< start() has returned: the request waits for an event
-    bool evaluated_in_full_ = false;
+    Stripped stripped_ = Stripped::kNothing;
+    KeyWaiter* key_waiter_ = nullptr;  ///< the connection's; there while a look-up is under way
+    bool started_ = false;             ///< start() has returned: the request waits for an event
     bool key_was_sent_ = false;
-    KnownKeys::Key sought_{};
+    bool is_known_ = false;  ///< the key was good when Redis was last asked, not too long ago
+    KeyCache::Key sought_{};
     KeyRecord key_;
-    redis::Acquire acquire_;
+    QuotaRequest request_;
+    std::int64_t cost_ = 1;
+    Decided local_{};
     Verdict verdict_ = Verdict::kNone;
     ngx_int_t status_ = 0;
     Error error_{};

@@ -27,6 +27,10 @@ bool carries_key_to_error_page(const ngx_http_request_t* r) {
 /// A handler of NGX_HTTP_PRECONTENT_PHASE, before `mirror` makes its copy of the request.
 ngx_int_t remove_before_content(ngx_http_request_t* r) noexcept {
     const LocationConf& conf = LocationConf::of(r);
+    const Decision* decision = Decision::find(r);
+    if (decision != nullptr && decision->is_stripped(conf.forward_authorization != 0)) {
+        return NGX_DECLINED;
+    }
     if (conf.tables == nullptr && !carries_key_to_error_page(r)) {
         return NGX_DECLINED;
     }
@@ -38,9 +42,13 @@ ngx_int_t remove_before_content(ngx_http_request_t* r) noexcept {
 
 /// A handler of NGX_HTTP_LOG_PHASE, before the one that writes access logs.
 ngx_int_t remove_before_log(ngx_http_request_t* r) noexcept {
+    const Decision* decision = Decision::find(r);
+    if (decision != nullptr && decision->is_stripped(false)) {
+        return NGX_OK;
+    }
     // A request that nginx refused before it looked for a location may have been meant for any.
     const bool lost = r->phase_handler == 0 && r->err_status >= NGX_HTTP_BAD_REQUEST;
-    if (!lost && LocationConf::of(r).tables == nullptr && Decision::find(r) == nullptr) {
+    if (!lost && LocationConf::of(r).tables == nullptr && decision == nullptr) {
         return NGX_OK;
     }
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {

@@ -31,6 +31,8 @@ struct LocationConf {
 
     static const LocationConf& of(ngx_http_request_t* r);
 
+    /// Whether the cost is the same for all requests.
+    bool has_fixed_cost() const { return cost == nullptr; }
     /// `tollgate_realm` for this request.
     std::string_view realm_of(ngx_http_request_t* r) const;
     /// `tollgate_cost` for this request: 1 where it is invalid, with a line in the log.

@@ -2,13 +2,19 @@
 
 #include <algorithm>
 
-#include "module/redis/acquire_script.hpp"
+#include "module/http/redis_client.hpp"
 
 namespace tollgate::http {
 
 Position Position::of(const ngx_conf_t* cf) {
     return {std::string(view(cf->conf_file->file.name)), cf->conf_file->line};
 }
+
+RedisConf::RedisConf() = default;
+RedisConf::~RedisConf() = default;
+
+MainConf::MainConf() = default;
+MainConf::~MainConf() = default;
 
 const PlanTable* TableSet::anonymous() const {
     const auto found = std::ranges::find_if(
@@ -43,7 +49,6 @@ MainConf* MainConf::of(ngx_cycle_t* cycle) {
 void* create_main_conf(ngx_conf_t* cf) noexcept {
     return guarded<void*>(cf->log, nullptr, [&] {
         auto* conf = make_pooled<MainConf>(cf->pool);
-        conf->script_sha1 = redis::acquire_script_sha1();
         return conf;
     });
 }
@@ -83,7 +88,11 @@ bool MainConf::resolve(ngx_conf_t* cf) {
             }
             set->redis = (*found)->redis;
             set->tables.push_back(&(*found)->table);
+            if (!set->ban) {
+                set->ban = (*found)->table.ban;
+            }
         }
+        set->choices.emplace(set->tables);
     }
     return true;
 }

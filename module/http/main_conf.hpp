@@ -2,13 +2,15 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "module/core/plan.hpp"
+#include "module/core/quota_choices.hpp"
 #include "module/core/statistics.hpp"
 #include "module/http/nginx.hpp"
-#include "module/redis/connection.hpp"
+#include "module/redis/endpoint.hpp"
 #include "module/redis/keys.hpp"
 
 namespace tollgate::http {
@@ -22,16 +24,29 @@ struct Position {
 };
 
 /// What to do with known keys while Redis is out of reach.
-enum class FailurePolicy { kDeny, kAllow };
+enum class FailurePolicy {
+    kLocal,  ///< count on in shared memory
+    kAllow,  ///< let them pass
+    kDeny,   ///< refuse them
+};
+
+class RedisClient;
+struct ZoneView;
 
 /// A `tollgate_redis` block.
 struct RedisConf {
     redis::Endpoint endpoint;
     redis::Keys keys{""};
-    FailurePolicy on_failure = FailurePolicy::kDeny;
-    std::unique_ptr<redis::Connection> connection;  ///< the worker's; there while it runs
+    FailurePolicy on_failure = FailurePolicy::kLocal;
+    std::chrono::milliseconds key_cache = std::chrono::minutes(1);
+    std::chrono::milliseconds stale_keys = std::chrono::hours(1);
+    std::uint32_t name_hash = 0;          ///< see name_id
+    std::unique_ptr<RedisClient> client;  ///< the worker's; there while it runs
     std::unique_ptr<RedisStatistics> uncounted = std::make_unique<RedisStatistics>();
     RedisStatistics* statistics = uncounted.get();  ///< in the zone, once a worker has started
+
+    RedisConf();
+    ~RedisConf();
 };
 
 /// A `tollgate_plans` block.
@@ -48,6 +63,8 @@ struct TableSet {
     Position position;
     std::vector<const PlanTable*> tables;  ///< at least one; resolved when all is read
     RedisConf* redis = nullptr;            ///< resolved when all is read
+    std::optional<BanPolicy> ban;          ///< of the first table that has one
+    std::optional<QuotaChoices> choices;   ///< made when all is read
 
     /// Where to count the requests of each plan of the first table, and those of no plan; in the
     /// zone, once a worker has started.
@@ -68,12 +85,15 @@ struct MainConf {
     std::vector<std::unique_ptr<TableSet>> sets;
     std::size_t zone_size = 0;  ///< as `tollgate_zone` has it; 0 where it was left out
     ngx_shm_zone_t* zone = nullptr;
-    std::vector<ngx_log_t*> error_logs;  ///< of all locations, each once
-    std::string script_sha1;
+    std::unique_ptr<ZoneView> zone_view;        ///< there once the zone is
+    std::vector<ngx_log_t*> error_logs;         ///< of all locations, each once
     ngx_int_t authorization_index = NGX_ERROR;  ///< of the variable $http_authorization
 
     static MainConf& of(ngx_conf_t* cf);
     static MainConf& of(ngx_http_request_t* r);
+    MainConf();
+    ~MainConf();
+
     /// nullptr where there is no http block.
     static MainConf* of(ngx_cycle_t* cycle);
 

@@ -5,6 +5,7 @@
 
 #include "module/core/key_record.hpp"
 #include "module/core/parse_error.hpp"
+#include "module/core/quota_choice.hpp"
 #include "module/http/conf_block.hpp"
 #include "module/http/main_conf.hpp"
 
@@ -37,6 +38,9 @@ void take(PlanTable& table, std::span<const std::string_view> words) {
     } else if (name == "anonymous") {
         refuse_if(!table.anonymous.empty(), name);
         table.anonymous = parse_rates(values);
+        for (const Rate& rate : table.anonymous) {
+            table.anonymous_policies.push_back(policy_name(name, rate.period));
+        }
     } else if (name == "ban") {
         refuse_if(table.ban.has_value(), name);
         table.ban = parse_ban(values);
@@ -66,11 +70,15 @@ char* read_plans_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
                                 [&](const auto& t) { return t->table.name == words[1]; })) {
             return failed("duplicate tollgate_plans " + quoted(words[1]));
         }
-        if (words.size() == 3) {
-            if (!words[2].starts_with(kRedis) || words[2].size() == kRedis.size()) {
-                return failed("invalid parameter " + quoted(words[2]));
+        for (const auto word : std::span(words).subspan(2)) {
+            const bool names_redis = word.starts_with(kRedis) && word.size() > kRedis.size();
+            if (names_redis && conf->redis_name.empty()) {
+                conf->redis_name = word.substr(kRedis.size());
+            } else if (word == "lease=off" && conf->table.leases) {
+                conf->table.leases = false;
+            } else {
+                return failed("invalid parameter " + quoted(word));
             }
-            conf->redis_name = words[2].substr(kRedis.size());
         }
         char* result = read_block(
             cf, [&](std::span<const std::string_view> directive) { take(conf->table, directive); });

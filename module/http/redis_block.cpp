@@ -10,6 +10,7 @@
 #include "module/core/whole_number.hpp"
 #include "module/http/conf_block.hpp"
 #include "module/http/main_conf.hpp"
+#include "module/store/name_id.hpp"
 
 namespace tollgate::http {
 
@@ -57,13 +58,16 @@ int parse_database(std::string_view text) {
 }
 
 FailurePolicy parse_policy(std::string_view text) {
+    if (text == "local") {
+        return FailurePolicy::kLocal;
+    }
     if (text == "deny") {
         return FailurePolicy::kDeny;
     }
     if (text == "allow") {
         return FailurePolicy::kAllow;
     }
-    throw ParseError("invalid on_failure " + quoted(text) + ": \"allow\" or \"deny\"");
+    throw ParseError("invalid on_failure " + quoted(text) + ": \"local\", \"allow\" or \"deny\"");
 }
 
 std::chrono::milliseconds parse_timeout(std::string_view text) {
@@ -95,6 +99,10 @@ void take(ngx_conf_t* cf, RedisConf& conf, std::string_view name, std::string_vi
         conf.endpoint.timeout = parse_timeout(value);
     } else if (name == "on_failure") {
         conf.on_failure = parse_policy(value);
+    } else if (name == "key_cache") {
+        conf.key_cache = parse_duration(value);
+    } else if (name == "stale_keys") {
+        conf.stale_keys = parse_duration(value);
     } else {
         throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_redis\"");
     }
@@ -107,6 +115,7 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         auto& main = MainConf::of(cf);
         auto conf = std::make_unique<RedisConf>();
         conf->endpoint.name = words_of(cf)[1];
+        conf->name_hash = name_id(conf->endpoint.name);
         const Position position = Position::of(cf);
         const auto failed = [&](std::string_view message) {
             log_conf_error(cf, position, message);

@@ -8,6 +8,7 @@
 #include "module/core/challenge.hpp"
 #include "module/core/quota_fields.hpp"
 #include "module/http/anonymous_budget.hpp"
+#include "module/http/clock.hpp"
 #include "module/http/decision.hpp"
 #include "module/http/response.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "module/http/anonymous_budget.hpp"
+#include "module/http/clock.hpp"
 #include "module/http/decision.hpp"
 #include "module/http/zone.hpp"
 #include "module/store/statistics_registry.hpp"

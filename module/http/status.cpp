@@ -9,7 +9,7 @@
 #include "module/core/status_json.hpp"
 #include "module/core/status_prometheus.hpp"
 #include "module/core/version.hpp"
-#include "module/http/anonymous_budget.hpp"
+#include "module/http/clock.hpp"
 #include "module/http/main_conf.hpp"
 #include "module/http/response.hpp"
 #include "module/http/zone.hpp"
@@ -61,6 +61,7 @@ Status status_of(ngx_http_request_t* r) {
                   .requests = {},
                   .redis = {}};
     statistics_in(conf).copy_to(status);
+    status.stores = stores_in(conf);
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "module/http/log_redaction.hpp"
 #include "module/http/main_conf.hpp"
+#include "module/http/redis_client.hpp"
 #include "module/http/statistics.hpp"
 
 namespace tollgate::http {
@@ -23,7 +24,7 @@ ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept {
         redact_error_logs(cycle);
         find_statistics(*conf);
         for (const auto& redis : conf->redis) {
-            redis->connection = std::make_unique<redis::Connection>(redis->endpoint, cycle->log);
+            redis->client = std::make_unique<RedisClient>(*conf, *redis, cycle->log);
         }
         return NGX_OK;
     });
@@ -35,7 +36,7 @@ void stop_worker(ngx_cycle_t* cycle) noexcept {
         return;
     }
     for (const auto& redis : conf->redis) {
-        redis->connection.reset();
+        redis->client.reset();
     }
     release_error_logs(cycle);
 }

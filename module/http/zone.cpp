@@ -1,9 +1,9 @@
 #include "module/http/zone.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
-
-#include "module/store/address_budgets.hpp"
+#include <span>
 
 namespace tollgate::http {
 
@@ -14,76 +14,66 @@ constexpr std::size_t kSmallestSize = std::size_t{128} << 10U;
 
 /// Enough for 280 plans and 20 Redis.
 constexpr std::size_t kMostStatistics = std::size_t{128} << 10U;
-static_assert(kSmallestSize / 16 >= StatisticsRegistry::kLeastMemory);
+static_assert(kSmallestSize / 32 >= StatisticsRegistry::kLeastMemory);
 
 /// The zone's name has the number of its layout: a reload takes over a zone by its name, and a
 /// module that was upgraded mustn't misread what an older one wrote.
 constexpr std::string_view kName = "tollgate-2";
 
-/// What the zone holds at its start.
-struct ZoneHeader {
-    std::span<std::byte> budgets;
-    std::span<std::byte> keys;
-    std::span<std::byte> statistics;
-};
-
-/// Holds the mutex of the zone's slab pool: the one that nginx frees when a worker dies with it
-/// (ngx_unlock_mutexes).
-class ZoneLock {
-  public:
-    explicit ZoneLock(ngx_slab_pool_t* pool) : mutex_(&pool->mutex) { ngx_shmtx_lock(mutex_); }
-    ~ZoneLock() { ngx_shmtx_unlock(mutex_); }
-    ZoneLock(const ZoneLock&) = delete;
-    ZoneLock& operator=(const ZoneLock&) = delete;
-
-  private:
-    ngx_shmtx_t* mutex_;
-};
-
 ngx_slab_pool_t* slab_pool(const ngx_shm_zone_t* zone) {
     return reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
 }
 
-/// Zeroed memory of the zone's; empty when it has no room.
-std::span<std::byte> allocate(ngx_slab_pool_t* pool, std::size_t size) {
-    auto* memory = static_cast<std::byte*>(ngx_slab_calloc(pool, size));
-    return {memory, memory == nullptr ? 0 : size};
-}
+/// More Redis in one configuration than there are places share the last.
+constexpr std::size_t kMostRedis = 16;
+
+struct alignas(64) ZoneHeader {
+    std::array<SharedRedis, kMostRedis> redis;
+    std::size_t size;  ///< of what follows
+};
 
 /// nginx's init of a zone: `old` is the context of the zone that this one takes over at a reload.
 ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
     auto* pool = slab_pool(zone);
-    if (old != nullptr) {
-        zone->data = old;
-        return NGX_OK;
-    }
-    if (zone->shm.exists != 0) {
-        zone->data = pool->data;
-        return NGX_OK;
-    }
-    auto* header = static_cast<ZoneHeader*>(ngx_slab_calloc(pool, sizeof(ZoneHeader)));
+    auto* header = static_cast<ZoneHeader*>(old != nullptr ? old : pool->data);
     if (header == nullptr) {
-        return NGX_ERROR;
+        const std::size_t size = (pool->pfree - 1) * ngx_pagesize;
+        header = static_cast<ZoneHeader*>(ngx_slab_calloc(pool, size));
+        if (header == nullptr) {
+            return NGX_ERROR;
+        }
+        header->size = size - sizeof(ZoneHeader);
+        pool->data = header;
     }
-    header->budgets = allocate(pool, zone->shm.size / 4);
-    header->keys = allocate(pool, zone->shm.size / 2);
-    header->statistics = allocate(pool, std::min(zone->shm.size / 16, kMostStatistics));
-    if (header->budgets.empty() || header->keys.empty() || header->statistics.empty()) {
-        return NGX_ERROR;
-    }
-    pool->data = header;
+    auto& conf = *static_cast<MainConf*>(zone->data);
     zone->data = header;
-    return NGX_OK;
-}
-
-/// Runs `use` with the zone's contents, under its lock.
-template <typename Use>
-auto with_zone(const MainConf& conf, Use use) {
-    const ZoneLock lock(slab_pool(conf.zone));
-    return use(*static_cast<const ZoneHeader*>(conf.zone->data));
+    return guarded(zone->shm.log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
+        const std::span memory(reinterpret_cast<std::byte*>(header + 1), header->size);
+        const std::size_t statistics = std::min(header->size / 16, kMostStatistics) / 64 * 64;
+        conf.zone_view =
+            std::make_unique<ZoneView>(ZoneView{.redis = header->redis,
+                                                .statistics = memory.first(statistics),
+                                                .tables = ZoneTables(memory.subspan(statistics))});
+        return static_cast<ngx_int_t>(NGX_OK);
+    });
 }
 
 }  // namespace
+
+LockedZone::LockedZone(const MainConf& conf)
+    : mutex_(&slab_pool(conf.zone)->mutex), view_(*conf.zone_view) {
+    ngx_shmtx_lock(mutex_);
+}
+
+SharedRedis& LockedZone::redis(std::uint32_t name) const {
+    for (SharedRedis& place : view_.redis) {
+        if (place.name == name || place.name == 0) {
+            place.name = name;
+            return place;
+        }
+    }
+    return view_.redis.back();
+}
 
 bool add_zone(ngx_conf_t* cf, MainConf& conf) {
     ngx_str_t name = borrow(kName);
@@ -93,6 +83,7 @@ bool add_zone(ngx_conf_t* cf, MainConf& conf) {
         return false;
     }
     conf.zone->init = init_zone;
+    conf.zone->data = &conf;
     return true;
 }
 
@@ -116,39 +107,29 @@ char* read_zone_size(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noe
     return conf_ok();
 }
 
-std::vector<WindowState> charge_address(const MainConf& conf, const PlanTable& table,
-                                        const ClientAddress& address, std::int64_t cost,
-                                        Instant now) {
-    const AddressBudgets::Owner owner{name_id(table.name), address};
-    return with_zone(conf, [&](const ZoneHeader& zone) {
-        return AddressBudgets(zone.budgets).charge(owner, table.anonymous, cost, now);
-    });
-}
-
-void remember_key(const MainConf& conf, const KnownKeys::Key& key, const KeyRecord& record,
-                  Instant now) {
-    with_zone(conf,
-              [&](const ZoneHeader& zone) { KnownKeys(zone.keys).remember(key, record, now); });
-}
-
-void forget_key(const MainConf& conf, const KnownKeys::Key& key) {
-    with_zone(conf, [&](const ZoneHeader& zone) { KnownKeys(zone.keys).forget(key); });
-}
-
-std::optional<KeyRecord> recall_key(const MainConf& conf, const KnownKeys::Key& key, Instant now) {
-    constexpr std::chrono::hours kStale{1};
-    return with_zone(conf, [&](const ZoneHeader& zone) {
-        return KnownKeys(zone.keys).recall(key, now, kStale);
-    });
-}
-
 StatisticsRegistry statistics_in(const MainConf& conf) {
-    return StatisticsRegistry(static_cast<const ZoneHeader*>(conf.zone->data)->statistics);
+    return StatisticsRegistry(conf.zone_view->statistics);
+}
+
+std::array<StoreStatistics, kStores.size()> stores_in(const MainConf& conf) {
+    const LockedZone zone(conf);
+    std::array<StoreStatistics, kStores.size()> stores{};
+    const auto fill = [&](Store store, const Occupancy& table) {
+        stores[static_cast<std::size_t>(store)] = {table.size, table.used, table.evicted};
+    };
+    fill(Store::kKeys, zone.keys().small());
+    fill(Store::kLongKeys, zone.keys().large());
+    fill(Store::kUnknownKeys, zone.keys().unknown());
+    fill(Store::kQuotas, zone.quotas().small());
+    fill(Store::kLongQuotas, zone.quotas().large());
+    fill(Store::kAddresses, zone.addresses().occupancy());
+    return stores;
 }
 
 void with_statistics(const MainConf& conf,
                      const std::function<void(const StatisticsRegistry&)>& use) {
-    with_zone(conf, [&](const ZoneHeader& zone) { use(StatisticsRegistry(zone.statistics)); });
+    const LockedZone zone(conf);
+    use(statistics_in(conf));
 }
 
 }  // namespace tollgate::http

@@ -1,16 +1,14 @@
 #pragma once
 
+#include <array>
 #include <functional>
-#include <optional>
-#include <vector>
+#include <span>
 
-#include "module/core/client_address.hpp"
-#include "module/core/key_record.hpp"
-#include "module/core/plan.hpp"
-#include "module/core/window.hpp"
+#include "module/core/redis_clock.hpp"
+#include "module/core/statistics.hpp"
 #include "module/http/main_conf.hpp"
-#include "module/store/known_keys.hpp"
 #include "module/store/statistics_registry.hpp"
+#include "module/store/zone_layout.hpp"
 
 namespace tollgate::http {
 
@@ -20,22 +18,47 @@ bool add_zone(ngx_conf_t* cf, MainConf& conf);
 /// Reads `tollgate_zone SIZE`.
 char* read_zone_size(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
-/// Takes `cost` (0: looks only) from what this address may spend on failed authentications, under
-/// the zone's lock. See AddressBudgets::charge.
-std::vector<WindowState> charge_address(const MainConf& conf, const PlanTable& table,
-                                        const ClientAddress& address, std::int64_t cost,
-                                        Instant now);
+/// What the workers of a node share of a Redis.
+struct SharedRedis {
+    std::uint32_t name;  ///< see name_id; 0: free
+    RedisClock clock;
+};
 
-/// What Redis last said of keys, for the time that it is out of reach; see KnownKeys. A record is
-/// good for an hour.
-void remember_key(const MainConf& conf, const KnownKeys::Key& key, const KeyRecord& record,
-                  Instant now);
-void forget_key(const MainConf& conf, const KnownKeys::Key& key);
-std::optional<KeyRecord> recall_key(const MainConf& conf, const KnownKeys::Key& key, Instant now);
+/// A process's view of what lies in the zone.
+struct ZoneView {
+    std::span<SharedRedis> redis;
+    std::span<std::byte> statistics;
+    ZoneTables tables;
+};
+
+/// The zone's contents, and its lock for as long as this lives: the mutex of the slab pool, which
+/// is the one that nginx frees when a worker dies with it (ngx_unlock_mutexes).
+class LockedZone {
+  public:
+    explicit LockedZone(const MainConf& conf);
+    ~LockedZone() { ngx_shmtx_unlock(mutex_); }
+    LockedZone(const LockedZone&) = delete;
+    LockedZone& operator=(const LockedZone&) = delete;
+
+    KeyCache& keys() const { return view_.tables.keys; }
+    QuotaStates& quotas() const { return view_.tables.quotas; }
+    Changes& changes() const { return view_.tables.changes; }
+    AddressBudgets& addresses() const { return view_.tables.addresses; }
+
+    /// Of the Redis of this name_id; the same for all of them where there are more than there are
+    /// places.
+    SharedRedis& redis(std::uint32_t name) const;
+
+  private:
+    ngx_shmtx_t* mutex_;
+    ZoneView& view_;
+};
 
 /// The statistics; to be read with no lock.
 StatisticsRegistry statistics_in(const MainConf& conf);
-/// The same under the zone's lock.
+/// How full each table of the zone is.
+std::array<StoreStatistics, kStores.size()> stores_in(const MainConf& conf);
+/// The statistics under the zone's lock.
 void with_statistics(const MainConf& conf,
                      const std::function<void(const StatisticsRegistry&)>& use);
 

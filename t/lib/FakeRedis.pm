@@ -5,7 +5,7 @@ package FakeRedis;
 #   my $fake = FakeRedis->start(
 #       redis  => $redis->address,              # where commands go; without it each is answered +OK
 #       faults => {
-#           no_memory => { answer => sub { $_[0][0] eq 'EVALSHA' ? "-OOM command not allowed\r\n" : undef } },
+#           no_memory => { answer => sub { name_of($_[0]) eq 'acquire' ? "-OOM command not allowed\r\n" : undef } },
 #           truncated => { reply  => sub { my ($bytes, $command) = @_; (substr($bytes, 0, 9), $CLOSE) } },
 #           refusing  => { greet  => sub { ("-ERR max number of clients reached\r\n", $CLOSE) } },
 #       },
@@ -16,12 +16,16 @@ package FakeRedis;
 #   $fake->cut                                  # closes every connection
 #   $fake->connections                          # how many there are
 #   $fake->reads                                # the names of the commands that came in each read since the last
-#                                               #   time this was asked: [['HMGET', 'ECHO'], …]
+#                                               #   time this was asked: [['probe', 'lookup'], ['acquire'], …]
+#   name_of($command)                           # 'lookup', 'acquire' or 'probe' of a call of the gateway's scripts, with
+#                                               #   EVALSHA or EVAL; of any other command its first word
+#   token_of($command)                          # what such a call's reply must begin with
 #
 # `answer` sees each command (an array) before Redis does: what it returns is the reply in place of Redis's, which then
 # never gets the command. `reply` sees each reply's bytes, and the command, and returns what to send: any number of
 # strings, each in a write of its own; pause(SECONDS) between them; $CLOSE. `greet` returns what a new connection gets.
-# They run in the other process: what they change is not seen here.
+# They run in the other process: what they change is not seen here. What is published passes as it is. Without `reply`
+# the replies to what came together leave together, as Redis's do.
 
 use strict;
 use warnings;
@@ -35,12 +39,21 @@ use POSIX    ();
 use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC);
 use Time::HiRes qw(time);
 
-our @EXPORT_OK = qw($CLOSE pause);
+our @EXPORT_OK = qw($CLOSE name_of pause token_of);
 our $CLOSE = \'close';
 
 my $test_process = $$;
 
 sub pause { return [$_[0]] }
+
+sub name_of {
+    my ($command) = @_;
+    return $command->[0] if $command->[0] !~ /^EVAL/;
+    return 'probe' if $command->[2] == 0;
+    return $command->[3] =~ /key:[0-9a-f]{64}\z/ ? 'lookup' : 'acquire';
+}
+
+sub token_of { my ($command) = @_; return $command->[3 + $command->[2]] }
 
 sub start {
     my ($class, %options) = @_;
@@ -176,28 +189,36 @@ sub _read {
         while (defined(my $bytes = _take_value($buffer))) {
             push @commands, [$bytes, [$bytes =~ /\$\d+\r\n(.*?)\r\n(?=\$|\z)/sg]];
         }
-        push @{ $self->{reads} }, [map { $_->[1][0] } @commands] if @commands;
-        $self->_forward($link, @$_) for @commands;
+        push @{ $self->{reads} }, [map { name_of($_->[1]) } @commands] if @commands;
+        my $forwarded = join '', map { $self->_forward($link, @$_) } @commands;
+        syswrite $link->{redis}, $forwarded if length $forwarded;
     } else {
         while (defined(my $bytes = _take_value($buffer))) {
+            if ($bytes =~ /\A\*3\r\n\$7\r\nmessage\r\n/) {
+                push @{ $link->{out} }, $bytes;
+                next;
+            }
             my ($waiting) = grep { !defined $_->{reply} } @{ $link->{queue} };
             $waiting->{reply} = $bytes;
         }
     }
+    my $spoil = $self->{fault}{reply};
+    my @replies;
     while (@{ $link->{queue} } && defined $link->{queue}[0]{reply}) {
         my $entry = shift @{ $link->{queue} };
-        my $spoil = $self->{fault}{reply};
-        push @{ $link->{out} }, $spoil ? $spoil->(@$entry{qw(reply command)}) : $entry->{reply};
+        push @replies, $spoil ? $spoil->(@$entry{qw(reply command)}) : $entry->{reply};
     }
+    push @{ $link->{out} }, $spoil ? @replies : join '', @replies;
 }
 
+# Returns what Redis gets of this command: its bytes, or nothing where a fault answers it.
 sub _forward {
     my ($self, $link, $bytes, $command) = @_;
     my $answer = $self->{fault}{answer};
     my $reply = $answer ? $answer->($command) : undef;
     $reply //= "+OK\r\n" unless $link->{redis};
     push @{ $link->{queue} }, { command => $command, reply => $reply };
-    syswrite $link->{redis}, $bytes unless defined $reply;
+    return defined $reply ? '' : $bytes;
 }
 
 # Takes a complete RESP value off the buffer's front and returns its bytes; undef while there is none.

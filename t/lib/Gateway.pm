@@ -5,6 +5,7 @@ package Gateway;
 #   use Gateway;
 #   my $gateway = Gateway->start(
 #       plans     => 'plan free 5r/2s 1000r/d; anonymous 30r/m;',   # of the plan table "api"
+#       table     => 'lease=off',                  # put before its block
 #       location  => 'tollgate_headers both;',     # put into location / beside `tollgate api; proxy_pass …;`
 #       server    => 'location /off { … }',        # put into its server
 #       http      => 'tollgate_plans search { … }',         # put before its server
@@ -16,6 +17,10 @@ package Gateway;
 #       workers => 2, log_level => 'debug', …      # as Nginx->start
 #   );
 #   $gateway->import_key('secret', id => 'k1', plan => 'free');     # writes a key's record, as `tollgate key import`
+#   $gateway->change_key('secret', plan => 'pro');                  # changes the record, and tells on `events`
+#   $gateway->change_key('secret');                                 # deletes it, and tells
+#   $gateway->subscribed(2);                                        # waits until so many workers hear `events`
+#   my $calls = $gateway->calls(sub { … });                         # of scripts, by any gateway, while this runs
 #   my $r = $gateway->get('/', 'secret', %headers);                 # see Http.pm
 #   my $r = $gateway->request('POST', '/', { … }, $body);
 #   $gateway->nginx, $gateway->redis
@@ -31,6 +36,7 @@ use Exporter 'import';
 use Http qw(http_request);
 use Nginx;
 use RedisServer;
+use Wait qw(wait_until);
 
 our @EXPORT_OK = qw(wait_for_window in_one_window);
 
@@ -39,12 +45,12 @@ sub start {
     my $redis = delete $options{redis_server};
     $redis //= $options{share} ? $options{share}->redis : RedisServer->start(%{ delete $options{redis_options} // {} });
     my $address = delete $options{server_address} // $redis->address;
-    my %text = map { $_ => delete $options{$_} // '' } qw(plans location server http redis upstream);
+    my %text = map { $_ => delete $options{$_} // '' } qw(plans table location server http redis upstream);
     delete $options{share};
     my $nginx = Nginx->start(
         conf => <<"END",
             tollgate_redis main { server $address; prefix t:; $text{redis} }
-            tollgate_plans api redis=main { $text{plans} }
+            tollgate_plans api redis=main $text{table} { $text{plans} }
             $text{http}
             server {
                 listen 127.0.0.1:%PORT%;
@@ -72,6 +78,26 @@ sub import_key {
     my %all = (name => '', created => time, state => 'active', %record);
     $self->redis->cmd('HSET', "t:key:$digest", %all);
     $self->redis->cmd('SADD', "t:id:{$record{id}}", $digest);
+}
+
+sub change_key {
+    my ($self, $token, %fields) = @_;
+    my $digest = sha256_hex($token);
+    $self->redis->cmd(%fields ? ('HSET', "t:key:$digest", %fields) : ('DEL', "t:key:$digest"));
+    $self->redis->cmd('PUBLISH', 't:events', $digest);
+}
+
+sub subscribed {
+    my ($self, $workers) = @_;
+    wait_until('subscriptions', sub { $self->redis->cmd('PUBSUB', 'NUMSUB', 't:events')->[1] >= $workers });
+}
+
+sub calls {
+    my ($self, $code) = @_;
+    my $count = sub { my ($calls) = $self->redis->cmd('INFO', 'commandstats') =~ /cmdstat_evalsha:calls=(\d+)/; return $calls // 0 };
+    my $before = $count->();
+    $code->();
+    return $count->() - $before;
 }
 
 sub get {

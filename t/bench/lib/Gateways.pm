@@ -23,7 +23,7 @@ our $body = "the upstream's answer\n";
 
 my $lua_folder = Cwd::abs_path(File::Basename::dirname(__FILE__) . '/..');
 my @lua_modules = map { "/usr/share/nginx/modules/$_.so" } qw(ndk_http_module ngx_http_lua_module);
-my $plans = 'plan endless 1000000000r/m 1000000000000r/d; plan spent 1r/m 1r/d;';
+my $plans = 'plan endless 1000000000r/m 2000000000r/d; plan spent 1r/m 1r/d;';
 
 # Which %PORTn% each server of an nginx has.
 my %port = (bare => 1, limit_req => 2, limit_req_spent => 3, lua => 1, tollgate => 1, exact => 2, status => 3);

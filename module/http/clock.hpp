@@ -1,0 +1,21 @@
+#pragma once
+
+#include "module/core/redis_clock.hpp"
+#include "module/http/nginx.hpp"
+
+namespace tollgate::http {
+
+/// The node's wall clock, as of this turn of the event loop.
+inline Instant node_time() {
+    const ngx_time_t* now = ngx_timeofday();
+    return Instant(std::chrono::seconds(now->sec) + std::chrono::milliseconds(now->msec));
+}
+
+/// The node's steady clock: the same in all its processes, and exact, where nginx's own
+/// (ngx_current_msec) is as old as this turn.
+inline SteadyTime steady_time() {
+    return std::chrono::duration_cast<SteadyTime>(
+        std::chrono::steady_clock::now().time_since_epoch());
+}
+
+}  // namespace tollgate::http

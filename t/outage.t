@@ -1,0 +1,140 @@
+# on_failure local: while Redis is out of reach, known keys are served and counted here, and Redis is told afterwards.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use BackgroundLoad;
+use Digest::SHA qw(sha256_hex);
+use Gateway qw(wait_for_window);
+use Load;
+use Time::HiRes qw(sleep time);
+use Wait qw(wait_until);
+
+my %access_log = (
+    http   => 'log_format verdict "$tollgate_verdict $status";',
+    server => 'access_log %DIR%/access.log verdict;',
+);
+my $durable = { conf => ['appendonly yes', 'appendfsync always'] };
+
+sub verdicts {
+    my ($gateway) = @_;
+    open my $log, '<', $gateway->nginx->dir . '/access.log' or die $!;
+    my %seen;
+    while (<$log>) { chomp; $seen{$_}++ }
+    return \%seen;
+}
+
+sub lines { my ($gateway, $pattern) = @_; return scalar(() = $gateway->nginx->error_log =~ /$pattern/g) }
+
+my %begin = (killed => sub { $_[0]->kill }, stopped => sub { $_[0]->sigstop });
+my %end = (killed => sub { $_[0]->restart }, stopped => sub { $_[0]->sigcont });
+for my $case (['killed', ''], ['stopped', ''], ['stopped', 'lease=off']) {
+    my ($fault, $lease) = @$case;
+    my ($begin, $end) = ($begin{$fault}, $end{$fault});
+    subtest "$fault under load: nobody with a known key is refused $lease" => sub {
+        my $gateway = Gateway->start(
+            plans => 'plan free 1000000r/h 10000000r/d; plan all unlimited;', table => $lease, workers => 2, redis => 'timeout 200ms;',
+            redis_options => $durable, %access_log,
+        );
+        my @keys = map { "k$_" } 1 .. 50;
+        $gateway->import_key($_, id => $_, plan => $_ eq 'k50' ? 'all' : 'free') for @keys, 'unknown';
+        wait_for_window($gateway->redis, 3600, 0.98);
+        $gateway->get('/', $_) for @keys;
+        my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 16, token => sub { $keys[rand @keys] });
+        sleep 0.3;
+        $begin->($gateway->redis);
+        wait_until('the breaker', sub { lines($gateway, qr/is out of reach/) }, 3);
+        is($gateway->get('/', 'unknown')->status, 503, 'a key that was never seen gets 503');
+        sleep 0.5;
+        $end->($gateway->redis);
+        wait_until('the end of it', sub { lines($gateway, qr/is back/) }, 5);
+        is($gateway->get('/', 'unknown')->status, 200, '... until Redis is back');
+        my $result = $load->finish;
+        is_deeply([keys %{ $result->{status} }], [200], 'all are granted');
+        cmp_ok($result->{slowest}, '<', 0.2 + 0.5, 'none waits longer than the timeout');
+        is(lines($gateway, qr/\[error\].*redis "main" is out of reach/), 1, 'one line when it opens');
+        is(lines($gateway, qr/redis "main" is back/), 1, '... and one when it closes');
+        my $verdicts = verdicts($gateway);
+        cmp_ok($verdicts->{'degraded 200'} // 0, '>', 0, 'the verdict says how');
+        my $granted = $result->{status}{200} + 51;
+        my $counted = sub {
+            my $sum = 0;
+            $sum += $gateway->count($_, 'api', 86400) // 0 for @keys[0 .. 48], 'unknown';
+            return $sum;
+        };
+        my $unlimited = ($result->{by_token}{k50}{200} // 0) + 1;
+        # What was sent when Redis fell silent may have been counted, and is counted again; a lease is lost.
+        wait_until('Redis to be told', sub { $counted->() >= $granted - $unlimited }, 5);
+        sleep 1.5;
+        my $over = $counted->() - ($granted - $unlimited);
+        cmp_ok($over, '>=', 0, 'Redis counts all that was granted');
+        cmp_ok($over, '<=', 64, "... and at most what was under way besides: $over") if $lease;
+        $gateway->nginx->stop;
+    };
+}
+
+subtest 'counting goes on from what Redis told last' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 40r/h 60r/d;', workers => 2, redis_options => $durable, redis => 'timeout 200ms;', %access_log);
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    wait_for_window($gateway->redis, 3600, 0.98);
+    is($gateway->get('/', 'k')->header('X-RateLimit-Remaining'), 39 - $_, 'before') for 0 .. 9;
+    $gateway->redis->kill;
+    my $first = $gateway->get('/', 'k');
+    is($first->status . ' ' . $first->header('X-RateLimit-Remaining'), '200 29', 'goes on');
+    my @got = map { $gateway->get('/', 'k') } 1 .. 40;
+    is(scalar(grep { $_->status == 200 } @got), 29, 'the limit holds');
+    my $r = $got[-1];
+    is($r->status, 429, '... then it is 429');
+    is($r->json->{code}, 'rate_limit_exceeded', '... with its code');
+    like($r->header('Retry-After'), qr/^[1-9]\d*$/, '... and Retry-After');
+    is(verdicts($gateway)->{'limited 429'}, 11, 'the verdicts');
+    $gateway->redis->restart;
+    wait_until('Redis to be told', sub { ($gateway->count('k1', 'api', 86400) // 0) == 40 }, 5);
+    is($gateway->count('k1', 'api', 3600), 40, 'what was granted meanwhile is added');
+    is($gateway->get('/', 'k')->status, 429, 'the limit still holds');
+    $gateway->nginx->stop;
+};
+
+subtest 'two nodes, apart from Redis, both tell it' => sub {
+    my $plans = 'plan free 1000r/h;';
+    my @nodes = my $first = Gateway->start(plans => $plans, redis_options => $durable, redis => 'timeout 200ms;');
+    push @nodes, Gateway->start(plans => $plans, share => $first, redis => 'timeout 200ms;');
+    $first->import_key('k', id => 'k1', plan => 'free');
+    wait_for_window($first->redis, 3600, 0.98);
+    $_->get('/', 'k') for @nodes;
+    $first->redis->kill;
+    for my $node (@nodes) { is($node->get('/', 'k')->status, 200, 'served') for 1 .. 10 }
+    $first->redis->restart;
+    wait_until('Redis to be told', sub { ($first->count('k1', 'api', 3600) // 0) == 22 }, 5);
+    is($first->count('k1', 'api', 3600), 22, 'all is counted');
+    $_->nginx->stop for @nodes;
+};
+
+subtest 'stale_keys' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 1000r/h;', redis => 'timeout 200ms; key_cache 100ms; stale_keys 1500ms;');
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    is($gateway->get('/', 'k')->status, 200, 'good');
+    my $known = time;
+    $gateway->redis->kill;
+    sleep 0.2;
+    is($gateway->get('/', 'k')->status, 200, 'a key stays good');
+    sleep $known + 1.6 - time;
+    is($gateway->get('/', 'k')->status, 503, '... so long');
+    $gateway->nginx->stop;
+};
+
+subtest 'a key that was revoked before is not let in by the outage' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 1000r/h;', redis => 'timeout 200ms;');
+    $gateway->subscribed(1);
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    is($gateway->get('/', 'k')->status, 200, 'good');
+    $gateway->change_key('k');
+    wait_until('it to be known', sub { $gateway->get('/', 'k')->status == 401 }, 0.5);
+    $gateway->redis->kill;
+    sleep 1.1;
+    like($gateway->get('/', 'k')->status, qr/^(401|503)$/, 'refused');
+    $gateway->nginx->stop;
+};
+
+done_testing;

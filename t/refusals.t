@@ -1,0 +1,88 @@
+# Refusals are local: a key that goes on after its 429s costs Redis a call a second, and so does one that is banned.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Gateway qw(wait_for_window);
+use Http;
+use Load;
+use Time::HiRes qw(time);
+use Wait qw(wait_until);
+
+# Requests for so many seconds, over several connections; the calls they cost, and what they were answered.
+sub insist {
+    my ($seconds, $token, @nodes) = @_;
+    my ($end, $result) = (time + $seconds);
+    my $calls = $nodes[0]->calls(sub {
+        $result = Load->run(
+            servers => [map { $_->address } @nodes], connections => 4, token => $token,
+            until   => sub { time > $end },
+        );
+    });
+    return ($calls, $result->{status});
+}
+
+subtest 'an exhausted key' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 3r/d 50r/2d;', workers => 2);
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    wait_for_window($gateway->redis, 86400, 0.99);
+    $gateway->subscribed(2);    # or else the key would be looked up each second
+    $gateway->get('/', 'k') for 1 .. 4;
+    my ($calls, $status) = insist(2, 'k', $gateway);
+    cmp_ok($status->{429}, '>', 500, "$status->{429} requests are refused");
+    cmp_ok($calls, '<=', 3, "... with $calls calls in two seconds");
+    my $r = $gateway->get('/', 'k');
+    is($r->header('X-RateLimit-Remaining') . ' ' . $r->header('X-RateLimit-Limit'), '0 3', 'the quota is shown');
+    is($r->header('X-RateLimit-Reset') % 86400, 0, '... and when it resets');
+    cmp_ok(abs($r->header('X-RateLimit-Reset') - time - $r->header('Retry-After')), '<=', 2, '... as Retry-After says');
+    $gateway->nginx->stop;
+};
+
+subtest 'it is granted again as soon as its window has ended' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 3r/s;', workers => 2);
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    wait_for_window($gateway->redis, 1, 0.1);
+    my ($calls, $status) = insist(3, 'k', $gateway);
+    cmp_ok($status->{200}, '>=', 9, 'three in each second');
+    cmp_ok($status->{200}, '<=', 12, '... and no more');
+    $gateway->nginx->stop;
+};
+
+subtest 'a banned key' => sub {
+    my $plans = 'plan free 1r/d; ban after=20 within=1m for=1m;';
+    my @nodes = my $first = Gateway->start(plans => $plans, workers => 2);
+    push @nodes, Gateway->start(plans => $plans, workers => 2, share => $first);
+    $first->subscribed(4);
+    $first->import_key('k', id => 'k1', plan => 'free');
+    wait_for_window($first->redis, 86400, 0.99);
+    my ($calls, $status) = insist(3, 'k', @nodes);
+    cmp_ok($calls, '<=', 30, "$status->{429} refusals: $calls calls of two nodes until the ban and after");
+    is($_->get('/', 'k')->json->{code}, 'api_key_banned', 'it is banned on every node') for @nodes;
+    ($calls, $status) = insist(2, 'k', @nodes);
+    cmp_ok($calls, '<=', 6, "... with $calls calls in two seconds");
+    $first->redis->cmd('DEL', 't:ban:{k1}');
+    $first->redis->cmd('PUBLISH', 't:events', 'k1');
+    wait_until('the ban to be lifted', sub { $_->get('/', 'k')->json->{code} eq 'rate_limit_exceeded' }, 0.2) for @nodes;
+    pass('a ban that is lifted ends at once');
+    $_->nginx->stop for @nodes;
+};
+
+subtest 'strikes of all nodes add up' => sub {
+    my $plans = 'plan free 1r/d; ban after=10 within=1m for=1m;';
+    my @nodes = my $first = Gateway->start(plans => $plans);
+    push @nodes, map { Gateway->start(plans => $plans, share => $first) } 2 .. 3;
+    $first->import_key('k', id => 'k1', plan => 'free');
+    wait_for_window($first->redis, 86400, 0.99);
+    $nodes[0]->get('/', 'k');
+    for my $node (@nodes) {
+        is($node->get('/', 'k')->json->{code}, 'rate_limit_exceeded', 'a strike') for 1 .. 3;
+    }
+    wait_until('the strikes to be told', sub { ($first->redis->cmd('HGET', 't:ban:{k1}', 'strikes') // 0) == 9 }, 3);
+    is($first->redis->cmd('HGET', 't:ban:{k1}', 'strikes'), 9, 'Redis has counted them all');
+    wait_until('the ban', sub { $nodes[1]->get('/', 'k')->json->{code} eq 'api_key_banned' }, 3);
+    pass('one more makes the ban');
+    $_->nginx->stop for @nodes;
+};
+
+done_testing;
