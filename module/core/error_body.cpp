@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 namespace tollgate {
@@ -46,10 +48,15 @@ Error error_of_status(int status) {
     return found == kStatusErrors.end() ? Error{"error", "The request failed."} : found->second;
 }
 
-std::string error_body(const Error& error, int status) {
-    const nlohmann::ordered_json body{
-        {"code", error.code}, {"message", error.message}, {"status", status}};
-    return body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+const std::string& error_body(const Error& error, int status) {
+    static std::map<std::tuple<int, std::string_view, std::string_view>, std::string> bodies;
+    std::string& body = bodies[{status, error.code, error.message}];
+    if (body.empty()) {
+        const nlohmann::ordered_json json{
+            {"code", error.code}, {"message", error.message}, {"status", status}};
+        body = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    }
+    return body;
 }
 
 }  // namespace tollgate

@@ -29,7 +29,9 @@ constexpr Error kServiceUnavailable{
 /// made of it.
 Error error_of_status(int status);
 
-/// Renders an Error body (JSON): `{"code":…,"message":…,"status":…}`.
-std::string error_body(const Error& error, int status);
+/// An Error body (JSON): `{"code":…,"message":…,"status":…}`. Rendered once for each error and
+/// status, of which there are few, and lives as long as the process, as the texts of `error` must.
+/// Not for several threads.
+const std::string& error_body(const Error& error, int status);
 
 }  // namespace tollgate

@@ -28,8 +28,12 @@ std::string join(std::span<const WindowState> windows, Write write) {
 }  // namespace
 
 bool is_quota_field(std::string_view name) {
-    return std::ranges::any_of(
-        kQuotaFields, [&](std::string_view field) { return equals_ignoring_case(field, name); });
+    // Each request asks this of each of its fields: nearly all differ at the first letter.
+    const char first = name.empty() ? ' ' : to_lower(name.front());
+    return (first == 'x' || first == 'r') &&
+           std::ranges::any_of(kQuotaFields, [&](std::string_view field) {
+               return equals_ignoring_case(field, name);
+           });
 }
 
 std::string rate_limit_policy_field(std::span<const WindowState> windows) {

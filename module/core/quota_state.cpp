@@ -28,15 +28,15 @@ void for_each_table(States states, const Quotas& quotas, Use use) {
 
 /// Whether all windows that were told are still the current ones, for certain.
 bool stands(const QuotaState& state, const TableQuota& quota, const Moment& now) {
+    if (state.told_at == Instant{}) {
+        return false;
+    }
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        const WindowCount& told = state.windows[i].told;
-        for (const Instant time : {now.earliest, now.latest}) {
-            if (roll(told, quota.rates[i].period, time).number != told.number) {
-                return false;
-            }
+        if (!still_counts(state.windows[i].told, quota.rates[i].period, now.earliest, now.latest)) {
+            return false;
         }
     }
-    return state.told_at != Instant{};
+    return true;
 }
 
 /// What was granted in a window, as far as the node knows: with what it is owed, and without the
@@ -61,6 +61,14 @@ bool is_exhausted(const QuotaState& state, const TableQuota& quota, std::int64_t
         }
     }
     return false;
+}
+
+std::size_t window_count(const Quotas& quotas) {
+    std::size_t count = 0;
+    for (const TableQuota& quota : quotas) {
+        count += quota.rates.size();
+    }
+    return count;
 }
 
 void give_back_lease(QuotaState& state, const TableQuota& quota) {
@@ -331,6 +339,7 @@ std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Qu
         any_exhausted = any_exhausted || is_exhausted(state, quota, cost, now.earliest);
     });
     std::vector<WindowState> windows;
+    windows.reserve(window_count(quotas));
     for_each_table(states, quotas, [&](QuotaState state, const TableQuota& quota) {
         // Where none is, Redis refused for one of which the node holds the rest.
         const std::int64_t reserve = any_exhausted ? 0 : state.lease;

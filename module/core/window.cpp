@@ -40,6 +40,16 @@ WindowCount roll(const WindowCount& window, std::chrono::seconds period, Instant
     return {number, 0, ahead == -1 ? window.count : 0};
 }
 
+bool still_counts(const WindowCount& window, std::chrono::seconds period, Instant earliest,
+                  Instant latest) {
+    // As good as always, and told without the divisions.
+    if (start_of(window, period) <= earliest && latest < window_end(window.number, period)) {
+        return true;
+    }
+    return roll(window, period, earliest).number == window.number &&
+           roll(window, period, latest).number == window.number;
+}
+
 std::int64_t spent(const WindowCount& window, std::chrono::seconds period, bool sliding,
                    Instant now) {
     if (!sliding) {

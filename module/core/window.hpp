@@ -36,6 +36,10 @@ struct WindowCount {
 /// off was counted by a clock that was wrong. As the acquire script does it.
 WindowCount roll(const WindowCount& window, std::chrono::seconds period, Instant now);
 
+/// Whether the window counts from `earliest` to `latest`: see roll.
+bool still_counts(const WindowCount& window, std::chrono::seconds period, Instant earliest,
+                  Instant latest);
+
 /// What of the limit is spent at `now`: the window's count and, where it slides, as much of the one
 /// before as still overlaps a window that ends now (the two-bucket estimate), rounded up. `window`
 /// is the one that counts at `now`: see roll.

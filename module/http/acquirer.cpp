@@ -77,13 +77,14 @@ class Acquirer::Flight : public redis::ReplyHandler {
         Line* line;
         Tidings tidings;
         ngx_queue_t asking{};
+        std::int64_t count = 0;            ///< of those who ask
         std::vector<WindowState> granted;  ///< what the last one that is granted leaves
         std::vector<WindowState> refused;  ///< what the others find
     };
 
     void take(std::vector<redis::AcquireResult>& results);
     void note_settled() const;
-    void take_in(Item& item, const Acquired& acquired, const LockedZone& zone);
+    void take_in(Item& item, const Acquired& acquired, const LockedZone& zone, SteadyTime now);
     void tell(Item& item, const Acquired& acquired);
     void refuse(Item& item, std::string_view message);
     void restore(const Item& item);
@@ -99,26 +100,27 @@ class Acquirer::Flight : public redis::ReplyHandler {
 void Acquirer::Flight::add(Line& line, const LockedZone& zone) {
     const auto& [id, id_hash, quotas, demand] = line.request;
     Item& item = *items_.emplace_back(std::make_unique<Item>(line));
-    const auto count = length_of(line.waiting);
+    item.count = length_of(line.waiting);
     move_all(line.waiting, item.asking);
     line.scheduled = false;
     line.in_flight = true;
-    const Moment now = acquirer_.client_.moment(zone);
+    const Moment now = acquirer_.client_.moment(zone, steady_time());
     LoadedStates states(zone, acquirer_.client_, id_hash, *quotas);
     if (acquirer_.returns_all_) {
         give_back_leases(states, *quotas);
     }
     item.tidings = prepare(states, *quotas, demand, now);
     states.save(now.steady);
-    acquires_.push_back({.id = id,
-                         .quotas = quotas,
-                         .cost = demand.cost,
-                         .count = count,
-                         .lease = count == 0 || acquirer_.returns_all_ ? 0 : item.tidings.lease,
-                         .ban = demand.ban,
-                         .refusals_strike = demand.refusals_strike,
-                         .strikes = item.tidings.strikes,
-                         .adjustments = item.tidings.adjustments});
+    acquires_.push_back(
+        {.id = id,
+         .quotas = quotas,
+         .cost = demand.cost,
+         .count = item.count,
+         .lease = item.count == 0 || acquirer_.returns_all_ ? 0 : item.tidings.lease,
+         .ban = demand.ban,
+         .refusals_strike = demand.refusals_strike,
+         .strikes = item.tidings.strikes,
+         .adjustments = item.tidings.adjustments});
 }
 
 void Acquirer::Flight::on_values(std::span<const redisReply* const> values) noexcept {
@@ -137,10 +139,11 @@ void Acquirer::Flight::on_values(std::span<const redisReply* const> values) noex
 
 void Acquirer::Flight::take(std::vector<redis::AcquireResult>& results) {
     {
+        const SteadyTime now = steady_time();
         const LockedZone zone(acquirer_.client_.main());
         for (std::size_t i = 0; i < items_.size(); ++i) {
             if (const auto* acquired = std::get_if<Acquired>(&results[i])) {
-                take_in(*items_[i], *acquired, zone);
+                take_in(*items_[i], *acquired, zone, now);
             }
         }
     }
@@ -155,9 +158,9 @@ void Acquirer::Flight::take(std::vector<redis::AcquireResult>& results) {
     }
 }
 
-void Acquirer::Flight::take_in(Item& item, const Acquired& acquired, const LockedZone& zone) {
+void Acquirer::Flight::take_in(Item& item, const Acquired& acquired, const LockedZone& zone,
+                               SteadyTime now) {
     const auto& request = item.line->request;
-    const SteadyTime now = steady_time();
     zone.redis(acquirer_.client_.conf().name_hash).clock.observe(sent_, now, acquired.now);
     if (acquired.lease > 0) {
         acquirer_.client_.statistics().leases.note_granted(
@@ -168,8 +171,12 @@ void Acquirer::Flight::take_in(Item& item, const Acquired& acquired, const Locke
     states.save(now);
     const Moment at_decision{now, acquired.now, acquired.now};
     const std::int64_t cost = request.demand.cost;
-    item.granted = windows_of(states, *request.quotas, at_decision, cost, false);
-    item.refused = windows_of(states, *request.quotas, at_decision, cost, true);
+    if (acquired.granted > 0) {
+        item.granted = windows_of(states, *request.quotas, at_decision, cost, false);
+    }
+    if (acquired.granted < item.count) {
+        item.refused = windows_of(states, *request.quotas, at_decision, cost, true);
+    }
     if (may_need_settling(states)) {
         acquirer_.settle_later(request);
     }
@@ -410,7 +417,7 @@ void Acquirer::settle() {
         {
             const LockedZone zone(client_.main());
             LoadedStates states(zone, client_, request.id_hash, *request.quotas);
-            const Moment now = client_.moment(zone);
+            const Moment now = client_.moment(zone, steady_time());
             later = may_need_settling(states);
             needed = returns_all_ ? later : needs_settling(states, now);
         }

@@ -132,7 +132,7 @@ Decision::Next Decision::recall(const LockedZone& zone) {
     if (!fresh) {
         return Next::kLookUp;
     }
-    return conf_.has_fixed_cost() ? admit(zone) : Next::kAdmit;
+    return conf_.has_fixed_cost() ? admit(zone, now) : Next::kAdmit;
 }
 
 void Decision::look_up() {
@@ -169,7 +169,7 @@ void Decision::take_record(const redis::Lookup& lookup, SteadyTime asked) {
 }
 
 /// Finds the quotas of a key that is good, and decides if that can be done at once.
-Decision::Next Decision::admit(const LockedZone& zone) {
+Decision::Next Decision::admit(const LockedZone& zone, SteadyTime time) {
     if (!choose_quotas()) {
         return Next::kForbid;
     }
@@ -177,7 +177,7 @@ Decision::Next Decision::admit(const LockedZone& zone) {
         return Next::kGrant;
     }
     request_.demand.changed = zone.changes().last(sought_.redis, request_.id_hash);
-    const Moment now = client().moment(zone);
+    const Moment now = client().moment(zone, time);
     LoadedStates states(zone, client(), request_.id_hash, *request_.quotas);
     note_arrival(states, request_.demand, now);
     return decide_locally(states, now);
@@ -241,7 +241,7 @@ void Decision::proceed(Next next) {
     if (next == Next::kAdmit) {
         cost_ = conf_.cost_of(r_);
         const LockedZone zone(MainConf::of(r_));
-        next = admit(zone);
+        next = admit(zone, steady_time());
     }
     switch (next) {
         case Next::kLookUp:
@@ -311,7 +311,7 @@ void Decision::on_retry() noexcept {
         proceed([&] {
             const LockedZone zone(MainConf::of(r_));
             LoadedStates states(zone, client(), request_.id_hash, *request_.quotas);
-            return decide_locally(states, client().moment(zone));
+            return decide_locally(states, client().moment(zone, steady_time()));
         }());
     });
 }
@@ -362,7 +362,7 @@ void Decision::decide_alone() {
     }
     {
         const LockedZone zone(MainConf::of(r_));
-        const Moment now = client().moment(zone);
+        const Moment now = client().moment(zone, steady_time());
         LoadedStates states(zone, client(), request_.id_hash, *request_.quotas);
         const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);
         states.save(now.steady);

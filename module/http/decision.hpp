@@ -100,7 +100,7 @@ class Decision : private QuotaWaiter {
     Next recall(const LockedZone& zone);
     void look_up();
     void take_record(const redis::Lookup& lookup, SteadyTime asked);
-    Next admit(const LockedZone& zone);
+    Next admit(const LockedZone& zone, SteadyTime time);
     bool choose_quotas();
     Next decide_locally(LoadedStates& states, const Moment& now);
     void show(LocalAnswer answer, LoadedStates& states, const Moment& now);

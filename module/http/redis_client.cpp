@@ -31,8 +31,8 @@ RedisClient::~RedisClient() {
     statistics().subscribed.erase(ngx_worker, pid);
 }
 
-Moment RedisClient::moment(const LockedZone& zone) const {
-    return zone.redis(conf_.name_hash).clock.at(steady_time(), node_time());
+Moment RedisClient::moment(const LockedZone& zone, SteadyTime now) const {
+    return zone.redis(conf_.name_hash).clock.at(now, node_time());
 }
 
 bool RedisClient::is_fresh(SteadyTime checked, SteadyTime now) const {
@@ -120,15 +120,24 @@ void RedisClient::on_shutdown() noexcept {
 LoadedStates::LoadedStates(const LockedZone& zone, const RedisClient& client, const IdHash& id,
                            const Quotas& quotas)
     : zone_(zone), client_(client), id_(id), quotas_(quotas) {
-    states_.reserve(quotas.size());
-    for (const TableQuota& quota : quotas) {
-        states_.push_back(zone.quotas().load(client.place_of(id, quota), quota));
+    if (quotas.size() == 1) {
+        states_ = {&one_, 1};
+        places_ = {&place_of_one_, 1};
+    } else {
+        several_.resize(quotas.size());
+        places_of_several_.resize(quotas.size());
+        states_ = several_;
+        places_ = places_of_several_;
+    }
+    for (std::size_t i = 0; i < quotas.size(); ++i) {
+        states_[i] = zone.quotas().load(client.place_of(id, quotas[i]), quotas[i], places_[i]);
     }
 }
 
 void LoadedStates::save(SteadyTime now) {
     for (std::size_t i = 0; i < quotas_.size(); ++i) {
-        zone_.quotas().save(client_.place_of(id_, quotas_[i]), quotas_[i], states_[i], now);
+        zone_.quotas().save(places_[i], client_.place_of(id_, quotas_[i]), quotas_[i], states_[i],
+                            now);
     }
 }
 

@@ -30,8 +30,8 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     /// Redis answered with this error.
     void report(std::string_view message);
 
-    /// Now, by this Redis's clock as far as the node knows it.
-    Moment moment(const LockedZone& zone) const;
+    /// The moment of `now` by this Redis's clock, as far as the node knows it.
+    Moment moment(const LockedZone& zone, SteadyTime now) const;
 
     /// How long what was asked at `checked` holds.
     bool is_fresh(SteadyTime checked, SteadyTime now) const;
@@ -62,6 +62,8 @@ class LoadedStates {
   public:
     LoadedStates(const LockedZone& zone, const RedisClient& client, const IdHash& id,
                  const Quotas& quotas);
+    LoadedStates(const LoadedStates&) = delete;
+    LoadedStates& operator=(const LoadedStates&) = delete;
 
     operator std::span<QuotaState>() { return states_; }
     operator std::span<const QuotaState>() const { return states_; }
@@ -72,7 +74,13 @@ class LoadedStates {
     const RedisClient& client_;
     const IdHash& id_;
     const Quotas& quotas_;
-    std::vector<QuotaState> states_;
+    /// Most locations have one table: that needs no memory of its own.
+    QuotaState one_;
+    Place place_of_one_;
+    std::vector<QuotaState> several_;
+    std::vector<Place> places_of_several_;
+    std::span<QuotaState> states_;
+    std::span<Place> places_;
 };
 
 }  // namespace tollgate::http

@@ -32,8 +32,7 @@ void replace_error_page(ngx_http_request_t* r) {
     // A refusal has another status where the operator's page for it is missing.
     const bool told = refused && decision->status() == status;
     const Error error = told ? decision->error() : error_of_status(status);
-    auto* body =
-        make_pooled<ErrorBody>(r->pool, ErrorBody{copy(r->pool, error_body(error, status))});
+    auto* body = make_pooled<ErrorBody>(r->pool, ErrorBody{borrow(error_body(error, status))});
     ngx_http_set_ctx(r, body, ngx_http_tollgate_filter_module);
     ngx_str_set(&r->headers_out.content_type, "application/json");
     r->headers_out.content_type_len = r->headers_out.content_type.len;

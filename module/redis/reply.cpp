@@ -1,5 +1,6 @@
 #include "module/redis/reply.hpp"
 
+#include <array>
 #include <charconv>
 #include <new>
 
@@ -89,22 +90,18 @@ bool ReplyReader::awaits_too_much() const {
 }
 
 void append_command(std::string& out, std::span<const std::string_view> words) {
-    std::vector<const char*> starts;
-    std::vector<std::size_t> lengths;
-    starts.reserve(words.size());
-    lengths.reserve(words.size());
+    const auto append_line = [&out](char type, std::size_t number) {
+        std::array<char, 24> line{type};
+        char* end = std::to_chars(line.data() + 1, line.data() + line.size(), number).ptr;
+        *end++ = '\r';
+        *end++ = '\n';
+        out.append(line.data(), end);
+    };
+    append_line('*', words.size());
     for (const auto word : words) {
-        starts.push_back(word.data());
-        lengths.push_back(word.size());
+        append_line('$', word.size());
+        out.append(word).append("\r\n");
     }
-    char* bytes = nullptr;
-    const int length = redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), starts.data(),
-                                              lengths.data());
-    if (length < 0) {
-        throw std::bad_alloc();
-    }
-    const std::unique_ptr<char, decltype(&redisFreeCommand)> owner(bytes, redisFreeCommand);
-    out.append(bytes, length);
 }
 
 }  // namespace tollgate::redis

@@ -47,6 +47,8 @@ sub start {
     my $address = delete $options{server_address} // $redis->address;
     my %text = map { $_ => delete $options{$_} // '' } qw(plans table location server http redis upstream);
     delete $options{share};
+    # A busy machine isn't a fault of Redis.
+    $text{redis} .= ' timeout 2s;' unless $text{redis} =~ /\btimeout\b/;
     my $nginx = Nginx->start(
         conf => <<"END",
             tollgate_redis main { server $address; prefix t:; $text{redis} }
