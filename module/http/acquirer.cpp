@@ -50,6 +50,8 @@ class Acquirer::Flight : public redis::ReplyHandler {
   public:
     explicit Flight(Acquirer& acquirer) : acquirer_(acquirer), sent_(steady_time()) {}
     ~Flight() override { fail(); }
+    Flight(const Flight&) = delete;
+    Flight& operator=(const Flight&) = delete;
 
     void add(Line& line, const LockedZone& zone);
     redis::ScriptCall call() const {

@@ -36,6 +36,8 @@ class Decision : private QuotaWaiter {
 
     Decision(ngx_http_request_t* r, const LocationConf& conf);
     ~Decision() override;
+    Decision(const Decision&) = delete;
+    Decision& operator=(const Decision&) = delete;
 
     /// Lets the request pass with neither key nor quota.
     void bypass();

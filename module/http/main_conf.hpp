@@ -47,6 +47,8 @@ struct RedisConf {
 
     RedisConf();
     ~RedisConf();
+    RedisConf(const RedisConf&) = delete;
+    RedisConf& operator=(const RedisConf&) = delete;
 };
 
 /// A `tollgate_plans` block.
@@ -93,6 +95,8 @@ struct MainConf {
     static MainConf& of(ngx_http_request_t* r);
     MainConf();
     ~MainConf();
+    MainConf(const MainConf&) = delete;
+    MainConf& operator=(const MainConf&) = delete;
 
     /// nullptr where there is no http block.
     static MainConf* of(ngx_cycle_t* cycle);

@@ -19,6 +19,8 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
   public:
     RedisClient(const MainConf& main, const RedisConf& conf, ngx_log_t* log);
     ~RedisClient() override;
+    RedisClient(const RedisClient&) = delete;
+    RedisClient& operator=(const RedisClient&) = delete;
 
     const MainConf& main() const { return main_; }
     const RedisConf& conf() const { return conf_; }

@@ -25,6 +25,8 @@ class Connection : private LinkOwner {
 
     /// Fails what is waiting and closes the socket.
     ~Connection() override;
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
 
     /// Calls a script, or lets the call wait while the connection is being made. False when Redis
     /// is out of reach: the handler was not called and is gone. Throws std::bad_alloc.

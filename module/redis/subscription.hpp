@@ -30,6 +30,8 @@ class Subscription : private LinkOwner {
     Subscription(const Endpoint& endpoint, std::string channel, MessageListener& listener,
                  ngx_log_t* log);
     ~Subscription() override;
+    Subscription(const Subscription&) = delete;
+    Subscription& operator=(const Subscription&) = delete;
 
     /// Since when nothing that was published was missed, by the steady clock; nothing where it may
     /// be missed now.
