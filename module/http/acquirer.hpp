@@ -6,65 +6,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "module/core/acquire.hpp"
-#include "module/core/quota_state.hpp"
 #include "module/http/nginx.hpp"
-#include "module/store/id_hash.hpp"
+#include "module/http/quota_waiter.hpp"
 
 namespace tollgate::http {
 
 class RedisClient;
-
-/// Whose quotas, and what a request wants of them.
-struct QuotaRequest {
-    std::string id;
-    IdHash id_hash{};
-    std::shared_ptr<const Quotas> quotas;
-    Demand demand;
-};
-
-/// A request as Redis decided it.
-struct Decided {
-    LocalAnswer answer;  ///< never kAsk
-    std::vector<WindowState> windows;
-    Instant now;           ///< Redis's clock
-    Instant banned_until;  ///< when banned
-};
-
-/// Waits for the quotas of a request. May go at any time: then nothing more is heard of it.
-class QuotaWaiter {
-  public:
-    QuotaWaiter() = default;
-    virtual ~QuotaWaiter() { leave(); }
-    QuotaWaiter(const QuotaWaiter&) = delete;
-    QuotaWaiter& operator=(const QuotaWaiter&) = delete;
-
-    virtual void on_decided(Decided decided) noexcept = 0;
-    /// What was asked for others of this id may have brought what this one needs: to be decided
-    /// again.
-    virtual void on_retry() noexcept = 0;
-    virtual void on_unavailable() noexcept = 0;
-
-    bool waits() const { return waits_; }
-    void leave() noexcept {
-        if (std::exchange(waits_, false)) {
-            ngx_queue_remove(&link_);
-        }
-    }
-
-  private:
-    friend class Acquirer;
-
-    /// A place in a queue of nginx's, and who stands there.
-    struct Link : ngx_queue_t {
-        QuotaWaiter* waiter;
-    };
-
-    static QuotaWaiter& at(ngx_queue_t* link) { return *static_cast<Link*>(link)->waiter; }
-
-    Link link_{{}, this};
-    bool waits_ = false;
-};
 
 /// Asks Redis for the quotas of a worker's requests, in as few calls as can be: while it is asked
 /// for an id, further requests for that id wait, and then go together; what all ids of one turn of
@@ -90,7 +37,7 @@ class Acquirer {
     /// Requests that are alike, of one id.
     struct Line {
         QuotaRequest request;
-        ngx_queue_t waiting{};
+        QuotaQueue waiting;
         bool scheduled = false;  ///< in `turn_`
         bool in_flight = false;
     };
