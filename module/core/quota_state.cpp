@@ -63,6 +63,12 @@ bool is_exhausted(const QuotaState& state, const TableQuota& quota, std::int64_t
     return false;
 }
 
+/// Whether Redis is owed something, or is to be given something back.
+bool owes(const QuotaState& state) {
+    return std::ranges::any_of(state.windows,
+                               [](const QuotaState::Window& window) { return window.owed != 0; });
+}
+
 std::size_t window_count(const Quotas& quotas) {
     std::size_t count = 0;
     for (const TableQuota& quota : quotas) {
@@ -155,9 +161,10 @@ std::int64_t Arrivals::expected(SteadyTime time) const {
     return current == slot + 1 ? now : 0;
 }
 
-void note_arrival(std::span<QuotaState> states, const Demand& demand, const Moment& now) {
+void note_arrivals(std::span<QuotaState> states, const Demand& demand, std::int64_t count,
+                   SteadyTime now) {
     for (QuotaState& state : states) {
-        state.arrivals.note(now.steady, demand.cost);
+        state.arrivals.note(now, count * demand.cost);
     }
 }
 
@@ -231,19 +238,20 @@ Tidings prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
              is_exhausted(state, quota, state.lease + demand.cost, now.latest))) {
             give_back_lease(state, quota);
         }
-        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-            auto& window = state.windows[i];
-            const auto units = std::exchange(window.owed, 0);
-            // Until Redis answers it counts here: others may decide alone meanwhile.
-            window.told.count += units;
-            tidings.adjustments.push_back({window.told.number, units});
-            adjusts = adjusts || units != 0;
-        }
-        tidings.told_at.push_back(state.told_at);
         state.asked = now.steady;
+        adjusts = adjusts || owes(state);
     });
-    if (!adjusts) {
-        tidings.adjustments.clear();
+    if (adjusts) {
+        for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+            for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+                auto& window = state.windows[i];
+                const auto units = std::exchange(window.owed, 0);
+                // Until Redis answers it counts here: others may decide alone meanwhile.
+                window.told.count += units;
+                tidings.adjustments.push_back({window.told.number, units});
+            }
+            tidings.told_at.push_back(state.told_at);
+        });
     }
     tidings.lease = demand.cost > 0 ? wanted_lease(states, quotas, now) : 0;
     // Where no ban counts, nor do they: untold, they would be there to be told for ever.
@@ -258,13 +266,15 @@ void give_back_leases(std::span<QuotaState> states, const Quotas& quotas) {
 
 void restore(std::span<QuotaState> states, const Quotas& quotas, const Tidings& tidings) {
     states.front().strikes_untold += tidings.strikes;
+    if (tidings.adjustments.empty()) {
+        return;
+    }
     auto adjustment = tidings.adjustments.begin();
     auto told_at = tidings.told_at.begin();
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         // What Redis told since doesn't have them.
         const bool has_them = state.told_at == *told_at++;
-        for (std::size_t i = 0; i < quota.rates.size() && adjustment != tidings.adjustments.end();
-             ++i, ++adjustment) {
+        for (std::size_t i = 0; i < quota.rates.size(); ++i, ++adjustment) {
             auto& [told, owed] = state.windows[i];
             if (told.number == adjustment->number) {
                 told.count -= has_them ? adjustment->units : 0;
@@ -317,19 +327,14 @@ void take_in(std::span<QuotaState> states, const Quotas& quotas, const Acquired&
 bool needs_settling(std::span<const QuotaState> states, const Moment& now) {
     return states.front().strikes_untold > 0 ||
            std::ranges::any_of(states, [&](const QuotaState& state) {
-               return (state.lease > 0 && is_idle(state, now)) ||
-                      std::ranges::any_of(state.windows,
-                                          [](const auto& window) { return window.owed != 0; });
+               return (state.lease > 0 && is_idle(state, now)) || owes(state);
            });
 }
 
 bool may_need_settling(std::span<const QuotaState> states) {
     return states.front().strikes_untold > 0 ||
-           std::ranges::any_of(states, [](const QuotaState& state) {
-               return state.lease > 0 || std::ranges::any_of(state.windows, [](const auto& window) {
-                          return window.owed != 0;
-                      });
-           });
+           std::ranges::any_of(
+               states, [](const QuotaState& state) { return state.lease > 0 || owes(state); });
 }
 
 std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Quotas& quotas,

@@ -55,8 +55,9 @@ struct Demand {
 /// An answer that needs no Redis, or that it does.
 enum class LocalAnswer { kGranted, kLimited, kBanned, kAsk };
 
-/// A request has come that asks this: see Arrivals.
-void note_arrival(std::span<QuotaState> states, const Demand& demand, const Moment& now);
+/// So many requests have come that ask this: see Arrivals.
+void note_arrivals(std::span<QuotaState> states, const Demand& demand, std::int64_t count,
+                   SteadyTime now);
 
 /// Decides a request from what the node knows: grants from leases, refuses what is banned or
 /// exhausted, for a second since Redis was asked. Notes what it did in `states`, one a table of
@@ -75,8 +76,8 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
 struct Tidings {
     std::int64_t lease = 0;
     std::int64_t strikes = 0;
-    std::vector<Adjustment> adjustments;
-    std::vector<Instant> told_at;  ///< for restore: of each table, when they were prepared
+    std::vector<Adjustment> adjustments;  ///< as Acquire has them
+    std::vector<Instant> told_at;  ///< for restore: of each table, when they were prepared; or none
 };
 Tidings prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                 const Moment& now);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-
 namespace tollgate::http {
 
 void Acquirer::Flight::add(Line& line, const LockedZone& zone) {
@@ -18,6 +17,7 @@ void Acquirer::Flight::add(Line& line, const LockedZone& zone) {
     if (acquirer_.returns_all_) {
         give_back_leases(states, *quotas);
     }
+    note_arrivals(states, demand, item.count, now.steady);
     item.tidings = prepare(states, *quotas, demand, now);
     states.save(now.steady);
     acquires_.push_back(

@@ -179,7 +179,6 @@ Decision::Next Decision::admit(const LockedZone& zone, SteadyTime time) {
     request_.demand.changed = zone.changes().last(sought_.redis, request_.id_hash);
     const Moment now = client().moment(zone, time);
     LoadedStates states(zone, client(), request_.id_hash, *request_.quotas);
-    note_arrival(states, request_.demand, now);
     return decide_locally(states, now);
 }
 
@@ -208,10 +207,11 @@ bool Decision::choose_quotas() {
 Decision::Next Decision::decide_locally(LoadedStates& states, const Moment& now) {
     const auto& [id, hash, quotas, demand] = request_;
     const LocalAnswer answer = decide(states, *quotas, demand, now);
-    states.save(now.steady);
     if (answer == LocalAnswer::kAsk) {
-        return Next::kAcquire;
+        return Next::kAcquire;  // which notes the arrival
     }
+    note_arrivals(states, demand, 1, now.steady);
+    states.save(now.steady);
     RedisStatistics& statistics = client().statistics();
     if (answer == LocalAnswer::kGranted) {
         statistics.decisions.by_lease.add();
@@ -365,6 +365,7 @@ void Decision::decide_alone() {
         const Moment now = client().moment(zone, steady_time());
         LoadedStates states(zone, client(), request_.id_hash, *request_.quotas);
         const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);
+        note_arrivals(states, request_.demand, 1, now.steady);
         states.save(now.steady);
         show(answer, states, now);
         client().statistics().decisions.alone.add();

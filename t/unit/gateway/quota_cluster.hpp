@@ -150,7 +150,7 @@ class Cluster {
         timeline_.at(timeline_.now() + Milliseconds(std::llround(gap)), [this, &worker] {
             if (timeline_.now() < kDuration) {
                 const auto id = "k" + std::to_string(number(1, scenario_.keys));
-                note_arrival(states(worker, id), Demand{}, moment(worker));
+                note_arrivals(states(worker, id), Demand{}, 1, moment(worker).steady);
                 request(worker, id);
                 if (worker.batches[id].waiting > 0 && !worker.batches[id].in_flight) {
                     ask(worker, id);

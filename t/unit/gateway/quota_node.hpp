@@ -58,7 +58,7 @@ struct Node {
         return {kSteady + (now - kStart), now - uncertainty, now + uncertainty};
     }
 
-    void arrive() { note_arrival(states, demand, moment()); }
+    void arrive() { note_arrivals(states, demand, 1, moment().steady); }
     LocalAnswer decide() { return tollgate::decide(states, quotas, demand, moment()); }
     LocalAnswer decide_alone() { return tollgate::decide_alone(states, quotas, demand, moment()); }
     /// How many of `most` requests it grants alone before it refuses one.
