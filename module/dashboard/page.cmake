@@ -23,6 +23,7 @@ function(install_packages out)
         endforeach()
         execute_process(
             COMMAND ${NPM} ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error
+                --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000
             WORKING_DIRECTORY ${dashboard_build} OUTPUT_FILE npm.log ERROR_FILE npm.log
             RESULT_VARIABLE result TIMEOUT 300)
         if(NOT result EQUAL 0)
