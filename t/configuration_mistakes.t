@@ -177,6 +177,24 @@ subtest 'tollgate_usage and tollgate_status' => sub {
     }
 };
 
+subtest 'tollgate_dashboard' => sub {
+    my $head = "$redis$plans server {\n listen 127.0.0.1:%PORT%;\n";
+    my (undef, $output) = Nginx->test_config(conf => "$head location / { tollgate_dashboard; } }");
+    plan skip_all => 'this build has no dashboard' if $output =~ /the page is not in this build/;
+    mistake('without any table', '"tollgate_dashboard" needs a "tollgate_plans"',
+        "server {\n listen 127.0.0.1:%PORT%;\n location / {\n tollgate_dashboard; # here\n } }");
+    mistake('beside another', '"tollgate_dashboard" directive stands beside another content handler',
+        "$head location / {\n tollgate_status;\n tollgate_dashboard; # here\n } }");
+    mistake('twice', '"tollgate_dashboard" directive is duplicate',
+        "$head location / {\n tollgate_dashboard;\n tollgate_dashboard; # here\n } }");
+    mistake("an address of another host: $_",
+        qq("tollgate_dashboard": invalid address of a status "$_": a path on the same host is needed),
+        "$head location / {\n tollgate_dashboard $_; # here\n } }") for qw(https://example.com/status //example.com);
+    mistake('two addresses', 'invalid number of arguments in "tollgate_dashboard" directive',
+        "$head location / {\n tollgate_dashboard a b; # here\n } }");
+    mistake('in a server', '"tollgate_dashboard" directive is not allowed here', "$head tollgate_dashboard; # here\n }");
+};
+
 subtest 'tollgate_zone' => sub {
     mistake('too small', 'tollgate_zone "64k" is too small: 128k at least', 'tollgate_zone 64k; # here');
     mistake('no size', 'invalid zone size "many"', 'tollgate_zone many; # here');

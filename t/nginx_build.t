@@ -44,4 +44,12 @@ for my $module (qw(ngx_http_tollgate_module ngx_http_petstore_module)) {
 END
 is($exit, 0, 'nginx loads them') or diag($output);
 
+($exit, $output) = Nginx->test_config(modules => [glob "$dir/objs/*.so"], conf => <<'END');
+    tollgate_redis main { server unix:/nonexistent.sock; }
+    tollgate_plans api { plan free 60r/m; }
+    server { listen unix:%DIR%/http.sock; location / { tollgate_dashboard; } }
+END
+isnt($exit, 0, 'this build has no dashboard');
+like($output, qr/"tollgate_dashboard": the page is not in this build of the module, which was made without npm in .*:\d+/, '... and says so');
+
 done_testing;

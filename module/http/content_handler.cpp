@@ -3,6 +3,8 @@
 #include <string>
 
 #include "module/core/parse_error.hpp"
+#include "module/http/conf_block.hpp"
+#include "module/http/dashboard.hpp"
 #include "module/http/status.hpp"
 #include "module/http/usage.hpp"
 
@@ -52,11 +54,30 @@ char* read_status(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
     return read(cf, command, conf, handle_status);
 }
 
+char* read_dashboard(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
+    if (char* result = read(cf, command, conf, handle_dashboard); result != conf_ok()) {
+        return result;
+    }
+    return guarded(cf->log, conf_error(), [&]() -> char* {
+        constexpr std::string_view kBesideThePage = "status";
+        const auto words = words_of(cf);
+        try {
+            static_cast<LocationConf*>(conf)->dashboard = make_pooled<Dashboard>(
+                cf->pool, make_dashboard(words.size() > 1 ? words[1] : kBesideThePage));
+            return conf_ok();
+        } catch (const ParseError& e) {
+            log_conf_error(cf, Position::of(cf), quoted(words[0]) + ": " + e.what());
+            return conf_error();
+        }
+    });
+}
+
 bool merge_content_handler(ngx_conf_t* cf, const LocationConf& outer, LocationConf& conf) {
     auto& core = core_location(cf);
     if (conf.content == nullptr && core.noname != 0 && core.handler == nullptr &&
         outer.content != nullptr) {
         conf.content = outer.content;
+        conf.dashboard = outer.dashboard;
         core.handler = outer.content->handler;
     }
     if (conf.content == nullptr) {

@@ -13,9 +13,10 @@ struct ContentHandler {
     Position position;
 };
 
-/// Reads `tollgate_usage` and `tollgate_status`.
+/// Reads `tollgate_usage`, `tollgate_status` and `tollgate_dashboard [STATUS_URI]`.
 char* read_usage(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 char* read_status(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
+char* read_dashboard(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
 /// Part of merging locations, when their plan tables are merged: `if` and `limit_except` answer as
 /// the location around them. False after a message of what a handler lacks: a plan table.

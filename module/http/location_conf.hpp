@@ -15,6 +15,7 @@ enum HeaderFamilies : ngx_uint_t {
 };
 
 struct ContentHandler;
+struct Dashboard;
 
 /// What holds in a location. Plain memory of nginx's pool, which merges it field by field.
 struct LocationConf {
@@ -28,6 +29,7 @@ struct LocationConf {
     ngx_flag_t json_errors;
     ngx_uint_t log_level;
     const ContentHandler* content;  ///< nullptr: none of Tollgate's
+    const Dashboard* dashboard;     ///< what `tollgate_dashboard` serves
 
     static const LocationConf& of(ngx_http_request_t* r);
 

@@ -66,6 +66,8 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate_status"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS, read_status,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("tollgate_dashboard"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1,
+     read_dashboard, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     ngx_null_command,
 };
 

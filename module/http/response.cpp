@@ -24,9 +24,7 @@ ngx_int_t allow_reading_only(ngx_http_request_t* r) {
     return ngx_http_discard_request_body(r);
 }
 
-ngx_int_t send_text(ngx_http_request_t* r, std::string_view media_type, std::string text) {
-    const auto& body = *make_pooled<std::string>(r->pool, std::move(text));
-    add_field(r, "Cache-Control", "no-store");
+ngx_int_t send_body(ngx_http_request_t* r, std::string_view media_type, std::string_view body) {
     r->headers_out.status = NGX_HTTP_OK;
     r->headers_out.content_length_n = static_cast<off_t>(body.size());
     r->headers_out.content_type = borrow(media_type);
@@ -49,6 +47,12 @@ ngx_int_t send_text(ngx_http_request_t* r, std::string_view media_type, std::str
     buffer->last_in_chain = 1;
     ngx_chain_t chain{buffer, nullptr};
     return ngx_http_output_filter(r, &chain);
+}
+
+ngx_int_t send_text(ngx_http_request_t* r, std::string_view media_type, std::string text) {
+    const auto& body = *make_pooled<std::string>(r->pool, std::move(text));
+    add_field(r, "Cache-Control", "no-store");
+    return send_body(r, media_type, body);
 }
 
 }  // namespace tollgate::http

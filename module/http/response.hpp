@@ -14,8 +14,11 @@ ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name, std::st
 /// status to return. A request's body is discarded.
 ngx_int_t allow_reading_only(ngx_http_request_t* r);
 
-/// Answers with a text that no cache may keep; `media_type` must be a literal. Returns what a
+/// Answers with a body that outlives the request; `media_type` must be a literal. Returns what a
 /// content handler returns.
+ngx_int_t send_body(ngx_http_request_t* r, std::string_view media_type, std::string_view body);
+
+/// The same with a text that no cache may keep.
 ngx_int_t send_text(ngx_http_request_t* r, std::string_view media_type, std::string text);
 
 }  // namespace tollgate::http

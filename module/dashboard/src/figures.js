@@ -1,0 +1,51 @@
+// The row of numbers at the top.
+
+import { setText } from './element.js';
+import * as format from './format.js';
+
+const maximum = (list, value) =>
+    list.reduce((most, one) => value(one) !== null && (most === null || value(one) > value(most)) ? one : most, null);
+
+export function showFigures(point, status) {
+    put('requests', format.rate(point.requests), {
+        detail: point.requests === null ? '' : `${format.rate(point.requests - point.refused)} not refused`,
+    });
+    put('refused', format.rate(point.refused), {
+        detail: point.requests > 0 ? `${format.percentSign(point.refused / point.requests)} of requests` : '',
+    });
+    showRedis(point.redis);
+
+    const slowest = maximum(point.redis, one => one.p99);
+    const [number, unit] = format.durationParts(slowest?.p99);
+    put('round-trip', number, {
+        unit,
+        detail: slowest ? `p50 ${format.duration(slowest.p50)}${of(slowest, point.redis)}` : 'no calls just now',
+    });
+    put('key-cache', format.percent(point.hitRate), {
+        detail: point.lookups > 0 ? `${format.rate(point.lookups)} look-ups a second` : 'no look-ups just now',
+    });
+    const fullest = maximum(point.zone, store => store.use);
+    put('zone', format.percent(fullest?.use), {
+        detail: `${fullest ? `${fullest.name}; ` : ''}${format.bytes(status.zone.size)} in all`,
+    });
+}
+
+// Which of several Redis is meant.
+const of = (one, all) => all.length > 1 ? ` (${one.name})` : '';
+
+function showRedis(all) {
+    const away = all.filter(one => one.open > 0);
+    const texts = away.length ? ['Out of reach', away.map(one => `${one.name}, ${workers(one)}`).join('; ')]
+                              : ['In reach', all.map(one => one.name).join(', ')];
+    put('redis', all.length ? texts[0] : '–', { detail: texts[1], state: away.length ? 'bad' : 'good' });
+}
+
+export const workers = one => one.open >= one.workers ? 'for all workers' : `for ${one.open} of ${one.workers} workers`;
+
+function put(id, number, { unit, detail, state } = {}) {
+    const tile = document.getElementById(id);
+    setText(tile.querySelector('b'), number);
+    setText(tile.querySelector('p'), detail);
+    if (unit !== undefined) setText(tile.querySelector('span'), unit);
+    if (state !== undefined) tile.dataset.state = state;
+}

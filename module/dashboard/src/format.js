@@ -1,0 +1,45 @@
+// Numbers as people read them. What isn't known is a dash.
+
+const dash = '–';
+const known = format => value => value === null || value === undefined || Number.isNaN(value) ? dash : format(value);
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+
+// Two or three digits that matter, no more.
+function brief(value) {
+    if (value >= 100) return whole.format(value);
+    return value >= 1 ? value.toFixed(1).replace(/\.0$/, '') : String(Number(value.toPrecision(2)));
+}
+
+export const count = known(value => whole.format(value));
+export const rate = known(brief);
+export const percent = known(value => brief(100 * value));
+export const percentSign = known(value => `${brief(100 * value)} %`);
+
+// Seconds as [number, unit].
+export function durationParts(seconds) {
+    if (seconds === null || seconds === undefined) return [dash, ''];
+    if (seconds >= 1) return [brief(seconds), 's'];
+    return seconds >= 0.001 ? [brief(seconds * 1e3), 'ms'] : [brief(seconds * 1e6), 'µs'];
+}
+
+export const duration = seconds => durationParts(seconds).join(' ').trim();
+
+export function uptime(seconds) {
+    const [days, hours, minutes] = [86400, 3600, 60].map((unit, i, units) => Math.floor((i ? seconds % units[i - 1] : seconds) / unit));
+    if (days) return `${days} d ${hours} h`;
+    if (hours) return `${hours} h ${minutes} min`;
+    return minutes ? `${minutes} min` : `${seconds} s`;
+}
+
+export function bytes(value) {
+    return value >= 1 << 20 ? `${brief(value / (1 << 20))} MiB` : `${brief(value / 1024)} KiB`;
+}
+
+const timeOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const minuteOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+
+export const time = seconds => timeOfDay.format(seconds * 1000);
+const minute = seconds => minuteOfDay.format(seconds * 1000);
+
+// For an axis: seconds where they matter.
+export const times = all => all.map(all.some(one => one % 60 !== 0) ? time : minute);

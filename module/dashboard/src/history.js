@@ -1,0 +1,37 @@
+// The last ten minutes, as points.
+
+import { pointOf } from './point.js';
+
+export class History {
+    // `span` and `window` in seconds: how far back points go, and over how long a time each of them is a mean.
+    constructor({ span, window }) {
+        this.span = span;
+        this.window = window;
+        this.points = [];
+        this.statuses = [];
+    }
+
+    get last() {
+        return this.points.at(-1);
+    }
+
+    add(status, time) {
+        // nginx was started anew: its counts have nothing to do with the ones before.
+        if (this.statuses.length && this.statuses[0].status.started !== status.started) this.statuses = [];
+        this.statuses.push({ status, time });
+        while (this.statuses.length > 2 && this.statuses[1].time <= time - this.window) this.statuses.shift();
+        const older = this.statuses.length > 1 ? this.statuses[0] : null;
+        this.#append(pointOf(older, this.statuses.at(-1)));
+    }
+
+    // There was no status: plots have a gap here.
+    addGap(time) {
+        this.statuses = [];
+        this.#append({ time, gap: true });
+    }
+
+    #append(point) {
+        this.points.push(point);
+        while (this.points[0].time < point.time - this.span) this.points.shift();
+    }
+}

@@ -1,0 +1,66 @@
+// The dashboard: asks tollgate_status once a second and shows what it says.
+
+import { Alerts } from './alerts.js';
+import { setText } from './element.js';
+import { showFigures } from './figures.js';
+import * as format from './format.js';
+import { History } from './history.js';
+import { Plots } from './plots.js';
+import { poll } from './poll.js';
+import { Tables } from './tables.js';
+
+const tenMinutes = 600;
+const history = new History({ span: tenMinutes, window: 5 });
+const byId = id => document.getElementById(id);
+const alerts = new Alerts(byId('alerts'));
+const plots = new Plots(byId('plots'), tenMinutes);
+const tables = new Tables(byId('tables'));
+
+let lastStatus = null;
+let lastPoint = null;
+let failure = null;
+let paused = false;
+
+function show() {
+    alerts.show(failure, lastPoint);
+    if (!paused) {
+        document.body.toggleAttribute('data-stale', failure !== null && lastPoint !== null);
+        plots.show(history.points);
+        if (failure === null) {
+            showFigures(lastPoint, lastStatus);
+            tables.show(lastPoint);
+            setText(byId('node'), `${location.host} · version ${lastStatus.version} · ${lastStatus.workers} ` +
+                `${lastStatus.workers === 1 ? 'worker' : 'workers'} · counting for ${format.uptime(lastStatus.uptime)}`);
+        }
+    }
+    showState();
+}
+
+function showState() {
+    const [state, text] = failure !== null ? ['stale', 'Status can’t be reached']
+        : paused ? ['paused', 'Paused'] : ['live', 'Live'];
+    byId('state').dataset.state = state;
+    setText(byId('state'), text);
+}
+
+byId('pause').addEventListener('click', () => {
+    paused = !paused;
+    byId('pause').setAttribute('aria-pressed', paused);
+    if (lastPoint || failure !== null) show();
+});
+
+// Canvases don't take new colours by themselves.
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => plots.redraw());
+
+poll(document.querySelector('meta[name=tollgate-status]').content, {
+    onStatus(status, time) {
+        history.add(status, time);
+        [lastStatus, lastPoint, failure] = [status, history.last, null];
+        show();
+    },
+    onFailure(reason, time) {
+        history.addGap(time);
+        failure = reason;
+        show();
+    },
+});

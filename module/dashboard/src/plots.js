@@ -1,0 +1,97 @@
+// Which plots there are, and what they show.
+
+import * as format from './format.js';
+import { Plot } from './plot.js';
+import { refused, verdicts } from './verdicts.js';
+
+const upFromZero = least => (_, __, most) => [0, Math.max(least, (most ?? 0) * 1.1)];
+// Whole powers of ten around all values.
+const aroundDecades = (_, least, most) => least > 0 && most > 0
+    ? [10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(most * 1.01))]
+    : [1e-4, 1e-2];
+
+// A line: `value` of each point, null where there is none. `style` is the number of its colour or dashes.
+const line = (points, key, label, { colour, style = 0 }, value) => ({
+    key,
+    label,
+    colour: colour ?? `series-${style + 1}`,
+    dash: style,
+    values: points.map(point => point.gap ? null : value(point) ?? null),
+});
+const styles = 6;
+const hasAny = ({ values }) => values.some(value => value > 0);
+const latest = (points, member) => points.findLast(point => !point.gap)?.[member] ?? [];
+
+const verdictLines = names => points => names
+    .map((name, i) => line(points, name, name, { colour: name, style: i % styles }, point => point.verdicts[name]))
+    .filter(hasAny);
+
+// The busiest plans have a colour each, which they keep as long as they are among them; the others have one together.
+const planStyles = new Map();
+function planLines(points) {
+    const sums = new Map();
+    for (const { plans } of points) {
+        for (const plan of plans ?? []) sums.set(plan.key, (sums.get(plan.key) ?? 0) + plan.requests);
+    }
+    const busy = [...sums].filter(([, sum]) => sum > 0).sort((a, b) => b[1] - a[1]).map(([key]) => key);
+    const named = busy.slice(0, styles);
+    for (const key of planStyles.keys()) if (!named.includes(key)) planStyles.delete(key);
+    const rows = latest(points, 'plans').filter(({ key }) => named.includes(key));
+    for (const { key } of rows) {
+        const taken = [...planStyles.values()];
+        if (!planStyles.has(key)) planStyles.set(key, [...Array(styles).keys()].find(style => !taken.includes(style)));
+    }
+    const requests = (point, isMeant) => point.requests === null ? null
+        : point.plans.reduce((sum, plan) => sum + (isMeant(plan.key) ? plan.requests : 0), 0);
+    const lines = rows.map(({ key, tables, plan }) =>
+        line(points, key, `${tables}: ${plan || 'no plan'}`, { style: planStyles.get(key) },
+            point => requests(point, one => one === key)));
+    const others = line(points, '', 'others', { colour: 'series-others' },
+        point => requests(point, one => !planStyles.has(one)));
+    return busy.length > styles ? [...lines, others] : lines;
+}
+
+function roundTripLines(points) {
+    const all = latest(points, 'redis');
+    return all.flatMap(({ name }, i) => ['p50', 'p99'].map((quantile, j) =>
+        line(points, `${name} ${quantile}`, all.length > 1 ? `${name} ${quantile}` : quantile,
+            { style: (2 * i + j) % styles }, point => point.redis.find(one => one.name === name)?.[quantile])))
+        .filter(hasAny);
+}
+
+const hitLines = points => [line(points, 'hits', 'of all look-ups', {}, point => point.hitRate)]
+    .filter(({ values }) => values.some(value => value !== null));
+
+const zoneLines = points => latest(points, 'zone').map(({ name }, i) =>
+    line(points, name, name, { style: i % styles }, point => point.zone.find(store => store.name === name)?.use))
+    .filter(hasAny);
+
+const plots = [
+    { title: 'Requests a second by verdict', lines: verdictLines(verdicts), empty: 'No requests yet',
+      stacked: true, format: format.rate, range: upFromZero(1) },
+    { title: 'Requests a second by plan', lines: planLines, empty: 'No requests yet',
+      stacked: true, format: format.rate, range: upFromZero(1) },
+    { title: 'Refused a second', lines: verdictLines(refused), empty: 'Nothing was refused',
+      format: format.rate, range: upFromZero(1) },
+    { title: 'Redis round trip', lines: roundTripLines, empty: 'No calls yet',
+      format: format.duration, range: aroundDecades, log: true,
+      shade: point => !point.gap && point.redis.some(one => one.open > 0) },
+    { title: 'Key cache hits', lines: hitLines, empty: 'No look-ups yet',
+      format: format.percentSign, range: () => [0, 1] },
+    { title: 'Zone use', lines: zoneLines, empty: 'The zone is empty',
+      format: format.percentSign, range: upFromZero(0.01) },
+];
+
+export class Plots {
+    constructor(place, span) {
+        this.all = plots.map(options => ({ options, plot: new Plot(place, { ...options, span }) }));
+    }
+
+    show(points) {
+        for (const { options, plot } of this.all) plot.show(points, options.lines(points));
+    }
+
+    redraw() {
+        for (const { plot } of this.all) plot.redraw();
+    }
+}

@@ -1,0 +1,86 @@
+// What a status says of a moment, by comparison with an earlier one.
+
+import { quantile } from './quantile.js';
+import { refused, verdicts } from './verdicts.js';
+
+const sum = numbers => numbers.reduce((total, one) => total + one, 0);
+const share = (part, whole) => whole > 0 ? part / whole : null;
+
+// A point: rates are a second; those, quantiles and shares are null where there is no earlier status or where nothing
+// happened.
+export function pointOf(older, newer) {
+    const rate = (now, before) => older ? Math.max(0, now - before) / (newer.time - older.time) : null;
+    const plans = plansOf(older?.status, newer.status, rate);
+    const redis = redisOf(older?.status, newer.status, rate);
+    return {
+        time: newer.time,
+        requests: older ? sum(plans.map(plan => plan.requests)) : null,
+        refused: older ? sum(plans.map(plan => plan.refused)) : null,
+        verdicts: Object.fromEntries(
+            verdicts.map(name => [name, older ? sum(plans.map(plan => plan.verdicts[name])) : null])),
+        plans,
+        redis,
+        lookups: older ? sum(redis.map(one => one.lookups)) : null,
+        hitRate: share(sum(redis.map(one => one.hits)), sum(redis.map(one => one.lookups))),
+        zone: zoneOf(older?.status, newer.status, rate),
+    };
+}
+
+function plansOf(older, newer, rate) {
+    const key = row => `${row.tables}/${row.plan}`;
+    const before = new Map(older?.requests.map(row => [key(row), row]));
+    const sumOf = rates => older ? sum(rates) : null;
+    return newer.requests.map(row => {
+        const earlier = before.get(key(row));
+        const rates = member => Object.fromEntries(
+            verdicts.map(name => [name, rate(row[member][name], earlier?.[member][name] ?? 0)]));
+        const decided = rates('verdicts');
+        const dryRun = rates('dry_run');
+        return {
+            key: key(row),
+            tables: row.tables,
+            plan: row.plan,
+            verdicts: decided,
+            requests: sumOf(Object.values(decided)),
+            refused: sumOf(refused.map(name => decided[name])),
+            wouldRefuse: sumOf(refused.map(name => dryRun[name])),
+            dryRun: sum(Object.values(row.dry_run)),
+            total: sum(Object.values(row.verdicts)),
+        };
+    });
+}
+
+function redisOf(older, newer, rate) {
+    const before = new Map(older?.redis.map(one => [one.name, one]));
+    return newer.redis.map(one => {
+        const earlier = before.get(one.name) ?? one;
+        const rates = member => Object.fromEntries(
+            Object.keys(one[member]).map(name => [name, rate(one[member][name], earlier[member][name])]));
+        const cache = rates('key_cache');
+        return {
+            name: one.name,
+            open: one.breaker.open_workers,
+            workers: newer.workers,
+            p50: quantile(0.5, earlier.round_trip_seconds, one.round_trip_seconds),
+            p99: quantile(0.99, earlier.round_trip_seconds, one.round_trip_seconds),
+            calls: sum(Object.values(rates('commands'))),
+            errors: rate(one.errors, earlier.errors),
+            reconnects: one.reconnects,
+            subscribed: one.subscribed_workers,
+            hits: cache.hits + cache.negative_hits,
+            lookups: sum(Object.values(cache)),
+            decisions: rates('decisions'),
+            owed: one.owed.noted - one.owed.settled,
+        };
+    });
+}
+
+function zoneOf(older, newer, rate) {
+    return Object.entries(newer.zone.stores).map(([name, store]) => ({
+        name: name.replaceAll('_', ' '),
+        used: store.used,
+        size: store.size,
+        use: share(store.used, store.size),
+        evictions: rate(store.evictions, older?.zone.stores[name]?.evictions ?? store.evictions),
+    }));
+}

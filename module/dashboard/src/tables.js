@@ -1,0 +1,89 @@
+// The tables at the bottom: all that the plots show, for people who read rather than look, and more.
+
+import { element, setText } from './element.js';
+import * as format from './format.js';
+import { workers } from './figures.js';
+
+// A column: its heading, its text for a row, and what else its cells need.
+const column = (heading, text, options = {}) => ({ heading, text, ...options });
+const asText = { class: 'text' };
+
+const tables = [
+    {
+        caption: 'Redis',
+        width: 'wide',
+        rows: point => point.redis,
+        columns: [
+            column('Name', row => row.name),
+            column('State', row => row.open ? `✕ out of reach ${workers(row)}` : '✓ in reach',
+                { class: 'text', state: row => row.open ? 'bad' : 'good' }),
+            column('p50', row => format.duration(row.p50)),
+            column('p99', row => format.duration(row.p99)),
+            column('Calls/s', row => format.rate(row.calls)),
+            column('Errors/s', row => format.rate(row.errors)),
+            column('Reconnects', row => format.count(row.reconnects)),
+            column('Subscribed', row => `${row.subscribed} of ${row.workers}`),
+            column('Decided/s: by Redis', row => format.rate(row.decisions.redis)),
+            column('by lease', row => format.rate(row.decisions.lease)),
+            column('by refusal', row => format.rate(row.decisions.refusal)),
+            column('alone', row => format.rate(row.decisions.alone)),
+            column('Owed', row => format.count(row.owed)),
+        ],
+    },
+    {
+        caption: 'Plans',
+        rows: point => point.plans,
+        columns: [
+            column('Tables', row => row.tables),
+            column('Plan', row => row.plan || 'none', asText),
+            column('Requests/s', row => format.rate(row.requests)),
+            column('Granted/s', row => format.rate(row.verdicts.granted)),
+            column('Refused/s', row => format.rate(row.refused)),
+            column('Refused', row => format.percentSign(row.requests > 0 ? row.refused / row.requests : null)),
+            column('Dry-run refusals/s', row => row.dryRun ? format.rate(row.wouldRefuse) : '–'),
+            column('Since start', row => format.count(row.total)),
+        ],
+    },
+    {
+        caption: 'Zone',
+        rows: point => point.zone,
+        columns: [
+            column('Table', row => row.name),
+            column('Used', row => format.count(row.used)),
+            column('Places', row => format.count(row.size)),
+            column('Use', row => format.percentSign(row.use)),
+            column('Evictions/s', row => format.rate(row.evictions)),
+        ],
+    },
+];
+
+export class Tables {
+    constructor(place) {
+        this.bodies = tables.map(({ caption, columns, width }) => {
+            const body = element('tbody');
+            const head = columns.map(one => element('th', { scope: 'col', class: one.class }, one.heading));
+            place.append(element('div', { class: `table ${width ?? ''}` }, element('table', {},
+                element('caption', {}, caption), element('thead', {}, element('tr', {}, ...head)), body)));
+            return body;
+        });
+    }
+
+    show(point) {
+        for (const [i, { rows, columns }] of tables.entries()) fill(this.bodies[i], rows(point), columns);
+    }
+}
+
+function fill(body, rows, columns) {
+    while (body.rows.length > rows.length) body.deleteRow(-1);
+    while (body.rows.length < rows.length) {
+        body.append(element('tr', {}, ...columns.map((one, i) =>
+            i ? element('td', { class: one.class }) : element('th', { scope: 'row', class: one.class }))));
+    }
+    for (const [i, row] of rows.entries()) {
+        for (const [j, one] of columns.entries()) {
+            const cell = body.rows[i].cells[j];
+            setText(cell, one.text(row));
+            if (one.state) cell.dataset.state = one.state(row);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+# tollgate_dashboard: the page as nginx serves it, and as a person sees it in a browser.
+
+use strict;
+use warnings;
+use utf8;
+use lib 't/lib';
+use Test::More;
+use BackgroundLoad;
+use Browser;
+use Gateway;
+use JSON::PP ();
+use Time::HiRes qw(sleep time);
+use Wait qw(free_port);
+
+binmode Test::More->builder->$_, ':encoding(UTF-8)' for qw(output failure_output);
+plan skip_all => 'a browser tells nothing of the C++ that other tests do not' if $ENV{TOLLGATE_SANITIZE};
+my $browser = eval { Browser->start } // plan skip_all => $@ =~ s/\n.*//sr;
+
+is(system('node', '--test', '--test-reporter=dot', glob 't/unit/dashboard/*_test.mjs'), 0, 'unit tests of the page');
+
+my $server = <<'END';
+    location = /tollgate/dashboard { tollgate_dashboard; }
+    location = /tollgate/status    { tollgate_status; }
+    location = /elsewhere          { tollgate_dashboard /tollgate/status; }
+    location = /odd                { tollgate_dashboard '/a?"><script>alert(1)</script>&'; }
+    location = /in_if              { tollgate_dashboard; if ($arg_a) { set $b 1; } }
+    location /guarded/ {
+        auth_basic operators;
+        auth_basic_user_file %DIR%/operators;
+        location = /guarded/dashboard { tollgate_dashboard; }
+        location = /guarded/status    { tollgate_status; }
+    }
+END
+my $gateway = Gateway->start(
+    plans   => 'plan free 1000000r/d; plan spent 1r/d; anonymous 1000000r/d;',
+    server  => $server,
+    workers => 2,
+    files   => { operators => "ops:{PLAIN}secret\n" },
+);
+$gateway->import_key($_, id => $_, plan => $_) for qw(free spent);
+my $host = 'http://' . $gateway->address;
+
+subtest 'as a resource' => sub {
+    my $r = $gateway->get('/tollgate/dashboard');
+    is($r->status, 200, 'is there');
+    is($r->header('Content-Type'), 'text/html; charset=utf-8', 'HTML');
+    is($r->header('Cache-Control'), 'no-cache', 'that a browser asks for each time');
+    like($r->header('Content-Security-Policy'), qr/^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+';/,
+        'with a policy that knows its script and its style');
+    unlike($r->header('Content-Security-Policy'), qr/unsafe|http|\*/, '... and lets nothing else in');
+    unlike($r->body, qr/STATUS_URI|<(?:script|link)[^>]+(?:src|href)=(?!"data:)/, 'all in one');
+    like($r->body, qr/Permission is hereby granted/, 'with the licence of what is in it');
+    like($r->body, qr/<meta name="tollgate-status" content="status">/, 'asks its neighbour');
+    like($gateway->get('/elsewhere')->body, qr{content="/tollgate/status"}, '... or whom it is told to');
+    like($gateway->get('/odd')->body, qr{content="/a\?&quot;&gt;&lt;script&gt;alert\(1\)&lt;/script&gt;&amp;"}, '... by no means by way of HTML');
+    is($gateway->get('/in_if?a=1')->body, $r->body, 'within an if as well');
+
+    my $etag = $r->header('ETag');
+    is($gateway->get('/tollgate/dashboard', undef, 'If-None-Match' => $etag)->status, 304, 'not sent again to who has it');
+    isnt($gateway->get('/elsewhere')->header('ETag'), $etag, '... but is another where the status is elsewhere');
+    my $head = $gateway->request('HEAD', '/tollgate/dashboard');
+    is($head->status . $head->body, 200, 'HEAD has no body');
+    is($head->header('Content-Length'), length $r->body, '... but its length');
+    my $post = $gateway->request('POST', '/tollgate/dashboard', {}, 'x');
+    is($post->status, 405, 'POST: 405');
+    is($post->header('Allow'), 'GET, HEAD', '... with Allow');
+};
+
+# Of the figure with this id: its number, with no comma.
+sub figure {
+    my ($id) = @_;
+    return qq{Number(document.querySelector("#$id b").textContent.replace(",", ""))};
+}
+
+# How many pixels of the first plot have the colour of granted requests.
+my $pixels = <<'END';
+(() => {
+    const hex = getComputedStyle(document.documentElement).getPropertyValue('--granted').trim();
+    const [red, green, blue] = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
+    const canvas = document.querySelector('#plots canvas');
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
+    copy.drawImage(canvas, 0, 0);
+    const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+    let found = 0;
+    for (let i = 0; i < data.length; i += 4) {
+        if (data[i] === red && data[i + 1] === green && data[i + 2] === blue && data[i + 3] === 255) found++;
+    }
+    return found;
+})()
+END
+
+subtest 'before any request' => sub {
+    is($browser->open("$host/tollgate/dashboard"), 200, 'opens');
+    $browser->wait_for(figure('requests') . ' === 0', 5);
+    is($browser->eval('document.querySelector("#state").textContent'), 'Live', 'is live');
+    is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 6, 'says that there is nothing to plot');
+    is($browser->eval('document.querySelector("#alerts").textContent'), '', 'nothing is wrong');
+    is($browser->eval($pixels), 0, 'the plot is empty');
+};
+
+my @tokens = qw(free free free spent nobody);
+my $begun = time;
+my $load = BackgroundLoad->start(
+    servers     => [$gateway->address],
+    connections => 4,
+    token       => sub { sleep 0.003; $tokens[rand @tokens] },
+);
+
+subtest 'under load' => sub {
+    $browser->wait_for(figure('requests') . ' > 20 && ' . figure('refused') . ' > 5', 10);
+    my $seen = time - $begun;
+    cmp_ok($seen, '<', 5, "figures move ($seen s)");
+    $browser->wait_for('/[0-9]/.test(document.querySelector("#round-trip b").textContent)', 5);
+    like($browser->eval('document.querySelector("#round-trip").textContent'), qr/[\d.]+ (?:µs|ms|s)p50 [\d.]+ (?:µs|ms|s)/, 'round trips');
+    cmp_ok($browser->eval(figure('key-cache')), '>', 50, 'key cache');
+    cmp_ok($browser->eval(figure('zone')), '>', 0, 'zone');
+    my $legend = $browser->eval('document.querySelector("#plots figure:nth-of-type(1) .legend").textContent');
+    like($legend, qr/granted[\d.]+limited[\d.]+unauthenticated[\d.]+/, "verdicts: $legend");
+    $legend = $browser->eval('document.querySelector("#plots figure:nth-of-type(2) .legend").textContent');
+    like($legend, qr/api: free[\d.]+api: spent[\d.]+api: no plan[\d.]+/, "plans: $legend");
+    like($browser->eval('document.querySelector("#plots .canvas").getAttribute("aria-label")'),
+        qr/^Requests a second by verdict: granted [\d.]+, limited/, 'a plot is told in words');
+    is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 0, 'every plot has something');
+    like($browser->eval('document.querySelector("#tables").textContent'), qr/main✓ in reach/, 'tables');
+};
+
+subtest 'light and dark' => sub {
+    my %shade;
+    for my $scheme (qw(light dark)) {
+        $browser->scheme($scheme);
+        my $background = $browser->eval('getComputedStyle(document.body).backgroundColor');
+        my ($red, $green, $blue) = $background =~ /(\d+)/g;
+        $shade{$scheme} = $red + $green + $blue;
+        $browser->wait_for("$pixels > 20", 3);
+        pass("the plot is drawn in the colours of $scheme ($background)");
+        $browser->screenshot("$ENV{TOLLGATE_SCREENSHOTS}/$scheme.png") if $ENV{TOLLGATE_SCREENSHOTS};
+    }
+    cmp_ok($shade{light}, '>', 600, 'light is light');
+    cmp_ok($shade{dark},  '<', 100, 'dark is dark');
+};
+
+subtest 'by keyboard' => sub {
+    $browser->press('Tab');
+    is($browser->eval('document.activeElement.id'), 'pause', 'the first key leads to the button');
+    $browser->press('Enter');
+    is($browser->eval('document.querySelector("#pause").getAttribute("aria-pressed")'), 'true', 'it is pressed');
+    my $uptime = 'document.querySelector("#node").textContent';
+    my $before = $browser->eval($uptime);
+    sleep 2.5;
+    is($browser->eval($uptime), $before, 'and nothing moves');
+    $browser->press('Enter');
+    $browser->wait_for("$uptime !== " . JSON::PP->new->allow_nonref->encode($before), 3);
+    pass('pressed again, it goes on');
+};
+
+subtest 'a stopped Redis' => sub {
+    my $stopped = time;
+    $gateway->redis->sigstop;
+    $browser->wait_for('/^Redis main is out of reach/.test(document.querySelector("#alerts").textContent)', 10);
+    my $seen = time - $stopped;
+    cmp_ok($seen, '<', 3, "is seen ($seen s)");
+    is($browser->eval('document.querySelector("#redis b").textContent'), 'Out of reach', '... in its figure');
+    like($browser->eval('document.title'), qr/^✕ Redis main is out of reach/, '... and in the title');
+    $browser->wait_for('document.querySelector("#plots .legend").textContent.includes("degraded")', 5);
+    pass('what passes meanwhile is told apart');
+    $gateway->redis->sigcont;
+    $browser->wait_for('document.querySelector("#alerts").textContent === ""', 10);
+    is($browser->eval('document.querySelector("#redis b").textContent'), 'In reach', 'it is back');
+};
+$load->finish;
+
+subtest 'a narrow window' => sub {
+    $browser->size(390, 800);
+    $browser->wait_for('document.documentElement.scrollWidth <= innerWidth', 3);
+    pass('nothing stands out of it');
+    $browser->size(1440, 900);
+};
+
+subtest 'behind a password' => sub {
+    my ($port) = $host =~ /(\d+)$/;
+    is($browser->open("http://ops:secret\@127.0.0.1:$port/guarded/dashboard"), 200, 'opens');
+    $browser->wait_for('document.querySelector("#state").textContent === "Live"', 5);
+    pass('the status gets it, too');
+};
+
+subtest 'nothing wrong so far' => sub {
+    is_deeply([$browser->complaints], [], 'no error in the console');
+    my %asked = map { $_ => 1 } $browser->requests;
+    my ($port) = $host =~ /(\d+)$/;
+    is_deeply([sort keys %asked], [sort "$host/tollgate/dashboard", "$host/tollgate/status",
+        "http://ops:secret\@127.0.0.1:$port/guarded/dashboard", "$host/guarded/status"], 'only its own host was asked');
+};
+
+subtest 'a status out of reach' => sub {
+    $browser->open("$host/tollgate/dashboard");
+    $browser->wait_for('document.querySelector("#state").textContent === "Live"', 5);
+    my $conf = $gateway->nginx->{options}{conf};
+    (my $without = $conf) =~ s/tollgate_status;/return 404;/ or die;
+    $gateway->nginx->reload(conf => $without);
+    $browser->wait_for('document.body.hasAttribute("data-stale")', 5);
+    like($browser->eval('document.querySelector("#alerts").textContent'),
+        qr/^The status can't be reached: HTTP 404\. What is shown is of \d\d:\d\d:\d\d\.$/, 'is told, with the age of the figures');
+    is($browser->eval('document.querySelector("#state").dataset.state'), 'stale', 'which are marked');
+    $gateway->nginx->reload(conf => $conf);
+    $browser->wait_for('!document.body.hasAttribute("data-stale") && document.querySelector("#state").textContent === "Live"', 5);
+    pass('it goes on by itself');
+    is_deeply([grep { !/Failed to load resource: .*404|ERR_ABORTED|ERR_EMPTY_RESPONSE|ERR_CONNECTION/ } $browser->complaints], [], 'nothing else is wrong');
+};
+
+subtest 'the policy is in force' => sub {
+    my $elsewhere = free_port();
+    is($browser->eval("fetch('http://127.0.0.1:$elsewhere/').then(() => 'asked', () => 'refused')"), 'refused', 'another host is not asked');
+    $browser->eval('(() => { const script = document.createElement("style"); script.textContent = "body { opacity: .3 }"; document.head.append(script); })()');
+    is($browser->eval('getComputedStyle(document.body).opacity'), '1', 'a style that was slipped in has no effect');
+    my $complaints = join "\n", grep { /Content Security Policy/ } $browser->complaints;
+    like($complaints, qr{\b$_ }, "by $_") for qw(connect-src style-src);
+};
+
+undef $browser;
+$gateway->nginx->stop;
+done_testing;

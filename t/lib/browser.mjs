@@ -1,0 +1,48 @@
+// The driver behind Browser.pm:  node browser.mjs PACKAGES CHROMIUM
+// A line of input is a call, a JSON array; a line of output its answer, {"value": …} or {"error": …}.
+
+import { createRequire } from 'node:module';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const [packages, executablePath] = process.argv.slice(2);
+const { chromium } = createRequire(`${packages}/package.json`)('playwright-core');
+
+const answer = message => process.stdout.write(`${JSON.stringify(message)}\n`);
+const complaints = [];
+const requests = [];
+
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+page.on('console', message => ['error', 'warning'].includes(message.type()) && complaints.push(message.text()));
+page.on('pageerror', error => complaints.push(String(error.stack)));
+page.on('request', request => requests.push(request.url()));
+page.on('requestfailed', request => complaints.push(`${request.url()}: ${request.failure()?.errorText}`));
+
+const calls = {
+    open: async address => (await page.goto(address)).status(),
+    eval: expression => page.evaluate(expression),
+    wait_for: async (expression, milliseconds) => {
+        // Not page.waitForFunction: the page's policy forbids what that does.
+        for (const end = Date.now() + milliseconds; !await page.evaluate(expression); await pause(20)) {
+            if (Date.now() > end) throw new Error(`waited in vain for ${expression}`);
+        }
+    },
+    scheme: colorScheme => page.emulateMedia({ colorScheme }),
+    size: (width, height) => page.setViewportSize({ width, height }),
+    press: key => page.keyboard.press(key),
+    screenshot: async path => void await page.screenshot({ path, fullPage: true }),
+    complaints: () => complaints,
+    requests: () => requests,
+};
+
+answer({ value: browser.version() });
+for await (const line of createInterface({ input: process.stdin })) {
+    const [name, ...argumentsOfCall] = JSON.parse(line);
+    try {
+        answer({ value: await calls[name](...argumentsOfCall) ?? null });
+    } catch (error) {
+        answer({ error: String(error.message) });
+    }
+}
+await browser.close();

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { History } from '../../../module/dashboard/src/history.js';
+import { verdicts } from '../../../module/dashboard/src/verdicts.js';
+
+const counts = given => Object.fromEntries(verdicts.map(name => [name, given[name] ?? 0]));
+
+// A status in which these verdicts were counted, by plan.
+function statusOf(plans, { started = 1, redis = {}, store = {}, dryRun = {} } = {}) {
+    return {
+        started,
+        workers: 2,
+        zone: { size: 1 << 20, stores: { long_keys: { size: 100, used: 0, evictions: 0, ...store } } },
+        requests: Object.entries(plans).map(([plan, given]) =>
+            ({ tables: 'api', plan, verdicts: counts(given), dry_run: counts(dryRun) })),
+        redis: [{
+            name: 'main',
+            commands: { acquire: 0, lookup: 0 },
+            errors: 0,
+            reconnects: 0,
+            breaker: { open_workers: 0, opened: 0 },
+            subscribed_workers: 2,
+            round_trip_seconds: { count: 0, buckets: [{ le: 1, count: 0 }] },
+            key_cache: { hits: 0, negative_hits: 0, misses: 0 },
+            decisions: { redis: 0, lease: 0, refusal: 0, alone: 0 },
+            owed: { noted: 0, settled: 0 },
+            ...redis,
+        }],
+    };
+}
+
+const history = () => new History({ span: 600, window: 5 });
+
+test('rates are by verdict and by plan, and what was refused is told apart', () => {
+    const h = history();
+    h.add(statusOf({ free: {}, pro: {} }), 100);
+    h.add(statusOf({ free: { granted: 20, limited: 4 }, pro: { granted: 6, unavailable: 2, bypassed: 2 } }), 102);
+    assert.equal(h.last.requests, 17);
+    assert.equal(h.last.refused, 3);
+    assert.equal(h.last.verdicts.granted, 13);
+    assert.deepEqual(h.last.plans.map(plan => [plan.plan, plan.requests, plan.refused, plan.total]),
+        [['free', 12, 2, 24], ['pro', 5, 1, 10]]);
+});
+
+test('the first status has no rates, but tells how Redis and the zone are', () => {
+    const h = history();
+    h.add(statusOf({ free: { granted: 5 } }, { redis: { breaker: { open_workers: 1, opened: 1 } }, store: { used: 25 } }), 100);
+    assert.equal(h.last.requests, null);
+    assert.equal(h.last.hitRate, null);
+    assert.equal(h.last.plans[0].requests, null);
+    assert.equal(h.last.redis[0].open, 1);
+    assert.deepEqual([h.last.zone[0].name, h.last.zone[0].use], ['long keys', 0.25]);
+});
+
+test('a rate is the mean of the window', () => {
+    const h = history();
+    for (const [i, granted] of [0, 0, 0, 0, 0, 0, 0, 50].entries()) h.add(statusOf({ free: { granted } }), 100 + i);
+    assert.equal(h.last.requests, 10);
+    for (let i = 0; i < 6; i++) h.add(statusOf({ free: { granted: 50 } }), 108 + i);
+    assert.equal(h.last.requests, 0);
+});
+
+test('where answers are rare a rate is that since the last one', () => {
+    const h = history();
+    for (const [i, granted] of [0, 60, 600].entries()) h.add(statusOf({ free: { granted } }), 60 * i);
+    assert.equal(h.last.requests, 9);
+});
+
+test('counts that began anew are not compared with the ones before', () => {
+    const h = history();
+    h.add(statusOf({ free: { granted: 1000 } }), 100);
+    h.add(statusOf({ free: { granted: 3 } }, { started: 2 }), 101);
+    assert.equal(h.last.requests, null);
+    h.add(statusOf({ free: { granted: 7 } }, { started: 2 }), 102);
+    assert.equal(h.last.requests, 4);
+});
+
+test('a plan that a reload added counts from nothing', () => {
+    const h = history();
+    h.add(statusOf({ free: { granted: 10 } }), 100);
+    h.add(statusOf({ fresh: { granted: 3 }, free: { granted: 11 } }), 101);
+    assert.deepEqual(h.last.plans.map(plan => [plan.plan, plan.requests]), [['fresh', 3], ['free', 1]]);
+});
+
+test('a gap is one, and no rate bridges it', () => {
+    const h = history();
+    h.add(statusOf({ free: { granted: 0 } }), 100);
+    h.addGap(101);
+    assert.equal(h.last.gap, true);
+    h.add(statusOf({ free: { granted: 100 } }), 102);
+    assert.equal(h.last.requests, null);
+});
+
+test('key cache: known records and known absences are hits', () => {
+    const h = history();
+    h.add(statusOf({}), 100);
+    h.add(statusOf({}, { redis: { key_cache: { hits: 6, negative_hits: 3, misses: 1 } } }), 101);
+    assert.equal(h.last.hitRate, 0.9);
+    assert.equal(h.last.lookups, 10);
+});
+
+test('ten minutes are kept', () => {
+    const h = history();
+    for (let i = 0; i <= 700; i++) h.add(statusOf({ free: { granted: i } }), i);
+    assert.equal(h.points[0].time, 100);
+    assert.equal(h.points.length, 601);
+    assert.equal(h.statuses.length, 6);
+});

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { quantile } from '../../../module/dashboard/src/quantile.js';
+
+// Of counts in classes up to 1, 2 and 4 s, and beyond.
+function histogram(...classes) {
+    let count = 0;
+    const buckets = [1, 2, 4].map((le, i) => ({ le, count: count += classes[i] }));
+    return { count: count + classes[3], buckets };
+}
+const none = histogram(0, 0, 0, 0);
+
+test('a quantile lies within its class, as if the class were filled evenly', () => {
+    assert.equal(quantile(0.5, none, histogram(10, 0, 0, 0)), 0.5);
+    assert.equal(quantile(0.5, none, histogram(0, 10, 0, 0)), 1.5);
+    assert.equal(quantile(0.75, none, histogram(50, 50, 0, 0)), 1.5);
+    assert.equal(quantile(0.99, none, histogram(98, 0, 2, 0)), 3);
+});
+
+test('only what came between the two readings counts', () => {
+    assert.equal(quantile(0.5, histogram(1000, 0, 0, 5), histogram(1000, 0, 10, 5)), 3);
+});
+
+test('what is longer than the last bound counts as that bound', () => {
+    assert.equal(quantile(0.99, none, histogram(10, 0, 0, 10)), 4);
+});
+
+test('nothing has no quantile', () => {
+    assert.equal(quantile(0.5, none, none), null);
+    assert.equal(quantile(0.5, histogram(3, 2, 1, 1), histogram(3, 2, 1, 1)), null);
+});
