@@ -24,7 +24,9 @@ chomp(my $key = $tollgate->run(qw(key issue --plan p --id u))->{out});
 $tollgate->run(qw(key issue --plan p --id u2));
 
 subtest 'usage' => sub {
-    is_deeply $tollgate->json('usage', 'u'), { id => 'u', windows => [] }, 'nothing is counted yet';
+    is_deeply $tollgate->json('usage', 'u'),
+        { id => 'u', plan => 'p', limits => undef, state => 'active', banned_until => undef, windows => [] }, 'nothing is counted yet';
+    like $tollgate->run('usage', 'u')->{out}, qr/^plan +p\n.*\n\nNothing is counted\.\n\z/ms, '… as text';
     my $now = now();
     my ($hour, $day) = map { int($now / $_) } 3600, 86400;
     $redis->cmd('HSET', "${prefix}quota:{u}:api", '86400.number', $day, '86400.count', 7, '3600.number', $hour - 1, '3600.count', 5);
@@ -38,7 +40,24 @@ subtest 'usage' => sub {
          ['search', 'hour', 3600, 0, 4], ['search', '2-hours', 7200, 0, 0], ['search', 'day', 86400, 3, 9]],
         'the counts of the windows that are running, of this id and prefix alone';
     is $windows->[1]{reset}, rfc3339(($day + 1) * 86400), 'and when they reset';
-    like $tollgate->run('usage', 'u')->{out}, qr/\ATABLE +WINDOW +COUNT +PREVIOUS +RESET\napi +hour +0 +- +\S+Z\napi +day +7 +- /, 'as a table';
+    is_deeply [map { [@$_{qw(used limit remaining)}] } @$windows[0, 1]], [[0, undef, undef], [7, undef, undef]],
+        'limits of a plan are not known here';
+    my $day_part = 9 * (1 - ($now % 86400) / 86400);
+    cmp_ok abs($windows->[4]{used} - 3 - $day_part), '<', 1.1, 'a window that slides has used some of the one before';
+    like $tollgate->run('usage', 'u')->{out},
+        qr/^state +active\n\nTABLE +WINDOW +LIMIT +USED +REMAINING +PREVIOUS +RESET\napi +hour +- +0 +- +- +\S+Z \(\d+[ms][^)]*\)\napi +day +- +7 +- +- /m,
+        'as a table';
+    $tollgate->run(qw(key set u --limits), '5r/h 10r/d');
+    $windows = $tollgate->json('usage', 'u')->{windows};
+    is_deeply [map { [@$_{qw(used limit remaining)}] } @$windows[0, 1]], [[0, 5, 5], [7, 10, 3]], 'limits of the key itself are known';
+    $tollgate->run(qw(key set u --limits), '5r/h 6r/d');
+    is $tollgate->json('usage', 'u')->{windows}[1]{remaining}, 0, '… and nothing remains of one that was lowered';
+    my $until = $now + 600;
+    $redis->cmd('HSET', "${prefix}ban:{u}", until => $until * 1000, level => 1);
+    is $tollgate->json('usage', 'u')->{banned_until}, rfc3339($until), 'a ban is shown';
+    like $tollgate->run('usage', 'u')->{out}, qr/^banned +until \S+Z$/m, '… as text too';
+    $redis->cmd('DEL', "${prefix}ban:{u}");
+    is $tollgate->run('usage', 'nobody')->{status}, 3, 'an id that is unknown';
     $redis->cmd('HSET', "${prefix}quota:{u}:api", 'junk', 1, 'x.count', 1, '0.count', 1, '99999999999999999999.count', 1, '86400.number', 'x');
     is $tollgate->run('usage', 'u')->{status}, 0, 'fields that make no sense do no harm';
 };

@@ -7,26 +7,13 @@
 #include "module/cli/key_lookup.hpp"
 #include "module/cli/key_store.hpp"
 #include "module/cli/key_usage.hpp"
+#include "module/cli/output.hpp"
 #include "module/cli/random_text.hpp"
 #include "module/cli/time_text.hpp"
 #include "module/cli/token.hpp"
 #include "module/core/api_key.hpp"
 
 namespace tollgate::cli {
-
-namespace {
-
-bool print(const std::string& text) {
-    return static_cast<bool>(std::cout << text << std::flush);
-}
-
-void require_print(const std::string& text) {
-    if (!print(text)) {
-        throw Failure(ExitStatus::kRedis, "standard output can't be written");
-    }
-}
-
-}  // namespace
 
 void Commands::issue(const KeyOptions& options, const std::optional<std::string>& id) {
     const auto key = random_api_key();
@@ -102,8 +89,11 @@ void Commands::lift_ban(const std::string& id) {
 
 void Commands::usage(const std::string& id) {
     require_valid_id(id);
-    KeyLookup(session_, keys_).require_id(id);
-    require_print(render_usage(format_, id, read_usage(session_, keys_, id)));
+    require_print(render_usage(format_, read_usage(session_, keys_, id)));
+}
+
+void Commands::top(const TopOptions& options) {
+    run_top(session_, keys_, format_, options);
 }
 
 /// Stores a new id with its key; the id.

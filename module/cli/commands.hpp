@@ -8,6 +8,7 @@
 #include "module/cli/key_options.hpp"
 #include "module/cli/redis_session.hpp"
 #include "module/cli/render.hpp"
+#include "module/cli/top.hpp"
 #include "module/redis/keys.hpp"
 
 namespace tollgate::cli {
@@ -41,6 +42,8 @@ class Commands {
     void lift_ban(const std::string& id);
     /// Prints what an id has used of its quotas.
     void usage(const std::string& id);
+    /// Prints who is busy, again and again.
+    void top(const TopOptions& options);
 
   private:
     std::string store(const std::string& token, const KeyOptions& options,

@@ -8,7 +8,7 @@ namespace tollgate::cli {
 /// What the command's exit status says; --help lists them.
 enum class ExitStatus : int {
     kOk = 0,
-    kRedis = 1,      ///< Redis (or the output) can't be reached or answers an error
+    kRedis = 1,      ///< Redis, a node or the output can't be reached, or answers an error
     kUsage = 2,      ///< the command line or what it holds is wrong
     kUnknownId = 3,  ///< no key has this id
     kConflict = 4,   ///< the id or the key exists already, or another command changed it meanwhile

@@ -1,30 +1,14 @@
 #include "module/cli/key_usage.hpp"
 
-#include <limits>
-#include <map>
 #include <set>
+
+#include "module/cli/key_lookup.hpp"
+#include "module/cli/quota_hash.hpp"
+#include "module/core/parse_error.hpp"
 
 namespace tollgate::cli {
 
 namespace {
-
-struct Window {
-    std::int64_t number = 0;
-    std::int64_t count = 0;
-    std::optional<std::int64_t> previous;
-};
-
-/// A text that stands for itself in a glob pattern of Redis.
-std::string glob_literal(std::string_view text) {
-    std::string pattern;
-    for (const char c : text) {
-        if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) {
-            pattern += '\\';
-        }
-        pattern += c;
-    }
-    return pattern;
-}
 
 /// The Redis keys that begin so. SCAN may name one twice.
 std::set<std::string> keys_that_begin_with(RedisSession& session, const std::string& prefix) {
@@ -41,63 +25,56 @@ std::set<std::string> keys_that_begin_with(RedisSession& session, const std::str
     return found;
 }
 
-/// The windows of a quota's hash by their period in seconds, from fields such as `60.count`.
-std::map<std::int64_t, Window> windows_of(const RedisReply& hash) {
-    std::map<std::int64_t, Window> windows;
-    for (const auto& [field, text] : hash.fields()) {
-        const auto value = stored_number(text);
-        const auto dot = field.find('.');
-        const auto period = stored_number(field.substr(0, dot));
-        if (dot == std::string_view::npos || period < 1 ||
-            period > std::numeric_limits<std::int32_t>::max()) {
-            continue;
-        }
-        const auto part = field.substr(dot + 1);
-        Window& window = windows[period];
-        if (part == "number") {
-            window.number = value;
-        } else if (part == "count") {
-            window.count = value;
-        } else if (part == "previous") {
-            window.previous = value;
-        }
+/// The limits in the key's own record, which hold where a table has its plan as `custom`.
+std::vector<Rate> own_limits(const KeysOfId& keys) {
+    if (keys.keys.empty() || keys.keys.front().record.limits.empty()) {
+        return {};
     }
-    return windows;
+    try {
+        return parse_rates(keys.keys.front().record.limits);
+    } catch (const ParseError&) {
+        return {};  // as another program wrote it: the gateway refuses such a key
+    }
 }
 
-/// What stands in Redis was counted in the window `number`; what it says about the window that runs
-/// now.
-WindowUsage usage_now(std::string_view table, std::int64_t period, Window window,
-                      std::int64_t now) {
-    auto running = now / period;
-    if (window.number == running + 1) {
-        running = window.number;  // as the gateway has it after the clock was set back a little
+WindowUsage usage_now(std::string_view table, std::chrono::seconds period,
+                      const StoredWindow& window, const std::vector<Rate>& limits, Instant now) {
+    const auto running = roll(window.counted, period, now);
+    WindowUsage usage{
+        .table = std::string(table),
+        .period = period,
+        .count = running.count,
+        .previous = std::nullopt,
+        .used = spent(running, period, window.sliding, now),
+        .limit = std::nullopt,
+        .reset = std::chrono::ceil<std::chrono::seconds>(window_end(running.number, period))};
+    if (window.sliding) {
+        usage.previous = running.previous;
     }
-    if (window.number != running) {
-        if (window.previous) {
-            window.previous = window.number == running - 1 ? window.count : 0;
+    for (const auto& rate : limits) {
+        if (rate.period == period) {
+            usage.limit = rate.requests;
         }
-        window.count = 0;
     }
-    return {.table = std::string(table),
-            .period = std::chrono::seconds(period),
-            .count = window.count,
-            .previous = window.previous,
-            .reset = std::chrono::sys_seconds(std::chrono::seconds((running + 1) * period))};
+    return usage;
 }
 
 }  // namespace
 
-std::vector<WindowUsage> read_usage(RedisSession& session, const redis::Keys& keys,
-                                    std::string_view id) {
-    std::vector<WindowUsage> usage;
+KeyUsage read_usage(RedisSession& session, const redis::Keys& keys, std::string_view id) {
+    KeyUsage usage{.keys = KeyLookup(session, keys).find(id),
+                   .now = {},
+                   .windows = {},
+                   .ban = read_ban(session, keys, id)};
+    const auto limits = own_limits(usage.keys);
     const auto prefix = keys.quota(id, "");
     const auto names = keys_that_begin_with(session, prefix);
-    const auto now = stored_number(session.run({"TIME"}).elements.at(0).text);
+    const auto now = instant_of(session.run({"TIME"}));
+    usage.now = std::chrono::floor<std::chrono::seconds>(now);
     for (const auto& name : names) {
         for (const auto& [period, window] : windows_of(session.run({"HGETALL", name}))) {
-            usage.push_back(
-                usage_now(std::string_view(name).substr(prefix.size()), period, window, now));
+            usage.windows.push_back(usage_now(std::string_view(name).substr(prefix.size()),
+                                              std::chrono::seconds(period), window, limits, now));
         }
     }
     return usage;

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "module/cli/key_ban.hpp"
 #include "module/cli/redis_session.hpp"
+#include "module/cli/stored_key.hpp"
 #include "module/redis/keys.hpp"
 
 namespace tollgate::cli {
@@ -18,11 +20,22 @@ struct WindowUsage {
     std::chrono::seconds period;
     std::int64_t count = 0;                ///< in the window that is running now
     std::optional<std::int64_t> previous;  ///< in the one before, where the windows slide
+    std::int64_t used = 0;                 ///< what of the limit is spent now
+    std::optional<std::int64_t> limit;     ///< where the key's own record has it
     std::chrono::sys_seconds reset;        ///< when the window ends
 };
 
-/// Reads what is counted for an id, by table and period. Throws Failure.
-std::vector<WindowUsage> read_usage(RedisSession& session, const redis::Keys& keys,
-                                    std::string_view id);
+/// How an id stands with its quotas.
+struct KeyUsage {
+    KeysOfId keys;
+    std::chrono::sys_seconds now;  ///< by Redis's clock
+    std::vector<WindowUsage> windows;
+    KeyBan ban;
+};
+
+/// Reads what is counted for an id, by table and period. Limits of plans stand in nginx's
+/// configuration, which nothing here knows; only those of the key's own record are told. Throws
+/// Failure.
+KeyUsage read_usage(RedisSession& session, const redis::Keys& keys, std::string_view id);
 
 }  // namespace tollgate::cli

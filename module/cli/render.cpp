@@ -1,8 +1,9 @@
 #include "module/cli/render.hpp"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 #include <optional>
 
+#include "module/cli/json_document.hpp"
 #include "module/cli/table.hpp"
 #include "module/cli/time_text.hpp"
 #include "module/core/rate.hpp"
@@ -11,16 +12,10 @@ namespace tollgate::cli {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 using Time = std::chrono::sys_seconds;
 
 constexpr std::string_view kNothing = "-";
-
-std::string document(const Json& json) {
-    // Another program may have stored a name that isn't UTF-8; that must not hide all the rest.
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 std::string state_of(const KeysOfId& keys, Time now) {
     if (keys.keys.empty()) {
@@ -45,6 +40,20 @@ std::string text_of(const std::string& text) {
 }
 std::string text_of(const std::optional<Time>& time) {
     return time ? format_time(*time) : std::string(kNothing);
+}
+
+Json json_of(const std::optional<std::int64_t>& number) {
+    return number ? Json(*number) : Json(nullptr);
+}
+std::string text_of(const std::optional<std::int64_t>& number) {
+    return number ? std::to_string(*number) : std::string(kNothing);
+}
+
+std::optional<std::int64_t> remaining(const WindowUsage& window) {
+    if (!window.limit) {
+        return std::nullopt;
+    }
+    return std::max<std::int64_t>(*window.limit - window.used, 0);
 }
 
 Json json_of(const KeysOfId& keys, Time now) {
@@ -124,28 +133,48 @@ std::string render_revoked(Format format, const std::string& id) {
                                    : "revoked " + id + "\n";
 }
 
-std::string render_usage(Format format, const std::string& id,
-                         const std::vector<WindowUsage>& usage) {
+std::string render_usage(Format format, const KeyUsage& usage) {
+    const auto& id = usage.keys.id;
+    const KeyRecord record = usage.keys.keys.empty() ? KeyRecord{} : usage.keys.keys.front().record;
     if (format == Format::kJson) {
         Json windows = Json::array();
-        for (const auto& window : usage) {
-            windows.push_back(
-                {{"table", window.table},
-                 {"window", period_name(window.period)},
-                 {"seconds", window.period.count()},
-                 {"count", window.count},
-                 {"previous", window.previous ? Json(*window.previous) : Json(nullptr)},
-                 {"reset", format_time(window.reset)}});
+        for (const auto& window : usage.windows) {
+            windows.push_back({{"table", window.table},
+                               {"window", period_name(window.period)},
+                               {"seconds", window.period.count()},
+                               {"count", window.count},
+                               {"previous", json_of(window.previous)},
+                               {"limit", json_of(window.limit)},
+                               {"used", window.used},
+                               {"remaining", json_of(remaining(window))},
+                               {"reset", format_time(window.reset)}});
         }
-        return document({{"id", id}, {"windows", std::move(windows)}});
+        return document({{"id", id},
+                         {"plan", json_of(record.plan)},
+                         {"limits", json_of(record.limits)},
+                         {"state", state_of(usage.keys, usage.now)},
+                         {"banned_until", json_of(usage.ban.until)},
+                         {"windows", std::move(windows)}});
     }
-    Rows rows{{"TABLE", "WINDOW", "COUNT", "PREVIOUS", "RESET"}};
-    for (const auto& window : usage) {
-        rows.push_back({window.table, period_name(window.period), std::to_string(window.count),
-                        window.previous ? std::to_string(*window.previous) : std::string(kNothing),
-                        format_time(window.reset)});
+    Rows about{{"id", id},
+               {"plan", text_of(record.plan)},
+               {"limits", text_of(record.limits)},
+               {"state", state_of(usage.keys, usage.now)}};
+    if (usage.ban.until) {
+        about.push_back({"banned", "until " + format_time(*usage.ban.until)});
     }
-    return align(rows);
+    if (usage.windows.empty()) {
+        return align(about) + "\nNothing is counted.\n";
+    }
+    Rows rows{{"TABLE", "WINDOW", "LIMIT", "USED", "REMAINING", "PREVIOUS", "RESET"}};
+    for (const auto& window : usage.windows) {
+        const auto rest = window.reset - usage.now;
+        rows.push_back({window.table, period_name(window.period), text_of(window.limit),
+                        std::to_string(window.used), text_of(remaining(window)),
+                        text_of(window.previous),
+                        format_time(window.reset) + " (" + format_span(rest) + ")"});
+    }
+    return align(about) + "\n" + align(rows);
 }
 
 std::string render_ban(Format format, const KeyBan& ban) {

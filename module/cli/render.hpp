@@ -29,9 +29,8 @@ std::string render_list(Format format, const std::vector<KeysOfId>& list,
 /// That an id and its keys are gone.
 std::string render_revoked(Format format, const std::string& id);
 
-/// What an id has used.
-std::string render_usage(Format format, const std::string& id,
-                         const std::vector<WindowUsage>& usage);
+/// What an id has used, and of which limits.
+std::string render_usage(Format format, const KeyUsage& usage);
 
 /// The strikes and the ban of an id.
 std::string render_ban(Format format, const KeyBan& ban);

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include "module/cli/failure.hpp"
 #include "module/core/duration.hpp"
@@ -144,6 +145,24 @@ std::string format_time(std::chrono::sys_seconds time) {
         static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
         static_cast<int>(clock.seconds().count()));
     return {text.data(), static_cast<std::size_t>(length)};
+}
+
+std::string format_span(std::chrono::seconds span) {
+    constexpr std::array<std::pair<std::chrono::seconds, char>, 4> kParts{
+        {{24h, 'd'}, {1h, 'h'}, {1min, 'm'}, {1s, 's'}}};
+    std::string text;
+    std::size_t units = 0;
+    for (const auto& [length, unit] : kParts) {
+        const auto count = span / length;
+        span %= length;
+        if ((count > 0 || units == 1) && units < 2) {
+            ++units;
+            if (count > 0) {
+                text.append(text.empty() ? "" : " ").append(std::to_string(count)) += unit;
+            }
+        }
+    }
+    return text.empty() ? "0s" : text;
 }
 
 }  // namespace tollgate::cli

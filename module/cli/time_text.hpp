@@ -17,4 +17,7 @@ std::chrono::seconds parse_span(std::string_view text);
 /// Writes a time as RFC 3339 does, in UTC.
 std::string format_time(std::chrono::sys_seconds time);
 
+/// Writes a length of time as people do, in its two largest units: `3d 4h`, `26s`.
+std::string format_span(std::chrono::seconds span);
+
 }  // namespace tollgate::cli

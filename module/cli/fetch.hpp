@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tollgate::cli {
+
+/// Where to ask over HTTP.
+struct Location {
+    std::string url;     ///< as libcurl takes it; may hold a user and a password
+    std::string socket;  ///< path of a unix socket; empty: the URL's host
+    std::string name;    ///< the place without the secrets, for messages
+};
+
+/// Reads `http://…`, `https://…` (with `USER:PASSWORD@` perhaps), or `unix:PATH:URI`, as nginx
+/// writes it, with or without `http://` before it. Throws Failure.
+Location parse_location(std::string_view text);
+
+/// The body of what a GET is answered with, JSON preferred. Throws Failure for any status but 200.
+std::string fetch(const Location& location);
+
+}  // namespace tollgate::cli

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "module/cli/quota_watch.hpp"
+#include "module/cli/render.hpp"
+#include "module/core/key_record.hpp"
+
+namespace tollgate::cli {
+
+/// A line of `tollgate top`.
+struct TopRow {
+    ActiveQuota quota;
+    KeyRecord record;  ///< empty where the key has ended
+};
+
+/// What one refresh of `tollgate top` shows.
+struct TopView {
+    Instant now;
+    std::size_t ids = 0;  ///< that are watched
+    bool whole = true;    ///< all there are
+    double progress = 0;  ///< see QuotaWatch
+    std::size_t active = 0;
+    std::vector<TopRow> rows;
+};
+
+/// Lines of a refresh that are not rows.
+constexpr std::size_t kTopHeadLines = 4;
+
+/// One refresh: lines of text, or a JSON document on one line.
+std::string render_top(Format format, const TopView& view);
+
+}  // namespace tollgate::cli

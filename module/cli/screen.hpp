@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tollgate::cli {
+
+/// Standard output where a text takes the place of the last one: on a terminal in place, elsewhere
+/// one after the other with an empty line between them.
+class Screen {
+  public:
+    /// `in_place`: on a terminal, texts are shown in place.
+    explicit Screen(bool in_place);
+
+    /// How many lines the terminal has beside so many others; elsewhere any number.
+    std::size_t lines_left(std::size_t others) const;
+
+    /// Shows a text. Throws Failure when it can't be written.
+    void show(std::string_view text);
+
+  private:
+    bool terminal_;
+    bool separate_;
+    bool shown_ = false;
+};
+
+}  // namespace tollgate::cli

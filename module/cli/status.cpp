@@ -1,0 +1,22 @@
+#include "module/cli/status.hpp"
+
+#include "module/cli/failure.hpp"
+#include "module/cli/fetch.hpp"
+#include "module/cli/json_document.hpp"
+#include "module/cli/output.hpp"
+#include "module/cli/render_status.hpp"
+
+namespace tollgate::cli {
+
+void run_status(const std::string& url, Format format) {
+    const auto location = parse_location(url);
+    const auto body = fetch(location);
+    const auto status = Json::parse(body, nullptr, false);
+    if (!status.is_object() || !status.contains("version") || !status.contains("requests")) {
+        throw Failure(ExitStatus::kRedis,
+                      location.name + " answers with something else than tollgate_status");
+    }
+    require_print(format == Format::kJson ? body + "\n" : render_status(status));
+}
+
+}  // namespace tollgate::cli

@@ -1,0 +1,120 @@
+# The manual page and the shells' completions, which the build makes of the command's own definition.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Command;
+use Test::More;
+
+my $build = $ENV{TOLLGATE_BUILD} // 'build';
+my $tollgate = Command->new;
+
+sub read_file { open my $file, '<', $_[0] or die "$_[0]: $!\n"; local $/; return <$file> }
+
+# Every command's path with its options and positionals, as the help tells them.
+my %options;
+sub learn {
+    my (@path) = @_;
+    my $help = $tollgate->run(@path, '--help')->{out};
+    my ($subcommands) = $help =~ /^Subcommands:\n((?:  .*\n)+)/m;
+    my ($positionals) = $help =~ /^Positionals:\n((?: .*\n)+)/m;
+    my ($options) = $help =~ /^Options:\n((?: .*\n)+)/m;
+    $options{"@path"} = [map { split /,/ } ($options // '') =~ /^  (-\S+)/mg];
+    push @{ $options{"@path"} }, ($positionals // '') =~ /^  ([A-Z]+)/mg;
+    learn(@path, $_) for ($subcommands // '') =~ /^  (\w+)/mg;
+}
+learn();
+my @leaves = grep { my $path = $_; !grep { /^\Q$path\E / || ($path eq '' && $_ ne '') } keys %options } sort keys %options;
+cmp_ok scalar(@leaves), '>=', 15, 'the help tells of commands';
+
+subtest 'the manual page' => sub {
+    my $lint = `mandoc -Tlint $build/tollgate.1 2>&1`;
+    is $lint, '', 'mandoc has nothing to say';
+    my $warnings = `groff -man -Tutf8 -ww -z $build/tollgate.1 2>&1`;
+    is $warnings, '', 'nor has groff';
+    my $text = `mandoc -Tascii -Owidth=500 $build/tollgate.1`;
+    $text =~ s/.\x08//g;
+    for my $path (@leaves) {
+        my ($section) = $text =~ /^   \Qtollgate $path\E\b.*\n((?:(?:       .*)?\n)+)/m;
+        ok defined $section, "tollgate $path" or next;
+        for my $option (grep { !/^(?:-h|--help)$/ } @{ $options{$path} }) {
+            like $section, qr/^       \Q$option\E(?:[ ,]|$)/m, "… $option";
+        }
+    }
+    my ($global) = $text =~ /^OPTIONS\n(.*?)^COMMANDS\n/ms;
+    like $global, qr/(?:^ +|, )\Q$_\E\b/m, "global: $_" for @{ $options{''} };
+    like $text, qr/^EXIT STATUS\n +0 done; /m, 'exit status';
+    like $text, qr/TOLLGATE_REDIS.*TOLLGATE_PREFIX.*TOLLGATE_STATUS/s, 'environment';
+    unlike $text, qr/\\/, 'no escape is left';
+    local $ENV{SOURCE_DATE_EPOCH} = 86400;
+    like $tollgate->run('man')->{out}, qr/^\.TH TOLLGATE 1 1970-01-02 /, 'builds can be repeated';
+};
+
+# What bash would offer for the last word.
+sub offers {
+    my (@words) = @_;
+    open my $bash, '-|', 'bash', '--noprofile', '--norc', '-c',
+        'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); eval "$(complete -p tollgate | sed "s/.* -F \([^ ]*\).*/\1/")"; '
+        . 'printf "%s\n" "${COMPREPLY[@]}"', "$build/completion/tollgate.bash", 'tollgate', @words or die $!;
+    my @offers = grep { length } split /\n/, do { local $/; <$bash> // '' };
+    close $bash;
+    return [sort @offers];
+}
+
+subtest 'bash' => sub {
+    is_deeply offers(''), [sort qw(key ban usage top status completion man)], 'commands';
+    is_deeply offers('key', ''), [sort qw(issue import list show set disable enable revoke rotate)], 'their commands';
+    is_deeply offers('key', 'is'), ['issue'], 'by their beginning';
+    is_deeply offers('--redis', 'redis', ':', '//h', ':', '1/0', 'key', 'ro'), ['rotate'], 'behind a URL, as bash parts it';
+    is_deeply offers('--prefix', 'key', 'us'), ['usage'], 'a value is no command';
+    is_deeply offers('--prefix', '=', 'key', 'us'), ['usage'], '… with = neither';
+    is_deeply offers('top', '--sort', ''), [qw(refusals requests)], 'values';
+    is_deeply offers('top', '--sort', '=', 'ref'), ['refusals'], '… with =';
+    is_deeply offers('top', '--sort', '='), [qw(refusals requests)], '… right after it';
+    is_deeply offers('key', 'issue', '--name', ''), [], 'of a value that could be anything nothing';
+    is_deeply offers('completion', ''), [qw(bash zsh)], 'what an argument may be';
+    for my $path (@leaves) {
+        my %offered = map { $_ => 1 } @{ offers(split(/ /, $path), '-') };
+        my @missing = grep { /^-/ && !$offered{$_} } @{ $options{$path} }, @{ $options{''} };
+        is_deeply \@missing, [], "every option of tollgate $path";
+    }
+};
+
+# What zsh offers when a line is typed and the tab key is pressed: in a terminal of zsh's own.
+sub zsh_offers {
+    my ($line) = @_;
+    my $script = <<'END';
+        zmodload zsh/zpty
+        zpty shell zsh -f -i
+        zpty -w shell "PS1=; unsetopt zle_bracketed_paste; autoload -U compinit; compinit -D -u; source $1; stty -echo columns 200 rows 100"
+        zpty -w shell "zstyle ':completion:*' list-separator '::'; setopt auto_list list_rows_first; LISTMAX=1000"
+        zpty -w shell "echo rea''dy"
+        local seen
+        while zpty -r shell line; do [[ $line == *ready* ]] && break; done
+        zpty -w -n shell "$2"$'\t\t'
+        local text= line deadline=$((SECONDS + 5)) quiet=0
+        while (( SECONDS < deadline && quiet < 40 )); do
+            if zpty -rt shell line; then text+=$line; quiet=0; else [[ -n $text ]] && (( quiet++ )); sleep 0.02; fi
+        done
+        print -r -- $text
+        zpty -d shell
+END
+    open my $zsh, '-|', 'zsh', '-f', '-c', $script, 'zsh', "$build/completion/_tollgate", $line or die $!;
+    my $text = do { local $/; <$zsh> // '' };
+    close $zsh;
+    return $text;
+}
+
+subtest 'zsh' => sub {
+    my $output = `zsh -n $build/completion/_tollgate 2>&1`;
+    is $?, 0, 'the script is one' or diag $output;
+    my $commands = zsh_offers('tollgate ');
+    like $commands, qr/\b$_\b/, "it offers $_" for qw(key ban usage top status completion man);
+    like zsh_offers('tollgate key '), qr/\b$_\b/, "it offers key $_" for qw(rotate revoke);
+    like zsh_offers('tollgate top --sort '), qr/refusals\s+requests/, 'values';
+    my $options = zsh_offers('tollgate --prefix x: key issue --');
+    like $options, qr/--$_\b/, "it offers --$_" for qw(plan limits redis json);
+};
+
+done_testing;
