@@ -174,7 +174,11 @@ bool answers(const Acquired& acquired, const Acquire& acquire) {
 }  // namespace
 
 ScriptCall acquire_call(std::span<const Acquire> acquires, const Keys& keys) {
+    constexpr std::size_t kOfTerms = 16;
+    constexpr std::size_t kOfAnId = 3;
     ScriptCall call;
+    call.keys.reserve(2 * acquires.size());
+    call.arguments.reserve(kOfTerms + kOfAnId * acquires.size());
     Arguments arguments(call.arguments);
     arguments.add(0);  // where the ids begin, once that is known
     std::vector<std::pair<const Acquire*, std::int64_t>> terms;
