@@ -22,12 +22,12 @@ sub gateway {
                     location /pro { tollgate pro; proxy_pass http://unix:%DIR%/upstream.sock; }',
         workers => 2,
     );
+    $gateway->subscribed(2);    # connected, however slow the machine
     $gateway->import_key('known', id => 'k1', plan => 'free');
     $gateway->import_key('custom', id => 'k2', plan => 'custom', limits => '50r/h');
     $gateway->import_key('late', id => 'k3', plan => 'free');
     $gateway->import_key('revoked', id => 'k4', plan => 'free');
     is($gateway->get('/', $_)->status, 200, "$_ is good") for qw(known custom revoked);
-    $gateway->subscribed(2);
     $gateway->change_key('revoked');
     wait_until('that to be heard of', sub { $gateway->get('/', 'revoked')->status == 401 });
     $gateway->redis->kill;
@@ -81,6 +81,56 @@ subtest 'allow' => sub {
     is($gateway->get('/pro', 'known')->status, 403, 'a known key still has its plan only');
     is($gateway->get('/other', 'known')->status, 503, 'what one Redis knew is nothing to another');
     is_last_verdict($gateway, 'unavailable -', '… as the verdict says');
+    $gateway->nginx->stop;
+};
+
+# The first table of "What each fault does to a client" in module/README.md, a row each: with `local`, `allow`, `deny`.
+my @table = (
+    ['one that was spent just now',        '/',    'spent',     429, 429, 429],    # first: it is known for a second
+    ['a known key',                        '/',    'known',     200, 200, 503],
+    ['one of an unlimited plan',           '/',    'unlimited', 200, 200, 200],
+    ['one that isn\'t known',              '/',    'late',      503, 503, 503],
+    ['none',                               '/',    undef,       401, 401, 401],
+    ['one that is misspelt',               '/',    'tg_' . 'x' x 38, 401, 401, 401],
+    ['one that Redis called unknown',      '/',    'nobody',    401, 401, 401],
+    ['one whose plan has no place',        '/pro', 'known',     403, 403, 403],
+);
+for my $column (0 .. 2) {
+    my $policy = (qw(local allow deny))[$column];
+    subtest "what a client gets with $policy" => sub {
+        my $gateway = Gateway->start(
+            plans  => 'plan free 100r/d; plan small 1r/d; plan all unlimited;',
+            redis  => "timeout 200ms; on_failure $policy;",
+            http   => 'tollgate_plans pro redis=main { plan pro 100r/h; }',
+            server => 'location /pro { tollgate pro; proxy_pass http://unix:%DIR%/upstream.sock; }',
+        );
+        $gateway->subscribed(1);
+        $gateway->import_key($_->[0], id => "id-$_->[0]", plan => $_->[1])
+            for ['known', 'free'], ['spent', 'small'], ['unlimited', 'all'], ['late', 'free'];
+        $gateway->get('/', $_) for qw(known spent unlimited nobody spent);
+        $gateway->redis->kill;
+        for my $row (@table) {
+            my ($name, $path, $token, @status) = @$row;
+            is($gateway->get($path, $token)->status, $status[$column], $name);
+        }
+        $gateway->nginx->stop;
+    };
+}
+
+subtest 'an entry of another type is out of reach for its id alone' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 3r/d;', redis => 'timeout 200ms;');
+    $gateway->subscribed(1);
+    $gateway->import_key($_, id => $_, plan => 'free') for qw(a b);
+    is($gateway->get('/', $_)->status, 200, "$_ is good") for qw(a b);
+    my $name = 't:quota:{a}:api';
+    $gateway->redis->cmd('DEL', $name);
+    $gateway->redis->cmd('SET', $name, 'not a hash');
+    is_deeply([map { $gateway->get('/', 'a')->status } 1 .. 3], [200, 200, 429], 'it is counted in shared memory');
+    is($gateway->get('/', 'b')->header('X-RateLimit-Remaining'), 1, 'the other is counted in Redis');
+    like($gateway->nginx->error_log, qr/WRONGTYPE/, 'the log has Redis\'s words');
+    $gateway->redis->cmd('DEL', $name);
+    wait_until('Redis to be told', sub { ($gateway->count('a', 'api', 86400) // 0) >= 2 }, 3);
+    pass('what was granted is told when it is gone');
     $gateway->nginx->stop;
 };
 

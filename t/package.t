@@ -50,7 +50,7 @@ subtest 'what is in it' => sub {
     my $doc = "/usr/share/doc/$name";
     for my $file ((map { "/usr/lib/nginx/modules/ngx_http_${_}_module.so" } qw(tollgate petstore)),
         (map { "/usr/share/nginx/modules-available/mod-http-$_.conf" } qw(tollgate petstore)),
-        (map { "$doc/$_" } qw(copyright changelog.Debian.gz README.md examples/tollgate-http.conf)))
+        (map { "$doc/$_" } qw(copyright changelog.gz changelog.Debian.gz README.md module/README.md backend/README.md examples/tollgate-http.conf)))
     {
         is($mode{$file}, '-rw-r--r--', $file);
     }

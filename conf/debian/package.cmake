@@ -12,6 +12,11 @@ install(TARGETS tollgate RUNTIME DESTINATION bin)
 install(FILES ${DEBIAN_FILES}/mod-http-tollgate.conf ${DEBIAN_FILES}/mod-http-petstore.conf
         DESTINATION share/nginx/modules-available)
 install(FILES ${DEBIAN_FILES}/copyright ${CMAKE_SOURCE_DIR}/README.md DESTINATION ${DOC_FOLDER})
+# Below the folders that they link to each other by.
+foreach(part module backend)
+    file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${part}/*.md)
+    install(FILES ${pages} DESTINATION ${DOC_FOLDER}/${part})
+endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/conf/ DESTINATION ${DOC_FOLDER}/examples
         FILES_MATCHING PATTERN "*.conf" PATTERN "*.json" PATTERN "*.yml" PATTERN debian EXCLUDE)
 install(FILES ${DEBIAN_FILES}/lintian-overrides DESTINATION share/lintian/overrides RENAME ${PACKAGE})

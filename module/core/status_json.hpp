@@ -6,7 +6,7 @@
 
 namespace tollgate {
 
-/// The status as a JSON object; README.md describes it.
+/// The status as a JSON object; module/README.md describes it.
 std::string status_json(const Status& status);
 
 }  // namespace tollgate

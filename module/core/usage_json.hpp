@@ -19,7 +19,7 @@ struct Usage {
     std::span<const WindowState> windows;
 };
 
-/// The usage as a JSON object; README.md describes it.
+/// The usage as a JSON object; module/README.md describes it.
 std::string usage_json(const Usage& usage);
 
 }  // namespace tollgate

@@ -1,0 +1,279 @@
+# What the documentation shows is true: every nginx configuration in a Markdown file is one, every command of a console
+# session is run and prints what is shown, links lead somewhere, and nothing that the module knows is left out.
+#
+# An ```nginx block is taken for what its outermost directives are: a whole configuration (`http`), a part of `http`
+# (`server { … }`, `tollgate_redis`, `log_format`, …), of a `server` (`location`), of a `tollgate_redis` or
+# `tollgate_plans` block (`timeout`, `plan`), or else of a `location`. Plan tables that it names are added.
+#
+# A ```console block is a session: `$ command`, then what it prints. All of them are run in turn, in one shell, against
+# the first gateway of README.md. Every line that is shown must be printed, in this order; points and lengths of time may
+# differ, and `…` stands for anything. ```sh blocks are not run, so no curl may stand in them.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Command;
+use Cwd qw(getcwd);
+use File::Temp ();
+use Gateway qw(wait_for_window);
+use Http qw(http_get);
+use Markdown;
+use Nginx;
+use RedisServer;
+use Test::More;
+use Wait qw(wait_until free_port);
+
+my $root = getcwd;
+my $build = Cwd::abs_path($ENV{TOLLGATE_BUILD} // 'build');
+my @pages = Markdown->pages($root);
+my ($readme) = grep { $_->path eq 'README.md' } @pages;
+my ($reference) = grep { $_->path eq 'module/README.md' } @pages;
+
+# --- configurations
+
+# The outermost directives of a configuration: [name, whether it has a block, the block's text].
+sub directives {
+    my ($text) = @_;
+    my $bare = $text =~ s/("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|#[^\n]*/$1 \/\/ ''/ger;
+    my $string = qr/"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/;
+    my $block = qr/(\{(?:[^{}"']|$string|(?-1))*\})/;
+    my @found;
+    while ($bare =~ /\G\s*((?:[^\s{};"']|$string|\$\{\w+\})+)((?:[^{};"']|$string)*)(?:;|$block)/gc) {
+        push @found, [$1, defined $3, defined $3 ? substr($3, 1, -1) : ''];
+    }
+    $bare =~ /\G\s*(.*)/sg;
+    die "can't be read from \"$1\"\n" if length $1;
+    return @found;
+}
+
+my %in_redis = map { $_ => 1 } qw(username password password_file database prefix connect_timeout timeout key_cache
+    on_failure stale_keys);
+my %in_http = map { $_ => 1 } qw(tollgate_redis tollgate_plans tollgate_zone upstream map log_format limit_req_zone
+    geo proxy_cache_path include);
+
+sub context_of {
+    my @directives = @_;
+    for my $directive (@directives) {
+        my ($name, $has_block) = @$directive;
+        return 'main' if $name eq 'http';
+        return 'http' if $in_http{$name} || ($name eq 'server' && $has_block);
+    }
+    for (@directives) {
+        my ($name) = @$_;
+        return 'server' if $name =~ /^(?:location|listen|server_name)$/;
+        return 'tollgate_plans' if $name =~ /^(?:plan|anonymous|ban)$/;
+        return 'tollgate_redis' if $in_redis{$name} || $name eq 'server';
+    }
+    return 'location';
+}
+
+# Wraps a block so that it stands in the http block of a configuration.
+sub in_http {
+    my ($text) = @_;
+    my $context = context_of(directives($text));
+    if ($context eq 'main') {
+        my ($http) = grep { $_->[0] eq 'http' } directives($text);
+        return $http->[2];
+    }
+    return "tollgate_redis example { server 127.0.0.1; $text }" if $context eq 'tollgate_redis'
+        && !grep { $_->[0] eq 'server' } directives($text);
+    return "tollgate_redis example { $text }" if $context eq 'tollgate_redis';
+    return "tollgate_redis example { server 127.0.0.1; } tollgate_plans example { $text }" if $context eq 'tollgate_plans';
+    $text = "location / { $text }" if $context eq 'location';
+    $text = "server { listen 127.0.0.1:8080; $text }" if $context =~ /^(?:server|location)$/;
+    my %named = map { $_ => 1 } map { grep { !/^off$/ } split ' ', $_ } $text =~ /\btollgate\s+([^;{}]+);/g;
+    $named{api} = 1 if $text =~ /\btollgate_(?:status|dashboard)\b/ && $text !~ /\btollgate_plans\b/;
+    delete $named{$_} for $text =~ /\btollgate_plans\s+(\S+)/g;
+    my ($redis) = $text =~ /\btollgate_redis\s+(\S+)/;
+    my $tables = join '', map { "tollgate_plans $_ " . ($redis ? "redis=$redis" : '') . " { plan free 60r/m; }\n" } sort keys %named;
+    $redis = $redis || !%named ? '' : "tollgate_redis main { server 127.0.0.1; }\n";
+    return "$redis$tables$text";
+}
+
+# Addresses and files of the example become the test's: `listen` on a port that needs no right, files of a folder.
+sub of_this_test {
+    my ($text) = @_;
+    my $number = 0;
+    $text =~ s{\blisten\s+[^;\s]+}{'listen unix:%DIR%/' . ++$number . '.sock'}ge;
+    $text =~ s{\binclude\s+\S*/conf/}{include $root/conf/}g;
+    return $text;
+}
+
+my $configurations = 0;
+for my $page (@pages) {
+    for my $block ($page->blocks('nginx')) {
+        my $place = $page->path . " line $block->{line}";
+        my $http = eval { of_this_test(in_http($block->{text})) };
+        if (!defined $http) {
+            fail("$place is a configuration");
+            diag($@);
+            next;
+        }
+        for my $module ($block->{text} =~ /\bload_module\s+\S*?(\w+)\.so;/g) {
+            ok(-e "$build/$module.so", "$place loads a module that there is");
+        }
+        my $dir = File::Temp->newdir('documentation-XXXXXX', TMPDIR => 1);
+        mkdir "$dir/conf";
+        my ($exit, $output) = Nginx->test_config(conf => $http, dir => $dir,
+            files => { map { $_ => "secret\n" } $http =~ /\bpassword_file\s+([^\s;\/]+);/g });
+        SKIP: {
+            skip "$place: this build has no dashboard", 1 if $output =~ /the page is not in this build/;
+            is($exit, 0, "$place is a configuration (" . context_of(directives($block->{text})) . ')') or diag($output, $http);
+        }
+        ++$configurations;
+    }
+}
+cmp_ok($configurations, '>=', 10, 'configurations are shown');
+
+# --- sessions
+
+# What a line of a session says, as a pattern: what depends on the time or on chance may differ.
+sub pattern_of {
+    my ($line) = @_;
+    my $pattern = join '.*', map { quotemeta } split /…/, $line, -1;
+    $pattern =~ s/\\ 1\d{9}$/ 1\\d{9}/ if $line =~ /^X-RateLimit-Reset:/;
+    $pattern =~ s/"reset\\":1\d{9}/"reset\\":1\\d{9}/g;
+    $pattern =~ s/\d+$/[1-9]\\d*/ if $line =~ /^Retry-After:/;
+    return qr/^$pattern\s*$/;
+}
+
+# [command, lines that it prints …] of each command of a session.
+sub commands_of {
+    my ($text) = @_;
+    my @commands;
+    for my $line (split /\n/, $text) {
+        if ($line =~ /^\$ (.*)/) {
+            push @commands, [$1];
+        } elsif (@commands && @{ $commands[-1] } == 1 && $commands[-1][0] =~ /\\$/) {
+            $commands[-1][0] .= "\n$line";
+        } elsif ($line =~ /\S/) {
+            push @{ $commands[-1] }, $line;
+        }
+    }
+    return @commands;
+}
+
+my $redis = RedisServer->start(tcp => 1);
+my ($configuration) = $readme->blocks('nginx');
+my $first = $configuration->{text};
+my %port = (6379 => $redis->port);
+my $service = Nginx->start(conf => 'server { listen 127.0.0.1:%PORT%; location / { return 200 "served\n"; } }');
+$port{8090} = $service->port;
+$port{8080} = free_port();
+my $with_ports = sub { $_[0] =~ s{127\.0\.0\.1:(\d+)}{'127.0.0.1:' . ($port{$1} // die "port $1 is nobody's\n")}ger };
+my $gateway = Nginx->start(conf => $with_ports->($first), workers => 2);
+
+my @sessions = map { my $page = $_; map { [$page, $_] } $page->blocks('console') } @pages;
+my @commands;
+for my $session (@sessions) {
+    my ($page, $block) = @$session;
+    push @commands, map { { place => $page->path . " line $block->{line}", command => $_->[0], shown => [@$_[1 .. $#$_]] } }
+        commands_of($block->{text});
+}
+cmp_ok(scalar(grep { $_->{command} =~ /\bcurl\b/ } @commands), '>=', 5, 'curl is shown');
+
+# One shell, since a session sets what the next uses. The marks part the outputs.
+my $dir = File::Temp->newdir('session-XXXXXX', TMPDIR => 1);
+open my $script, '>', "$dir/script" or die $!;
+for my $i (0 .. $#commands) {
+    print $script "{ ", $with_ports->($commands[$i]{command}), "\n} 2>&1 < /dev/null; printf '\\n\\001'\n";
+}
+close $script;
+mkdir "$dir/bin";
+symlink "$build/tollgate", "$dir/bin/tollgate" or die $!;
+wait_for_window($redis, 60, 0.8);
+my @outputs = do { local $ENV{PATH} = "$dir/bin:$ENV{PATH}"; split /\n\001/, `bash $dir/script` };
+for my $i (0 .. $#commands) {
+    my ($place, $command, $shown) = @{ $commands[$i] }{qw(place command shown)};
+    my @printed = split /\r?\n/, $outputs[$i] // '';
+    my @missing = @$shown;
+    for my $line (@printed) {
+        shift @missing if @missing && $line =~ pattern_of($missing[0]);
+    }
+    my ($name) = $command =~ /^(.{1,60})/;
+    is(@missing ? "not printed: $missing[0]" : '', '', "$place: $name") or diag($outputs[$i]);
+    unlike($outputs[$i], qr/command not found|syntax error|tollgate: /, '… runs');
+}
+$_->stop for $gateway, $service;
+
+for my $page (@pages) {
+    for my $block ($page->blocks) {
+        unlike($block->{text}, qr/\bcurl\s/, $page->path . " line $block->{line}: curl stands in a session, which is run")
+            if $block->{language} ne 'console' && $block->{text} =~ /\bcurl\b/;
+    }
+}
+
+# --- the users of Redis
+
+subtest 'the users of Redis may do what they need' => sub {
+    my ($block) = $reference->blocks('redis');
+    my @users = split /\n/, $block->{text};
+    is(@users, 2, 'two are shown');
+    my ($prefix) = $block->{text} =~ /~(\S+)\*/;
+    my $secured = RedisServer->start(acl => \@users);
+    my $nginx = Nginx->start(
+        conf => 'tollgate_redis main { server ' . $secured->address . "; prefix $prefix; username gateway; password SECRET; timeout 2s; }
+            tollgate_plans api { plan free 5r/d 9r/7d window=sliding; ban after=2 within=1m for=1m; }
+            server { listen 127.0.0.1:%PORT%; location / { tollgate api; proxy_pass http://unix:%DIR%/upstream.sock; } }
+            server { listen unix:%DIR%/upstream.sock; location / { return 200; } }",
+    );
+    my $tollgate = Command->new(redis => 'unix://operator:SECRET@' . $secured->socket, prefix => $prefix);
+    my $issued = $tollgate->run(qw(key issue --plan free --id k1));
+    is($issued->{status}, 0, 'the operator issues a key') or diag($issued->{err});
+    chomp(my $key = $issued->{out});
+    my $status = sub { http_get($nginx, '/', Authorization => "Bearer $_[0]")->status };
+    wait_until('the subscription', sub { $secured->cmd('PUBSUB', 'NUMSUB', "${prefix}events")->[1] == 1 });
+    is_deeply([map { $status->($key) } 1 .. 8], [(200) x 5, (429) x 3], 'the gateway counts, refuses and bans');
+    for my $command (['key', 'list'], [qw(key show k1)], [qw(key set k1 --plan free --name x)], [qw(key disable k1)],
+        [qw(key enable k1)], [qw(key rotate k1)], [qw(usage k1)], [qw(ban show k1)], [qw(ban lift k1)], [qw(key revoke k1)])
+    {
+        my $result = $tollgate->run(@$command);
+        is($result->{status}, 0, "tollgate @$command") or diag($result->{err});
+    }
+    wait_until('that to be heard of', sub { $status->($key) == 401 }, 0.8);
+    unlike($nginx->error_log, qr/NOPERM/, 'nothing was forbidden');
+    $nginx->stop;
+};
+
+# --- links and completeness
+
+my %page = map { $_->path => $_ } @pages;
+for my $page (@pages) {
+    my ($folder) = $page->path =~ m{^(.*/)};
+    for my $link ($page->links) {
+        my ($target, $line) = @$link;
+        next if $target =~ /^https?:/;
+        my ($file, $anchor) = $target =~ /^([^#]*)#?(.*)/;
+        my $path = $file eq '' ? $page->path : ($folder // '') . $file;
+        1 while $path =~ s{[^/]+/\.\./}{};
+        my $there = -e "$root/$path" && ($anchor eq '' || $page{$path} && grep { $_ eq $anchor } $page{$path}->anchors);
+        ok($there, $page->path . " line $line: there is $target");
+    }
+    ok(-e "$root/$_", $page->path . ": there is $_") for $page->paths;
+}
+
+sub source { my ($path) = @_; open my $file, '<', "$root/$path" or die "$path: $!\n"; local $/; return <$file> }
+
+my $text = source($reference->path);
+for my $directive (source('module/http/ngx_http_tollgate_module.cpp') =~ /\{ngx_string\("(tollgate\w*)"\)/g) {
+    like($text, qr/^### $directive$/m, "$directive is described");
+}
+for my $block (qw(plans redis)) {
+    for my $directive (source("module/http/${block}_block.cpp") =~ /name == "(\w+)"/g) {
+        like($text, qr/[`; ]$directive /, "… and $directive of tollgate_$block");
+    }
+}
+like($text, qr/`\$$_`/, "… and \$$_") for source('module/http/variables.cpp') =~ /ngx_string\("(tollgate_\w+)"\)/g;
+
+for my $errors (['module/core/error_body.hpp', 'module/README.md'], ['backend/core/refusal.hpp', 'backend/README.md']) {
+    my @codes = source($errors->[0]) =~ /constexpr Error(?:Kind)? \w+\{[^"}]*"(\w+)"/g;
+    cmp_ok(scalar @codes, '>=', 5, "$errors->[0] has codes");
+    like(source($errors->[1]), qr/`$_`/, "… and $errors->[1] tells of $_") for @codes;
+}
+
+my ($version) = source('module/core/version.hpp') =~ /kVersion = "([\d.]+)"/;
+my ($newest) = source('module/CHANGELOG.md') =~ /^## Changes with Tollgate (\S+)/m;
+is($newest, $version, 'the newest changes are those of this version');
+like(source('conf/debian/changelog'), qr/\A\S+ \(\Q$version\E-/, '… and so are the package\'s');
+
+done_testing;

@@ -1,0 +1,69 @@
+package Markdown;
+
+# What the documentation holds for machines to check.
+#
+#   my @pages = Markdown->pages($root);          # the repository's Markdown files, README.md first
+#   $page->path                                  # relative to the root
+#   $page->blocks('nginx')                       # its fenced blocks of this language, or all: { language, text, line }
+#   $page->links                                 # [target, line] of each link to a file or a heading
+#   $page->anchors                               # what its headings are called in links, as GitHub makes them
+#   $page->paths                                 # files that it names in `…` with their folder: module/core/rate.cpp
+
+use strict;
+use warnings;
+
+sub pages {
+    my ($class, $root) = @_;
+    my @files = map { substr $_, 1 + length $root } map { glob "$root/$_" }
+        qw(README.md module/*.md backend/*.md conf/*.md t/*.md .github/*.md);
+    return map { $class->_read($root, $_) } @files;
+}
+
+sub path { $_[0]{path} }
+
+sub blocks {
+    my ($self, $language) = @_;
+    return grep { !defined $language || $_->{language} eq $language } @{ $self->{blocks} };
+}
+
+sub links {
+    my ($self) = @_;
+    my @links;
+    for my $line (@{ $self->{prose} }) {
+        push @links, [$1, $line->[1]] while $line->[0] =~ /\]\(([^)\s]+)\)/g;
+    }
+    return @links;
+}
+
+sub anchors {
+    my ($self) = @_;
+    return map { lc(s/[^\w\s-]//gr) =~ s/\s/-/gr } map { $_->[0] =~ /^#+ (.*)/ ? $1 : () } @{ $self->{prose} };
+}
+
+sub paths {
+    my ($self) = @_;
+    my %seen;
+    return grep { !$seen{$_}++ } map { $_->[0] =~ /`((?:module|backend|conf|t|\.ci)\/[\w.\/-]+)`/g } @{ $self->{prose} };
+}
+
+sub _read {
+    my ($class, $root, $path) = @_;
+    open my $file, '<', "$root/$path" or die "$path: $!\n";
+    my (@blocks, @prose, $block);
+    while (my $line = <$file>) {
+        if ($block && $line =~ /^```\s*$/) {
+            push @blocks, $block;
+            undef $block;
+        } elsif ($block) {
+            $block->{text} .= $line;
+        } elsif ($line =~ /^```(\S*)/) {
+            $block = { language => $1, text => '', line => $. };
+        } else {
+            push @prose, [$line, $.];
+        }
+    }
+    die "$path: a block that begins at line $block->{line} has no end\n" if $block;
+    return bless { path => $path, blocks => \@blocks, prose => \@prose }, $class;
+}
+
+1;
