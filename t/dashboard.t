@@ -33,6 +33,7 @@ my $server = <<'END';
 END
 my $gateway = Gateway->start(
     plans   => 'plan free 1000000r/d; plan spent 1r/d; anonymous 1000000r/d;',
+    redis   => 'timeout 100ms;',
     server  => $server,
     workers => 2,
     files   => { operators => "ops:{PLAIN}secret\n" },

@@ -17,7 +17,9 @@ void Acquirer::Flight::add(Line& line, const LockedZone& zone) {
     if (acquirer_.returns_all_) {
         give_back_leases(states, *quotas);
     }
-    note_arrivals(states, demand, item.count, now.steady);
+    if (item.count > 0) {
+        note_arrivals(states, demand, item.count, now.steady);
+    }
     item.tidings = prepare(states, *quotas, demand, now);
     states.save(now.steady);
     acquires_.push_back(
