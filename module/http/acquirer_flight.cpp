@@ -110,13 +110,10 @@ void Acquirer::Flight::tell(Item& item, const Acquired& acquired) {
     item.asking.drain([&](QuotaWaiter& waiter) {
         const bool granted = index < acquired.granted;
         const bool limited = !granted && index < acquired.granted + acquired.limited;
-        // The last one to be told so may have the windows themselves.
-        const bool is_last = index + 1 == (granted ? acquired.granted : item.count);
-        auto& windows = granted ? item.granted : item.refused;
         Decided decided{.answer = granted   ? LocalAnswer::kGranted
                                   : limited ? LocalAnswer::kLimited
                                             : LocalAnswer::kBanned,
-                        .windows = is_last ? std::move(windows) : windows,
+                        .windows = granted ? item.granted : item.refused,
                         .now = acquired.now,
                         .banned_until = acquired.banned_until};
         if (granted) {

@@ -64,6 +64,7 @@ class LoadedStates {
   public:
     LoadedStates(const LockedZone& zone, const RedisClient& client, const IdHash& id,
                  const Quotas& quotas);
+    ~LoadedStates() = default;
     LoadedStates(const LoadedStates&) = delete;
     LoadedStates& operator=(const LoadedStates&) = delete;
 

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <hiredis/hiredis.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <thread>
 
