@@ -16,10 +16,10 @@ sub read_file { open my $file, '<', $_[0] or die "$_[0]: $!\n"; local $/; return
 my $snippet = read_file('conf/log-json.conf');
 my @variables = read_file('module/http/variables.cpp') =~ /ngx_string\("(tollgate_\w+)"\)/g;
 cmp_ok scalar(@variables), '>=', 7, 'the module has variables';
-my %documented = map { $_ => 1 } read_file('README.md') =~ /`\$(tollgate_\w+)`/g;
+my %documented = map { $_ => 1 } read_file('module/README.md') =~ /`\$(tollgate_\w+)`/g;
 for my $variable (@variables) {
     like $snippet, qr/"\$$variable"/, "\$$variable is in the log";
-    ok $documented{$variable}, '… and in the README';
+    ok $documented{$variable}, '… and in module/README.md';
 }
 
 my $gateway = Gateway->start(
