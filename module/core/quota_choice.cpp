@@ -1,15 +1,10 @@
 #include "module/core/quota_choice.hpp"
 
-#include <zlib.h>
+#include "module/core/name_id.hpp"
 
 namespace tollgate {
 
 namespace {
-
-std::uint32_t hash_of(const std::string& text) {
-    return static_cast<std::uint32_t>(
-        crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size()));
-}
 
 /// Limits are no part of it: what was counted holds for others too.
 std::uint32_t shape_of(const TableQuota& quota) {
@@ -17,7 +12,7 @@ std::uint32_t shape_of(const TableQuota& quota) {
     for (const Rate& rate : quota.rates) {
         text += " " + std::to_string(rate.period.count());
     }
-    return hash_of(text);
+    return name_id(text);
 }
 
 }  // namespace
@@ -44,7 +39,7 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
         for (const Rate& rate : quota.rates) {
             quota.policies.push_back(policy_name(prefix + plan->name, rate.period));
         }
-        quota.table_hash = hash_of(quota.table);
+        quota.table_hash = name_id(quota.table);
         quota.shape = shape_of(quota);
         quotas.push_back(std::move(quota));
     }

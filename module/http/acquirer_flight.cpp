@@ -129,6 +129,11 @@ void Acquirer::Flight::tell(Item& item, const Acquired& acquired) {
 /// Redis has an error for this id, or for the whole call.
 void Acquirer::Flight::refuse(Item& item, std::string_view message) {
     acquirer_.client_.report(message);
+    disappoint(item);
+}
+
+/// It isn't decided: those who asked must do without.
+void Acquirer::Flight::disappoint(Item& item) {
     restore(item);
     item.asking.drain([](QuotaWaiter& waiter) { waiter.on_unavailable(); });
 }
@@ -174,8 +179,7 @@ void Acquirer::Flight::resubmit() {
 void Acquirer::Flight::fail() noexcept {
     guarded(acquirer_.client_.log(), false, [&] {
         for (auto& item : std::exchange(items_, {})) {
-            restore(*item);
-            item->asking.drain([](QuotaWaiter& waiter) { waiter.on_unavailable(); });
+            disappoint(*item);
             acquirer_.land(*item->line);
         }
         return true;

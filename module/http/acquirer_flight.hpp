@@ -61,6 +61,7 @@ class Acquirer::Flight : public redis::ReplyHandler {
     void take_in(Item& item, const Acquired& acquired, const LockedZone& zone, SteadyTime now);
     void tell(Item& item, const Acquired& acquired);
     void refuse(Item& item, std::string_view message);
+    void disappoint(Item& item);
     void restore(const Item& item);
     void fail() noexcept;
     void resubmit();

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "module/core/duration.hpp"
+#include "module/core/name_id.hpp"
 #include "module/core/parse_error.hpp"
 #include "module/core/whole_number.hpp"
 #include "module/http/conf_block.hpp"
 #include "module/http/main_conf.hpp"
-#include "module/store/name_id.hpp"
 
 namespace tollgate::http {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "module/core/name_id.hpp"
 #include "module/http/clock.hpp"
-#include "module/store/name_id.hpp"
 
 namespace tollgate::http {
 

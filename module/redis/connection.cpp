@@ -147,8 +147,8 @@ void Connection::on_lost(std::string_view reason) noexcept {
 void Connection::log_loss(std::string_view reason) const {
     if (breaker_.state() != Breaker::State::kOpen && ngx_exiting == 0) {
         const ngx_uint_t level = pipeline_.empty() ? NGX_LOG_NOTICE : NGX_LOG_WARN;
-        ngx_str_t text{reason.size(), reinterpret_cast<u_char*>(const_cast<char*>(reason.data()))};
-        ngx_log_error(level, log_, 0, "tollgate: redis \"%s\": %V", endpoint_.name.c_str(), &text);
+        ngx_log_error(level, log_, 0, "tollgate: redis \"%s\": %*s", endpoint_.name.c_str(),
+                      reason.size(), reason.data());
     }
 }
 

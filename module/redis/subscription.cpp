@@ -42,7 +42,12 @@ Subscription::~Subscription() {
 }
 
 void Subscription::on_ready() {
-    append_command(link_.out(), std::array<std::string_view, 2>{"SUBSCRIBE", channel_});
+    ask(std::array<std::string_view, 2>{"SUBSCRIBE", channel_});
+}
+
+/// Sends a command; its reply, or any message, is to come before the next one.
+void Subscription::ask(std::span<const std::string_view> command) {
+    append_command(link_.out(), command);
     link_.flush_soon();
     awaits_reply_ = true;
     schedule(std::max(endpoint_.timeout, kBetweenPings));
@@ -68,12 +73,10 @@ void Subscription::on_reply(const redisReply& reply) {
 
 void Subscription::take_error(std::string_view message) {
     if (message.starts_with("NOPERM") && !std::exchange(was_refused_, true)) {
-        ngx_str_t text{message.size(),
-                       reinterpret_cast<u_char*>(const_cast<char*>(message.data()))};
         ngx_log_error(NGX_LOG_WARN, log_, 0,
                       "tollgate: redis \"%s\" refuses the channel \"%s\", so that records of keys "
-                      "are asked for each second: %V",
-                      endpoint_.name.c_str(), channel_.c_str(), &text);
+                      "are asked for each second: %*s",
+                      endpoint_.name.c_str(), channel_.c_str(), message.size(), message.data());
     }
     link_.give_up(message);
 }
@@ -94,14 +97,10 @@ void Subscription::on_timer() {
         link_.give_up("no reply in time");
     } else if (link_.is_ready()) {
         try {
-            append_command(link_.out(), std::array<std::string_view, 1>{"PING"});
+            ask(std::array<std::string_view, 1>{"PING"});
         } catch (const std::exception& e) {
             link_.give_up(e.what());
-            return;
         }
-        link_.flush_soon();
-        awaits_reply_ = true;
-        schedule(std::max(endpoint_.timeout, kBetweenPings));
     }
 }
 

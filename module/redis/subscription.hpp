@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -43,6 +44,7 @@ class Subscription : private LinkOwner {
     void on_lost(std::string_view reason) noexcept override;
     void on_shutdown() noexcept override {}
 
+    void ask(std::span<const std::string_view> command);
     void on_timer();
     void schedule(std::chrono::milliseconds delay);
     void take_error(std::string_view message);

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "module/core/client_address.hpp"
+#include "module/core/name_id.hpp"
 #include "module/core/rate.hpp"
 #include "module/core/window.hpp"
-#include "module/store/name_id.hpp"
 #include "module/store/place_hash.hpp"
 #include "module/store/set_associative.hpp"
 
