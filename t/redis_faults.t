@@ -11,6 +11,7 @@ use Wait qw(wait_until free_port);
 
 my $gateway = Gateway->start(
     plans         => 'plan free 5r/s; plan pro 9r/s;',
+    server        => 'location = /status { tollgate_status; }',
     redis         => 'timeout 300ms; on_failure deny; key_cache 0;',
     workers       => 2,
     redis_options => { conf => ['appendonly yes', 'appendfsync no', 'lua-time-limit 20'] },

@@ -211,6 +211,7 @@ my $fake = FakeRedis->start(
 );
 my $gateway = Gateway->start(
     plans          => 'plan free 5r/s; plan pro 9r/s; plan much 100000r/h;',
+    server         => 'location = /status { tollgate_status; }',
     table          => 'lease=off',
     redis          => 'timeout 300ms; key_cache 0; on_failure deny;',    # Redis is asked for all, and all depends on it
     redis_server   => $redis,

@@ -3,7 +3,8 @@ package Calm;
 # Judges how a gateway bears a fault of its Redis.
 #
 #   my $calm = Calm->new(
-#       gateway => $gateway,                      # its table "api" has the plans free (5r/s) and pro (9r/s)
+#       gateway => $gateway,                      # its table "api" has the plans free (5r/s) and pro (9r/s), and it
+#                                                 # serves tollgate_status at /status
 #       timeout => 0.1,                           # of its tollgate_redis, in seconds
 #   );
 #   $calm->bears('out of memory',                 # a subtest
@@ -23,6 +24,7 @@ use Gateway qw(in_one_window);
 use Http;
 use Test::More;
 use Time::HiRes qw(time sleep);
+use Wait qw(wait_until);
 
 my %limit = (free => 5, pro => 9);
 
@@ -47,6 +49,8 @@ sub bears {
             sleep 0.02 unless $served;
         }
         ok($served, 'it serves again within 2 s');
+        # Each worker finds its way back by itself; the requests above may all have met the same one.
+        wait_until('all workers to reach Redis', sub { !$self->_workers_without_redis });
         is_deeply($self->granted_in_a_window, \%limit, 'the next window grants exactly the limits') if $fault{window} // 1;
         is_deeply([sort $self->{gateway}->nginx->workers], [sort @workers], 'no worker died');
     };
@@ -61,6 +65,12 @@ sub granted_in_a_window {
         }
         return \%granted;
     });
+}
+
+sub _workers_without_redis {
+    my ($self) = @_;
+    my ($main) = @{ $self->{gateway}->get('/status')->json->{redis} };
+    return $main->{breaker}{open_workers};
 }
 
 # Requests with these keys, all at once, each on a connection of its own.
