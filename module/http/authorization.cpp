@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <span>
 
-#include "module/core/ascii.hpp"
 #include "module/core/quota_fields.hpp"
 #include "module/http/main_conf.hpp"
 
@@ -33,9 +32,9 @@ std::optional<std::string_view> authorization_of(const ngx_http_request_t* r) {
 
 void strip_request_fields(ngx_http_request_t* r, bool forward_authorization) {
     const auto is_stripped = [&](const ngx_table_elt_t& field) {
-        const auto name = view(field.key);
-        return (!forward_authorization && equals_ignoring_case(name, "authorization")) ||
-               is_quota_field(name);
+        // nginx has the name of a request's field in lower case, and goes by that itself.
+        const auto name = view({field.key.len, field.lowcase_key});
+        return (!forward_authorization && name == "authorization") || is_quota_field(name);
     };
     ngx_uint_t all = 0;
     ngx_uint_t stripped = 0;

@@ -1,19 +1,36 @@
 #include "module/http/response.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 
 namespace tollgate::http {
 
-ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name, std::string_view value) {
+namespace {
+
+ngx_table_elt_t* push_field(ngx_http_request_t* r, std::string_view name, ngx_str_t value) {
     auto* field = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
     if (field == nullptr) {
         throw std::bad_alloc();
     }
     *field = {};
-    field->value = copy(r->pool, value);
+    field->value = value;
     field->key = borrow(name);
     field->hash = 1;
     return field;
+}
+
+}  // namespace
+
+ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name, std::string_view value) {
+    return push_field(r, name, copy(r->pool, value));
+}
+
+void add_field(ngx_http_request_t* r, std::string_view name, std::int64_t value) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): to_chars fills it
+    std::array<char, NGX_INT64_LEN> text;
+    const char* end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+    push_field(r, name, copy(r->pool, {text.data(), end}));
 }
 
 ngx_int_t allow_reading_only(ngx_http_request_t* r) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,8 @@ namespace tollgate::http {
 
 /// Adds a field to the response; `name` must be a literal. Throws std::bad_alloc.
 ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name, std::string_view value);
+/// The same with a number.
+void add_field(ngx_http_request_t* r, std::string_view name, std::int64_t value);
 
 /// Turns away, for a content handler, all methods but GET and HEAD. NGX_OK for these two, else the
 /// status to return. A request's body is discarded.

@@ -1,7 +1,6 @@
 #include "module/http/response_fields.hpp"
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "module/core/ascii.hpp"
@@ -42,9 +41,9 @@ void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
     }
     if ((families & kXRateLimit) != 0) {
         const WindowState& binding = *binding_window(windows);
-        add_field(r, "X-RateLimit-Limit", std::to_string(binding.rate.requests));
-        add_field(r, "X-RateLimit-Remaining", std::to_string(binding.remaining));
-        add_field(r, "X-RateLimit-Reset", std::to_string(unix_seconds(binding.reset)));
+        add_field(r, "X-RateLimit-Limit", binding.rate.requests);
+        add_field(r, "X-RateLimit-Remaining", binding.remaining);
+        add_field(r, "X-RateLimit-Reset", unix_seconds(binding.reset));
     }
     if ((families & kIetf) != 0) {
         add_field(r, "RateLimit-Policy", rate_limit_policy_field(windows));
@@ -64,7 +63,7 @@ void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
 void add_refusal_fields(ngx_http_request_t* r, const Decision& decision) {
     if (decision.retry_after() != 0) {
         drop_fields(r, is_retry_after);
-        add_field(r, "Retry-After", std::to_string(decision.retry_after()));
+        add_field(r, "Retry-After", decision.retry_after());
     }
     if (decision.status() == NGX_HTTP_UNAUTHORIZED &&
         r->headers_out.status == NGX_HTTP_UNAUTHORIZED) {
