@@ -1,6 +1,7 @@
 #include "module/core/bearer.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "module/core/ascii.hpp"
 
@@ -10,9 +11,16 @@ namespace {
 
 constexpr std::string_view kScheme = "bearer";
 
-bool is_alphanumeric(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
+/// By character, whether a token may have it before the `=` at its end: each request's is looked
+/// through.
+constexpr auto kTokenCharacters = [] {
+    std::array<bool, 256> allowed{};
+    for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789-._~+/")) {
+        allowed[static_cast<unsigned char>(c)] = true;
+    }
+    return allowed;
+}();
 
 }  // namespace
 
@@ -23,8 +31,7 @@ bool is_b64token(std::string_view text) {
     const auto last = text.find_last_not_of('=');
     return last != std::string_view::npos &&
            std::ranges::all_of(text.substr(0, last + 1), [](char c) {
-               return is_alphanumeric(c) ||
-                      std::string_view("-._~+/").find(c) != std::string_view::npos;
+               return kTokenCharacters[static_cast<unsigned char>(c)];
            });
 }
 

@@ -91,8 +91,7 @@ void Decision::authenticate() {
     key_was_sent_ = credentials.kind != Credentials::Kind::kMissing;
     if (!key_was_sent_) {
         unauthenticated(kMissingApiKey);
-    } else if (credentials.kind == Credentials::Kind::kToken &&
-               has_valid_checksum(credentials.token)) {
+    } else if (credentials.kind == Credentials::Kind::kToken) {
         identify(credentials.token);
     } else {
         unauthenticated(kInvalidApiKey);
@@ -101,10 +100,13 @@ void Decision::authenticate() {
 
 void Decision::identify(std::string_view token) {
     sought_ = {conf_.tables->redis->name_hash, sha256(token)};
-    proceed([&] {
+    const Next next = [&] {
         const LockedZone zone(MainConf::of(r_));
         return recall(zone);
-    }());
+    }();
+    // What is known needs no checksum: it spares Redis the keys that nobody was given.
+    const bool made_up = next == Next::kLookUp && !has_valid_checksum(token);
+    proceed(made_up ? Next::kRefuseKey : next);
 }
 
 /// Looks for the key in what the node knows.
@@ -118,11 +120,12 @@ Decision::Next Decision::recall(const LockedZone& zone) {
         return found.checked > changed;
     };
     if (!zone.keys().find(sought_, now, found) || !is_current()) {
-        statistics.misses.add();
         return Next::kLookUp;
     }
     const bool fresh = client().is_fresh(found.checked, now);
-    (!fresh ? statistics.misses : found.exists ? statistics.hits : statistics.negative_hits).add();
+    if (fresh) {
+        (found.exists ? statistics.hits : statistics.negative_hits).add();
+    }
     if (!found.exists || !is_valid_now(found.record)) {
         return fresh ? Next::kRefuseKey : Next::kLookUp;
     }
@@ -137,6 +140,7 @@ Decision::Next Decision::recall(const LockedZone& zone) {
 
 void Decision::look_up() {
     const RedisConf& redis = *conf_.tables->redis;
+    client().statistics().keys.misses.add();
     client().statistics().lookups.add();
     auto waiter = std::make_unique<KeyWaiter>(*this);
     key_waiter_ = waiter.get();
