@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "module/core/plan.hpp"
@@ -24,7 +24,7 @@ struct Adjustment {
 /// What is asked of Redis for one id: to decide `count` requests, alike and one after the other,
 /// over all windows of all tables at once.
 struct Acquire {
-    std::string id;
+    std::string_view id;                   ///< a text that outlives this
     std::shared_ptr<const Quotas> quotas;  ///< at least one
     std::int64_t cost = 1;                 ///< of each request; 0 shows the quota and takes nothing
     std::int64_t count = 1;                ///< 0 only adjusts and counts strikes

@@ -50,16 +50,12 @@ Acquirer::~Acquirer() {
 }
 
 Acquirer::Key Acquirer::key_of(const QuotaRequest& request) {
-    return {request.id, request.quotas.get(), request.demand.cost, request.demand.refusals_strike};
+    return {request.id_hash, request.quotas.get(), request.demand.cost,
+            request.demand.refusals_strike};
 }
 
 Acquirer::Line& Acquirer::line_of(const QuotaRequest& request) {
-    const auto [found, is_new] = lines_.try_emplace(key_of(request));
-    Line& line = found->second;
-    if (is_new) {
-        line.request = request;
-    }
-    return line;
+    return lines_.try_emplace(key_of(request), request).first->second;
 }
 
 void Acquirer::submit(QuotaWaiter& waiter, const QuotaRequest& request) {

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "module/http/nginx.hpp"
 #include "module/http/quota_waiter.hpp"
+#include "module/store/place_hash.hpp"
 
 namespace tollgate::http {
 
@@ -34,15 +36,30 @@ class Acquirer {
     void settle_all();
 
   private:
+    /// A request that outlives who asked, and its id with it.
+    struct KeptRequest : QuotaRequest {
+        explicit KeptRequest(const QuotaRequest& request)
+            : QuotaRequest(request), own_id(request.id) {
+            id = own_id;
+        }
+        ~KeptRequest() = default;
+        KeptRequest(const KeptRequest&) = delete;
+        KeptRequest& operator=(const KeptRequest&) = delete;
+
+        std::string own_id;
+    };
     /// Requests that are alike, of one id.
     struct Line {
-        QuotaRequest request;
+        explicit Line(const QuotaRequest& first) : request(first) {}
+
+        KeptRequest request;
         QuotaQueue waiting;
         bool scheduled = false;  ///< in `turn_`
         bool in_flight = false;
     };
+    /// What they are alike in.
     struct Key {
-        std::string id;
+        IdHash id;
         const Quotas* quotas;
         std::int64_t cost;
         bool refusals_strike;
@@ -50,10 +67,10 @@ class Acquirer {
     };
     struct KeyHash {
         std::size_t operator()(const Key& key) const {
-            return std::hash<std::string>()(key.id) ^ std::hash<const Quotas*>()(key.quotas);
+            return place_hash(std::span(key.id).first<sizeof(std::uint64_t)>(), 0) ^
+                   std::hash<const Quotas*>()(key.quotas);
         }
     };
-    using Lines = std::unordered_map<Key, Line, KeyHash>;
     class Flight;
 
     static Key key_of(const QuotaRequest& request);
@@ -70,10 +87,10 @@ class Acquirer {
     static void handle(ngx_event_t* event) noexcept;
 
     RedisClient& client_;
-    Lines lines_;
+    std::unordered_map<Key, Line, KeyHash> lines_;
     std::vector<Line*> turn_;  ///< to be asked for at the end of this turn of the event loop
-    Lines::size_type most_a_call_ = 32;
-    std::unordered_map<Key, QuotaRequest, KeyHash> to_settle_;
+    std::size_t most_a_call_ = 32;
+    std::unordered_map<Key, KeptRequest, KeyHash> to_settle_;
     bool returns_all_ = false;
     ngx_connection_t ident_{};  ///< an event's data must be shaped as one
     ngx_event_t departure_{};

@@ -6,7 +6,7 @@
 namespace tollgate::http {
 
 void Acquirer::Flight::add(Line& line, const LockedZone& zone) {
-    const auto& [id, id_hash, quotas, demand] = line.request;
+    const auto& [id, id_hash, quotas, demand] = static_cast<const QuotaRequest&>(line.request);
     Item& item = *items_.emplace_back(std::make_unique<Item>(line));
     item.asking.take(line.waiting);
     item.count = item.asking.length();

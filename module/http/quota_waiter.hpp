@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace tollgate::http {
 
 /// Whose quotas, and what a request wants of them.
 struct QuotaRequest {
-    std::string id;
+    std::string_view id;  ///< a text that lives as long as who asks
     IdHash id_hash{};
     std::shared_ptr<const Quotas> quotas;
     Demand demand;

@@ -454,10 +454,12 @@ TEST_F(AcquireScriptBans, AKeyOfAnotherTypeIsAnErrorBeforeAnythingIsCounted) {
 
 TEST_F(AcquireScript, OneIdsErrorIsItsOwn) {
     std::vector<Acquire> acquires;
+    std::array<std::string, 20> ids;
     for (int i = 0; i < 20; ++i) {
         Acquire acquire = acquire_of(
             Quotas{table("api", {{5, kHour}, {50, kDay}}), table("search", {{9, kHour}})});
-        acquire.id += std::to_string(i);
+        ids.at(i) = "k" + std::to_string(i);
+        acquire.id = ids.at(i);
         acquire.lease = i % 3;
         acquire.count = i;
         if (i % 4 == 1) {

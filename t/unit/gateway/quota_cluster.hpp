@@ -86,10 +86,11 @@ class Cluster {
         std::map<std::string, Batch> batches;
     };
     struct Call {
-        Acquire acquire;
+        std::string id;
         Tidings tidings;
         SteadyTime sent{};
         int life = 0;
+        Acquire acquire{};
         std::optional<Acquired> acquired{};
     };
     using CallPtr = std::shared_ptr<Call>;
@@ -173,13 +174,13 @@ class Cluster {
     void ask(Worker& worker, const std::string& id) {
         Batch& batch = worker.batches[id];
         auto tidings = prepare(states(worker, id), *quotas_, Demand{}, moment(worker));
-        const Acquire acquire{.id = id,
-                              .quotas = quotas_,
-                              .count = std::exchange(batch.waiting, 0),
-                              .lease = tidings.lease,
-                              .adjustments = tidings.adjustments};
         const auto call =
-            std::make_shared<Call>(Call{acquire, std::move(tidings), steady(worker), worker.lives});
+            std::make_shared<Call>(Call{id, std::move(tidings), steady(worker), worker.lives});
+        call->acquire = {.id = call->id,
+                         .quotas = quotas_,
+                         .count = std::exchange(batch.waiting, 0),
+                         .lease = call->tidings.lease,
+                         .adjustments = call->tidings.adjustments};
         batch.in_flight = true;
         if (timeline_.now() < worker.given_up_until) {
             fail(worker, call);
@@ -210,7 +211,7 @@ class Cluster {
     }
 
     void receive(Worker& worker, const Call& call) {
-        const std::string& id = call.acquire.id;
+        const std::string& id = call.id;
         const Acquired& acquired = *call.acquired;
         worker.zone->clock.observe(call.sent, steady(worker), acquired.now);
         take_in(states(worker, id), *quotas_, acquired);
@@ -237,7 +238,7 @@ class Cluster {
 
     /// It has no answer, and may have been counted or not.
     void fail(Worker& worker, const CallPtr& call) {
-        const std::string& id = call->acquire.id;
+        const std::string& id = call->id;
         const auto& adjustments = call->tidings.adjustments;
         const auto units = adjustments.empty() ? 0 : adjustments.back().units;
         if (call->acquired) {

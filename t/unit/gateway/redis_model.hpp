@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "module/core/acquire.hpp"
@@ -45,8 +46,8 @@ class RedisModel {
         return acquired;
     }
 
-    WindowCount& count(const std::string& id, const TableQuota& quota, const Rate& rate) {
-        return counts_[{id + ":" + quota.table, rate.period.count()}];
+    WindowCount& count(std::string_view id, const TableQuota& quota, const Rate& rate) {
+        return counts_[{std::string(id) + ":" + quota.table, rate.period.count()}];
     }
 
   private:
