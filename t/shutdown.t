@@ -7,7 +7,7 @@ use Test::More;
 use Gateway;
 use Http;
 use Time::HiRes qw(time);
-use Wait qw(wait_until);
+use Wait qw(wait_until free_port);
 
 my $plans = 'plan much 1000000r/d;';
 # What is granted is served by the worker itself: an upstream within this nginx would end with it.
@@ -91,6 +91,27 @@ subtest 'a graceful end with Redis gone' => sub {
     gone($worker);
     $gateway->nginx->stop;
 };
+
+for my $error (qw(OOM READONLY)) {
+    subtest "a graceful end with what Redis doesn't take: $error" => sub {
+        my $gateway = start_gateway(table => '');
+        my $requests = 0;
+        wait_until('a lease', sub {
+            $gateway->get('/gif', 'k');
+            return $gateway->count('k1', 'api', 86400) > ++$requests;
+        });
+        my ($worker) = $gateway->nginx->workers;
+        if ($error eq 'OOM') {
+            $gateway->redis->cmd('CONFIG', 'SET', 'maxmemory', 1);
+        } else {
+            $gateway->redis->cmd('REPLICAOF', '127.0.0.1', free_port());
+        }
+        is($gateway->get('/gif', 'k')->status, 200, 'granted alone, which Redis is to be told') for 1 .. 20;
+        quit($gateway);
+        gone($worker);
+        $gateway->nginx->stop;
+    };
+}
 
 subtest 'worker_shutdown_timeout cuts the wait short' => sub {
     my $gateway = start_gateway(redis => 'timeout 60s;', main => 'worker_shutdown_timeout 200ms;');

@@ -145,7 +145,8 @@ void Acquirer::Flight::restore(const Item& item) {
     acquirer_.client_.statistics().leases.lost.add(item.adjusted().first);
     tollgate::restore(states, *request.quotas, item.tidings);
     states.save(steady_time());
-    if (may_need_settling(states)) {
+    // A worker that ends has tried once: Redis may refuse for ever.
+    if (may_need_settling(states) && !acquirer_.returns_all_) {
         acquirer_.settle_later(request);
     }
 }
