@@ -212,7 +212,7 @@ subtest 'windows are of the clock of Redis' => sub {
     my $redis = RedisServer->start;
     # In 2001, none granted: 2 in the window that begins just then, and 4 in the one before, a quarter of which, the one
     # that there is room for beside another, will count when 7.5 s are over.
-    my $limited = ":1000000000000\r\n" . ":0\r\n" . ":100000000\r\n:2\r\n:4\r\n";
+    my $limited = pack 'q<*', 1_000_000_000_000, 0, 100_000_000, 2, 4;
     my $fake = FakeRedis->start(
         redis  => $redis->address,
         faults => {
@@ -220,8 +220,7 @@ subtest 'windows are of the clock of Redis' => sub {
                 answer => sub {
                     my ($command) = @_;
                     return undef if name_of($command) ne 'acquire';
-                    my $token = token_of($command);
-                    return "*6\r\n\$" . length($token) . "\r\n$token\r\n$limited";
+                    return "*2\r\n" . join '', map { '$' . length($_) . "\r\n$_\r\n" } token_of($command), $limited;
                 },
             },
         },

@@ -63,7 +63,7 @@ my %nonsense = (
 
 
 # Replies with the right token: their number of elements, and these.
-my $now = ":1000000000000\r\n";
+my $now = 1_000_000_000_000;
 my %fields = (
     'no field'               => [0, ''],
     'five fields'            => [5, strings(('pro') x 5)],
@@ -81,25 +81,33 @@ my %fields = (
     'a thousand fields'      => [1023, strings(('pro') x 1023)],
 );
 # Of numbers there is the time, and of each id, which has one key here: how many are granted, a window and its count.
+sub packed { return strings(pack 'q<*', @_) }
 my %numbers = (
-    'no number'              => sub { (0, '') },
-    'the time alone'         => sub { (1, $now) },
-    'a number too few'       => sub { (3 * $_[0], $now . ":1\r\n" x (3 * $_[0] - 1)) },
-    'a number too many'      => sub { (2 + 3 * $_[0], $now . ":1\r\n" x (1 + 3 * $_[0])) },
-    'those of another id'    => sub { (4 + 3 * $_[0], $now . ":1\r\n" x (3 + 3 * $_[0])) },
-    'strings for numbers'    => sub { (1 + 3 * $_[0], strings((1) x (1 + 3 * $_[0]))) },
-    'nils for numbers'       => sub { (1 + 3 * $_[0], "\$-1\r\n" x (1 + 3 * $_[0])) },
-    'arrays for numbers'     => sub { (1 + 3 * $_[0], "*0\r\n" x (1 + 3 * $_[0])) },
-    'an error for the time'  => sub { (1 + 3 * $_[0], "-ERR\r\n" . ":1\r\n" x (3 * $_[0])) },
-    'errors for numbers'     => sub { (1 + 3 * $_[0], $now . "-ERR\r\n" x (3 * $_[0])) },
-    'an error for each id'   => sub { (1 + $_[0], $now . "-OOM\r\n" x $_[0]) },
-    'negative numbers'       => sub { (1 + 3 * $_[0], $now . ":-1\r\n" x (3 * $_[0])) },
-    'huge numbers'           => sub { (1 + 3 * $_[0], $now . ":9223372036854775807\r\n" x (3 * $_[0])) },
-    'small numbers'          => sub { (1 + 3 * $_[0], $now . ":-9223372036854775808\r\n" x (3 * $_[0])) },
-    'a huge time'            => sub { (1 + 3 * $_[0], ":9223372036854775807\r\n" . ":1\r\n" x (3 * $_[0])) },
-    'more granted than came' => sub { (1 + 3 * $_[0], $now . ":1000\r\n:1\r\n:1\r\n" x $_[0]) },
-    'a number past 2^63'     => sub { (1 + 3 * $_[0], $now . ":9223372036854775808\r\n") },
-    'a number without end'   => sub { (1 + 3 * $_[0], $now . ':' . '9' x 200_000) },
+    'nothing'                => sub { (0, '') },
+    'no number'              => sub { (1, strings('')) },
+    'the time alone'         => sub { (1, packed($now)) },
+    'a number too few'       => sub { (1, packed($now, (1) x (3 * $_[0] - 1))) },
+    'a number too many'      => sub { (1, packed($now, (1) x (3 * $_[0] + 1))) },
+    'half a number'          => sub { (1, strings(substr pack('q<*', $now, (1) x (3 * $_[0])), 0, -4)) },
+    'those of another id'    => sub { (1, packed($now, (1) x (3 * $_[0] + 3))) },
+    'text for numbers'       => sub { (1, strings(join ' ', $now, (1) x (3 * $_[0]))) },
+    'numbers unpacked'       => sub { (1 + 3 * $_[0], ":$now\r\n" . ":1\r\n" x (3 * $_[0])) },
+    'a number for them'      => sub { (1, ":1\r\n") },
+    'a nil for numbers'      => sub { (1, "\$-1\r\n") },
+    'an array for numbers'   => sub { (1, array(1, packed($now, (1) x (3 * $_[0])))) },
+    'an error for numbers'   => sub { (1, "-ERR\r\n") },
+    'numbers twice'          => sub { (2, packed($now, (1) x (3 * $_[0])) x 2) },
+    'an error for each id'   => sub { (1 + $_[0], packed($now, (-1) x $_[0]) . "-OOM\r\n" x $_[0]) },
+    'an error too many'      => sub { (2 + $_[0], packed($now, (-1) x $_[0]) . "-OOM\r\n" x (1 + $_[0])) },
+    'errors that are missing' => sub { (1, packed($now, (-1) x $_[0])) },
+    'strings for errors'     => sub { (1 + $_[0], packed($now, (-1) x $_[0]) . strings(('OOM') x $_[0])) },
+    'nils for errors'        => sub { (1 + $_[0], packed($now, (-1) x $_[0]) . "\$-1\r\n" x $_[0]) },
+    'negative numbers'       => sub { (1, packed($now, (-2) x (3 * $_[0]))) },
+    'huge numbers'           => sub { (1, packed($now, (9223372036854775807) x (3 * $_[0]))) },
+    'small numbers'          => sub { (1, packed($now, (-9223372036854775807) x (3 * $_[0]))) },
+    'a huge time'            => sub { (1, packed(9223372036854775807, (1) x (3 * $_[0]))) },
+    'more granted than came' => sub { (1, packed($now, (1000, 1, 1) x $_[0])) },
+    'a string of 512 MiB'    => sub { (1, '$536870912' . "\r\n" . 'x' x 1000) },
 );
 
 # So late that other calls wait meanwhile for what a further reply must not give them.
@@ -234,7 +242,7 @@ my %refuses = (
     (map { $_ => 'none' } 'late, but in time', 'byte by byte', 'last byte late', 'NOSCRIPT to each EVALSHA'),
     (map { $_ => 'some' } 'doubled all', 'lookup: doubled', 'acquire: doubled', 'probe: doubled', 'one left out',
         'the one before in front', 'swapped', 'a late stray one',
-        'lookup: cut by a byte'),    # hiredis takes any two bytes for the end of a string: the next reply's first serves
+        'lookup: cut by a byte', 'acquire: cut by a byte'),    # hiredis takes any two bytes for the end of a string: the next reply's first serves
 );
 for my $name (sort keys %faults) {
     $calm->bears($name,

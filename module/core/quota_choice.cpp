@@ -17,6 +17,14 @@ std::uint32_t shape_of(const TableQuota& quota) {
 
 }  // namespace
 
+std::size_t window_count(const Quotas& quotas) {
+    std::size_t count = 0;
+    for (const TableQuota& quota : quotas) {
+        count += quota.rates.size();
+    }
+    return count;
+}
+
 std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
                                     const KeyRecord& key) {
     Quotas quotas;

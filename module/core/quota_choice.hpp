@@ -25,6 +25,9 @@ struct TableQuota {
 /// The quotas of a key in all tables that decide together.
 using Quotas = std::vector<TableQuota>;
 
+/// How many windows they have in all.
+std::size_t window_count(const Quotas& quotas);
+
 /// What a key may do in all of these tables at once: a quota for each table, but for those where
 /// its plan is unlimited. Nothing where its plan has no place in one of them. Throws ParseError for
 /// the limits of its own that don't parse.

@@ -69,14 +69,6 @@ bool owes(const QuotaState& state) {
                                [](const QuotaState::Window& window) { return window.owed != 0; });
 }
 
-std::size_t window_count(const Quotas& quotas) {
-    std::size_t count = 0;
-    for (const TableQuota& quota : quotas) {
-        count += quota.rates.size();
-    }
-    return count;
-}
-
 void give_back_lease(QuotaState& state, const TableQuota& quota) {
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         state.windows[i].owed -= state.lease;

@@ -95,8 +95,7 @@ void Acquirer::send(std::span<Line* const> lines) {
     auto call = flight->call();
     // Where Redis is out of reach, the flight ends here and tells those who wait.
     client_.statistics().acquires.add();
-    client_.connection().run(redis::acquire_script(), std::move(call.keys),
-                             std::move(call.arguments), std::move(flight));
+    client_.connection().run(std::move(call), std::move(flight));
 }
 
 /// What was asked for the line is answered. Those who came meanwhile try again: a lease may serve

@@ -25,7 +25,7 @@ class Acquirer::Flight : public redis::ReplyHandler {
     Flight& operator=(const Flight&) = delete;
 
     void add(Line& line, const LockedZone& zone);
-    redis::ScriptCall call() const {
+    redis::Call call() const {
         return redis::acquire_call(acquires_, acquirer_.client_.conf().keys);
     }
     void on_values(std::span<const redisReply* const> values) noexcept override;

@@ -144,8 +144,8 @@ void Decision::look_up() {
     client().statistics().lookups.add();
     auto waiter = std::make_unique<KeyWaiter>(*this);
     key_waiter_ = waiter.get();
-    if (!client().connection().run(redis::lookup_script(), {redis.keys.key(hex(sought_.digest))},
-                                   {}, std::move(waiter))) {
+    if (!client().connection().run({&redis::lookup_script(), {redis.keys.key(hex(sought_.digest))}},
+                                   std::move(waiter))) {
         key_waiter_ = nullptr;
         unavailable();
     }

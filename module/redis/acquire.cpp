@@ -9,13 +9,9 @@ namespace tollgate::redis {
 
 namespace {
 
-/// The latest time that arithmetic with it bears, in ms: the end of the year 9999.
-constexpr long long kLatest = 253'402'300'799'999;
-
-/// Whether a number may be a time or a count; both are bounded alike, so that none can overflow.
-bool is_plausible(const redisReply& number) {
-    return number.type == REDIS_REPLY_INTEGER && number.integer >= 0 && number.integer <= kLatest;
-}
+/// The latest time that arithmetic with it bears, in ms: the end of the year 9999. Counts are
+/// bounded alike, so that none can overflow.
+constexpr std::int64_t kLatest = 253'402'300'799'999;
 
 bool is_alike(const BanPolicy& a, const BanPolicy& b) {
     return a.after == b.after && a.within == b.within && a.first == b.first && a.up_to == b.up_to;
@@ -35,110 +31,150 @@ bool share_terms(const Acquire& a, const Acquire& b) {
            (a.quotas == b.quotas || std::ranges::equal(*a.quotas, *b.quotas, is_counted_alike));
 }
 
-/// Writes the arguments of a call; see the script.
-class Arguments {
+void add_ban(Words& terms, const Acquire& acquire) {
+    if (!acquire.ban) {
+        terms.add(0);
+        return;
+    }
+    terms.add(acquire.ban->after);
+    terms.add(acquire.ban->within.count());
+    terms.add(acquire.ban->first.count());
+    terms.add(acquire.ban->up_to.count());
+    terms.add(acquire.refusals_strike ? 1 : 0);
+}
+
+void add_table(Words& terms, const TableQuota& quota) {
+    const auto windows = static_cast<std::int64_t>(quota.rates.size());
+    terms.add(quota.sliding ? -windows : windows);
+    for (const Rate& rate : quota.rates) {
+        terms.add(rate.requests);
+        terms.add(std::chrono::milliseconds(rate.period).count());
+    }
+    for (const Rate& rate : quota.rates) {
+        const auto period = std::to_string(rate.period.count());
+        terms.add(period + ".number");
+        terms.add(period + ".count");
+        if (quota.sliding) {
+            terms.add(period + ".previous");
+        }
+    }
+}
+
+void add_terms(Words& terms, const Acquire& acquire) {
+    terms.add(acquire.cost);
+    add_ban(terms, acquire);
+    terms.add(acquire.quotas->size());
+    for (const auto& quota : *acquire.quotas) {
+        add_table(terms, quota);
+    }
+}
+
+/// What is asked for an id beside the terms, which stand at ARGV[terms].
+void add_id(Words& ids, const Acquire& acquire, std::size_t terms) {
+    const auto needs = [](const Adjustment& adjustment) { return adjustment.units != 0; };
+    const bool adjusts = std::ranges::any_of(acquire.adjustments, needs);
+    const bool has_more = adjusts || acquire.lease > 0 || acquire.strikes > 0;
+    ids.add(terms);
+    ids.add(acquire.count);
+    if (!has_more) {
+        ids.add(0);
+        return;
+    }
+    ids.add(adjusts ? 2 + 2 * acquire.adjustments.size() : 2);
+    ids.add(acquire.lease);
+    ids.add(acquire.strikes);
+    if (adjusts) {
+        for (const auto& adjustment : acquire.adjustments) {
+            ids.add(adjustment.number);
+            ids.add(adjustment.units);
+        }
+    }
+}
+
+/// Terms that ids share are given once.
+class SharedTerms {
   public:
-    explicit Arguments(std::vector<std::string>& words) : words_(words) {}
-
-    void add(std::int64_t number) { words_.push_back(std::to_string(number)); }
-
-    /// Where the script finds the next one: Lua counts from 1, and the token goes ahead.
-    std::int64_t next() const { return static_cast<std::int64_t>(words_.size()) + 2; }
-
-    void add_terms(const Acquire& acquire) {
-        add(acquire.cost);
-        add_ban(acquire);
-        add(static_cast<std::int64_t>(acquire.quotas->size()));
-        for (const auto& quota : *acquire.quotas) {
-            add_table(quota);
+    /// Where in ARGV those of this one stand, which must outlive this.
+    std::size_t place_of(const Acquire& acquire) {
+        const auto known = std::ranges::find_if(
+            places_, [&](const auto& place) { return share_terms(*place.first, acquire); });
+        if (known != places_.end()) {
+            return known->second;
         }
+        const auto place = end();
+        add_terms(words_, acquire);
+        places_.emplace_back(&acquire, place);
+        return place;
     }
-
-    void add_id(const Acquire& acquire, std::int64_t terms) {
-        const auto needs = [](const Adjustment& adjustment) { return adjustment.units != 0; };
-        const bool adjusts = std::ranges::any_of(acquire.adjustments, needs);
-        const bool has_more = adjusts || acquire.lease > 0 || acquire.strikes > 0;
-        add(terms);
-        add(acquire.count);
-        if (!has_more) {
-            add(0);
-            return;
-        }
-        add(adjusts ? 2 + 2 * static_cast<std::int64_t>(acquire.adjustments.size()) : 2);
-        add(acquire.lease);
-        add(acquire.strikes);
-        if (adjusts) {
-            for (const auto& adjustment : acquire.adjustments) {
-                add(adjustment.number);
-                add(adjustment.units);
-            }
-        }
-    }
+    const Words& words() const { return words_; }
+    /// Where the ids begin.
+    std::size_t end() const { return kFirst + words_.size(); }
 
   private:
-    void add_ban(const Acquire& acquire) {
-        if (!acquire.ban) {
-            add(0);
-            return;
-        }
-        add(acquire.ban->after);
-        add(acquire.ban->within.count());
-        add(acquire.ban->first.count());
-        add(acquire.ban->up_to.count());
-        add(acquire.refusals_strike ? 1 : 0);
-    }
-
-    void add_table(const TableQuota& quota) {
-        const auto windows = static_cast<std::int64_t>(quota.rates.size());
-        add(quota.sliding ? -windows : windows);
-        for (const Rate& rate : quota.rates) {
-            add(rate.requests);
-            add(std::chrono::milliseconds(rate.period).count());
-        }
-        for (const Rate& rate : quota.rates) {
-            const auto period = std::to_string(rate.period.count());
-            words_.push_back(period + ".number");
-            words_.push_back(period + ".count");
-            if (quota.sliding) {
-                words_.push_back(period + ".previous");
-            }
-        }
-    }
-
-    std::vector<std::string>& words_;
+    /// Lua counts from 1; the token and where the ids begin go ahead.
+    static constexpr std::size_t kFirst = 3;
+    Words words_;
+    std::vector<std::pair<const Acquire*, std::size_t>> places_;
 };
 
 /// Takes numbers off the reply, one after the other. Where one is missing or isn't plausible, it
 /// and all that follow are 0, and `good` is false.
 class Numbers {
   public:
-    explicit Numbers(std::span<const redisReply* const> values) : values_(values) {}
+    explicit Numbers(std::span<const redisReply* const> values) {
+        good_ = !values.empty() && values.front()->type == REDIS_REPLY_STRING;
+        if (good_) {
+            numbers_ = text_of(*values.front());
+            errors_ = values.subspan(1);
+        }
+    }
 
     std::int64_t next() {
-        good_ = good_ && !values_.empty() && is_plausible(*values_.front());
+        const auto number = peek();
+        good_ = good_ && number && *number >= 0 && *number <= kLatest;
         if (!good_) {
             return 0;
         }
-        const auto number = values_.front()->integer;
-        values_ = values_.subspan(1);
-        return number;
+        numbers_.remove_prefix(kWidth);
+        return *number;
     }
     Instant next_instant() { return Instant(std::chrono::milliseconds(next())); }
 
-    /// The error that stands in place of an id's numbers; nothing where they are there.
+    /// The error that an id has in place of numbers; nothing where they are there.
     std::optional<std::string_view> next_error() {
-        if (!good_ || values_.empty() || values_.front()->type != REDIS_REPLY_ERROR) {
+        if (!good_ || peek() != kError) {
             return std::nullopt;
         }
-        return text_of(*std::exchange(values_, values_.subspan(1)).front());
+        good_ = !errors_.empty() && errors_.front()->type == REDIS_REPLY_ERROR;
+        if (!good_) {
+            return std::nullopt;
+        }
+        numbers_.remove_prefix(kWidth);
+        return text_of(*std::exchange(errors_, errors_.subspan(1)).front());
     }
 
     bool good() const { return good_; }
-    bool at_end() const { return values_.empty(); }
+    bool at_end() const { return numbers_.empty() && errors_.empty(); }
 
   private:
-    std::span<const redisReply* const> values_;
-    bool good_ = true;
+    static constexpr std::size_t kWidth = 8;
+    static constexpr std::int64_t kError = -1;
+
+    /// As struct.pack's `<i8` writes one: its lowest byte first.
+    std::optional<std::int64_t> peek() const {
+        if (numbers_.size() < kWidth) {
+            return std::nullopt;
+        }
+        std::uint64_t number = 0;
+        for (std::size_t i = 0; i < kWidth; ++i) {
+            number |= std::uint64_t{static_cast<unsigned char>(numbers_[i])} << (8 * i);
+        }
+        return static_cast<std::int64_t>(number);
+    }
+
+    std::string_view numbers_;
+    std::span<const redisReply* const> errors_;
+    bool good_ = false;
 };
 
 Acquired read_one(Numbers& numbers, const Acquire& acquire, Instant now) {
@@ -152,6 +188,7 @@ Acquired read_one(Numbers& numbers, const Acquire& acquire, Instant now) {
         acquired.banned_until = numbers.next_instant();
         acquired.strikes = numbers.next();
     }
+    acquired.windows.reserve(window_count(*acquire.quotas));
     for (const auto& quota : *acquire.quotas) {
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {
             auto& window = acquired.windows.emplace_back();
@@ -173,36 +210,22 @@ bool answers(const Acquired& acquired, const Acquire& acquire) {
 
 }  // namespace
 
-ScriptCall acquire_call(std::span<const Acquire> acquires, const Keys& keys) {
-    constexpr std::size_t kOfTerms = 16;
-    constexpr std::size_t kOfAnId = 3;
-    ScriptCall call;
-    call.keys.reserve(2 * acquires.size());
-    call.arguments.reserve(kOfTerms + kOfAnId * acquires.size());
-    Arguments arguments(call.arguments);
-    arguments.add(0);  // where the ids begin, once that is known
-    std::vector<std::pair<const Acquire*, std::int64_t>> terms;
-    std::vector<std::int64_t> terms_of;
-    terms_of.reserve(acquires.size());
+Call acquire_call(std::span<const Acquire> acquires, const Keys& keys) {
+    Call call{&acquire_script()};
+    SharedTerms terms;
+    Words ids;
     for (const Acquire& acquire : acquires) {
-        auto same = std::ranges::find_if(
-            terms, [&](const auto& known) { return share_terms(*known.first, acquire); });
-        if (same == terms.end()) {
-            same = terms.insert(same, {&acquire, arguments.next()});
-            arguments.add_terms(acquire);
-        }
-        terms_of.push_back(same->second);
+        add_id(ids, acquire, terms.place_of(acquire));
         if (acquire.ban) {
-            call.keys.push_back(keys.ban(acquire.id));
+            call.keys.add(keys.ban(acquire.id));
         }
         for (const auto& quota : *acquire.quotas) {
-            call.keys.push_back(keys.quota(acquire.id, quota.table));
+            call.keys.add(keys.quota(acquire.id, quota.table));
         }
     }
-    call.arguments.front() = std::to_string(arguments.next());
-    for (std::size_t i = 0; i < acquires.size(); ++i) {
-        arguments.add_id(acquires[i], terms_of[i]);
-    }
+    call.arguments.add(terms.end());
+    call.arguments.add(terms.words());
+    call.arguments.add(ids);
     return call;
 }
 

@@ -11,17 +11,12 @@
 
 #include "module/core/acquire.hpp"
 #include "module/redis/keys.hpp"
+#include "module/redis/script.hpp"
 
 namespace tollgate::redis {
 
-/// The keys of a script's call, and its arguments behind the token.
-struct ScriptCall {
-    std::vector<std::string> keys;
-    std::vector<std::string> arguments;
-};
-
 /// The call of acquire_script() that decides these ids at once; its text says what it takes.
-ScriptCall acquire_call(std::span<const Acquire> acquires, const Keys& keys);
+Call acquire_call(std::span<const Acquire> acquires, const Keys& keys);
 
 /// What became of one id: decided, or Redis's error, a view into the reply.
 using AcquireResult = std::variant<Acquired, std::string_view>;

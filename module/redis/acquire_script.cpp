@@ -28,10 +28,11 @@ constexpr std::string_view kText = R"lua(
 --                  the lease that is wanted, and the strikes that are not counted yet
 --                  per window what to adjust, perhaps none: the number of the window, and the units to add
 --
--- Returns  the token and the time in ms; per id an error, if it has one, or
---          the requests granted; where a lease is wanted, the lease;
---          where a ban counts, the requests limited, the end of the ban in ms or 0, and the strikes so far;
---          per window its number, its count and, where it slides, the count of the one before.
+-- Returns  the token; numbers, packed into a string, of 8 bytes each; and the errors of ids that have one.
+--          The numbers are the time in ms; per id -1, if it has an error, or
+--            the requests granted; where a lease is wanted, the lease;
+--            where a ban counts, the requests limited, the end of the ban in ms or 0, and the strikes so far;
+--            per window its number, its count and, where it slides, the count of the one before.
 --
 -- A table's hash holds of each window the number of the one counted last, its count and, where it slides, the count of
 -- the one before.
@@ -41,7 +42,7 @@ local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
-local reply, size = {ARGV[1], now}, 2
+local reply, size, errors = {now}, 1, {}
 
 -- The ban of an id as it stands, or Redis's error.
 local function read_ban(name, terms)
@@ -263,15 +264,13 @@ while id < #ARGV do
     end
     local last, keys, failure = decide(key, ARGV[id] + 0, ARGV[id + 1] + 0, wanted, pending, adjustments)
     if failure then
-        for i = size + 1, last do
-            reply[i] = nil
-        end
         last = size + 1
-        reply[last] = failure
+        reply[last] = -1
+        errors[#errors + 1] = failure
     end
     key, id, size = key + keys, id + 3 + more, last
 end
-return reply
+return {ARGV[1], struct.pack('<' .. ('i8'):rep(size), unpack(reply, 1, size)), unpack(errors)}
 )lua";
 
 }  // namespace

@@ -67,13 +67,11 @@ Connection::~Connection() {
     }
 }
 
-bool Connection::run(const Script& script, std::vector<std::string> keys,
-                     std::vector<std::string> arguments, std::unique_ptr<ReplyHandler> handler) {
+bool Connection::run(Call call, std::unique_ptr<ReplyHandler> handler) {
     if (!is_reachable()) {
         return false;
     }
-    pipeline_.push({&script, std::move(keys), std::move(arguments)}, std::move(handler),
-                   from_now(endpoint_.timeout));
+    pipeline_.push(std::move(call), std::move(handler), from_now(endpoint_.timeout));
     release();
     watch_deadlines();
     return true;

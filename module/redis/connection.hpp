@@ -5,7 +5,6 @@
 #include <random>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "module/core/backoff.hpp"
 #include "module/core/breaker.hpp"
@@ -30,8 +29,7 @@ class Connection : private LinkOwner {
 
     /// Calls a script, or lets the call wait while the connection is being made. False when Redis
     /// is out of reach: the handler was not called and is gone. Throws std::bad_alloc.
-    bool run(const Script& script, std::vector<std::string> keys,
-             std::vector<std::string> arguments, std::unique_ptr<ReplyHandler> handler);
+    bool run(Call call, std::unique_ptr<ReplyHandler> handler);
 
     /// Whether run() would have a chance.
     bool is_reachable() const {

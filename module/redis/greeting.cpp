@@ -1,9 +1,6 @@
 #include "module/redis/greeting.hpp"
 
-#include <array>
-#include <vector>
-
-#include "module/redis/reply.hpp"
+#include "module/redis/command.hpp"
 
 namespace tollgate::redis {
 
@@ -11,16 +8,12 @@ void Greeting::begin(const std::string& username, const std::string& password, i
                      std::string& out) {
     awaited_ = 0;
     if (!password.empty()) {
-        std::vector<std::string_view> auth{"AUTH", password};
-        if (!username.empty()) {
-            auth.insert(auth.begin() + 1, username);
-        }
-        append_command(out, auth);
+        append_command(
+            out, username.empty() ? Words{"AUTH", password} : Words{"AUTH", username, password});
         ++awaited_;
     }
     if (database != 0) {
-        const auto number = std::to_string(database);
-        append_command(out, std::array<std::string_view, 2>{"SELECT", number});
+        append_command(out, {"SELECT", std::to_string(database)});
         ++awaited_;
     }
 }

@@ -13,15 +13,11 @@ bool is_answer_to(std::string_view token, std::span<const redisReply* const> ele
 }
 
 void append_call(std::string& out, const Call& call, std::string_view token, bool in_full) {
-    const auto keys = std::to_string(call.keys.size());
-    std::vector<std::string_view> words;
-    words.reserve(4 + call.keys.size() + call.arguments.size());
-    words.emplace_back(in_full ? "EVAL" : "EVALSHA");
-    words.emplace_back(in_full ? call.script->text : call.script->sha1);
-    words.emplace_back(keys);
-    words.insert(words.end(), call.keys.begin(), call.keys.end());
-    words.push_back(token);
-    words.insert(words.end(), call.arguments.begin(), call.arguments.end());
+    Words words{in_full ? "EVAL" : "EVALSHA", in_full ? call.script->text : call.script->sha1};
+    words.add(call.keys.size());
+    words.add(call.keys);
+    words.add(token);
+    words.add(call.arguments);
     append_command(out, words);
 }
 

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "module/redis/reply.hpp"
 #include "module/redis/script.hpp"
@@ -32,13 +31,6 @@ class ReplyHandler {
 
     /// No reply will come: the connection failed, or the call's time ran out.
     virtual void on_failure() noexcept = 0;
-};
-
-/// A call of a script, which must outlive it. The token goes ahead of its arguments.
-struct Call {
-    const Script* script;
-    std::vector<std::string> keys;
-    std::vector<std::string> arguments;
 };
 
 /// The calls under way on one connection, and which reply is whose. A script returns the token of

@@ -1,6 +1,5 @@
 #include "module/redis/reply.hpp"
 
-#include <array>
 #include <charconv>
 #include <new>
 
@@ -87,21 +86,6 @@ bool ReplyReader::awaits_too_much() const {
     return in_string &&
            std::from_chars(rest.data(), rest.data() + rest.size(), length).ec == std::errc{} &&
            length > kLongestReply;
-}
-
-void append_command(std::string& out, std::span<const std::string_view> words) {
-    const auto append_line = [&out](char type, std::size_t number) {
-        std::array<char, 24> line{type};
-        char* end = std::to_chars(line.data() + 1, line.data() + line.size(), number).ptr;
-        *end++ = '\r';
-        *end++ = '\n';
-        out.append(line.data(), end);
-    };
-    append_line('*', words.size());
-    for (const auto word : words) {
-        append_line('$', word.size());
-        out.append(word).append("\r\n");
-    }
 }
 
 }  // namespace tollgate::redis

@@ -50,9 +50,4 @@ class ReplyReader {
     std::string error_;
 };
 
-/// Appends a command in RESP, an array of bulk strings, to `out`. Not by hiredis, whose
-/// redisFormatCommandArgv took a fifth of what a request that Redis decides spends in the module.
-/// Throws std::bad_alloc.
-void append_command(std::string& out, std::span<const std::string_view> words);
-
 }  // namespace tollgate::redis

@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "module/redis/command.hpp"
+
 namespace tollgate::redis {
 
 /// A Lua script that Redis runs. The first argument of each call is a token, and the first element
@@ -10,6 +12,13 @@ namespace tollgate::redis {
 struct Script {
     std::string_view text;
     std::string sha1;  ///< as EVALSHA names it
+};
+
+/// A call of a script, which must outlive it. The token goes ahead of its arguments.
+struct Call {
+    const Script* script;
+    Words keys{};
+    Words arguments{};
 };
 
 /// The script that decides requests over every window of every table of their ids at once.

@@ -42,11 +42,11 @@ Subscription::~Subscription() {
 }
 
 void Subscription::on_ready() {
-    ask(std::array<std::string_view, 2>{"SUBSCRIBE", channel_});
+    ask({"SUBSCRIBE", channel_});
 }
 
 /// Sends a command; its reply, or any message, is to come before the next one.
-void Subscription::ask(std::span<const std::string_view> command) {
+void Subscription::ask(const Words& command) {
     append_command(link_.out(), command);
     link_.flush_soon();
     awaits_reply_ = true;
@@ -97,7 +97,7 @@ void Subscription::on_timer() {
         link_.give_up("no reply in time");
     } else if (link_.is_ready()) {
         try {
-            ask(std::array<std::string_view, 1>{"PING"});
+            ask({"PING"});
         } catch (const std::exception& e) {
             link_.give_up(e.what());
         }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "module/redis/command.hpp"
 #include "module/redis/link.hpp"
 
 namespace tollgate::redis {
@@ -44,7 +45,7 @@ class Subscription : private LinkOwner {
     void on_lost(std::string_view reason) noexcept override;
     void on_shutdown() noexcept override {}
 
-    void ask(std::span<const std::string_view> command);
+    void ask(const Words& command);
     void on_timer();
     void schedule(std::chrono::milliseconds delay);
     void take_error(std::string_view message);

@@ -19,7 +19,6 @@ namespace tollgate::redis {
 namespace {
 
 using namespace std::chrono_literals;
-using Words = std::vector<std::string>;
 
 /// A redis-server in a folder of its own, and a connection to it.
 class Redis {
@@ -48,14 +47,12 @@ class Redis {
     Redis& operator=(const Redis&) = delete;
 
     ReplyPtr run(const Words& words) {
-        std::vector<const char*> starts;
-        std::vector<std::size_t> lengths;
-        for (const auto& word : words) {
-            starts.push_back(word.data());
-            lengths.push_back(word.size());
-        }
-        return ReplyPtr(static_cast<redisReply*>(redisCommandArgv(
-            context_.get(), static_cast<int>(words.size()), starts.data(), lengths.data())));
+        std::string command;
+        append_command(command, words);
+        redisAppendFormattedCommand(context_.get(), command.data(), command.size());
+        void* reply = nullptr;
+        redisGetReply(context_.get(), &reply);
+        return ReplyPtr(static_cast<redisReply*>(reply));
     }
     std::string text(const Words& words) { return std::string(text_of(*run(words))); }
     long long integer(const Words& words) { return run(words)->integer; }
@@ -78,10 +75,11 @@ class AcquireScript : public testing::Test {
     /// What the script decides; fails where it returns no answer.
     std::vector<AcquireResult> decide(const std::vector<Acquire>& acquires) {
         const auto call = acquire_call(acquires, keys_);
-        Words words{"EVAL", std::string(acquire_script().text), std::to_string(call.keys.size())};
-        words.insert(words.end(), call.keys.begin(), call.keys.end());
-        words.emplace_back("token");
-        words.insert(words.end(), call.arguments.begin(), call.arguments.end());
+        Words words{"EVAL", call.script->text};
+        words.add(call.keys.size());
+        words.add(call.keys);
+        words.add("token");
+        words.add(call.arguments);
         reply_ = redis_->run(words);
         const auto elements = elements_of(*reply_);
         EXPECT_FALSE(elements.empty()) << text_of(*reply_);
@@ -131,8 +129,8 @@ class AcquireScript : public testing::Test {
                     start + ".count",
                     std::to_string(count)};
         if (previous) {
-            words.push_back(start + ".previous");
-            words.push_back(std::to_string(*previous));
+            words.add(start + ".previous");
+            words.add(*previous);
         }
         redis_->run(words);
     }

@@ -8,7 +8,7 @@ namespace tollgate::redis {
 namespace {
 
 using namespace std::chrono_literals;
-using Words = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
 TableQuota table(std::string name, std::vector<Rate> rates, bool sliding = false) {
     TableQuota quota;
@@ -34,19 +34,40 @@ ReplyPtr parsed(std::string_view text) {
     return reader.next();
 }
 
-std::string integers(std::initializer_list<long long> values) {
-    std::string text;
-    for (const auto value : values) {
-        text += ":" + std::to_string(value) + "\r\n";
+std::string bulk(const std::string& text) {
+    return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+/// The string of 8 bytes a number.
+std::string packed(std::initializer_list<std::int64_t> numbers) {
+    std::string bytes;
+    for (const auto number : numbers) {
+        for (int shift = 0; shift < 64; shift += 8) {
+            bytes += static_cast<char>(static_cast<std::uint64_t>(number) >> shift);
+        }
     }
-    return text;
+    return bytes;
 }
 
 std::string array(std::size_t length, const std::string& elements) {
     return "*" + std::to_string(length) + "\r\n" + elements;
 }
 
-const Words kTerms{"3",                                                                 // cost
+std::string numbers(std::initializer_list<std::int64_t> numbers) {
+    return array(1, bulk(packed(numbers)));
+}
+
+/// The words, read back.
+std::vector<std::string> texts(const redis::Words& words) {
+    std::vector<std::string> texts;
+    const auto reply = parsed(array(words.size(), std::string(words.bytes())));
+    for (const auto* element : elements_of(*reply)) {
+        texts.emplace_back(text_of(*element));
+    }
+    return texts;
+}
+
+const Texts kTerms{"3",                                                                 // cost
                    "0",                                                                 // no ban
                    "2",                                                                 // tables
                    "2",         "60",       "60000",        "1000",        "86400000",  // api
@@ -54,15 +75,15 @@ const Words kTerms{"3",                                                         
                    "5",         "1000",  // search
                    "1.number",  "1.count",  "1.previous"};
 
-Words operator+(Words a, const Words& b) {
+Texts operator+(Texts a, const Texts& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
 }
 
 TEST(AcquireCall, NamesKeysThenTermsThenTheId) {
     const auto call = acquire_call(std::array{two_tables()}, Keys("p:"));
-    EXPECT_EQ(call.keys, (Words{"p:quota:{k1}:api", "p:quota:{k1}:search"}));
-    EXPECT_EQ(call.arguments, (Words{"21"} + kTerms + Words{"3", "7", "0"}));
+    EXPECT_EQ(texts(call.keys), (Texts{"p:quota:{k1}:api", "p:quota:{k1}:search"}));
+    EXPECT_EQ(texts(call.arguments), (Texts{"21"} + kTerms + Texts{"3", "7", "0"}));
 }
 
 TEST(AcquireCall, GivesTermsOnce) {
@@ -73,43 +94,44 @@ TEST(AcquireCall, GivesTermsOnce) {
     third.cost = 1;
     const auto call = acquire_call(std::array{two_tables(), third, second}, Keys(""));
     EXPECT_EQ(call.keys.size(), 6);
-    Words others = kTerms;
+    Texts others = kTerms;
     others[0] = "1";
-    EXPECT_EQ(call.arguments, (Words{"39"} + kTerms + others + Words{"3", "7", "0"} +
-                               Words{"21", "1", "0"} + Words{"3", "1", "0"}));
+    EXPECT_EQ(texts(call.arguments), (Texts{"39"} + kTerms + others + Texts{"3", "7", "0"} +
+                                      Texts{"21", "1", "0"} + Texts{"3", "1", "0"}));
 }
 
 TEST(AcquireCall, TellsTheBanInMilliseconds) {
     Acquire acquire = two_tables();
     acquire.ban = BanPolicy{20, 1min, 10min, 24h};
     auto call = acquire_call(std::array{acquire}, Keys(""));
-    EXPECT_EQ(call.keys.front(), "ban:{k1}");
-    EXPECT_EQ(Words(call.arguments.begin() + 2, call.arguments.begin() + 8),
-              (Words{"20", "60000", "600000", "86400000", "1", "2"}));
+    EXPECT_EQ(texts(call.keys).front(), "ban:{k1}");
+    const auto arguments = texts(call.arguments);
+    EXPECT_EQ(Texts(arguments.begin() + 2, arguments.begin() + 8),
+              (Texts{"20", "60000", "600000", "86400000", "1", "2"}));
     acquire.refusals_strike = false;
     call = acquire_call(std::array{acquire}, Keys(""));
-    EXPECT_EQ(call.arguments[6], "0");
+    EXPECT_EQ(texts(call.arguments)[6], "0");
 }
 
 TEST(AcquireCall, TellsTheRestWhereThereIsAny) {
     Acquire acquire = two_tables();
     acquire.adjustments.resize(3);
     const auto rest = [&] {
-        const auto call = acquire_call(std::array{acquire}, Keys(""));
-        return Words(call.arguments.begin() + 21, call.arguments.end());
+        const auto arguments = texts(acquire_call(std::array{acquire}, Keys("")).arguments);
+        return Texts(arguments.begin() + 21, arguments.end());
     };
-    EXPECT_EQ(rest(), Words{"0"});
+    EXPECT_EQ(rest(), Texts{"0"});
     acquire.lease = 4;
-    EXPECT_EQ(rest(), (Words{"2", "4", "0"}));
+    EXPECT_EQ(rest(), (Texts{"2", "4", "0"}));
     acquire.lease = 0;
     acquire.strikes = 2;
-    EXPECT_EQ(rest(), (Words{"2", "0", "2"}));
+    EXPECT_EQ(rest(), (Texts{"2", "0", "2"}));
     acquire.adjustments = {{5, 6}, {7, 0}, {8, -9}};
-    EXPECT_EQ(rest(), (Words{"8", "0", "2", "5", "6", "7", "0", "8", "-9"}));
+    EXPECT_EQ(rest(), (Texts{"8", "0", "2", "5", "6", "7", "0", "8", "-9"}));
 }
 
 TEST(ReadAcquired, ReadsEveryWindowInItsOrder) {
-    const auto reply = parsed(array(9, integers({5000, 4, 11, 4, 0, 5, 12, 6, 2})));
+    const auto reply = parsed(numbers({5000, 4, 11, 4, 0, 5, 12, 6, 2}));
     const auto results = read_acquired(elements_of(*reply), std::array{two_tables()});
     ASSERT_TRUE(results);
     const auto& acquired = std::get<Acquired>(results->front());
@@ -126,9 +148,9 @@ TEST(ReadAcquired, ReadsLeasesBansAndErrors) {
     acquire.ban = BanPolicy{20, 1min, 10min, 24h};
     Acquire leasing = two_tables();
     leasing.lease = 9;
-    const auto reply = parsed(
-        array(1 + 11 + 1 + 9, integers({5000, 1, 2, 9000, 4, 1, 2, 3, 4, 5, 6, 7}) +
-                                  "-WRONGTYPE x\r\n" + integers({7, 8, 1, 2, 3, 4, 5, 6, 7})));
+    const auto reply = parsed(array(2, bulk(packed({5000, 1, 2, 9000, 4, 1, 2, 3, 4, 5, 6, 7,  //
+                                                    -1,   7, 8, 1,    2, 3, 4, 5, 6, 7})) +
+                                           "-WRONGTYPE x\r\n"));
     const auto results =
         read_acquired(elements_of(*reply), std::array{acquire, two_tables(), leasing});
     ASSERT_TRUE(results);
@@ -143,18 +165,32 @@ TEST(ReadAcquired, ReadsLeasesBansAndErrors) {
 }
 
 TEST(ReadAcquired, RefusesWhatIsNoAnswer) {
+    const auto error = packed({5000, -1});
+    const auto good = packed({5000, 4, 11, 4, 0, 5, 12, 6, 2});
     for (const std::string& text : {
              array(0, ""),
-             array(1, integers({5000})),
+             array(1, bulk("")),
              array(1, "-ERR\r\n"),
-             array(8, integers({5000, 4, 11, 4, 0, 5, 12, 6})),
-             array(10, integers({5000, 4, 11, 4, 0, 5, 12, 6, 2, 1})),
-             array(9, integers({5000, 8, 11, 4, 0, 5, 12, 6, 2})),
-             array(9, integers({5000, -1, 11, 4, 0, 5, 12, 6, 2})),
-             array(9, integers({5000, 4, 11, 4, 0, 5, 12, 6, 9'000'000'000'000'000})),
-             array(9, "+5000\r\n" + integers({4, 11, 4, 0, 5, 12, 6, 2})),
-             array(9, integers({5000, 4, 11, 4}) + "-ERR\r\n" + integers({5, 12, 6, 2})),
-             array(9, integers({5000, 4, 11, 4}) + "$-1\r\n" + integers({5, 12, 6, 2})),
+             array(1, "$-1\r\n"),
+             array(1, ":5000\r\n"),
+             array(1, array(1, bulk(good))),
+             array(1, "+" + good + "\r\n"),
+             array(2, bulk(good) + bulk(good)),
+             array(2, bulk(good) + "-ERR\r\n"),
+             array(1, bulk(good.substr(1))),
+             array(1, bulk(good + "x")),
+             numbers({5000}),
+             numbers({5000, 4, 11, 4, 0, 5, 12, 6}),
+             numbers({5000, 4, 11, 4, 0, 5, 12, 6, 2, 1}),
+             numbers({5000, 8, 11, 4, 0, 5, 12, 6, 2}),
+             numbers({5000, -2, 11, 4, 0, 5, 12, 6, 2}),
+             numbers({5000, 4, 11, -1, 0, 5, 12, 6, 2}),
+             numbers({-1, 4, 11, 4, 0, 5, 12, 6, 2}),
+             numbers({5000, 4, 11, 4, 0, 5, 12, 6, 9'000'000'000'000'000}),
+             array(1, bulk(error)),
+             array(2, bulk(error) + bulk("ERR")),
+             array(2, bulk(error) + "$-1\r\n"),
+             array(3, bulk(error) + "-ERR\r\n-ERR\r\n"),
          }) {
         const auto reply = parsed(text);
         ASSERT_NE(reply, nullptr) << text;
@@ -165,13 +201,16 @@ TEST(ReadAcquired, RefusesWhatIsNoAnswer) {
 TEST(ReadAcquired, RefusesMoreThanWasAskedFor) {
     Acquire acquire = two_tables();
     acquire.lease = 2;
-    for (const auto& numbers : {integers({5000, 8, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7}),
-                                integers({5000, 7, 3, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7}),
-                                integers({5000, 7, 0, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7})}) {
-        acquire.ban = BanPolicy{20, 1min, 10min, 24h};
-        const auto reply = parsed(array(13, numbers));
-        EXPECT_FALSE(read_acquired(elements_of(*reply), std::array{acquire})) << numbers;
-    }
+    acquire.ban = BanPolicy{20, 1min, 10min, 24h};
+    const auto is_taken = [&](std::int64_t granted, std::int64_t lease, std::int64_t limited) {
+        const auto reply =
+            parsed(numbers({5000, granted, lease, limited, 0, 0, 2, 3, 4, 5, 6, 7, 8}));
+        return read_acquired(elements_of(*reply), std::array{acquire}).has_value();
+    };
+    EXPECT_TRUE(is_taken(5, 2, 2));
+    EXPECT_FALSE(is_taken(8, 0, 0));
+    EXPECT_FALSE(is_taken(7, 3, 0));
+    EXPECT_FALSE(is_taken(7, 0, 1));
 }
 
 }  // namespace

@@ -134,11 +134,5 @@ TEST(ReplyReader, SurvivesGarbage) {
     }
 }
 
-TEST(AppendCommand, WritesBinarySafeResp) {
-    std::string out = "before";
-    append_command(out, std::vector<std::string_view>{"ECHO", "a\r\n\0b"sv, ""});
-    EXPECT_EQ(out, "before*3\r\n$4\r\nECHO\r\n$5\r\na\r\n\0b\r\n$0\r\n\r\n"s);
-}
-
 }  // namespace
 }  // namespace tollgate::redis

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace tollgate::redis {
+
+/// Words of a command, written at once as RESP has them: an array's bulk strings. Not by hiredis,
+/// whose redisFormatCommandArgv took a fifth of what a request that Redis decides spends in the
+/// module. What adds throws std::bad_alloc.
+class Words {
+  public:
+    Words() = default;
+    Words(std::initializer_list<std::string_view> words) {
+        for (const auto word : words) {
+            add(word);
+        }
+    }
+
+    /// Binary safe.
+    void add(std::string_view word);
+    void add(std::integral auto number) { add_number(static_cast<std::int64_t>(number)); }
+    /// All of the other ones.
+    void add(const Words& words);
+
+    std::size_t size() const { return size_; }
+    std::string_view bytes() const { return bytes_; }
+    void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
+
+  private:
+    void add_number(std::int64_t number);
+
+    std::string bytes_;
+    std::size_t size_ = 0;
+};
+
+/// Appends the command to `out`, in RESP. Throws std::bad_alloc.
+void append_command(std::string& out, const Words& words);
+
+}  // namespace tollgate::redis
