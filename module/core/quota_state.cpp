@@ -333,7 +333,8 @@ std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Qu
                                     const Moment& now, std::int64_t cost, bool refused) {
     bool any_exhausted = false;
     for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        any_exhausted = any_exhausted || is_exhausted(state, quota, cost, now.earliest);
+        any_exhausted =
+            refused && (any_exhausted || is_exhausted(state, quota, cost, now.earliest));
     });
     std::vector<WindowState> windows;
     windows.reserve(window_count(quotas));

@@ -85,7 +85,7 @@ void Acquirer::depart() {
 }
 
 void Acquirer::send(std::span<Line* const> lines) {
-    auto flight = std::make_unique<Flight>(*this);
+    auto flight = std::make_unique<Flight>(*this, lines.size());
     {
         const LockedZone zone(client_.main());
         for (Line* line : lines) {

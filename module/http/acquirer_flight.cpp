@@ -7,7 +7,7 @@ namespace tollgate::http {
 
 void Acquirer::Flight::add(Line& line, const LockedZone& zone) {
     const auto& [id, id_hash, quotas, demand] = static_cast<const QuotaRequest&>(line.request);
-    Item& item = *items_.emplace_back(std::make_unique<Item>(line));
+    Item& item = items_.emplace_back(line);
     item.asking.take(line.waiting);
     item.count = item.asking.length();
     line.scheduled = false;
@@ -37,7 +37,7 @@ void Acquirer::Flight::add(Line& line, const LockedZone& zone) {
 void Acquirer::Flight::on_values(std::span<const redisReply* const> values) noexcept {
     const bool done = guarded(acquirer_.client_.log(), false, [&] {
         note_settled();
-        auto results = redis::read_acquired(values, acquires_);
+        const auto results = redis::read_acquired(values, acquires_);
         if (results) {
             take(*results);
         }
@@ -48,31 +48,31 @@ void Acquirer::Flight::on_values(std::span<const redisReply* const> values) noex
     }
 }
 
-void Acquirer::Flight::take(std::vector<redis::AcquireResult>& results) {
+void Acquirer::Flight::take(const redis::AcquireResults& results) {
     {
         const SteadyTime now = steady_time();
         const LockedZone zone(acquirer_.client_.main());
+        zone.redis(acquirer_.client_.conf().name_hash).clock.observe(sent_, now, results.now);
         for (std::size_t i = 0; i < items_.size(); ++i) {
-            if (const auto* acquired = std::get_if<Acquired>(&results[i])) {
-                take_in(*items_[i], *acquired, zone, now);
+            if (const auto* acquired = std::get_if<Acquired>(&results.of_ids[i])) {
+                take_in(items_[i], *acquired, zone, now);
             }
         }
     }
     auto items = std::exchange(items_, {});
     for (std::size_t i = 0; i < items.size(); ++i) {
-        if (const auto* acquired = std::get_if<Acquired>(&results[i])) {
-            tell(*items[i], *acquired);
+        if (const auto* acquired = std::get_if<Acquired>(&results.of_ids[i])) {
+            tell(items[i], *acquired);
         } else {
-            refuse(*items[i], std::get<std::string_view>(results[i]));
+            refuse(items[i], std::get<std::string_view>(results.of_ids[i]));
         }
-        acquirer_.land(*items[i]->line);
+        acquirer_.land(*items[i].line);
     }
 }
 
 void Acquirer::Flight::take_in(Item& item, const Acquired& acquired, const LockedZone& zone,
                                SteadyTime now) {
     const auto& request = item.line->request;
-    zone.redis(acquirer_.client_.conf().name_hash).clock.observe(sent_, now, acquired.now);
     if (acquired.lease > 0) {
         acquirer_.client_.statistics().leases.note_granted(
             static_cast<std::uint64_t>(acquired.lease));
@@ -97,7 +97,7 @@ void Acquirer::Flight::take_in(Item& item, const Acquired& acquired, const Locke
 void Acquirer::Flight::note_settled() const {
     auto& statistics = acquirer_.client_.statistics();
     for (const auto& item : items_) {
-        const auto [returned, owed] = item->adjusted();
+        const auto [returned, owed] = item.adjusted();
         statistics.leases.returned.add(returned);
         statistics.settled.add(owed);
     }
@@ -113,9 +113,11 @@ void Acquirer::Flight::tell(Item& item, const Acquired& acquired) {
         Decided decided{.answer = granted   ? LocalAnswer::kGranted
                                   : limited ? LocalAnswer::kLimited
                                             : LocalAnswer::kBanned,
-                        .windows = granted ? item.granted : item.refused,
+                        .windows = {},
                         .now = acquired.now,
                         .banned_until = acquired.banned_until};
+        auto& windows = granted ? item.granted : item.refused;
+        decided.windows = item.count == 1 ? std::move(windows) : windows;
         if (granted) {
             for (WindowState& window : decided.windows) {
                 window.remaining += (acquired.granted - 1 - index) * cost;
@@ -159,8 +161,8 @@ void Acquirer::Flight::on_error(std::string_view message) noexcept {
             return true;
         }
         for (auto& item : std::exchange(items_, {})) {
-            refuse(*item, message);
-            acquirer_.land(*item->line);
+            refuse(item, message);
+            acquirer_.land(*item.line);
         }
         return true;
     });
@@ -169,10 +171,10 @@ void Acquirer::Flight::on_error(std::string_view message) noexcept {
 /// This Redis is a cluster's: it decides one id a call.
 void Acquirer::Flight::resubmit() {
     for (auto& item : std::exchange(items_, {})) {
-        restore(*item);
-        Line& line = *item->line;
+        restore(item);
+        Line& line = *item.line;
         line.in_flight = false;
-        line.waiting.take(item->asking);
+        line.waiting.take(item.asking);
         acquirer_.schedule(line);
     }
 }
@@ -180,8 +182,8 @@ void Acquirer::Flight::resubmit() {
 void Acquirer::Flight::fail() noexcept {
     guarded(acquirer_.client_.log(), false, [&] {
         for (auto& item : std::exchange(items_, {})) {
-            disappoint(*item);
-            acquirer_.land(*item->line);
+            disappoint(item);
+            acquirer_.land(*item.line);
         }
         return true;
     });

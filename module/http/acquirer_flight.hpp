@@ -19,7 +19,11 @@ namespace tollgate::http {
 /// One call: what is asked for which lines, and who waits for it.
 class Acquirer::Flight : public redis::ReplyHandler {
   public:
-    explicit Flight(Acquirer& acquirer) : acquirer_(acquirer), sent_(steady_time()) {}
+    /// For so many lines.
+    Flight(Acquirer& acquirer, std::size_t lines) : acquirer_(acquirer), sent_(steady_time()) {
+        items_.reserve(lines);
+        acquires_.reserve(lines);
+    }
     ~Flight() override { fail(); }
     Flight(const Flight&) = delete;
     Flight& operator=(const Flight&) = delete;
@@ -56,7 +60,7 @@ class Acquirer::Flight : public redis::ReplyHandler {
         std::vector<WindowState> refused;  ///< what the others find
     };
 
-    void take(std::vector<redis::AcquireResult>& results);
+    void take(const redis::AcquireResults& results);
     void note_settled() const;
     void take_in(Item& item, const Acquired& acquired, const LockedZone& zone, SteadyTime now);
     void tell(Item& item, const Acquired& acquired);
@@ -68,8 +72,8 @@ class Acquirer::Flight : public redis::ReplyHandler {
 
     Acquirer& acquirer_;
     SteadyTime sent_;
-    std::vector<std::unique_ptr<Item>> items_;  ///< apart, since queues can't be moved
-    std::vector<Acquire> acquires_;             ///< one an item
+    std::vector<Item> items_;
+    std::vector<Acquire> acquires_;  ///< one an item
 };
 
 }  // namespace tollgate::http

@@ -68,6 +68,7 @@ class QuotaQueue {
     ~QuotaQueue() {
         drain([](QuotaWaiter&) {});
     }
+    QuotaQueue(QuotaQueue&& other) noexcept : QuotaQueue() { take(other); }
     QuotaQueue(const QuotaQueue&) = delete;
     QuotaQueue& operator=(const QuotaQueue&) = delete;
 

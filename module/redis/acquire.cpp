@@ -211,16 +211,20 @@ bool answers(const Acquired& acquired, const Acquire& acquire) {
 }  // namespace
 
 Call acquire_call(std::span<const Acquire> acquires, const Keys& keys) {
+    constexpr std::size_t kOfAKey = 48;
+    constexpr std::size_t kOfAnId = 24;
     Call call{&acquire_script()};
+    call.keys.reserve(kOfAKey * acquires.size());
     SharedTerms terms;
     Words ids;
+    ids.reserve(kOfAnId * acquires.size());
     for (const Acquire& acquire : acquires) {
         add_id(ids, acquire, terms.place_of(acquire));
         if (acquire.ban) {
             call.keys.add(keys.ban(acquire.id));
         }
         for (const auto& quota : *acquire.quotas) {
-            call.keys.add(keys.quota(acquire.id, quota.table));
+            call.keys.add_joined(keys.quota_parts(acquire.id, quota.table));
         }
     }
     call.arguments.add(terms.end());
@@ -229,24 +233,23 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys) {
     return call;
 }
 
-std::optional<std::vector<AcquireResult>> read_acquired(std::span<const redisReply* const> values,
-                                                        std::span<const Acquire> acquires) {
+std::optional<AcquireResults> read_acquired(std::span<const redisReply* const> values,
+                                            std::span<const Acquire> acquires) {
     Numbers numbers(values);
-    const Instant now = numbers.next_instant();
-    std::vector<AcquireResult> results;
-    results.reserve(acquires.size());
+    AcquireResults results{numbers.next_instant(), {}};
+    results.of_ids.reserve(acquires.size());
     for (const Acquire& acquire : acquires) {
         if (const auto error = numbers.next_error()) {
-            results.emplace_back(*error);
+            results.of_ids.emplace_back(*error);
             continue;
         }
-        auto acquired = read_one(numbers, acquire, now);
+        auto acquired = read_one(numbers, acquire, results.now);
         if (!numbers.good() || !answers(acquired, acquire)) {
             return std::nullopt;
         }
-        results.emplace_back(std::move(acquired));
+        results.of_ids.emplace_back(std::move(acquired));
     }
-    return numbers.at_end() ? std::optional(std::move(results)) : std::nullopt;
+    return numbers.good() && numbers.at_end() ? std::optional(std::move(results)) : std::nullopt;
 }
 
 }  // namespace tollgate::redis

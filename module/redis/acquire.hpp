@@ -21,9 +21,14 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys);
 /// What became of one id: decided, or Redis's error, a view into the reply.
 using AcquireResult = std::variant<Acquired, std::string_view>;
 
+struct AcquireResults {
+    Instant now;  ///< Redis's clock
+    std::vector<AcquireResult> of_ids;
+};
+
 /// Reads what the script returned behind the token for these; nothing where it isn't of the right
 /// shape. An error that Redis has for one id (WRONGTYPE) is that id's alone.
-std::optional<std::vector<AcquireResult>> read_acquired(std::span<const redisReply* const> values,
-                                                        std::span<const Acquire> acquires);
+std::optional<AcquireResults> read_acquired(std::span<const redisReply* const> values,
+                                            std::span<const Acquire> acquires);
 
 }  // namespace tollgate::redis

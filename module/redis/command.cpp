@@ -28,8 +28,19 @@ void append_line(std::string& out, char type, std::size_t number) {
 }  // namespace
 
 void Words::add(std::string_view word) {
-    append_line(bytes_, '$', word.size());
-    bytes_.append(word).append("\r\n");
+    add_joined({&word, 1});
+}
+
+void Words::add_joined(std::span<const std::string_view> parts) {
+    std::size_t length = 0;
+    for (const auto part : parts) {
+        length += part.size();
+    }
+    append_line(bytes_, '$', length);
+    for (const auto part : parts) {
+        bytes_ += part;
+    }
+    bytes_ += "\r\n";
     ++size_;
 }
 

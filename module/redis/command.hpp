@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,8 @@ class Words {
     /// Binary safe.
     void add(std::string_view word);
     void add(std::integral auto number) { add_number(static_cast<std::int64_t>(number)); }
+    /// One word of these parts.
+    void add_joined(std::span<const std::string_view> parts);
     /// All of the other ones.
     void add(const Words& words);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstddef>
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -19,17 +19,18 @@ class Keys {
     std::string id(std::string_view id) const { return tagged("id:", id); }
     std::string ids() const { return prefix_ + "ids"; }
     std::string quota(std::string_view id, std::string_view table) const {
-        return tagged("quota:", id, 1 + table.size()).append(":").append(table);
+        return tagged("quota:", id).append(":").append(table);
+    }
+    /// The parts of quota(): each request that Redis decides needs one.
+    std::array<std::string_view, 5> quota_parts(std::string_view id, std::string_view table) const {
+        return {prefix_, "quota:{", id, "}:", table};
     }
     std::string ban(std::string_view id) const { return tagged("ban:", id); }
     std::string events() const { return prefix_ + "events"; }
 
   private:
-    /// With room for so much behind it: each request has one made.
-    std::string tagged(std::string_view kind, std::string_view id, std::size_t room = 0) const {
-        std::string key;
-        key.reserve(prefix_.size() + kind.size() + id.size() + 2 + room);
-        return key.append(prefix_).append(kind).append("{").append(id).append("}");
+    std::string tagged(std::string_view kind, std::string_view id) const {
+        return std::string(prefix_).append(kind).append("{").append(id).append("}");
     }
 
     std::string prefix_;

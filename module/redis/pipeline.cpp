@@ -13,7 +13,11 @@ bool is_answer_to(std::string_view token, std::span<const redisReply* const> ele
 }
 
 void append_call(std::string& out, const Call& call, std::string_view token, bool in_full) {
-    Words words{in_full ? "EVAL" : "EVALSHA", in_full ? call.script->text : call.script->sha1};
+    constexpr std::size_t kOfTheRest = 128;
+    Words words;
+    words.reserve(call.keys.bytes().size() + call.arguments.bytes().size() + kOfTheRest);
+    words.add(in_full ? "EVAL" : "EVALSHA");
+    words.add(in_full ? call.script->text : call.script->sha1);
     words.add(call.keys.size());
     words.add(call.keys);
     words.add(token);

@@ -86,7 +86,7 @@ class AcquireScript : public testing::Test {
         EXPECT_EQ(elements.empty() ? "" : text_of(*elements[0]), "token");
         auto results = read_acquired(elements.subspan(elements.empty() ? 0 : 1), acquires);
         EXPECT_TRUE(results);
-        return results.value_or(std::vector<AcquireResult>(acquires.size()));
+        return results ? results->of_ids : std::vector<AcquireResult>(acquires.size());
     }
     Acquired decide(const Acquire& acquire) {
         auto results = decide(std::vector{acquire});

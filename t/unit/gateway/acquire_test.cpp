@@ -134,7 +134,7 @@ TEST(ReadAcquired, ReadsEveryWindowInItsOrder) {
     const auto reply = parsed(numbers({5000, 4, 11, 4, 0, 5, 12, 6, 2}));
     const auto results = read_acquired(elements_of(*reply), std::array{two_tables()});
     ASSERT_TRUE(results);
-    const auto& acquired = std::get<Acquired>(results->front());
+    const auto& acquired = std::get<Acquired>(results->of_ids.front());
     EXPECT_EQ(acquired.now, Instant(5s));
     EXPECT_EQ(acquired.granted, 4);
     EXPECT_EQ(acquired.limited, 3);
@@ -154,14 +154,14 @@ TEST(ReadAcquired, ReadsLeasesBansAndErrors) {
     const auto results =
         read_acquired(elements_of(*reply), std::array{acquire, two_tables(), leasing});
     ASSERT_TRUE(results);
-    const auto& banned = std::get<Acquired>((*results)[0]);
+    const auto& banned = std::get<Acquired>(results->of_ids[0]);
     EXPECT_EQ(banned.granted, 1);
     EXPECT_EQ(banned.limited, 2);
     EXPECT_EQ(banned.banned_until, Instant(9s));
     EXPECT_EQ(banned.strikes, 4);
-    EXPECT_EQ(std::get<std::string_view>((*results)[1]), "WRONGTYPE x");
-    EXPECT_EQ(std::get<Acquired>((*results)[2]).lease, 8);
-    EXPECT_EQ(std::get<Acquired>((*results)[2]).now, Instant(5s));
+    EXPECT_EQ(std::get<std::string_view>(results->of_ids[1]), "WRONGTYPE x");
+    EXPECT_EQ(std::get<Acquired>(results->of_ids[2]).lease, 8);
+    EXPECT_EQ(std::get<Acquired>(results->of_ids[2]).now, Instant(5s));
 }
 
 TEST(ReadAcquired, RefusesWhatIsNoAnswer) {
