@@ -104,8 +104,8 @@ void Decision::identify(std::string_view token) {
         const LockedZone zone(MainConf::of(r_));
         return recall(zone);
     }();
-    // What is known needs no checksum: it spares Redis the keys that nobody was given.
-    const bool made_up = next == Next::kLookUp && !has_valid_checksum(token);
+    // It spares Redis the keys that nobody was given; one that was found before was checked then.
+    const bool made_up = next == Next::kLookUp && key_.id.empty() && !has_valid_checksum(token);
     proceed(made_up ? Next::kRefuseKey : next);
 }
 
@@ -140,15 +140,16 @@ Decision::Next Decision::recall(const LockedZone& zone) {
 
 void Decision::look_up() {
     const RedisConf& redis = *conf_.tables->redis;
+    if (!client().connection().is_reachable()) {
+        unavailable();
+        return;
+    }
     client().statistics().keys.misses.add();
     client().statistics().lookups.add();
     auto waiter = std::make_unique<KeyWaiter>(*this);
     key_waiter_ = waiter.get();
-    if (!client().connection().run({&redis::lookup_script(), {redis.keys.key(hex(sought_.digest))}},
-                                   std::move(waiter))) {
-        key_waiter_ = nullptr;
-        unavailable();
-    }
+    client().connection().run({&redis::lookup_script(), {redis.keys.key(hex(sought_.digest))}},
+                              std::move(waiter));
 }
 
 void Decision::take_record(const redis::Lookup& lookup, SteadyTime asked) {

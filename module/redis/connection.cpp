@@ -67,14 +67,13 @@ Connection::~Connection() {
     }
 }
 
-bool Connection::run(Call call, std::unique_ptr<ReplyHandler> handler) {
+void Connection::run(Call call, std::unique_ptr<ReplyHandler> handler) {
     if (!is_reachable()) {
-        return false;
+        return;
     }
     pipeline_.push(std::move(call), std::move(handler), from_now(endpoint_.timeout));
     release();
     watch_deadlines();
-    return true;
 }
 
 void Connection::release() {

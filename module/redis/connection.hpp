@@ -27,11 +27,11 @@ class Connection : private LinkOwner {
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
-    /// Calls a script, or lets the call wait while the connection is being made. False when Redis
-    /// is out of reach: the handler was not called and is gone. Throws std::bad_alloc.
-    bool run(Call call, std::unique_ptr<ReplyHandler> handler);
+    /// Calls a script, or lets the call wait while the connection is being made. Where Redis is out
+    /// of reach the handler goes without being called. Throws std::bad_alloc.
+    void run(Call call, std::unique_ptr<ReplyHandler> handler);
 
-    /// Whether run() would have a chance.
+    /// Whether run() has a chance.
     bool is_reachable() const {
         return breaker_.state() != Breaker::State::kOpen && !link_.is_over();
     }
