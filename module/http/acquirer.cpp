@@ -130,6 +130,14 @@ void Acquirer::settle_all() {
 }
 
 void Acquirer::settle() {
+    if (!client_.connection().is_reachable()) {
+        if (returns_all_) {
+            to_settle_.clear();
+        } else if (!to_settle_.empty()) {
+            settle_in(kSettleEvery);
+        }
+        return;
+    }
     std::size_t settled = 0;
     for (auto place = to_settle_.begin(); place != to_settle_.end() && settled < kSettledAtOnce;) {
         const QuotaRequest& request = place->second;
@@ -142,14 +150,11 @@ void Acquirer::settle() {
             later = may_need_settling(states);
             needed = returns_all_ ? later : needs_settling(states, now);
         }
-        if (needed && client_.connection().is_reachable()) {
+        if (needed) {
             schedule(line_of(request));
             ++settled;
         }
         place = later ? std::next(place) : to_settle_.erase(place);
-    }
-    if (returns_all_ && !client_.connection().is_reachable()) {
-        to_settle_.clear();
     }
     if (!to_settle_.empty()) {
         settle_in(settled == kSettledAtOnce ? kSettleSoon : kSettleEvery);
