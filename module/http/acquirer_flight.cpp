@@ -106,6 +106,7 @@ void Acquirer::Flight::note_settled() const {
 /// Of the requests that are alike, those that came first are granted; each shows what it left.
 void Acquirer::Flight::tell(Item& item, const Acquired& acquired) {
     const std::int64_t cost = item.line->request.demand.cost;
+    const bool is_one = item.count == 1;
     std::int64_t index = 0;
     item.asking.drain([&](QuotaWaiter& waiter) {
         const bool granted = index < acquired.granted;
@@ -117,7 +118,7 @@ void Acquirer::Flight::tell(Item& item, const Acquired& acquired) {
                         .now = acquired.now,
                         .banned_until = acquired.banned_until};
         auto& windows = granted ? item.granted : item.refused;
-        decided.windows = item.count == 1 ? std::move(windows) : windows;
+        decided.windows = is_one ? std::exchange(windows, {}) : windows;
         if (granted) {
             for (WindowState& window : decided.windows) {
                 window.remaining += (acquired.granted - 1 - index) * cost;

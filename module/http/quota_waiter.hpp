@@ -70,6 +70,7 @@ class QuotaQueue {
     }
     QuotaQueue(QuotaQueue&& other) noexcept : QuotaQueue() { take(other); }
     QuotaQueue(const QuotaQueue&) = delete;
+    QuotaQueue& operator=(QuotaQueue&&) = delete;
     QuotaQueue& operator=(const QuotaQueue&) = delete;
 
     void push(QuotaWaiter& waiter) {
