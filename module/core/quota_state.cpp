@@ -329,6 +329,14 @@ bool may_need_settling(std::span<const QuotaState> states) {
                states, [](const QuotaState& state) { return state.lease > 0 || owes(state); });
 }
 
+Moment once_told(Moment now, std::span<const QuotaState> states) {
+    for (const QuotaState& state : states) {
+        now.earliest = std::max(now.earliest, state.told_at);
+    }
+    now.latest = std::max(now.latest, now.earliest);
+    return now;
+}
+
 std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Quotas& quotas,
                                     const Moment& now, std::int64_t cost, bool refused) {
     bool any_exhausted = false;

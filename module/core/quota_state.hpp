@@ -98,6 +98,10 @@ bool needs_settling(std::span<const QuotaState> states, const Moment& now);
 /// Whether there may be later.
 bool may_need_settling(std::span<const QuotaState> states);
 
+/// The moment, no earlier than when Redis told the states: by the clock's bounds alone a window
+/// that has just begun may seem to be still to come, a whole second more to wait for its end.
+Moment once_told(Moment now, std::span<const QuotaState> states);
+
 /// The windows as a request leaves them; `refused`, of a request of this cost, marks those that are
 /// exhausted.
 std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Quotas& quotas,

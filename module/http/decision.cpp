@@ -229,9 +229,10 @@ Decision::Next Decision::decide_locally(LoadedStates& states, const Moment& now)
 }
 
 /// Keeps what was decided from the node's own knowledge.
-void Decision::show(LocalAnswer answer, LoadedStates& states, const Moment& now) {
+void Decision::show(LocalAnswer answer, LoadedStates& states, const Moment& time) {
     const auto& demand = request_.demand;
     const std::span<const QuotaState> shown = states;
+    const Moment now = once_told(time, shown);
     local_ = {.answer = answer,
               .windows = windows_of(shown, *request_.quotas, now, demand.cost,
                                     answer != LocalAnswer::kGranted),

@@ -105,7 +105,7 @@ class Decision : private QuotaWaiter {
     Next admit(const LockedZone& zone, SteadyTime time);
     bool choose_quotas();
     Next decide_locally(LoadedStates& states, const Moment& now);
-    void show(LocalAnswer answer, LoadedStates& states, const Moment& now);
+    void show(LocalAnswer answer, LoadedStates& states, const Moment& time);
     void proceed(Next next);
     void follow(Decided& decided, Verdict granted);
 

@@ -21,6 +21,19 @@ TEST(TakeIn, KnowsWhatRedisTold) {
     EXPECT_EQ(state.strikes_told, 4);
 }
 
+TEST(OnceTold, IsNoEarlierThanWhatRedisTold) {
+    std::array<QuotaState, 2> states;
+    states[0].told_at = kStart - 5s;
+    states[1].told_at = kStart;
+    const Moment early = once_told({1s, kStart - 1ms, kStart - 1ms}, states);
+    EXPECT_EQ(early.steady, 1s);
+    EXPECT_EQ(early.earliest, kStart);
+    EXPECT_EQ(early.latest, kStart);
+    const Moment late = once_told({1s, kStart + 1ms, kStart + 2ms}, states);
+    EXPECT_EQ(late.earliest, kStart + 1ms);
+    EXPECT_EQ(late.latest, kStart + 2ms);
+}
+
 TEST(TakeIn, GivesEachTableItsWindows) {
     Node node(Quotas{api({{10, 10s}, {100, 60s}}), search({{10, 10s}})});
     node.take_in({{.count = 1}, {.count = 2}, {.count = 3}}, 2);
