@@ -20,33 +20,18 @@ constexpr std::size_t kSettledAtOnce = 1024;
 }  // namespace
 
 template <void (Acquirer::*Method)()>
-void Acquirer::handle(ngx_event_t* event) noexcept {
-    auto* self = static_cast<Acquirer*>(static_cast<ngx_connection_t*>(event->data)->data);
-    guarded(self->client_.log(), false, [&] {
-        (self->*Method)();
+void Acquirer::call() noexcept {
+    guarded(client_.log(), false, [&] {
+        (this->*Method)();
         return true;
     });
 }
 
-Acquirer::Acquirer(RedisClient& client) : client_(client) {
-    ident_.fd = static_cast<ngx_socket_t>(-1);
-    ident_.data = this;
-    for (ngx_event_t* event : {&departure_, &settlement_}) {
-        event->data = &ident_;
-        event->log = client.log();
-    }
-    departure_.handler = handle<&Acquirer::depart>;
-    settlement_.handler = handle<&Acquirer::settle>;
-    settlement_.cancelable = 1;
-}
-
-Acquirer::~Acquirer() {
-    if (settlement_.timer_set) {
-        ngx_del_timer(&settlement_);
-    }
-    if (departure_.posted) {
-        ngx_delete_posted_event(&departure_);
-    }
+Acquirer::Acquirer(RedisClient& client)
+    : client_(client),
+      departure_(redis::Event::calling<&Acquirer::call<&Acquirer::depart>>(this, client.log())),
+      settlement_(redis::Event::calling<&Acquirer::call<&Acquirer::settle>>(this, client.log())) {
+    settlement_.let_shutdown_pass(true);
 }
 
 Acquirer::Key Acquirer::key_of(const QuotaRequest& request) {
@@ -70,9 +55,7 @@ void Acquirer::schedule(Line& line) {
     }
     turn_.push_back(&line);
     line.scheduled = true;
-    if (!departure_.posted) {
-        ngx_post_event(&departure_, &ngx_posted_events);
-    }
+    departure_.post();
 }
 
 void Acquirer::depart() {
@@ -116,15 +99,15 @@ void Acquirer::settle_later(const QuotaRequest& request) {
 }
 
 void Acquirer::settle_in(ngx_msec_t delay) {
-    if (!settlement_.timer_set) {
-        ngx_add_timer(&settlement_, returns_all_ ? kSettleSoon : delay);
+    if (!settlement_.is_running()) {
+        settlement_.start(returns_all_ ? kSettleSoon : delay);
     }
 }
 
 void Acquirer::settle_all() {
     returns_all_ = true;
     // The worker's exit waits for what is on its way, which is counted from now on.
-    settlement_.cancelable = 0;
+    settlement_.let_shutdown_pass(false);
     settle();
     depart();
 }

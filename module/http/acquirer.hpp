@@ -9,6 +9,7 @@
 
 #include "module/http/nginx.hpp"
 #include "module/http/quota_waiter.hpp"
+#include "module/redis/event.hpp"
 #include "module/store/place_hash.hpp"
 
 namespace tollgate::http {
@@ -22,7 +23,7 @@ class RedisClient;
 class Acquirer {
   public:
     explicit Acquirer(RedisClient& client);
-    ~Acquirer();
+    ~Acquirer() = default;
     Acquirer(const Acquirer&) = delete;
     Acquirer& operator=(const Acquirer&) = delete;
 
@@ -82,9 +83,9 @@ class Acquirer {
     void settle();
     void settle_in(ngx_msec_t delay);
 
-    /// nginx's view of a member function.
+    /// What a member function throws is logged.
     template <void (Acquirer::*Method)()>
-    static void handle(ngx_event_t* event) noexcept;
+    void call() noexcept;
 
     RedisClient& client_;
     std::unordered_map<Key, Line, KeyHash> lines_;
@@ -92,9 +93,8 @@ class Acquirer {
     std::size_t most_a_call_ = 32;
     std::unordered_map<Key, KeptRequest, KeyHash> to_settle_;
     bool returns_all_ = false;
-    ngx_connection_t ident_{};  ///< an event's data must be shaped as one
-    ngx_event_t departure_{};
-    ngx_event_t settlement_{};
+    redis::Event departure_;
+    redis::Event settlement_;
 };
 
 }  // namespace tollgate::http

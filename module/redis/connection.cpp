@@ -48,23 +48,14 @@ Connection::Connection(const Endpoint& endpoint, ConnectionListener& listener, n
       link_(endpoint, *this, log),
       pipeline_(static_cast<std::uint64_t>(ngx_random())),
       random_(static_cast<unsigned>(ngx_random())),
-      calm_until_(ngx_current_msec) {
-    ident_.fd = static_cast<ngx_socket_t>(-1);
-    ident_.data = this;
-    timer_.data = &ident_;
-    timer_.log = log;
-    timer_.handler = [](ngx_event_t* event) noexcept {
-        static_cast<Connection*>(static_cast<ngx_connection_t*>(event->data)->data)->on_timer();
-    };
+      calm_until_(ngx_current_msec),
+      timer_(Event::calling<&Connection::on_timer>(this, log)) {
     link_.connect();
     watch_deadlines();
 }
 
 Connection::~Connection() {
     pipeline_.fail_all();
-    if (timer_.timer_set) {
-        ngx_del_timer(&timer_);
-    }
 }
 
 void Connection::run(Call call, std::unique_ptr<ReplyHandler> handler) {
@@ -174,7 +165,7 @@ void Connection::on_timer() {
 /// Sets the timer to what is due first. A worker that shuts down waits for it only while a call
 /// waits.
 void Connection::watch_deadlines() {
-    timer_.cancelable = pipeline_.empty() ? 1 : 0;
+    timer_.let_shutdown_pass(pipeline_.empty());
     const bool is_down = link_.is_down() && !link_.is_over();
     if (!is_down && pipeline_.empty()) {
         return;
@@ -185,12 +176,12 @@ void Connection::watch_deadlines() {
     }
     // A timer that is set for earlier is left alone: it comes here again. That spares the tree of
     // timers the work.
-    if (timer_.timer_set && is_earlier(deadline, timer_.timer.key)) {
-        ngx_del_timer(&timer_);
+    if (timer_.is_running() && is_earlier(deadline, timer_.end())) {
+        timer_.cancel();
     }
-    if (!timer_.timer_set) {
+    if (!timer_.is_running()) {
         const auto rest = static_cast<ngx_msec_int_t>(deadline - ngx_current_msec);
-        ngx_add_timer(&timer_, static_cast<ngx_msec_t>(std::max<ngx_msec_int_t>(rest, 0)));
+        timer_.start(static_cast<ngx_msec_t>(std::max<ngx_msec_int_t>(rest, 0)));
     }
 }
 

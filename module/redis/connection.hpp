@@ -9,6 +9,7 @@
 #include "module/core/backoff.hpp"
 #include "module/core/breaker.hpp"
 #include "module/redis/connection_listener.hpp"
+#include "module/redis/event.hpp"
 #include "module/redis/link.hpp"
 #include "module/redis/pipeline.hpp"
 
@@ -65,9 +66,7 @@ class Connection : private LinkOwner {
     bool was_ready_ = false;
     ngx_msec_t retry_at_ = 0;  ///< while the link is down
     ngx_msec_t calm_until_;    ///< a link lost before is not made anew at once
-    /// An event's data must be shaped as a connection: debug builds log its fd.
-    ngx_connection_t ident_{};
-    ngx_event_t timer_{};
+    Event timer_;
 };
 
 }  // namespace tollgate::redis

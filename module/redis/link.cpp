@@ -22,17 +22,14 @@ void Link::handle(ngx_event_t* event) noexcept {
 }
 
 Link::Link(const Endpoint& endpoint, LinkOwner& owner, ngx_log_t* log)
-    : endpoint_(endpoint), owner_(owner), log_(log), quiet_log_(*log) {
+    : endpoint_(endpoint),
+      owner_(owner),
+      log_(log),
+      quiet_log_(*log),
+      timeout_(Event::calling<&Link::call<&Link::on_timeout>>(this, log)),
+      flush_event_(Event::calling<&Link::call<&Link::flush>>(this, log)) {
     quiet_log_.log_level = NGX_LOG_ALERT;
-    ident_.fd = static_cast<ngx_socket_t>(-1);
-    ident_.data = this;
-    for (ngx_event_t* event : {&timeout_, &flush_event_}) {
-        event->data = &ident_;
-        event->log = log;
-    }
-    timeout_.handler = handle<&Link::on_timeout>;
-    timeout_.cancelable = 1;
-    flush_event_.handler = handle<&Link::flush>;
+    timeout_.let_shutdown_pass(true);
 }
 
 Link::~Link() {
@@ -72,7 +69,7 @@ void Link::open_socket() {
     ngx_tcp_nodelay(connection);  // A turn's commands don't wait for the replies of those before.
     reader_ = std::make_unique<ReplyReader>();
     state_ = State::kConnecting;
-    ngx_add_timer(&timeout_, static_cast<ngx_msec_t>(endpoint_.connect_timeout.count()));
+    timeout_.start(static_cast<ngx_msec_t>(endpoint_.connect_timeout.count()));
     if (rc == NGX_OK) {
         greet();
     }
@@ -113,16 +110,12 @@ void Link::greet() {
 
 void Link::become_ready() {
     state_ = State::kReady;
-    if (timeout_.timer_set) {
-        ngx_del_timer(&timeout_);
-    }
+    timeout_.cancel();
     owner_.on_ready();
 }
 
 void Link::flush_soon() {
-    if (!flush_event_.posted) {
-        ngx_post_event(&flush_event_, &ngx_posted_events);
-    }
+    flush_event_.post();
 }
 
 void Link::flush() {
@@ -253,12 +246,8 @@ void Link::close_socket() noexcept {
     if (peer_.connection != nullptr) {
         ngx_close_connection(std::exchange(peer_.connection, nullptr));
     }
-    if (timeout_.timer_set) {
-        ngx_del_timer(&timeout_);
-    }
-    if (flush_event_.posted) {
-        ngx_delete_posted_event(&flush_event_);
-    }
+    timeout_.cancel();
+    flush_event_.cancel();
     state_ = State::kDown;
     out_.clear();
     written_ = 0;

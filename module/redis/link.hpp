@@ -14,6 +14,7 @@ extern "C" {
 #include <string_view>
 
 #include "module/redis/endpoint.hpp"
+#include "module/redis/event.hpp"
 #include "module/redis/greeting.hpp"
 #include "module/redis/reply.hpp"
 
@@ -90,7 +91,7 @@ class Link {
     /// What a member function throws ends the link, not the worker.
     template <void (Link::*Method)()>
     void call() noexcept;
-    /// nginx's view of it.
+    /// nginx's view of it, for the socket's events.
     template <void (Link::*Method)()>
     static void handle(ngx_event_t* event) noexcept;
 
@@ -103,10 +104,8 @@ class Link {
     bool over_ = false;
     ngx_peer_connection_t peer_{};
     std::size_t next_addr_ = 0;
-    /// An event's data must be shaped as a connection: debug builds log its fd.
-    ngx_connection_t ident_{};
-    ngx_event_t timeout_{};
-    ngx_event_t flush_event_{};
+    Event timeout_;
+    Event flush_event_;
     std::unique_ptr<ReplyReader> reader_;
     Greeting greeting_;
     std::string out_;  ///< bytes to write; the first `written_` of them are gone

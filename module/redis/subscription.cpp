@@ -23,22 +23,10 @@ Subscription::Subscription(const Endpoint& endpoint, std::string channel, Messag
       channel_(std::move(channel)),
       listener_(listener),
       log_(log),
-      link_(endpoint, *this, log) {
-    ident_.fd = static_cast<ngx_socket_t>(-1);
-    ident_.data = this;
-    timer_.data = &ident_;
-    timer_.log = log;
-    timer_.cancelable = 1;
-    timer_.handler = [](ngx_event_t* event) noexcept {
-        static_cast<Subscription*>(static_cast<ngx_connection_t*>(event->data)->data)->on_timer();
-    };
+      link_(endpoint, *this, log),
+      timer_(Event::calling<&Subscription::on_timer>(this, log)) {
+    timer_.let_shutdown_pass(true);
     link_.connect();
-}
-
-Subscription::~Subscription() {
-    if (timer_.timer_set) {
-        ngx_del_timer(&timer_);
-    }
 }
 
 void Subscription::on_ready() {
@@ -105,7 +93,7 @@ void Subscription::on_timer() {
 }
 
 void Subscription::schedule(std::chrono::milliseconds delay) {
-    ngx_add_timer(&timer_, static_cast<ngx_msec_t>(delay.count()));
+    timer_.start(static_cast<ngx_msec_t>(delay.count()));
 }
 
 }  // namespace tollgate::redis

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "module/redis/command.hpp"
+#include "module/redis/event.hpp"
 #include "module/redis/link.hpp"
 
 namespace tollgate::redis {
@@ -31,7 +32,7 @@ class Subscription : private LinkOwner {
     /// Begins to connect at once. `endpoint`, `listener` and `log` must outlive it.
     Subscription(const Endpoint& endpoint, std::string channel, MessageListener& listener,
                  ngx_log_t* log);
-    ~Subscription() override;
+    ~Subscription() override = default;
     Subscription(const Subscription&) = delete;
     Subscription& operator=(const Subscription&) = delete;
 
@@ -58,9 +59,7 @@ class Subscription : private LinkOwner {
     std::optional<std::chrono::milliseconds> standing_since_;
     bool awaits_reply_ = false;
     bool was_refused_ = false;
-    /// An event's data must be shaped as a connection: debug builds log its fd.
-    ngx_connection_t ident_{};
-    ngx_event_t timer_{};
+    Event timer_;
 };
 
 }  // namespace tollgate::redis

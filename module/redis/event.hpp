@@ -1,0 +1,63 @@
+#pragma once
+
+extern "C" {
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+}
+
+namespace tollgate::redis {
+
+/// An event of nginx's loop that belongs to no connection: a timer, or what is posted to the end of
+/// the turn. It is cancelled when it is destroyed.
+class Event {
+  public:
+    /// When it happens it calls this member function of `owner`, which must not throw.
+    template <auto Method, typename Owner>
+    static Event calling(Owner* owner, ngx_log_t* log) {
+        const auto handler = [](ngx_event_t* event) noexcept {
+            (static_cast<Owner*>(static_cast<ngx_connection_t*>(event->data)->data)->*Method)();
+        };
+        return Event(owner, handler, log);
+    }
+    ~Event() { cancel(); }
+    Event(const Event&) = delete;
+    Event& operator=(const Event&) = delete;
+
+    /// Whether a worker that shuts down goes without waiting for the timer.
+    void let_shutdown_pass(bool passes) { event_.cancelable = passes ? 1 : 0; }
+
+    /// Sets the timer, or sets it anew: see ngx_add_timer.
+    void start(ngx_msec_t delay) { ngx_add_timer(&event_, delay); }
+    bool is_running() const { return event_.timer_set != 0; }
+    /// When the timer ends, in the time of ngx_current_msec. Only while it is running.
+    ngx_msec_t end() const { return event_.timer.key; }
+
+    void post() {
+        if (event_.posted == 0) {
+            ngx_post_event(&event_, &ngx_posted_events);
+        }
+    }
+    void cancel() noexcept {
+        if (event_.timer_set != 0) {
+            ngx_del_timer(&event_);
+        }
+        if (event_.posted != 0) {
+            ngx_delete_posted_event(&event_);
+        }
+    }
+
+  private:
+    Event(void* owner, ngx_event_handler_pt handler, ngx_log_t* log) {
+        ident_.fd = static_cast<ngx_socket_t>(-1);
+        ident_.data = owner;
+        event_.data = &ident_;
+        event_.log = log;
+        event_.handler = handler;
+    }
+
+    ngx_connection_t ident_{};  ///< an event's data must be shaped as one: debug builds log its fd
+    ngx_event_t event_{};
+};
+
+}  // namespace tollgate::redis
