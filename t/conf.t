@@ -55,6 +55,8 @@ subtest 'conf/run' => sub {
     };
     is($@, '', 'is ready') or return;
 
+    like(`conf/run 2>&1`, qr/^conf\/run: something listens on port \d+ already\n\z/, '… but once');
+
     my %key = $output->() =~ /^(free|pro|business|enterprise|staging) +(tg_\w+)$/mg;
     is(keys %key, 5, 'it issued a key for each plan, and one for staging');
     my %auth = (Authorization => "Bearer $key{free}");
