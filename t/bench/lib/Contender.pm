@@ -37,6 +37,7 @@ sub new {
 sub name     { $_[0]{name} }
 sub address  { $_[0]{address} }
 sub api_keys { $_[0]{api_keys} }
+sub redis    { $_[0]{redis} }
 
 sub ask_with_every_key {
     my ($self) = @_;
