@@ -9,7 +9,8 @@ namespace {
 
 // It is what a request costs in Redis. Hence arguments are read where they stand (arithmetic makes
 // numbers of them), terms that ids share are given once, windows are worked out within the reply
-// itself, and few tables and closures are made.
+// itself, and few tables and closures are made. Its numbers come packed into one string, since
+// hiredis allocates each element of an array.
 constexpr std::string_view kText = R"lua(
 -- Decides requests of many ids, each in every window of every table of that id at once.
 --
