@@ -76,6 +76,11 @@ void Decision::proceed(Next next) {
         const LockedZone zone(MainConf::of(r_));
         next = admit(zone, steady_time());
     }
+    const bool asks = next == Next::kLookUp || next == Next::kAcquire;
+    if (asks && !client().connection().is_reachable()) {
+        unavailable();
+        return;
+    }
     switch (next) {
         case Next::kLookUp:
             look_up();

@@ -75,10 +75,6 @@ Decision::Next Decision::recall(const LockedZone& zone) {
 
 void Decision::look_up() {
     const RedisConf& redis = *conf_.tables->redis;
-    if (!client().connection().is_reachable()) {
-        unavailable();
-        return;
-    }
     client().statistics().keys.misses.add();
     client().statistics().lookups.add();
     auto waiter = std::make_unique<KeyWaiter>(*this);
