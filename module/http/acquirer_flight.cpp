@@ -111,14 +111,13 @@ void Acquirer::Flight::tell(Item& item, const Acquired& acquired) {
     item.asking.drain([&](QuotaWaiter& waiter) {
         const bool granted = index < acquired.granted;
         const bool limited = !granted && index < acquired.granted + acquired.limited;
+        auto& windows = granted ? item.granted : item.refused;
         Decided decided{.answer = granted   ? LocalAnswer::kGranted
                                   : limited ? LocalAnswer::kLimited
                                             : LocalAnswer::kBanned,
-                        .windows = {},
+                        .windows = is_one ? std::exchange(windows, {}) : windows,
                         .now = acquired.now,
                         .banned_until = acquired.banned_until};
-        auto& windows = granted ? item.granted : item.refused;
-        decided.windows = is_one ? std::exchange(windows, {}) : windows;
         if (granted) {
             for (WindowState& window : decided.windows) {
                 window.remaining += (acquired.granted - 1 - index) * cost;

@@ -19,7 +19,11 @@ class Keys {
     std::string id(std::string_view id) const { return tagged("id:", id); }
     std::string ids() const { return prefix_ + "ids"; }
     std::string quota(std::string_view id, std::string_view table) const {
-        return tagged("quota:", id).append(":").append(table);
+        std::string key;
+        for (const auto part : quota_parts(id, table)) {
+            key += part;
+        }
+        return key;
     }
     /// The parts of quota(): each request that Redis decides needs one.
     std::array<std::string_view, 5> quota_parts(std::string_view id, std::string_view table) const {
