@@ -5,6 +5,7 @@ package Resp;
 #   my $c = Resp->connect('unix:/run/redis.sock');          # or host:port
 #   my $value = $c->cmd('HGETALL', 'key:…');                # a string, number, undef (nil) or array reference
 #   $c->send('MONITOR'); my $line = $c->read while …;       # replies one by one; read waits `timeout` (10 s)
+#   Resp::encode('PING')                                    # the bytes of a command
 #   $c->pending;                                            # true if something can be read at once
 #
 # An error reply dies with its text ("WRONGTYPE Operation …\n"); within an array it is a string.
@@ -35,12 +36,14 @@ sub send {
     my ($self, @argv) = @_;
     local $SIG{PIPE} = 'IGNORE';
     utf8::encode($_) for grep { utf8::is_utf8($_) } @argv;
-    my $bytes = join '', '*' . @argv . "\r\n", map { '$' . length($_) . "\r\n$_\r\n" } @argv;
+    my $bytes = encode(@argv);
     my $sent = 0;
     while ($sent < length $bytes) {
         $sent += $self->{socket}->syswrite($bytes, 65536, $sent) // die "can't write to Redis: $!\n";
     }
 }
+
+sub encode { return join '', '*' . @_ . "\r\n", map { '$' . length($_) . "\r\n$_\r\n" } @_ }
 
 sub read {
     my ($self) = @_;

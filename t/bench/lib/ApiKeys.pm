@@ -14,6 +14,7 @@ use warnings;
 use Compress::Raw::Zlib ();
 use Digest::SHA qw(sha256_hex);
 use File::Temp ();
+use Resp;
 
 my @base62 = (0 .. 9, 'A' .. 'Z', 'a' .. 'z');
 
@@ -71,7 +72,7 @@ sub _write {
     open my $pipe, '|-', "redis-cli -s '@{[ $redis->socket ]}' --pipe > '$answer' 2>&1" or die "redis-cli: $!\n";
     for my $number (0 .. $self->{count} - 1) {
         my @words = $command->($number);
-        print $pipe join '', '*' . @words . "\r\n", map { '$' . length($_) . "\r\n$_\r\n" } @words;
+        print $pipe Resp::encode(@words);
     }
     my $done = close $pipe;
     my $said = join '', <$answer>;

@@ -16,6 +16,7 @@ use Gateways;
 use Http qw(http_get);
 use IO::Socket::INET;
 use IO::Socket::UNIX;
+use Resp;
 use Time::HiRes qw(CLOCK_MONOTONIC clock_gettime sleep);
 
 sub measure {
@@ -38,7 +39,7 @@ sub measure {
 
 sub of_redis {
     my ($class, $redis, $commands, %options) = @_;
-    my @encoded = map { join '', '*' . @$_ . "\r\n", map { '$' . length($_) . "\r\n$_\r\n" } @$_ } @$commands;
+    my @encoded = map { Resp::encode(@$_) } @$commands;
     my @requests = map { $encoded[$_ % @encoded] } 1 .. $options{seconds} * $options{per_second};
     my $socket = IO::Socket::UNIX->new(Peer => $redis->socket) or die "redis: $!\n";
     return _pace($options{per_second}, \@requests, sub {
