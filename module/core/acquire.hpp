@@ -12,12 +12,13 @@
 
 namespace tollgate {
 
-/// What is to be added to a window's count before anything is decided, if Redis still counts that
-/// window: what was granted while it was out of reach, or, below 0, what is left of a lease and
-/// given back.
+/// What is added to a window's count before anything is decided, if Redis still counts that window:
+/// what was granted while Redis was out of reach, or, below 0, what is left of a lease and given
+/// back.
 struct Adjustment {
     std::int64_t number = 0;  ///< of the window
     std::int64_t units = 0;
+    std::int64_t previous = 0;  ///< for the window before, where windows slide
     bool operator==(const Adjustment&) const = default;
 };
 
@@ -34,6 +35,10 @@ struct Acquire {
     bool refusals_strike = true;            ///< whether a refusal is a strike towards a ban
     std::int64_t strikes = 0;               ///< refusals that were made without asking
     std::vector<Adjustment> adjustments{};  ///< one a window, in the order of `quotas`; or none
+    /// One a table: the number of the node's report that its adjustments are, which Redis applies
+    /// once; 0 where they are to be applied in any case. As many as tables where there are
+    /// adjustments.
+    std::vector<std::uint64_t> report_numbers{};
 };
 
 /// What Redis decided. Of the requests the first `granted` are granted, `limited` more are refused

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -95,6 +96,15 @@ class WorkerSet {
         if (worker < kMost) {
             places_[worker].replace(process, 0);
         }
+    }
+    /// Whether another one than `process` is, for which `is_alive` is true: one that was killed stays
+    /// until its successor has started.
+    template <typename IsAlive>
+    bool has_other(std::uint32_t process, IsAlive is_alive) const {
+        return std::ranges::any_of(places_, [&](const auto& place) {
+            const std::uint32_t other = place.value();
+            return other != 0 && other != process && is_alive(other);
+        });
     }
     /// How many of the first `workers` are.
     std::uint64_t count(std::size_t workers) const noexcept {

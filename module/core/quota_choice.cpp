@@ -4,18 +4,11 @@
 
 namespace tollgate {
 
-namespace {
-
-/// Limits are no part of it: what was counted holds for others too.
-std::uint32_t shape_of(const TableQuota& quota) {
-    std::string text = quota.sliding ? "s" : "f";
-    for (const Rate& rate : quota.rates) {
-        text += " " + std::to_string(rate.period.count());
+QuotaShape::QuotaShape(const TableQuota& quota) : sliding(quota.sliding) {
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        periods[i] = static_cast<std::uint32_t>(quota.rates[i].period.count());
     }
-    return name_id(text);
 }
-
-}  // namespace
 
 std::size_t window_count(const Quotas& quotas) {
     std::size_t count = 0;
@@ -47,8 +40,7 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
         for (const Rate& rate : quota.rates) {
             quota.policies.push_back(policy_name(prefix + plan->name, rate.period));
         }
-        quota.table_hash = name_id(quota.table);
-        quota.shape = shape_of(quota);
+        quota.table_id = name_id(quota.table);
         quotas.push_back(std::move(quota));
     }
     return quotas;

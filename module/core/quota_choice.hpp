@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -18,8 +19,18 @@ struct TableQuota {
     bool sliding = false;
     bool leases = true;                   ///< whether a node may grant ahead of Redis
     std::vector<std::string> policies{};  ///< what its windows are called: `free-minute`
-    std::uint32_t table_hash = 0;         ///< of `table`, the same in every process
-    std::uint32_t shape = 0;  ///< tells quotas apart whose windows are not counted alike
+    std::uint32_t table_id = 0;           ///< name_id of `table`
+};
+
+/// The periods of a quota's windows and how they are counted: what tells apart quotas that are not
+/// counted alike. The limits are no part of it: what was counted holds for others too.
+struct QuotaShape {
+    std::array<std::uint32_t, kMaxRates> periods{};  ///< seconds, ascending; 0: none
+    bool sliding = false;
+
+    QuotaShape() = default;
+    explicit QuotaShape(const TableQuota& quota);
+    bool operator==(const QuotaShape&) const = default;
 };
 
 /// The quotas of a key in all tables that decide together.

@@ -56,7 +56,8 @@ struct DecisionStatistics {
     Counter alone;       ///< while Redis was out of reach
 };
 
-/// What was taken from Redis to be granted here. Units are those of `tollgate_cost`.
+/// What was taken from Redis to be granted here. Units are those of `tollgate_cost`, each counted
+/// once for each plan table.
 struct LeaseStatistics {
     Counter number;
     Counter granted;   ///< units that Redis leased
@@ -83,8 +84,9 @@ struct RedisStatistics {
     KeyCacheStatistics keys;
     DecisionStatistics decisions;
     LeaseStatistics leases;
-    Counter owed;     ///< units granted while Redis was out of reach
-    Counter settled;  ///< of them: Redis was told
+    Counter owed;     ///< units granted while Redis was out of reach, counted as those of leases
+    Counter settled;  ///< of them: Redis has counted them
+    Counter lapsed;   ///< of them: their window ended before Redis was told
 
     /// A worker has started: what its predecessor of the same number left behind is no longer so.
     void start_worker(std::size_t worker) noexcept {

@@ -18,23 +18,24 @@ class RedisClient;
 
 /// Asks Redis for the quotas of a worker's requests, in as few calls as can be: while it is asked
 /// for an id, further requests for that id wait, and then go together; what all ids of one turn of
-/// the event loop need goes in one call. Tells Redis too what the node owes it, and gives back
-/// leases.
+/// the event loop need goes in one call.
 class Acquirer {
   public:
     explicit Acquirer(RedisClient& client);
+    /// Waiters hear nothing more.
     ~Acquirer() = default;
     Acquirer(const Acquirer&) = delete;
     Acquirer& operator=(const Acquirer&) = delete;
 
-    /// The waiter hears of it later, once.
+    /// The waiter hears of it later, once. Throws std::bad_alloc; it then does not wait.
     void submit(QuotaWaiter& waiter, const QuotaRequest& request);
 
-    /// The node holds a lease, owes something, or has untold strikes: Redis is to be told when no
-    /// request does it.
-    void settle_later(const QuotaRequest& request);
-    /// Gives back all leases now: the worker shuts down.
-    void settle_all();
+    /// Tells Redis what it does not know of these quotas, and gives back leases that are of no use,
+    /// though no request waits. Throws std::bad_alloc.
+    void settle(const QuotaRequest& request);
+
+    /// Sends what was submitted, which else happens at the end of this turn of the event loop.
+    void depart() noexcept;
 
   private:
     /// A request that outlives who asked, and its id with it.
@@ -57,6 +58,8 @@ class Acquirer {
         QuotaQueue waiting;
         bool scheduled = false;  ///< in `turn_`
         bool in_flight = false;
+        bool was_late = false;       ///< Redis refused the last call for its deadline
+        bool settles_again = false;  ///< once more when it has landed
     };
     /// What they are alike in.
     struct Key {
@@ -77,24 +80,17 @@ class Acquirer {
     static Key key_of(const QuotaRequest& request);
     Line& line_of(const QuotaRequest& request);
     void schedule(Line& line);
-    void depart();
-    void send(std::span<Line* const> lines);
-    void land(Line& line);
-    void settle();
-    void settle_in(ngx_msec_t delay);
-
-    /// What a member function throws is logged.
-    template <void (Acquirer::*Method)()>
-    void call() noexcept;
+    void schedule_or_give_up(Line& line) noexcept;
+    void send(std::span<Line* const> lines) noexcept;
+    void land(Line& line) noexcept;
+    void give_up(Line& line) noexcept;
 
     RedisClient& client_;
+    std::string node_;  ///< see report_node
     std::unordered_map<Key, Line, KeyHash> lines_;
     std::vector<Line*> turn_;  ///< to be asked for at the end of this turn of the event loop
     std::size_t most_a_call_ = 32;
-    std::unordered_map<Key, KeptRequest, KeyHash> to_settle_;
-    bool returns_all_ = false;
     redis::Event departure_;
-    redis::Event settlement_;
 };
 
 }  // namespace tollgate::http

@@ -5,6 +5,7 @@
 #include "module/http/anonymous_budget.hpp"
 #include "module/http/clock.hpp"
 #include "module/http/key_waiter.hpp"
+#include "module/http/loaded_states.hpp"
 #include "module/http/redis_client.hpp"
 
 namespace tollgate::http {
@@ -148,7 +149,7 @@ void Decision::on_retry() noexcept {
     resume([&] {
         proceed([&] {
             const LockedZone zone(MainConf::of(r_));
-            LoadedStates states(zone, client(), request_.id_hash, *request_.quotas);
+            LoadedStates states(zone, client(), request_);
             return decide_locally(states, client().moment(zone, steady_time()));
         }());
     });
@@ -176,8 +177,7 @@ void Decision::unauthenticated(const Error& error) {
 void Decision::unavailable() {
     const FailurePolicy policy = conf_.tables->redis->on_failure;
     if (policy == FailurePolicy::kDeny || !is_known_) {
-        retry_after_ = kRetryUnavailable;
-        settle(Verdict::kUnavailable, NGX_HTTP_SERVICE_UNAVAILABLE, kServiceUnavailable);
+        refuse_unavailable();
     } else if (!has_place_in(*conf_.tables)) {
         forbid();
     } else if (policy == FailurePolicy::kAllow) {
@@ -185,6 +185,11 @@ void Decision::unavailable() {
     } else {
         decide_alone();
     }
+}
+
+void Decision::refuse_unavailable() {
+    retry_after_ = kRetryUnavailable;
+    settle(Verdict::kUnavailable, NGX_HTTP_SERVICE_UNAVAILABLE, kServiceUnavailable);
 }
 
 void Decision::settle(Verdict verdict, ngx_int_t status, const Error& error) {

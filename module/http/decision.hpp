@@ -118,6 +118,7 @@ class Decision : private QuotaWaiter {
 
     void unauthenticated(const Error& error);
     void unavailable();
+    void refuse_unavailable();
     void decide_alone();
     void settle(Verdict verdict, ngx_int_t status, const Error& error);
     void grant(Verdict verdict) { settle(verdict, 0, {}); }

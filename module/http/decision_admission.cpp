@@ -6,6 +6,7 @@
 #include "module/core/parse_error.hpp"
 #include "module/http/clock.hpp"
 #include "module/http/decision.hpp"
+#include "module/http/loaded_states.hpp"
 #include "module/http/redis_client.hpp"
 
 namespace tollgate::http {
@@ -27,7 +28,7 @@ Decision::Next Decision::admit(const LockedZone& zone, SteadyTime time) {
     }
     request_.demand.changed = zone.changes().last(sought_.redis, request_.id_hash);
     const Moment now = client().moment(zone, time);
-    LoadedStates states(zone, client(), request_.id_hash, *request_.quotas);
+    LoadedStates states(zone, client(), request_);
     return decide_locally(states, now);
 }
 
@@ -47,6 +48,7 @@ bool Decision::choose_quotas() {
     // free.
     const bool for_error_page = r_->err_status >= NGX_HTTP_BAD_REQUEST;
     request_.id = key_.id;
+    request_.api_key = sought_.hash();
     request_.demand.cost = for_error_page ? 0 : cost_;
     request_.demand.ban = conf_.tables->ban;
     request_.demand.refusals_strike = conf_.dry_run == 0;
@@ -54,21 +56,17 @@ bool Decision::choose_quotas() {
 }
 
 Decision::Next Decision::decide_locally(LoadedStates& states, const Moment& now) {
-    const auto& [id, hash, quotas, demand] = request_;
+    const auto& quotas = request_.quotas;
+    const Demand& demand = request_.demand;
     const LocalAnswer answer = decide(states, *quotas, demand, now);
     if (answer == LocalAnswer::kAsk) {
         return Next::kAcquire;  // which notes the arrival
     }
+    show(answer, states, now);
     note_arrivals(states, demand, 1, now.steady);
     states.save(now.steady);
-    RedisStatistics& statistics = client().statistics();
-    if (answer == LocalAnswer::kGranted) {
-        statistics.decisions.by_lease.add();
-        statistics.leases.spent.add(static_cast<std::uint64_t>(demand.cost));
-    } else {
-        statistics.decisions.by_refusal.add();
-    }
-    show(answer, states, now);
+    DecisionStatistics& statistics = client().statistics().decisions;
+    (answer == LocalAnswer::kGranted ? statistics.by_lease : statistics.by_refusal).add();
     return Next::kDecided;
 }
 
@@ -82,12 +80,10 @@ void Decision::show(LocalAnswer answer, LoadedStates& states, const Moment& time
                                     answer != LocalAnswer::kGranted),
               .now = now.earliest,
               .banned_until = shown.front().banned_until};
-    if (answer != LocalAnswer::kGranted && needs_settling(shown, now)) {
-        client().acquirer().settle_later(request_);
-    }
 }
 
-/// Counts on in the zone, for Redis to be told when it is back.
+/// Counts on in the zone, for Redis to be told when it is back. Where the zone has no room for that
+/// the request is refused.
 void Decision::decide_alone() {
     cost_ = conf_.cost_of(r_);
     if (!choose_quotas()) {
@@ -98,20 +94,20 @@ void Decision::decide_alone() {
         grant(Verdict::kDegraded);
         return;
     }
-    {
+    const bool done = [&] {
         const LockedZone zone(MainConf::of(r_));
         const Moment now = client().moment(zone, steady_time());
-        LoadedStates states(zone, client(), request_.id_hash, *request_.quotas);
-        const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);
+        LoadedStates states(zone, client(), request_);
         note_arrivals(states, request_.demand, 1, now.steady);
-        states.save(now.steady);
+        const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);
         show(answer, states, now);
-        client().statistics().decisions.alone.add();
-        if (answer == LocalAnswer::kGranted) {
-            client().statistics().owed.add(static_cast<std::uint64_t>(request_.demand.cost));
-            client().acquirer().settle_later(request_);
-        }
+        return states.save(now.steady) || answer != LocalAnswer::kGranted;
+    }();
+    if (!done) {
+        refuse_unavailable();
+        return;
     }
+    client().statistics().decisions.alone.add();
     follow(local_, Verdict::kDegraded);
 }
 

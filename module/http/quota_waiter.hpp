@@ -16,6 +16,7 @@ namespace tollgate::http {
 struct QuotaRequest {
     std::string_view id;  ///< a text that lives as long as who asks
     IdHash id_hash{};
+    std::uint64_t api_key = 0;  ///< KeyCache::Key::hash of the key that was sent
     std::shared_ptr<const Quotas> quotas;
     Demand demand;
 };

@@ -21,6 +21,7 @@ RedisClient::RedisClient(const MainConf& main, const RedisConf& conf, ngx_log_t*
       conf_(conf),
       log_(log),
       acquirer_(*this),
+      settlement_(*this),
       connection_(conf.endpoint, *this, log),
       subscription_(conf.endpoint, conf.keys.events(), *this, log) {}
 
@@ -40,10 +41,6 @@ bool RedisClient::is_fresh(SteadyTime checked, SteadyTime now) const {
     const SteadyTime hold =
         since && checked > *since ? conf_.key_cache : std::min(conf_.key_cache, kUnsubscribed);
     return now - checked < hold;
-}
-
-QuotaStates::Key RedisClient::place_of(const IdHash& id, const TableQuota& quota) const {
-    return {id, quota.table_hash ^ conf_.name_hash};
 }
 
 void RedisClient::report(std::string_view message) {
@@ -112,33 +109,9 @@ void RedisClient::on_breaker_close() noexcept {
 
 void RedisClient::on_shutdown() noexcept {
     guarded(log_, false, [&] {
-        acquirer_.settle_all();
+        settlement_.shut_down();
         return true;
     });
-}
-
-LoadedStates::LoadedStates(const LockedZone& zone, const RedisClient& client, const IdHash& id,
-                           const Quotas& quotas)
-    : zone_(zone), client_(client), id_(id), quotas_(quotas) {
-    if (quotas.size() == 1) {
-        states_ = {&one_, 1};
-        places_ = {&place_of_one_, 1};
-    } else {
-        several_.resize(quotas.size());
-        places_of_several_.resize(quotas.size());
-        states_ = several_;
-        places_ = places_of_several_;
-    }
-    for (std::size_t i = 0; i < quotas.size(); ++i) {
-        states_[i] = zone.quotas().load(client.place_of(id, quotas[i]), quotas[i], places_[i]);
-    }
-}
-
-void LoadedStates::save(SteadyTime now) {
-    for (std::size_t i = 0; i < quotas_.size(); ++i) {
-        zone_.quotas().save(places_[i], client_.place_of(id_, quotas_[i]), quotas_[i], states_[i],
-                            now);
-    }
 }
 
 }  // namespace tollgate::http

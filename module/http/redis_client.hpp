@@ -6,6 +6,7 @@
 
 #include "module/http/acquirer.hpp"
 #include "module/http/main_conf.hpp"
+#include "module/http/settlement.hpp"
 #include "module/http/zone.hpp"
 #include "module/redis/connection.hpp"
 #include "module/redis/connection_listener.hpp"
@@ -28,6 +29,7 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     RedisStatistics& statistics() const { return *conf_.statistics; }
     redis::Connection& connection() { return connection_; }
     Acquirer& acquirer() { return acquirer_; }
+    Settlement& settlement() { return settlement_; }
 
     /// Redis answered with this error.
     void report(std::string_view message);
@@ -37,9 +39,6 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
 
     /// How long what was asked at `checked` holds.
     bool is_fresh(SteadyTime checked, SteadyTime now) const;
-
-    /// The place of an id's quota in the zone.
-    QuotaStates::Key place_of(const IdHash& id, const TableQuota& quota) const;
 
     void on_message(std::string_view text) noexcept override;
     void on_subscribed(bool stands) noexcept override;
@@ -55,35 +54,9 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     const RedisConf& conf_;
     ngx_log_t* log_;
     Acquirer acquirer_;
+    Settlement settlement_;
     redis::Connection connection_;
     redis::Subscription subscription_;
-};
-
-/// The states of an id's quotas, read from the zone. To be written back under the same lock.
-class LoadedStates {
-  public:
-    LoadedStates(const LockedZone& zone, const RedisClient& client, const IdHash& id,
-                 const Quotas& quotas);
-    ~LoadedStates() = default;
-    LoadedStates(const LoadedStates&) = delete;
-    LoadedStates& operator=(const LoadedStates&) = delete;
-
-    operator std::span<QuotaState>() { return states_; }
-    operator std::span<const QuotaState>() const { return states_; }
-    void save(SteadyTime now);
-
-  private:
-    const LockedZone& zone_;
-    const RedisClient& client_;
-    const IdHash& id_;
-    const Quotas& quotas_;
-    /// Most locations have one table: that needs no memory of its own.
-    QuotaState one_;
-    Place place_of_one_;
-    std::vector<QuotaState> several_;
-    std::vector<Place> places_of_several_;
-    std::span<QuotaState> states_;
-    std::span<Place> places_;
 };
 
 }  // namespace tollgate::http

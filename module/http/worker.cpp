@@ -3,6 +3,7 @@
 #include "module/http/log_redaction.hpp"
 #include "module/http/main_conf.hpp"
 #include "module/http/redis_client.hpp"
+#include "module/http/settlement.hpp"
 #include "module/http/statistics.hpp"
 
 namespace tollgate::http {
@@ -23,6 +24,7 @@ ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept {
     return guarded(cycle->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
         redact_error_logs(cycle);
         find_statistics(*conf);
+        serving_workers(*conf).insert(ngx_worker, static_cast<std::uint32_t>(ngx_pid));
         for (const auto& redis : conf->redis) {
             redis->client = std::make_unique<RedisClient>(*conf, *redis, cycle->log);
         }
@@ -34,6 +36,9 @@ void stop_worker(ngx_cycle_t* cycle) noexcept {
     MainConf* conf = MainConf::of(cycle);
     if (conf == nullptr) {
         return;
+    }
+    if (conf->zone_view != nullptr) {
+        serving_workers(*conf).erase(ngx_worker, static_cast<std::uint32_t>(ngx_pid));
     }
     for (const auto& redis : conf->redis) {
         redis->client.reset();

@@ -1,5 +1,7 @@
 #include "module/http/zone.hpp"
 
+#include <openssl/rand.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -18,7 +20,7 @@ static_assert(kSmallestSize / 32 >= StatisticsRegistry::kLeastMemory);
 
 /// The zone's name has the number of its layout: a reload takes over a zone by its name, and a
 /// module that was upgraded mustn't misread what an older one wrote.
-constexpr std::string_view kName = "tollgate-2";
+constexpr std::string_view kName = "tollgate-3";
 
 ngx_slab_pool_t* slab_pool(const ngx_shm_zone_t* zone) {
     return reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
@@ -28,6 +30,7 @@ ngx_slab_pool_t* slab_pool(const ngx_shm_zone_t* zone) {
 constexpr std::size_t kMostRedis = 16;
 
 struct alignas(64) ZoneHeader {
+    SharedNode node;
     std::array<SharedRedis, kMostRedis> redis;
     std::size_t size;  ///< of what follows
 };
@@ -43,6 +46,13 @@ ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
             return NGX_ERROR;
         }
         header->size = size - sizeof(ZoneHeader);
+        // Two zones must never have one id: Redis would take the reports of one for the other's.
+        if (RAND_bytes(reinterpret_cast<unsigned char*>(&header->node.id),
+                       sizeof(header->node.id)) != 1) {
+            ngx_log_error(NGX_LOG_EMERG, zone->shm.log, 0,
+                          "tollgate: no random number for the zone");
+            return NGX_ERROR;
+        }
         pool->data = header;
     }
     auto& conf = *static_cast<MainConf*>(zone->data);
@@ -51,7 +61,8 @@ ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
         const std::span memory(reinterpret_cast<std::byte*>(header + 1), header->size);
         const std::size_t statistics = std::min(header->size / 16, kMostStatistics) / 64 * 64;
         conf.zone_view =
-            std::make_unique<ZoneView>(ZoneView{.redis = header->redis,
+            std::make_unique<ZoneView>(ZoneView{.node = header->node,
+                                                .redis = header->redis,
                                                 .statistics = memory.first(statistics),
                                                 .tables = ZoneTables(memory.subspan(statistics))});
         return static_cast<ngx_int_t>(NGX_OK);
@@ -60,7 +71,7 @@ ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
 
 }  // namespace
 
-LockedZone::LockedZone(const MainConf& conf)
+LockedZone::LockedZone(const MainConf& conf) noexcept
     : mutex_(&slab_pool(conf.zone)->mutex), view_(*conf.zone_view) {
     ngx_shmtx_lock(mutex_);
 }
@@ -105,6 +116,12 @@ char* read_zone_size(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noe
     }
     main.zone_size = static_cast<std::size_t>(size);
     return conf_ok();
+}
+
+std::string report_node(const MainConf& conf) {
+    std::array<u_char, 17> text{};
+    ngx_snprintf(text.data(), text.size() - 1, "%016xL", conf.zone_view->node.id);
+    return reinterpret_cast<const char*>(text.data());
 }
 
 StatisticsRegistry statistics_in(const MainConf& conf) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 #include <span>
+#include <string>
 
 #include "module/core/redis_clock.hpp"
 #include "module/core/statistics.hpp"
@@ -22,10 +23,19 @@ char* read_zone_size(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcep
 struct SharedRedis {
     std::uint32_t name;  ///< see name_id; 0: free
     RedisClock clock;
+    SteadyTime settled;  ///< when a worker last looked for quotas to settle
+};
+
+/// What the workers of a node share whatever the Redis is.
+struct SharedNode {
+    std::uint64_t id;           ///< random: names the reports of this zone to Redis
+    std::uint64_t last_report;  ///< see prepare
+    WorkerSet workers;          ///< those that serve requests and are not shutting down
 };
 
 /// A process's view of what lies in the zone.
 struct ZoneView {
+    SharedNode& node;
     std::span<SharedRedis> redis;
     std::span<std::byte> statistics;
     ZoneTables tables;
@@ -35,7 +45,7 @@ struct ZoneView {
 /// is the one that nginx frees when a worker dies with it (ngx_unlock_mutexes).
 class LockedZone {
   public:
-    explicit LockedZone(const MainConf& conf);
+    explicit LockedZone(const MainConf& conf) noexcept;
     ~LockedZone() { ngx_shmtx_unlock(mutex_); }
     LockedZone(const LockedZone&) = delete;
     LockedZone& operator=(const LockedZone&) = delete;
@@ -45,6 +55,8 @@ class LockedZone {
     Changes& changes() const { return view_.tables.changes; }
     AddressBudgets& addresses() const { return view_.tables.addresses; }
 
+    SharedNode& node() const { return view_.node; }
+
     /// Of the Redis of this name_id; the same for all of them where there are more than there are
     /// places.
     SharedRedis& redis(std::uint32_t name) const;
@@ -53,6 +65,9 @@ class LockedZone {
     ngx_shmtx_t* mutex_;
     ZoneView& view_;
 };
+
+/// The name of this zone's reports in Redis: 16 hexadecimal digits.
+std::string report_node(const MainConf& conf);
 
 /// The statistics; to be read with no lock.
 StatisticsRegistry statistics_in(const MainConf& conf);

@@ -69,10 +69,28 @@ void add_terms(Words& terms, const Acquire& acquire) {
     }
 }
 
+bool has_adjustments(const Acquire& acquire) {
+    return std::ranges::any_of(acquire.adjustments, [](const Adjustment& adjustment) {
+        return adjustment.units != 0 || adjustment.previous != 0;
+    });
+}
+
+void add_adjustments(Words& ids, const Acquire& acquire) {
+    ids.add(std::ranges::count_if(acquire.report_numbers, [](auto number) { return number != 0; }));
+    auto adjustment = acquire.adjustments.begin();
+    for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
+        ids.add(acquire.report_numbers[table]);
+        for (std::size_t i = 0; i < (*acquire.quotas)[table].rates.size(); ++i, ++adjustment) {
+            ids.add(adjustment->number);
+            ids.add(adjustment->units);
+            ids.add(adjustment->previous);
+        }
+    }
+}
+
 /// What is asked for an id beside the terms, which stand at ARGV[terms].
 void add_id(Words& ids, const Acquire& acquire, std::size_t terms) {
-    const auto needs = [](const Adjustment& adjustment) { return adjustment.units != 0; };
-    const bool adjusts = std::ranges::any_of(acquire.adjustments, needs);
+    const bool adjusts = has_adjustments(acquire);
     const bool has_more = adjusts || acquire.lease > 0 || acquire.strikes > 0;
     ids.add(terms);
     ids.add(acquire.count);
@@ -80,13 +98,22 @@ void add_id(Words& ids, const Acquire& acquire, std::size_t terms) {
         ids.add(0);
         return;
     }
-    ids.add(adjusts ? 2 + 2 * acquire.adjustments.size() : 2);
+    ids.add(adjusts ? 3 + acquire.quotas->size() + 3 * acquire.adjustments.size() : 2);
     ids.add(acquire.lease);
     ids.add(acquire.strikes);
     if (adjusts) {
-        for (const auto& adjustment : acquire.adjustments) {
-            ids.add(adjustment.number);
-            ids.add(adjustment.units);
+        add_adjustments(ids, acquire);
+    }
+}
+
+void add_report_keys(Words& words, const Acquire& acquire, const Keys& keys,
+                     std::string_view node) {
+    if (!has_adjustments(acquire)) {
+        return;
+    }
+    for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
+        if (acquire.report_numbers[table] != 0) {
+            words.add(keys.report(acquire.id, (*acquire.quotas)[table].table, node));
         }
     }
 }
@@ -111,8 +138,8 @@ class SharedTerms {
     std::size_t end() const { return kFirst + words_.size(); }
 
   private:
-    /// Lua counts from 1; the token and where the ids begin go ahead.
-    static constexpr std::size_t kFirst = 3;
+    /// Lua counts from 1; the token, where the ids begin, and the deadline go ahead.
+    static constexpr std::size_t kFirst = 4;
     Words words_;
     std::vector<std::pair<const Acquire*, std::size_t>> places_;
 };
@@ -129,9 +156,10 @@ class Numbers {
         }
     }
 
-    std::int64_t next() {
+    /// The next number, of `most` at most.
+    std::int64_t next(std::int64_t most = kLatest) {
         const auto number = peek();
-        good_ = good_ && number && *number >= 0 && *number <= kLatest;
+        good_ = good_ && number && *number >= 0 && *number <= most;
         if (!good_) {
             return 0;
         }
@@ -190,9 +218,9 @@ Acquired read_one(Numbers& numbers, const Acquire& acquire, Instant now) {
     }
     acquired.windows.reserve(window_count(*acquire.quotas));
     for (const auto& quota : *acquire.quotas) {
-        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        for (const Rate& rate : quota.rates) {
             auto& window = acquired.windows.emplace_back();
-            window.number = numbers.next();
+            window.number = numbers.next(kLatest / std::chrono::milliseconds(rate.period).count());
             window.count = numbers.next();
             window.previous = quota.sliding ? numbers.next() : 0;
         }
@@ -210,7 +238,8 @@ bool answers(const Acquired& acquired, const Acquire& acquire) {
 
 }  // namespace
 
-Call acquire_call(std::span<const Acquire> acquires, const Keys& keys) {
+Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
+                  const AcquireContext& context) {
     constexpr std::size_t kOfAKey = 48;
     constexpr std::size_t kOfAnId = 24;
     Call call{&acquire_script()};
@@ -226,8 +255,10 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys) {
         for (const auto& quota : *acquire.quotas) {
             call.keys.add_joined(keys.quota_parts(acquire.id, quota.table));
         }
+        add_report_keys(call.keys, acquire, keys, context.node);
     }
     call.arguments.add(terms.end());
+    call.arguments.add(context.deadline.time_since_epoch().count());
     call.arguments.add(terms.words());
     call.arguments.add(ids);
     return call;
@@ -236,7 +267,11 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys) {
 std::optional<AcquireResults> read_acquired(std::span<const redisReply* const> values,
                                             std::span<const Acquire> acquires) {
     Numbers numbers(values);
-    AcquireResults results{numbers.next_instant(), {}};
+    AcquireResults results{.now = numbers.next_instant(), .of_ids = {}};
+    if (numbers.good() && numbers.at_end() && !acquires.empty()) {
+        results.late = true;
+        return results;
+    }
     results.of_ids.reserve(acquires.size());
     for (const Acquire& acquire : acquires) {
         if (const auto error = numbers.next_error()) {

@@ -15,14 +15,22 @@
 
 namespace tollgate::redis {
 
+/// What all acquires of one call share.
+struct AcquireContext {
+    std::string_view node;  ///< names the reports of this node; as in Redis keys
+    Instant deadline{};     ///< Redis refuses the call after this time of its clock; 0: never
+};
+
 /// The call of acquire_script() that decides these ids at once; its text says what it takes.
-Call acquire_call(std::span<const Acquire> acquires, const Keys& keys);
+Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
+                  const AcquireContext& context);
 
 /// What became of one id: decided, or Redis's error, a view into the reply.
 using AcquireResult = std::variant<Acquired, std::string_view>;
 
 struct AcquireResults {
-    Instant now;  ///< Redis's clock
+    Instant now;        ///< Redis's clock
+    bool late = false;  ///< the deadline had passed: nothing was decided, `of_ids` is empty
     std::vector<AcquireResult> of_ids;
 };
 

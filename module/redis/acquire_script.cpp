@@ -14,10 +14,12 @@ namespace {
 constexpr std::string_view kText = R"lua(
 -- Decides requests of many ids, each in every window of every table of that id at once.
 --
--- KEYS  of each id, one after the other: ban:{ID} where a ban of it counts, and quota:{ID}:TABLE, one a table
+-- KEYS  of each id, one after the other: ban:{ID} where a ban of it counts; quota:{ID}:TABLE, one a table; and
+--       report:{ID}:TABLE:NODE, one a table whose adjustments are a report
 -- ARGV  1        a token, which is returned
 --       2        where in ARGV the ids begin
---       3...     terms, which ids may share:
+--       3        the time in ms after which nothing is decided, since the node waits no longer; 0: none
+--       4...     terms, which ids may share:
 --                  the cost of a request; 0 takes nothing
 --                  the strikes that make a ban, or 0, where none counts and the next four are left out:
 --                    the time within which they must fall, the first ban, the longest ban, in ms; 1: a refusal is one
@@ -27,10 +29,11 @@ constexpr std::string_view kText = R"lua(
 --                    per window its fields P.number, P.count and, where it slides, P.previous; P: its period in s
 --       ...      ids: where in ARGV its terms stand, the requests, and how many arguments of it follow, perhaps none:
 --                  the lease that is wanted, and the strikes that are not counted yet
---                  per window what to adjust, perhaps none: the number of the window, and the units to add
+--                  perhaps the number of its report keys and, per table: the number of the node's report, which is applied once, or 0;
+--                    per window: its number, the units to add to it, and to the window before it where it slides
 --
 -- Returns  the token; numbers, packed into a string, of 8 bytes each; and the errors of ids that have one.
---          The numbers are the time in ms; per id -1, if it has an error, or
+--          The numbers are the time in ms and, unless that is after the deadline, per id -1, if it has an error, or
 --            the requests granted; where a lease is wanted, the lease;
 --            where a ban counts, the requests limited, the end of the ban in ms or 0, and the strikes so far;
 --            per window its number, its count and, where it slides, the count of the one before.
@@ -44,6 +47,10 @@ local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local time = redis.call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
 local reply, size, errors = {now}, 1, {}
+
+if ARGV[3] ~= '0' and now > ARGV[3] + 0 then
+    return {ARGV[1], struct.pack('<i8', now)}
+end
 
 -- The ban of an id as it stands, or Redis's error.
 local function read_ban(name, terms)
@@ -92,15 +99,15 @@ local function strike(ban, terms, pending, refused)
     return limited
 end
 
--- By table of the id at hand: what HMGET found, but for the number of each window whether it has to be written, and
--- under `adjusted` whether something of the table was.
+-- By table of the id at hand: what HMGET found, but for the number of each window whether it has to be written, under
+-- `adjusted` whether something of the table was, and under `report` what to write into KEYS[marker], if anything.
 local found = {}
 
 -- Reads the windows of the tables described at ARGV[at], whose keys follow KEYS[key], and puts them behind reply[last]
 -- as they count now. Returns how many requests fit, at most `count`; the room that is left for any; where the reply
 -- ends, and Redis's error.
 local function read(key, tables, at, last, cost, count, adjustments)
-    local left = math.huge
+    local left, marker = math.huge, key + tables
     for t = 1, tables do
         local windows, width = ARGV[at] + 0, 2
         if windows < 0 then
@@ -112,6 +119,20 @@ local function read(key, tables, at, last, cost, count, adjustments)
             return 0, 0, last, values
         end
         found[t] = values
+        local applies = adjustments
+        if adjustments then
+            local report = ARGV[adjustments]
+            adjustments = adjustments + 1
+            if report ~= '0' then
+                marker = marker + 1
+                local applied = pcall('HMGET', KEYS[marker], 'number')
+                if applied.err then
+                    return 0, 0, last, applied
+                end
+                applies = (tonumber(applied[1]) or 0) < report + 0
+                values.report, values.marker = applies and report, marker
+            end
+        end
         local value = 1
         for argument = at + 1, fields - 1, 2 do
             local room, length = ARGV[argument], ARGV[argument + 1] + 0
@@ -133,12 +154,13 @@ local function read(key, tables, at, last, cost, count, adjustments)
                 end
             end
             if adjustments then
-                local adjusted, by = ARGV[adjustments] + 0, ARGV[adjustments + 1] + 0
-                adjustments = adjustments + 2
-                if by ~= 0 and adjusted == number then
-                    units = max(units + by, 0)
+                local adjusted, by, by_before = ARGV[adjustments] + 0, ARGV[adjustments + 1] + 0, ARGV[adjustments + 2] + 0
+                local changes = applies and (by ~= 0 or by_before ~= 0)
+                adjustments = adjustments + 3
+                if changes and adjusted == number then
+                    units, before = max(units + by, 0), max(before + by_before, 0)
                     values.adjusted = true
-                elseif by ~= 0 and adjusted == number - 1 and width == 3 then
+                elseif changes and adjusted == number - 1 and width == 3 then
                     before = max(before + by, 0)
                     values.adjusted = true
                 end
@@ -198,12 +220,15 @@ local function write(key, tables, at, last, taken)
             if type(done) == 'table' then
                 return done
             end
-            if new then
-                -- The longest window has begun; a longer one of a plan that the key had before keeps what it has.
-                local ends = (reply[last - width + 1] + width - 1) * ARGV[at + 2 * windows]
-                if ends > now + redis.call('PTTL', name) then
-                    redis.call('PEXPIREAT', name, ends)
-                end
+            local ends = (reply[last - width + 1] + width - 1) * ARGV[at + 2 * windows]
+            -- If the longest window has begun; a longer one of a plan that the key had before keeps what it has.
+            if new and ends > now + redis.call('PTTL', name) then
+                redis.call('PEXPIREAT', name, ends)
+            end
+            if values.report then
+                -- As long as a window of the report may count.
+                redis.call('HSET', KEYS[values.marker], 'number', values.report)
+                redis.call('PEXPIREAT', KEYS[values.marker], ends)
             end
         else
             last = last + windows * width
@@ -213,7 +238,8 @@ local function write(key, tables, at, last, taken)
     end
 end
 
--- Decides the id whose keys follow KEYS[key]. Returns where its reply ends, its number of keys and Redis's error.
+-- Decides the id whose keys follow KEYS[key]. Returns where its reply ends, the number of its keys but for those of
+-- reports, and Redis's error.
 local function decide(key, terms, count, wanted, pending, adjustments)
     local cost, at = ARGV[terms] + 0, terms + 2
     local start = size + (wanted > 0 and 2 or 1)
@@ -258,10 +284,12 @@ end
 
 local key, id = 0, ARGV[2] + 0
 while id < #ARGV do
-    local more, wanted, pending, adjustments = ARGV[id + 2], 0, 0, nil
+    local more, wanted, pending, reports, adjustments = ARGV[id + 2], 0, 0, 0, nil
     if more ~= '0' then
         wanted, pending = ARGV[id + 3] + 0, ARGV[id + 4] + 0
-        adjustments = more ~= '2' and id + 5
+        if more ~= '2' then
+            reports, adjustments = ARGV[id + 5] + 0, id + 6
+        end
     end
     local last, keys, failure = decide(key, ARGV[id] + 0, ARGV[id + 1] + 0, wanted, pending, adjustments)
     if failure then
@@ -269,7 +297,7 @@ while id < #ARGV do
         reply[last] = -1
         errors[#errors + 1] = failure
     end
-    key, id, size = key + keys, id + 3 + more, last
+    key, id, size = key + keys + reports, id + 3 + more, last
 end
 return {ARGV[1], struct.pack('<' .. ('i8'):rep(size), unpack(reply, 1, size)), unpack(errors)}
 )lua";

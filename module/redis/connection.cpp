@@ -29,7 +29,7 @@ bool is_earlier(ngx_msec_t a, ngx_msec_t b) {
 class Connection::Probe : public ReplyHandler {
   public:
     explicit Probe(Connection& connection) : connection_(connection) {}
-    static Call call() { return {&acquire_script(), {}, {"2"}}; }
+    static Call call() { return {&acquire_script(), {}, {"3", "0"}}; }
 
     void on_values(std::span<const redisReply* const> /*values*/) noexcept override {}
     void on_error(std::string_view message) noexcept override {

@@ -29,6 +29,10 @@ class Keys {
     std::array<std::string_view, 5> quota_parts(std::string_view id, std::string_view table) const {
         return {prefix_, "quota:{", id, "}:", table};
     }
+    /// Marks the last report of a node that Redis has applied to a quota.
+    std::string report(std::string_view id, std::string_view table, std::string_view node) const {
+        return tagged("report:", id).append(":").append(table).append(":").append(node);
+    }
     std::string ban(std::string_view id) const { return tagged("ban:", id); }
     std::string events() const { return prefix_ + "events"; }
 

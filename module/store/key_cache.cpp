@@ -91,6 +91,19 @@ bool KeyCache::find(const Key& key, SteadyTime now, Found& found) const {
     return true;
 }
 
+std::string KeyCache::find_id(std::uint64_t hash_of_key, const IdHash& id) const {
+    Found found;
+    const auto find_in = [&](const auto& table) {
+        const Place place = table.find_hash(
+            hash_of_key, [&](const auto& record) { return record.id_hash == id; });
+        if (place) {
+            table.at(place).unpack(found);
+        }
+        return static_cast<bool>(place);
+    };
+    return find_in(small_) || find_in(large_) ? std::move(found.record.id) : std::string();
+}
+
 void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked) {
     static_assert(SmallTable::place_size() == 112, "a million keys are to fit 256 MiB");
     const IdHash id = id_hash(record.id);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "module/core/api_key.hpp"
 #include "module/core/key_record.hpp"
@@ -47,6 +48,10 @@ class KeyCache {
     /// What is known of the key, into `found`, whose strings are used again; it is used now. False
     /// for nothing, and `found` stays as it is.
     bool find(const Key& key, SteadyTime now, Found& found) const;
+
+    /// The id of this hash, as the record of the key with this Key::hash has it; empty where there
+    /// is none.
+    std::string find_id(std::uint64_t hash_of_key, const IdHash& id) const;
 
     /// Redis, asked at `checked`, said this. A record too long for any place isn't kept. Throws
     /// std::runtime_error when OpenSSL fails.

@@ -3,7 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "module/core/quota_state.hpp"
 #include "module/store/id_hash.hpp"
@@ -14,92 +17,155 @@
 namespace tollgate {
 
 /// What the node knows of quotas (QuotaState), packed into memory that workers share. Those of one
-/// or two windows with limits below 2^31 take small places. The least recently used give way. The
-/// caller holds the zone's lock.
+/// or two windows with limits below 2^31 take small places. The least recently used give way, but
+/// for those that hold a lease or units that Redis does not know: these stay until Redis was told,
+/// whichever worker tells it. The caller holds the zone's lock.
 class QuotaStates {
   public:
     /// Whose quota: an id's in a plan table of a Redis.
     struct Key {
         IdHash id;
-        std::uint32_t table;  ///< name_id of the table's name and its Redis's
-        bool operator==(const Key&) const = default;
+        std::uint32_t redis;  ///< name_id of the `tollgate_redis`
+        std::uint32_t table;  ///< name_id of the plan table
+        QuotaShape shape;
+        /// KeyCache::Key::hash of the API key that was used last: its record has the id in clear.
+        /// It does not tell quotas apart.
+        std::uint64_t api_key = 0;
+
+        Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota, std::uint64_t used);
         /// For SetAssociative.
-        std::uint64_t hash() const {
-            return place_hash(std::span(id).first<sizeof(std::uint64_t)>(), table);
-        }
+        std::uint64_t hash() const;
+    };
+
+    /// A quota that holds a lease or units that Redis does not know.
+    struct Held {
+        IdHash id;
+        std::uint64_t api_key;
+        std::uint32_t redis;
+        std::uint32_t table;
+        QuotaShape shape;
+        QuotaState state;  ///< without its report
+        bool has_report;
+        bool is_small;  ///< lies in a small place
+
+        /// A quota that is counted, and lies, as this one. Its limits are not known.
+        TableQuota quota(std::string_view table_name) const;
+        /// Whether all its windows have ended: nothing of it counts any more.
+        bool has_ended(Instant now) const;
     };
 
     /// Views of shared memory: see SetAssociative.
-    QuotaStates(std::span<std::byte> small, std::span<std::byte> large)
-        : small_(small), large_(large) {}
+    QuotaStates(std::span<std::byte> small, std::span<std::byte> large,
+                std::span<std::byte> reports)
+        : small_(small), large_(large), reports_(reports) {}
 
-    /// What is known; an empty state where nothing is, or of a quota of another shape. It counts as
-    /// used only when it is saved.
+    /// What is known; an empty state where nothing is. It counts as used only when it is saved.
     QuotaState load(const Key& key, const TableQuota& quota) const;
     /// The same, and where it lies, for save under the same lock.
     QuotaState load(const Key& key, const TableQuota& quota, Place& place) const;
 
     /// Keeps it; it is used now. Of a small one what doesn't fit becomes the nearest that does:
-    /// counts and leases have 32 bits, strikes and arrivals 16.
-    void save(const Key& key, const TableQuota& quota, const QuotaState& state, SteadyTime now);
+    /// counts and leases have 32 bits, strikes and arrivals 16. False where there is no room: all
+    /// that could give way is held.
+    bool save(const Key& key, const TableQuota& quota, const QuotaState& state, SteadyTime now);
     /// The same, quicker where it still lies where load has found it.
-    void save(Place place, const Key& key, const TableQuota& quota, const QuotaState& state,
+    bool save(Place place, const Key& key, const TableQuota& quota, const QuotaState& state,
               SteadyTime now);
+
+    /// Where a walk through the held quotas goes on.
+    struct Cursor {
+        bool large = false;
+        std::uint32_t set = 0;
+    };
+    /// Calls `visit` with held quotas, from the cursor on, until it returns false or a bounded
+    /// number was visited. True at the end of all; the cursor then is at the beginning.
+    bool visit_held(Cursor& cursor, const std::function<bool(Held)>& visit) const;
+
+    /// Drops what is known of a held quota.
+    void drop(const Held& held) const;
 
     Occupancy small() const { return small_.occupancy(); }
     Occupancy large() const { return large_.occupancy(); }
+    Occupancy reports() const { return reports_.occupancy(); }
 
   private:
+    /// Counts of one window.
+    struct Window {
+        std::uint32_t number;
+        std::uint32_t count;
+        std::uint32_t previous;
+        std::int32_t owed;
+        std::int32_t owed_previous;
+    };
+
     struct Small {
-        struct Window {
-            std::uint32_t number;
-            std::uint32_t count;
-            std::uint32_t previous;
-            std::int32_t owed;
-        };
-
+        static constexpr std::size_t kMostWindows = 2;
         using Key = QuotaStates::Key;
-        Small(const Key& whose, const TableQuota& quota, const QuotaState& state);
-        bool is(const Key& other) const { return key == other; }
-        QuotaState unpack() const;
+        Small(const Key& key, const QuotaState& state);
+        bool is(const Key& other) const;
+        bool is_held() const;
+        Held unpack() const;
+        QuotaState unpack_state() const;
 
-        Key key;
-        std::uint32_t shape;
-        std::array<Window, 2> windows;
+        IdHash id;
+        std::uint32_t redis;
+        std::uint32_t table;
+        std::uint32_t first_period : 30;
+        std::uint32_t sliding : 1;
+        std::uint32_t has_report : 1;
+        std::uint32_t second_period;
+        std::array<std::uint32_t, 2> api_key;
+        std::array<Window, kMostWindows> windows;
         std::uint32_t lease;
         Uint48 told_at;
         Uint48 asked;
         Uint48 banned_until;
-        Uint48 arrivals_slot;
+        std::uint16_t strikes_untold;
+        std::uint32_t arrivals_slot;
         std::uint16_t arrivals_now;
         std::uint16_t arrivals_before;
-        std::uint16_t strikes_told;
-        std::uint16_t strikes_untold;
     };
 
     struct Large {
         using Key = QuotaStates::Key;
-        Large(const Key& whose, const TableQuota& quota, const QuotaState& known)
-            : key(whose), shape(quota.shape), state(known) {}
-        bool is(const Key& other) const { return key == other; }
+        Large(const Key& whose, const QuotaState& state);
+        bool is(const Key& other) const;
+        bool is_held() const;
+        Held unpack() const;
 
         Key key;
-        std::uint32_t shape;
-        QuotaState state;
+        bool has_report;
+        QuotaState state;  ///< without its report
+    };
+
+    /// The report of a quota, which few have at a time.
+    struct ReportEntry {
+        using Key = QuotaStates::Key;
+        ReportEntry(const Key& whose, const Report& sent) : key(whose), report(sent) {}
+        bool is(const Key& other) const;
+        bool is_held() const { return true; }
+
+        Key key;
+        Report report;
     };
 
     /// Whether a quota's states lie among the small ones. It depends on nothing else, so that a
     /// state is found where it was put.
     static bool is_small(const TableQuota& quota);
 
+    void load_report(const Key& key, QuotaState& state) const;
+    bool save_report(const Key& key, const QuotaState& state, SteadyTime now) const;
+
   public:
     // For those who divide memory.
     using SmallTable = SetAssociative<Small>;
     using LargeTable = SetAssociative<Large>;
+    using ReportTable = SetAssociative<ReportEntry>;
 
   private:
     SmallTable small_;
     LargeTable large_;
+    ReportTable reports_;
 };
 
 }  // namespace tollgate

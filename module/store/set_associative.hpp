@@ -43,7 +43,10 @@ struct Place {
 /// place, in one cache line where memory is aligned to 64 bytes.
 ///
 /// Entry is trivially copyable, has a type Key, with `std::uint64_t hash() const`, and
-/// `bool is(const Key&) const`, which need not compare the lower half of the hash.
+/// `bool is(const Key&) const`, which need not compare the lower half of the hash. Where it has
+/// `bool is_held() const`, an entry for which that is true never gives way, and the table keeps a
+/// bit for each set that may have one, so that all of them are found without a walk through the
+/// table.
 template <typename Entry>
 class SetAssociative {
   public:
@@ -51,7 +54,7 @@ class SetAssociative {
 
     /// The bytes of so many sets.
     static constexpr std::size_t memory_for(std::size_t sets) {
-        return sizeof(Header) + sets * sizeof(Set);
+        return sizeof(Header) + bits_for(sets) + sets * sizeof(Set);
     }
     /// What an entry takes with all that belongs to it.
     static constexpr std::size_t place_size() { return sizeof(Set) / kWays; }
@@ -59,18 +62,27 @@ class SetAssociative {
     /// A view of shared memory that is aligned for Entry. Throws std::length_error where it has no
     /// room for one set.
     explicit SetAssociative(std::span<std::byte> memory)
-        : header_(reinterpret_cast<Header*>(memory.data())),
-          sets_(reinterpret_cast<Set*>(memory.data() + sizeof(Header))) {
+        : header_(reinterpret_cast<Header*>(memory.data())) {
         static_assert(std::is_trivially_copyable_v<Entry> && alignof(Entry) <= alignof(Header));
         if (memory.size() < memory_for(1)) {
             throw std::length_error("no memory for one set");
         }
-        const std::size_t sets = (memory.size() - sizeof(Header)) / sizeof(Set);
+        std::size_t sets = (memory.size() - sizeof(Header)) / sizeof(Set);
+        while (memory_for(sets) > memory.size()) {
+            --sets;
+        }
         half_ = static_cast<std::uint32_t>(std::min<std::size_t>(sets / 2, kMostSets / 2));
+        bits_ = reinterpret_cast<std::uint64_t*>(memory.data() + sizeof(Header));
+        sets_ = reinterpret_cast<Set*>(memory.data() + sizeof(Header) + bits_for(size_in_sets()));
     }
 
     /// Where the key's entry lies.
     Place find(const Key& key) const { return find(key, choose(key)); }
+    /// Where an entry lies whose key has this hash, and for which `is_right` is true.
+    template <typename IsRight>
+    Place find_hash(std::uint64_t hash, IsRight is_right) const {
+        return find(choose(hash), is_right);
+    }
     /// The entry at a place that find or put has just given.
     const Entry& at(Place place) const { return sets_[place.set].entries[place.way]; }
     /// It is used now.
@@ -82,7 +94,7 @@ class SetAssociative {
     }
 
     /// Makes the key's entry, in its old place or in one that it makes room for, of what Entry's
-    /// constructor takes; it is used now.
+    /// constructor takes; it is used now. Nowhere where all places of both sets are held.
     template <typename... Args>
     Place put(const Key& key, std::chrono::milliseconds now, const Args&... args) const {
         return put_at(Place{}, key, now, args...);
@@ -97,6 +109,9 @@ class SetAssociative {
         }
         if (!place) {
             place = make_room(choice, tick(now));
+            if (!place) {
+                return place;
+            }
             ++header_->used;
         }
         write(place, choice.tag, tick(now), args...);
@@ -111,14 +126,45 @@ class SetAssociative {
         }
     }
 
+    /// Calls `visit` with the held entries of the sets from `set` on, until it returns false or
+    /// `most` sets with such entries were looked at. Returns the set to go on with; 0 at the end.
+    template <typename Visit>
+    std::uint32_t visit_held(std::uint32_t set, std::uint32_t most, Visit visit) const {
+        static_assert(kHolds);
+        bool goes_on = true;
+        while ((set = next_with_bit(set)) < size_in_sets()) {
+            if (!goes_on || most-- == 0) {
+                return set;
+            }
+            bool any = false;
+            for (std::uint32_t way = 0; way < kWays; ++way) {
+                const Entry& entry = sets_[set].entries[way];
+                if (sets_[set].tags[way] != 0 && entry.is_held()) {
+                    any = true;
+                    goes_on = visit(entry) && goes_on;
+                }
+            }
+            if (!any) {
+                bits_[set / 64] &= ~(std::uint64_t{1} << set % 64);
+            }
+            ++set;
+        }
+        return 0;
+    }
+
     Occupancy occupancy() const {
-        return {std::max<std::uint64_t>(std::uint64_t{2} * half_, 1) * kWays, header_->used,
-                header_->evicted};
+        return {std::uint64_t{size_in_sets()} * kWays, header_->used, header_->evicted};
     }
 
   private:
     static constexpr unsigned kWays = 8;
     static constexpr std::size_t kMostSets = std::size_t{1} << 31U;
+    static constexpr bool kHolds = requires(const Entry& entry) { entry.is_held(); };
+
+    /// The bytes of a bit for each set: whole cache lines, or none.
+    static constexpr std::size_t bits_for(std::size_t sets) {
+        return kHolds ? (sets + 511) / 512 * 64 : 0;
+    }
 
     struct Header {
         std::uint64_t used;
@@ -149,8 +195,8 @@ class SetAssociative {
         return static_cast<std::uint32_t>(hash * half_ >> 32U);
     }
 
-    Choice choose(const Key& key) const {
-        const std::uint64_t hash = key.hash();
+    Choice choose(const Key& key) const { return choose(key.hash()); }
+    Choice choose(std::uint64_t hash) const {
         const std::uint32_t tag = std::max(static_cast<std::uint32_t>(hash), std::uint32_t{1});
         const std::uint32_t left = scale(hash >> 32U);
         return {tag, left, other(left, tag)};
@@ -180,11 +226,16 @@ class SetAssociative {
     }
 
     Place find(const Key& key, const Choice& choice) const {
+        return find(choice, [&](const Entry& entry) { return entry.is(key); });
+    }
+
+    template <typename IsRight>
+    Place find(const Choice& choice, IsRight is_right) const {
         __builtin_prefetch(&sets_[choice.right]);
         for (const std::uint32_t set : {choice.left, choice.right}) {
             for (unsigned ways = tagged(sets_[set], choice.tag); ways != 0; ways &= ways - 1) {
                 const auto way = static_cast<std::uint32_t>(std::countr_zero(ways));
-                if (sets_[set].entries[way].is(key)) {
+                if (is_right(sets_[set].entries[way])) {
                     return {set, way};
                 }
             }
@@ -192,10 +243,31 @@ class SetAssociative {
         return {};
     }
 
+    std::uint32_t size_in_sets() const { return std::max(2 * half_, 1U); }
+
+    /// The first set from this one on whose bit is set; size_in_sets() or more for none.
+    std::uint32_t next_with_bit(std::uint32_t set) const {
+        const std::uint32_t words = (size_in_sets() + 63) / 64;
+        for (std::uint32_t word = set / 64; word < words; ++word) {
+            const std::uint64_t mask = word == set / 64 ? ~std::uint64_t{0} << set % 64 : ~std::uint64_t{0};
+            if (const std::uint64_t bits = bits_[word] & mask; bits != 0) {
+                return word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+            }
+        }
+        return words * 64;
+    }
+
+    bool is_held(Place place) const {
+        if constexpr (kHolds) {
+            return at(place).is_held();
+        }
+        return false;
+    }
+
     bool holds(Place place, const Key& key, std::uint32_t tag) const {
-        const std::uint32_t sets = std::max(2 * half_, 1U);  // another table may have more
-        return place.set < sets && place.way < kWays && sets_[place.set].tags[place.way] == tag &&
-               at(place).is(key);
+        // A table of another size may have more sets.
+        return place.set < size_in_sets() && place.way < kWays &&
+               sets_[place.set].tags[place.way] == tag && at(place).is(key);
     }
 
     Place free_place(std::uint32_t set) const {
@@ -222,20 +294,27 @@ class SetAssociative {
                 }
             }
         }
-        ++header_->evicted;
-        --header_->used;
-        return least_recently_used(choice, now);
+        const Place oldest = least_recently_used(choice, now);
+        if (oldest) {
+            ++header_->evicted;
+            --header_->used;
+        }
+        return oldest;
     }
 
+    /// Of the entries that may give way.
     Place least_recently_used(const Choice& choice, std::uint32_t now) const {
-        Place oldest{choice.left, 0};
+        Place oldest;
         const auto age = [&](Place place) {
             // Signed, for another worker's clock may be a little ahead.
             return static_cast<std::int32_t>(now - sets_[place.set].used_at[place.way]);
         };
         for (const std::uint32_t set : {choice.left, choice.right}) {
             for (std::uint32_t way = 0; way < kWays; ++way) {
-                oldest = age({set, way}) > age(oldest) ? Place{set, way} : oldest;
+                const Place place{set, way};
+                if (!is_held(place) && (!oldest || age(place) > age(oldest))) {
+                    oldest = place;
+                }
             }
         }
         return oldest;
@@ -249,12 +328,16 @@ class SetAssociative {
         set.tags[place.way] = 0;
         std::atomic_signal_fence(std::memory_order_seq_cst);
         std::construct_at(&set.entries[place.way], args...);
+        if (is_held(place)) {
+            bits_[place.set / 64] |= std::uint64_t{1} << place.set % 64;
+        }
         set.used_at[place.way] = used_at;
         std::atomic_signal_fence(std::memory_order_seq_cst);
         set.tags[place.way] = tag;
     }
 
     Header* header_;
+    std::uint64_t* bits_;  ///< one a set: it may have held entries; none where entries are not held
     Set* sets_;
     std::uint32_t half_;  ///< sets in each half; 0: there is one set in all
 };

@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::size_t kCacheLine = 64;
 
+/// Bytes for changes: one id in 131,072 shares its place with another that changes.
+constexpr std::size_t kMostChanges = std::size_t{1} << 20U;
+
+/// Bytes for reports that wait for their acknowledgement: some 600, more than are sent at a time.
+constexpr std::size_t kMostReports = std::size_t{128} << 10U;
+
 /// Cuts parts off memory, one after the other.
 class Divider {
   public:
@@ -55,9 +61,12 @@ ZoneLayout divide_zone(std::size_t size) {
     constexpr std::size_t kSmallQuota = QuotaStates::SmallTable::place_size();
     Divider divider(size);
     ZoneLayout layout;
-    layout.changes = divider.cut(std::bit_floor(std::max(size / 128, kCacheLine)));
+    layout.changes =
+        divider.cut(std::bit_floor(std::clamp(size / 128, kCacheLine, kMostChanges)));
     layout.unknown_keys = divider.cut_table<KeyCache::UnknownTable>(size / 128);
     layout.addresses = divider.cut_table<AddressBudgets::Table>(size / 64);
+    layout.reports = divider.cut_table<QuotaStates::ReportTable>(
+        std::min(size / 64, kMostReports));
     layout.large_quotas = divider.cut_table<QuotaStates::LargeTable>(size / 64);
     layout.large_keys = divider.cut_table<KeyCache::LargeTable>(size / 32);
     layout.small_quotas = divider.cut_table<QuotaStates::SmallTable>(
@@ -72,7 +81,8 @@ ZoneTables::ZoneTables(std::span<std::byte> memory)
 ZoneTables::ZoneTables(std::span<std::byte> memory, const ZoneLayout& layout)
     : keys(bytes_of(memory, layout.small_keys), bytes_of(memory, layout.large_keys),
            bytes_of(memory, layout.unknown_keys)),
-      quotas(bytes_of(memory, layout.small_quotas), bytes_of(memory, layout.large_quotas)),
+      quotas(bytes_of(memory, layout.small_quotas), bytes_of(memory, layout.large_quotas),
+             bytes_of(memory, layout.reports)),
       addresses(bytes_of(memory, layout.addresses)),
       changes(slots_of(memory, layout.changes)) {}
 

@@ -25,6 +25,7 @@ struct ZoneLayout {
     Part unknown_keys;
     Part small_quotas;
     Part large_quotas;
+    Part reports;
     Part addresses;
     Part changes;
 };

@@ -73,8 +73,11 @@ class AcquireScript : public testing::Test {
     void SetUp() override { redis_->run({"FLUSHALL"}); }
 
     /// What the script decides; fails where it returns no answer.
-    std::vector<AcquireResult> decide(const std::vector<Acquire>& acquires) {
-        const auto call = acquire_call(acquires, keys_);
+    std::vector<AcquireResult> decide(std::vector<Acquire> acquires) {
+        for (Acquire& acquire : acquires) {
+            acquire.report_numbers.resize(acquire.quotas->size());
+        }
+        const auto call = acquire_call(acquires, keys_, context_);
         Words words{"EVAL", call.script->text};
         words.add(call.keys.size());
         words.add(call.keys);
@@ -156,6 +159,7 @@ class AcquireScript : public testing::Test {
 
     static std::unique_ptr<Redis> redis_;
     Keys keys_{"t:"};
+    AcquireContext context_{.node = "n1", .deadline = {}};
     ReplyPtr reply_;  ///< the last, into which errors are views
 };
 std::unique_ptr<Redis> AcquireScript::redis_;
@@ -319,6 +323,68 @@ TEST_F(AcquireScript, AdjustsTheWindowBeforeWhereItSlides) {
     acquire.adjustments = {{number(kDay) - 1, -70}};
     EXPECT_EQ(decide(acquire).windows[0], (WindowCount{number(kDay), 6, 0}));
     EXPECT_EQ(field("8640000.previous"), "0");
+}
+
+TEST_F(AcquireScript, AdjustsBothWindowsOfAReportWhereItSlides) {
+    put(kDay, 0, 4, 6);
+    Acquire acquire = acquire_of({{1000, kDay}}, true);
+    acquire.adjustments = {{number(kDay), 7, 8}};
+    EXPECT_EQ(decide(acquire).windows[0], (WindowCount{number(kDay), 12, 14}));
+    EXPECT_EQ(field("8640000.previous"), "14");
+}
+
+TEST_F(AcquireScript, AppliesAReportOnce) {
+    Acquire acquire = acquire_of(Quotas{table("api", {{100, kHour}, {100, kDay}}),
+                                        table("search", {{100, kHour}})});
+    acquire.count = 0;
+    acquire.adjustments = {{number(kHour), 5}, {number(kDay), 5}, {number(kHour), 2}};
+    acquire.report_numbers = {7, 0};
+    decide(acquire);
+    EXPECT_EQ(decide(acquire).windows[0].count, 5);
+    EXPECT_EQ(count(kDay), 5);
+    EXPECT_EQ(count(kHour, "search"), 4) << "that one has no number";
+    acquire.report_numbers = {6, 0};
+    EXPECT_EQ(decide(acquire).windows[0].count, 5) << "an older one";
+    context_.node = "n2";
+    EXPECT_EQ(decide(acquire).windows[0].count, 10) << "of another node";
+    context_.node = "n1";
+    acquire.report_numbers = {8, 9};
+    EXPECT_EQ(decide(acquire).windows[0].count, 15);
+    EXPECT_EQ(decide(acquire).windows[2].count, 10);
+    EXPECT_EQ(redis_->text({"HGET", keys_.report("k", "api", "n1"), "number"}), "8");
+    EXPECT_LE(std::chrono::abs(expiry(keys_.report("k", "api", "n1")) -
+                               window_end(number(kDay), kDay)),
+              1s);
+}
+
+TEST_F(AcquireScript, AReportThatChangesNothingIsNotWritten) {
+    Acquire acquire = acquire_of({{100, kHour}});
+    decide(acquire);
+    acquire.count = 0;
+    acquire.adjustments = {{number(kHour) - 2, 5}};
+    acquire.report_numbers = {7};
+    const auto before = dirty();
+    decide(acquire);
+    EXPECT_EQ(dirty(), before);
+}
+
+TEST_F(AcquireScript, DecidesNothingAfterItsDeadline) {
+    const Acquire acquire = acquire_of({{100, kHour}});
+    context_.deadline = now() - 1ms;
+    const auto call = acquire_call(std::array{acquire}, keys_, context_);
+    Words words{"EVAL", call.script->text};
+    words.add(call.keys.size());
+    words.add(call.keys);
+    words.add("token");
+    words.add(call.arguments);
+    reply_ = redis_->run(words);
+    const auto results = read_acquired(elements_of(*reply_).subspan(1), std::array{acquire});
+    ASSERT_TRUE(results);
+    EXPECT_TRUE(results->late);
+    EXPECT_GT(results->now, context_.deadline);
+    EXPECT_EQ(count(kHour), -1);
+    context_.deadline = now() + 1h;
+    EXPECT_EQ(decide(acquire).granted, 1);
 }
 
 TEST_F(AcquireScript, LeasesAtMostAnEighthOfWhatIsLeft) {

@@ -81,9 +81,9 @@ Texts operator+(Texts a, const Texts& b) {
 }
 
 TEST(AcquireCall, NamesKeysThenTermsThenTheId) {
-    const auto call = acquire_call(std::array{two_tables()}, Keys("p:"));
+    const auto call = acquire_call(std::array{two_tables()}, Keys("p:"), {});
     EXPECT_EQ(texts(call.keys), (Texts{"p:quota:{k1}:api", "p:quota:{k1}:search"}));
-    EXPECT_EQ(texts(call.arguments), (Texts{"21"} + kTerms + Texts{"3", "7", "0"}));
+    EXPECT_EQ(texts(call.arguments), (Texts{"22", "0"} + kTerms + Texts{"4", "7", "0"}));
 }
 
 TEST(AcquireCall, GivesTermsOnce) {
@@ -92,33 +92,34 @@ TEST(AcquireCall, GivesTermsOnce) {
     second.count = 1;
     Acquire third = second;
     third.cost = 1;
-    const auto call = acquire_call(std::array{two_tables(), third, second}, Keys(""));
+    const auto call = acquire_call(std::array{two_tables(), third, second}, Keys(""), {});
     EXPECT_EQ(call.keys.size(), 6);
     Texts others = kTerms;
     others[0] = "1";
-    EXPECT_EQ(texts(call.arguments), (Texts{"39"} + kTerms + others + Texts{"3", "7", "0"} +
-                                      Texts{"21", "1", "0"} + Texts{"3", "1", "0"}));
+    EXPECT_EQ(texts(call.arguments), (Texts{"40", "0"} + kTerms + others + Texts{"4", "7", "0"} +
+                                      Texts{"22", "1", "0"} + Texts{"4", "1", "0"}));
 }
 
 TEST(AcquireCall, TellsTheBanInMilliseconds) {
     Acquire acquire = two_tables();
     acquire.ban = BanPolicy{20, 1min, 10min, 24h};
-    auto call = acquire_call(std::array{acquire}, Keys(""));
+    auto call = acquire_call(std::array{acquire}, Keys(""), {});
     EXPECT_EQ(texts(call.keys).front(), "ban:{k1}");
     const auto arguments = texts(call.arguments);
-    EXPECT_EQ(Texts(arguments.begin() + 2, arguments.begin() + 8),
+    EXPECT_EQ(Texts(arguments.begin() + 3, arguments.begin() + 9),
               (Texts{"20", "60000", "600000", "86400000", "1", "2"}));
     acquire.refusals_strike = false;
-    call = acquire_call(std::array{acquire}, Keys(""));
-    EXPECT_EQ(texts(call.arguments)[6], "0");
+    call = acquire_call(std::array{acquire}, Keys(""), {});
+    EXPECT_EQ(texts(call.arguments)[7], "0");
 }
 
 TEST(AcquireCall, TellsTheRestWhereThereIsAny) {
     Acquire acquire = two_tables();
     acquire.adjustments.resize(3);
+    acquire.report_numbers.resize(2);
     const auto rest = [&] {
-        const auto arguments = texts(acquire_call(std::array{acquire}, Keys("")).arguments);
-        return Texts(arguments.begin() + 21, arguments.end());
+        const auto arguments = texts(acquire_call(std::array{acquire}, Keys(""), {}).arguments);
+        return Texts(arguments.begin() + 22, arguments.end());
     };
     EXPECT_EQ(rest(), Texts{"0"});
     acquire.lease = 4;
@@ -127,7 +128,16 @@ TEST(AcquireCall, TellsTheRestWhereThereIsAny) {
     acquire.strikes = 2;
     EXPECT_EQ(rest(), (Texts{"2", "0", "2"}));
     acquire.adjustments = {{5, 6}, {7, 0}, {8, -9}};
-    EXPECT_EQ(rest(), (Texts{"8", "0", "2", "5", "6", "7", "0", "8", "-9"}));
+    EXPECT_EQ(rest(), (Texts{"14", "0", "2", "0", "0", "5", "6", "0", "7", "0", "0", "0", "8", "-9",
+                             "0"}));
+    acquire.report_numbers = {0, 77};
+    EXPECT_EQ(rest(), (Texts{"14", "0", "2", "1", "0", "5", "6", "0", "7", "0", "0", "77", "8",
+                             "-9", "0"}));
+    const auto call =
+        acquire_call(std::array{acquire}, Keys("p:"), {.node = "n", .deadline = Instant(12ms)});
+    EXPECT_EQ(texts(call.keys), (Texts{"p:quota:{k1}:api", "p:quota:{k1}:search",
+                                       "p:report:{k1}:search:n"}));
+    EXPECT_EQ(texts(call.arguments)[1], "12");
 }
 
 TEST(ReadAcquired, ReadsEveryWindowInItsOrder) {
@@ -179,8 +189,10 @@ TEST(ReadAcquired, RefusesWhatIsNoAnswer) {
              array(2, bulk(good) + "-ERR\r\n"),
              array(1, bulk(good.substr(1))),
              array(1, bulk(good + "x")),
-             numbers({5000}),
+             numbers({}),
              numbers({5000, 4, 11, 4, 0, 5, 12, 6}),
+             numbers({5000, 4, 17'812'090'165'276'800, 4, 0, 5, 12, 6, 2}),
+             numbers({5000, 4, 11, 4, 2'932'897, 5, 12, 6, 2}),
              numbers({5000, 4, 11, 4, 0, 5, 12, 6, 2, 1}),
              numbers({5000, 8, 11, 4, 0, 5, 12, 6, 2}),
              numbers({5000, -2, 11, 4, 0, 5, 12, 6, 2}),
@@ -196,6 +208,14 @@ TEST(ReadAcquired, RefusesWhatIsNoAnswer) {
         ASSERT_NE(reply, nullptr) << text;
         EXPECT_FALSE(read_acquired(elements_of(*reply), std::array{two_tables()})) << text;
     }
+}
+
+TEST(ReadAcquired, ReadsThatTheDeadlineHadPassed) {
+    const auto reply = parsed(numbers({5000}));
+    const auto results = read_acquired(elements_of(*reply), std::array{two_tables()});
+    ASSERT_TRUE(results);
+    EXPECT_TRUE(results->late);
+    EXPECT_EQ(results->now, Instant(5s));
 }
 
 TEST(ReadAcquired, RefusesMoreThanWasAskedFor) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "module/core/quota_state.hpp"
+#include "module/core/quota_report.hpp"
 #include "t/unit/gateway/quota_node.hpp"
 
 namespace tollgate {
@@ -55,7 +55,7 @@ TEST(DecideAlone, SpendsALeaseFirst) {
     Node node({{10, 10s}});
     node.take_in({{.count = 5}}, 3);
     EXPECT_EQ(node.granted_alone(3), 3);
-    EXPECT_FALSE(may_need_settling(node.states)) << "they are counted";
+    EXPECT_FALSE(node.is_held()) << "they are counted";
     EXPECT_EQ(node.granted_alone(20), 5);
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 5}}));
 }
@@ -132,10 +132,10 @@ TEST(Prepare, TellsEachWindowWhatWasGrantedAlone) {
     node.granted_alone(4);
     node.now += 10s;
     node.granted_alone(6);
-    EXPECT_TRUE(needs_settling(node.states, node.moment()));
+    EXPECT_TRUE(node.needs_settling());
     EXPECT_EQ(node.ask().adjustments,
               (std::vector{Adjustment{kFirst10s + 1, 6}, Adjustment{kFirst60s, 10}}));
-    EXPECT_FALSE(may_need_settling(node.states));
+    EXPECT_TRUE(node.needs_settling()) << "until it is acknowledged";
 }
 
 TEST(Prepare, LeavesWhatIsOnItsWayCounted) {
@@ -149,39 +149,46 @@ TEST(Prepare, LeavesWhatIsOnItsWayCounted) {
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 10}}));
 }
 
-TEST(Restore, KeepsCountsAsTheyAreHoweverOftenItIsTried) {
+TEST(Report, IsSentUnchangedUntilItIsAcknowledged) {
     Node node({{10, 10s}, {30, 60s}});
     node.take_in({{.count = 1}, {.count = 1}});
     node.granted_alone(4);
-    const auto before = node.states;
-    for (int i = 0; i < 100; ++i) {
-        node.restore(node.ask());
-    }
-    EXPECT_EQ(node.states[0].windows, before[0].windows);
     const auto first = node.ask();
-    EXPECT_EQ(node.granted_alone(2), 2);
-    const auto second = node.ask();
+    EXPECT_EQ(first.report_numbers, (std::vector<std::uint64_t>{1}));
     node.restore(first);
-    node.restore(second);
+    EXPECT_EQ(node.granted_alone(2), 2);
+    for (int i = 0; i < 3; ++i) {
+        const auto again = node.ask();
+        EXPECT_EQ(again.adjustments, first.adjustments);
+        EXPECT_EQ(again.report_numbers, first.report_numbers);
+        EXPECT_EQ(node.remaining(), 3) << "what is on its way counts";
+        node.restore(again);
+    }
+    node.take_in({{.count = 5}, {.count = 5}}, 0, {}, 0ms, first);
     EXPECT_EQ(node.remaining(), 3);
-    EXPECT_EQ(node.ask().adjustments,
-              (std::vector{Adjustment{kFirst10s, 6}, Adjustment{kFirst60s, 6}}));
+    const auto second = node.ask();
+    EXPECT_EQ(second.report_numbers, (std::vector<std::uint64_t>{2}));
+    EXPECT_EQ(second.adjustments,
+              (std::vector{Adjustment{kFirst10s, 2}, Adjustment{kFirst60s, 2}}));
+    node.take_in({{.count = 7}, {.count = 7}}, 0, {}, 0ms, second);
+    EXPECT_FALSE(node.is_held());
+    EXPECT_EQ(node.counts(), (UnitCounts{.noted = 6, .settled = 6}));
 }
 
-TEST(Restore, OwesNothingToAWindowThatEndedMeanwhile) {
-    Node node({{10, 10s}, {30, 60s}});
+TEST(Report, IsAcknowledgedOnceThoughTwoRepliesCarryIt) {
+    Node node({{10, 10s}});
     node.granted_alone(4);
-    const auto trial = node.ask();
-    node.now += 10s;
+    const auto first = node.ask();
+    const auto second = node.ask();
+    node.take_in({{.count = 4}}, 0, {}, 0ms, second);
     node.granted_alone(1);
-    node.restore(trial);
-    EXPECT_EQ(node.windows()[0].remaining, 9);
-    EXPECT_EQ(node.windows()[1].remaining, 25);
-    EXPECT_EQ(node.ask().adjustments,
-              (std::vector{Adjustment{kFirst10s + 1, 1}, Adjustment{kFirst60s, 5}}));
+    node.take_in({{.count = 4}}, 0, {}, 0ms, first);
+    EXPECT_EQ(node.counts(), (UnitCounts{.noted = 5, .settled = 4}));
+    EXPECT_EQ(node.remaining(), 5);
+    EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 1}}));
 }
 
-TEST(Restore, CountsWhatIsOwedWhereRedisToldMeanwhile) {
+TEST(Report, IsCountedWhereRedisToldWithoutIt) {
     Node node({{10, 10s}});
     node.granted_alone(4);
     const auto lost = node.ask();
@@ -190,6 +197,99 @@ TEST(Restore, CountsWhatIsOwedWhereRedisToldMeanwhile) {
     node.restore(lost);
     EXPECT_EQ(node.remaining(), 4);
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 4}}));
+}
+
+TEST(Report, IsDroppedWhenAllItsWindowsHaveEnded) {
+    Node node({{10, 10s}, {30, 60s}});
+    node.granted_alone(4);
+    node.restore(node.ask());
+    node.now += 10s;
+    node.granted_alone(1);
+    EXPECT_EQ(node.windows()[0].remaining, 9);
+    EXPECT_EQ(node.windows()[1].remaining, 25);
+    const auto first = node.ask();
+    EXPECT_EQ(first.adjustments,
+              (std::vector{Adjustment{kFirst10s, 4}, Adjustment{kFirst60s, 4}}));
+    node.now += 60s;
+    EXPECT_TRUE(node.ask().adjustments.empty());
+    EXPECT_FALSE(node.is_held());
+    EXPECT_EQ(node.counts(), (UnitCounts{.noted = 5, .lapsed = 5}));
+}
+
+TEST(Report, IsNotMadeWhereThereIsNoRoomForIt) {
+    Node node({{10, 10s}});
+    node.granted_alone(4);
+    EXPECT_TRUE(prepare(node.states, node.quotas, node.demand, node.moment(), nullptr)
+                    .adjustments.empty());
+    EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 4}}));
+}
+
+TEST(Report, TellsASlidingWindowWhatTheOneBeforeGranted) {
+    Node node({{20, 10s}}, true);
+    EXPECT_EQ(node.granted_alone(20), 20);
+    node.now += 10s;
+    EXPECT_EQ(node.decide_alone(), LocalAnswer::kLimited) << "at the boundary";
+    node.now += 5s;
+    EXPECT_EQ(node.granted_alone(3), 3);
+    const auto report = node.ask();
+    EXPECT_EQ(report.adjustments, (std::vector{Adjustment{kFirst10s + 1, 3, 20}}));
+    EXPECT_EQ(node.remaining(), 7);
+    node.take_in({{.count = 3, .previous = 20}}, 0, {}, 0ms, report);
+    EXPECT_EQ(node.remaining(), 7);
+    EXPECT_EQ(node.counts(), (UnitCounts{.noted = 23, .settled = 23}));
+}
+
+TEST(Report, FollowsASlidingWindowOverItsBoundary) {
+    Node node({{20, 10s}}, true);
+    EXPECT_EQ(node.granted_alone(20), 20);
+    node.restore(node.ask());
+    node.now += 15s;
+    EXPECT_EQ(node.granted_alone(20), 10) << "half of it counts yet";
+    EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 20}}));
+}
+
+TEST(Restore, OwesAgainWhatRedisRefused) {
+    Node node({{100, 10s}});
+    node.take_in({{.count = 20}}, 8);
+    node.now += 2s;
+    node.restore(node.ask(), Fate::kRefused);
+    EXPECT_EQ(node.remaining(), 88);
+    EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, -8}}));
+    EXPECT_EQ(node.counts().lost, 0);
+}
+
+TEST(Counts, ALeaseStandsForUnitsThatAreOwed) {
+    Node node({{10, 10s}});
+    node.granted_alone(5);
+    node.states[0].lease = 3;
+    give_back_leases(node.states, node.quotas);
+    EXPECT_EQ(node.counts(), (UnitCounts{.returned = 3, .noted = 5, .settled = 3}));
+    const auto report = node.ask();
+    EXPECT_EQ(report.adjustments, (std::vector{Adjustment{kFirst10s, 2}}));
+    node.take_in({{.count = 5}}, 0, {}, 0ms, report);
+    EXPECT_EQ(node.counts(), (UnitCounts{.returned = 3, .noted = 5, .settled = 5}));
+}
+
+TEST(Counts, AllUnitsOfALeaseAreAccountedFor) {
+    Node node({{100, 10s}});
+    node.take_in({{.count = 20}}, 8);
+    EXPECT_EQ(node.decide(), LocalAnswer::kGranted);
+    node.now += 20s;
+    node.ask();
+    EXPECT_EQ(node.counts(), (UnitCounts{.spent = 1, .lost = 7})) << "lapsed with its window";
+}
+
+TEST(KeepUnused, PutsUnitsOfRequestsThatHaveLeftIntoTheLease) {
+    Node node({{10, 10s}});
+    node.take_in({{.count = 6}});
+    Acquired acquired{.now = node.now, .granted = 3, .windows = {{kFirst10s, 6, 0}}};
+    keep_unused(node.states, node.quotas, acquired, 2);
+    EXPECT_EQ(node.states[0].lease, 2);
+    EXPECT_EQ(node.remaining(), 6);
+    node.quotas[0].leases = false;
+    keep_unused(node.states, node.quotas, acquired, 1);
+    EXPECT_EQ(node.states[0].lease, 0);
+    EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, -3}}));
 }
 
 TEST(Restore, LosesWhatWasGivenBackForItMayHaveArrived) {
@@ -201,7 +301,7 @@ TEST(Restore, LosesWhatWasGivenBackForItMayHaveArrived) {
     EXPECT_EQ(node.remaining(), 88);
     node.restore(lost);
     EXPECT_EQ(node.remaining(), 80);
-    EXPECT_FALSE(may_need_settling(node.states));
+    EXPECT_FALSE(node.is_held());
 }
 
 TEST(Restore, PutsStrikesBack) {

@@ -90,9 +90,9 @@ TEST(ChooseQuotas, LetsANodeGrantAheadAsTheTableHasIt) {
     EXPECT_TRUE((*quotas)[1].leases);
 }
 
-std::uint32_t shape_of_custom(const std::string& limits, bool sliding = false) {
+QuotaShape shape_of_custom(const std::string& limits, bool sliding = false) {
     const PlanTable own = table("own", {{"own", Plan::Kind::kCustom, {}, sliding}});
-    return choose_quotas(std::array{&own}, key("own", limits))->front().shape;
+    return QuotaShape(choose_quotas(std::array{&own}, key("own", limits))->front());
 }
 
 TEST(Shape, IsOneForTheSameWindowsHoweverTheyAreWrittenAndLimited) {
@@ -114,8 +114,8 @@ TEST(Shape, DiffersByPeriodNumberAndKindOfWindows) {
 TEST(Shape, IsThatOfThePlansWindowsWhoeversPlanItIs) {
     const PlanTable api = table("api", {{"free", Plan::Kind::kLimited, {kMinute}, false},
                                         {"pro", Plan::Kind::kLimited, {kMinute}, false}});
-    EXPECT_EQ(choose_quotas(std::array{&api}, key("free"))->front().shape,
-              choose_quotas(std::array{&api}, key("pro"))->front().shape);
+    EXPECT_EQ(QuotaShape(choose_quotas(std::array{&api}, key("free"))->front()),
+              QuotaShape(choose_quotas(std::array{&api}, key("pro"))->front()));
 }
 
 TEST(PolicyName, JoinsPlanAndPeriod) {

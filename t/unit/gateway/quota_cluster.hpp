@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "module/core/quota_state.hpp"
+#include "module/core/quota_report.hpp"
 #include "t/unit/gateway/quota_scenario.hpp"
 #include "t/unit/gateway/redis_model.hpp"
 #include "t/unit/gateway/timeline.hpp"
@@ -26,6 +26,7 @@ class Cluster {
         quotas_ = std::make_shared<Quotas>(Quotas{quota});
         for (int i = 0; i < scenario_.nodes; ++i) {
             const auto zone = std::make_shared<Zone>();
+            zone->node = i;
             zone->offset = Milliseconds(number(0, 1'000'000'000));
             for (int j = 0; j < scenario_.workers; ++j) {
                 auto& worker = workers_.emplace_back(std::make_unique<Worker>());
@@ -69,6 +70,8 @@ class Cluster {
         std::int64_t alone = 0;  ///< was granted since Redis was asked
     };
     struct Zone {
+        int node = 0;
+        std::uint64_t last_report = 0;
         Milliseconds offset{};
         RedisClock clock;
         std::map<std::string, QuotaState> states;
@@ -87,7 +90,7 @@ class Cluster {
     };
     struct Call {
         std::string id;
-        Tidings tidings;
+        Prepared prepared;
         SteadyTime sent{};
         int life = 0;
         Acquire acquire{};
@@ -173,14 +176,16 @@ class Cluster {
 
     void ask(Worker& worker, const std::string& id) {
         Batch& batch = worker.batches[id];
-        auto tidings = prepare(states(worker, id), *quotas_, Demand{}, moment(worker));
+        auto prepared = prepare(states(worker, id), *quotas_, Demand{}, moment(worker),
+                                &worker.zone->last_report);
         const auto call =
-            std::make_shared<Call>(Call{id, std::move(tidings), steady(worker), worker.lives});
+            std::make_shared<Call>(Call{id, std::move(prepared), steady(worker), worker.lives});
         call->acquire = {.id = call->id,
                          .quotas = quotas_,
                          .count = std::exchange(batch.waiting, 0),
-                         .lease = call->tidings.lease,
-                         .adjustments = call->tidings.adjustments};
+                         .lease = call->prepared.lease,
+                         .adjustments = call->prepared.adjustments,
+                         .report_numbers = call->prepared.report_numbers};
         batch.in_flight = true;
         if (timeline_.now() < worker.given_up_until) {
             fail(worker, call);
@@ -192,6 +197,7 @@ class Cluster {
         timeline_.at(timeline_.now() + delay(), [=, this, &worker] {
             if (!is_cut_off(worker) ||
                 std::bernoulli_distribution(scenario_.outage.executed)(random_)) {
+                redis_.node = worker.zone->node;
                 call->acquired = redis_.run(call->acquire, redis_time());
                 ++calls;
             }
@@ -214,7 +220,7 @@ class Cluster {
         const std::string& id = call.id;
         const Acquired& acquired = *call.acquired;
         worker.zone->clock.observe(call.sent, steady(worker), acquired.now);
-        take_in(states(worker, id), *quotas_, acquired);
+        take_in(states(worker, id), *quotas_, call.prepared, acquired);
         tally(id, true, acquired.granted, acquired.now, acquired.windows);
         tally(id, false, acquired.limited, acquired.now, acquired.windows);
         for (std::size_t i = 0; i < scenario_.rates.size(); ++i) {
@@ -239,15 +245,16 @@ class Cluster {
     /// It has no answer, and may have been counted or not.
     void fail(Worker& worker, const CallPtr& call) {
         const std::string& id = call->id;
-        const auto& adjustments = call->tidings.adjustments;
-        const auto units = adjustments.empty() ? 0 : adjustments.back().units;
+        const auto& adjustments = call->prepared.adjustments;
+        const bool is_report = !adjustments.empty() && call->prepared.report_numbers[0] != 0;
+        const auto units = adjustments.empty() || is_report ? 0 : adjustments.back().units;
+        // What a report adds is counted once, however often it is sent.
         if (call->acquired) {
-            lost[id] +=
-                call->acquired->granted + call->acquired->lease + std::max<std::int64_t>(units, 0);
+            lost[id] += call->acquired->granted + call->acquired->lease;
         } else {
             lost[id] += std::max<std::int64_t>(-units, 0);
         }
-        restore(states(worker, id), *quotas_, call->tidings);
+        restore(states(worker, id), *quotas_, call->prepared, Fate::kUnknown);
         Batch& batch = worker.batches[id];
         batch.in_flight = false;
         const auto left = std::exchange(batch.waiting, 0) + call->acquire.count;
@@ -270,7 +277,7 @@ class Cluster {
         timeline_.at(timeline_.now() + Milliseconds(250), [this, &worker] {
             for (auto& [id, state] : worker.zone->states) {
                 if (!worker.batches[id].in_flight && timeline_.now() >= worker.given_up_until &&
-                    needs_settling(states(worker, id), moment(worker))) {
+                    needs_settling(state, moment(worker))) {
                     ask(worker, id);
                 }
             }
@@ -283,6 +290,7 @@ class Cluster {
             Worker& worker = *workers_[static_cast<std::size_t>(number(0, scenario_.nodes - 1))];
             ++worker.lives;
             worker.zone->states.clear();
+            worker.zone->node += scenario_.nodes;
             worker.batches.clear();
             crash();
         });

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "module/core/quota_state.hpp"
+#include "module/core/quota_report.hpp"
 
 namespace tollgate {
 
@@ -32,11 +33,6 @@ inline TableQuota search(std::vector<Rate> rates, bool sliding = false) {
 inline Acquired banned(Instant until) {
     Acquired answer{};
     answer.banned_until = until;
-    return answer;
-}
-inline Acquired struck(std::int64_t strikes) {
-    Acquired answer{};
-    answer.strikes = strikes;
     return answer;
 }
 
@@ -69,12 +65,33 @@ struct Node {
         }
         return granted;
     }
-    Tidings ask() { return prepare(states, quotas, demand, moment()); }
-    void restore(const Tidings& tidings) { tollgate::restore(states, quotas, tidings); }
+    Prepared ask() { return prepare(states, quotas, demand, moment(), &last_report); }
+    void restore(const Prepared& prepared, Fate fate = Fate::kUnknown) {
+        tollgate::restore(states, quotas, prepared, fate);
+    }
+    bool needs_settling() const {
+        return std::ranges::any_of(
+            states, [&](const auto& state) { return tollgate::needs_settling(state, moment()); });
+    }
+    bool is_held() const { return std::ranges::any_of(states, tollgate::is_held); }
 
-    /// Redis answers at `now`, or that long before.
+    /// What became of units, over all tables.
+    UnitCounts counts() const {
+        UnitCounts sum;
+        for (const auto& state : states) {
+            sum.spent += state.counts.spent;
+            sum.returned += state.counts.returned;
+            sum.lost += state.counts.lost;
+            sum.noted += state.counts.noted;
+            sum.settled += state.counts.settled;
+            sum.lapsed += state.counts.lapsed;
+        }
+        return sum;
+    }
+
+    /// Redis answers an acquire at `now`, or that long before.
     void take_in(std::vector<Count> counts, std::int64_t lease = 0, Acquired answer = {},
-                 std::chrono::milliseconds before = {}) {
+                 std::chrono::milliseconds before = {}, const Prepared& prepared = {}) {
         answer.now = now - before;
         answer.lease = lease;
         auto count = counts.begin();
@@ -85,7 +102,7 @@ struct Node {
                 ++count;
             }
         }
-        tollgate::take_in(states, quotas, answer);
+        tollgate::take_in(states, quotas, prepared, answer);
     }
 
     std::vector<WindowState> windows(bool refused = false) const {
@@ -97,6 +114,7 @@ struct Node {
     Quotas quotas;
     std::vector<QuotaState> states;
     Demand demand;
+    std::uint64_t last_report = 0;
     Instant now = kStart;
     std::chrono::milliseconds uncertainty{};
 };

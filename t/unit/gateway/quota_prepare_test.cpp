@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "module/core/quota_state.hpp"
+#include "module/core/quota_report.hpp"
 #include "t/unit/gateway/quota_node.hpp"
 
 namespace tollgate {
@@ -90,14 +90,14 @@ TEST(Prepare, GivesBackALeaseThatWasIdleForASecond) {
     node.arrive();
     node.take_in({{.count = 20}}, 5);
     node.now += 1099ms;
-    EXPECT_FALSE(needs_settling(node.states, node.moment()));
-    EXPECT_TRUE(may_need_settling(node.states));
+    EXPECT_FALSE(node.needs_settling());
+    EXPECT_TRUE(node.is_held());
     node.now += 1ms;
-    EXPECT_TRUE(needs_settling(node.states, node.moment()));
+    EXPECT_TRUE(node.needs_settling());
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, -5}}));
     EXPECT_EQ(node.states[0].lease, 0);
     EXPECT_EQ(node.remaining(), 85) << "as Redis will have it";
-    EXPECT_FALSE(may_need_settling(node.states));
+    EXPECT_FALSE(node.is_held());
 }
 
 TEST(Prepare, GivesBackALeaseToTheWindowsThatOutliveIt) {
@@ -106,7 +106,7 @@ TEST(Prepare, GivesBackALeaseToTheWindowsThatOutliveIt) {
     node.now += 10s;
     node.arrive();
     const auto adjustments = node.ask().adjustments;
-    EXPECT_EQ(adjustments, (std::vector{Adjustment{kFirst10s, -5}, Adjustment{kFirst60s, -5}}));
+    EXPECT_EQ(adjustments, (std::vector{Adjustment{kFirst10s, 0}, Adjustment{kFirst60s, -5}}));
 }
 
 TEST(Prepare, GivesBackALeaseThatTheRequestNeedsMoreThan) {
@@ -118,15 +118,37 @@ TEST(Prepare, GivesBackALeaseThatTheRequestNeedsMoreThan) {
 }
 
 TEST(Prepare, TellsStrikesOnce) {
-    Node node({{10, 60s}});
+    Node node({{1, 60s}});
     node.demand.ban = kBan;
-    node.ask();
-    node.take_in({{.count = 10}});
-    node.decide();
-    EXPECT_TRUE(needs_settling(node.states, node.moment()));
+    node.granted_alone(1);
+    node.decide_alone();
     EXPECT_EQ(node.ask().strikes, 1);
     EXPECT_EQ(node.ask().strikes, 0);
-    EXPECT_FALSE(may_need_settling(node.states));
+}
+
+TEST(Prepare, KeepsStrikesForARequestWithABan) {
+    Node node({{1, 60s}});
+    node.demand.ban = kBan;
+    node.granted_alone(1);
+    node.decide_alone();
+    node.demand.ban.reset();
+    EXPECT_EQ(node.ask().strikes, 0) << "of a location whose tables have no ban";
+    node.demand.ban = kBan;
+    EXPECT_EQ(node.ask().strikes, 1);
+}
+
+TEST(NoteArrivals, DropsStrikesThatNoLongerCount) {
+    Node node({{1, 1h}});
+    node.demand.ban = kBan;
+    node.granted_alone(1);
+    node.arrive();
+    node.decide_alone();
+    node.now += kBan.within - 1s;
+    node.arrive();
+    EXPECT_EQ(node.states[0].strikes_untold, 1);
+    node.now += kBan.within + 1s;
+    node.arrive();
+    EXPECT_EQ(node.ask().strikes, 0);
 }
 
 }  // namespace

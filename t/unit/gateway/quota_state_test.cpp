@@ -1,7 +1,7 @@
 // What a node knows of quotas and does with it, one call at a time; the simulation has many at
 // once.
 
-#include "module/core/quota_state.hpp"
+#include "module/core/quota_report.hpp"
 
 #include <gtest/gtest.h>
 
@@ -137,7 +137,8 @@ TEST(Decide, RefusesForATableOnlyIfThatWasAskedAboutLately) {
     // A location with the first table alone is asked for on and on.
     const Quotas api_alone{node.quotas[0]};
     node.now += 1s;
-    prepare(std::span(node.states).first(1), api_alone, Demand{}, node.moment());
+    prepare(std::span(node.states).first(1), api_alone, Demand{}, node.moment(),
+            &node.last_report);
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
 }
 
@@ -167,23 +168,13 @@ TEST(Decide, DoesNotGrantABannedKeyFromALease) {
     EXPECT_EQ(node.decide(), LocalAnswer::kGranted) << "where bans don't count";
 }
 
-TEST(Decide, CountsStrikesAndLetsRedisCountTheOneThatBans) {
+TEST(Decide, LeavesARefusalThatStrikesToRedis) {
     Node node({{10, 60s}});
     node.demand.ban = kBan;
     node.ask();
-    node.take_in({{.count = 10}}, 0, struck(2));
-    EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
-    EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
-    EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "the fifth";
-    EXPECT_EQ(node.ask().strikes, 2);
-}
-
-TEST(Decide, CountsNoStrikesWhereRefusalsAreNone) {
-    Node node({{10, 60s}});
-    node.demand.ban = kBan;
+    node.take_in({{.count = 10}});
+    EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
     node.demand.refusals_strike = false;
-    node.ask();
-    node.take_in({{.count = 10}}, 0, struck(4));
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
     EXPECT_EQ(node.states[0].strikes_untold, 0);
 }

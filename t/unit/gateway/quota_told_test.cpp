@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "module/core/quota_state.hpp"
+#include "module/core/quota_report.hpp"
 #include "t/unit/gateway/quota_node.hpp"
 
 namespace tollgate {
@@ -12,13 +12,12 @@ using namespace std::chrono_literals;
 
 TEST(TakeIn, KnowsWhatRedisTold) {
     Node node({{10, 10s}, {100, 60s}});
-    node.take_in({{.count = 3, .previous = 7}, {.count = 30}}, 2, struck(4));
+    node.take_in({{.count = 3, .previous = 7}, {.count = 30}}, 2);
     const QuotaState& state = node.states[0];
     EXPECT_EQ(state.windows[0].told, (WindowCount{kFirst10s, 3, 7}));
     EXPECT_EQ(state.windows[1].told, (WindowCount{kFirst60s, 30, 0}));
     EXPECT_EQ(state.lease, 2);
     EXPECT_EQ(state.told_at, kStart);
-    EXPECT_EQ(state.strikes_told, 4);
 }
 
 TEST(OnceTold, IsNoEarlierThanWhatRedisTold) {
@@ -76,13 +75,12 @@ TEST(TakeIn, TakesOnlyTheLeaseOfALateReply) {
     Node node({{10, 10s}});
     node.now += 1s;
     node.take_in({{.count = 5}}, 1, banned(kStart + 1h));
-    node.take_in({{.count = 3}}, 2, struck(4), 7ms);
+    node.take_in({{.count = 3}}, 2, {}, 7ms);
     const QuotaState& state = node.states[0];
     EXPECT_EQ(state.windows[0].told.count, 5);
     EXPECT_EQ(state.lease, 3);
     EXPECT_EQ(state.told_at, kStart + 1s);
     EXPECT_EQ(state.banned_until, kStart + 1h);
-    EXPECT_EQ(state.strikes_told, 0);
 }
 
 TEST(TakeIn, TakesTheHigherOfTwoCountsOfOneMillisecond) {
@@ -123,27 +121,17 @@ TEST(TakeIn, FollowsAClockThatWasSetBack) {
 
 TEST(NeedsSettling, IsNotWhereNothingIsHeldOrOwed) {
     Node node({{10, 10s}});
-    EXPECT_FALSE(needs_settling(node.states, node.moment()));
-    EXPECT_FALSE(may_need_settling(node.states));
+    EXPECT_FALSE(node.needs_settling());
+    EXPECT_FALSE(node.is_held());
     node.take_in({{.count = 5}});
-    EXPECT_FALSE(may_need_settling(node.states));
+    EXPECT_FALSE(node.is_held());
 }
 
 TEST(NeedsSettling, IsWhereAnyTableIsOwed) {
     Node node(Quotas{api({{10, 10s}}), search({{10, 10s}, {20, 60s}})});
     node.states[1].windows[1].owed = -1;
-    EXPECT_TRUE(needs_settling(node.states, node.moment()));
-    EXPECT_TRUE(may_need_settling(node.states));
-}
-
-TEST(NeedsSettling, EndsWhereStrikesCountNoMore) {
-    Node node({{1, 10s}});
-    node.demand.ban = kBan;
-    node.granted_alone(1);
-    node.decide_alone();
-    node.demand.ban.reset();
-    EXPECT_EQ(node.ask().strikes, 0);
-    EXPECT_FALSE(may_need_settling(node.states));
+    EXPECT_TRUE(node.needs_settling());
+    EXPECT_TRUE(node.is_held());
 }
 
 TEST(GiveBackLeases, LeavesNone) {

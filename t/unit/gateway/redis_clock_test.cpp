@@ -95,5 +95,19 @@ TEST(RedisClock, ShowsRedissTimeBetweenItsBoundsHoweverClocksDriftAndRepliesDawd
     }
 }
 
+TEST(RedisClock, GivesNoDeadlineWhereItWasNeverHeardOf) {
+    EXPECT_EQ(RedisClock().deadline(5s, 100ms), Instant{});
+}
+
+TEST(RedisClock, GivesADeadlineThatIsNeverTooEarly) {
+    RedisClock clock;
+    clock.observe(1000ms, 1004ms, Instant(50'000ms));
+    const auto deadline = clock.deadline(2000ms, 100ms);
+    EXPECT_EQ(deadline, clock.at(2000ms, {}).latest + 100ms);
+    // An hour later the bounds are 3.6 s wide each way: the deadline is not.
+    const auto later = clock.at(2000ms + 1h, {});
+    EXPECT_EQ(clock.deadline(2000ms + 1h, 100ms), later.earliest + 200ms);
+}
+
 }  // namespace
 }  // namespace tollgate

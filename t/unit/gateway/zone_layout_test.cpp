@@ -49,13 +49,6 @@ KeyCache::Key key(std::mt19937_64& random) {
     return key;
 }
 
-QuotaStates::Key quota_key(std::mt19937_64& random) {
-    QuotaStates::Key key{{}, 1};
-    const std::array<std::uint64_t, 2> part{random(), random()};
-    std::memcpy(key.id.data(), part.data(), key.id.size());
-    return key;
-}
-
 KeyRecord record(const std::string& name) {
     return {.id = "key_0123456789AB",
             .name = name,
@@ -70,7 +63,14 @@ const TableQuota kQuota{.table = "api",
                         .sliding = false,
                         .leases = true,
                         .policies = {},
-                        .shape = 7};
+                        .table_id = 7};
+
+QuotaStates::Key quota_key(std::mt19937_64& random) {
+    QuotaStates::Key key{{}, 1, kQuota, 0};
+    const std::array<std::uint64_t, 2> part{random(), random()};
+    std::memcpy(key.id.data(), part.data(), key.id.size());
+    return key;
+}
 
 TEST(ZoneLayout, PartsLieApartAndWithin) {
     for (const std::size_t size :
@@ -78,7 +78,8 @@ TEST(ZoneLayout, PartsLieApartAndWithin) {
         const ZoneLayout layout = divide_zone(size);
         std::vector<ZoneLayout::Part> parts{
             layout.small_keys,   layout.large_keys, layout.unknown_keys, layout.small_quotas,
-            layout.large_quotas, layout.addresses,  layout.changes};
+            layout.large_quotas, layout.reports,    layout.addresses,
+            layout.changes};
         std::ranges::sort(parts, {}, &ZoneLayout::Part::offset);
         std::size_t end = 0;
         for (const ZoneLayout::Part& part : parts) {
@@ -115,8 +116,8 @@ TEST(ZoneTables, TheSmallestZoneWorks) {
 TEST(ZoneTables, AMillionKeysFit256MiB) {
     const ZoneMemory memory(usable(256UL << 20U));
     ZoneTables tables(memory.span());
-    EXPECT_LT(1e6 / static_cast<double>(tables.keys.small().size), 0.85);
-    EXPECT_LT(1e6 / static_cast<double>(tables.quotas.small().size), 0.85);
+    EXPECT_LT(1e6 / static_cast<double>(tables.keys.small().size), 0.94);
+    EXPECT_LT(1e6 / static_cast<double>(tables.quotas.small().size), 0.94);
     std::mt19937_64 random(1);
     const KeyRecord shop = record("a shop's key");
     QuotaState state;
@@ -187,7 +188,8 @@ TEST(ZoneTables, GarbageDoesNoHarm) {
         for (std::byte& byte : memory.span()) {
             byte = random() % 64 == 0 ? static_cast<std::byte>(random() >> 8U) : byte;
         }
-        EXPECT_GT(use(memory.span(), round), 100);
+        // Quotas that garbage seems to hold keep their places.
+        EXPECT_GT(use(memory.span(), round), 30);
     }
 }
 
