@@ -67,7 +67,10 @@ Json json_of(const Status::Redis& redis, std::size_t workers) {
           {"spent", counts.leases.spent.value()},
           {"returned", counts.leases.returned.value()},
           {"lost", counts.leases.lost.value()}}},
-        {"owed", {{"noted", counts.owed.value()}, {"settled", counts.settled.value()}}},
+        {"owed",
+         {{"noted", counts.owed.value()},
+          {"settled", counts.settled.value()},
+          {"lapsed", counts.lapsed.value()}}},
     };
 }
 

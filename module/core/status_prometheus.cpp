@@ -256,14 +256,18 @@ out.family("tollgate_redis_errors_total", "counter",
     }
     });
     out.family("tollgate_owed_units_total", "counter",
-               "Units granted while Redis was out of reach: noted, and settled with it since.");
+               "Units granted while Redis was out of reach: noted, and of them settled with Redis "
+               "since, or lapsed with their window.");
     write_counters(out, status, "event",
                    {{"noted", [](const Redis& r) -> auto& { return r.owed;
     }
     }
+    , {"settled", [](const Redis& r) -> auto& {return r.settled;
+    }
+    }
     , {
-        "settled", [](const Redis& r) -> auto& {
-            return r.settled;
+        "lapsed", [](const Redis& r) -> auto& {
+            return r.lapsed;
         }
     }
     });
