@@ -24,7 +24,7 @@ class Acquirer::Flight : public redis::ReplyHandler {
         items_.reserve(lines);
         acquires_.reserve(lines);
     }
-    ~Flight() override { fail(); }
+    ~Flight() override = default;
     Flight(const Flight&) = delete;
     Flight& operator=(const Flight&) = delete;
 

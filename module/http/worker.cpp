@@ -35,8 +35,12 @@ void stop_worker(ngx_cycle_t* cycle) noexcept {
     if (conf == nullptr) {
         return;
     }
+    // Requests and calls may be under way. They end with the process: nothing of them is touched.
     for (const auto& redis : conf->redis) {
-        redis->client.reset();
+        if (redis->client) {
+            redis->client->leave_statistics();
+            redis->client.reset();
+        }
     }
     release_error_logs(cycle);
 }
