@@ -47,6 +47,30 @@ subtest 'addresses' => sub {
     }
 };
 
+subtest 'a name with several addresses' => sub {
+    plan skip_all => 'needs an /etc/hosts of its own' unless Nginx->can_replace_hosts;
+    my $redis = RedisServer->start(tcp => 1);    # of 127.0.0.1 alone
+    for my $last (2, 6) {
+        # Wherever that stands among them: the resolver may sort them.
+        my $hosts = join '', "127.0.0.1 localhost\n", map { "127.0.0.$_ redis.test\n" } 2 .. $last, 1;
+        my $gateway = gateway($redis, server_address => 'redis.test:' . $redis->port, hosts => $hosts, redis => 'timeout 200ms; connect_timeout 200ms;');
+        is(status($gateway), 200, "served by the one of $last that Redis has");
+        $redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+        is($gateway->get('/', 'k')->status, 200, '... at once, when the connection is lost');
+        $gateway->nginx->reload;
+        is($gateway->get('/', 'k')->status, 200, '... and after a reload');
+        unlike($gateway->nginx->error_log, qr/out of reach|\[error\]/, 'Redis is not taken to be out of reach');
+        $redis->stop;
+        wait_until('the breaker', sub { $gateway->get('/', 'new' . rand); $gateway->nginx->error_log =~ /out of reach/ });
+        like($gateway->nginx->error_log, qr/out of reach: (?:connect\(\) to 127\.0\.0\.\d:\d+ failed \(111: Connection refused\)(?:; |$)){$last}/m,
+            'where none serves, the log says so of each');
+        $redis->restart;
+        $gateway->import_key('k', id => 'k1', plan => 'free');
+        wait_until('service', sub { $gateway->get('/', 'k')->status == 200 }, 2);
+        $gateway->nginx->stop;
+    }
+};
+
 subtest 'passwords' => sub {
     my $redis = RedisServer->start(password => 's3cret;#{$}', acl => ['user app on >app-secret ~t:* &t:* +@all']);
     my %right = (

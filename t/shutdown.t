@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use lib 't/lib';
 use Test::More;
+use BackgroundLoad;
 use Gateway;
 use Http;
 use Time::HiRes qw(time);
@@ -11,7 +12,7 @@ use Wait qw(wait_until free_port);
 
 my $plans = 'plan much 1000000r/d;';
 # What is granted is served by the worker itself: an upstream within this nginx would end with it.
-my $server = 'location = /status { stub_status; } location = /gif { tollgate api; empty_gif; }';
+my $server = 'location = /status { stub_status; } location = /tollgate { tollgate_status; } location = /gif { tollgate api; empty_gif; }';
 
 sub start_gateway {
     my $gateway = Gateway->start(plans => $plans, table => 'lease=off', server => $server, @_);
@@ -82,6 +83,49 @@ subtest 'a graceful end waits no longer than the timeout' => sub {
     $gateway->nginx->stop;
 };
 
+# Gets a lease, and returns how many requests were granted.
+sub with_lease {
+    my ($gateway) = @_;
+    my $granted = 0;
+    wait_until('a lease', sub {
+        $granted++ if $gateway->get('/gif', 'k')->status == 200;
+        return ($gateway->count('k1', 'api', 86400) // 0) > $granted;
+    });
+    return $granted;
+}
+
+subtest 'a graceful end gives back leases at once' => sub {
+    for my $round (1 .. 3) {
+        my $gateway = start_gateway(table => '', redis => 'timeout 10s;');
+        my $granted = with_lease($gateway);
+        my ($worker) = $gateway->nginx->workers;
+        quit($gateway);
+        my $start = time;
+        gone($worker);
+        cmp_ok(time - $start, '<', 2, 'the worker ends soon');
+        is($gateway->count('k1', 'api', 86400), $granted, 'Redis has counted what was granted, and no lease');
+        $gateway->nginx->stop;
+    }
+};
+
+# What a worker posts while it begins to shut down waits for timers: with a timeout this short, a command that waits too
+# is given up before it is sent.
+subtest 'a graceful end gives back leases before any timer' => sub {
+    my ($gateway, $granted);
+    # A busy machine lets some commands time out, which may be counted twice: another gateway then.
+    wait_until('a lease, and no timeout', sub {
+        $gateway = start_gateway(table => '', redis => 'timeout 5ms;');
+        $granted = with_lease($gateway);
+        my ($main) = @{ $gateway->get('/tollgate')->json->{redis} };
+        return $gateway->count('k1', 'api', 86400) > $granted + 1 && !$main->{errors} && !$main->{decisions}{alone};
+    }, 30);
+    my ($worker) = $gateway->nginx->workers;
+    quit($gateway);
+    gone($worker);
+    is($gateway->count('k1', 'api', 86400), $granted, 'Redis has counted what was granted, and no lease');
+    $gateway->nginx->stop;
+};
+
 subtest 'a graceful end with Redis gone' => sub {
     my $gateway = start_gateway();
     $gateway->redis->kill;
@@ -95,11 +139,7 @@ subtest 'a graceful end with Redis gone' => sub {
 for my $error (qw(OOM READONLY)) {
     subtest "a graceful end with what Redis doesn't take: $error" => sub {
         my $gateway = start_gateway(table => '');
-        my $requests = 0;
-        wait_until('a lease', sub {
-            $gateway->get('/gif', 'k');
-            return $gateway->count('k1', 'api', 86400) > ++$requests;
-        });
+        with_lease($gateway);
         my ($worker) = $gateway->nginx->workers;
         if ($error eq 'OOM') {
             $gateway->redis->cmd('CONFIG', 'SET', 'maxmemory', 1);
@@ -125,15 +165,48 @@ subtest 'worker_shutdown_timeout cuts the wait short' => sub {
     $gateway->nginx->stop;
 };
 
-subtest 'a fast end, with requests that wait' => sub {
-    my $gateway = start_gateway(redis => 'timeout 60s;');
-    my ($worker) = $gateway->nginx->workers;
-    $pause->($gateway);
-    my @clients = waiting_requests($gateway, 20);
-    kill TERM => $gateway->nginx->pid;
-    gone($worker);
-    $gateway->nginx->stop;
-};
+for my $signal (qw(TERM INT)) {
+    for my $known (0, 1) {
+        my $which = $known ? 'known' : 'unknown';
+        subtest "$signal, with requests of $which keys that wait" => sub {
+            my $gateway = start_gateway(redis => 'timeout 60s;', workers => 2);
+            if ($known) {
+                $gateway->get('/gif', 'k') for 1 .. 8;
+            }
+            my @workers = $gateway->nginx->workers;
+            $pause->($gateway);
+            my @clients = waiting_requests($gateway, 20);
+            kill $signal => $gateway->nginx->pid;
+            gone($_) for @workers;
+            $gateway->nginx->stop;
+        };
+    }
+
+    subtest "$signal under load" => sub {
+        for my $round (1 .. 3) {
+            my $gateway = start_gateway(workers => 2);
+            my @workers = $gateway->nginx->workers;
+            my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 16, path => '/gif', token => 'k');
+            wait_until('requests', sub { ($gateway->count('k1', 'api', 86400) // 0) > 100 });
+            kill $signal => $gateway->nginx->pid;
+            gone($_) for @workers;
+            eval { $load->finish };    # its connections are refused in the end
+            $gateway->nginx->stop;
+        }
+    };
+
+    subtest "$signal in one process" => sub {
+        my $gateway = start_gateway(redis => 'timeout 60s;', main => 'master_process off;', workers => 0);
+        $gateway->get('/gif', 'k') for 1 .. 4;
+        $pause->($gateway);
+        my @clients = waiting_requests($gateway, 20);
+        my $pid_file = $gateway->nginx->dir . '/nginx.pid';
+        ok(-e $pid_file, 'it runs');
+        kill $signal => $gateway->nginx->pid;
+        $gateway->nginx->stop;
+        ok(!-e $pid_file, 'it ended as it should: its pid file is gone');
+    };
+}
 
 subtest 'no connections left' => sub {
     my $gateway = start_gateway(

@@ -1,8 +1,11 @@
 #include "module/http/access.hpp"
 
+#include <optional>
+
 #include "module/http/authorization.hpp"
 #include "module/http/decision.hpp"
 #include "module/http/location_conf.hpp"
+#include "module/http/redis_client.hpp"
 
 namespace tollgate::http {
 
@@ -17,17 +20,41 @@ ngx_int_t answer(const Decision& decision) {
     return decision.grants() ? NGX_OK : NGX_DECLINED;
 }
 
+/// Whether the request goes on waiting when its timer has fired. If not, it is decided.
+bool waits_on(ngx_http_request_t* r, Decision& decision) {
+    // Replies may have come while the event loop stalled.
+    decision.conf().tables->redis->client->connection().poll();
+    if (decision.settled()) {
+        return true;  // for the event that this has posted
+    }
+    if (const auto rest = decision.patience().rest(Patience::Clock::now())) {
+        ngx_add_timer(r->connection->write, static_cast<ngx_msec_t>(rest->count()));
+        return true;
+    }
+    decision.time_out();
+    return false;
+}
+
 /// What the request does on the events of its connection's write side while it waits.
 void resume(ngx_http_request_t* r) noexcept {
     Decision* decision = Decision::find(r);
     ngx_event_t* write = r->connection->write;
+    const bool timer_fired = write->timedout != 0;
+    write->timedout = 0;
     if (decision != nullptr && !decision->settled()) {
-        if (write->timedout == 0) {
+        if (!timer_fired) {
             return;
         }
-        decision->time_out();
+        const auto waits = guarded(r->connection->log, std::optional<bool>(),
+                                   [&] { return std::optional(waits_on(r, *decision)); });
+        if (!waits) {
+            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+            return;
+        }
+        if (*waits) {
+            return;
+        }
     }
-    write->timedout = 0;
     if (write->timer_set != 0) {
         ngx_del_timer(write);
     }
@@ -38,7 +65,7 @@ void resume(ngx_http_request_t* r) noexcept {
 
 /// Lets the request wait, and be ended with 499 if its client leaves; as ngx_http_limit_req_handler
 /// does. It waits for several commands in turn: the timeout of `tollgate_redis` holds for them all.
-ngx_int_t wait(ngx_http_request_t* r, const Decision& decision) {
+ngx_int_t wait(ngx_http_request_t* r, Decision& decision) {
     ngx_event_t* read = r->connection->read;
     if (read->ready != 0) {
         ngx_post_event(read, &ngx_posted_events);
@@ -48,6 +75,7 @@ ngx_int_t wait(ngx_http_request_t* r, const Decision& decision) {
     r->read_event_handler = ngx_http_test_reading;
     r->write_event_handler = resume;
     const auto timeout = decision.conf().tables->redis->endpoint.timeout;
+    decision.patience() = Patience(Patience::Clock::now(), timeout);
     ngx_add_timer(r->connection->write, static_cast<ngx_msec_t>(timeout.count()));
     return NGX_AGAIN;
 }

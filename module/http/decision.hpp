@@ -7,6 +7,7 @@
 
 #include "module/core/error_body.hpp"
 #include "module/core/key_record.hpp"
+#include "module/core/patience.hpp"
 #include "module/core/verdict.hpp"
 #include "module/http/acquirer.hpp"
 #include "module/http/location_conf.hpp"
@@ -47,6 +48,8 @@ class Decision : private QuotaWaiter {
     bool has_place_in(const TableSet& tables) const;
     /// Begins to decide. It may be settled at once, or later, when Redis has answered.
     void start();
+    /// How long the request waits for all that it asks of Redis.
+    Patience& patience() { return patience_; }
     /// Redis took too long over all that the request asked of it.
     void time_out();
     /// The request is gone: what is still under way in Redis will find nobody.
@@ -144,6 +147,7 @@ class Decision : private QuotaWaiter {
     std::vector<WindowState> windows_;
     Instant now_{};
     std::int64_t retry_after_ = 0;
+    Patience patience_;
 };
 
 }  // namespace tollgate::http

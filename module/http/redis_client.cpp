@@ -1,9 +1,12 @@
 #include "module/http/redis_client.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "module/core/name_id.hpp"
 #include "module/http/clock.hpp"
+#include "module/redis/error_scope.hpp"
+#include "module/redis/log_text.hpp"
 
 namespace tollgate::http {
 
@@ -22,11 +25,10 @@ RedisClient::RedisClient(const MainConf& main, const RedisConf& conf, ngx_log_t*
       log_(log),
       acquirer_(*this),
       settlement_(*this),
-      connection_(conf.endpoint, *this, log),
+      connection_(conf.endpoint, conf.keys.probe(), *this, log),
       subscription_(conf.endpoint, conf.keys.events(), *this, log) {}
 
-RedisClient::~RedisClient() {
-    // The worker ends: what it held of Redis is of no meaning any more.
+void RedisClient::leave_statistics() noexcept {
     const auto pid = static_cast<std::uint32_t>(ngx_pid);
     statistics().breaker_open.erase(ngx_worker, pid);
     statistics().subscribed.erase(ngx_worker, pid);
@@ -43,18 +45,36 @@ bool RedisClient::is_fresh(SteadyTime checked, SteadyTime now) const {
     return now - checked < hold;
 }
 
-void RedisClient::report(std::string_view message) {
-    ngx_str_t text = borrow(message);
-    ngx_log_error(NGX_LOG_ERR, log_, 0, "tollgate: redis \"%s\": %V", conf_.endpoint.name.c_str(),
-                  &text);
-    if (message.starts_with("READONLY") || message.starts_with("NOAUTH")) {
-        connection_.renew();
+void RedisClient::report(std::string_view message) noexcept {
+    if (redis::error_scope(message) == redis::ErrorScope::kServer) {
+        connection_.refuse(message);
+        return;
+    }
+    const auto left_out = errors_.admit(std::chrono::steady_clock::now());
+    if (!left_out) {
+        return;
+    }
+    const redis::LogText shown(message);
+    ngx_str_t text = borrow(shown);
+    if (*left_out == 0) {
+        ngx_log_error(NGX_LOG_ERR, log_, 0, "tollgate: redis \"%s\": %V",
+                      conf_.endpoint.name.c_str(), &text);
+    } else {
+        ngx_log_error(NGX_LOG_ERR, log_, 0,
+                      "tollgate: redis \"%s\": %V (%uL errors were left out since the last line)",
+                      conf_.endpoint.name.c_str(), &text, *left_out);
     }
 }
 
 void RedisClient::on_message(std::string_view text) noexcept {
-    const LockedZone zone(main_);
-    zone.changes().note(conf_.name_hash, text, steady_time());
+    const bool noted = guarded(log_, false, [&] {
+        const LockedZone zone(main_);
+        zone.changes().note(conf_.name_hash, text, steady_time());
+        return true;
+    });
+    if (!noted) {
+        subscription_.renew();  // A change was missed: records are asked for again.
+    }
 }
 
 void RedisClient::on_subscribed(bool stands) noexcept {
@@ -78,6 +98,23 @@ void RedisClient::on_reconnect() noexcept {
     statistics().reconnects.add();
 }
 
+void RedisClient::on_refusal(std::string_view message) noexcept {
+    // A failover: another server takes writes from now on, and tells of changes.
+    if (redis::has_error_code(message, "READONLY")) {
+        renews_subscription_ = true;
+    }
+}
+
+void RedisClient::on_time(SteadyTime sent, SteadyTime received, Instant time) noexcept {
+    {
+        const LockedZone zone(main_);
+        zone.redis(conf_.name_hash).clock.observe(sent, received, time);
+    }
+    if (std::exchange(renews_subscription_, false)) {
+        subscription_.renew();
+    }
+}
+
 void RedisClient::on_breaker_open(std::string_view reason) noexcept {
     statistics().breaker_opened.add();
     const bool is_first = [&] {
@@ -88,7 +125,8 @@ void RedisClient::on_breaker_open(std::string_view reason) noexcept {
     }();
     // Each worker has a breaker of its own; the log says it once for all of them.
     if (is_first) {
-        ngx_str_t text = borrow(reason);
+        const redis::LogText shown(reason);
+        ngx_str_t text = borrow(shown);
         ngx_log_error(NGX_LOG_ERR, log_, 0, "tollgate: redis \"%s\" is out of reach: %V",
                       conf_.endpoint.name.c_str(), &text);
     }

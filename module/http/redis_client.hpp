@@ -10,6 +10,7 @@
 #include "module/http/zone.hpp"
 #include "module/redis/connection.hpp"
 #include "module/redis/connection_listener.hpp"
+#include "module/redis/log_throttle.hpp"
 #include "module/redis/subscription.hpp"
 
 namespace tollgate::http {
@@ -19,7 +20,7 @@ namespace tollgate::http {
 class RedisClient : public redis::ConnectionListener, public redis::MessageListener {
   public:
     RedisClient(const MainConf& main, const RedisConf& conf, ngx_log_t* log);
-    ~RedisClient() override;
+    ~RedisClient() override = default;
     RedisClient(const RedisClient&) = delete;
     RedisClient& operator=(const RedisClient&) = delete;
 
@@ -31,8 +32,12 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     Acquirer& acquirer() { return acquirer_; }
     Settlement& settlement() { return settlement_; }
 
-    /// Redis answered with this error.
-    void report(std::string_view message);
+    /// Redis answered with this error: gives up the connection where it concerns the server as a
+    /// whole, else writes it to the log, at most once a second.
+    void report(std::string_view message) noexcept;
+
+    /// The worker ends: its connections count for nothing in the statistics any more.
+    void leave_statistics() noexcept;
 
     /// The moment of `now` by this Redis's clock, as far as the node knows it.
     Moment moment(const LockedZone& zone, SteadyTime now) const;
@@ -45,6 +50,8 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     void on_answer(std::chrono::microseconds round_trip) noexcept override;
     void on_error() noexcept override;
     void on_reconnect() noexcept override;
+    void on_refusal(std::string_view message) noexcept override;
+    void on_time(SteadyTime sent, SteadyTime received, Instant time) noexcept override;
     void on_breaker_open(std::string_view reason) noexcept override;
     void on_breaker_close() noexcept override;
     void on_shutdown() noexcept override;
@@ -53,6 +60,8 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     const MainConf& main_;
     const RedisConf& conf_;
     ngx_log_t* log_;
+    redis::LogThrottle errors_;
+    bool renews_subscription_ = false;  ///< when the next connection proves to serve
     Acquirer acquirer_;
     Settlement settlement_;
     redis::Connection connection_;

@@ -40,8 +40,12 @@ void stop_worker(ngx_cycle_t* cycle) noexcept {
     if (conf->zone_view != nullptr) {
         serving_workers(*conf).erase(ngx_worker, static_cast<std::uint32_t>(ngx_pid));
     }
+    // Requests and calls may be under way. They end with the process: nothing of them is touched.
     for (const auto& redis : conf->redis) {
-        redis->client.reset();
+        if (redis->client) {
+            redis->client->leave_statistics();
+            redis->client.reset();
+        }
     }
     release_error_logs(cycle);
 }

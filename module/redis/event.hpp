@@ -6,6 +6,10 @@ extern "C" {
 #include <ngx_event.h>
 }
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
 namespace tollgate::redis {
 
 /// An event of nginx's loop that belongs to no connection: a timer, or what is posted to the end of
@@ -29,9 +33,15 @@ class Event {
 
     /// Sets the timer, or sets it anew: see ngx_add_timer.
     void start(ngx_msec_t delay) { ngx_add_timer(&event_, delay); }
+    /// The same, for a time of the clock. nginx counts from the beginning of this turn of the event
+    /// loop, so that the timer may end too early: whoever it calls asks the clock, and may set it
+    /// again.
+    void start_until(std::chrono::steady_clock::time_point end) {
+        const auto rest =
+            std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+        start(static_cast<ngx_msec_t>(std::max<std::int64_t>(rest.count(), 0)));
+    }
     bool is_running() const { return event_.timer_set != 0; }
-    /// When the timer ends, in the time of ngx_current_msec. Only while it is running.
-    ngx_msec_t end() const { return event_.timer.key; }
 
     void post() {
         if (event_.posted == 0) {

@@ -34,6 +34,7 @@ class Keys {
         return tagged("report:", id).append(":").append(table).append(":").append(node);
     }
     std::string ban(std::string_view id) const { return tagged("ban:", id); }
+    std::string probe() const { return prefix_ + "probe"; }
     std::string events() const { return prefix_ + "events"; }
 
   private:

@@ -1,5 +1,7 @@
 #include "module/redis/link.hpp"
 
+#include <poll.h>
+
 #include <array>
 #include <exception>
 #include <utility>
@@ -37,11 +39,30 @@ Link::~Link() {
 }
 
 void Link::connect() noexcept {
-    call<&Link::open_socket>();
+    untried_ = endpoint_.addrs.size();
+    failures_ = {};
+    try_addresses();
+}
+
+/// Goes on to the next address until one can be waited for. A loop, since a socket may fail at
+/// once.
+void Link::try_addresses() noexcept {
+    trying_ = true;
+    while (is_down() && untried_ > 0) {
+        --untried_;
+        call<&Link::open_socket>();
+    }
+    trying_ = false;
+    if (is_down()) {
+        const LogText copy = failures_;  // The owner may connect again.
+        owner_.on_lost(copy);
+    } else if (is_connected()) {
+        call<&Link::finish_connecting>();
+    }
 }
 
 void Link::open_socket() {
-    const auto& addr = endpoint_.addrs[next_addr_++ % endpoint_.addrs.size()];
+    const auto& addr = address();
     peer_ = {};
     peer_.sockaddr = addr.sockaddr;
     peer_.socklen = addr.socklen;
@@ -69,10 +90,14 @@ void Link::open_socket() {
     ngx_tcp_nodelay(connection);  // A turn's commands don't wait for the replies of those before.
     reader_ = std::make_unique<ReplyReader>();
     state_ = State::kConnecting;
-    timeout_.start(static_cast<ngx_msec_t>(endpoint_.connect_timeout.count()));
-    if (rc == NGX_OK) {
-        greet();
-    }
+    deadline_ = Clock::now() + endpoint_.connect_timeout;
+    timeout_.start_until(deadline_);
+}
+
+/// Whether the socket is connected, or its connect() has failed.
+bool Link::is_connected() const noexcept {
+    pollfd socket{peer_.connection->fd, POLLOUT, 0};
+    return ::poll(&socket, 1, 0) == 1;
 }
 
 /// Asks whether connect() succeeded, as ngx_http_upstream_test_connect does, and goes on.
@@ -114,12 +139,9 @@ void Link::become_ready() {
     owner_.on_ready();
 }
 
-void Link::flush_soon() {
-    flush_event_.post();
-}
-
 void Link::flush() {
     ngx_connection_t* connection = peer_.connection;
+    const auto sent_before = sent_;
     while (written_ < out_.size() && connection->write->ready) {
         const ssize_t n = connection->send(
             connection, reinterpret_cast<u_char*>(out_.data()) + written_, out_.size() - written_);
@@ -127,11 +149,17 @@ void Link::flush() {
             lose("write failed");
             return;
         }
-        written_ += n > 0 ? n : 0;
+        if (n > 0) {
+            written_ += static_cast<std::size_t>(n);
+            sent_ += static_cast<std::uint64_t>(n);
+        }
     }
     if (written_ == out_.size()) {
         out_.clear();
         written_ = 0;
+    }
+    if (sent_ != sent_before) {
+        owner_.on_written(sent_);
     }
     if (ngx_handle_write_event(connection->write, 0) != NGX_OK) {
         lose("can't watch the socket");
@@ -163,6 +191,10 @@ bool Link::was_closed_by_nginx() {
     }
     connection->close = 0;
     owner_.on_shutdown();
+    // What is posted now would wait for the next event, and for timers before it.
+    if (is_ready()) {
+        flush();
+    }
     return true;
 }
 
@@ -173,6 +205,10 @@ void Link::on_readable() {
     if (state_ == State::kConnecting) {
         finish_connecting();
     }
+    read();
+}
+
+void Link::read() {
     // Edge-triggered: what is not read now is not announced again.
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): recv fills it
     std::array<u_char, 16384> buffer;
@@ -194,6 +230,28 @@ void Link::on_readable() {
     }
 }
 
+void Link::poll() noexcept {
+    if (!is_down() && !reading_) {
+        call<&Link::read_and_write>();
+    }
+}
+
+void Link::read_and_write() {
+    if (state_ == State::kConnecting && is_connected()) {
+        finish_connecting();
+    }
+    // The event loop has not yet been told what the socket is ready for by now.
+    if (state_ == State::kGreeting || state_ == State::kReady) {
+        peer_.connection->write->ready = 1;
+        flush();
+    }
+    if (state_ == State::kGreeting || state_ == State::kReady) {
+        peer_.connection->read->ready = 1;
+        peer_.connection->read->available = -1;
+        read();
+    }
+}
+
 void Link::take_replies() {
     reading_ = true;
     while (!giving_up_) {
@@ -209,9 +267,9 @@ void Link::take_replies() {
     }
     reading_ = false;
     if (giving_up_) {
-        lose(*std::exchange(giving_up_, std::nullopt));
+        lose(*giving_up_);
     } else if (reader_->broken()) {
-        lose(std::string(reader_->error()));
+        lose(reader_->error());
     }
 }
 
@@ -226,20 +284,54 @@ void Link::take_greeting(const redisReply& reply) {
 }
 
 void Link::on_timeout() {
-    lose("connecting timed out");
-}
-
-void Link::give_up(std::string_view reason) {
-    if (reading_) {
-        giving_up_.emplace(reason);
+    poll();  // The event loop may have stalled.
+    if (state_ != State::kConnecting && state_ != State::kGreeting) {
+        return;
+    }
+    if (Clock::now() < deadline_) {
+        timeout_.start_until(deadline_);
     } else {
-        lose(reason);
+        lose("connecting timed out");
     }
 }
 
+void Link::give_up(std::string_view reason) noexcept {
+    if (reading_) {
+        giving_up_.emplace(reason);
+    } else if (!is_down()) {
+        drop(reason);
+    }
+}
+
+/// This connection is of no use: goes on to the next address, or tells the owner.
 void Link::lose(std::string_view reason) noexcept {
+    const bool is_next_tried = state_ != State::kReady && !over_;
+    if (!is_next_tried) {
+        drop(reason);
+        return;
+    }
+    if (!failures_.empty()) {
+        failures_.append("; ");
+    }
+    failures_.append(reason);
     close_socket();
-    owner_.on_lost(reason);
+    move_on();
+    if (!trying_) {
+        try_addresses();
+    }
+}
+
+void Link::drop(std::string_view reason) noexcept {
+    const LogText copy(reason);  // `reason` may be a text of what is closed here.
+    if (state_ != State::kReady || leaves_address_) {
+        move_on();
+    }
+    close_socket();
+    owner_.on_lost(copy);
+}
+
+void Link::move_on() noexcept {
+    address_ = (address_ + 1) % endpoint_.addrs.size();
 }
 
 void Link::close_socket() noexcept {
@@ -249,8 +341,10 @@ void Link::close_socket() noexcept {
     timeout_.cancel();
     flush_event_.cancel();
     state_ = State::kDown;
+    leaves_address_ = false;
     out_.clear();
     written_ = 0;
+    sent_ = 0;
     giving_up_.reset();
 }
 

@@ -27,24 +27,46 @@ void append_call(std::string& out, const Call& call, std::string_view token, boo
 
 }  // namespace
 
-Pipeline::Pending Pipeline::make(Call call, std::unique_ptr<ReplyHandler> handler,
-                                 Milliseconds deadline) {
-    return {std::move(call), std::move(handler), deadline, Clock::now(),
-            std::to_string(++last_token_)};
+void Pipeline::fill(Pending& pending, Call&& call, std::unique_ptr<ReplyHandler>&& handler,
+                    std::string&& token, Time now) noexcept {
+    pending.call = std::move(call);
+    pending.handler = std::move(handler);
+    pending.token = std::move(token);
+    pending.pushed = now;
+    pending.deadline = now + timeout_;
 }
 
-void Pipeline::push(Call call, std::unique_ptr<ReplyHandler> handler, Milliseconds deadline) {
-    pending_.push_back(make(std::move(call), std::move(handler), deadline));
+void Pipeline::push(Call&& call, std::unique_ptr<ReplyHandler>&& handler, Time now) {
+    auto token = next_token();
+    fill(pending_.emplace_back(), std::move(call), std::move(handler), std::move(token), now);
 }
 
-void Pipeline::push_ahead(Call call, std::unique_ptr<ReplyHandler> handler, Milliseconds deadline) {
-    pending_.push_front(make(std::move(call), std::move(handler), deadline));
+void Pipeline::push_ahead(Call&& call, std::unique_ptr<ReplyHandler>&& handler, Time now) {
+    auto token = next_token();
+    Pending& pending = pending_.emplace_front();
+    fill(pending, std::move(call), std::move(handler), std::move(token), now);
+    pending.out_of_turn = true;
+    ++out_of_turn_;
 }
 
-void Pipeline::release(std::string& out) {
-    for (; released_ < pending_.size(); ++released_) {
-        const Pending& pending = pending_[released_];
-        append_call(out, pending.call, pending.token, pending.in_full);
+void Pipeline::release(std::string& out, std::uint64_t position) {
+    const auto begin = out.size();
+    try {
+        for (auto i = released_; i < pending_.size(); ++i) {
+            Pending& pending = pending_[i];
+            append_call(out, pending.call, pending.token, pending.in_full);
+            pending.end = position + (out.size() - begin);
+        }
+    } catch (...) {
+        out.resize(begin);
+        throw;
+    }
+    released_ = pending_.size();
+}
+
+void Pipeline::note_written(std::uint64_t bytes, Time now) noexcept {
+    for (; written_ < released_ && pending_[written_].end <= bytes; ++written_) {
+        pending_[written_].deadline = now + timeout_;
     }
 }
 
@@ -70,38 +92,50 @@ Pipeline::Taken Pipeline::take(const redisReply& reply) {
     return Taken::kValues;
 }
 
-Pipeline::Pending Pipeline::take_front() {
+Pipeline::Pending Pipeline::take_front() noexcept {
     Pending front = std::move(pending_.front());
     pending_.pop_front();
     released_ -= std::min<std::size_t>(released_, 1);
-    in_full_ -= front.in_full ? 1 : 0;
+    written_ -= std::min<std::size_t>(written_, 1);
+    out_of_turn_ -= front.out_of_turn ? 1 : 0;
     return front;
 }
 
 void Pipeline::repeat_front() {
-    Pending again = take_front();
+    auto token = next_token();
+    Pending& again = pending_.emplace_back();  // Nothing throws from here on.
+    again = take_front();
+    again.token = std::move(token);
     again.in_full = true;
-    again.token = std::to_string(++last_token_);
-    ++in_full_;
-    pending_.push_back(std::move(again));
+    again.out_of_turn = true;
+    ++out_of_turn_;
 }
 
-Pipeline::Milliseconds Pipeline::first_deadline() const {
-    // Only differences of them tell which is earlier: nginx's milliseconds wrap around.
-    const auto is_earlier = [](const Pending& a, const Pending& b) {
-        return static_cast<std::intptr_t>(a.deadline - b.deadline) < 0;
-    };
-    return in_full_ == 0 ? pending_.front().deadline
-                         : std::ranges::min_element(pending_, is_earlier)->deadline;
+Pipeline::Time Pipeline::first_deadline() const noexcept {
+    if (out_of_turn_ > 0) {
+        return std::ranges::min_element(pending_, {}, &Pending::deadline)->deadline;
+    }
+    // Calls that are written and calls that are not are each in the order of their deadlines.
+    const Time first = pending_.front().deadline;
+    return written_ < pending_.size() ? std::min(first, pending_[written_].deadline) : first;
 }
 
-void Pipeline::fail_released() {
+void Pipeline::postpone(Time now) noexcept {
+    for (Pending& pending : pending_) {
+        if (!std::exchange(pending.postponed, true)) {
+            pending.deadline = now + timeout_;
+        }
+    }
+}
+
+void Pipeline::fail_released() noexcept {
+    // Handlers may push further calls meanwhile.
     for (auto left = std::exchange(released_, 0); left > 0; --left) {
         take_front().handler->on_failure();
     }
 }
 
-void Pipeline::fail_all() {
+void Pipeline::fail_all() noexcept {
     released_ = pending_.size();
     fail_released();
 }

@@ -14,8 +14,9 @@
 
 namespace tollgate::redis {
 
-/// Waits for the reply to one call of a script. The pipeline owns it until it has called one of the
-/// three, once, from inside the reader: they may make further calls.
+/// Waits for the reply to one call of a script. One of the three functions is called, once, from
+/// inside the reader of replies; they may make further calls. A handler that is destroyed with its
+/// pipeline hears nothing: then the worker ends, and what the handler refers to may be gone.
 class ReplyHandler {
   public:
     ReplyHandler() = default;
@@ -36,21 +37,30 @@ class ReplyHandler {
 /// The calls under way on one connection, and which reply is whose. A script returns the token of
 /// its call, so that a stream with a reply too many or too few can't hand one the answer to
 /// another.
+///
+/// A call must be written to the socket within `timeout` after it was pushed, and answered within
+/// `timeout` after it was written. All times are read from the clock when they are needed: those of
+/// an event loop that stalls would blame Redis for the stall.
 class Pipeline {
   public:
-    using Milliseconds = std::uintptr_t;  ///< of the clock of the connection's owner
     using Clock = std::chrono::steady_clock;
+    using Time = Clock::time_point;
 
     /// `first_token` should be hard to guess: a stray reply must not look like an answer.
-    explicit Pipeline(std::uint64_t first_token) : last_token_(first_token) {}
+    Pipeline(std::uint64_t first_token, std::chrono::milliseconds timeout)
+        : last_token_(first_token), timeout_(timeout) {}
 
-    /// Adds a call, which waits to be released. Throws std::bad_alloc.
-    void push(Call call, std::unique_ptr<ReplyHandler> handler, Milliseconds deadline);
+    /// Adds a call, which waits to be released. Throws std::bad_alloc: then nothing is added, and
+    /// both arguments are as before.
+    void push(Call&& call, std::unique_ptr<ReplyHandler>&& handler, Time now);
     /// Adds it ahead of those that wait. Only where none is released.
-    void push_ahead(Call call, std::unique_ptr<ReplyHandler> handler, Milliseconds deadline);
+    void push_ahead(Call&& call, std::unique_ptr<ReplyHandler>&& handler, Time now);
 
-    /// Appends to `out` what waits. Throws std::bad_alloc.
-    void release(std::string& out);
+    /// Appends what waits to `out`, whose end is so many bytes behind the start of the stream.
+    /// Throws std::bad_alloc: then nothing is appended.
+    void release(std::string& out, std::uint64_t position);
+    /// So many bytes of the stream are written to the socket.
+    void note_written(std::uint64_t bytes, Time now) noexcept;
 
     enum class Taken : std::uint8_t {
         kValues,     ///< its handler has it
@@ -58,42 +68,52 @@ class Pipeline {
         kRepeated,   ///< Redis doesn't know the script: the call waits again, to go with its text
         kMismatched  ///< it belongs to no call: no further reply of this stream can be trusted
     };
-    /// Takes the next reply of the stream.
+    /// Takes the next reply of the stream. Throws std::bad_alloc: then the call still waits.
     Taken take(const redisReply& reply);
 
     /// When the call that was answered last was pushed.
-    Clock::time_point answered_push() const { return answered_push_; }
+    Time answered_push() const noexcept { return answered_push_; }
 
     /// Tells the handlers of released calls that no reply will come. Those that wait stay, for
     /// another connection.
-    void fail_released();
+    void fail_released() noexcept;
     /// Tells all handlers.
-    void fail_all();
+    void fail_all() noexcept;
 
-    bool empty() const { return pending_.empty(); }
-    bool has_unreleased() const { return released_ < pending_.size(); }
+    bool empty() const noexcept { return pending_.empty(); }
+    bool has_unreleased() const noexcept { return released_ < pending_.size(); }
+
     /// The earliest of all. Not to be asked when empty().
-    Milliseconds first_deadline() const;
+    Time first_deadline() const noexcept;
+    /// The event loop has stalled: gives each call `timeout` from now, but no call twice.
+    void postpone(Time now) noexcept;
 
   private:
     struct Pending {
         Call call;
         std::unique_ptr<ReplyHandler> handler;
-        Milliseconds deadline;
-        Clock::time_point pushed;
         std::string token;
-        bool in_full = false;  ///< goes with the script's text in place of its digest
+        Time pushed;
+        Time deadline;
+        std::uint64_t end = 0;     ///< where it ends in the stream, once it is released
+        bool in_full = false;      ///< goes with the script's text in place of its digest
+        bool out_of_turn = false;  ///< may be due before those ahead of it, or after those behind
+        bool postponed = false;
     };
 
-    Pending make(Call call, std::unique_ptr<ReplyHandler> handler, Milliseconds deadline);
-    Pending take_front();
+    void fill(Pending& pending, Call&& call, std::unique_ptr<ReplyHandler>&& handler,
+              std::string&& token, Time now) noexcept;
+    std::string next_token() { return std::to_string(++last_token_); }
+    Pending take_front() noexcept;
     void repeat_front();
 
     std::deque<Pending> pending_;
-    std::size_t released_ = 0;  ///< the first so many of pending_
-    std::size_t in_full_ = 0;  ///< so many of pending_, which may be due before those ahead of them
+    std::size_t released_ = 0;     ///< the first so many of pending_
+    std::size_t written_ = 0;      ///< the first so many of those
+    std::size_t out_of_turn_ = 0;  ///< so many of pending_
     std::uint64_t last_token_;
-    Clock::time_point answered_push_{};
+    std::chrono::milliseconds timeout_;
+    Time answered_push_{};
 };
 
 }  // namespace tollgate::redis

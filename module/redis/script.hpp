@@ -25,5 +25,7 @@ struct Call {
 const Script& acquire_script();
 /// The script that fetches a key's record.
 const Script& lookup_script();
+/// The script that shows whether Redis takes writes.
+const Script& probe_script();
 
 }  // namespace tollgate::redis

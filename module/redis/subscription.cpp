@@ -1,8 +1,10 @@
 #include "module/redis/subscription.hpp"
 
-#include <algorithm>
-#include <array>
+#include <exception>
 #include <utility>
+
+#include "module/redis/error_scope.hpp"
+#include "module/redis/log_text.hpp"
 
 namespace tollgate::redis {
 
@@ -10,7 +12,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenPings = 1s;
+/// Between two PINGs, and within which each must be answered. Not the `timeout` of commands: this
+/// bounds how long a revoked key stays valid on a connection that is dead.
+constexpr std::chrono::milliseconds kHeartbeat = 1s;
+/// A timer that fires later than this shows that the event loop has stalled.
+constexpr std::chrono::milliseconds kLate = 20ms;
 constexpr std::chrono::milliseconds kBetweenAttempts = 500ms;
 /// One that Redis refuses (its rules forbid the channel) is for an operator to mend.
 constexpr std::chrono::milliseconds kAfterRefusal = 10s;
@@ -38,7 +44,18 @@ void Subscription::ask(const Words& command) {
     append_command(link_.out(), command);
     link_.flush_soon();
     awaits_reply_ = true;
-    schedule(std::max(endpoint_.timeout, kBetweenPings));
+    postponed_ = false;
+    schedule(Clock::now() + kHeartbeat);
+}
+
+void Subscription::on_written(std::uint64_t /*bytes*/) noexcept {
+    if (awaits_reply_) {
+        due_ = Clock::now() + kHeartbeat;
+    }
+}
+
+void Subscription::renew() noexcept {
+    link_.give_up("a new connection is needed");
 }
 
 void Subscription::on_reply(const redisReply& reply) {
@@ -59,28 +76,43 @@ void Subscription::on_reply(const redisReply& reply) {
     }
 }
 
-void Subscription::take_error(std::string_view message) {
-    if (message.starts_with("NOPERM") && !std::exchange(was_refused_, true)) {
+void Subscription::take_error(std::string_view message) noexcept {
+    if (has_error_code(message, "NOPERM") && !std::exchange(was_refused_, true)) {
+        const LogText text(message);
+        const std::string_view shown = text;
         ngx_log_error(NGX_LOG_WARN, log_, 0,
                       "tollgate: redis \"%s\" refuses the channel \"%s\", so that records of keys "
                       "are asked for each second: %*s",
-                      endpoint_.name.c_str(), channel_.c_str(), message.size(), message.data());
+                      endpoint_.name.c_str(), channel_.c_str(), shown.size(), shown.data());
     }
+    link_.leave_address();
     link_.give_up(message);
 }
 
 void Subscription::on_lost(std::string_view /*reason*/) noexcept {
+    awaits_reply_ = false;
     if (std::exchange(standing_since_, std::nullopt)) {
         listener_.on_subscribed(false);
     }
     if (!link_.is_over()) {
-        schedule(was_refused_ ? kAfterRefusal : kBetweenAttempts);
+        schedule(Clock::now() + (was_refused_ ? kAfterRefusal : kBetweenAttempts));
     }
 }
 
-void Subscription::on_timer() {
+void Subscription::on_timer() noexcept {
+    const auto now = Clock::now();
+    if (now < due_) {
+        schedule(due_);
+        return;
+    }
+    const bool stalled = now - due_ > kLate;
+    link_.poll();
     if (link_.is_down()) {
-        link_.connect();
+        if (due_ <= now && !link_.is_over()) {
+            link_.connect();
+        }
+    } else if (awaits_reply_ && stalled && !std::exchange(postponed_, true)) {
+        schedule(now + kHeartbeat);
     } else if (awaits_reply_) {
         link_.give_up("no reply in time");
     } else if (link_.is_ready()) {
@@ -92,8 +124,10 @@ void Subscription::on_timer() {
     }
 }
 
-void Subscription::schedule(std::chrono::milliseconds delay) {
-    timer_.start(static_cast<ngx_msec_t>(delay.count()));
+/// Sets the timer, to begin what is due then.
+void Subscription::schedule(Clock::time_point end) noexcept {
+    due_ = end;
+    timer_.start_until(end);
 }
 
 }  // namespace tollgate::redis

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,7 +27,8 @@ class MessageListener {
 };
 
 /// A worker's subscription to one channel of a Redis, on a link of its own, made anew by itself
-/// when it is lost. Redis is asked each second whether it is still there.
+/// when it is lost. Redis is asked each second whether it is still there, and must answer within
+/// one second, whatever `timeout` is: what is published meanwhile may be missed.
 class Subscription : private LinkOwner {
   public:
     /// Begins to connect at once. `endpoint`, `listener` and `log` must outlive it.
@@ -36,20 +38,27 @@ class Subscription : private LinkOwner {
     Subscription(const Subscription&) = delete;
     Subscription& operator=(const Subscription&) = delete;
 
+    /// Gives up this connection for a new one: the server is not, or was not, the right one. Safe
+    /// from inside on_message.
+    void renew() noexcept;
+
     /// Since when nothing that was published was missed, by the steady clock; nothing where it may
     /// be missed now.
     std::optional<std::chrono::milliseconds> standing_since() const { return standing_since_; }
 
   private:
+    using Clock = std::chrono::steady_clock;
+
     void on_ready() override;
+    void on_written(std::uint64_t bytes) noexcept override;
     void on_reply(const redisReply& reply) override;
     void on_lost(std::string_view reason) noexcept override;
     void on_shutdown() noexcept override {}
 
     void ask(const Words& command);
-    void on_timer();
-    void schedule(std::chrono::milliseconds delay);
-    void take_error(std::string_view message);
+    void on_timer() noexcept;
+    void schedule(Clock::time_point end) noexcept;
+    void take_error(std::string_view message) noexcept;
 
     const Endpoint& endpoint_;
     std::string channel_;
@@ -58,6 +67,8 @@ class Subscription : private LinkOwner {
     Link link_;
     std::optional<std::chrono::milliseconds> standing_since_;
     bool awaits_reply_ = false;
+    bool postponed_ = false;   ///< for the reply that is awaited
+    Clock::time_point due_{};  ///< of the reply that is awaited, or of what the timer is to begin
     bool was_refused_ = false;
     Event timer_;
 };

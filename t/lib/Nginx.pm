@@ -14,6 +14,7 @@ package Nginx;
 #       log_level => 'debug',               # of $dir/error.log; info unless given
 #       files     => { 'plans.conf' => $text },     # written to $dir before the start
 #       dir       => $other->dir,           # a directory that exists; otherwise a temporary one
+#       hosts     => $text,                 # what it finds in /etc/hosts; see can_replace_hosts
 #       modules   => [],                    # modules to load, names of those that are built or paths; all that are
 #                                           #   built unless given
 #       expect    => qr/.../,               # lines of the log at [alert] and worse that are meant to be there
@@ -33,6 +34,7 @@ package Nginx;
 #   $nginx->start_again                     # what kill_all or stop ended, in the same directory
 #   $nginx->upgrade                         # USR2, then QUIT to the old master: the binary upgrade
 #   $nginx->stop                            # graceful quit, then the check below; a test of Test::More
+#   Nginx->can_replace_hosts                # whether this machine lets a process have an /etc/hosts of its own
 #   my ($exit, $output) = Nginx->test_config(conf => …);    # nginx -t; options as start
 #
 # stop() checks that the log holds no [alert], no [emerg], no crash and no sanitizer's report but what `expect`
@@ -57,6 +59,7 @@ my $root = Cwd::abs_path(File::Spec->catdir((File::Spec->splitpath(__FILE__))[1]
 my $build = Cwd::abs_path($ENV{TOLLGATE_BUILD} // "$root/build") // "$root/build";
 my $binary = $ENV{TOLLGATE_NGINX} // '/usr/sbin/nginx';
 my $test_process = $$;
+my @unshare = $> == 0 ? qw(unshare --mount) : qw(unshare --mount --map-root-user);
 my @sanitizer_environment = qw(LD_PRELOAD ASAN_OPTIONS UBSAN_OPTIONS);
 
 $SIG{INT} //= sub { exit 130 };
@@ -75,6 +78,8 @@ sub test_config {
     my ($class, %options) = @_;
     return $class->_prepare(%options)->_run('-t');
 }
+
+sub can_replace_hosts { return system("@unshare true 2>/dev/null") == 0 }
 
 sub dir  { "$_[0]{dir}" }
 sub port { $_[0]{ports}{ $_[1] // '' } }
@@ -239,10 +244,18 @@ sub _run {
         open STDOUT, '>', "$dir/output";
         open STDERR, '>&', \*STDOUT;
         _prepare_sanitizers() if $ENV{TOLLGATE_SANITIZE};
-        exec $binary, '-p', "$dir/", '-e', "$dir/error.log", '-c', "$dir/nginx.conf", @arguments or POSIX::_exit(127);
+        exec _with_hosts($self), $binary, '-p', "$dir/", '-e', "$dir/error.log", '-c', "$dir/nginx.conf", @arguments or POSIX::_exit(127);
     }
     waitpid $pid, 0;
     return ($? >> 8 || $? & 127, _read("$dir/output"));
+}
+
+# The command to run nginx by, where it has an /etc/hosts of its own: in a mount namespace.
+sub _with_hosts {
+    my ($self) = @_;
+    my $hosts = $self->{options}{hosts} // return;
+    $self->_write('hosts', $hosts);
+    return (@unshare, 'sh', '-c', 'mount --bind "$0" /etc/hosts && exec "$@"', "$self->{dir}/hosts");
 }
 
 # nginx itself has no sanitizer's runtime, so it must come before everything else.

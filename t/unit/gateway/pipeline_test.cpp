@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -34,24 +35,52 @@ class Recorder : public ReplyHandler {
 
 const Script kScript{"return", "5ac"};
 
+/// Makes another call when its own fails.
+class Again : public ReplyHandler {
+  public:
+    Again(Pipeline& pipeline, Results& results) : pipeline_(pipeline), results_(results) {}
+    void on_values(std::span<const redisReply* const> /*values*/) noexcept override {}
+    void on_error(std::string_view /*message*/) noexcept override {}
+    void on_failure() noexcept override {
+        pipeline_.push({&kScript, {}, {}}, std::make_unique<Recorder>("again", results_), {});
+    }
+
+  private:
+    Pipeline& pipeline_;
+    Results& results_;
+};
+
 std::string text(std::string_view text) {
     return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
 }
 
+/// A time, in ms.
+Pipeline::Time at(int ms) {
+    return Pipeline::Time(std::chrono::milliseconds(ms));
+}
+
 class PipelineTest : public testing::Test {
   protected:
-    void push(const std::string& name, Pipeline::Milliseconds deadline = 0) {
-        pipeline_.push({&kScript, {name}, {}}, std::make_unique<Recorder>(name, results_),
-                       deadline);
+    void push(const std::string& name, int now = 0) {
+        pipeline_.push({&kScript, {name}, {}}, std::make_unique<Recorder>(name, results_), at(now));
     }
-    void push_ahead(const std::string& name) {
-        pipeline_.push_ahead({&kScript, {}, {"x"}}, std::make_unique<Recorder>(name, results_), 0);
+    void push_ahead(const std::string& name, int now = 0) {
+        pipeline_.push_ahead({&kScript, {}, {"x"}}, std::make_unique<Recorder>(name, results_),
+                             at(now));
     }
 
     std::string release() {
         std::string out;
-        pipeline_.release(out);
+        pipeline_.release(out, position_);
+        position_ += out.size();
         return out;
+    }
+    /// The socket has taken all that was released.
+    void write(int now) { pipeline_.note_written(position_, at(now)); }
+    int first_deadline() const {
+        return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                    pipeline_.first_deadline().time_since_epoch())
+                                    .count());
     }
 
     Taken take(std::string_view bytes) {
@@ -66,7 +95,8 @@ class PipelineTest : public testing::Test {
     }
 
     Results results_;
-    Pipeline pipeline_{41};
+    std::uint64_t position_ = 0;
+    Pipeline pipeline_{41, std::chrono::milliseconds(100)};
 };
 
 TEST_F(PipelineTest, CallsScriptsByTheirDigestWithATokenEach) {
@@ -141,12 +171,11 @@ TEST_F(PipelineTest, SendsTheScriptInFullButOnce) {
     EXPECT_EQ(results_, Results{"a: NOSCRIPT"});
 }
 
-TEST_F(PipelineTest, KeepsTheDeadlineOfACallThatIsRepeated) {
-    push("a", 10);
-    push("b", 20);
+TEST_F(PipelineTest, AnswersCallsInTheOrderOfTheirTextsWhereOneIsRepeated) {
+    push("a");
+    push("b");
     release();
     take("-NOSCRIPT\r\n");
-    EXPECT_EQ(pipeline_.first_deadline(), 10U);
     release();
     answer("43", "two");
     answer("44", "one");
@@ -176,12 +205,87 @@ TEST_F(PipelineTest, FailsAll) {
     EXPECT_TRUE(pipeline_.empty());
 }
 
-TEST_F(PipelineTest, TellsTheEarliestDeadlineAcrossTheWrapOfMilliseconds) {
-    push("a", static_cast<Pipeline::Milliseconds>(-5));
-    push("b", 5);
+TEST_F(PipelineTest, TellsNothingWhenItIsDestroyed) {
+    {
+        Pipeline pipeline{1, std::chrono::milliseconds(100)};
+        pipeline.push({&kScript, {}, {}}, std::make_unique<Recorder>("a", results_), at(0));
+    }
+    EXPECT_EQ(results_, Results{});
+}
+
+TEST_F(PipelineTest, CountsTheTimeOfACallThatWaitsFromItsPush) {
+    push("a", 10);
+    push("b", 20);
+    EXPECT_EQ(first_deadline(), 110);
     release();
+    EXPECT_EQ(first_deadline(), 110);
+}
+
+TEST_F(PipelineTest, CountsTheTimeOfACallFromWhenItWasWritten) {
+    push("a", 10);
+    release();
+    write(90);
+    EXPECT_EQ(first_deadline(), 190);
+}
+
+TEST_F(PipelineTest, WaitsForNoReplyToACallThatIsNotWrittenYet) {
+    push("a", 10);
+    push("b", 20);
+    push("c", 30);
+    const auto ab = release();
+    const auto first = ab.size() / 3;
+    pipeline_.note_written(first, at(90));  // a, but neither b nor c: the socket takes no more
+    EXPECT_EQ(first_deadline(), 120);
+    pipeline_.note_written(2 * first + 1, at(95));  // b, and a part of c
+    EXPECT_EQ(first_deadline(), 130);
+    pipeline_.note_written(3 * first, at(99));
+    EXPECT_EQ(first_deadline(), 190);
+}
+
+TEST_F(PipelineTest, CountsTheTimeOfARepeatedCallFromWhenItWasWrittenAgain) {
+    push("a", 0);
+    push("b", 40);
+    release();
+    write(50);
     take("-NOSCRIPT\r\n");
-    EXPECT_EQ(pipeline_.first_deadline(), static_cast<Pipeline::Milliseconds>(-5));
+    EXPECT_EQ(first_deadline(), 150);
+    release();
+    write(80);
+    answer("43", "two");
+    EXPECT_EQ(first_deadline(), 180);
+}
+
+TEST_F(PipelineTest, KnowsTheDeadlineOfWhatWaitsBehindACallThatWasPushedAhead) {
+    push("a", 0);
+    push_ahead("probe", 60);
+    EXPECT_EQ(first_deadline(), 100);
+    release();
+    write(70);
+    EXPECT_EQ(first_deadline(), 170);
+}
+
+TEST_F(PipelineTest, GivesEachCallItsTimeOnceMoreAfterAStall) {
+    push("a", 0);
+    release();
+    write(0);
+    pipeline_.postpone(at(300));
+    EXPECT_EQ(first_deadline(), 400);
+    push("b", 350);
+    pipeline_.postpone(at(700));
+    EXPECT_EQ(first_deadline(), 400);
+    take("-ERR\r\n");
+    EXPECT_EQ(first_deadline(), 800);
+}
+
+TEST_F(PipelineTest, MakesFurtherCallsFromWithinAFailure) {
+    push("a");
+    release();
+    pipeline_.push({&kScript, {}, {}}, std::make_unique<Again>(pipeline_, results_), at(0));
+    pipeline_.fail_all();
+    EXPECT_EQ(results_, (Results{"a failed"}));
+    EXPECT_TRUE(pipeline_.has_unreleased());
+    pipeline_.fail_all();
+    EXPECT_EQ(results_, (Results{"a failed", "again failed"}));
 }
 
 }  // namespace

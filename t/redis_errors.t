@@ -1,0 +1,181 @@
+# What Redis's errors do to the connection and to the log.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use BackgroundLoad;
+use Digest::SHA qw(sha256_hex);
+use FakeRedis qw(name_of token_of);
+use Gateway;
+use RedisServer;
+use Time::HiRes qw(sleep time);
+use Wait qw(wait_until free_port);
+
+sub lines { my ($gateway, $pattern) = @_; return scalar(() = $gateway->nginx->error_log =~ /^.*$pattern.*$/gm) }
+
+# What makes Redis refuse all commands, or all that write, and what ends it.
+my %refusals = (
+    OOM      => [sub { $_[0]->cmd('CONFIG', 'SET', 'maxmemory', 1) }, sub { $_[0]->cmd('CONFIG', 'SET', 'maxmemory', 0) }],
+    READONLY => [sub { $_[0]->cmd('REPLICAOF', '127.0.0.1', free_port()) }, sub { $_[0]->cmd('REPLICAOF', 'NO', 'ONE') }],
+    ACL      => [sub { $_[0]->cmd('ACL', 'SETUSER', 'default', '-hset') }, sub { $_[0]->cmd('ACL', 'SETUSER', 'default', '+@all') }],
+    BUSY     => [
+        sub {
+            my ($redis) = @_;
+            $redis->{busy} = $redis->connection;
+            $redis->{busy}->send('EVAL', 'while true do end', 0);
+            wait_until('a busy Redis', sub { !eval { $redis->connection->cmd('PING') } && $@ =~ /^BUSY/ });
+        },
+        sub { my ($redis) = @_; $redis->cmd('SCRIPT', 'KILL'); delete $redis->{busy} },
+    ],
+);
+for my $code (sort keys %refusals) {
+    my ($begin, $end) = @{ $refusals{$code} };
+    my $reason = $code eq 'ACL' ? "ERR The user executing the script can't run this command" : $code;
+    subtest "$code under load" => sub {
+        my $gateway = Gateway->start(
+            plans         => 'plan free 1000000r/d;',
+            table         => 'lease=off',
+            redis         => 'timeout 100ms;',
+            redis_options => { conf => ['lua-time-limit 20'] },
+        );
+        $gateway->import_key('k', id => 'k1', plan => 'free');
+        $gateway->get('/', 'k');
+        my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, token => 'k');
+        my $redis = $gateway->redis;
+        $begin->($redis);
+        wait_until('the breaker', sub { lines($gateway, qr/is out of reach/) }, 3);
+        sleep 1.5;    # probes come meanwhile, and are refused
+        $end->($redis);
+        wait_until('service', sub { lines($gateway, qr/is back/) }, 3);
+        my $result = $load->finish;
+        is_deeply([keys %{ $result->{status} }], [200], 'all requests are granted');
+        cmp_ok($result->{status}{200}, '>', 500, '... which are many');
+        is(lines($gateway, qr/\[error\].*redis "main" is out of reach: $reason /), 1, 'one line when the breaker opens, with the reason');
+        is(lines($gateway, qr/\[error\].*redis "main" is back/), 1, '... and one when it closes');
+        is(lines($gateway, qr/\[error\]/), 2, '... and no other error');
+        cmp_ok(lines($gateway, qr/\[warn\]/), '<=', 2, '... and few warnings');
+        my $ttl = $redis->cmd('PTTL', 't:probe');
+        cmp_ok($ttl, '>', 0, 'the key of the probe expires');
+        cmp_ok($ttl, '<=', 60_000, '... within a minute');
+        $gateway->nginx->stop;
+    };
+}
+
+subtest 'an error of one id is logged once a second' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 1000000r/d;', table => 'lease=off', redis => 'on_failure deny;');
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    $gateway->redis->cmd('SET', 't:quota:{k1}:api', 'not a hash');
+    my $start = time;
+    my $logged = sub { lines($gateway, qr/\[error\].*redis "main": WRONGTYPE/) };
+    my %status;
+    wait_until('three lines', sub { $status{ $gateway->get('/', 'k')->status }++; $logged->() >= 3 });
+    cmp_ok($logged->(), '<=', 1 + time - $start, 'one line a second');
+    is_deeply([keys %status], [503], 'all requests are refused');
+    like($gateway->nginx->error_log, qr/WRONGTYPE .*\(\d+ errors were left out since the last line\)/, '... and it says how many were left out');
+    unlike($gateway->nginx->error_log, qr/out of reach/, 'Redis is not taken to be out of reach');
+    $gateway->nginx->stop;
+};
+
+my $text = "\e[31mred\a \x{ff}";
+my $shown = qr/\\x1b\[31mred\\x07 \\xff/;
+my $redis = RedisServer->start;
+my $fake = FakeRedis->start(
+    redis  => $redis->address,
+    faults => {
+        lookup  => { answer => sub { name_of($_[0]) eq 'lookup' ? "-ERR $text\r\n" : undef } },
+        all     => { answer => sub { "-LOADING $text\r\n" } },
+        channel => { answer => sub { $_[0][0] eq 'SUBSCRIBE' ? "-NOPERM $text\r\n" : undef } },
+        # The clock of 2001, and no answer to what follows the probe.
+        clock => {
+            answer => sub {
+                my ($command) = @_;
+                return undef if name_of($command) ne 'probe';
+                return join '', "*3\r\n", map { '$' . length($_) . "\r\n$_\r\n" } token_of($command), 1_000_000_000, 0;
+            },
+            reply => sub { name_of($_[1]) eq 'acquire' ? () : $_[0] },
+        },
+        'late clock' => {
+            answer => sub {
+                my ($command) = @_;
+                return undef if name_of($command) ne 'probe';
+                return join '', "*3\r\n", map { '$' . length($_) . "\r\n$_\r\n" } token_of($command), '9' x 18, 0;
+            },
+        },
+        'no heartbeat' => { reply => sub { name_of($_[1]) eq 'PING' ? () : $_[0] } },
+    },
+);
+
+sub behind_fake {
+    my ($fault, %options) = @_;
+    $fake->fault($fault);
+    my $gateway = Gateway->start(plans => 'plan free 1000r/h;', redis_server => $redis, server_address => $fake->address, %options);
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    return $gateway;
+}
+
+my %logged = (
+    lookup  => qr/redis "main": ERR $shown/,
+    all     => qr/redis "main" is out of reach: LOADING $shown/,
+    channel => qr/redis "main" refuses the channel "t:events", .*: NOPERM $shown/,
+);
+for my $fault (sort keys %logged) {
+    subtest "control characters of Redis's text are escaped in the log: $fault" => sub {
+        my $gateway = behind_fake($fault);
+        $gateway->get('/', 'k');
+        wait_until('the line', sub { lines($gateway, $logged{$fault}) });
+        unlike($gateway->nginx->error_log, qr/[^\n\t -~]/, 'the log has no such bytes');
+        $gateway->nginx->stop;
+        $fake->heal;
+    };
+}
+
+subtest 'the clock of Redis is known from the first connection on' => sub {
+    my $gateway = behind_fake('clock', redis => 'timeout 100ms;');
+    my $r = $gateway->get('/', 'k');
+    is($r->status, 200, 'decided alone');
+    cmp_ok($r->header('x-ratelimit-reset'), '<=', 1_000_000_000 + 3700, 'by the clock that the probe told');
+    $gateway->nginx->stop;
+    $fake->heal;
+};
+
+subtest 'a time of Redis that can\'t be one is no answer' => sub {
+    my $gateway = behind_fake('late clock');
+    is($gateway->get('/', 'k')->status, 503, 'refused');
+    like($gateway->nginx->error_log, qr/is out of reach: unexpected reply to a probe/, 'the log says why');
+    $fake->heal;
+    wait_until('service', sub { $gateway->get('/', 'k')->status == 200 }, 2);
+    $gateway->nginx->stop;
+};
+
+subtest 'a subscription that is dead is given up in two seconds, whatever `timeout` is' => sub {
+    my $gateway = behind_fake(undef, redis => 'timeout 20s;');
+    $gateway->subscribed(1);
+    is($gateway->get('/', 'k')->status, 200, 'served');
+    $fake->fault('no heartbeat');
+    # What is told of it never comes.
+    $redis->cmd('DEL', 't:key:' . sha256_hex('k'));
+    my $start = time;
+    wait_until('the key to be refused', sub { $gateway->get('/', 'k')->status == 401 });
+    cmp_ok(time - $start, '<', 4, 'a revoked key is refused soon');
+    $fake->heal;
+    $gateway->nginx->stop;
+};
+
+subtest 'after READONLY the subscription is made anew too' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 1000r/h;', table => 'lease=off', redis_server => $redis, redis => 'on_failure deny; timeout 500ms;');
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    my $listeners = sub { [sort $redis->cmd('CLIENT', 'LIST', 'TYPE', 'pubsub') =~ /^id=(\d+)/mg] };
+    $gateway->subscribed(1);
+    is($gateway->get('/', 'k')->status, 200, 'served');
+    my $before = $listeners->();
+    $redis->cmd('REPLICAOF', '127.0.0.1', free_port());
+    is($gateway->get('/', 'k')->status, 503, 'refused');
+    $redis->cmd('REPLICAOF', 'NO', 'ONE');
+    wait_until('service', sub { $gateway->get('/', 'k')->status == 200 }, 2);
+    wait_until('another subscription', sub { my $now = $listeners->(); @$now == 1 && "@$now" ne "@$before" }, 2);
+    pass('it is another one');
+    $gateway->nginx->stop;
+};
+
+done_testing;
