@@ -76,6 +76,7 @@ TEST(StatusJson, ShowsARedis) {
     counts.leases.lost.add(17);
     counts.owed.add(18);
     counts.settled.add(19);
+    counts.lapsed.add(20);
     auto redis = parsed(status)["redis"][0];
     redis.erase("round_trip_seconds");
     EXPECT_EQ(redis, json::parse(R"({"name":"main","commands":{"acquire":1,"lookup":2},"errors":3,
@@ -83,7 +84,7 @@ TEST(StatusJson, ShowsARedis) {
         "key_cache":{"hits":6,"negative_hits":7,"misses":8},
         "decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},
         "leases":{"number":2,"granted":14,"spent":15,"returned":16,"lost":17},
-        "owed":{"noted":18,"settled":19}})"));
+        "owed":{"noted":18,"settled":19,"lapsed":20}})"));
 }
 
 TEST(StatusJson, ShowsRoundTripsCumulatively) {

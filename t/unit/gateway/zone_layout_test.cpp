@@ -126,8 +126,11 @@ TEST(ZoneTables, AMillionKeysFit256MiB) {
         state.windows[0].told.count = i;
         tables.quotas.save(quota_key(random), kQuota, state, 1s);
     }
-    EXPECT_EQ(tables.keys.small().used, 1'000'000);
-    EXPECT_EQ(tables.quotas.small().used, 1'000'000);
+    // At this load less than one in 100,000 gives way.
+    EXPECT_LE(tables.keys.small().evicted, 10);
+    EXPECT_LE(tables.quotas.small().evicted, 10);
+
+    const auto evicted = tables.keys.small().evicted + tables.quotas.small().evicted;
 
     // Another process maps it elsewhere.
     const ZoneMemory elsewhere(memory.span().size());
@@ -136,12 +139,12 @@ TEST(ZoneTables, AMillionKeysFit256MiB) {
     const ZoneTables mapped(elsewhere.span());
     std::mt19937_64 again(1);
     KeyCache::Found found;
-    int missing = 0;
+    std::uint64_t missing = 0;
     for (int i = 0; i < 1'000'000; ++i) {
         missing += mapped.keys.find(key(again), 1s, found) && found.record == shop ? 0 : 1;
         missing += mapped.quotas.load(quota_key(again), kQuota).windows[0].told.count == i ? 0 : 1;
     }
-    EXPECT_EQ(missing, 0);
+    EXPECT_EQ(missing, evicted);
 }
 
 /// Uses all of a zone's tables with a few hundred keys. Counts what is found.
