@@ -21,6 +21,7 @@ RedisClient::RedisClient(const MainConf& main, const RedisConf& conf, ngx_log_t*
       conf_(conf),
       log_(log),
       acquirer_(*this),
+      key_lookups_(*this),
       connection_(conf.endpoint, *this, log),
       subscription_(conf.endpoint, conf.keys.events(), *this, log) {}
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "module/http/acquirer.hpp"
+#include "module/http/key_lookups.hpp"
 #include "module/http/main_conf.hpp"
 #include "module/http/zone.hpp"
 #include "module/redis/connection.hpp"
@@ -28,6 +29,7 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     RedisStatistics& statistics() const { return *conf_.statistics; }
     redis::Connection& connection() { return connection_; }
     Acquirer& acquirer() { return acquirer_; }
+    KeyLookups& key_lookups() { return key_lookups_; }
 
     /// Redis answered with this error.
     void report(std::string_view message);
@@ -55,6 +57,7 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     const RedisConf& conf_;
     ngx_log_t* log_;
     Acquirer acquirer_;
+    KeyLookups key_lookups_;
     redis::Connection connection_;
     redis::Subscription subscription_;
 };
