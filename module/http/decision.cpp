@@ -56,15 +56,18 @@ void Decision::forbid() {
 
 void Decision::start() noexcept {
     resume([&] {
+        authenticate();
+        if (settled()) {
+            return;
+        }
         // Run when the request is terminated: before its pool is destroyed, which may be long
-        // after. Added first, for a decision that waits must not be without it.
+        // after.
         ngx_http_cleanup_t* cleanup = ngx_http_cleanup_add(r_, 0);
         if (cleanup == nullptr) {
             throw std::bad_alloc();
         }
         cleanup->handler = [](void* data) { static_cast<Decision*>(data)->abandon(); };
         cleanup->data = this;
-        authenticate();
     });
     started_ = !settled();
 }
@@ -148,12 +151,12 @@ bool Decision::on_turn() noexcept {
 }
 
 void Decision::on_record(const redis::Lookup& lookup) noexcept {
-    client().statistics().keys.misses.add();
+    conf_.tables->redis->statistics->keys.misses.add();
     resume([&] { take_record(lookup); });
 }
 
 void Decision::on_lookup_failed() noexcept {
-    client().statistics().keys.misses.add();
+    conf_.tables->redis->statistics->keys.misses.add();
     resume([&] { unavailable(); });
 }
 
