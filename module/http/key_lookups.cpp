@@ -30,7 +30,13 @@ class KeyLookups::Call : public redis::ReplyHandler {
         : lookups_(lookups), key_(key), number_(number), asked_(steady_time()) {
         ++lookups_.calls_;
     }
-    ~Call() override { end(); }
+    /// Tells no waiter from here: who destroys it may be in the middle of something.
+    ~Call() override {
+        if (!ended_) {
+            end();
+            lookups_.lose(*this);
+        }
+    }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
@@ -102,7 +108,8 @@ void KeyWaiter::leave_lookup() noexcept {
     }
 }
 
-KeyLookups::KeyLookups(RedisClient& client) : client_(client) {
+KeyLookups::KeyLookups(RedisClient& client)
+    : client_(client), loss_(redis::Event::calling<&KeyLookups::fail_lost>(this, client.log())) {
     for (ngx_queue_t& turn : turns_) {
         ngx_queue_init(&turn);
     }
@@ -206,11 +213,34 @@ void KeyLookups::fail(const KeyDigest& key) noexcept {
     finish(key, [](KeyWaiter& waiter) { waiter.on_lookup_failed(); });
 }
 
-void KeyLookups::fail(const Call& call) noexcept {
+/// The look-up that waits for this call; nullptr where it has ended.
+KeyLookups::Pending* KeyLookups::pending_of(const Call& call) noexcept {
     const auto place = pending_.find(call.key());
-    if (place != pending_.end() && place->second.call == call.number()) {
+    const bool is_same = place != pending_.end() && place->second.call == call.number();
+    return is_same ? &place->second : nullptr;
+}
+
+void KeyLookups::fail(const Call& call) noexcept {
+    if (pending_of(call) != nullptr) {
         fail(call.key());
     }
+}
+
+/// The call will never be answered. Nobody may join its look-up, and its waiters are told soon.
+void KeyLookups::lose(const Call& call) noexcept {
+    if (Pending* pending = pending_of(call)) {
+        pending->is_lost = true;
+        loss_.post();
+    }
+}
+
+void KeyLookups::fail_lost() noexcept {
+    const auto is_lost = [](const auto& place) { return place.second.is_lost; };
+    for (auto lost = std::ranges::find_if(pending_, is_lost); lost != pending_.end();
+         lost = std::ranges::find_if(pending_, is_lost)) {
+        fail(lost->first);
+    }
+    send_waiting();
 }
 
 /// False where the answer is none.
@@ -227,13 +257,12 @@ bool KeyLookups::take_answer(const Call& call, std::span<const redisReply* const
                       client_.conf().endpoint.name.c_str(), name.c_str());
     }
     const bool is_current = keep(call, lookup);
-    const auto place = pending_.find(call.key());
-    if (place == pending_.end() || place->second.call != call.number()) {
+    Pending* pending = pending_of(call);
+    if (pending == nullptr) {
         return true;
     }
-    Pending& pending = place->second;
-    if (!is_current && !std::exchange(pending.was_repeated, true)) {
-        send_or_fail(pending);
+    if (!is_current && !std::exchange(pending->was_repeated, true)) {
+        send_or_fail(*pending);
         return true;
     }
     finish(call.key(), [&](KeyWaiter& waiter) { waiter.on_record(lookup); });

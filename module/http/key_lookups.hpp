@@ -11,6 +11,7 @@
 #include "module/core/api_key.hpp"
 #include "module/core/redis_clock.hpp"
 #include "module/http/nginx.hpp"
+#include "module/redis/event.hpp"
 
 struct redisReply;
 
@@ -68,6 +69,7 @@ struct KeyWaiter::Pending {
     QueueLink<Pending> turn{{}, this};
     bool waits_for_turn = false;
     bool was_repeated = false;
+    bool is_lost = false;    ///< its last call was destroyed before it was answered
     std::uint64_t call = 0;  ///< the number of its last call
 };
 
@@ -115,6 +117,9 @@ class KeyLookups {
     void forget(Pending& pending) noexcept;
     bool take_answer(const Call& call, std::span<const redisReply* const> values);
     bool keep(const Call& call, const redis::Lookup& lookup) const;
+    void lose(const Call& call) noexcept;
+    void fail_lost() noexcept;
+    Pending* pending_of(const Call& call) noexcept;
     void fail(const Call& call) noexcept;
     void fail(const KeyDigest& key) noexcept;
     template <typename Tell>
@@ -126,6 +131,7 @@ class KeyLookups {
     std::size_t calls_ = 0;  ///< under way
     std::uint64_t last_call_ = 0;
     bool sending_ = false;
+    redis::Event loss_;
 };
 
 }  // namespace tollgate::http
