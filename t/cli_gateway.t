@@ -49,6 +49,29 @@ is status($new), 200, '… which the new one outlives';
 $tollgate->run(qw(key revoke alice));
 becomes($new, 401, 'a revoked key is refused');
 
+# Keys that were issued a moment ago are looked up for an address that has spent its `anonymous` budget too.
+subtest 'new keys of an address that sends unknown ones' => sub {
+    my $other = Gateway->start(share => $gateway, plans => 'plan free 1000r/d; anonymous 1r/d;');
+    $gateway->subscribed(2);
+    my $flood = sub {
+        wait_until('the limit of look-ups', sub { ($other->get('/', 'unknown' . rand)->header('Retry-After') // 0) == 1 });
+    };
+    my $passes = sub { $flood->(); return $other->get('/', $_[0])->status };
+    $flood->();
+    my $key = issue(qw(bob --plan free));
+    is $passes->($key), 200, 'key issue';
+    $tollgate->run({ stdin => "token-of-carol\n" }, qw(key import --plan free --id carol));
+    is $passes->('token-of-carol'), 200, 'key import';
+    chomp(my $next = $tollgate->run(qw(key rotate bob))->{out});
+    is $passes->($next), 200, 'key rotate';
+    $tollgate->run(qw(key disable carol));
+    $flood->();
+    isnt $other->get('/', 'token-of-carol')->status, 200, 'key disable';
+    $tollgate->run(qw(key enable carol));
+    is $passes->('token-of-carol'), 200, 'key enable';
+    $other->nginx->stop;
+};
+
 my $tiny = issue(qw(tiny --plan tiny));
 status($tiny) for 1 .. 4;
 my $ban = $tollgate->json(qw(ban show tiny));

@@ -109,14 +109,18 @@ subtest 'before a location is found' => sub {
     );
     my $raw = sub { http_raw($early, $_[0]) };
     my $line = "GET / HTTP/1.1\r\nHost: a\r\n";
-    is_error($raw->("GET / HTTP/1.1\r\n\r\n"), 400, 'bad_request', 'no Host');
-    is_error($raw->("GET  /\0 HTTP/1.1\r\nHost: a\r\n\r\n"), 400, 'bad_request', 'a bad request line');
-    is_error($raw->('GET /' . 'x' x 2000 . " HTTP/1.1\r\n\r\n"), 414, 'uri_too_long', 'a long one');
-    is_error($raw->("${line}X: " . 'x' x 2000 . "\r\n\r\n"), 400, 'bad_request', 'a long field (nginx answers 494 with 400)');
-    is_error($raw->("${line}Transfer-Encoding: x\r\n\r\n"), 501, 'not_implemented', 'unknown coding');
-    is_error($raw->("GET / HTTP/2.5\r\nHost: a\r\n\r\n"), 505, 'http_version_not_supported', 'version');
-    my $r = is_error($raw->("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n"), 405, 'method_not_allowed', 'TRACE');
-    is($r->header('X-RateLimit-Limit'), 10, '... with the budget of its address');
+    my $is_early_error = sub {
+        my $r = is_error(@_);
+        is($r->header('X-RateLimit-Limit'), 10, "$_[3]: the budget of the address");
+        is($r->header('X-RateLimit-Remaining'), 10, "$_[3]: ... which it takes nothing from");
+    };
+    $is_early_error->($raw->("GET / HTTP/1.1\r\n\r\n"), 400, 'bad_request', 'no Host');
+    $is_early_error->($raw->("GET  /\0 HTTP/1.1\r\nHost: a\r\n\r\n"), 400, 'bad_request', 'a bad request line');
+    $is_early_error->($raw->('GET /' . 'x' x 2000 . " HTTP/1.1\r\n\r\n"), 414, 'uri_too_long', 'a long one');
+    $is_early_error->($raw->("${line}X: " . 'x' x 2000 . "\r\n\r\n"), 400, 'bad_request', 'a long field (nginx answers 494 with 400)');
+    $is_early_error->($raw->("${line}Transfer-Encoding: x\r\n\r\n"), 501, 'not_implemented', 'unknown coding');
+    $is_early_error->($raw->("GET / HTTP/2.5\r\nHost: a\r\n\r\n"), 505, 'http_version_not_supported', 'version');
+    $is_early_error->($raw->("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n"), 405, 'method_not_allowed', 'TRACE');
     $early->nginx->stop;
 };
 

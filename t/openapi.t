@@ -70,6 +70,7 @@ my %walk = (
     'listOrders 200' => [$sound,       'GET',  '/v1/store/orders', \%key],
     'listOrders 503' => [$unavailable, 'GET',  '/v1/store/orders', \%key],
 );
+my %of_unknown_key;
 for my $success ('listPets 200', 'createPet 201', 'getPet 200', 'listOrders 200') {
     my ($operation) = split / /, $success;
     my ($server, $method, $path, $headers, $body) = @{ $walk{$success} };
@@ -77,8 +78,10 @@ for my $success ('listPets 200', 'createPet 201', 'getPet 200', 'listOrders 200'
     $walk{"$operation 401"} = $with->(undef);
     $walk{"$operation 403"} = $with->('Bearer foreign');
     $walk{"$operation 429"} = $with->('Bearer spent');
+    $of_unknown_key{$operation} = $with->('Bearer unknown');
 }
 
+my %documented_503;
 for my $path (sort keys %{ $document->{paths} }) {
     my $item = $document->{paths}{$path};
     for my $method (grep { $_ ne 'parameters' } sort keys %$item) {
@@ -86,6 +89,7 @@ for my $path (sort keys %{ $document->{paths} }) {
         for my $status (sort keys %{ $operation->{responses} }) {
             my $documented = $schema->resolve($operation->{responses}{$status});
             check_examples($documented, "$operation->{operationId} $status");
+            $documented_503{ $operation->{operationId} } = $documented if $status == 503;
             my $request = delete $walk{"$operation->{operationId} $status"};
             subtest "$operation->{operationId} $status" => sub {
                 ok($request, 'is asked for') or return;
@@ -99,6 +103,18 @@ for my $path (sort keys %{ $document->{paths} }) {
 }
 is_deeply([sort keys %walk], [], 'nothing is answered that is not documented');
 ok($document->{paths}{'/pets/{petId}'}{get}{deprecated}, 'getPet is deprecated');
+
+# The walk's 503s are the backend's; these are the gateway's.
+$gateway->redis->kill;
+is_deeply([sort keys %of_unknown_key], [sort keys %documented_503], 'each operation documents 503');
+for my $operation (sort keys %documented_503) {
+    subtest "$operation 503, Redis is unreachable" => sub {
+        my $response = http_request(@{ $of_unknown_key{$operation} });
+        check_response($response, 503, $documented_503{$operation});
+        is($response->json->{code}, 'service_unavailable');
+        is($response->header('X-RateLimit-Limit'), 1000, 'the budget of the address');
+    };
+}
 
 sub check_response {
     my ($response, $status, $documented) = @_;

@@ -78,6 +78,31 @@ subtest 'on every status' => sub {
     is(triple($gateway->get('/off/', 'free')), '- - -', 'nothing where the module is off');
 };
 
+subtest 'on refusals of a ban, and while Redis is unreachable' => sub {
+    for my $policy (qw(local allow deny)) {
+        my $other = Gateway->start(
+            plans => 'plan free 1000r/d; plan one 1r/d; anonymous 9r/h; ban after=2 within=1m for=1m;',
+            redis => "timeout 100ms; on_failure $policy;",
+        );
+        $other->subscribed(1);
+        $other->import_key($_, id => "id-$_", plan => $_) for qw(free one);
+        wait_until('free', sub { $other->get('/', 'free')->status == 200 });
+        my $banned;
+        wait_until('a ban', sub { $banned = $other->get('/', 'one'); $banned->body =~ /api_key_banned/ });
+        my $day = 86400 * (1 + int($other->redis->cmd('TIME')->[0] / 86400));
+        is($banned->status . ' ' . triple($banned), "429 1 0 $day", "$policy: a ban");
+        for my $fault ('stops', 'is killed') {
+            $fault eq 'stops' ? $other->redis->sigstop : $other->redis->kill;
+            for my $token ('unknown', $policy eq 'deny' ? 'free' : ()) {
+                my $r = $other->get('/', $token);
+                like($r->status . ' ' . triple($r), qr/^503 9 9 \d+$/, "$policy, Redis $fault: $token");
+                is($r->header('Retry-After'), 1, '... and Retry-After');
+            }
+        }
+        $other->nginx->stop;
+    }
+};
+
 subtest 'the binding window' => sub {
     wait_for_window($redis, 2);
     my ($short, $day) = (end_of(2), end_of(86400));

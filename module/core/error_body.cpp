@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
+
+#include "module/core/json_writer.hpp"
 
 namespace tollgate {
 
@@ -52,9 +53,13 @@ const std::string& error_body(const Error& error, int status) {
     static std::map<std::tuple<int, std::string_view, std::string_view>, std::string> bodies;
     std::string& body = bodies[{status, error.code, error.message}];
     if (body.empty()) {
-        const nlohmann::ordered_json json{
-            {"code", error.code}, {"message", error.message}, {"status", status}};
-        body = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+        JsonWriter json;
+        json.object([&] {
+            json.member("code", error.code);
+            json.member("message", error.message);
+            json.member("status", status);
+        });
+        body = std::move(json).take();
     }
     return body;
 }

@@ -1,16 +1,21 @@
 #include "module/core/usage_json.hpp"
 
-#include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
+
+#include "module/core/json_writer.hpp"
 
 namespace tollgate {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json text_or_null(std::string_view text) {
-    return text.empty() ? Json() : Json(text);
+void add_text_or_null(JsonWriter& json, std::string_view name, std::string_view text) {
+    json.name(name);
+    if (text.empty()) {
+        json.null();
+    } else {
+        json.value(text);
+    }
 }
 
 /// The table of each window; none where the windows are not those of quotas: of an address.
@@ -23,28 +28,34 @@ std::vector<std::string_view> tables_of(const Usage& usage) {
     return tables;
 }
 
+void add_window(JsonWriter& json, std::string_view table, const WindowState& window) {
+    json.object([&] {
+        add_text_or_null(json, "table", table);
+        json.member("policy", window.policy);
+        json.member("limit", window.rate.requests);
+        json.member("period", window.rate.period.count());
+        json.member("remaining", window.remaining);
+        json.member("reset", unix_seconds(window.reset));
+        json.member("exhausted", window.exhausted || window.remaining == 0);
+    });
+}
+
 }  // namespace
 
 std::string usage_json(const Usage& usage) {
     const auto tables = tables_of(usage);
-    Json windows = Json::array();
-    for (const WindowState& window : usage.windows) {
-        const auto index = windows.size();
-        windows.push_back({
-            {"table", text_or_null(tables.empty() ? "" : tables[index])},
-            {"policy", std::string_view(window.policy)},
-            {"limit", window.rate.requests},
-            {"period", window.rate.period.count()},
-            {"remaining", window.remaining},
-            {"reset", unix_seconds(window.reset)},
-            {"exhausted", window.exhausted || window.remaining == 0},
+    JsonWriter json;
+    json.object([&] {
+        add_text_or_null(json, "id", usage.id);
+        add_text_or_null(json, "plan", usage.plan);
+        json.member("verdict", name_of(usage.verdict));
+        json.array("windows", [&] {
+            for (std::size_t i = 0; i < usage.windows.size(); ++i) {
+                add_window(json, tables.empty() ? "" : tables[i], usage.windows[i]);
+            }
         });
-    }
-    const Json body{{"id", text_or_null(usage.id)},
-                    {"plan", text_or_null(usage.plan)},
-                    {"verdict", name_of(usage.verdict)},
-                    {"windows", std::move(windows)}};
-    return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+    });
+    return std::move(json).take();
 }
 
 }  // namespace tollgate

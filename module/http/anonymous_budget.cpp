@@ -20,6 +20,10 @@ ClientAddress address_of(const ngx_http_request_t* r) {
     return {};
 }
 
+AddressBudgets::Owner owner_of(const ngx_http_request_t* r, const PlanTable& table) {
+    return {name_id(table.name), address_of(r)};
+}
+
 }  // namespace
 
 std::vector<WindowState> charge_anonymous(ngx_http_request_t* r, const TableSet& tables,
@@ -28,13 +32,20 @@ std::vector<WindowState> charge_anonymous(ngx_http_request_t* r, const TableSet&
     if (table == nullptr) {
         return {};
     }
-    const AddressBudgets::Owner owner{name_id(table->name), address_of(r)};
-    auto windows =
-        LockedZone(MainConf::of(r)).addresses().charge(owner, table->anonymous, cost, now);
+    auto windows = LockedZone(MainConf::of(r))
+                       .addresses()
+                       .charge(owner_of(r, *table), table->anonymous, cost, now);
     for (std::size_t i = 0; i < windows.size(); ++i) {
         windows[i].policy = table->anonymous_policies[i];
     }
     return windows;
+}
+
+bool admits_look_up(ngx_http_request_t* r, const TableSet& tables, Instant now) {
+    const PlanTable* table = tables.anonymous();
+    return table == nullptr || LockedZone(MainConf::of(r))
+                                   .addresses()
+                                   .admits_look_up(owner_of(r, *table), table->anonymous, now);
 }
 
 }  // namespace tollgate::http

@@ -14,4 +14,8 @@ namespace tollgate::http {
 std::vector<WindowState> charge_anonymous(ngx_http_request_t* r, const TableSet& tables,
                                           std::int64_t cost, Instant now);
 
+/// Whether a key that may be made up may be looked up for the request's address: see
+/// AddressBudgets::admits_look_up. Always true where no table of the set has such a budget.
+bool admits_look_up(ngx_http_request_t* r, const TableSet& tables, Instant now);
+
 }  // namespace tollgate::http

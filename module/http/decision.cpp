@@ -4,7 +4,6 @@
 
 #include "module/http/anonymous_budget.hpp"
 #include "module/http/clock.hpp"
-#include "module/http/key_waiter.hpp"
 #include "module/http/loaded_states.hpp"
 #include "module/http/redis_client.hpp"
 
@@ -12,8 +11,10 @@ namespace tollgate::http {
 
 namespace {
 
-/// A request that Redis is too late for may come back this soon, in seconds.
+/// When a request that Redis is too late for may come again, in seconds.
 constexpr std::int64_t kRetryUnavailable = 1;
+/// The same of a key that is not looked up: see AddressBudgets::admits_look_up.
+constexpr std::int64_t kRetryLookUp = 1;
 
 }  // namespace
 
@@ -36,16 +37,14 @@ Decision::~Decision() {
 }
 
 void Decision::abandon() noexcept {
-    if (key_waiter_ != nullptr) {
-        std::exchange(key_waiter_, nullptr)->detach();
-    }
+    leave_lookup();
     leave();
 }
 
-void Decision::time_out() {
+void Decision::time_out() noexcept {
     abandon();
-    started_ = false;
-    unavailable();
+    started_ = false;  // The caller runs the request.
+    resume([&] { unavailable(); });
 }
 
 void Decision::bypass() {
@@ -56,19 +55,22 @@ void Decision::forbid() {
     settle(Verdict::kForbidden, NGX_HTTP_FORBIDDEN, kPlanNotAllowed);
 }
 
-void Decision::start() {
-    authenticate();
-    if (settled()) {
-        return;
-    }
-    started_ = true;
-    // Run when the request is terminated: before its pool is destroyed, which may be long after.
-    ngx_http_cleanup_t* cleanup = ngx_http_cleanup_add(r_, 0);
-    if (cleanup == nullptr) {
-        throw std::bad_alloc();
-    }
-    cleanup->handler = [](void* data) { static_cast<Decision*>(data)->abandon(); };
-    cleanup->data = this;
+void Decision::start() noexcept {
+    resume([&] {
+        authenticate();
+        if (settled()) {
+            return;
+        }
+        // Run when the request is terminated: before its pool is destroyed, which may be long
+        // after.
+        ngx_http_cleanup_t* cleanup = ngx_http_cleanup_add(r_, 0);
+        if (cleanup == nullptr) {
+            throw std::bad_alloc();
+        }
+        cleanup->handler = [](void* data) { static_cast<Decision*>(data)->abandon(); };
+        cleanup->data = this;
+    });
+    started_ = !settled();
 }
 
 void Decision::proceed(Next next) {
@@ -124,6 +126,7 @@ void Decision::follow(Decided& decided, Verdict granted) {
     }
 }
 
+/// Runs a step. Where it throws, the request waits for nothing any more and gets 503.
 template <typename Step>
 void Decision::resume(Step step) noexcept {
     const bool done = guarded(r_->connection->log, false, [&] {
@@ -131,13 +134,31 @@ void Decision::resume(Step step) noexcept {
         return true;
     });
     if (!done) {
-        settle(Verdict::kUnavailable, NGX_HTTP_SERVICE_UNAVAILABLE, kServiceUnavailable);
+        abandon();
+        refuse_unavailable();
     }
 }
 
-void Decision::on_record(const redis::Lookup& lookup, SteadyTime asked) noexcept {
-    key_waiter_ = nullptr;
-    resume([&] { take_record(lookup, asked); });
+/// Where the address has spent its budget, few keys are looked up that may be made up.
+bool Decision::on_turn() noexcept {
+    bool is_admitted = true;
+    resume([&] {
+        is_admitted = !may_be_made_up_ || admits_look_up(r_, *conf_.tables, node_time());
+        if (!is_admitted) {
+            limit_look_ups();
+        }
+    });
+    return !settled();
+}
+
+void Decision::on_record(const redis::Lookup& lookup) noexcept {
+    conf_.tables->redis->statistics->keys.misses.add();
+    resume([&] { take_record(lookup); });
+}
+
+void Decision::on_lookup_failed() noexcept {
+    conf_.tables->redis->statistics->keys.misses.add();
+    resume([&] { unavailable(); });
 }
 
 void Decision::on_decided(Decided decided) noexcept {
@@ -156,7 +177,6 @@ void Decision::on_retry() noexcept {
 }
 
 void Decision::on_unavailable() noexcept {
-    key_waiter_ = nullptr;
     resume([&] { unavailable(); });
 }
 
@@ -173,6 +193,19 @@ void Decision::unauthenticated(const Error& error) {
     }
 }
 
+/// Too many keys from this address were looked up within the last second. Redis is not asked.
+void Decision::limit_look_ups() {
+    now_ = node_time();
+    windows_ = charge_anonymous(r_, *conf_.tables, 0, now_);
+    retry_after_ = kRetryLookUp;
+    settle(Verdict::kLimited, NGX_HTTP_TOO_MANY_REQUESTS, kRateLimitExceeded);
+}
+
+void Decision::refuse_unavailable() noexcept {
+    retry_after_ = kRetryUnavailable;
+    settle(Verdict::kUnavailable, NGX_HTTP_SERVICE_UNAVAILABLE, kServiceUnavailable);
+}
+
 /// Redis can't be asked: what then holds is the operator's choice.
 void Decision::unavailable() {
     const FailurePolicy policy = conf_.tables->redis->on_failure;
@@ -187,12 +220,7 @@ void Decision::unavailable() {
     }
 }
 
-void Decision::refuse_unavailable() {
-    retry_after_ = kRetryUnavailable;
-    settle(Verdict::kUnavailable, NGX_HTTP_SERVICE_UNAVAILABLE, kServiceUnavailable);
-}
-
-void Decision::settle(Verdict verdict, ngx_int_t status, const Error& error) {
+void Decision::settle(Verdict verdict, ngx_int_t status, const Error& error) noexcept {
     verdict_ = verdict;
     status_ = status;
     error_ = error;
@@ -206,7 +234,7 @@ void Decision::settle(Verdict verdict, ngx_int_t status, const Error& error) {
     }
 }
 
-void Decision::log_refusal() {
+void Decision::log_refusal() noexcept {
     ngx_str_t code = borrow(error_.code);
     ngx_str_t id = borrow(key_.id);
     ngx_str_t plan = borrow(key_.plan);

@@ -10,17 +10,13 @@
 #include "module/core/patience.hpp"
 #include "module/core/verdict.hpp"
 #include "module/http/acquirer.hpp"
+#include "module/http/key_lookups.hpp"
 #include "module/http/location_conf.hpp"
 #include "module/http/nginx.hpp"
 #include "module/store/key_cache.hpp"
 
-namespace tollgate::redis {
-struct Lookup;
-}
-
 namespace tollgate::http {
 
-class KeyWaiter;
 class LoadedStates;
 class LockedZone;
 
@@ -28,7 +24,7 @@ class LockedZone;
 /// acquire its quotas; from what the node knows, or else from Redis. Lives in the pool of the main
 /// request, so that an internal redirect, an error page or a subrequest finds it instead of
 /// deciding, and counting, again.
-class Decision : private QuotaWaiter {
+class Decision : private QuotaWaiter, private KeyWaiter {
   public:
     /// The decision of this request; nullptr where it has passed no tollgate location.
     static Decision* find(const ngx_http_request_t* r);
@@ -47,11 +43,11 @@ class Decision : private QuotaWaiter {
     /// Whether the key's plan has a place in all of these tables, and the key in their Redis.
     bool has_place_in(const TableSet& tables) const;
     /// Begins to decide. It may be settled at once, or later, when Redis has answered.
-    void start();
+    void start() noexcept;
     /// How long the request waits for all that it asks of Redis.
     Patience& patience() { return patience_; }
     /// Redis took too long over all that the request asked of it.
-    void time_out();
+    void time_out() noexcept;
     /// The request is gone: what is still under way in Redis will find nobody.
     void abandon() noexcept;
 
@@ -93,8 +89,6 @@ class Decision : private QuotaWaiter {
     std::int64_t retry_after() const { return retry_after_; }
 
   private:
-    friend class KeyWaiter;
-
     /// What is to be done next.
     enum class Next { kLookUp, kRefuseKey, kAdmit, kForbid, kGrant, kAcquire, kDecided };
 
@@ -104,7 +98,7 @@ class Decision : private QuotaWaiter {
     void identify(std::string_view token);
     Next recall(const LockedZone& zone);
     void look_up();
-    void take_record(const redis::Lookup& lookup, SteadyTime asked);
+    void take_record(const redis::Lookup& lookup);
     Next admit(const LockedZone& zone, SteadyTime time);
     bool choose_quotas();
     Next decide_locally(LoadedStates& states, const Moment& now);
@@ -114,28 +108,31 @@ class Decision : private QuotaWaiter {
 
     template <typename Step>
     void resume(Step step) noexcept;
-    void on_record(const redis::Lookup& lookup, SteadyTime asked) noexcept;
+    bool on_turn() noexcept override;
+    void on_record(const redis::Lookup& lookup) noexcept override;
+    void on_lookup_failed() noexcept override;
     void on_decided(Decided decided) noexcept override;
     void on_retry() noexcept override;
     void on_unavailable() noexcept override;
 
     void unauthenticated(const Error& error);
+    void limit_look_ups();
     void unavailable();
-    void refuse_unavailable();
+    void refuse_unavailable() noexcept;
     void decide_alone();
-    void settle(Verdict verdict, ngx_int_t status, const Error& error);
-    void grant(Verdict verdict) { settle(verdict, 0, {}); }
-    void log_refusal();
+    void settle(Verdict verdict, ngx_int_t status, const Error& error) noexcept;
+    void grant(Verdict verdict) noexcept { settle(verdict, 0, {}); }
+    void log_refusal() noexcept;
 
     enum class Stripped { kNothing, kQuotaFields, kAll };
 
     ngx_http_request_t* r_;
     const LocationConf& conf_;
     Stripped stripped_ = Stripped::kNothing;
-    KeyWaiter* key_waiter_ = nullptr;  ///< the connection's; there while a look-up is under way
-    bool started_ = false;             ///< start() has returned: the request waits for an event
+    bool started_ = false;  ///< start() has returned: the request waits for an event
     bool key_was_sent_ = false;
-    bool is_known_ = false;  ///< the key was good when Redis was last asked, not too long ago
+    bool is_known_ = false;       ///< the key was good when Redis was last asked, not too long ago
+    bool may_be_made_up_ = true;  ///< no record of the key is known, nor did `events` announce it
     KeyCache::Key sought_{};
     KeyRecord key_;
     QuotaRequest request_;

@@ -6,13 +6,17 @@
 #include "module/http/authorization.hpp"
 #include "module/http/clock.hpp"
 #include "module/http/decision.hpp"
-#include "module/http/key_waiter.hpp"
 #include "module/http/redis_client.hpp"
 #include "module/redis/key_lookup.hpp"
 
 namespace tollgate::http {
 
 namespace {
+
+/// Whether `events` told of a key's change (0: never) so lately that the key may be new.
+bool is_recent(SteadyTime announced, SteadyTime now) {
+    return announced != SteadyTime() && now - announced < std::chrono::minutes(1);
+}
 
 bool is_valid_now(const KeyRecord& record) {
     return record.is_valid_at(std::chrono::floor<std::chrono::seconds>(node_time()));
@@ -49,12 +53,15 @@ Decision::Next Decision::recall(const LockedZone& zone) {
     KeyCacheStatistics& statistics = client().statistics().keys;
     const SteadyTime now = steady_time();
     KeyCache::Found found;
+    const bool is_cached = zone.keys().find(sought_, now, found);
+    const SteadyTime announced = zone.changes().last(sought_.redis, sought_.digest);
+    const bool is_announced =
+        is_recent(announced, now) || (is_cached && announced >= found.checked);
+    may_be_made_up_ = !found.exists && !is_announced;
     const auto is_current = [&] {
-        const auto changed = std::max(zone.changes().last(sought_.redis, sought_.digest),
-                                      zone.changes().last(sought_.redis, found.id));
-        return found.checked > changed;
+        return found.checked > std::max(announced, zone.changes().last(sought_.redis, found.id));
     };
-    if (!zone.keys().find(sought_, now, found) || !is_current()) {
+    if (!is_cached || !is_current()) {
         return Next::kLookUp;
     }
     const bool fresh = client().is_fresh(found.checked, now);
@@ -74,34 +81,16 @@ Decision::Next Decision::recall(const LockedZone& zone) {
 }
 
 void Decision::look_up() {
-    const RedisConf& redis = *conf_.tables->redis;
-    client().statistics().keys.misses.add();
-    client().statistics().lookups.add();
-    auto waiter = std::make_unique<KeyWaiter>(*this);
-    key_waiter_ = waiter.get();
-    client().connection().run({&redis::lookup_script(), {redis.keys.key(hex(sought_.digest))}},
-                              std::move(waiter));
+    const auto priority =
+        may_be_made_up_ ? KeyLookups::Priority::kUnknown : KeyLookups::Priority::kKnown;
+    client().key_lookups().submit(*this, sought_.digest, priority);
 }
 
-void Decision::take_record(const redis::Lookup& lookup, SteadyTime asked) {
-    using Outcome = redis::Lookup::Outcome;
-    if (lookup.outcome == Outcome::kMalformed) {
-        ngx_log_error(NGX_LOG_ERR, r_->connection->log, 0,
-                      "tollgate: malformed record of a key in Redis");
-    }
-    const bool good = lookup.outcome == Outcome::kFound && is_valid_now(lookup.record);
-    {
-        const LockedZone zone(MainConf::of(r_));
-        if (lookup.outcome == Outcome::kFound) {
-            zone.keys().put(sought_, lookup.record, asked);
-        } else {
-            zone.keys().put_unknown(sought_, asked);
-        }
-    }
-    is_known_ = good;
-    key_ = good ? lookup.record : KeyRecord{};
+void Decision::take_record(const redis::Lookup& lookup) {
+    is_known_ = lookup.outcome == redis::Lookup::Outcome::kFound && is_valid_now(lookup.record);
+    key_ = is_known_ ? lookup.record : KeyRecord{};
     request_.id_hash = id_hash(key_.id);
-    proceed(good ? Next::kAdmit : Next::kRefuseKey);
+    proceed(is_known_ ? Next::kAdmit : Next::kRefuseKey);
 }
 
 }  // namespace tollgate::http

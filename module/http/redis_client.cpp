@@ -25,6 +25,7 @@ RedisClient::RedisClient(const MainConf& main, const RedisConf& conf, ngx_log_t*
       log_(log),
       acquirer_(*this),
       settlement_(*this),
+      key_lookups_(*this),
       connection_(conf.endpoint, conf.keys.probe(), *this, log),
       subscription_(conf.endpoint, conf.keys.events(), *this, log) {}
 

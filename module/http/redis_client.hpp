@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "module/http/acquirer.hpp"
+#include "module/http/key_lookups.hpp"
 #include "module/http/main_conf.hpp"
 #include "module/http/settlement.hpp"
 #include "module/http/zone.hpp"
@@ -31,6 +32,7 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     redis::Connection& connection() { return connection_; }
     Acquirer& acquirer() { return acquirer_; }
     Settlement& settlement() { return settlement_; }
+    KeyLookups& key_lookups() { return key_lookups_; }
 
     /// Redis answered with this error: gives up the connection where it concerns the server as a
     /// whole, else writes it to the log, at most once a second.
@@ -64,6 +66,7 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     bool renews_subscription_ = false;  ///< when the next connection proves to serve
     Acquirer acquirer_;
     Settlement settlement_;
+    KeyLookups key_lookups_;
     redis::Connection connection_;
     redis::Subscription subscription_;
 };

@@ -32,11 +32,7 @@ void drop_fields(ngx_http_request_t* r, bool (*is_dropped)(std::string_view name
 
 void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
                       std::span<const WindowState> windows, Instant now) {
-    if (families == kNoHeaders) {
-        return;
-    }
-    drop_fields(r, is_quota_field);
-    if (windows.empty()) {
+    if (families == kNoHeaders || windows.empty()) {
         return;
     }
     if ((families & kXRateLimit) != 0) {
@@ -51,20 +47,23 @@ void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
     }
 }
 
-/// What stands on a response to a client whose own quota isn't known (it has no key, or none that
-/// could be looked up, or it failed before its key was looked at): what its address may spend on
-/// failed authentications.
+/// For a response to a client whose own quota is not known (it sent no key, or one that could not
+/// be looked up, or it failed before its key was checked): what its address may spend on failed
+/// authentications.
 void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
     const Instant now = node_time();
     const auto windows = charge_anonymous(r, *conf.tables, 0, now);
     add_quota_fields(r, conf.headers, windows, now);
 }
 
-void add_refusal_fields(ngx_http_request_t* r, const Decision& decision) {
+void add_retry_after(ngx_http_request_t* r, const Decision& decision) {
     if (decision.retry_after() != 0) {
         drop_fields(r, is_retry_after);
         add_field(r, "Retry-After", decision.retry_after());
     }
+}
+
+void add_challenge(ngx_http_request_t* r, const Decision& decision) {
     if (decision.status() == NGX_HTTP_UNAUTHORIZED &&
         r->headers_out.status == NGX_HTTP_UNAUTHORIZED) {
         const auto realm = decision.conf().realm_of(r);
@@ -73,25 +72,40 @@ void add_refusal_fields(ngx_http_request_t* r, const Decision& decision) {
     }
 }
 
-}  // namespace
-
-void add_response_fields(ngx_http_request_t* r) {
-    const Decision* decision = Decision::find(r);
-    if (decision == nullptr || !decision->settled()) {
-        const LocationConf& conf = LocationConf::of(r);
-        if (conf.tables != nullptr) {
-            add_anonymous_fields(r, conf);
-        }
+void add_quota_fields(ngx_http_request_t* r, const Decision* decision) {
+    const bool is_settled = decision != nullptr && decision->settled();
+    const LocationConf& conf = is_settled ? decision->conf() : LocationConf::of(r);
+    if (conf.tables == nullptr || (is_settled && decision->verdict() == Verdict::kBypassed)) {
         return;
     }
-    if (decision->windows().empty() && decision->refuses()) {
-        add_anonymous_fields(r, decision->conf());
-    } else if (decision->verdict() != Verdict::kBypassed) {
-        add_quota_fields(r, decision->conf().headers, decision->windows(), decision->now());
+    if (conf.headers != kNoHeaders) {
+        drop_fields(r, is_quota_field);
     }
-    if (decision->refuses()) {
-        add_refusal_fields(r, *decision);
+    if (!is_settled || (decision->windows().empty() && decision->refuses())) {
+        add_anonymous_fields(r, conf);
+    } else {
+        add_quota_fields(r, conf.headers, decision->windows(), decision->now());
     }
+}
+
+/// Runs a step. Where it throws, the response goes without what it adds, rather than not at all.
+template <typename Step>
+void attempt(const ngx_http_request_t* r, Step step) noexcept {
+    guarded(r->connection->log, false, [&] {
+        step();
+        return true;
+    });
+}
+
+}  // namespace
+
+void add_response_fields(ngx_http_request_t* r) noexcept {
+    const Decision* decision = Decision::find(r);
+    if (decision != nullptr && decision->refuses()) {
+        attempt(r, [&] { add_retry_after(r, *decision); });
+        attempt(r, [&] { add_challenge(r, *decision); });
+    }
+    attempt(r, [&] { add_quota_fields(r, decision); });
 }
 
 }  // namespace tollgate::http

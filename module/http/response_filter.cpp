@@ -44,14 +44,15 @@ ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
     if (r != r->main) {
         return next_header_filter(r);
     }
-    const bool done = guarded(r->connection->log, false, [&] {
-        add_response_fields(r);
+    add_response_fields(r);
+    // Where memory is short, the client gets nginx's page.
+    guarded(r->connection->log, false, [&] {
         if (is_builtin_error_page(r)) {
             replace_error_page(r);
         }
         return true;
     });
-    return done ? next_header_filter(r) : NGX_ERROR;
+    return next_header_filter(r);
 }
 
 ngx_int_t body_filter(ngx_http_request_t* r, ngx_chain_t* in) noexcept {

@@ -4,25 +4,37 @@
 
 namespace tollgate {
 
+namespace {
+
+/// A window's number as entries have it.
+std::uint32_t number_in(Instant now, const Rate& rate) {
+    return static_cast<std::uint32_t>(window_number(now, rate.period));
+}
+
+}  // namespace
+
+/// What the entry has counted in this window.
+std::int64_t AddressBudgets::count_in(const Entry& entry, const Window& window) {
+    const auto same = std::ranges::find_if(entry.windows, [&](const Window& other) {
+        return other.period == window.period && other.number == window.number;
+    });
+    return same == entry.windows.end() ? 0 : same->count;
+}
+
 std::vector<WindowState> AddressBudgets::charge(const Owner& owner, std::span<const Rate> rates,
                                                 std::int64_t cost, Instant now) {
-    const Place place = entries_.find(owner);
-    Entry charged{owner, {}};
     std::vector<WindowState> states;
     states.reserve(rates.size());
+    const Place place = entries_.find(owner);
+    Entry charged = place ? entries_.at(place) : Entry{owner, {}, 0, 0};
+    const Entry known = charged;
+    charged.windows = {};
     for (std::size_t i = 0; i < rates.size(); ++i) {
         const Rate& rate = rates[i];
         const std::int64_t number = window_number(now, rate.period);
         Window& window = charged.windows[i];
-        window = {static_cast<std::uint32_t>(rate.period.count()),
-                  static_cast<std::uint32_t>(number), 0};
-        if (place) {
-            const auto& known = entries_.at(place).windows;
-            const auto same = std::ranges::find_if(known, [&](const Window& other) {
-                return other.period == window.period && other.number == window.number;
-            });
-            window.count = same == known.end() ? 0 : same->count;
-        }
+        window = {static_cast<std::uint32_t>(rate.period.count()), number_in(now, rate), 0};
+        window.count = count_in(known, window);
         const auto left = std::max<std::int64_t>(rate.requests - window.count, 0);
         window.count += cost;
         states.push_back({rate, left, window_end(number, rate.period), left < cost});
@@ -39,6 +51,35 @@ std::vector<WindowState> AddressBudgets::charge(const Owner& owner, std::span<co
         entries_.touch(place, now.time_since_epoch());
     }
     return states;
+}
+
+bool AddressBudgets::admits_look_up(const Owner& owner, std::span<const Rate> rates, Instant now) {
+    const Place place = entries_.find(owner);
+    if (!place) {
+        return true;
+    }
+    Entry entry = entries_.at(place);
+    const bool is_spent = std::ranges::any_of(rates, [&](const Rate& rate) {
+        const Window window{static_cast<std::uint32_t>(rate.period.count()), number_in(now, rate),
+                            0};
+        return count_in(entry, window) >= rate.requests;
+    });
+    if (!is_spent) {
+        return true;
+    }
+    const auto second = static_cast<std::uint32_t>(window_number(now, std::chrono::seconds(1)));
+    if (entry.look_up_second != second) {
+        entry.look_up_second = second;
+        entry.look_ups = 0;
+    }
+    const bool admits = entry.look_ups < kLookUpsASecond;
+    if (admits) {
+        ++entry.look_ups;
+        entries_.put_at(place, owner, now.time_since_epoch(), entry);
+    } else {
+        entries_.touch(place, now.time_since_epoch());
+    }
+    return admits;
 }
 
 }  // namespace tollgate

@@ -37,6 +37,11 @@ class AddressBudgets {
     std::vector<WindowState> charge(const Owner& owner, std::span<const Rate> rates,
                                     std::int64_t cost, Instant now);
 
+    /// Whether a key that may be made up may be looked up for this owner. Always, while the budget
+    /// lasts; then so often in each second of the caller's clock, which counts this one.
+    bool admits_look_up(const Owner& owner, std::span<const Rate> rates, Instant now);
+    static constexpr std::uint32_t kLookUpsASecond = 10;
+
     Occupancy occupancy() const { return entries_.occupancy(); }
 
   private:
@@ -52,7 +57,11 @@ class AddressBudgets {
 
         Owner owner;
         std::array<Window, kMaxRates> windows;
+        std::uint32_t look_up_second;  ///< Unix seconds; of the last look-up beyond the budget
+        std::uint32_t look_ups;        ///< in that second
     };
+
+    static std::int64_t count_in(const Entry& entry, const Window& window);
 
   public:
     // For those who divide memory.

@@ -72,6 +72,31 @@ TEST_F(AddressBudgetsTest, KeepsOwnersApart) {
     EXPECT_TRUE(grants(owner(1, 2), Instant(0s)));
 }
 
+TEST_F(AddressBudgetsTest, LimitsLookUpsOfAnOwnerThatHasSpentItsBudget) {
+    const auto admitted = [&](Instant now, int times) {
+        int number = 0;
+        for (int i = 0; i < times; ++i) {
+            number += budgets_.admits_look_up(owner(1), kRates, now) ? 1 : 0;
+        }
+        return number;
+    };
+    EXPECT_EQ(admitted(Instant(0s), 100), 100) << "an owner that is not known";
+    grants(owner(1), Instant(0s));
+    grants(owner(1), Instant(0s));
+    EXPECT_EQ(admitted(Instant(0s), 100), 100) << "one unit is left";
+    grants(owner(1), Instant(0s));
+    EXPECT_EQ(admitted(Instant(0s), 100), 10);
+    EXPECT_EQ(admitted(Instant(999ms), 100), 0) << "the same second";
+    EXPECT_EQ(admitted(Instant(1s), 4), 4) << "the next one";
+    EXPECT_FALSE(grants(owner(1), Instant(1500ms))) << "a refusal keeps the count";
+    EXPECT_EQ(admitted(Instant(1999ms), 100), 6);
+    EXPECT_TRUE(budgets_.admits_look_up(owner(2), kRates, Instant(1s))) << "another owner";
+    EXPECT_EQ(admitted(Instant(10s), 100), 100) << "a new window";
+    grants(owner(1), Instant(10s));
+    EXPECT_EQ(budgets_.charge(owner(1), kRates, 0, Instant(10s))[0].remaining, 2)
+        << "look-ups take nothing from the budget";
+}
+
 TEST_F(AddressBudgetsTest, KeepsCountsWhenTheRatesChange) {
     grants(owner(1), Instant(0s));
     const std::vector<Rate> changed{{10, 60s}, {20, 3600s}};

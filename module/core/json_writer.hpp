@@ -1,0 +1,84 @@
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tollgate {
+
+/// Writes a JSON text (RFC 8259) from front to back, without spaces. nlohmann_json is not used in
+/// workers: the destructor of its values allocates memory, so that it ends the process where memory
+/// is short. All members but take() throw std::bad_alloc.
+class JsonWriter {
+  public:
+    /// Runs `write`, which writes the members of an object, or the elements of an array.
+    template <typename Write>
+    void object(Write write) {
+        nest('{', '}', write);
+    }
+    template <typename Write>
+    void array(Write write) {
+        nest('[', ']', write);
+    }
+
+    /// Begins a member of an object: its value follows.
+    void name(std::string_view name);
+    template <typename Value>
+    void member(std::string_view its_name, const Value& its_value) {
+        name(its_name);
+        value(its_value);
+    }
+    /// A member that is an object.
+    template <typename Write>
+    void object(std::string_view its_name, Write write) {
+        name(its_name);
+        object(write);
+    }
+    /// A member that is an array.
+    template <typename Write>
+    void array(std::string_view its_name, Write write) {
+        name(its_name);
+        array(write);
+    }
+
+    /// Bytes that are not UTF-8 become U+FFFD.
+    void value(std::string_view text);
+    void value(const char* text) { value(std::string_view(text)); }
+    void value(bool value);
+    void value(double number);
+    void value(std::integral auto number) { add_number(number); }
+    void null();
+
+    std::string take() && { return std::move(text_); }
+
+  private:
+    template <typename Write>
+    void nest(char open, char close, Write write) {
+        separate();
+        text_ += open;
+        needs_comma_ = false;
+        write();
+        text_ += close;
+        needs_comma_ = true;
+    }
+    template <typename Number>
+    void add_number(Number number) {
+        constexpr std::size_t kLongest = 32;
+        char digits[kLongest];
+        const char* end = std::to_chars(digits, digits + kLongest, number).ptr;
+        separate();
+        text_.append(digits, static_cast<std::size_t>(end - digits));
+        needs_comma_ = true;
+    }
+    void separate();
+    void add_quoted(std::string_view text);
+
+    std::string text_;
+    bool needs_comma_ = false;  ///< before the next value or name
+};
+
+}  // namespace tollgate
