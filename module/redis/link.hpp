@@ -10,6 +10,7 @@ extern "C" {
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -142,5 +143,20 @@ class Link {
     std::uint64_t sent_ = 0;            ///< bytes written since the socket was opened
     std::optional<LogText> giving_up_;  ///< the reason, until on_reply has returned
 };
+
+template <void (Link::*Method)()>
+void Link::call() noexcept {
+    try {
+        (this->*Method)();
+    } catch (const std::exception& e) {
+        reading_ = false;
+        lose(e.what());
+    }
+}
+
+template <void (Link::*Method)()>
+void Link::handle(ngx_event_t* event) noexcept {
+    static_cast<Link*>(static_cast<ngx_connection_t*>(event->data)->data)->call<Method>();
+}
 
 }  // namespace tollgate::redis
