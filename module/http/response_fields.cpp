@@ -101,11 +101,11 @@ void attempt(const ngx_http_request_t* r, Step step) noexcept {
 
 void add_response_fields(ngx_http_request_t* r) noexcept {
     const Decision* decision = Decision::find(r);
+    attempt(r, [&] { add_quota_fields(r, decision); });
     if (decision != nullptr && decision->refuses()) {
         attempt(r, [&] { add_retry_after(r, *decision); });
         attempt(r, [&] { add_challenge(r, *decision); });
     }
-    attempt(r, [&] { add_quota_fields(r, decision); });
 }
 
 }  // namespace tollgate::http
