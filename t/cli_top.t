@@ -5,7 +5,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Command;
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room);
 use JSON::PP ();
 use RedisServer;
 use Test::More;
@@ -41,7 +41,7 @@ sub top_while {
 sub json_lines { return map { JSON::PP->new->utf8->decode($_) } grep { /\S/ } @_ }
 
 my ($day, $minute) = map { int($redis->cmd('TIME')->[0] / $_) } 86400, 60;
-wait_for_window($redis, 86400, 0.999);
+wait_for_room($redis, 86400);
 sub quota { return "${prefix}quota:{$_[0]}:$_[1]" }
 
 subtest 'differences between two readings' => sub {

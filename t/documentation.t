@@ -15,7 +15,7 @@ use lib 't/lib';
 use Command;
 use Cwd qw(getcwd);
 use File::Temp ();
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room);
 use Http qw(http_get);
 use Markdown;
 use Nginx;
@@ -181,7 +181,7 @@ for my $i (0 .. $#commands) {
 close $script;
 mkdir "$dir/bin";
 symlink "$build/tollgate", "$dir/bin/tollgate" or die $!;
-wait_for_window($redis, 60, 0.8);
+wait_for_room($redis, 60, 15);
 my @outputs = do { local $ENV{PATH} = "$dir/bin:$ENV{PATH}"; split /\n\001/, `bash $dir/script` };
 for my $i (0 .. $#commands) {
     my ($place, $command, $shown) = @{ $commands[$i] }{qw(place command shown)};
