@@ -34,7 +34,12 @@ sub statuses { my %status; $status{ $_->response->status }++ for @_; return \%st
 # Sends the signal and waits for no end.
 sub quit { kill QUIT => $_[0]->nginx->pid }
 
-sub gone { my ($pid) = @_; wait_until("process $pid to end", sub { !kill 0 => $pid }) }
+# Fails where the worker stays, and lets the other subtests run; nginx->stop ends what is left.
+sub gone {
+    my ($pid) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    return ok(eval { wait_until("process $pid to end", sub { !kill 0 => $pid }); 1 }, 'the worker ends') || diag($@);
+}
 
 my $pause = sub { $_[0]->redis->cmd('CLIENT', 'PAUSE', 60_000, 'WRITE') };
 my $unpause = sub { $_[0]->redis->cmd('CLIENT', 'UNPAUSE') };
