@@ -157,8 +157,8 @@ sub upgrade {
 sub stop {
     my ($self) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
-    $self->_end('QUIT');
-    my @lines = $self->_complaints;
+    my $is_ended = eval { $self->_end('QUIT'); 1 };
+    my @lines = (($is_ended ? () : $@), $self->_complaints);
     Test::More::ok(!@lines, 'nginx ended with nothing to complain of in its log')
         or Test::More::diag(join '', @lines[0 .. ($#lines > 40 ? 40 : $#lines)]);
 }
