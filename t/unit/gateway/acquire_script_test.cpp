@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <hiredis/hiredis.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@ class Redis {
         const std::string socket = folder_ / "redis.sock";
         process_ = fork();
         if (process_ == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that crashes leaves no server behind
             execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket.c_str(),
                    "--save", "", "--logfile", "/dev/null", nullptr);
             _exit(127);
