@@ -195,8 +195,9 @@ subtest 'a gateway' => sub {
             is "$row->{name}/$row->{plan}/$row->{table}", "the $row->{id} one/$row->{id}/api", 'whose it is';
         }
     }
-    # A reading takes its time, by which the rates are less than these sums.
-    my $near = sub { my ($value, $units) = @_; return $value > 0.8 * $units && $value <= $units + 0.01 };
+    # An interval is at least as long as it was asked for, so that the rates are at most these sums; on a busy machine it
+    # is longer.
+    my $near = sub { my ($value, $units) = @_; return $value > 0.5 * $units && $value <= $units + 0.01 };
     ok $near->($sum{free}{granted_per_second}, 20), 'requests that were granted' or diag explain \%sum;
     ok $near->($sum{tiny}{granted_per_second}, 1), '… and those of an id that has no more';
     # Refusals that a worker decides alone reach Redis with its next question, within a second or so.
