@@ -56,7 +56,7 @@ subtest 'a graceful end waits for Redis' => sub {
     is($gateway->count('k1', 'api', 86400), 20, 'and counted once');
     my $start = time;
     gone($worker);
-    cmp_ok(time - $start, '<', 2, 'the worker ends without waiting for a timeout');
+    cmp_ok(time - $start, '<', 15, 'the worker ends long before the timeout');
     $gateway->nginx->stop;
 };
 
