@@ -35,7 +35,8 @@ for my $case (['killed', ''], ['stopped', ''], ['stopped', 'lease=off']) {
     my ($begin, $end) = ($begin{$fault}, $end{$fault});
     subtest "$fault under load: nobody with a known key is refused $lease" => sub {
         my $gateway = Gateway->start(
-            plans => 'plan free 1000000r/h 10000000r/d; plan all unlimited;', table => $lease, workers => 2, redis => 'timeout 200ms;',
+            plans => 'plan free 1000000r/h 10000000r/d; plan all unlimited;', table => $lease, workers => 2,
+            redis => 'timeout 1s;',    # a busy machine is no outage
             redis_options => $durable, %access_log,
         );
         my @keys = map { "k$_" } 1 .. 50;
@@ -50,10 +51,11 @@ for my $case (['killed', ''], ['stopped', ''], ['stopped', 'lease=off']) {
         wait_until('requests that are decided without Redis', sub { (verdicts($gateway)->{'degraded 200'} // 0) > 500 });
         $end->($gateway->redis);
         wait_until('the end of it', sub { lines($gateway, qr/is back/) });
-        is($gateway->get('/', 'unknown')->status, 200, '... until Redis is back');
+        # One worker may find Redis before the other.
+        becomes(sub { $gateway->get('/', 'unknown')->status }, 200, '... until Redis is back');
         my $result = $load->finish;
         is_deeply([keys %{ $result->{status} }], [200], 'all are granted');
-        cmp_ok($result->{slowest}, '<', 0.2 + 1, 'none waits longer than the timeout and a second');
+        cmp_ok($result->{slowest}, '<', 1 + 1, 'none waits longer than the timeout and a second');
         is(lines($gateway, qr/\[error\].*redis "main" is out of reach/), 1, 'one line when it opens');
         is(lines($gateway, qr/redis "main" is back/), 1, '... and one when it closes');
         my $verdicts = verdicts($gateway);
