@@ -13,12 +13,14 @@ use Wait qw(wait_until);
 my $count = 500;
 my $gateway = Gateway->start(
     plans  => 'plan free 5r/s 1000000r/d;',
-    redis  => 'timeout 30s; key_cache 0;',
+    table  => 'lease=off',    # so that each request which waits for its quota waits for Redis
+    redis  => 'timeout 60s; key_cache 1h;',
     events => 'worker_connections 4096;',
     http   => 'log_format status $status;',
     location => 'access_log %DIR%/access.log status;',
     server => <<'END',
         location = /status { stub_status; }
+        location = /tollgate { tollgate_status; }
         listen 127.0.0.1:%PORT2% http2;
 END
 );
@@ -47,13 +49,30 @@ sub granted_in_a_window {
     return in_one_window($redis, 1, sub { scalar grep { $gateway->get('/', 'k')->status == 200 } 1 .. 8 });
 }
 
+# How often Redis was asked for a key, and for a quota.
+sub asked { return @{ $gateway->get('/tollgate')->json->{redis}[0]{commands} }{qw(lookup acquire)} }
+
+# A key of the same id that the gateway doesn't know: a request with it waits for its look-up.
+my $new_keys = 0;
+sub new_key {
+    my $token = 'new' . ++$new_keys;
+    $gateway->import_key($token, id => 'k1', plan => 'free');
+    return $token;
+}
+
+# A key that the gateway knows, and whose window is not spent: a request with it waits for its quota.
+sub known_key {
+    wait_until('a window that is not spent', sub { ($gateway->get('/', 'k')->header('X-RateLimit-Remaining') // 0) > 0 });
+    return 'k';
+}
+
 # All of them ask while Redis is stalled, and leave when all wait. Returns how many were told that they are gone.
 sub leave_together {
-    my ($stall, $resume) = @_;
+    my ($token, $stall, $resume) = @_;
     my $before = logged(499);
     $stall->();
     my @clients = map { Http->connect($nginx) } 1 .. $count;
-    $_->send(Http::format_request('GET', '/', { Authorization => 'Bearer k' })) for @clients;
+    $_->send(Http::format_request('GET', '/', { Authorization => "Bearer $token" })) for @clients;
     wait_until('all to wait', sub { waiting() == $count });
     $_->close for @clients;
     wait_until('all to be gone', sub { active() == 0 });
@@ -61,33 +80,50 @@ sub leave_together {
     return logged(499) - $before;
 }
 
-my $pause_writes = sub { $redis->cmd('CLIENT', 'PAUSE', 60_000, 'WRITE') };
+# Stops calls of both scripts.
+my $pause_writes = sub { $redis->cmd('CLIENT', 'PAUSE', 600_000, 'WRITE') };
 my $unpause = sub { $redis->cmd('CLIENT', 'UNPAUSE') };
 sub counted { $gateway->count('k1', 'api', 86400) // 0 }
 
 subtest 'while the key is looked up' => sub {
     my $granted = granted_in_a_window();
     my $before = counted();
-    is(leave_together(sub { $redis->sigstop }, sub { $redis->sigcont }), $count, 'each is logged with 499');
+    my ($lookups, $acquires) = asked();
+    is(leave_together(new_key(), sub { $redis->sigstop }, sub { $redis->sigcont }), $count, 'each is logged with 499');
+    my ($lookups_after, $acquires_after) = asked();
+    cmp_ok($lookups_after, '>', $lookups, 'they have asked for the key');
+    is($acquires_after, $acquires, '... and for no quota');
+    is(counted(), $before, 'they have cost the key nothing');
     is(granted_in_a_window(), 5, 'the next window is whole');
-    cmp_ok(counted() - $before, '<=', 10, 'they have cost the key nothing');
 };
 
 subtest 'while the quota is taken' => sub {
-    is(leave_together($pause_writes, $unpause), $count, 'each is logged with 499');
+    my $token = known_key();
+    my ($before, $lookups, $acquires) = (counted(), asked());
+    is(leave_together($token, $pause_writes, $unpause), $count, 'each is logged with 499');
+    is_deeply([asked()], [$lookups, $acquires + 1], 'they have asked for the quota, in one call, and for no key');
+    my $cost = counted() - $before;
+    ok($cost >= 1 && $cost <= 5, "what that call took is counted, and nothing for those behind it: $cost");
     is(granted_in_a_window(), 5, 'the next window is whole');
 };
 
-subtest 'while Redis is paused, and goes' => sub {
-    is(leave_together($pause_writes, sub { $redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal'); $unpause->() }),
-        $count, 'each is logged with 499');
-    is(granted_in_a_window(), 5, 'the next window is whole');
-};
+for my $case (['a key', \&new_key], ['a quota', \&known_key]) {
+    my ($what, $key) = @$case;
+    subtest "while Redis, asked for $what, is paused, and goes" => sub {
+        is(leave_together($key->(), $pause_writes, sub { $redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal'); $unpause->() }),
+            $count, 'each is logged with 499');
+        is(granted_in_a_window(), 5, 'the next window is whole');
+    };
+}
 
 subtest 'again and again' => sub {
-    leave_together($pause_writes, $unpause) for 1 .. 3;
+    my $leave = sub {
+        leave_together(new_key(), $pause_writes, $unpause);
+        leave_together(known_key(), $pause_writes, $unpause);
+    };
+    $leave->() for 1 .. 2;
     my ($memory, $descriptors) = (resident(), descriptors());
-    leave_together($pause_writes, $unpause) for 1 .. 6;
+    $leave->() for 1 .. 3;
     cmp_ok(descriptors(), '<=', $descriptors, 'no descriptor is left over');
     SKIP: {
         skip 'AddressSanitizer keeps what is freed', 1 if $ENV{TOLLGATE_SANITIZE};
@@ -99,9 +135,10 @@ subtest 'again and again' => sub {
 subtest 'half of them leave, the others are answered' => sub {
     my $status = in_one_window($redis, 1, sub {
         my %status;
+        my $token = known_key();
         $pause_writes->();
         my @clients = map { Http->connect($nginx) } 1 .. 40;
-        $_->send(Http::format_request('GET', '/', { Authorization => 'Bearer k' })) for @clients;
+        $_->send(Http::format_request('GET', '/', { Authorization => "Bearer $token" })) for @clients;
         wait_until('all to wait', sub { waiting() == 40 });
         $clients[$_]->close for grep { $_ % 2 } 0 .. 39;
         wait_until('half to be gone', sub { active() == 20 });
@@ -115,6 +152,7 @@ subtest 'half of them leave, the others are answered' => sub {
 
 subtest 'streams of HTTP/2 that are reset' => sub {
     my $before = logged(499);
+    known_key();
     $pause_writes->();
     my $client = Http2->connect('127.0.0.1:' . $nginx->port(2));
     my @streams = map { $client->request([':path' => '/', authorization => 'Bearer k']) } 1 .. 100;

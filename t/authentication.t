@@ -94,9 +94,13 @@ subtest 'the record of the key' => sub {
 };
 
 subtest 'a key that is about to expire' => sub {
-    my $expires = int(time) + 2;
-    $gateway->import_key('brief', id => 'k3', plan => 'free', expires => $expires);
-    is(answer('Bearer brief'), 200, 'is good until then');
+    my ($expires, $answer);
+    do {    # once more where the answer came too late to tell
+        $expires = int(time) + 2;
+        $gateway->import_key('brief', id => 'k3', plan => 'free', expires => $expires);
+        $answer = answer('Bearer brief');
+    } until time < $expires;
+    is($answer, 200, 'is good until then');
     wait_until('its end', sub { time >= $expires });
     is(answer('Bearer brief'), $invalid, '... and not after');
 };

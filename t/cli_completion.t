@@ -93,7 +93,7 @@ sub zsh_offers {
         local seen
         while zpty -r shell line; do [[ $line == *ready* ]] && break; done
         zpty -w -n shell "$2"$'\t\t'
-        local text= line deadline=$((SECONDS + 5)) quiet=0
+        local text= line deadline=$((SECONDS + 30)) quiet=0
         while (( SECONDS < deadline && quiet < 40 )); do
             if zpty -rt shell line; then text+=$line; quiet=0; else [[ -n $text ]] && (( quiet++ )); sleep 0.02; fi
         done

@@ -5,7 +5,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Command;
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room);
 use JSON::PP ();
 use RedisServer;
 use Test::More;
@@ -41,7 +41,7 @@ sub top_while {
 sub json_lines { return map { JSON::PP->new->utf8->decode($_) } grep { /\S/ } @_ }
 
 my ($day, $minute) = map { int($redis->cmd('TIME')->[0] / $_) } 86400, 60;
-wait_for_window($redis, 86400, 0.999);
+wait_for_room($redis, 86400);
 sub quota { return "${prefix}quota:{$_[0]}:$_[1]" }
 
 subtest 'differences between two readings' => sub {
@@ -195,8 +195,9 @@ subtest 'a gateway' => sub {
             is "$row->{name}/$row->{plan}/$row->{table}", "the $row->{id} one/$row->{id}/api", 'whose it is';
         }
     }
-    # A reading takes its time, by which the rates are less than these sums.
-    my $near = sub { my ($value, $units) = @_; return $value > 0.8 * $units && $value <= $units + 0.01 };
+    # An interval is at least as long as it was asked for, so that the rates are at most these sums; on a busy machine it
+    # is longer.
+    my $near = sub { my ($value, $units) = @_; return $value > 0.5 * $units && $value <= $units + 0.01 };
     ok $near->($sum{free}{granted_per_second}, 20), 'requests that were granted' or diag explain \%sum;
     ok $near->($sum{tiny}{granted_per_second}, 1), '… and those of an id that has no more';
     # Refusals that a worker decides alone reach Redis with its next question, within a second or so.

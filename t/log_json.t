@@ -6,7 +6,7 @@ use lib 't/lib';
 use Cwd qw(getcwd);
 use JSON::PP ();
 use Test::More;
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room);
 use Http qw(http_raw);
 use Wait qw(wait_until);
 
@@ -31,7 +31,7 @@ my $name = qq(a "name" \\ with \x{e4}\x{20ac});
 my $bytes = $name;
 utf8::encode($bytes);
 $gateway->import_key('secret', id => 'k1', plan => 'free', name => $bytes);
-wait_for_window($gateway->redis, 86400, 0.999);
+wait_for_room($gateway->redis, 86400);
 my $midnight = 86400 * (1 + int($gateway->redis->cmd('TIME')->[0] / 86400));
 
 $gateway->get('/a?b="c"', 'secret', 'User-Agent' => qq(agent "x"\\\t\x01));

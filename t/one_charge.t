@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use lib 't/lib';
 use Test::More;
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room);
 use Http;
 use Http2;
 
@@ -69,7 +69,7 @@ END
 );
 my $redis = $gateway->redis;
 $gateway->import_key('k', id => 'k1', plan => 'free');
-wait_for_window($redis, 86400, 0.999);
+wait_for_room($redis, 86400);
 
 my $total = 0;
 

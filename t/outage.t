@@ -6,11 +6,11 @@ use lib 't/lib';
 use Test::More;
 use BackgroundLoad;
 use Digest::SHA qw(sha256_hex);
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room);
 use List::Util qw(sum);
 use Load;
 use Time::HiRes qw(sleep time);
-use Wait qw(wait_until);
+use Wait qw(becomes wait_until);
 
 my %access_log = (
     http   => 'log_format verdict "$tollgate_verdict $status";',
@@ -35,25 +35,27 @@ for my $case (['killed', ''], ['stopped', ''], ['stopped', 'lease=off']) {
     my ($begin, $end) = ($begin{$fault}, $end{$fault});
     subtest "$fault under load: nobody with a known key is refused $lease" => sub {
         my $gateway = Gateway->start(
-            plans => 'plan free 1000000r/h 10000000r/d; plan all unlimited;', table => $lease, workers => 2, redis => 'timeout 200ms;',
+            plans => 'plan free 1000000r/h 10000000r/d; plan all unlimited;', table => $lease, workers => 2,
+            redis => 'timeout 1s;',    # a busy machine is no outage
             redis_options => $durable, %access_log,
         );
         my @keys = map { "k$_" } 1 .. 50;
         $gateway->import_key($_, id => $_, plan => $_ eq 'k50' ? 'all' : 'free') for @keys, 'unknown';
-        wait_for_window($gateway->redis, 3600, 0.98);
+        wait_for_room($gateway->redis, 3600);
         $gateway->get('/', $_) for @keys;
         my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 16, token => sub { $keys[rand @keys] });
-        sleep 0.3;
+        wait_until('the load', sub { (verdicts($gateway)->{'granted 200'} // 0) > 500 });
         $begin->($gateway->redis);
-        wait_until('the breaker', sub { lines($gateway, qr/is out of reach/) }, 3);
+        wait_until('the breaker', sub { lines($gateway, qr/is out of reach/) });
         is($gateway->get('/', 'unknown')->status, 503, 'a key that was never seen gets 503');
-        sleep 0.5;
+        wait_until('requests that are decided without Redis', sub { (verdicts($gateway)->{'degraded 200'} // 0) > 500 });
         $end->($gateway->redis);
-        wait_until('the end of it', sub { lines($gateway, qr/is back/) }, 5);
-        is($gateway->get('/', 'unknown')->status, 200, '... until Redis is back');
+        wait_until('the end of it', sub { lines($gateway, qr/is back/) });
+        # One worker may find Redis before the other.
+        becomes(sub { $gateway->get('/', 'unknown')->status }, 200, '... until Redis is back');
         my $result = $load->finish;
         is_deeply([keys %{ $result->{status} }], [200], 'all are granted');
-        cmp_ok($result->{slowest}, '<', 0.2 + 0.5, 'none waits longer than the timeout');
+        cmp_ok($result->{slowest}, '<', 1 + 1, 'none waits longer than the timeout and a second');
         is(lines($gateway, qr/\[error\].*redis "main" is out of reach/), 1, 'one line when it opens');
         is(lines($gateway, qr/redis "main" is back/), 1, '... and one when it closes');
         my $verdicts = verdicts($gateway);
@@ -66,19 +68,20 @@ for my $case (['killed', ''], ['stopped', ''], ['stopped', 'lease=off']) {
         };
         my $unlimited = ($result->{by_token}{k50}{200} // 0) + 1;
         # What was sent when Redis fell silent may have been counted, and is counted again; a lease is lost.
-        wait_until('Redis to be told', sub { $counted->() >= $granted - $unlimited }, 5);
-        sleep 1.5;
+        wait_until('Redis to be told', sub { $counted->() >= $granted - $unlimited });
+        # nginx gives back what it leased, and tells Redis nothing more.
+        $gateway->nginx->stop;
+        becomes(sub { $gateway->redis->cmd('CLIENT', 'LIST') =~ tr/\n// }, 1, 'its connections are gone');
         my $over = $counted->() - ($granted - $unlimited);
         cmp_ok($over, '>=', 0, 'Redis counts all that was granted');
         cmp_ok($over, '<=', 64, "... and at most what was under way besides: $over") if $lease;
-        $gateway->nginx->stop;
     };
 }
 
 subtest 'counting goes on from what Redis told last' => sub {
     my $gateway = Gateway->start(plans => 'plan free 40r/h 60r/d;', workers => 2, redis_options => $durable, %access_log);
     $gateway->import_key('k', id => 'k1', plan => 'free');
-    wait_for_window($gateway->redis, 3600, 0.98);
+    wait_for_room($gateway->redis, 3600);
     is($gateway->get('/', 'k')->header('X-RateLimit-Remaining'), 39 - $_, 'before') for 0 .. 9;
     $gateway->redis->kill;
     my $first = $gateway->get('/', 'k');
@@ -93,8 +96,8 @@ subtest 'counting goes on from what Redis told last' => sub {
     wait_until('the access log', sub { sum(values %{ verdicts($gateway) }) == 51 });
     is(verdicts($gateway)->{'limited 429'}, 11, 'the verdicts');
     $gateway->redis->restart;
-    wait_until('Redis to be told', sub { ($gateway->count('k1', 'api', 86400) // 0) == 40 }, 5);
-    is($gateway->count('k1', 'api', 3600), 40, 'what was granted meanwhile is added');
+    becomes(sub { $gateway->count('k1', 'api', 86400) }, 40, 'what was granted meanwhile is added');
+    is($gateway->count('k1', 'api', 3600), 40, '... to each window');
     is($gateway->get('/', 'k')->status, 429, 'the limit still holds');
     $gateway->nginx->stop;
 };
@@ -104,26 +107,24 @@ subtest 'two nodes, apart from Redis, both tell it' => sub {
     my @nodes = my $first = Gateway->start(plans => $plans, redis_options => $durable);
     push @nodes, Gateway->start(plans => $plans, share => $first);
     $first->import_key('k', id => 'k1', plan => 'free');
-    wait_for_window($first->redis, 3600, 0.98);
+    wait_for_room($first->redis, 3600);
     $_->get('/', 'k') for @nodes;
     $first->redis->kill;
     for my $node (@nodes) { is($node->get('/', 'k')->status, 200, 'served') for 1 .. 10 }
     $first->redis->restart;
-    wait_until('Redis to be told', sub { ($first->count('k1', 'api', 3600) // 0) == 22 }, 5);
-    is($first->count('k1', 'api', 3600), 22, 'all is counted');
+    becomes(sub { $first->count('k1', 'api', 3600) }, 22, 'all is counted');
     $_->nginx->stop for @nodes;
 };
 
 subtest 'stale_keys' => sub {
     my $gateway = Gateway->start(plans => 'plan free 1000r/h;', redis => 'key_cache 100ms; stale_keys 1500ms;');
     $gateway->import_key('k', id => 'k1', plan => 'free');
+    my $before = time;
     is($gateway->get('/', 'k')->status, 200, 'good');
-    my $known = time;
     $gateway->redis->kill;
-    sleep 0.2;
     is($gateway->get('/', 'k')->status, 200, 'a key stays good');
-    sleep $known + 1.6 - time;
-    is($gateway->get('/', 'k')->status, 503, '... so long');
+    becomes(sub { $gateway->get('/', 'k')->status }, 503, '... for a time');
+    cmp_ok(time - $before, '>=', 1.5, '... that is not shorter than stale_keys');
     $gateway->nginx->stop;
 };
 
@@ -133,10 +134,15 @@ subtest 'a key that was revoked before is not let in by the outage' => sub {
     $gateway->import_key('k', id => 'k1', plan => 'free');
     is($gateway->get('/', 'k')->status, 200, 'good');
     $gateway->change_key('k');
-    wait_until('it to be known', sub { $gateway->get('/', 'k')->status == 401 }, 0.5);
+    becomes(sub { $gateway->get('/', 'k')->status }, 401, 'revoked');
     $gateway->redis->kill;
-    sleep 1.1;
-    like($gateway->get('/', 'k')->status, qr/^(401|503)$/, 'refused');
+    # What Redis told holds for a second after the subscription is lost.
+    my ($end, %statuses) = (time + 1.5);
+    while (time < $end) {
+        $statuses{ $gateway->get('/', 'k')->status }++;
+        sleep 0.02;
+    }
+    is_deeply([grep { !/^(401|503)$/ } keys %statuses], [], 'refused all the while');
     $gateway->nginx->stop;
 };
 

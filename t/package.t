@@ -63,6 +63,11 @@ subtest 'what is in it' => sub {
     for my $binary ("$dir/unpacked/usr/bin/tollgate", @modules) {
         my $sections = `readelf -SWd '$binary'`;
         like($sections, qr/\.dynsym/, "$binary is a binary");
+        like(`readelf -Wl '$binary'`, qr/GNU_RELRO/, '… with RELRO');
+        like($sections, qr/\bBIND_NOW\b/, '… bound when it is loaded');
+        my $imported = `readelf -W --dyn-syms '$binary'`;
+        like($imported, qr/ __\w+_chk@/, '… fortified');
+        like($imported, qr/ __stack_chk_fail@/, '… and with protected stacks');
         unlike($sections, qr/\.debug_info|\.symtab|R(?:UN)?PATH/, '… without symbols and folders of the build');
     }
     my ($version) = field('Version') =~ /^([\d.]+)-/;

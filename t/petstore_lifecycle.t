@@ -32,7 +32,7 @@ sub add { return http_request($nginx, @post) }
 # Sends POSTs that wait for the lock that the caller holds, and returns their connections.
 sub begin_posts {
     my ($count) = @_;
-    my @connections = map { Http->connect($nginx, timeout => 20) } 1 .. $count;
+    my @connections = map { Http->connect($nginx) } 1 .. $count;
     $_->send(Http::format_request(@post)) for @connections;
     return @connections;
 }

@@ -5,7 +5,7 @@ use warnings;
 use lib 't/lib';
 use Test::More;
 use Digest::SHA qw(sha256_hex);
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room);
 use Wait qw(wait_until);
 
 my $upstream = 'proxy_pass http://unix:%DIR%/upstream.sock;';
@@ -24,7 +24,7 @@ my $gateway = Gateway->start(
 END
 );
 my $redis = $gateway->redis;
-wait_for_window($redis, 86400, 0.999);
+wait_for_room($redis, 86400);
 
 my $keys = 0;
 

@@ -142,7 +142,7 @@ subtest 'tables in several Redis' => sub {
     # The second is to be asked again for what it didn't know; of the first, nothing is to do without it.
     my $gateway = gateway($first,
         redis  => 'on_failure deny;',
-        http   => "tollgate_redis other { server @{[$second->address]}; prefix o:; key_cache 0; on_failure deny; }
+        http   => "tollgate_redis other { server @{[$second->address]}; prefix o:; timeout 2s; key_cache 0; on_failure deny; }
                    tollgate_plans search redis=other { plan free 7r/h; }",
         server => 'location /search { tollgate search; proxy_pass http://unix:%DIR%/upstream.sock; }',
     );

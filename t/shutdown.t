@@ -35,7 +35,12 @@ sub statuses { my %status; $status{ $_->response->status }++ for @_; return \%st
 # Sends the signal and waits for no end.
 sub quit { kill QUIT => $_[0]->nginx->pid }
 
-sub gone { my ($pid) = @_; wait_until("process $pid to end", sub { !kill 0 => $pid }) }
+# Fails where the worker stays, and lets the other subtests run; nginx->stop ends what is left.
+sub gone {
+    my ($pid) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    return ok(eval { wait_until("process $pid to end", sub { !kill 0 => $pid }); 1 }, 'the worker ends') || diag($@);
+}
 
 my $pause = sub { $_[0]->redis->cmd('CLIENT', 'PAUSE', 60_000, 'WRITE') };
 my $unpause = sub { $_[0]->redis->cmd('CLIENT', 'UNPAUSE') };
@@ -52,7 +57,7 @@ subtest 'a graceful end waits for Redis' => sub {
     is($gateway->count('k1', 'api', 86400), 20, 'and counted once');
     my $start = time;
     gone($worker);
-    cmp_ok(time - $start, '<', 2, 'the worker ends without waiting for a timeout');
+    cmp_ok(time - $start, '<', 15, 'the worker ends long before the timeout');
     $gateway->nginx->stop;
 };
 
@@ -89,7 +94,7 @@ sub with_lease {
     my $granted = 0;
     wait_until('a lease', sub {
         # Several at once: a key that is asked for seldom gets no lease.
-        my @clients = map { Http->connect($gateway) } 1 .. 4;
+        my @clients = map { Http->connect($gateway) } 1 .. 8;
         $_->send(Http::format_request('GET', '/gif', { Authorization => 'Bearer k' })) for @clients;
         $granted += statuses(@clients)->{200} // 0;
         return ($gateway->count('k1', 'api', 86400) // 0) > $granted;

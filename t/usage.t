@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use lib 't/lib';
 use Test::More;
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room);
 use JSON::PP ();
 
 my $null = undef;
@@ -27,7 +27,7 @@ END
 );
 $gateway->import_key($_, id => "id-$_", plan => $_) for qw(free spent all);
 $gateway->import_key('own', id => 'id-own', plan => 'own', limits => '7r/h 70r/d');
-wait_for_window($gateway->redis, 3600, 0.995);
+wait_for_room($gateway->redis, 3600);
 my ($hour, $day) = map { $_ * (1 + int(time / $_)) } 3600, 86400;
 
 sub window {

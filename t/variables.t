@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use lib 't/lib';
 use Test::More;
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room);
 use Wait qw(wait_until);
 
 my $gateway = Gateway->start(
@@ -30,7 +30,7 @@ END
     upstream => 'location /up/ { return 200 "$http_key"; }',
 );
 $gateway->import_key($_, id => "id-$_", plan => $_, name => "the \"$_\" one") for qw(free spent banned gold all);
-wait_for_window($gateway->redis, 3600, 0.995);
+wait_for_room($gateway->redis, 3600);
 my $hour = 3600 * (1 + int(time / 3600));
 
 my $read = 0;

@@ -42,12 +42,22 @@ install_if_made(${TOLLGATE_MAN} share/man/man1 tollgate.1.gz)
 install_if_made(${CMAKE_SOURCE_DIR}/module/CHANGELOG.md ${DOC_FOLDER} changelog.gz)
 install_if_made(${DEBIAN_FILES}/changelog ${DOC_FOLDER} changelog.Debian.gz)
 
-# A package needs none of the tests: it is made of this target, not of all.
+# A package needs none of the tests: it is made of this target, not of all. It is built as Debian builds packages: by
+# this build where conf/debian/configure configured it, else by one of its own.
+option(DEBIAN_FLAGS "Set by conf/debian/configure: the flags are those of Debian's packages" OFF)
+mark_as_advanced(DEBIAN_FLAGS)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 add_custom_target(package_contents DEPENDS ngx_http_tollgate_module ngx_http_petstore_module tollgate)
 cmake_host_system_information(RESULT CORES QUERY NUMBER_OF_LOGICAL_CORES)
-set(CPACK_INSTALL_COMMANDS
-    "\"${CMAKE_COMMAND}\" --build \"${CMAKE_BINARY_DIR}\" --parallel ${CORES} --target package_contents")
+set(PACKAGE_BUILD ${CMAKE_BINARY_DIR})
+set(CPACK_INSTALL_COMMANDS "")
+if(NOT DEBIAN_FLAGS)
+    set(PACKAGE_BUILD ${CMAKE_BINARY_DIR}/package)
+    set(CPACK_INSTALL_COMMANDS "\"${DEBIAN_FILES}/configure\" \"${PACKAGE_BUILD}\" -DBUILD_TESTING=OFF")
+endif()
+list(APPEND CPACK_INSTALL_COMMANDS
+    "\"${CMAKE_COMMAND}\" --build \"${PACKAGE_BUILD}\" --parallel ${CORES} --target package_contents")
+set(CPACK_INSTALL_CMAKE_PROJECTS "${PACKAGE_BUILD};${PROJECT_NAME};ALL;/")
 
 # --- the package -----------------------------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ sub finish {
     my $from = $self->{from};
     my $text = <$from>;
     waitpid delete $self->{pid}, 0;
+    die "load: its process ended with wait status $?\n" unless length($text // '');
     my $result = JSON::PP::decode_json($text);
     die $result->{died} if $result->{died};
     return $result;

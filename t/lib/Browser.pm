@@ -5,7 +5,7 @@ package Browser;
 #   my $browser = eval { Browser->start } // plan skip_all => $@;      # dies with what is missing
 #   $browser->open('http://127.0.0.1:8080/');
 #   my $value = $browser->eval('document.title');            # of an expression in the page; anything that JSON holds
-#   $browser->wait_for('document.title === "x"', 3);         # dies when it isn't true within so many seconds (10)
+#   $browser->wait_for('document.title === "x"', 3);         # dies when it isn't true within so many seconds (30)
 #   $browser->scheme('dark');                                # prefers-color-scheme
 #   $browser->size(390, 800);                                # of the window
 #   $browser->press('Tab');                                  # a key
@@ -43,7 +43,7 @@ sub start {
 
 sub open       { $_[0]->_call(open       => $_[1]) }
 sub eval       { $_[0]->_call(eval       => $_[1]) }
-sub wait_for   { $_[0]->_call(wait_for   => $_[1], 1000 * ($_[2] // 10)) }
+sub wait_for   { $_[0]->_call(wait_for   => $_[1], 1000 * ($_[2] // 30)) }
 sub scheme     { $_[0]->_call(scheme     => $_[1]) }
 sub size       { $_[0]->_call(size       => $_[1], $_[2]) }
 sub press      { $_[0]->_call(press      => $_[1]) }

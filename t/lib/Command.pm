@@ -59,6 +59,7 @@ sub start {
         open STDIN, '<', $files{stdin}->filename or die $!;
         open STDOUT, '>', $options{stdout} // $files{out}->filename or die $!;
         open STDERR, '>', $files{err}->filename or die $!;
+        alarm 300;    # a command that hangs ends as one that was killed
         exec $binary, @arguments or die "$binary: $!\n";
     }
     return { pid => $pid, files => \%files };

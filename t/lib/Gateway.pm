@@ -38,7 +38,7 @@ use Nginx;
 use RedisServer;
 use Wait qw(wait_until);
 
-our @EXPORT_OK = qw(wait_for_window in_one_window);
+our @EXPORT_OK = qw(wait_for_window wait_for_room in_one_window);
 
 sub start {
     my ($class, %options) = @_;
@@ -131,18 +131,32 @@ sub wait_for_window {
     }
 }
 
+# Waits until at least so many seconds are left of a window that is longer than the test: only in a test that begins just
+# before the end of an hour or of a day, and never for longer than those seconds (30 unless given).
+sub wait_for_room {
+    my ($redis, $period, $seconds) = @_;
+    $seconds //= 30;
+    while (1) {
+        my ($now, $microseconds) = @{ $redis->cmd('TIME') };
+        my $rest = $period - $now % $period - $microseconds / 1e6;
+        return if $rest >= $seconds || $seconds >= $period;
+        select undef, undef, undef, $rest + 0.002;
+    }
+}
+
 # Runs the code at the beginning of a window of Redis's clock, again if that window ended meanwhile, and returns what it
-# returned.
+# returned. Dies where the code takes longer than a window each time.
 sub in_one_window {
     my ($redis, $period, $code) = @_;
     my $window = sub { int($redis->cmd('TIME')->[0] / $period) };
-    while (1) {
+    for (1 .. 30) {
         my $last = $window->();
         wait_for_window($redis, $period, 0.05) until $window->() != $last;
         my $current = $window->();
         my $result = $code->();
         return $result if $window->() == $current;
     }
+    die "30 windows of $period s each ended before the test's code\n";
 }
 
 1;

@@ -17,14 +17,14 @@ package Http;
 #
 # Kept alive, and pipelined:
 #
-#   my $c = Http->connect($server, timeout => 30);
+#   my $c = Http->connect($server, timeout => 60);
 #   my $r = $c->request('GET', '/');                   # keep-alive unless Connection is given
 #   $c->send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nHEAD /2 HTTP/1.1\r\nHost: a\r\n\r\n");
 #   my ($first, $second) = ($c->response('GET'), $c->response('HEAD'));
 #   $c->closed;                                        # waits for the server's end of the connection
 #   $c->close;                                         # leaves at once, with or without an answer
 #
-# A read that brings nothing for `timeout` seconds (10), or an end too early, dies.
+# A read that brings nothing for `timeout` seconds (30), or an end too early, dies.
 
 use strict;
 use warnings;
@@ -60,7 +60,7 @@ sub connect {
         : $address =~ /^\d+$/      ? IO::Socket::INET->new(PeerAddr => "127.0.0.1:$address")
         :                            IO::Socket::INET->new(PeerAddr => $address);
     die "can't connect to $address: $!\n" unless $socket;
-    return bless { socket => $socket, buffer => '', timeout => $options{timeout} // 10 }, $class;
+    return bless { socket => $socket, buffer => '', timeout => $options{timeout} // 30 }, $class;
 }
 
 sub request {

@@ -111,12 +111,12 @@ sub reload {
         die "reload failed: $1\n" if $news =~ /(\[emerg\].*)/;
         my @workers = $self->workers;
         return @workers == $self->{workers} && !grep { $old{$_} } @workers;
-    }, 30);
+    });
 }
 
 sub old_workers_gone {
     my ($self) = @_;
-    wait_until('the old workers to leave', sub { !grep { _title($_) =~ /shutting down/ } $self->_children }, 30);
+    wait_until('the old workers to leave', sub { !grep { _title($_) =~ /shutting down/ } $self->_children });
 }
 
 sub kill_worker {
@@ -156,14 +156,14 @@ sub upgrade {
     $self->{pid} = 0 + _read("$self->{dir}/nginx.pid");
     wait_until('the new workers', sub { $self->workers == $self->{workers} });
     kill QUIT => $old;
-    wait_until('the old master to leave', sub { !_alive($old) }, 30);
+    wait_until('the old master to leave', sub { !_alive($old) });
 }
 
 sub stop {
     my ($self) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
-    $self->_end('QUIT');
-    my @lines = $self->_complaints;
+    my $is_ended = eval { $self->_end('QUIT'); 1 };
+    my @lines = (($is_ended ? () : $@), $self->_complaints);
     Test::More::ok(!@lines, 'nginx ended with nothing to complain of in its log')
         or Test::More::diag(join '', @lines[0 .. ($#lines > 40 ? 40 : $#lines)]);
 }
@@ -278,7 +278,7 @@ sub _end {
     my $pid = delete $self->{pid} or return;
     my @pids = ($pid, _children_of($pid));
     kill $signal => $pid;
-    eval { wait_until('nginx to end', sub { !_alive($pid) }, 20) };
+    eval { wait_until('nginx to end', sub { !_alive($pid) }, 60) };
     my $why = $@ or return;
     kill KILL => $pid, _children_of($pid), grep { _title($_) =~ /^nginx:/ } @pids;
     die $why;

@@ -4,7 +4,7 @@ package Resp;
 #
 #   my $c = Resp->connect('unix:/run/redis.sock');          # or host:port
 #   my $value = $c->cmd('HGETALL', 'key:…');                # a string, number, undef (nil) or array reference
-#   $c->send('MONITOR'); my $line = $c->read while …;       # replies one by one; read waits `timeout` (10 s)
+#   $c->send('MONITOR'); my $line = $c->read while …;       # replies one by one; read waits `timeout` (30 s)
 #   Resp::encode('PING')                                    # the bytes of a command
 #   $c->pending;                                            # true if something can be read at once
 #
@@ -23,7 +23,7 @@ sub connect {
         ? IO::Socket::UNIX->new(Peer => $1)
         : IO::Socket::INET->new(PeerAddr => $address);
     die "can't connect to $address: $!\n" unless $socket;
-    return bless { socket => $socket, buffer => '', timeout => $options{timeout} // 10 }, $class;
+    return bless { socket => $socket, buffer => '', timeout => $options{timeout} // 30 }, $class;
 }
 
 sub cmd {

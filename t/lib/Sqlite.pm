@@ -7,7 +7,7 @@ package Sqlite;
 #   $db->run('BEGIN IMMEDIATE');                           # nobody else writes, until
 #   $db->run('COMMIT');                                    # or the object goes
 #
-# Waits up to 10 s for a lock. An error dies with sqlite3's message.
+# Waits up to 30 s for a lock. An error dies with sqlite3's message.
 
 use strict;
 use warnings;
@@ -18,7 +18,7 @@ sub open {
     my ($class, $path) = @_;
     my $pid = IPC::Open2::open2(my $out, my $in, "exec sqlite3 -batch '$path' 2>&1");
     my $self = bless { in => $in, out => $out, pid => $pid }, $class;
-    $self->run('.timeout 10000');
+    $self->run('.timeout 30000');
     return $self;
 }
 

@@ -3,40 +3,56 @@ package Wait;
 # Waiting for something that gives no event of its own: asks again every few milliseconds until a deadline.
 #
 #   use Wait qw(wait_until free_port);
-#   wait_until('the old workers to leave', sub { !@old_still_there });      # dies after 10 s
-#   wait_until('Redis to answer', sub { $redis->answers }, 30);            # dies after 30 s
-#   my $port = free_port();                                                # a TCP port of 127.0.0.1, free just now
+#   wait_until('the old workers to leave', sub { !@old_still_there });      # dies after 30 s
+#   wait_until('the change', sub { $gateway->knows }, 0.2);                 # dies after 0.2 s
+#   becomes(sub { $redis->cmd('GET', 'x') }, 5, 'x is 5');                 # a test of Test::More, after at most 30 s
+#   my $port = free_port();                                                # a TCP port of 127.0.0.1 that is free
 #
-# wait_until returns what the condition returned.
+# wait_until returns what the condition returned. becomes compares texts; it fails and shows the last value where the
+# expected one doesn't come. The wait ends with the event, so a deadline costs nothing where all is
+# well: give one only where the length of the wait is what the test is about. The condition is asked once more after the
+# deadline, so that a test which did not run meanwhile doesn't miss the event.
 
 use strict;
 use warnings;
 use Exporter 'import';
 use IO::Socket::INET;
-use Time::HiRes qw(time sleep);
+use Test::More ();
+use Time::HiRes qw(clock_gettime sleep CLOCK_MONOTONIC);
 
-our @EXPORT_OK = qw(wait_until free_port);
+our @EXPORT_OK = qw(wait_until becomes free_port);
 
 sub wait_until {
     my ($what, $condition, $seconds) = @_;
-    my $deadline = time + ($seconds // 10);
+    my $start = clock_gettime(CLOCK_MONOTONIC);
+    $seconds //= 30;
     while (1) {
+        my $is_late = clock_gettime(CLOCK_MONOTONIC) - $start > $seconds;
         my $value = $condition->();
         return $value if $value;
-        die "waited in vain for $what\n" if time > $deadline;
+        die "waited $seconds s in vain for $what\n" if $is_late;
         sleep 0.005;
     }
 }
 
+sub becomes {
+    my ($value_of, $expected, $name) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $value;
+    eval { wait_until($name, sub { $value = $value_of->(); return defined $value && $value eq $expected }) };
+    return Test::More::is($value, $expected, $name);
+}
+
+# The kernel gives ports from 32768 on to connections of clients: one of those may be taken before a server binds it.
 my %given;
 
 sub free_port {
-    while (1) {
-        my $socket = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', LocalPort => 0)
-            or die "no free port: $!\n";
-        my $port = $socket->sockport;
-        return $port unless $given{$port}++;
+    for (1 .. 1000) {
+        my $port = 20_000 + int rand 12_000;
+        next if $given{$port}++;
+        return $port if IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', LocalPort => $port);
     }
+    die "no free port of 127.0.0.1 from 20000 to 31999\n";
 }
 
 1;

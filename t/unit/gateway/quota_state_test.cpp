@@ -105,7 +105,6 @@ TEST(Decide, RefusesNothingWhereASlidingWindowHasFaded) {
     node.uncertainty = 1ms;
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
     node.uncertainty = 2ms;
-    node.now += 0ms;
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
 }
 

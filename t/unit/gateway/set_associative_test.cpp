@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <memory>
 #include <random>
@@ -183,10 +184,14 @@ TEST(SetAssociative, NearlyAllPlacesFill) {
 
 TEST(SetAssociative, AKilledWorkerLeavesNoEntryHalfWritten) {
     const std::size_t size = Table::memory_for(2);
-    void* shared = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    // The table, and behind it how many entries the worker has written.
+    void* shared = mmap(nullptr, size + sizeof(std::atomic<std::uint64_t>), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(shared, MAP_FAILED);
     const Table table({static_cast<std::byte*>(shared), size});
-    for (int round = 0; round < 50; ++round) {
+    auto& written = *new (static_cast<std::byte*>(shared) + size) std::atomic<std::uint64_t>(0);
+    for (std::uint64_t round = 0; round < 50; ++round) {
+        written = 0;
         const pid_t worker = fork();
         ASSERT_GE(worker, 0);
         if (worker == 0) {
@@ -194,19 +199,25 @@ TEST(SetAssociative, AKilledWorkerLeavesNoEntryHalfWritten) {
                 // Twins, which one tag stands for: it can't tell a half of one from the other's.
                 const TestKey key{n % 32 / 4, static_cast<std::uint32_t>(n % 4)};
                 table.put(key, std::chrono::milliseconds(n), key, key.value << 8U | key.twin);
+                written = n + 1;
             }
         }
-        usleep(static_cast<useconds_t>(500 + 37 * round));
+        while (written < 100 + 37 * round) {
+            ASSERT_EQ(waitpid(worker, nullptr, WNOHANG), 0) << "the worker has ended";
+        }
         kill(worker, SIGKILL);
         waitpid(worker, nullptr, 0);
+        int found = 0;
         for (std::uint32_t n = 0; n < 32; ++n) {
             const TestKey key{n / 4, n % 4};
             if (const Place place = table.find(key)) {
+                ++found;
                 ASSERT_EQ(table.at(place).content, key.value << 8U | key.twin);
             }
         }
+        EXPECT_GT(found, 0);
     }
-    munmap(shared, size);
+    munmap(shared, size + sizeof(std::atomic<std::uint64_t>));
 }
 
 }  // namespace
