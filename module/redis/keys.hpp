@@ -30,6 +30,7 @@ class Keys {
         return {prefix_, "quota:{", id, "}:", table};
     }
     std::string ban(std::string_view id) const { return tagged("ban:", id); }
+    std::string plans() const { return prefix_ + "plans"; }
     std::string events() const { return prefix_ + "events"; }
 
   private:
