@@ -85,7 +85,7 @@ CLI::App& add_command(CLI::App& app, const std::string& name, const std::string&
                       CommandLine& line, std::function<void(Commands&)> action) {
     return add_plain_command(app, name, description, line, [&line, action = std::move(action)] {
         RedisSession session(parse_redis_url(line.redis));
-        Commands commands(session, redis::Keys(line.prefix), line.format());
+        Commands commands(session, line.prefix, line.format());
         action(commands);
     });
 }
