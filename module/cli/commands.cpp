@@ -36,8 +36,8 @@ void Commands::import(const KeyOptions& options, const std::optional<std::string
         record.id = store.unfinished_id(digest).value_or(record.id);
     }
     const auto keys = store.create(digest, record, now);
-    require_print(render_key(format_, keys, now));
     confirm(store, digest, record.id);
+    require_print(render_key(format_, keys, now));
     warn_about(record);
 }
 
