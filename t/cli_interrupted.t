@@ -281,7 +281,7 @@ subtest 'each transaction touches one slot' => sub {
         my ($name, $key) = $line =~ /\] "(\w+)"(?: "([^"]*)")?/ or next;
         %slots = () if $name eq 'WATCH' || ($name eq 'MULTI' && !$open);
         $open = 1 if $name =~ /^(?:WATCH|MULTI)$/;
-        $slots{ $key =~ /\{(.*)\}/ ? $1 : $key } = 1 if $open && $name =~ /^(?:WATCH|HSET|HDEL|DEL|P\w+|S\w+|Z\w+)$/ && $name ne 'PUBLISH' && $name ne 'PING';
+        $slots{ $key =~ /\{(.*)\}/ ? $1 : $key } = 1 if $open && $name =~ /^(?:WATCH|[HZ]\w+|DEL|PEXPIRE|PEXPIREAT|PERSIST|SADD|SREM|SISMEMBER)$/ && $name ne 'HGETALL';
         if ($name =~ /^(?:EXEC|UNWATCH)$/) {
             $transactions++;
             push @wrong, join ' ', sort keys %slots if keys %slots > 1;

@@ -1,5 +1,6 @@
 #include "module/cli/printable.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -16,6 +17,15 @@ std::string formatted(const char* format, unsigned number) {
     return {text.data(), static_cast<std::size_t>(length)};
 }
 
+/// Moves the characters at the front that any terminal shows as they are, most of all texts, to the
+/// end of `shown`.
+void take_plain(std::string_view& text, std::string& shown) {
+    const auto end = std::ranges::find_if(text, [](char c) { return c < 0x20 || c > 0x7e; });
+    const auto length = static_cast<std::size_t>(end - text.begin());
+    shown += text.substr(0, length);
+    text.remove_prefix(length);
+}
+
 std::string json_escape(char32_t character) {
     if (character < 0x10000) {
         return formatted("\\u%04x", character);
@@ -29,7 +39,7 @@ std::string json_escape(char32_t character) {
 
 std::string printable(std::string_view text) {
     std::string shown;
-    while (!text.empty()) {
+    for (take_plain(text, shown); !text.empty(); take_plain(text, shown)) {
         const auto rest = text;
         const auto character = take_character(text);
         if (!character || *character < 0x20) {
@@ -45,7 +55,7 @@ std::string printable(std::string_view text) {
 
 std::string printable_json(std::string_view json) {
     std::string shown;
-    while (!json.empty()) {
+    for (take_plain(json, shown); !json.empty(); take_plain(json, shown)) {
         const auto rest = json;
         const auto character = take_character(json);
         if (!character) {
