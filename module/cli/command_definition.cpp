@@ -22,15 +22,25 @@ constexpr std::array kNotes{
          "2027-01-01T00:00:00Z, 2027-01-01 (midnight, UTC), or from now on: 90d, 12h, 30m."},
     Note{"Exit status",
          "0 done; 1 Redis or the node can't be reached or answers an error; 2 wrong usage; 3 "
-         "unknown "
-         "id; 4 the id or the key exists already, or another command changed it meanwhile."},
+         "unknown id; 4 the id or the key exists already, an earlier overlap has not ended, or "
+         "another command changed the id meanwhile. A command that was interrupted can be run "
+         "again: it does the rest."},
 };
 
 constexpr std::string_view kUsageNote =
-    "Limits of plans stand in nginx's configuration, not in Redis: LIMIT and REMAINING are told "
-    "for "
-    "limits of the key's own record alone (plans that are `custom`). USED holds what nodes have "
-    "leased ahead; PREVIOUS is the window before, where windows slide.";
+    "LIMIT and REMAINING are known where the gateways have published their plan tables in Redis. "
+    "Elsewhere they are those of the key's own record, which hold where its plan is `custom`, and "
+    "counts are searched in a part of a large Redis. USED holds what nodes have leased ahead; "
+    "PREVIOUS is the window before, where windows slide.";
+
+constexpr std::string_view kImportNote = "From a terminal one line is read, which is not shown.";
+
+constexpr std::string_view kRevokeNote =
+    "The ban of the id is removed too. What it has used of its quotas stays until the windows end.";
+
+constexpr std::string_view kRotateNote =
+    "An id has two keys at most: until an overlap ends, another rotation is refused. 0s ends all "
+    "keys of the id before the new one is made, and is never refused for an overlap.";
 
 constexpr std::string_view kTopNote =
     "GRANTED/S are units of quota a second, counted for an id in a table; a + means at least so "
@@ -41,7 +51,7 @@ constexpr std::string_view kTopNote =
     "line of the id's busiest table. Without such a policy Redis knows of no refusals by id: "
     "`tollgate status` and the access log do. Nothing is written. With more ids than --budget the "
     "busiest that were found so far are watched while SCAN goes through the rest, bit by bit: of "
-    "1,000,000 ids, which are some 3,000,000 keys, in 150 readings.";
+    "1,000,000 ids, which are some 3,000,000 keys, in 150 readings. On a terminal q ends it.";
 
 constexpr std::string_view kStatusNote =
     "URL may hold USER:PASSWORD@; given in the environment it is in no list of processes. --json "
@@ -85,7 +95,7 @@ CLI::App& add_command(CLI::App& app, const std::string& name, const std::string&
                       CommandLine& line, std::function<void(Commands&)> action) {
     return add_plain_command(app, name, description, line, [&line, action = std::move(action)] {
         RedisSession session(parse_redis_url(line.redis));
-        Commands commands(session, redis::Keys(line.prefix), line.format());
+        Commands commands(session, line.prefix, line.format());
         action(commands);
     });
 }
@@ -116,6 +126,7 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
     CLI::App& import = add_command(
         key, "import", "Store a key that exists elsewhere: it is read from standard input", line,
         [&](Commands& commands) { commands.import(line.key, line.new_id); });
+    describe(import, kImportNote);
     for (CLI::App* command : {&issue, &import}) {
         add_key_options(*command, line.key)->required();
         add_setting(*command, "--id", line.new_id, "The id; made up where it isn't given");
@@ -131,11 +142,13 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
                    [&](Commands& commands) { commands.set_active(line.id, false); });
     add_id_command(key, "enable", "Accept a key that was disabled", line,
                    [&](Commands& commands) { commands.set_active(line.id, true); });
-    add_id_command(key, "revoke", "Remove a key for good", line,
-                   [&](Commands& commands) { commands.revoke(line.id); });
+    describe(add_id_command(key, "revoke", "Remove an id and its keys for good", line,
+                            [&](Commands& commands) { commands.revoke(line.id); }),
+             kRevokeNote);
     CLI::App& rotate =
         add_id_command(key, "rotate", "Make a new key for an id and print it, this once", line,
                        [&](Commands& commands) { commands.rotate(line.id, line.overlap); });
+    describe(rotate, kRotateNote);
     rotate.add_option("--overlap", line.overlap, "How long the old key still works")
         ->capture_default_str();
 }

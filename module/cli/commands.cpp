@@ -8,7 +8,9 @@
 #include "module/cli/key_store.hpp"
 #include "module/cli/key_usage.hpp"
 #include "module/cli/output.hpp"
+#include "module/cli/plan_check.hpp"
 #include "module/cli/random_text.hpp"
+#include "module/cli/render_key.hpp"
 #include "module/cli/time_text.hpp"
 #include "module/cli/token.hpp"
 #include "module/core/api_key.hpp"
@@ -16,17 +18,33 @@
 namespace tollgate::cli {
 
 void Commands::issue(const KeyOptions& options, const std::optional<std::string>& id) {
+    KeyStore store(session_, keys_);
+    const auto now = store.now();
+    const auto record = record_of(options, id, now);
     const auto key = random_api_key();
-    print_new_key(store(key, options, id), key);
+    print_new_key(store, store.create(sha256(key), record, now), now, key);
+    warn_about(record);
 }
 
 void Commands::import(const KeyOptions& options, const std::optional<std::string>& id) {
-    show(store(read_token(std::cin), options, id));
+    KeyStore store(session_, keys_);
+    const auto now = store.now();
+    auto record = record_of(options, id, now);
+    const auto digest = sha256(read_token());
+    if (!id) {
+        // An import that was interrupted goes on with the id that it has made up.
+        record.id = store.unfinished_id(digest).value_or(record.id);
+    }
+    const auto keys = store.create(digest, record, now);
+    confirm(store, digest, record.id);
+    require_print(render_key(format_, keys, now));
+    warn_about(record);
 }
 
 void Commands::list() {
-    const auto now = KeyStore(session_, keys_).now();
-    require_print(render_list(format_, KeyLookup(session_, keys_).list(), now));
+    KeyListText text(format_, KeyStore(session_, keys_).now());
+    KeyLookup(session_, keys_).list([&](const auto& ids) { require_print(text.next(ids)); });
+    require_print(text.end());
 }
 
 void Commands::show(const std::string& id) {
@@ -43,8 +61,13 @@ void Commands::set(const std::string& id, const KeyOptions& options) {
     }
     KeyStore store(session_, keys_);
     const auto now = store.now();
-    store.update(id, [&](KeyRecord& record) { apply(options, now, record); });
+    KeyRecord changed;
+    store.update(id, [&](KeyRecord& record) {
+        apply(options, now, record);
+        changed = record;
+    });
     show(id);
+    warn_about(changed);
 }
 
 void Commands::set_active(const std::string& id, bool active) {
@@ -63,15 +86,9 @@ void Commands::rotate(const std::string& id, const std::string& overlap) {
     require_valid_id(id);
     const auto span = parse_span(overlap);
     KeyStore store(session_, keys_);
-    for (const auto& current : KeyLookup(session_, keys_).find(id).keys) {
-        if (!current.retiring &&
-            current.record.expires.value_or(std::chrono::sys_seconds::max()) <= store.now()) {
-            throw Failure(ExitStatus::kConflict, "\"" + id + "\" has expired: set --expires first");
-        }
-    }
     const auto key = random_api_key();
-    store.rotate(id, sha256(key), span);
-    print_new_key(id, key);
+    const auto keys = store.rotate(id, sha256(key), span);
+    print_new_key(store, keys, store.now(), key);
 }
 
 void Commands::show_ban(const std::string& id) {
@@ -89,49 +106,84 @@ void Commands::lift_ban(const std::string& id) {
 
 void Commands::usage(const std::string& id) {
     require_valid_id(id);
-    require_print(render_usage(format_, read_usage(session_, keys_, id)));
+    const auto tables = read_plan_tables(session_, keys_);
+    const auto usage = read_usage(session_, keys_, id, tables);
+    require_print(render_usage(format_, usage));
+    if (tables.empty()) {
+        warn("no gateway has published its plan tables with the prefix \"" + prefix_ +
+             "\": limits of plans are not known" +
+             (usage.complete ? "" : ", and only a part of Redis was searched for counts"));
+    }
+    if (!usage.keys.keys.empty()) {
+        warn_about(usage.keys.keys.front().record);
+    }
 }
 
 void Commands::top(const TopOptions& options) {
     run_top(session_, keys_, format_, options);
 }
 
-/// Stores a new id with its key; the id.
-std::string Commands::store(const std::string& token, const KeyOptions& options,
-                            const std::optional<std::string>& id) {
+/// The record of a new id.
+KeyRecord Commands::record_of(const KeyOptions& options, const std::optional<std::string>& id,
+                              std::chrono::sys_seconds now) {
     if (id) {
         require_valid_id(*id);
     }
-    KeyStore store(session_, keys_);
-    const auto now = store.now();
     KeyRecord record;
     apply(options, now, record);
-    record.id = id.value_or(random_key_id());
-    while (!store.claim(record.id, now)) {
-        if (id) {
-            throw Failure(ExitStatus::kConflict, "the id \"" + *id + "\" exists already");
-        }
-        record.id = random_key_id();
-    }
-    store.create(sha256(token), record, now);
-    return record.id;
+    record.id = id ? *id : random_key_id();
+    return record;
 }
 
-void Commands::print_new_key(const std::string& id, const std::string& token) {
-    std::string text;
-    try {
-        const auto keys = KeyLookup(session_, keys_).find(id);
-        text = render_issued(format_, keys, KeyStore(session_, keys_).now(), token);
-    } catch (const Failure&) {
-        // It is stored already, and this is the only moment when it can be shown.
-        text = render_issued(format_, {.id = id, .keys = {}}, {}, token);
-    }
-    if (!print(text)) {
-        throw Failure(ExitStatus::kRedis, "standard output can't be written: the key of \"" + id +
-                                              "\" is lost, rotate or revoke it");
+void Commands::print_new_key(KeyStore& store, const KeysOfId& keys, std::chrono::sys_seconds now,
+                             const std::string& token) {
+    if (!print(render_issued(format_, keys, now, token))) {
+        throw Failure(ExitStatus::kRedis, "standard output can't be written: the key of \"" +
+                                              keys.id + "\" is lost, run the command again");
     }
     if (format_ == Format::kText) {
-        std::cerr << "The key of " << id << ". It is shown only this once.\n";
+        std::cerr << "The key of " << keys.id << ". It is shown only this once.\n";
+    }
+    confirm(store, sha256(token), keys.id);
+}
+
+/// Notes in Redis that the command has done its work. The key works already: that this can't be
+/// noted is no failure of the command.
+void Commands::confirm(KeyStore& store, const KeyDigest& digest, const std::string& id) {
+    constexpr int kAttempts = 3;
+    std::string why;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+        try {
+            if (attempt > 0) {
+                session_.reconnect();
+            }
+            store.confirm(digest, id);
+            return;
+        } catch (const Failure& failure) {
+            if (failure.status() != ExitStatus::kRedis) {
+                throw;
+            }
+            why = failure.what();
+        }
+    }
+    warn("the key of \"" + id +
+         "\" works, but Redis could not be told that this command is done (" + why +
+         "). Until `tollgate key set` changes the key, the same command replaces it at once.");
+}
+
+/// Warns of what the gateways will do with a key of this record. The command has done its work.
+void Commands::warn_about(const KeyRecord& record) {
+    try {
+        const auto tables = read_plan_tables(session_, keys_);
+        for (const auto& warning : plan_warnings(tables, record)) {
+            warn(warning);
+        }
+        const auto other_prefix = tables.empty() ? prefix_warning(session_, prefix_) : "";
+        if (!other_prefix.empty()) {
+            warn(other_prefix);
+        }
+    } catch (const Failure& failure) {
+        warn(std::string("the plan can't be checked: ") + failure.what());
     }
 }
 

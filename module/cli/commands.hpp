@@ -3,9 +3,9 @@
 #include <chrono>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "module/cli/key_options.hpp"
+#include "module/cli/key_store.hpp"
 #include "module/cli/redis_session.hpp"
 #include "module/cli/render.hpp"
 #include "module/cli/top.hpp"
@@ -17,8 +17,8 @@ namespace tollgate::cli {
 class Commands {
   public:
     /// The session must outlive the commands.
-    Commands(RedisSession& session, redis::Keys keys, Format format)
-        : session_(session), keys_(std::move(keys)), format_(format) {}
+    Commands(RedisSession& session, const std::string& prefix, Format format)
+        : session_(session), keys_(prefix), prefix_(prefix), format_(format) {}
 
     /// Makes a key, stores its digest and prints it, this once.
     void issue(const KeyOptions& options, const std::optional<std::string>& id);
@@ -34,7 +34,8 @@ class Commands {
     void set_active(const std::string& id, bool active);
     /// Removes an id and its keys.
     void revoke(const std::string& id);
-    /// Makes a new key for an id and prints it, this once; those before it end after the overlap.
+    /// Makes a new key for an id and prints it, this once. The one before it ends after the
+    /// overlap.
     void rotate(const std::string& id, const std::string& overlap);
     /// Prints the strikes and the ban of an id.
     void show_ban(const std::string& id);
@@ -46,12 +47,16 @@ class Commands {
     void top(const TopOptions& options);
 
   private:
-    std::string store(const std::string& token, const KeyOptions& options,
-                      const std::optional<std::string>& id);
-    void print_new_key(const std::string& id, const std::string& token);
+    KeyRecord record_of(const KeyOptions& options, const std::optional<std::string>& id,
+                        std::chrono::sys_seconds now);
+    void print_new_key(KeyStore& store, const KeysOfId& keys, std::chrono::sys_seconds now,
+                       const std::string& token);
+    void confirm(KeyStore& store, const KeyDigest& digest, const std::string& id);
+    void warn_about(const KeyRecord& record);
 
     RedisSession& session_;
     redis::Keys keys_;
+    std::string prefix_;
     Format format_;
 };
 

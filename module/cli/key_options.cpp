@@ -2,6 +2,7 @@
 
 #include "module/cli/failure.hpp"
 #include "module/cli/time_text.hpp"
+#include "module/cli/utf8.hpp"
 #include "module/core/api_key.hpp"
 #include "module/core/parse_error.hpp"
 #include "module/core/rate.hpp"
@@ -23,7 +24,8 @@ std::string canonical_limits(const std::string& text) {
             limits += (limits.empty() ? "" : " ") + format_rate(rate);
         }
     } catch (const ParseError& error) {
-        refuse("--limits: " + std::string(error.what()));
+        refuse("--limits: " + std::string(error.what()) +
+               ": valid are one to four rates such as \"60r/m 1000r/d\" or \"100r/15m\"");
     }
     return limits;
 }
@@ -38,8 +40,8 @@ void apply(const KeyOptions& options, std::chrono::sys_seconds now, KeyRecord& r
         record.plan = *options.plan;
     }
     if (options.name) {
-        if (!is_valid_key_name(*options.name)) {
-            refuse("--name: at most 256 bytes, no control characters");
+        if (!is_valid_key_name(*options.name) || !is_utf8_line(*options.name)) {
+            refuse("--name: at most 256 bytes of UTF-8 without control characters are valid");
         }
         record.name = *options.name;
     }

@@ -5,31 +5,33 @@
 #include <utility>
 
 #include "module/cli/failure.hpp"
+#include "module/cli/time_text.hpp"
 
 namespace tollgate::cli {
 
 namespace {
 
-std::string seconds_of(std::chrono::sys_seconds time) {
-    return std::to_string(time.time_since_epoch().count());
-}
+using namespace std::chrono_literals;
 
-std::string milliseconds_of(std::chrono::sys_seconds time) {
-    return std::to_string(std::chrono::milliseconds(time.time_since_epoch()).count());
-}
-
-// How long a key may be reserved, in milliseconds: far longer than the two answers that are waited
-// for.
-const std::string kReservation = "60000";
-
-Failure changed_meanwhile(const std::string& id) {
-    return {ExitStatus::kConflict,
-            "another command has changed \"" + id + "\" meanwhile: try again"};
+Failure exists_already(const std::string& id) {
+    return {ExitStatus::kConflict, "the id \"" + id + "\" exists already"};
 }
 
 Failure without_keys(const std::string& id) {
     return {ExitStatus::kUnknownId,
-            "\"" + id + "\" has no key left: revoke it, then issue or import one"};
+            "\"" + id + "\" has no key: issue or import one with this --id, or revoke it"};
+}
+
+/// Throws when the id has two keys already: a third would be one more than the client was told.
+void require_no_overlap(const std::string& id, const std::vector<StoredKey>& keys) {
+    const auto retiring = std::ranges::find_if(keys, &StoredKey::retiring);
+    if (keys.front().is_current() && retiring != keys.end()) {
+        const auto end = retiring->record.expires;
+        throw Failure(ExitStatus::kConflict,
+                      "\"" + id + "\" has two keys until " +
+                          (end ? format_time(*end) : "the old one ends") +
+                          ": rotate it then, or end both now with --overlap 0s");
+    }
 }
 
 }  // namespace
@@ -39,42 +41,61 @@ std::chrono::sys_seconds KeyStore::now() {
     return std::chrono::sys_seconds(std::chrono::seconds(stored_number(time.elements.at(0).text)));
 }
 
-bool KeyStore::claim(const std::string& id, std::chrono::sys_seconds created) {
-    return session_.run({"ZADD", keys_.ids(), "NX", seconds_of(created), id}).integer == 1;
+std::optional<std::string> KeyStore::unfinished_id(const KeyDigest& digest) {
+    const auto found = lookup_.read({hex(digest)});
+    if (found.empty() || !found.front().is_unfinished()) {
+        return std::nullopt;
+    }
+    return found.front().record.id;
 }
 
-void KeyStore::create(const KeyDigest& digest, const KeyRecord& record,
-                      std::chrono::sys_seconds created) {
+KeysOfId KeyStore::create(const KeyDigest& digest, const KeyRecord& record,
+                          std::chrono::sys_seconds created) {
     const std::string name = hex(digest);
-    try {
-        reserve(name, record.id);
-    } catch (const Failure&) {
-        session_.run({"ZREM", keys_.ids(), record.id});
-        throw;
+    const auto is_finished = [](const StoredKey& key) { return !key.is_unfinished(); };
+    const auto remove = [&](const StoredKey& key) {
+        return steps_.remove_unfinished(key.digest, record.id);
+    };
+    for (bool claimed = false, reserved = false; !claimed; reserved = true) {
+        const auto keys = steps_.settled(record.id, name);
+        if (std::ranges::any_of(keys, is_finished)) {
+            if (reserved) {
+                steps_.give_up(name, record.id);
+            }
+            throw exists_already(record.id);
+        }
+        if (!reserved) {
+            steps_.reserve(name, record.id);
+        }
+        claimed = std::ranges::all_of(keys, remove) && steps_.claim(record.id, name, {}, true);
     }
-    session_.run({"SADD", keys_.id(record.id), name});
-    activate(name, record, created);
-    if (session_.run({"ZSCORE", keys_.ids(), record.id}).is_nil()) {
-        remove(name, record.id);
+    // Whoever revokes the id meanwhile has either removed the reservation, or has removed the
+    // claim, or removes the key again.
+    if (!steps_.list(record.id, name, created) || !steps_.activate(name, record, created) ||
+        !steps_.is_claimed(record.id, name)) {
+        steps_.give_up(name, record.id);
+        steps_.unlist_if_empty(record.id);
         throw changed_meanwhile(record.id);
     }
+    return {.id = record.id, .keys = {{.digest = name, .record = record, .created = created}}};
 }
 
 void KeyStore::update(const std::string& id, const std::function<void(KeyRecord&)>& change_record) {
     const auto change_key = [&](StoredKey& key) {
         const auto end = key.record.expires;
+        key.command.clear();  // whoever manages the key knows of it
         change_record(key.record);
         if (key.retiring && (!key.record.expires || key.record.expires > end)) {
             key.record.expires = end;
         }
     };
-    // A rotation may meanwhile copy a key that isn't changed yet: go on until a whole turn finds
+    // A rotation may meanwhile copy a key that is not changed yet: go on until a whole turn finds
     // nothing to do.
     std::set<std::string> done;
     for (bool changed = true; changed;) {
         changed = false;
         for (const auto& digest : lookup_.digests_of(id)) {
-            if (!done.contains(digest) && change(digest, change_key)) {
+            if (!done.contains(digest) && steps_.change(digest, id, change_key)) {
                 done.insert(digest);
                 changed = true;
             }
@@ -86,26 +107,105 @@ void KeyStore::update(const std::string& id, const std::function<void(KeyRecord&
     }
 }
 
-void KeyStore::rotate(const std::string& id, const KeyDigest& digest,
-                      std::chrono::seconds overlap) {
+KeysOfId KeyStore::rotate(const std::string& id, const KeyDigest& digest,
+                          std::chrono::seconds overlap) {
     const std::string name = hex(digest);
-    reserve(name, id);
-    const auto before = add_successor(id, name);
     const auto start = now();
-    activate(name, before.front().record, start);
-    // Another command may have changed the key after it was read and before its copy was there to
-    // be changed too.
-    for (const auto& key : lookup_.read({before.front().digest})) {
-        if (!key.retiring && key.record != before.front().record) {
-            change(name, [&](StoredKey& copy) { copy.record = key.record; });
+    const auto before = prepare_rotation(id, name, start, overlap);
+    succeed(before, name, start);
+    if (overlap == 0s) {
+        // All have ended. The record of one of them was kept until its successor works.
+        steps_.remove(before.front().digest, id);
+    } else {
+        end(id, before, start + overlap);
+    }
+    return {.id = id, .keys = lookup_.read(id, lookup_.digests_of(id))};
+}
+
+/// Ends the keys that must end now, then reserves and claims the new digest. Returns the keys that
+/// the id has, that which the new one follows first.
+std::vector<StoredKey> KeyStore::prepare_rotation(const std::string& id, const std::string& digest,
+                                                  std::chrono::sys_seconds now,
+                                                  std::chrono::seconds overlap) {
+    for (bool reserved = false;; reserved = true) {
+        auto keys = steps_.settled(id, digest);
+        try {
+            if (keys.empty()) {
+                lookup_.require_id(id);
+                throw without_keys(id);
+            }
+            if (overlap != 0s) {
+                require_no_overlap(id, keys);
+            }
+            const StoredKey& current = keys.front();
+            if (!current.retiring && current.record.expires && *current.record.expires <= now) {
+                throw Failure(ExitStatus::kConflict,
+                              "\"" + id + "\" has expired: set --expires first");
+            }
+        } catch (const Failure&) {
+            if (reserved) {
+                steps_.give_up(digest, id);
+            }
+            throw;
+        }
+        if (overlap == 0s) {
+            steps_.change(keys.front().digest, id, [](StoredKey& key) {
+                key.command.clear();
+                key.replaced = true;
+                key.retiring = false;
+            });
+            for (auto key = keys.begin() + 1; key != keys.end(); ++key) {
+                steps_.remove(key->digest, id);
+            }
+        }
+        if (!reserved) {
+            steps_.reserve(digest, id);
+        }
+        if (steps_.claim(id, digest, keys, false)) {
+            return keys;
         }
     }
-    const auto end = start + overlap;
+}
+
+/// Activates the new key of an id with the record of the one that it follows.
+void KeyStore::succeed(const std::vector<StoredKey>& before, const std::string& digest,
+                       std::chrono::sys_seconds now) {
+    const StoredKey& source = before.front();
+    const std::string& id = source.record.id;
+    if (!steps_.activate(digest, source.record, now) || !steps_.is_claimed(id, digest)) {
+        steps_.give_up(digest, id);
+        throw changed_meanwhile(id);
+    }
+    // Another command may have changed the key after it was read and before its copy was there to
+    // be changed too.
+    for (const auto& key : lookup_.read(id, {source.digest})) {
+        if (!key.retiring && key.record != source.record) {
+            steps_.change(digest, id, [&](StoredKey& copy) { copy.record = key.record; });
+        }
+    }
+}
+
+/// Lets the keys before the new one end after the overlap.
+void KeyStore::end(const std::string& id, const std::vector<StoredKey>& before,
+                   std::chrono::sys_seconds end) {
     for (const auto& key : before) {
-        change(key.digest, [&](StoredKey& old) {
-            old.retiring = true;
-            old.record.expires = std::min(old.record.expires.value_or(end), end);
-        });
+        // Nobody was given the key of a rotation that was interrupted, if there is one before it.
+        if (key.replaced || (key.is_unfinished() && before.size() > 1)) {
+            steps_.remove(key.digest, id);
+        } else if (!key.retiring) {
+            steps_.change(key.digest, id, [&](StoredKey& old) {
+                old.command.clear();
+                old.retiring = true;
+                old.record.expires = std::min(old.record.expires.value_or(end), end);
+            });
+        }
+    }
+}
+
+void KeyStore::confirm(const KeyDigest& digest, const std::string& id) {
+    if (!steps_.confirm(hex(digest), id)) {
+        throw Failure(ExitStatus::kConflict, "another command has replaced the key of \"" + id +
+                                                 "\": the one that was just printed is not valid");
     }
 }
 
@@ -114,109 +214,18 @@ void KeyStore::revoke(const std::string& id) {
     auto digests = lookup_.digests_of(id);
     const auto remove_all = [&] {
         for (const auto& digest : digests) {
-            remove(digest, id);
+            steps_.remove(digest, id);
         }
     };
     remove_all();
+    const RedisCommand remove_ban{"DEL", keys_.ban(id)};
+    steps_.commit({remove_ban}, "", id);
     session_.run({"ZREM", keys_.ids(), id});
     do {
         session_.run({"WATCH", keys_.id(id)});
         digests = lookup_.digests_of(id);
-    } while (!commit({RedisCommand{"DEL", keys_.id(id)}}, "", id));
+    } while (!steps_.commit({RedisCommand{"DEL", keys_.id(id)}, remove_ban}, "", id));
     remove_all();
-}
-
-/// Takes a digest for a new key of this id, for as long as a command may take to store it.
-void KeyStore::reserve(const std::string& digest, const std::string& id) {
-    const auto hash = keys_.key(digest);
-    session_.run({"WATCH", hash});
-    if (session_.run({"EXISTS", hash}).integer != 0 ||
-        !session_.run_atomically({{"HSET", hash, "id", id, "state", std::string(kPendingState)},
-                                  {"PEXPIRE", hash, kReservation}})) {
-        throw Failure(ExitStatus::kConflict, "this key exists already");
-    }
-}
-
-/// Lets a key work that is reserved and listed. Whoever revokes it meanwhile has either removed the
-/// reservation, or has taken it off the list, or removes the key again.
-void KeyStore::activate(const std::string& digest, const KeyRecord& record,
-                        std::chrono::sys_seconds created) {
-    const auto hash = keys_.key(digest);
-    session_.run({"WATCH", hash});
-    const bool reserved = session_.run({"EXISTS", hash}).integer != 0;
-    auto commands = write_record(hash, record);
-    commands.push_back({"HSET", hash, "created", seconds_of(created)});
-    commands.push_back({"PERSIST", hash});
-    if (!reserved || !commit(std::move(commands), digest, record.id) ||
-        session_.run({"SISMEMBER", keys_.id(record.id), digest}).integer == 0) {
-        session_.run({"UNWATCH"});
-        remove(digest, record.id);
-        session_.run({"SREM", keys_.id(record.id), digest});
-        throw changed_meanwhile(record.id);
-    }
-}
-
-/// Adds a reserved digest to an id that has a key, and returns the keys that it had, the current
-/// one first. Digests that have ended are cleared away.
-std::vector<StoredKey> KeyStore::add_successor(const std::string& id, const std::string& digest) {
-    while (true) {
-        session_.run({"WATCH", keys_.id(id)});
-        const auto digests = lookup_.digests_of(id);
-        auto keys = lookup_.read(digests);
-        const bool busy = std::ranges::any_of(keys, &StoredKey::pending);
-        if (keys.empty() || busy) {
-            session_.run({"UNWATCH"});
-            remove(digest, id);
-            lookup_.require_id(id);
-            throw busy ? changed_meanwhile(id) : without_keys(id);
-        }
-        std::vector<RedisCommand> commands{{"SADD", keys_.id(id), digest}};
-        for (const auto& old : digests) {
-            if (std::ranges::find(keys, old, &StoredKey::digest) == keys.end()) {
-                commands.push_back({"SREM", keys_.id(id), old});
-            }
-        }
-        if (session_.run_atomically(std::move(commands))) {
-            return keys;
-        }
-    }
-}
-
-/// Changes the key with this digest; false when there is none that works or did.
-bool KeyStore::change(const std::string& digest, const Change& apply) {
-    const auto hash = keys_.key(digest);
-    while (true) {
-        session_.run({"WATCH", hash});
-        auto found = lookup_.read({digest});
-        if (found.empty() || found.front().pending) {
-            session_.run({"UNWATCH"});
-            return false;
-        }
-        StoredKey& key = found.front();
-        apply(key);
-        auto commands = write_record(hash, key.record);
-        if (key.retiring && key.record.expires) {
-            commands.push_back({"PEXPIREAT", hash, milliseconds_of(*key.record.expires)});
-        }
-        if (commit(std::move(commands), digest, key.record.id)) {
-            return true;
-        }
-    }
-}
-
-void KeyStore::remove(const std::string& digest, const std::string& id) {
-    commit({RedisCommand{"DEL", keys_.key(digest)}}, digest, id);
-}
-
-/// Runs the commands and tells the gateways, all or nothing; false when a watched key has changed.
-bool KeyStore::commit(std::vector<RedisCommand> commands, const std::string& digest,
-                      const std::string& id) {
-    for (const auto& changed : {digest, id}) {
-        if (!changed.empty()) {
-            commands.push_back({"PUBLISH", keys_.events(), changed});
-        }
-    }
-    return session_.run_atomically(std::move(commands)).has_value();
 }
 
 }  // namespace tollgate::cli

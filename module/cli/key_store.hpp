@@ -2,10 +2,12 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "module/cli/key_lookup.hpp"
+#include "module/cli/key_steps.hpp"
 #include "module/cli/redis_session.hpp"
 #include "module/cli/stored_key.hpp"
 #include "module/core/api_key.hpp"
@@ -13,53 +15,58 @@
 
 namespace tollgate::cli {
 
-/// Changes keys in Redis and tells the gateways. Each step changes one Redis key, atomically, so
-/// that keys may lie on several nodes; the steps are ordered so that a command that is cut short,
-/// or meets another one, leaves no key that works and isn't listed. Throws Failure.
-///
-/// A new key is first reserved as pending, which no gateway accepts and which ends by itself, then
-/// listed, then made to work, and taken back if it isn't listed any more by then. A key that goes
-/// is removed, taken off the list, and removed again, in case it was made to work in between.
+/// Changes keys in Redis and tells the gateways. Each operation is a sequence of KeySteps. It may
+/// be interrupted after any of them: no key works that is not listed, a key that must end now has
+/// ended before anything else is done, and the same operation, run again, does the rest. All throw
+/// Failure.
 class KeyStore {
   public:
     /// Both must outlive the store.
     KeyStore(RedisSession& session, const redis::Keys& keys)
-        : session_(session), keys_(keys), lookup_(session, keys) {}
+        : session_(session), keys_(keys), lookup_(session, keys), steps_(session, keys) {}
 
-    /// Redis's clock, the one that counts.
+    /// The time by Redis's clock, which decides.
     std::chrono::sys_seconds now();
 
-    /// Takes the id for a new key. False when it is taken.
-    bool claim(const std::string& id, std::chrono::sys_seconds created);
+    /// The id of a key that an interrupted command has stored or reserved; nothing for others.
+    std::optional<std::string> unfinished_id(const KeyDigest& digest);
 
-    /// Stores the first key of an id that was claimed. Without success the id is free again.
-    void create(const KeyDigest& digest, const KeyRecord& record, std::chrono::sys_seconds created);
+    /// Stores the first key of an id. It works then, but counts as unfinished until confirm().
+    /// Throws ExitStatus::kConflict when the id or the key exists.
+    KeysOfId create(const KeyDigest& digest, const KeyRecord& record,
+                    std::chrono::sys_seconds created);
 
-    /// Applies a change to every key of an id. It can't make a retiring key live longer.
+    /// Applies a change to every key of an id. It does not let a retiring key live longer.
     void update(const std::string& id, const std::function<void(KeyRecord&)>& change);
 
-    /// Stores a new key with all that the id's current one has, and lets those before it end after
-    /// `overlap`.
-    void rotate(const std::string& id, const KeyDigest& digest, std::chrono::seconds overlap);
+    /// Stores a new key with all that the current key of the id has, and lets that end after
+    /// `overlap`. 0: all keys of the id have ended before the new one is stored. Unfinished until
+    /// confirm(). Throws ExitStatus::kConflict when an earlier overlap has not ended yet, unless
+    /// `overlap` is 0, and when the current key has expired.
+    KeysOfId rotate(const std::string& id, const KeyDigest& digest, std::chrono::seconds overlap);
 
-    /// Removes an id and its keys, which stop working at once.
+    /// Notes that the key that this store has created was printed. Throws ExitStatus::kConflict
+    /// when another command has replaced it.
+    void confirm(const KeyDigest& digest, const std::string& id);
+
+    /// Removes an id, its keys, which stop working at once, and its ban.
     void revoke(const std::string& id);
 
   private:
-    using Change = std::function<void(StoredKey&)>;
-
-    void reserve(const std::string& digest, const std::string& id);
-    void activate(const std::string& digest, const KeyRecord& record,
-                  std::chrono::sys_seconds created);
-    std::vector<StoredKey> add_successor(const std::string& id, const std::string& digest);
-    bool change(const std::string& digest, const Change& apply);
-    void remove(const std::string& digest, const std::string& id);
-    bool commit(std::vector<RedisCommand> commands, const std::string& digest,
-                const std::string& id);
+    void store_first(const std::string& digest, const KeyRecord& record,
+                     std::chrono::sys_seconds created);
+    std::vector<StoredKey> prepare_rotation(const std::string& id, const std::string& digest,
+                                            std::chrono::sys_seconds now,
+                                            std::chrono::seconds overlap);
+    void succeed(const std::vector<StoredKey>& before, const std::string& digest,
+                 std::chrono::sys_seconds now);
+    void end(const std::string& id, const std::vector<StoredKey>& before,
+             std::chrono::sys_seconds end);
 
     RedisSession& session_;
     const redis::Keys& keys_;
     KeyLookup lookup_;
+    KeySteps steps_;
 };
 
 }  // namespace tollgate::cli

@@ -1,5 +1,6 @@
 #include "module/cli/key_usage.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "module/cli/key_lookup.hpp"
@@ -10,18 +11,32 @@ namespace tollgate::cli {
 
 namespace {
 
-/// The Redis keys that begin so. SCAN may name one twice.
-std::set<std::string> keys_that_begin_with(RedisSession& session, const std::string& prefix) {
+/// How an id stands with one table.
+struct TableState {
+    std::string table;
+    std::vector<Rate> rates;  ///< what holds for the key, as far as it is known
+    bool sliding = false;     ///< of those rates; a count tells for itself
+    bool known = false;       ///< whether `rates` is all that holds
+};
+
+/// The tables that have counted something for an id, found by SCAN, which may name one twice.
+std::set<std::string> search_tables(RedisSession& session, const std::string& prefix,
+                                    bool& complete) {
+    constexpr int kPages = 100;
     std::set<std::string> found;
     std::string cursor = "0";
-    do {
-        const auto page =
+    for (int page = 0; page < kPages; ++page) {
+        const auto reply =
             session.run({"SCAN", cursor, "MATCH", glob_literal(prefix) + "*", "COUNT", "1000"});
-        for (const auto& key : page.elements.at(1).elements) {
-            found.insert(key.text);
+        for (const auto& key : reply.elements.at(1).elements) {
+            found.insert(key.text.substr(prefix.size()));
         }
-        cursor = page.elements.at(0).text;
-    } while (cursor != "0");
+        cursor = reply.elements.at(0).text;
+        if (cursor == "0") {
+            return found;
+        }
+    }
+    complete = false;
     return found;
 }
 
@@ -37,11 +52,21 @@ std::vector<Rate> own_limits(const KeysOfId& keys) {
     }
 }
 
-WindowUsage usage_now(std::string_view table, std::chrono::seconds period,
-                      const StoredWindow& window, const std::vector<Rate>& limits, Instant now) {
+TableState state_in(const PlanTable& table, const KeysOfId& keys) {
+    TableState state{.table = table.name, .rates = {}, .known = true};
+    const Plan* plan = keys.keys.empty() ? nullptr : table.find(keys.keys.front().record.plan);
+    if (plan != nullptr) {
+        state.rates = plan->kind == Plan::Kind::kCustom ? own_limits(keys) : plan->rates;
+        state.sliding = plan->sliding;
+    }
+    return state;
+}
+
+WindowUsage usage_now(const TableState& state, std::chrono::seconds period,
+                      const StoredWindow& window, Instant now) {
     const auto running = roll(window.counted, period, now);
     WindowUsage usage{
-        .table = std::string(table),
+        .table = state.table,
         .period = period,
         .count = running.count,
         .previous = std::nullopt,
@@ -51,30 +76,48 @@ WindowUsage usage_now(std::string_view table, std::chrono::seconds period,
     if (window.sliding) {
         usage.previous = running.previous;
     }
-    for (const auto& rate : limits) {
-        if (rate.period == period) {
-            usage.limit = rate.requests;
-        }
+    const auto rate = std::ranges::find(state.rates, period, &Rate::period);
+    if (rate != state.rates.end()) {
+        usage.limit = rate->requests;
     }
     return usage;
 }
 
 }  // namespace
 
-KeyUsage read_usage(RedisSession& session, const redis::Keys& keys, std::string_view id) {
+KeyUsage read_usage(RedisSession& session, const redis::Keys& keys, std::string_view id,
+                    const std::vector<PlanTable>& tables) {
     KeyUsage usage{.keys = KeyLookup(session, keys).find(id),
                    .now = {},
                    .windows = {},
                    .ban = read_ban(session, keys, id)};
-    const auto limits = own_limits(usage.keys);
-    const auto prefix = keys.quota(id, "");
-    const auto names = keys_that_begin_with(session, prefix);
-    const auto now = instant_of(session.run({"TIME"}));
+    std::vector<TableState> states;
+    for (const auto& table : tables) {
+        states.push_back(state_in(table, usage.keys));
+    }
+    if (tables.empty()) {
+        for (const auto& table : search_tables(session, keys.quota(id, ""), usage.complete)) {
+            states.push_back({.table = table, .rates = own_limits(usage.keys)});
+        }
+    }
+    std::vector<RedisCommand> commands{{"TIME"}};
+    for (const auto& state : states) {
+        commands.push_back({"HGETALL", keys.quota(id, state.table)});
+    }
+    const auto replies = session.run_all(commands);
+    const auto now = instant_of(replies.front());
     usage.now = std::chrono::floor<std::chrono::seconds>(now);
-    for (const auto& name : names) {
-        for (const auto& [period, window] : windows_of(session.run({"HGETALL", name}))) {
-            usage.windows.push_back(usage_now(std::string_view(name).substr(prefix.size()),
-                                              std::chrono::seconds(period), window, limits, now));
+    for (std::size_t i = 0; i < states.size(); ++i) {
+        const auto& state = states[i];
+        auto windows = windows_of(replies[i + 1]);
+        for (const auto& rate : state.rates) {
+            if (state.known) {
+                windows.try_emplace(rate.period.count(),
+                                    StoredWindow{.counted = {}, .sliding = state.sliding});
+            }
+        }
+        for (const auto& [period, window] : windows) {
+            usage.windows.push_back(usage_now(state, std::chrono::seconds(period), window, now));
         }
     }
     return usage;

@@ -4,7 +4,7 @@
 
 #include "module/cli/command_line.hpp"
 #include "module/cli/failure.hpp"
-#include "module/cli/table.hpp"
+#include "module/cli/printable.hpp"
 
 namespace {
 

@@ -1,22 +1,17 @@
 #pragma once
 
-#include <iostream>
 #include <string_view>
-
-#include "module/cli/failure.hpp"
 
 namespace tollgate::cli {
 
 /// Writes to standard output; false when that fails.
-inline bool print(std::string_view text) {
-    return static_cast<bool>(std::cout << text << std::flush);
-}
+bool print(std::string_view text);
 
-/// Writes to standard output. Throws Failure when that fails.
-inline void require_print(std::string_view text) {
-    if (!print(text)) {
-        throw Failure(ExitStatus::kRedis, "standard output can't be written");
-    }
-}
+/// Writes to standard output. When its reader is gone (EPIPE), the process ends by SIGPIPE, as
+/// other commands do. Throws Failure when it can't be written for another reason.
+void require_print(std::string_view text);
+
+/// Writes a warning to standard error, on a line that begins with the command's name.
+void warn(std::string_view text);
 
 }  // namespace tollgate::cli

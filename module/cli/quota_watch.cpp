@@ -68,10 +68,21 @@ void QuotaWatch::look_through() {
     looked_through_ += looked_through;
     whole_ = from_the_start && cursor_ == "0";
     if (!whole_) {
-        const auto keys = static_cast<double>(session_.run({"DBSIZE"}).integer);
-        const auto done = static_cast<double>(looked_through_);
-        progress_ = cursor_ == "0" ? 1.0 : std::min(done / std::max(keys, 1.0), 1.0);
+        progress_ = progress_now();
     }
+}
+
+/// How much of Redis was looked through since SCAN began; nothing where the user may not ask.
+std::optional<double> QuotaWatch::progress_now() {
+    if (cursor_ == "0") {
+        return 1.0;
+    }
+    const auto size = session_.run_if_accepted({"DBSIZE"});
+    if (!size) {
+        return std::nullopt;
+    }
+    const auto keys = static_cast<double>(std::max<std::int64_t>(size->integer, 1));
+    return std::min(static_cast<double>(looked_through_) / keys, 1.0);
 }
 
 /// Of a key that belongs to an id: puts the id, and the table, among those that are read.

@@ -44,8 +44,9 @@ class QuotaWatch {
     std::size_t ids() const { return ids_.size(); }
     /// Whether the last poll saw all ids there are, or a sample of them.
     bool is_whole() const { return whole_; }
-    /// Of a sample: how much of Redis the present round of SCAN has looked through, 0 to 1.
-    double progress() const { return progress_; }
+    /// Of a sample: how much of Redis the present round of SCAN has looked through, 0 to 1; nothing
+    /// where Redis refuses DBSIZE.
+    std::optional<double> progress() const { return progress_; }
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -68,6 +69,7 @@ class QuotaWatch {
     using Ids = std::unordered_map<std::string, Id>;
 
     void look_through();
+    std::optional<double> progress_now();
     void note(std::string_view key);
     void read(const std::vector<Ids::iterator>& batch);
     bool update(Quota& quota, const RedisReply& hash, double seconds) const;
@@ -86,7 +88,7 @@ class QuotaWatch {
     Clock::time_point polled_;
     bool whole_ = false;
     bool whole_before_ = false;  ///< the poll before saw all ids: one that is new was made since
-    double progress_ = 0;
+    std::optional<double> progress_;
 };
 
 }  // namespace tollgate::cli

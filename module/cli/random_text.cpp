@@ -22,6 +22,24 @@ std::array<unsigned char, Size> random_bytes() {
     return bytes;
 }
 
+// 62^12 is about 2^71.
+constexpr std::size_t kIdLength = 12;
+
+/// Adds so many random letters and digits to a text.
+std::string random_text(std::string text, std::size_t length) {
+    constexpr std::string_view kAlphabet =
+        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    // Bytes beyond the largest multiple of 62 would make some characters likelier than others.
+    constexpr unsigned kFair = 256 - 256 % kAlphabet.size();
+    for (length += text.size(); text.size() < length;) {
+        const unsigned byte = random_bytes<1>().front();
+        if (byte < kFair) {
+            text += kAlphabet[byte % kAlphabet.size()];
+        }
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string random_api_key() {
@@ -29,20 +47,11 @@ std::string random_api_key() {
 }
 
 std::string random_key_id() {
-    constexpr std::string_view kAlphabet =
-        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    constexpr std::size_t kPrefixLength = 4;
-    constexpr std::size_t kLength = kPrefixLength + 12;
-    // Bytes beyond the largest multiple of 62 would make some characters likelier than others.
-    constexpr unsigned kFair = 256 - 256 % kAlphabet.size();
-    std::string id = "key_";
-    while (id.size() < kLength) {
-        const unsigned byte = random_bytes<1>().front();
-        if (byte < kFair) {
-            id += kAlphabet[byte % kAlphabet.size()];
-        }
-    }
-    return id;
+    return random_text("key_", kIdLength);
+}
+
+std::string random_command_name() {
+    return random_text("", kIdLength);
 }
 
 }  // namespace tollgate::cli

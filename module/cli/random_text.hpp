@@ -10,4 +10,7 @@ std::string random_api_key();
 /// A new id: `key_` and 12 base62 characters.
 std::string random_key_id();
 
+/// A name for one run of a command: 12 base62 characters.
+std::string random_command_name();
+
 }  // namespace tollgate::cli

@@ -52,29 +52,33 @@ void require_success(const RedisReply& reply) {
 
 }  // namespace
 
-RedisSession::RedisSession(const RedisUrl& url)
-    : address_(url.address()),
-      context_(url.path.empty() ? redisConnectWithTimeout(url.host.c_str(), url.port, kTimeout)
-                                : redisConnectUnixWithTimeout(url.path.c_str(), kTimeout)) {
+RedisSession::RedisSession(RedisUrl url) : url_(std::move(url)) {
+    reconnect();
+}
+
+void RedisSession::reconnect() {
+    context_.reset(url_.path.empty()
+                       ? redisConnectWithTimeout(url_.host.c_str(), url_.port, kTimeout)
+                       : redisConnectUnixWithTimeout(url_.path.c_str(), kTimeout));
     if (!context_ || context_->err != 0 || redisSetTimeout(context_.get(), kTimeout) != REDIS_OK) {
         fail_connection();
     }
-    log_in(url);
-    if (url.database != 0) {
-        run({"SELECT", std::to_string(url.database)});
+    log_in();
+    if (url_.database != 0) {
+        run({"SELECT", std::to_string(url_.database)});
     }
 }
 
-void RedisSession::log_in(const RedisUrl& url) {
-    if (url.password.empty()) {
+void RedisSession::log_in() {
+    if (url_.password.empty()) {
         return;
     }
-    append(url.user.empty() ? RedisCommand{"AUTH", url.password}
-                            : RedisCommand{"AUTH", url.user, url.password});
+    append(url_.user.empty() ? RedisCommand{"AUTH", url_.password}
+                             : RedisCommand{"AUTH", url_.user, url_.password});
     const auto reply = receive();
     if (reply.kind == RedisReply::Kind::kError) {
         // Only the error's code: some of these messages repeat the command's arguments.
-        throw Failure(ExitStatus::kRedis, "Redis at " + address_ +
+        throw Failure(ExitStatus::kRedis, "Redis at " + url_.address() +
                                               " refuses the user or password (" +
                                               reply.text.substr(0, reply.text.find(' ')) + ")");
     }
@@ -85,6 +89,12 @@ RedisReply RedisSession::run(const RedisCommand& command) {
     auto reply = receive();
     require_success(reply);
     return reply;
+}
+
+std::optional<RedisReply> RedisSession::run_if_accepted(const RedisCommand& command) {
+    append(command);
+    auto reply = receive();
+    return reply.kind == RedisReply::Kind::kError ? std::nullopt : std::optional(std::move(reply));
 }
 
 std::vector<RedisReply> RedisSession::run_all(std::span<const RedisCommand> commands) {
@@ -132,7 +142,7 @@ RedisReply RedisSession::receive() {
 }
 
 void RedisSession::fail_connection() const {
-    throw Failure(ExitStatus::kRedis, "no connection to Redis at " + address_ + ": " +
+    throw Failure(ExitStatus::kRedis, "no connection to Redis at " + url_.address() + ": " +
                                           (context_ ? context_->errstr : "out of memory"));
 }
 

@@ -21,10 +21,16 @@ using RedisCommand = std::vector<std::string>;
 class RedisSession {
   public:
     /// Connects, logs in and selects the database.
-    explicit RedisSession(const RedisUrl& url);
+    explicit RedisSession(RedisUrl url);
+
+    /// Makes a new connection in place of one that was lost.
+    void reconnect();
 
     /// Sends one command and waits for its answer.
     RedisReply run(const RedisCommand& command);
+
+    /// The same for a command that Redis may refuse: nothing when it replies with an error.
+    std::optional<RedisReply> run_if_accepted(const RedisCommand& command);
 
     /// Sends all commands in one go and waits for all answers, which are in the same order.
     std::vector<RedisReply> run_all(std::span<const RedisCommand> commands);
@@ -37,12 +43,12 @@ class RedisSession {
         void operator()(redisContext* context) const { redisFree(context); }
     };
 
-    void log_in(const RedisUrl& url);
+    void log_in();
     void append(const RedisCommand& command);
     RedisReply receive();
     [[noreturn]] void fail_connection() const;
 
-    std::string address_;
+    RedisUrl url_;
     std::unique_ptr<redisContext, ContextDeleter> context_;
 };
 

@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "module/cli/json_document.hpp"
+#include "module/cli/render_fields.hpp"
+#include "module/cli/render_key.hpp"
 #include "module/cli/table.hpp"
 #include "module/cli/time_text.hpp"
 #include "module/core/rate.hpp"
@@ -12,43 +14,6 @@ namespace tollgate::cli {
 
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
-using Time = std::chrono::sys_seconds;
-
-constexpr std::string_view kNothing = "-";
-
-std::string state_of(const KeysOfId& keys, Time now) {
-    if (keys.keys.empty()) {
-        return "none";
-    }
-    const KeyRecord& record = keys.keys.front().record;
-    if (!record.active) {
-        return "disabled";
-    }
-    return record.is_valid_at(now) ? "active" : "expired";
-}
-
-Json json_of(const std::string& text) {
-    return text.empty() ? Json(nullptr) : Json(text);
-}
-Json json_of(const std::optional<Time>& time) {
-    return time ? Json(format_time(*time)) : Json(nullptr);
-}
-
-std::string text_of(const std::string& text) {
-    return text.empty() ? std::string(kNothing) : text;
-}
-std::string text_of(const std::optional<Time>& time) {
-    return time ? format_time(*time) : std::string(kNothing);
-}
-
-Json json_of(const std::optional<std::int64_t>& number) {
-    return number ? Json(*number) : Json(nullptr);
-}
-std::string text_of(const std::optional<std::int64_t>& number) {
-    return number ? std::to_string(*number) : std::string(kNothing);
-}
-
 std::optional<std::int64_t> remaining(const WindowUsage& window) {
     if (!window.limit) {
         return std::nullopt;
@@ -56,82 +21,7 @@ std::optional<std::int64_t> remaining(const WindowUsage& window) {
     return std::max<std::int64_t>(*window.limit - window.used, 0);
 }
 
-Json json_of(const KeysOfId& keys, Time now) {
-    const StoredKey current = keys.keys.empty() ? StoredKey{} : keys.keys.front();
-    Json digests = Json::array();
-    for (const auto& key : keys.keys) {
-        digests.push_back({{"sha256", key.digest},
-                           {"created", format_time(key.created)},
-                           {"expires", json_of(key.record.expires)},
-                           {"retiring", key.retiring}});
-    }
-    return {{"id", keys.id},
-            {"name", json_of(current.record.name)},
-            {"plan", json_of(current.record.plan)},
-            {"limits", json_of(current.record.limits)},
-            {"state", state_of(keys, now)},
-            {"created", keys.keys.empty() ? Json(nullptr) : Json(format_time(current.created))},
-            {"expires", json_of(current.record.expires)},
-            {"digests", std::move(digests)}};
-}
-
 }  // namespace
-
-std::string render_issued(Format format, const KeysOfId& keys, Time now, const std::string& key) {
-    if (format == Format::kText) {
-        return key + "\n";
-    }
-    Json json = {{"key", key}};
-    json.update(json_of(keys, now));
-    return document(json);
-}
-
-std::string render_key(Format format, const KeysOfId& keys, Time now) {
-    if (format == Format::kJson) {
-        return document(json_of(keys, now));
-    }
-    Rows rows{{"id", keys.id}, {"state", state_of(keys, now)}};
-    if (!keys.keys.empty()) {
-        const StoredKey& current = keys.keys.front();
-        const KeyRecord& record = current.record;
-        rows.insert(rows.end(), {{"name", text_of(record.name)},
-                                 {"plan", text_of(record.plan)},
-                                 {"limits", text_of(record.limits)},
-                                 {"created", format_time(current.created)},
-                                 {"expires", text_of(record.expires)}});
-    }
-    for (const auto& key : keys.keys) {
-        rows.push_back(
-            {"sha256",
-             key.digest + (key.retiring ? "  until " + text_of(key.record.expires) : "")});
-    }
-    return align(rows);
-}
-
-std::string render_list(Format format, const std::vector<KeysOfId>& list, Time now) {
-    if (format == Format::kJson) {
-        Json json = Json::array();
-        for (const auto& keys : list) {
-            json.push_back(json_of(keys, now));
-        }
-        return document(json);
-    }
-    Rows rows{{"ID", "NAME", "PLAN", "STATE", "LIMITS", "CREATED", "EXPIRES"}};
-    for (const auto& keys : list) {
-        const StoredKey current = keys.keys.empty() ? StoredKey{} : keys.keys.front();
-        const KeyRecord& record = current.record;
-        rows.push_back({keys.id, text_of(record.name), text_of(record.plan), state_of(keys, now),
-                        text_of(record.limits),
-                        keys.keys.empty() ? std::string(kNothing) : format_time(current.created),
-                        text_of(record.expires)});
-    }
-    return align(rows);
-}
-
-std::string render_revoked(Format format, const std::string& id) {
-    return format == Format::kJson ? document({{"id", id}, {"state", "revoked"}})
-                                   : "revoked " + id + "\n";
-}
 
 std::string render_usage(Format format, const KeyUsage& usage) {
     const auto& id = usage.keys.id;
@@ -154,6 +44,7 @@ std::string render_usage(Format format, const KeyUsage& usage) {
                          {"limits", json_of(record.limits)},
                          {"state", state_of(usage.keys, usage.now)},
                          {"banned_until", json_of(usage.ban.until)},
+                         {"complete", usage.complete},
                          {"windows", std::move(windows)}});
     }
     Rows about{{"id", id},

@@ -31,7 +31,7 @@ std::string text_or_dash(const std::string& text) {
     return text.empty() ? "-" : text;
 }
 
-std::string json_text(const TopView& view) {
+std::string json_line(const TopView& view) {
     const auto text_or_null = [](const std::string& text) {
         return text.empty() ? Json(nullptr) : Json(text);
     };
@@ -62,9 +62,11 @@ std::string heading(const TopView& view) {
         text += std::to_string(view.ids) + " ids";
     } else {
         constexpr double kPercent = 100;
-        text += "a sample: the busiest " + std::to_string(view.ids) + " ids found so far, " +
-                std::to_string(std::lround(view.progress * kPercent)) +
-                " % of Redis looked through";
+        text += "a sample: the busiest " + std::to_string(view.ids) + " ids found so far";
+        if (view.progress) {
+            text += ", " + std::to_string(std::lround(*view.progress * kPercent)) +
+                    " % of Redis looked through";
+        }
     }
     text += ", " + std::to_string(view.active) + " active";
     if (view.active > view.rows.size()) {
@@ -77,7 +79,7 @@ std::string heading(const TopView& view) {
 
 std::string render_top(Format format, const TopView& view) {
     if (format == Format::kJson) {
-        return json_text(view);
+        return json_line(view);
     }
     std::vector<std::vector<std::string>> rows{
         {"ID", "NAME", "PLAN", "TABLE", "GRANTED/S", "REFUSED/S", "BANNED"}};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,9 @@ struct TopRow {
 /// What one refresh of `tollgate top` shows.
 struct TopView {
     Instant now;
-    std::size_t ids = 0;  ///< that are watched
-    bool whole = true;    ///< all there are
-    double progress = 0;  ///< see QuotaWatch
+    std::size_t ids = 0;             ///< that are watched
+    bool whole = true;               ///< all there are
+    std::optional<double> progress;  ///< see QuotaWatch
     std::size_t active = 0;
     std::vector<TopRow> rows;
 };

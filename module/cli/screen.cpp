@@ -1,11 +1,13 @@
 #include "module/cli/screen.hpp"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <thread>
 
 #include "module/cli/output.hpp"
 
@@ -46,7 +48,11 @@ std::string_view cut(std::string_view line, std::size_t width) {
 
 }  // namespace
 
-Screen::Screen(bool in_place) : terminal_(in_place && can_steer()), separate_(in_place) {}
+Screen::Screen(bool in_place) : terminal_(in_place && can_steer()), separate_(in_place) {
+    if (terminal_ && reads_terminal()) {
+        keys_.emplace(ECHO | ICANON);
+    }
+}
 
 std::size_t Screen::lines_left(std::size_t others) const {
     if (!terminal_) {
@@ -54,6 +60,26 @@ std::size_t Screen::lines_left(std::size_t others) const {
     }
     const std::size_t lines = size().ws_row;
     return std::max(lines, others + 1) - others;
+}
+
+bool Screen::wait(std::chrono::milliseconds time) {
+    if (!keys_) {
+        std::this_thread::sleep_for(time);
+        return true;
+    }
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + time;
+    for (auto now = Clock::now(); now < end; now = Clock::now()) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - now);
+        pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+        if (::poll(&input, 1, static_cast<int>(left.count())) == 1) {
+            char key = 0;
+            if (::read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q') {
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 void Screen::show(std::string_view text) {

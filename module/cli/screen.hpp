@@ -1,8 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "module/cli/terminal_mode.hpp"
 
 namespace tollgate::cli {
 
@@ -19,8 +23,12 @@ class Screen {
     /// Shows a text. Throws Failure when it can't be written.
     void show(std::string_view text);
 
+    /// Waits. False when somebody has pressed `q` on the terminal meanwhile, or closed it.
+    bool wait(std::chrono::milliseconds time);
+
   private:
     bool terminal_;
+    std::optional<TerminalMode> keys_;  ///< lets keys be read one by one
     bool separate_;
     bool shown_ = false;
 };

@@ -4,6 +4,7 @@
 #include "module/cli/fetch.hpp"
 #include "module/cli/json_document.hpp"
 #include "module/cli/output.hpp"
+#include "module/cli/printable.hpp"
 #include "module/cli/render_status.hpp"
 
 namespace tollgate::cli {
@@ -16,7 +17,7 @@ void run_status(const std::string& url, Format format) {
         throw Failure(ExitStatus::kRedis,
                       location.name + " answers with something else than tollgate_status");
     }
-    require_print(format == Format::kJson ? body + "\n" : render_status(status));
+    require_print(format == Format::kJson ? printable_json(body) + "\n" : render_status(status));
 }
 
 }  // namespace tollgate::cli

@@ -1,16 +1,25 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace tollgate::cli {
 
-/// Rows of cells as lines of text, the columns aligned. What would steer a terminal is shown as
-/// `?`.
-std::string align(const std::vector<std::vector<std::string>>& rows);
+using Rows = std::vector<std::vector<std::string>>;
 
-/// The text on one line, without what would steer a terminal.
-std::string printable(std::string_view text);
+/// Lines of text with aligned columns, which may come in parts: a column is as wide as its widest
+/// cell so far. Cells are made printable().
+class Table {
+  public:
+    /// The next rows as lines.
+    std::string lines(const Rows& rows);
+
+  private:
+    std::vector<std::size_t> widths_;
+};
+
+/// All rows of a table as lines.
+std::string align(const Rows& rows);
 
 }  // namespace tollgate::cli

@@ -1,6 +1,10 @@
 #include "module/cli/token.hpp"
 
+#include <iostream>
+#include <sstream>
+
 #include "module/cli/failure.hpp"
+#include "module/cli/terminal_mode.hpp"
 #include "module/core/api_key.hpp"
 #include "module/core/bearer.hpp"
 
@@ -17,9 +21,10 @@ std::string read_token(std::istream& input) {
         }
     }
     if (!is_b64token(token)) {
-        throw Failure(ExitStatus::kUsage,
-                      "standard input does not hold a key: one line of 1 to 512 letters, digits "
-                      "and -._~+/, with any = at the end");
+        throw Failure(
+            ExitStatus::kUsage,
+            "standard input does not hold a key: a key is one line of 1 to 512 letters, digits "
+            "and -._~+/, then any number of =");
     }
     if (!has_valid_checksum(token)) {
         throw Failure(
@@ -27,6 +32,21 @@ std::string read_token(std::istream& input) {
             "the key begins with tg_ and has a wrong checksum: it is mistyped or cut short");
     }
     return token;
+}
+
+std::string read_token() {
+    if (!reads_terminal()) {
+        return read_token(std::cin);
+    }
+    std::string line;
+    std::cerr << "Key (it is not shown): " << std::flush;
+    {
+        const TerminalMode hidden(ECHO);
+        std::getline(std::cin, line);
+    }
+    std::cerr << '\n';
+    std::istringstream input(line);
+    return read_token(input);
 }
 
 }  // namespace tollgate::cli

@@ -10,4 +10,7 @@ namespace tollgate::cli {
 /// messages don't show it.
 std::string read_token(std::istream& input);
 
+/// The same from standard input; from a terminal one line, which it asks for and does not echo.
+std::string read_token();
+
 }  // namespace tollgate::cli

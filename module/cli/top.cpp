@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -81,7 +80,9 @@ void run_top(RedisSession& session, const redis::Keys& keys, Format format,
     Screen screen(format == Format::kText);
     watch.poll();
     for (std::uint64_t printed = 0; options.count == 0 || printed < options.count; ++printed) {
-        std::this_thread::sleep_for(interval);
+        if (!screen.wait(interval)) {
+            return;
+        }
         watch.poll();
         auto active = watch.active();
         TopView view{.now = watch.now(),

@@ -19,8 +19,8 @@ struct TopOptions {
     std::size_t budget = 5000;  ///< see QuotaWatch
 };
 
-/// Prints who is busy, again and again: in place on a terminal, line after line elsewhere. Throws
-/// Failure.
+/// Prints who is busy, again and again: in place on a terminal, where `q` ends it, line after
+/// line elsewhere. Throws Failure.
 void run_top(RedisSession& session, const redis::Keys& keys, Format format,
              const TopOptions& options);
 

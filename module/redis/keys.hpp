@@ -35,6 +35,7 @@ class Keys {
     }
     std::string ban(std::string_view id) const { return tagged("ban:", id); }
     std::string probe() const { return prefix_ + "probe"; }
+    std::string plans() const { return prefix_ + "plans"; }
     std::string events() const { return prefix_ + "events"; }
 
   private:

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tollgate::cli {
+
+/// The text on one line, without anything that a terminal acts on: control and format characters
+/// are shown as `\u{202e}`, bytes below 0x20 and those that are not UTF-8 as `\x9b`.
+std::string printable(std::string_view text);
+
+/// A JSON document of UTF-8 with the same characters escaped as JSON has it: `\u202e`. Line feeds
+/// and tabs between its members stay.
+std::string printable_json(std::string_view json);
+
+}  // namespace tollgate::cli

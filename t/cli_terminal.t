@@ -1,0 +1,126 @@
+# The command on a terminal, and before a reader that goes away.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Command;
+use Digest::SHA qw(sha256_hex);
+use IPC::Open2 qw(open2);
+use JSON::PP ();
+use POSIX    ();
+use RedisServer;
+use Test::More;
+use Wait qw(wait_until);
+
+my $redis = RedisServer->start;
+my $tollgate = Command->new(redis => $redis->address);
+my $binary = ($ENV{TOLLGATE_BUILD} // 'build') . '/tollgate';
+$ENV{TOLLGATE_REDIS} = $redis->address;
+$ENV{TERM} = 'xterm';
+
+# Runs a command in a terminal of its own: calls $type with a sub that types, and one that tells what is shown so far.
+sub on_terminal {
+    my ($command, $type) = @_;
+    my $pid = open2(my $screen, my $keyboard, 'script', '-qec', $command, '/dev/null');
+    $screen->blocking(0);
+    $keyboard->autoflush(1);
+    my $shown = '';
+    my $read = sub { 1 while sysread $screen, $shown, 65536, length $shown; return $shown };
+    my $result = eval { $type->(sub { print $keyboard $_[0] }, $read); 1 } ? '' : $@;
+    close $keyboard;
+    wait_until('the command to end', sub { $read->(); waitpid($pid, POSIX::WNOHANG()) == $pid });
+    my $status = $? >> 8;
+    $read->();
+    diag $result if $result;
+    return ($status, $shown, $result);
+}
+
+subtest 'import' => sub {
+    my $token = 'a-token-typed-by-hand';
+    my ($status, $shown) = on_terminal("$binary key import --plan free --id typed; echo status \$?; stty -a", sub {
+        my ($type, $shown) = @_;
+        wait_until('the question', sub { $shown->() =~ /Key \(it is not shown\): / });
+        $type->("$token\r");
+    });
+    like $shown, qr/status 0\r?\n/, 'one line is the key, without an end of the input' or diag $shown;
+    unlike $shown, qr/\Q$token/, '… which is not shown';
+    is $redis->cmd('HGET', 'key:' . sha256_hex($token), 'id'), 'typed', '… and is stored';
+    like $shown, qr/ echo /, 'the terminal echoes again afterwards';
+    my (undef, $interrupted) = on_terminal("trap : INT; $binary key import --plan free; stty -a", sub {
+        my ($type, $shown) = @_;
+        wait_until('the question', sub { $shown->() =~ /Key \(it is not shown\): / });
+        $type->("\x03");
+    });
+    like $interrupted, qr/ echo /, '… after Ctrl-C too';
+};
+
+subtest 'top' => sub {
+    for my $key (qw(q Q)) {
+        my ($status, $shown, $failed) = on_terminal("$binary top --interval 100ms; echo status \$?; stty -a", sub {
+            my ($type, $shown) = @_;
+            wait_until('the table', sub { $shown->() =~ /GRANTED/ });
+            $type->('x');
+            $type->($key);
+            wait_until('the end', sub { $shown->() =~ /status \d+/ });
+        });
+        is $failed, '', "$key ends it";
+        like $shown, qr/status 0/, '… with status 0';
+        like $shown, qr/ icanon .* echo /s, '… and the terminal is as it was';
+    }
+};
+
+subtest 'a reader that goes away' => sub {
+    $redis->cmd('EVAL', q[for i = 1, 20000 do redis.call('ZADD', 'ids', i, 'some-long-id-of-a-client-' .. i) end], 0);
+    for my $arguments ('', ' --json') {
+        my $output = `bash -c '{ $binary key list$arguments; echo status \$? >&2; } 2>&1 >/dev/full' 2>&1`;
+        like $output, qr/tollgate: standard output can't be written: No space left on device\n.*status 1/s, 'a full device is an error';
+        my $piped = `bash -c '$binary key list$arguments 2>&1 | head -n 1; echo status \${PIPESTATUS[0]}'`;
+        like $piped, qr/status 141\n\z/, "key list$arguments | head ends by SIGPIPE";
+        unlike $piped, qr/tollgate:/, '… and says nothing';
+    }
+};
+
+subtest 'a long list' => sub {
+    $redis->cmd('FLUSHALL');
+    # Ids of one second are ordered by their names.
+    $redis->cmd('EVAL', q[for i = 1, 2600 do redis.call('ZADD', 'ids', math.floor(i / 1300), string.format('id%05d', i)) end], 0);
+    my $all = $redis->cmd('ZRANGE', 'ids', 0, -1);
+    my $ids = sub { return [map { $_->{id} } @{ $tollgate->json('key', 'list') }] };
+    is_deeply $ids->(), $all, 'names each id once';
+    is_deeply [map { /^(id\d+)/ } split /\n/, $tollgate->run(qw(key list))->{out}], $all, '… as text';
+    my $largest = sub {
+        my ($name) = @_;
+        my @log = @{ $redis->cmd('SLOWLOG', 'GET', 10000) };
+        return (sort { $b <=> $a } map { $_->[3][3] - $_->[3][2] + 1 } grep { $_->[3][0] eq $name } @log)[0];
+    };
+    $redis->cmd('CONFIG', 'SET', 'slowlog-log-slower-than', 0, 'slowlog-max-len', 20000);
+    $redis->cmd('SLOWLOG', 'RESET');
+    $ids->();
+    cmp_ok $largest->('ZRANGE'), '<=', 501, 'no command reads more than a page';
+    for my $size (0, 1, 499, 500, 501, 1000, 1001) {
+        $redis->cmd('DEL', 'ids');
+        $redis->cmd('ZADD', 'ids', map { (1, sprintf 'id%05d', $_) } 1 .. $size) if $size;
+        is scalar @{ $ids->() }, $size, "$size ids";
+    }
+};
+
+subtest 'a list that changes while it is read' => sub {
+    $redis->cmd('FLUSHALL');
+    my @stay = map { sprintf 'stay%05d', $_ } 1 .. 4000;
+    my @go = map { sprintf 'go%05d', $_ } 1 .. 4000;
+    my $add = sub { $redis->cmd('ZADD', 'ids', map { (1, $_) } @_) };
+    $add->(@go, @stay);
+    my $list = $tollgate->start(qw(key list --json));
+    my $file = $list->{files}{out}->filename;
+    wait_until('the first page', sub { -s $file });
+    # The next pages move to lower ranks.
+    $redis->cmd('ZREM', 'ids', @go);
+    $add->(map { "aa$_" } 1 .. 300);
+    waitpid $list->{pid}, 0;
+    open my $out, '<', $file or die $!;
+    my @listed = map { $_->{id} } @{ JSON::PP->new->decode(do { local $/; <$out> }) };
+    is_deeply [grep { /^stay/ } @listed], \@stay, 'names each id that stays exactly once, in its order';
+};
+
+done_testing;

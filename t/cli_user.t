@@ -1,0 +1,70 @@
+# Every command does its work as the Redis user that module/README.md gives to the operator.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Command;
+use Markdown;
+use RedisServer;
+use Test::More;
+
+my ($reference) = grep { $_->path eq 'module/README.md' } Markdown->pages("$FindBin::Bin/..");
+my ($users) = map { $_->{text} } $reference->blocks('redis');
+my %rules = $users =~ /^user (\w+) (.*)$/mg;
+ok $rules{operator} && $rules{gateway}, 'the users are documented' or BAIL_OUT('no users');
+
+# Deployments that were set up before `top` asked for it don't have +dbsize.
+my %users = (operator => $rules{operator}, earlier => $rules{operator} =~ s/ \+dbsize//r);
+like $rules{operator}, qr/ \+dbsize\b/, 'the operator may ask for the number of keys';
+my $redis = RedisServer->start(conf => [map { "user $_ $users{$_}" } sort keys %users]);
+
+my @leaves;
+sub learn {
+    my (@path) = @_;
+    my $help = Command->new->run(@path, '--help')->{out};
+    my ($commands) = $help =~ /^Subcommands:\n((?:  .*\n)+)/m;
+    return push @leaves, "@path" unless $commands;
+    learn(@path, $_) for $commands =~ /^  (\w+)/mg;
+}
+learn();
+
+for my $user (sort keys %users) {
+    subtest $user => sub {
+        $redis->cmd('FLUSHALL');
+        my $tollgate = Command->new(redis => "unix://$user:SECRET@" . $redis->socket, prefix => 'petstore:');
+        $redis->cmd('HSET', "petstore:quota:{id$_}:api", '86400.number', 1, '86400.count', 4) for 1 .. 3000;
+        my %done;
+        my $does = sub {
+            my @arguments = @_;
+            my $result = $tollgate->run(@arguments);
+            my @words = grep { !ref } @arguments;
+            $done{$_}++ for grep { "@words " =~ /^\Q$_\E / } @leaves;
+            is $result->{status}, 0, "@words" or diag $result->{err};
+            unlike $result->{err}, qr/NOPERM|can't be checked/, '… and is not refused anything';
+            return $result;
+        };
+        for my $published (0, 1) {
+            $redis->cmd('HSET', 'petstore:plans', 'api', '{"plans":{"free":{"rates":["5r/d"]}}}') if $published;
+            $redis->cmd('HSET', 'other:plans', 'api', '{"plans":{"free":{"rates":["5r/d"]}}}');
+            $does->(qw(key issue --plan free --id a --name N));
+            $does->({ stdin => 'imported' }, qw(key import --plan free --id b));
+            $does->(qw(key list));
+            $does->(qw(key show a));
+            $does->(qw(key set a --plan free --limits 5r/s --expires 1d));
+            $does->(qw(key set a --limits none --expires never --name), '');
+            $does->(qw(key disable a));
+            $does->(qw(key enable a));
+            $does->(qw(key rotate a));
+            $does->(qw(key rotate a --overlap 0s));
+            $does->(qw(ban show a));
+            $does->(qw(ban lift a));
+            $does->(qw(usage a));
+            like $does->(qw(top --count 1 --interval 100ms --budget 10))->{out}, qr/a sample: the busiest \d+ ids found so far, /, '… a sample';
+            $does->(qw(key revoke), $_) for qw(a b);
+        }
+        is_deeply [grep { !$done{$_} } @leaves], [qw(status), 'completion', 'man'], 'these are all commands that ask Redis';
+    };
+}
+
+done_testing;
