@@ -8,7 +8,7 @@ use Command;
 use Digest::SHA qw(sha256_hex);
 use RedisServer;
 use Test::More;
-use Wait qw(becomes wait_until);
+use Wait qw(wait_until);
 
 my $redis = RedisServer->start;
 my $tollgate = Command->new(redis => $redis->address, prefix => 'p[1]*:');

@@ -97,8 +97,8 @@ class WorkerSet {
             places_[worker].replace(process, 0);
         }
     }
-    /// Whether another one than `process` is, for which `is_alive` is true: one that was killed stays
-    /// until its successor has started.
+    /// Whether another one than `process` is, for which `is_alive` is true: one that was killed
+    /// stays until its successor has started.
     template <typename IsAlive>
     bool has_other(std::uint32_t process, IsAlive is_alive) const {
         return std::ranges::any_of(places_, [&](const auto& place) {

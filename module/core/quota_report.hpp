@@ -56,7 +56,8 @@ void give_back_leases(std::span<QuotaState> states, const Quotas& quotas);
 /// lease was idle for a second.
 bool needs_settling(const QuotaState& state, const Moment& now);
 
-/// Whether it holds a lease, or anything that Redis does not know: such a state must not be dropped.
+/// Whether it holds a lease, or anything that Redis does not know: such a state must not be
+/// dropped.
 bool is_held(const QuotaState& state);
 
 }  // namespace tollgate

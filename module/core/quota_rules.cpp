@@ -73,8 +73,8 @@ void give_back_lease(QuotaState& state, const TableQuota& quota) {
         return;
     }
     // Where units are owed, the lease stands for them, and neither goes to Redis.
-    const std::int64_t cancelled = std::clamp<std::int64_t>(
-        state.windows[quota.rates.size() - 1].owed, 0, lease);
+    const std::int64_t cancelled =
+        std::clamp<std::int64_t>(state.windows[quota.rates.size() - 1].owed, 0, lease);
     state.counts.returned += cancelled;
     state.counts.settled += cancelled;
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {

@@ -53,9 +53,9 @@ class RedisClock {
         return {steady, Instant(steady + least), Instant(steady + most)};
     }
 
-    /// A time that Redis's clock shows no earlier than `timeout` after `sent`: what Redis runs later
-    /// has no one who waits for it. Where the clock is known badly it is at most `timeout` too late.
-    /// 0 where the clock was never heard of.
+    /// A time that Redis's clock shows no earlier than `timeout` after `sent`: what Redis runs
+    /// later has no one who waits for it. Where the clock is known badly it is at most `timeout`
+    /// too late. 0 where the clock was never heard of.
     Instant deadline(SteadyTime sent, std::chrono::milliseconds timeout) const {
         if (known_ == 0) {
             return {};

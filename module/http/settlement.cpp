@@ -93,9 +93,8 @@ bool Settlement::settle(Which which) {
     while (!is_complete && found.size() < kMostAtOnce) {
         const LockedZone zone(client_.main());
         now = client_.moment(zone, steady_time());
-        is_complete = zone.quotas().visit_held(cursor_, [&](QuotaStates::Held held) {
-            return take(std::move(held), zone, now);
-        });
+        is_complete = zone.quotas().visit_held(
+            cursor_, [&](QuotaStates::Held held) { return take(std::move(held), zone, now); });
     }
     for (const auto& [held, id] : found) {
         settle(held, id, now);
@@ -158,8 +157,7 @@ void Settlement::shut_down() {
 }
 
 bool Settlement::returns_leases() const {
-    return ngx_exiting != 0 &&
-           !serving_workers(client_.main()).has_other(this_process(), is_alive);
+    return ngx_exiting != 0 && !serving_workers(client_.main()).has_other(this_process(), is_alive);
 }
 
 }  // namespace tollgate::http

@@ -94,8 +94,8 @@ bool KeyCache::find(const Key& key, SteadyTime now, Found& found) const {
 std::string KeyCache::find_id(std::uint64_t hash_of_key, const IdHash& id) const {
     Found found;
     const auto find_in = [&](const auto& table) {
-        const Place place = table.find_hash(
-            hash_of_key, [&](const auto& record) { return record.id_hash == id; });
+        const Place place =
+            table.find_hash(hash_of_key, [&](const auto& record) { return record.id_hash == id; });
         if (place) {
             table.at(place).unpack(found);
         }

@@ -74,13 +74,13 @@ QuotaStates::Small::Small(const Key& key, const QuotaState& state)
 }
 
 bool QuotaStates::Small::is(const Key& other) const {
-    return id == other.id && table == other.table && redis == other.redis && 
-           first_period == other.shape.periods[0] && second_period == other.shape.periods[1] && (sliding != 0) == other.shape.sliding;
+    return id == other.id && table == other.table && redis == other.redis &&
+           first_period == other.shape.periods[0] && second_period == other.shape.periods[1] &&
+           (sliding != 0) == other.shape.sliding;
 }
 
 bool QuotaStates::Small::is_held() const {
-    return lease != 0 || has_report != 0 ||
-           std::ranges::any_of(windows, [](const Window& window) {
+    return lease != 0 || has_report != 0 || std::ranges::any_of(windows, [](const Window& window) {
                return window.owed != 0 || window.owed_previous != 0;
            });
 }

@@ -249,7 +249,8 @@ class SetAssociative {
     std::uint32_t next_with_bit(std::uint32_t set) const {
         const std::uint32_t words = (size_in_sets() + 63) / 64;
         for (std::uint32_t word = set / 64; word < words; ++word) {
-            const std::uint64_t mask = word == set / 64 ? ~std::uint64_t{0} << set % 64 : ~std::uint64_t{0};
+            const std::uint64_t mask =
+                word == set / 64 ? ~std::uint64_t{0} << set % 64 : ~std::uint64_t{0};
             if (const std::uint64_t bits = bits_[word] & mask; bits != 0) {
                 return word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
             }

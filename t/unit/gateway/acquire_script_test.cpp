@@ -355,8 +355,8 @@ TEST_F(AcquireScript, AdjustsBothWindowsOfAReportWhereItSlides) {
 }
 
 TEST_F(AcquireScript, AppliesAReportOnce) {
-    Acquire acquire = acquire_of(Quotas{table("api", {{100, kHour}, {100, kDay}}),
-                                        table("search", {{100, kHour}})});
+    Acquire acquire = acquire_of(
+        Quotas{table("api", {{100, kHour}, {100, kDay}}), table("search", {{100, kHour}})});
     acquire.count = 0;
     acquire.adjustments = {{number(kHour), 5}, {number(kDay), 5}, {number(kHour), 2}};
     acquire.report_numbers = {7, 0};
@@ -373,9 +373,9 @@ TEST_F(AcquireScript, AppliesAReportOnce) {
     EXPECT_EQ(decide(acquire).windows[0].count, 15);
     EXPECT_EQ(decide(acquire).windows[2].count, 10);
     EXPECT_EQ(redis_->text({"HGET", keys_.report("k", "api", "n1"), "number"}), "8");
-    EXPECT_LE(std::chrono::abs(expiry(keys_.report("k", "api", "n1")) -
-                               window_end(number(kDay), kDay)),
-              1s);
+    EXPECT_LE(
+        std::chrono::abs(expiry(keys_.report("k", "api", "n1")) - window_end(number(kDay), kDay)),
+        1s);
 }
 
 TEST_F(AcquireScript, AReportThatChangesNothingIsNotWritten) {

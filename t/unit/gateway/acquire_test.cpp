@@ -128,15 +128,15 @@ TEST(AcquireCall, TellsTheRestWhereThereIsAny) {
     acquire.strikes = 2;
     EXPECT_EQ(rest(), (Texts{"2", "0", "2"}));
     acquire.adjustments = {{5, 6}, {7, 0}, {8, -9}};
-    EXPECT_EQ(rest(), (Texts{"14", "0", "2", "0", "0", "5", "6", "0", "7", "0", "0", "0", "8", "-9",
-                             "0"}));
+    EXPECT_EQ(rest(),
+              (Texts{"14", "0", "2", "0", "0", "5", "6", "0", "7", "0", "0", "0", "8", "-9", "0"}));
     acquire.report_numbers = {0, 77};
     EXPECT_EQ(rest(), (Texts{"14", "0", "2", "1", "0", "5", "6", "0", "7", "0", "0", "77", "8",
                              "-9", "0"}));
     const auto call =
         acquire_call(std::array{acquire}, Keys("p:"), {.node = "n", .deadline = Instant(12ms)});
-    EXPECT_EQ(texts(call.keys), (Texts{"p:quota:{k1}:api", "p:quota:{k1}:search",
-                                       "p:report:{k1}:search:n"}));
+    EXPECT_EQ(texts(call.keys),
+              (Texts{"p:quota:{k1}:api", "p:quota:{k1}:search", "p:report:{k1}:search:n"}));
     EXPECT_EQ(texts(call.arguments)[1], "12");
 }
 

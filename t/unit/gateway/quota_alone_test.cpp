@@ -208,8 +208,7 @@ TEST(Report, IsDroppedWhenAllItsWindowsHaveEnded) {
     EXPECT_EQ(node.windows()[0].remaining, 9);
     EXPECT_EQ(node.windows()[1].remaining, 25);
     const auto first = node.ask();
-    EXPECT_EQ(first.adjustments,
-              (std::vector{Adjustment{kFirst10s, 4}, Adjustment{kFirst60s, 4}}));
+    EXPECT_EQ(first.adjustments, (std::vector{Adjustment{kFirst10s, 4}, Adjustment{kFirst60s, 4}}));
     node.now += 60s;
     EXPECT_TRUE(node.ask().adjustments.empty());
     EXPECT_FALSE(node.is_held());
@@ -219,8 +218,8 @@ TEST(Report, IsDroppedWhenAllItsWindowsHaveEnded) {
 TEST(Report, IsNotMadeWhereThereIsNoRoomForIt) {
     Node node({{10, 10s}});
     node.granted_alone(4);
-    EXPECT_TRUE(prepare(node.states, node.quotas, node.demand, node.moment(), nullptr)
-                    .adjustments.empty());
+    EXPECT_TRUE(
+        prepare(node.states, node.quotas, node.demand, node.moment(), nullptr).adjustments.empty());
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 4}}));
 }
 

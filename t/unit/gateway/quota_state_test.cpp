@@ -136,8 +136,7 @@ TEST(Decide, RefusesForATableOnlyIfThatWasAskedAboutLately) {
     // A location with the first table alone is asked for on and on.
     const Quotas api_alone{node.quotas[0]};
     node.now += 1s;
-    prepare(std::span(node.states).first(1), api_alone, Demand{}, node.moment(),
-            &node.last_report);
+    prepare(std::span(node.states).first(1), api_alone, Demand{}, node.moment(), &node.last_report);
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
 }
 

@@ -37,7 +37,8 @@ class QuotaStatesTest : public testing::Test {
         QuotaState state;
         for (std::size_t i = 0; i < windows; ++i) {
             const auto n = static_cast<std::int64_t>(i);
-            state.windows[i] = {{1'800'000'000 + n, 100 + n, 200 + n}, n % 2 == 0 ? 30 : -30, 40 + n};
+            state.windows[i] = {
+                {1'800'000'000 + n, 100 + n, 200 + n}, n % 2 == 0 ? 30 : -30, 40 + n};
         }
         state.lease = 12;
         state.told_at = Instant(1'800'000'000'123ms);

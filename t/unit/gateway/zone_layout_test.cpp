@@ -78,8 +78,7 @@ TEST(ZoneLayout, PartsLieApartAndWithin) {
         const ZoneLayout layout = divide_zone(size);
         std::vector<ZoneLayout::Part> parts{
             layout.small_keys,   layout.large_keys, layout.unknown_keys, layout.small_quotas,
-            layout.large_quotas, layout.reports,    layout.addresses,
-            layout.changes};
+            layout.large_quotas, layout.reports,    layout.addresses,    layout.changes};
         std::ranges::sort(parts, {}, &ZoneLayout::Part::offset);
         std::size_t end = 0;
         for (const ZoneLayout::Part& part : parts) {
