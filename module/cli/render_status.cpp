@@ -164,7 +164,8 @@ Rows servers(const Json& redis, const Json& workers) {
             text_at(one, "/decisions/refusal"),
             text_at(one, "/decisions/alone"),
             percent(number_at(one, "/leases/spent"), number_at(one, "/leases/granted")),
-            std::to_string(number_at(one, "/owed/noted") - number_at(one, "/owed/settled"))};
+            std::to_string(number_at(one, "/owed/noted") - number_at(one, "/owed/settled") -
+                           number_at(one, "/owed/lapsed"))};
         for (std::size_t i = 0; i < values.size(); ++i) {
             rows[i].push_back(values.at(i));
         }

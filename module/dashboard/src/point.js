@@ -70,7 +70,7 @@ function redisOf(older, newer, rate) {
             hits: cache.hits + cache.negative_hits,
             lookups: sum(Object.values(cache)),
             decisions: rates('decisions'),
-            owed: one.owed.noted - one.owed.settled,
+            owed: one.owed.noted - one.owed.settled - one.owed.lapsed,
         };
     });
 }

@@ -23,7 +23,7 @@ function statusOf(plans, { started = 1, redis = {}, store = {}, dryRun = {} } = 
             round_trip_seconds: { count: 0, buckets: [{ le: 1, count: 0 }] },
             key_cache: { hits: 0, negative_hits: 0, misses: 0 },
             decisions: { redis: 0, lease: 0, refusal: 0, alone: 0 },
-            owed: { noted: 0, settled: 0 },
+            owed: { noted: 0, settled: 0, lapsed: 0 },
             ...redis,
         }],
     };
