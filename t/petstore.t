@@ -26,6 +26,16 @@ my $nginx = Nginx->start(workers => 2, conf => <<'END');
         listen unix:%DIR%/root.sock;
         location / { petstore %DIR%/root.db; }
     }
+    server {
+        listen unix:%DIR%/proxy.sock;
+        location /api/ { proxy_pass http://unix:%DIR%/http.sock:/v1/; }
+        location /a/b/c/ { proxy_pass http://unix:%DIR%/http.sock:/v1/; }
+        location /v1/ { proxy_pass http://unix:%DIR%/root.sock:/; }
+    }
+    server {
+        listen unix:%DIR%/proxy-root.sock;
+        location / { proxy_pass http://unix:%DIR%/http.sock:/v1/; }
+    }
 END
 
 my $max = '9223372036854775807';
@@ -35,6 +45,21 @@ sub post {
     my ($body, $path, %headers) = @_;
     return http_request($nginx, 'POST', $path // '/v1/pets', { 'Content-Type' => 'application/json', %headers }, $body);
 }
+
+# What a client makes of a reference (RFC 3986, section 5.2): the cases that occur here.
+sub resolve {
+    my ($base, $reference) = @_;
+    $base =~ s/\?.*//s;
+    return $base . $reference if $reference =~ /^\?/;
+    return $reference if $reference =~ m{^/};
+    $base =~ s{[^/]*$}{};
+    while ($reference =~ s{^\.\./}{}) {
+        $base =~ s{[^/]+/$}{};
+    }
+    return $base . $reference;
+}
+
+sub link_of { return ($_[0]->header('link') // '') =~ /^<([^>]*)>/ ? $1 : '' }
 
 sub is_error {
     my ($response, $status, $code, $message, $name) = @_;
@@ -53,8 +78,8 @@ subtest 'adding' => sub {
     is($r->status, 201);
     is($r->body, '{"id":1,"name":"Rex","categoryId":7,"status":"pending"}');
     is($r->header('content-type'), 'application/json');
-    is_deeply([$r->headers('location')], ['/v1/pets/1'], 'one Location');
-    is(http_get($nginx, $r->header('location'))->body, $r->body, 'and it is there');
+    is_deeply([$r->headers('location')], ['pets/1'], 'one Location');
+    is(http_get($nginx, resolve('/v1/pets', $r->header('location')))->body, $r->body, 'and it is there');
 
     is(post('{"categoryId":1.0,"name":"No status","x":[{}],"id":99}')->body,
         '{"id":2,"name":"No status","categoryId":1}', 'status stays absent, other members are ignored');
@@ -69,7 +94,16 @@ subtest 'any UTF-8 comes back' => sub {
     is($r->status, 201);
     my $dog = Encode::encode('UTF-8', "\x{1f415}");
     ok(index($r->body, qq("$name \\u0000 $dog \\"\\\\")) > 0, 'byte for byte') or diag $r->body;
-    is(http_get($nginx, $r->header('location'))->body, $r->body, 'from the database too');
+    is(http_get($nginx, resolve('/v1/pets', $r->header('location')))->body, $r->body, 'from the database too');
+};
+
+subtest 'a byte order mark' => sub {
+    my $mark = "\xef\xbb\xbf";
+    is(post($mark . '{"name":"marked","categoryId":1}')->json->{name}, 'marked', 'is ignored at the start of the body');
+    is_error(post("$mark$mark" . '{"name":"a","categoryId":1}'), 400, 'invalid_json', qr/not valid JSON/, 'two of them are not');
+    is_error(post('{"name":"a",' . $mark . '"categoryId":1}'), 400, 'invalid_json', qr/not valid JSON/, 'nor is one elsewhere');
+    is_error(post($_), 400, 'invalid_json', qr/not valid JSON/, 'nor is UTF-16') for "\xff\xfe{\0}\0", "\xef\xbb{}";
+    is(post('{"name":"' . $mark . 'a","categoryId":1}')->json->{name}, "\x{feff}a", 'in a string it is a character');
 };
 
 subtest 'bodies that are no pets' => sub {
@@ -133,16 +167,17 @@ subtest 'a body that arrives byte by byte, and one that does not' => sub {
 };
 
 subtest 'getting' => sub {
-    for my $id (1, 999_999) {
+    for my $id (1, 999_999, 'abc', '1x', '9223372036854775808', '%20') {
         my $r = http_get($nginx, "/v1/pets/$id");
-        is($r->status, $id == 1 ? 200 : 404);
+        is($r->status, $id eq '1' ? 200 : 404, "pet $id");
         like($r->header('deprecation'), qr/^\@\d+$/, 'Deprecation is a date of RFC 9651');
         is($r->header('sunset'), 'Thu, 05 Dec 2030 00:00:00 GMT');
-        is($r->header('link'), '</v1/pets>; rel="successor-version"');
+        is($r->header('link'), '<../pets>; rel="successor-version"');
+        is(resolve("/v1/pets/$id", '../pets'), '/v1/pets');
     }
-    is_error(http_get($nginx, "/v1/pets/$_"), 404, 'pet_not_found', qr/no pet/, "pet $_") for 999_999, 0, -1, $max, $min;
+    is_error(http_get($nginx, "/v1/pets/$_"), 404, 'pet_not_found', qr/no pet/, "pet $_") for 999_999, 0, -1, $max, $min, 'x', '1x', '9223372036854775808';
     is_error(http_get($nginx, "/v1$_"), 404, 'not_found', qr/nothing/, $_)
-        for '/pets/x', '/pets/1x', '/pets/9223372036854775808', '/pets/', '/', '/petsx', '/store', '/store/orders/1', '/pets/1/';
+        for '/pets/', '/pets/x/', '/', '/petsx', '/store', '/store/orders/1', '/pets/1/';
 };
 
 subtest 'listing' => sub {
@@ -156,9 +191,9 @@ subtest 'listing' => sub {
         while (defined $path) {
             my $r = http_get($nginx, $path);
             push @ids, map { $_->{id} } @{ $r->json };
-            my ($next) = ($r->header('link') // '') =~ m{^<(/v1/pets\?[^>]*)>; rel="next"$};
+            my ($next) = ($r->header('link') // '') =~ m{^<([^>]*)>; rel="next"$};
             is(defined $next, defined $r->header('link'), 'a link that is one') if defined $r->header('link');
-            $path = $next;
+            $path = defined $next ? resolve($path, $next) : undef;
         }
         my $pets = http_get($nginx, '/v1/pets?limit=100')->json;
         my ($status) = $query =~ /status=(\w+)/;
@@ -199,14 +234,30 @@ subtest 'methods' => sub {
 };
 
 subtest 'locations' => sub {
-    is(post('{"name":"a","categoryId":1}', '/staging/v1/pets')->header('location'), '/staging/v1/pets/1', 'another database');
+    is(post('{"name":"a","categoryId":1}', '/staging/v1/pets')->header('location'), 'pets/1', 'another database');
     ok(-e $nginx->dir . '/staging.db', 'a relative path is one of the prefix');
-    is(http_get($nginx, '/a%20b/pets/1')->header('link'), '</a%20b/pets>; rel="successor-version"', 'a base path with a space');
+    is(http_get($nginx, '/a%20b/pets/1')->status, 200, 'a base path with a space');
     is(http_request($nginx, 'POST', '/limited/pets', { 'Content-Type' => 'application/json' }, '{"name":"a","categoryId":1}')->status,
         201, 'within limit_except');
     my $root = 'unix:' . $nginx->dir . '/root.sock';
     is(http_get($root, '/pets')->body, '[]', 'the root');
-    is(http_get($root, '/pets/1')->header('link'), '</pets>; rel="successor-version"');
+    is(resolve('/pets/1', link_of(http_get($root, '/pets/1'))), '/pets');
+};
+
+subtest 'references, behind proxies that change the path' => sub {
+    for my $prefix ('/api', '/a/b/c', '/v1', '') {
+        my $server = $prefix eq '' ? 'unix:' . $nginx->dir . '/proxy-root.sock' : 'unix:' . $nginx->dir . '/proxy.sock';
+        my $r = http_request($server, 'POST', "$prefix/pets", { 'Content-Type' => 'application/json' }, '{"name":"far","categoryId":1}');
+        is($r->status, 201, "$prefix/pets");
+        http_request($server, 'POST', "$prefix/pets", { 'Content-Type' => 'application/json' }, '{"name":"next","categoryId":1}');
+        my $location = resolve("$prefix/pets", $r->header('location'));
+        my $found = http_get($server, $location);
+        is($found->body, $r->body, "Location leads to $location");
+        is(resolve($location, link_of($found)), "$prefix/pets", 'the successor of getPet');
+        my $next = resolve("$prefix/pets?limit=1", link_of(http_get($server, "$prefix/pets?limit=1")));
+        is($next, "$prefix/pets?limit=1&after=1", 'the next page');
+        is(http_get($server, $next)->json->[0]{id}, 2);
+    }
 };
 
 $nginx->stop;

@@ -38,7 +38,7 @@ sub is_back {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $r = add($nginx);
     is($r->status, 201, 'it is back without a restart');
-    is(http_get($nginx, $r->header('location'))->body, $r->body);
+    is(http_get($nginx, '/v1/' . $r->header('location'))->body, $r->body);
     like($nginx->error_log, qr/\[notice\].* petstore: the database is back/);
 }
 

@@ -35,23 +35,6 @@ void* create_loc_conf(ngx_conf_t* cf) noexcept {
     return ngx_pcalloc(cf->pool, sizeof(PetLocation));
 }
 
-/// A location's name as it stands in a URI, without a slash at its end.
-bool set_base(ngx_conf_t* cf, const ngx_str_t& name, PetLocation& location) {
-    location.base_size = name.len - (view(name).ends_with('/') ? 1 : 0);
-    const std::uintptr_t escapes =
-        ngx_escape_uri(nullptr, name.data, location.base_size, NGX_ESCAPE_URI);
-    location.base.len = location.base_size + 2 * escapes;
-    location.base.data = static_cast<u_char*>(ngx_pnalloc(cf->pool, location.base.len + 1));
-    if (location.base.data == nullptr) {
-        return false;
-    }
-    ngx_escape_uri(location.base.data, name.data, location.base_size, NGX_ESCAPE_URI);
-    if (escapes == 0) {
-        std::copy_n(name.data, location.base_size, location.base.data);
-    }
-    return true;
-}
-
 /// The thread pool of `threads=NAME`, or nginx's default one.
 ngx_thread_pool_t* thread_pool(ngx_conf_t* cf, const ngx_str_t* parameter) {
     constexpr std::string_view kThreads = "threads=";
@@ -92,10 +75,10 @@ const char* set_location(ngx_conf_t* cf, PetLocation& location) {
     }
     ngx_str_t path = arguments[1];
     ngx_thread_pool_t* const pool = thread_pool(cf, cf->args->nelts > 2 ? &arguments[2] : nullptr);
-    if (pool == nullptr || !set_base(cf, clcf->name, location) ||
-        ngx_conf_full_name(cf->cycle, &path, 0) != NGX_OK) {
+    if (pool == nullptr || ngx_conf_full_name(cf->cycle, &path, 0) != NGX_OK) {
         return static_cast<const char*>(NGX_CONF_ERROR);
     }
+    location.base_size = clcf->name.len - (view(clcf->name).ends_with('/') ? 1 : 0);
     auto& backends = *static_cast<PetBackends*>(
         ngx_http_conf_get_module_main_conf(cf, ngx_http_petstore_module));
     location.backend = &backend_for(backends, std::string{view(path)}, pool);

@@ -43,25 +43,26 @@ Call reading_call(ngx_http_request_t* r, const Route& route) {
         case Resource::orders:
             return ListOrders{};
         default:
-            return FindPet{route.pet_id};
+            return FindPet{route.pet_id.value()};
     }
 }
 
 ngx_int_t read_pets(ngx_http_request_t* r, const Route& route) {
-    const PetLocation& location = location_of(r);
-    Job job{reading_call(r, route), view(location.base), {}};
+    if (route.resource == Resource::pet && !route.pet_id) {
+        return turn_away(r, pet_found({}));
+    }
+    Job job{reading_call(r, route), {}};
     if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
         return rc;
     }
-    location.backend->reads.submit(r, std::move(job));
+    location_of(r).backend->reads.submit(r, std::move(job));
     r->main->count++;
     return NGX_DONE;
 }
 
 void add_pet(ngx_http_request_t* r, std::string_view body) noexcept {
     const ngx_int_t rc = or_refused(r, [&]() -> ngx_int_t {
-        const PetLocation& location = location_of(r);
-        location.backend->writes.submit(r, {AddPet{parse_new_pet(body)}, view(location.base), {}});
+        location_of(r).backend->writes.submit(r, {AddPet{parse_new_pet(body)}, {}});
         return NGX_AGAIN;
     });
     if (rc != NGX_AGAIN) {

@@ -14,7 +14,7 @@ ngx_str_t copy(ngx_http_request_t* r, std::string_view text) {
     return copied;
 }
 
-/// Location goes here as well: nginx would turn its own one into an absolute URI of this server,
+/// Location goes here as well: nginx may turn its own one into an absolute URI of this server,
 /// which stands behind another.
 bool add_header(ngx_http_request_t* r, std::string_view name, std::string_view value) {
     auto* const header = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <new>
+#include <string_view>
 #include <utility>
 
 namespace petstore {
@@ -10,16 +11,15 @@ namespace {
 /// Serves a call on the database that it is given.
 struct Serve {
     PetDatabase& database;
-    std::string_view base;
 
     Answer operator()(AddPet& call) const {
         Pet pet{std::move(call.pet), 0};
         pet.id = database.add(pet);
-        return pet_added(pet, base);
+        return pet_added(pet);
     }
-    Answer operator()(const FindPet& call) const { return pet_found(database.find(call.id), base); }
+    Answer operator()(const FindPet& call) const { return pet_found(database.find(call.id)); }
     Answer operator()(const ListPets& call) const {
-        PetPage page(call.query, base);
+        PetPage page(call.query);
         database.list(call.query, [&page](const Pet& pet) { page.add(pet); });
         return std::move(page).answer();
     }
@@ -79,7 +79,7 @@ void Session::attempt(std::vector<Job>& jobs) {
     }
     PetDatabase::Transaction transaction(*database_, access_);
     for (Job& job : jobs) {
-        job.answer = std::visit(Serve{*database_, job.base}, job.call);
+        job.answer = std::visit(Serve{*database_}, job.call);
     }
     transaction.commit();
 }

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -30,7 +29,6 @@ using Call = std::variant<AddPet, FindPet, ListPets, ListOrders>;
 /// A call of the service, and its answer once a session has served it.
 struct Job {
     Call call;
-    std::string_view base;  ///< the path before `/pets`; must outlive the job
     std::optional<Answer>
         answer;  ///< still absent afterwards: there was no memory left even to refuse it
 };
