@@ -31,6 +31,10 @@ bool add_header(ngx_http_request_t* r, std::string_view name, std::string_view v
 }  // namespace
 
 ngx_int_t send(ngx_http_request_t* r, const Answer& answer) {
+    r->expect_tested = 1;
+    if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
+        return rc;
+    }
     r->headers_out.status = static_cast<ngx_uint_t>(answer.status);
     r->headers_out.content_length_n = static_cast<off_t>(answer.body.size());
     ngx_str_set(&r->headers_out.content_type, "application/json");

@@ -5,7 +5,10 @@
 
 namespace petstore {
 
-/// Sends an answer. Returns what ngx_http_finalize_request() takes.
+/// Sends an answer; what is left of the request's body is discarded, without 100 (Continue).
+/// Returns what ngx_http_finalize_request() takes. The body must not be discarded before: nginx
+/// would end a request whose body ends too early while a thread works for it
+/// (ngx_http_discarded_request_body_handler).
 ngx_int_t send(ngx_http_request_t* r, const Answer& answer);
 
 }  // namespace petstore
