@@ -18,6 +18,8 @@ my $nginx = Nginx->start(workers => 2, conf => <<'END');
         location /v1/ { petstore %DIR%/pets.db; }
         location /staging/v1/ { petstore staging.db; }
         location "/a b" { petstore %DIR%/pets.db; }
+        location /denied/ { petstore %DIR%/pets.db; deny all; }
+        location /other/ { root %DIR%; }
         location /limited/ { petstore %DIR%/pets.db; limit_except GET { allow all; } }
         location /mirrored/ { petstore %DIR%/pets.db; mirror /v1/pets; client_body_buffer_size 100; }
         location /vast/ { petstore %DIR%/pets.db; client_max_body_size 0; }
@@ -35,6 +37,17 @@ my $nginx = Nginx->start(workers => 2, conf => <<'END');
     server {
         listen unix:%DIR%/proxy-root.sock;
         location / { proxy_pass http://unix:%DIR%/http.sock:/v1/; }
+    }
+    server {
+        listen unix:%DIR%/paged.sock;
+        error_page 400 403 /page;
+        location /v1/ { petstore %DIR%/pets.db; }
+        location /v1/denied { petstore %DIR%/pets.db; deny all; }
+        location = /page { return 200 'a page of the operator'; }
+    }
+    server {
+        listen unix:%DIR%/plain.sock;
+        location /old { return 204; }
     }
 END
 
@@ -258,6 +271,29 @@ subtest 'references, behind proxies that change the path' => sub {
         is($next, "$prefix/pets?limit=1&after=1", 'the next page');
         is(http_get($server, $next)->json->[0]{id}, 2);
     }
+};
+
+# Those that nginx answers before it has found a location, and those that it answers in ours.
+subtest 'errors of nginx itself' => sub {
+    my $raw = sub { http_raw($nginx, @_) };
+    is_error($raw->("GET /v1/pets HTTP/1.1\r\n\r\n"), 400, 'bad_request', qr/malformed/, 'no Host');
+    is_error($raw->("GET /v1/pets HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n"), 400, 'bad_request', qr/malformed/, 'Content-Length: x');
+    is_error($raw->("GET /v1/pets HTTP/1.1\r\nHost: a\r\nX: " . 'x' x 40_000 . "\r\n\r\n"), 400, 'bad_request', qr/malformed/, 'a long header');
+    is_error($raw->("TRACE /v1/pets HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), 405, 'method_not_allowed', qr/method/, 'TRACE');
+    is_error($raw->('GET /v1/pets?' . 'x' x 40_000 . " HTTP/1.1\r\nHost: a\r\n\r\n"), 414, 'uri_too_long', qr/URI/, 'a long URI');
+    is_error($raw->("POST /v1/pets HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"),
+        400, 'bad_request', qr/malformed/, 'a bad chunk');
+    is_error(http_get($nginx, '/denied/pets'), 403, 'forbidden', qr/not allowed/, 'deny all');
+    is_error(http_get($nginx, '/nothing'), 404, 'not_found', qr/nothing/, 'no location');
+    is(http_request($nginx, 'HEAD', '/denied/pets')->body, '', 'HEAD');
+    is(http_get($nginx, '/other/nothing')->header('content-type'), 'text/html', 'another location keeps its pages');
+    my $c = Http->connect($nginx);
+    is_error($c->request('GET', '/nothing'), 404, 'not_found', qr/nothing/, 'kept alive');
+    is($c->request('GET', '/v1/store/orders')->status, 200);
+    my $paged = 'unix:' . $nginx->dir . '/paged.sock';
+    is(http_get($paged, '/v1/denied')->body, 'a page of the operator', 'error_page wins');
+    is(http_raw($paged, "GET /v1/pets HTTP/1.1\r\n\r\n")->body, 'a page of the operator');
+    is(http_get('unix:' . $nginx->dir . '/plain.sock', '/nothing')->header('content-type'), 'text/html', 'so does a server without pets');
 };
 
 $nginx->stop;

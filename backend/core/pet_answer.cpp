@@ -82,6 +82,32 @@ Answer method_not_allowed(std::string_view allowed) {
     return answer;
 }
 
+Answer error_of_nginx(int status) {
+    switch (status) {
+        case 400:
+            return refused(kBadRequest, "The request is malformed.");
+        case 403:
+            return refused(kForbidden, "This request is not allowed here.");
+        case 404:
+            return refused(kNotFound, "There is nothing at this path.");
+        case 405:
+            return refused(kMethodNotAllowed, "This resource doesn't have this method.");
+        case 408:
+            return refused(kRequestTimeout, "The request did not arrive in time.");
+        case 411:
+            return refused(kLengthRequired, "The request must have a Content-Length.");
+        case 413:
+            return refused(kBodyTooLarge, "The body is too long.");
+        case 414:
+            return refused(kUriTooLong, "The URI is too long.");
+        case kInternalError.status:
+            return refused(kInternalError, "The request could not be served.");
+        default:
+            return refused({status, status < kInternalError.status ? "refused" : "unavailable"},
+                           "The request could not be served.");
+    }
+}
+
 Answer refused(ErrorKind kind, std::string_view message) {
     Answer answer{.status = kind.status, .body = {}, .headers = {}};
     append_error_json(answer.body, kind, message);

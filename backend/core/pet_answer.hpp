@@ -59,6 +59,9 @@ Answer orders_listed(const std::vector<std::string>& documents);
 /// 405 with the methods that are allowed (RFC 9110, section 10.2.1).
 Answer method_not_allowed(std::string_view allowed);
 
+/// The Error body for a status that nginx itself answers.
+Answer error_of_nginx(int status);
+
 /// An Error body. 503 says when to come back (Retry-After).
 Answer refused(ErrorKind kind, std::string_view message);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/http/nginx.hpp"
+#include "backend/http/pet_error_page.hpp"
 #include "backend/http/pet_location.hpp"
 
 namespace petstore {
@@ -29,6 +30,10 @@ PetBackend& backend_for(PetBackends& backends, const std::string& path, ngx_thre
 
 void* create_main_conf(ngx_conf_t* cf) noexcept {
     return make_in_pool<PetBackends>(cf->pool);
+}
+
+void* create_srv_conf(ngx_conf_t* cf) noexcept {
+    return ngx_pcalloc(cf->pool, sizeof(PetServer));
 }
 
 void* create_loc_conf(ngx_conf_t* cf) noexcept {
@@ -82,6 +87,9 @@ const char* set_location(ngx_conf_t* cf, PetLocation& location) {
     auto& backends = *static_cast<PetBackends*>(
         ngx_http_conf_get_module_main_conf(cf, ngx_http_petstore_module));
     location.backend = &backend_for(backends, std::string{view(path)}, pool);
+    auto& server =
+        *static_cast<PetServer*>(ngx_http_conf_get_module_srv_conf(cf, ngx_http_petstore_module));
+    server.serves_pets = true;
     clcf->handler = handle_pets;
     return NGX_CONF_OK;
 }
@@ -135,14 +143,14 @@ ngx_command_t commands[] = {{ngx_string("petstore"), NGX_HTTP_LOC_CONF | NGX_CON
                             ngx_null_command};
 
 ngx_http_module_t context = {
-    nullptr,           // preconfiguration
-    nullptr,           // postconfiguration
-    create_main_conf,  //
-    nullptr,           // init main configuration
-    nullptr,           // create server configuration
-    nullptr,           // merge server configuration
-    create_loc_conf,   //
-    merge_loc_conf     //
+    nullptr,                     // preconfiguration
+    install_error_page_filters,  // postconfiguration
+    create_main_conf,            //
+    nullptr,                     // init main configuration
+    create_srv_conf,             //
+    nullptr,                     // merge server configuration
+    create_loc_conf,             //
+    merge_loc_conf               //
 };
 
 }  // namespace

@@ -29,6 +29,11 @@ struct PetLocation {
     std::size_t max_body;   ///< bytes
 };
 
+/// The configuration of a server.
+struct PetServer {
+    bool serves_pets;  ///< whether one of its locations has a `petstore` directive
+};
+
 /// The content handler of a location with a `petstore` directive.
 ngx_int_t handle_pets(ngx_http_request_t* r) noexcept;
 

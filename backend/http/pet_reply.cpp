@@ -5,15 +5,6 @@
 namespace petstore {
 namespace {
 
-/// A copy of `text` in the request's pool. Its data is null where there is no memory.
-ngx_str_t copy(ngx_http_request_t* r, std::string_view text) {
-    ngx_str_t copied{text.size(), static_cast<u_char*>(ngx_pnalloc(r->pool, text.size() + 1))};
-    if (copied.data != nullptr) {
-        std::copy(text.begin(), text.end(), copied.data);
-    }
-    return copied;
-}
-
 /// Location goes here as well: nginx may turn its own one into an absolute URI of this server,
 /// which stands behind another.
 bool add_header(ngx_http_request_t* r, std::string_view name, std::string_view value) {
@@ -29,6 +20,14 @@ bool add_header(ngx_http_request_t* r, std::string_view name, std::string_view v
 }
 
 }  // namespace
+
+ngx_str_t copy(ngx_http_request_t* r, std::string_view text) {
+    ngx_str_t copied{text.size(), static_cast<u_char*>(ngx_pnalloc(r->pool, text.size() + 1))};
+    if (copied.data != nullptr) {
+        std::copy(text.begin(), text.end(), copied.data);
+    }
+    return copied;
+}
 
 ngx_int_t send(ngx_http_request_t* r, const Answer& answer) {
     r->expect_tested = 1;

@@ -1,9 +1,14 @@
 #pragma once
 
+#include <string_view>
+
 #include "backend/core/pet_answer.hpp"
 #include "backend/http/nginx.hpp"
 
 namespace petstore {
+
+/// A copy of `text` in the request's pool. Its data is null where there is no memory.
+ngx_str_t copy(ngx_http_request_t* r, std::string_view text);
 
 /// Sends an answer; what is left of the request's body is discarded, without 100 (Continue).
 /// Returns what ngx_http_finalize_request() takes. The body must not be discarded before: nginx
