@@ -9,6 +9,7 @@ use Encode ();
 use Http qw(http_get http_raw http_request);
 use JSON::PP ();
 use Nginx;
+use Sqlite;
 use Test::More;
 
 my $nginx = Nginx->start(workers => 2, conf => <<'END');
@@ -225,6 +226,13 @@ subtest 'orders' => sub {
     is(http_get($nginx, '/v1/store/orders')->body, '[]');
     system('sqlite3', $nginx->dir . '/pets.db', q(INSERT INTO store_orders (document) VALUES ('{"a":1}'), ('2')));
     is(http_get($nginx, '/v1/store/orders')->body, '[{"a":1},2]', 'whatever the table holds');
+    Sqlite->open($nginx->dir . '/pets.db')->run(<<"SQL");
+        INSERT INTO store_orders (id, document) SELECT 100000 + value, json_object('n', value) FROM generate_series(1, 30000);
+        INSERT INTO store_orders (id, document) VALUES ($min, '"first"'), (-5, '"second"'), ($max, '"last"');
+SQL
+    my $expected = '["first","second",{"a":1},2,' . join(',', map { "{\"n\":$_}" } 1 .. 30_000) . ',"last"]';
+    my $all = http_get($nginx, '/v1/store/orders')->body;
+    ok($all eq $expected, 'many are one array, in the order of their ids') or diag length $all;
 };
 
 subtest 'methods' => sub {

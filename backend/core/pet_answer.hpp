@@ -53,8 +53,8 @@ class PetPage {
     std::int64_t last_id_ = 0;
 };
 
-/// The answer to `GET store/orders`: 200 with an array of `documents`, each of them JSON.
-Answer orders_listed(const std::vector<std::string>& documents);
+/// The answer to `GET store/orders`: 200 with an array of JSON documents.
+Answer orders_listed(std::string array);
 
 /// 405 with the methods that are allowed (RFC 9110, section 10.2.1).
 Answer method_not_allowed(std::string_view allowed);
