@@ -103,6 +103,9 @@ for my $path (sort keys %{ $document->{paths} }) {
 }
 is_deeply([sort keys %walk], [], 'nothing is answered that is not documented');
 ok($document->{paths}{'/pets/{petId}'}{get}{deprecated}, 'getPet is deprecated');
+subtest 'getPet 404, with what is no id' => sub {
+    check_response(http_get($sound, '/v1/pets/abc', %key), 404, $schema->resolve($document->{paths}{'/pets/{petId}'}{get}{responses}{404}));
+};
 
 # The walk's 503s are the backend's; these are the gateway's.
 $gateway->redis->kill;

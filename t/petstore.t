@@ -9,6 +9,7 @@ use Encode ();
 use Http qw(http_get http_raw http_request);
 use JSON::PP ();
 use Nginx;
+use Sqlite;
 use Test::More;
 
 my $nginx = Nginx->start(workers => 2, conf => <<'END');
@@ -18,6 +19,8 @@ my $nginx = Nginx->start(workers => 2, conf => <<'END');
         location /v1/ { petstore %DIR%/pets.db; }
         location /staging/v1/ { petstore staging.db; }
         location "/a b" { petstore %DIR%/pets.db; }
+        location /denied/ { petstore %DIR%/pets.db; deny all; }
+        location /other/ { root %DIR%; }
         location /limited/ { petstore %DIR%/pets.db; limit_except GET { allow all; } }
         location /mirrored/ { petstore %DIR%/pets.db; mirror /v1/pets; client_body_buffer_size 100; }
         location /vast/ { petstore %DIR%/pets.db; client_max_body_size 0; }
@@ -25,6 +28,27 @@ my $nginx = Nginx->start(workers => 2, conf => <<'END');
     server {
         listen unix:%DIR%/root.sock;
         location / { petstore %DIR%/root.db; }
+    }
+    server {
+        listen unix:%DIR%/proxy.sock;
+        location /api/ { proxy_pass http://unix:%DIR%/http.sock:/v1/; }
+        location /a/b/c/ { proxy_pass http://unix:%DIR%/http.sock:/v1/; }
+        location /v1/ { proxy_pass http://unix:%DIR%/root.sock:/; }
+    }
+    server {
+        listen unix:%DIR%/proxy-root.sock;
+        location / { proxy_pass http://unix:%DIR%/http.sock:/v1/; }
+    }
+    server {
+        listen unix:%DIR%/paged.sock;
+        error_page 400 403 /page;
+        location /v1/ { petstore %DIR%/pets.db; }
+        location /v1/denied { petstore %DIR%/pets.db; deny all; }
+        location = /page { return 200 'a page of the operator'; }
+    }
+    server {
+        listen unix:%DIR%/plain.sock;
+        location /old { return 204; }
     }
 END
 
@@ -35,6 +59,21 @@ sub post {
     my ($body, $path, %headers) = @_;
     return http_request($nginx, 'POST', $path // '/v1/pets', { 'Content-Type' => 'application/json', %headers }, $body);
 }
+
+# What a client makes of a reference (RFC 3986, section 5.2): the cases that occur here.
+sub resolve {
+    my ($base, $reference) = @_;
+    $base =~ s/\?.*//s;
+    return $base . $reference if $reference =~ /^\?/;
+    return $reference if $reference =~ m{^/};
+    $base =~ s{[^/]*$}{};
+    while ($reference =~ s{^\.\./}{}) {
+        $base =~ s{[^/]+/$}{};
+    }
+    return $base . $reference;
+}
+
+sub link_of { return ($_[0]->header('link') // '') =~ /^<([^>]*)>/ ? $1 : '' }
 
 sub is_error {
     my ($response, $status, $code, $message, $name) = @_;
@@ -53,8 +92,8 @@ subtest 'adding' => sub {
     is($r->status, 201);
     is($r->body, '{"id":1,"name":"Rex","categoryId":7,"status":"pending"}');
     is($r->header('content-type'), 'application/json');
-    is_deeply([$r->headers('location')], ['/v1/pets/1'], 'one Location');
-    is(http_get($nginx, $r->header('location'))->body, $r->body, 'and it is there');
+    is_deeply([$r->headers('location')], ['pets/1'], 'one Location');
+    is(http_get($nginx, resolve('/v1/pets', $r->header('location')))->body, $r->body, 'and it is there');
 
     is(post('{"categoryId":1.0,"name":"No status","x":[{}],"id":99}')->body,
         '{"id":2,"name":"No status","categoryId":1}', 'status stays absent, other members are ignored');
@@ -69,7 +108,16 @@ subtest 'any UTF-8 comes back' => sub {
     is($r->status, 201);
     my $dog = Encode::encode('UTF-8', "\x{1f415}");
     ok(index($r->body, qq("$name \\u0000 $dog \\"\\\\")) > 0, 'byte for byte') or diag $r->body;
-    is(http_get($nginx, $r->header('location'))->body, $r->body, 'from the database too');
+    is(http_get($nginx, resolve('/v1/pets', $r->header('location')))->body, $r->body, 'from the database too');
+};
+
+subtest 'a byte order mark' => sub {
+    my $mark = "\xef\xbb\xbf";
+    is(post($mark . '{"name":"marked","categoryId":1}')->json->{name}, 'marked', 'is ignored at the start of the body');
+    is_error(post("$mark$mark" . '{"name":"a","categoryId":1}'), 400, 'invalid_json', qr/not valid JSON/, 'two of them are not');
+    is_error(post('{"name":"a",' . $mark . '"categoryId":1}'), 400, 'invalid_json', qr/not valid JSON/, 'nor is one elsewhere');
+    is_error(post($_), 400, 'invalid_json', qr/not valid JSON/, 'nor is UTF-16') for "\xff\xfe{\0}\0", "\xef\xbb{}";
+    is(post('{"name":"' . $mark . 'a","categoryId":1}')->json->{name}, "\x{feff}a", 'in a string it is a character');
 };
 
 subtest 'bodies that are no pets' => sub {
@@ -133,16 +181,17 @@ subtest 'a body that arrives byte by byte, and one that does not' => sub {
 };
 
 subtest 'getting' => sub {
-    for my $id (1, 999_999) {
+    for my $id (1, 999_999, 'abc', '1x', '9223372036854775808', '%20') {
         my $r = http_get($nginx, "/v1/pets/$id");
-        is($r->status, $id == 1 ? 200 : 404);
+        is($r->status, $id eq '1' ? 200 : 404, "pet $id");
         like($r->header('deprecation'), qr/^\@\d+$/, 'Deprecation is a date of RFC 9651');
         is($r->header('sunset'), 'Thu, 05 Dec 2030 00:00:00 GMT');
-        is($r->header('link'), '</v1/pets>; rel="successor-version"');
+        is($r->header('link'), '<../pets>; rel="successor-version"');
+        is(resolve("/v1/pets/$id", '../pets'), '/v1/pets');
     }
-    is_error(http_get($nginx, "/v1/pets/$_"), 404, 'pet_not_found', qr/no pet/, "pet $_") for 999_999, 0, -1, $max, $min;
+    is_error(http_get($nginx, "/v1/pets/$_"), 404, 'pet_not_found', qr/no pet/, "pet $_") for 999_999, 0, -1, $max, $min, 'x', '1x', '9223372036854775808';
     is_error(http_get($nginx, "/v1$_"), 404, 'not_found', qr/nothing/, $_)
-        for '/pets/x', '/pets/1x', '/pets/9223372036854775808', '/pets/', '/', '/petsx', '/store', '/store/orders/1', '/pets/1/';
+        for '/pets/', '/pets/x/', '/', '/petsx', '/store', '/store/orders/1', '/pets/1/';
 };
 
 subtest 'listing' => sub {
@@ -156,9 +205,9 @@ subtest 'listing' => sub {
         while (defined $path) {
             my $r = http_get($nginx, $path);
             push @ids, map { $_->{id} } @{ $r->json };
-            my ($next) = ($r->header('link') // '') =~ m{^<(/v1/pets\?[^>]*)>; rel="next"$};
+            my ($next) = ($r->header('link') // '') =~ m{^<([^>]*)>; rel="next"$};
             is(defined $next, defined $r->header('link'), 'a link that is one') if defined $r->header('link');
-            $path = $next;
+            $path = defined $next ? resolve($path, $next) : undef;
         }
         my $pets = http_get($nginx, '/v1/pets?limit=100')->json;
         my ($status) = $query =~ /status=(\w+)/;
@@ -177,6 +226,13 @@ subtest 'orders' => sub {
     is(http_get($nginx, '/v1/store/orders')->body, '[]');
     system('sqlite3', $nginx->dir . '/pets.db', q(INSERT INTO store_orders (document) VALUES ('{"a":1}'), ('2')));
     is(http_get($nginx, '/v1/store/orders')->body, '[{"a":1},2]', 'whatever the table holds');
+    Sqlite->open($nginx->dir . '/pets.db')->run(<<"SQL");
+        INSERT INTO store_orders (id, document) SELECT 100000 + value, json_object('n', value) FROM generate_series(1, 30000);
+        INSERT INTO store_orders (id, document) VALUES ($min, '"first"'), (-5, '"second"'), ($max, '"last"');
+SQL
+    my $expected = '["first","second",{"a":1},2,' . join(',', map { "{\"n\":$_}" } 1 .. 30_000) . ',"last"]';
+    my $all = http_get($nginx, '/v1/store/orders')->body;
+    ok($all eq $expected, 'many are one array, in the order of their ids') or diag length $all;
 };
 
 subtest 'methods' => sub {
@@ -199,14 +255,53 @@ subtest 'methods' => sub {
 };
 
 subtest 'locations' => sub {
-    is(post('{"name":"a","categoryId":1}', '/staging/v1/pets')->header('location'), '/staging/v1/pets/1', 'another database');
+    is(post('{"name":"a","categoryId":1}', '/staging/v1/pets')->header('location'), 'pets/1', 'another database');
     ok(-e $nginx->dir . '/staging.db', 'a relative path is one of the prefix');
-    is(http_get($nginx, '/a%20b/pets/1')->header('link'), '</a%20b/pets>; rel="successor-version"', 'a base path with a space');
+    is(http_get($nginx, '/a%20b/pets/1')->status, 200, 'a base path with a space');
     is(http_request($nginx, 'POST', '/limited/pets', { 'Content-Type' => 'application/json' }, '{"name":"a","categoryId":1}')->status,
         201, 'within limit_except');
     my $root = 'unix:' . $nginx->dir . '/root.sock';
     is(http_get($root, '/pets')->body, '[]', 'the root');
-    is(http_get($root, '/pets/1')->header('link'), '</pets>; rel="successor-version"');
+    is(resolve('/pets/1', link_of(http_get($root, '/pets/1'))), '/pets');
+};
+
+subtest 'references, behind proxies that change the path' => sub {
+    for my $prefix ('/api', '/a/b/c', '/v1', '') {
+        my $server = $prefix eq '' ? 'unix:' . $nginx->dir . '/proxy-root.sock' : 'unix:' . $nginx->dir . '/proxy.sock';
+        my $r = http_request($server, 'POST', "$prefix/pets", { 'Content-Type' => 'application/json' }, '{"name":"far","categoryId":1}');
+        is($r->status, 201, "$prefix/pets");
+        http_request($server, 'POST', "$prefix/pets", { 'Content-Type' => 'application/json' }, '{"name":"next","categoryId":1}');
+        my $location = resolve("$prefix/pets", $r->header('location'));
+        my $found = http_get($server, $location);
+        is($found->body, $r->body, "Location leads to $location");
+        is(resolve($location, link_of($found)), "$prefix/pets", 'the successor of getPet');
+        my $next = resolve("$prefix/pets?limit=1", link_of(http_get($server, "$prefix/pets?limit=1")));
+        is($next, "$prefix/pets?limit=1&after=1", 'the next page');
+        is(http_get($server, $next)->json->[0]{id}, 2);
+    }
+};
+
+# Those that nginx answers before it has found a location, and those that it answers in ours.
+subtest 'errors of nginx itself' => sub {
+    my $raw = sub { http_raw($nginx, @_) };
+    is_error($raw->("GET /v1/pets HTTP/1.1\r\n\r\n"), 400, 'bad_request', qr/malformed/, 'no Host');
+    is_error($raw->("GET /v1/pets HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n"), 400, 'bad_request', qr/malformed/, 'Content-Length: x');
+    is_error($raw->("GET /v1/pets HTTP/1.1\r\nHost: a\r\nX: " . 'x' x 40_000 . "\r\n\r\n"), 400, 'bad_request', qr/malformed/, 'a long header');
+    is_error($raw->("TRACE /v1/pets HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), 405, 'method_not_allowed', qr/method/, 'TRACE');
+    is_error($raw->('GET /v1/pets?' . 'x' x 40_000 . " HTTP/1.1\r\nHost: a\r\n\r\n"), 414, 'uri_too_long', qr/URI/, 'a long URI');
+    is_error($raw->("POST /v1/pets HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"),
+        400, 'bad_request', qr/malformed/, 'a bad chunk');
+    is_error(http_get($nginx, '/denied/pets'), 403, 'forbidden', qr/not allowed/, 'deny all');
+    is_error(http_get($nginx, '/nothing'), 404, 'not_found', qr/nothing/, 'no location');
+    is(http_request($nginx, 'HEAD', '/denied/pets')->body, '', 'HEAD');
+    is(http_get($nginx, '/other/nothing')->header('content-type'), 'text/html', 'another location keeps its pages');
+    my $c = Http->connect($nginx);
+    is_error($c->request('GET', '/nothing'), 404, 'not_found', qr/nothing/, 'kept alive');
+    is($c->request('GET', '/v1/store/orders')->status, 200);
+    my $paged = 'unix:' . $nginx->dir . '/paged.sock';
+    is(http_get($paged, '/v1/denied')->body, 'a page of the operator', 'error_page wins');
+    is(http_raw($paged, "GET /v1/pets HTTP/1.1\r\n\r\n")->body, 'a page of the operator');
+    is(http_get('unix:' . $nginx->dir . '/plain.sock', '/nothing')->header('content-type'), 'text/html', 'so does a server without pets');
 };
 
 $nginx->stop;

@@ -38,7 +38,7 @@ sub is_back {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $r = add($nginx);
     is($r->status, 201, 'it is back without a restart');
-    is(http_get($nginx, $r->header('location'))->body, $r->body);
+    is(http_get($nginx, '/v1/' . $r->header('location'))->body, $r->body);
     like($nginx->error_log, qr/\[notice\].* petstore: the database is back/);
 }
 
@@ -97,6 +97,41 @@ subtest 'a newer version' => sub {
     Sqlite->open("$dir/pets.db")->run('PRAGMA user_version = 1');
     is_back($nginx);
     $nginx->stop;
+};
+
+subtest 'the first version, which has no application_id' => sub {
+    my ($nginx, $dir) = start('%DIR%/pets.db');
+    add($nginx);
+    $nginx->stop;
+    Sqlite->open("$dir/pets.db")->run('PRAGMA application_id = 0; PRAGMA user_version = 1');
+    $nginx->start_again;
+    is(add($nginx)->json->{id}, 2, 'is taken over');
+    is(join(',', Sqlite->open("$dir/pets.db")->run('PRAGMA application_id')), 0x50657473, 'and marked');
+    $nginx->kill_all;
+    $nginx->start_again;
+    is(add($nginx)->json->{id}, 3, 'a crash does no harm');
+    $nginx->stop;
+};
+
+subtest 'a database of another application' => sub {
+    my %other = (
+        'CREATE TABLE notes (text)'                                     => 'application_id 0, user_version 0',
+        'CREATE TABLE pets (a); PRAGMA user_version = 1'                => 'application_id 0, user_version 1',
+        'PRAGMA application_id = 5'                                     => 'application_id 5, user_version 0',
+        'CREATE TABLE pets (a); PRAGMA journal_mode = WAL'              => 'application_id 0, user_version 0',
+    );
+    for my $sql (sort keys %other) {
+        my ($nginx, $dir) = start('%DIR%/pets.db');
+        $nginx->stop;
+        unlink "$dir/pets.db";
+        Sqlite->open("$dir/pets.db")->run($sql);
+        my $read = sub { open my $file, '<:raw', "$dir/pets.db" or die; local $/; <$file> };
+        my $before = $read->();
+        $nginx->start_again;
+        is_unavailable($nginx, "this is a database of another application \\($other{$sql}\\)", $sql);
+        $nginx->stop;
+        ok($read->() eq $before, 'it is left as it is');
+    }
 };
 
 subtest 'a read-only file system or directory' => sub {

@@ -7,6 +7,7 @@ use lib "$FindBin::Bin/lib";
 
 use Http qw(http_get http_request);
 use Nginx;
+use Socket ();
 use Sqlite;
 use Test::More;
 use Wait qw(wait_until);
@@ -15,15 +16,18 @@ my $conf = <<'END';
     server {
         listen unix:%DIR%/http.sock;
         listen 127.0.0.1:%PORT% http2;
+        listen 127.0.0.1:%PORT2%;
+        location /single/ { petstore %DIR%/single.db threads=single; }
         location /v1/ { petstore %DIR%/pets.db; }
         location /narrow/ { petstore %DIR%/narrow.db threads=narrow; }
         location = /pages.html { root %DIR%; ssi on; ssi_types *; }
         location /page { ssi on; ssi_types *; return 200 '<!--# include virtual="/v1/pets/1" --><!--# include virtual="/v1/pets/9" -->'; }
     }
 END
+my $pools = 'thread_pool narrow threads=1 max_queue=0; thread_pool single threads=1;';
 # The debugging log tells what can't be seen from outside; it also looks into every timer's connection.
 my %files = ('pages.html' => '<!--# include virtual="/v1/pets/1" -->' x 300);
-my $nginx = Nginx->start(files => \%files, log_level => 'debug', conf => $conf, main => 'thread_pool narrow threads=1 max_queue=0;');
+my $nginx = Nginx->start(files => \%files, log_level => 'debug', conf => $conf, main => $pools);
 
 my @post = ('POST', '/v1/pets', { 'Content-Type' => 'application/json' }, '{"name":"Rex","categoryId":1}');
 
@@ -73,7 +77,7 @@ subtest 'clients that leave' => sub {
 };
 
 subtest 'a worker that must end' => sub {
-    $nginx->reload(main => 'thread_pool narrow threads=1 max_queue=0; worker_shutdown_timeout 100ms;');
+    $nginx->reload(main => "$pools worker_shutdown_timeout 100ms;");
     $db->run('BEGIN IMMEDIATE');
     my @posts = begin_posts(10);
     is(http_get($nginx, '/v1/pets/1')->status, 200);
@@ -112,6 +116,56 @@ subtest 'a thread pool that is full' => sub {
     $narrow->run('COMMIT');
     is($post->response->status, 201);
     is(http_get($nginx, '/narrow/pets')->status, 200, 'and then it is not');
+};
+
+# The only thread waits for the lock, so that requests wait for the thread.
+subtest 'a request whose body ends too early, while it waits for a thread' => sub {
+    my $server = '127.0.0.1:' . $nginx->port(2);
+    is(http_request($nginx, 'POST', '/single/pets', @post[2, 3])->status, 201);
+    my $single = Sqlite->open($nginx->dir . '/single.db');
+    my ($worker) = $nginx->workers;
+    my $sockets = sub { scalar grep { (readlink $_ // '') =~ /^socket:/ } glob "/proc/$worker/fd/*" };
+    my $before = $sockets->();
+
+    $single->run('BEGIN IMMEDIATE');
+    my $post = Http->connect($server);
+    $post->send(Http::format_request('POST', '/single/pets', @post[2, 3]));
+    wait_until('the thread to be taken', sub { $nginx->error_log =~ /task #\d+ added to thread pool "single"/ });
+    my %begin = (
+        'Content-Length'        => "Content-Length: 10\r\n\r\nabc",
+        'no byte of it'         => "Content-Length: 10\r\n\r\n",
+        'chunked'               => "Transfer-Encoding: chunked\r\n\r\n5\r\nab",
+        'chunked, nothing'      => "Transfer-Encoding: chunked\r\n\r\n",
+    );
+    my %end = (
+        'FIN'           => sub { $_[0]{socket}->shutdown(1) },
+        'a bad chunk'   => sub { $_[0]->send("\r\nnonsense\r\n") },
+        'RST'           => sub { setsockopt $_[0]{socket}, Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack('ii', 1, 0); $_[0]->close },
+        'close'         => sub { $_[0]->close },
+        'nothing'       => sub { },
+    );
+    my @waiting;
+    for my $begin (sort keys %begin) {
+        for my $end (sort keys %end) {
+            my $c = Http->connect($server);
+            $c->send("GET /single/pets/1 HTTP/1.1\r\nHost: a\r\n$begin{$begin}");
+            push @waiting, ["$begin, then $end", $c, $end{$end}, $end];
+        }
+    }
+    is(http_get($server, '/v1/pets/1')->status, 200, 'they have arrived');
+    $_->[2]->($_->[1]) for @waiting;
+    is(http_get($server, '/v1/pets/1')->status, 200, 'so have their ends');
+    $single->run('COMMIT');
+    is($post->response->status, 201);
+    for (@waiting) {
+        my ($name, $c, undef, $end) = @$_;
+        like($c->response->status, $name =~ /chunked.*bad chunk/ ? qr/^400$/ : qr/^200$/, $name) if $end =~ /FIN|chunk|nothing/;
+        $c->close;
+    }
+    $post->close;
+    is(http_get($server, '/single/pets/1')->status, 200, 'the next one is served');
+    wait_until('the connections to be closed', sub { $sockets->() <= $before });
+    pass('no connection is left');
 };
 
 subtest 'a page of 300 pets' => sub {

@@ -15,20 +15,16 @@ constexpr std::string_view kSunset = "Thu, 05 Dec 2030 00:00:00 GMT";
 
 constexpr std::string_view kRetryAfterSeconds = "5";
 
-std::string pets_path(std::string_view base) {
-    return std::string{base} + "/pets";
-}
-
 }  // namespace
 
-Answer pet_added(const Pet& pet, std::string_view base) {
+Answer pet_added(const Pet& pet) {
     Answer answer{.status = 201, .body = {}, .headers = {}};
     append_json(answer.body, pet);
-    answer.headers.push_back({"Location", pets_path(base) + '/' + std::to_string(pet.id)});
+    answer.headers.push_back({"Location", "pets/" + std::to_string(pet.id)});
     return answer;
 }
 
-Answer pet_found(const std::optional<Pet>& pet, std::string_view base) {
+Answer pet_found(const std::optional<Pet>& pet) {
     Answer answer;
     if (pet) {
         append_json(answer.body, *pet);
@@ -37,11 +33,11 @@ Answer pet_found(const std::optional<Pet>& pet, std::string_view base) {
     }
     answer.headers.push_back({"Deprecation", std::string{kDeprecation}});
     answer.headers.push_back({"Sunset", std::string{kSunset}});
-    answer.headers.push_back({"Link", '<' + pets_path(base) + ">; rel=\"successor-version\""});
+    answer.headers.push_back({"Link", R"(<../pets>; rel="successor-version")"});
     return answer;
 }
 
-PetPage::PetPage(const PetQuery& query, std::string_view base) : query_(query), base_(base) {
+PetPage::PetPage(const PetQuery& query) : query_(query) {
     constexpr std::size_t kUsualPet = 80;
     body_.reserve(static_cast<std::size_t>(query.limit) * kUsualPet);
 }
@@ -58,7 +54,7 @@ Answer PetPage::answer() && {
     Answer answer{.status = 200, .body = std::move(body_), .headers = {}};
     answer.body += ']';
     if (count_ > query_.limit) {
-        std::string link = '<' + pets_path(base_) + "?limit=" + std::to_string(query_.limit);
+        std::string link = "<?limit=" + std::to_string(query_.limit);
         if (query_.status) {
             link += "&status=";
             link += to_string(*query_.status);
@@ -69,21 +65,40 @@ Answer PetPage::answer() && {
     return answer;
 }
 
-Answer orders_listed(const std::vector<std::string>& documents) {
-    Answer answer;
-    answer.body += '[';
-    for (const std::string& document : documents) {
-        answer.body += answer.body.size() == 1 ? "" : ",";
-        answer.body += document;
-    }
-    answer.body += ']';
-    return answer;
+Answer orders_listed(std::string array) {
+    return {.status = 200, .body = std::move(array), .headers = {}};
 }
 
 Answer method_not_allowed(std::string_view allowed) {
     Answer answer = refused(kMethodNotAllowed, "This resource doesn't have this method.");
     answer.headers.push_back({"Allow", std::string{allowed}});
     return answer;
+}
+
+Answer error_of_nginx(int status) {
+    switch (status) {
+        case 400:
+            return refused(kBadRequest, "The request is malformed.");
+        case 403:
+            return refused(kForbidden, "This request is not allowed here.");
+        case 404:
+            return refused(kNotFound, "There is nothing at this path.");
+        case 405:
+            return refused(kMethodNotAllowed, "This resource doesn't have this method.");
+        case 408:
+            return refused(kRequestTimeout, "The request did not arrive in time.");
+        case 411:
+            return refused(kLengthRequired, "The request must have a Content-Length.");
+        case 413:
+            return refused(kBodyTooLarge, "The body is too long.");
+        case 414:
+            return refused(kUriTooLong, "The URI is too long.");
+        case kInternalError.status:
+            return refused(kInternalError, "The request could not be served.");
+        default:
+            return refused({status, status < kInternalError.status ? "refused" : "unavailable"},
+                           "The request could not be served.");
+    }
 }
 
 Answer refused(ErrorKind kind, std::string_view message) {

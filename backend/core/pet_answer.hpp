@@ -25,18 +25,21 @@ struct Answer {
     std::vector<Header> headers;
 };
 
-/// 201 with the pet and its Location. `base` is the path before `/pets`, as it stands in a URI.
-Answer pet_added(const Pet& pet, std::string_view base);
+// References in Location and Link are relative to the URI that the client has asked for (RFC 3986,
+// section 4.2): behind a proxy only the client knows what precedes its last segments.
 
-/// 200 with the pet or 404, and the headers of a deprecated operation (RFC 9745, RFC 8594, RFC
-/// 5829).
-Answer pet_found(const std::optional<Pet>& pet, std::string_view base);
+/// The answer to `POST pets`: 201 with the pet and its Location.
+Answer pet_added(const Pet& pet);
 
-/// 200 with a page of pets. Where there are more, a Link leads to the next page (RFC 8288).
+/// The answer to `GET pets/ID`: 200 with the pet or 404, and the headers of a deprecated operation
+/// (RFC 9745, RFC 8594, RFC 5829).
+Answer pet_found(const std::optional<Pet>& pet);
+
+/// The answer to `GET pets`: 200 with a page of pets. Where there are more, a Link leads to the
+/// next page (RFC 8288).
 class PetPage {
   public:
-    /// `base` must outlive the page.
-    PetPage(const PetQuery& query, std::string_view base);
+    explicit PetPage(const PetQuery& query);
 
     /// The next pet, in ascending order of ids. Beyond the limit it only tells that there are more.
     void add(const Pet& pet);
@@ -45,17 +48,19 @@ class PetPage {
 
   private:
     PetQuery query_;
-    std::string_view base_;
     std::string body_ = "[";
     int count_ = 0;
     std::int64_t last_id_ = 0;
 };
 
-/// 200 with an array of `documents`, each of them JSON.
-Answer orders_listed(const std::vector<std::string>& documents);
+/// The answer to `GET store/orders`: 200 with an array of JSON documents.
+Answer orders_listed(std::string array);
 
 /// 405 with the methods that are allowed (RFC 9110, section 10.2.1).
 Answer method_not_allowed(std::string_view allowed);
+
+/// The Error body for a status that nginx itself answers.
+Answer error_of_nginx(int status);
 
 /// An Error body. 503 says when to come back (Retry-After).
 Answer refused(ErrorKind kind, std::string_view message);

@@ -8,14 +8,15 @@ std::optional<Route> find_route(std::string_view path) {
     constexpr std::string_view kPet = "/pets/";
 
     if (path == "/pets") {
-        return Route{Resource::pets};
+        return Route{Resource::pets, {}};
     }
     if (path == "/store/orders") {
-        return Route{Resource::orders};
+        return Route{Resource::orders, {}};
     }
     if (path.starts_with(kPet)) {
-        if (const auto id = parse_decimal(path.substr(kPet.size()))) {
-            return Route{Resource::pet, *id};
+        const std::string_view id = path.substr(kPet.size());
+        if (!id.empty() && id.find('/') == std::string_view::npos) {
+            return Route{Resource::pet, parse_decimal(id)};
         }
     }
     return std::nullopt;

@@ -13,15 +13,20 @@ struct ErrorKind {
     std::string_view code;
 };
 
+inline constexpr ErrorKind kBadRequest{400, "bad_request"};
 inline constexpr ErrorKind kInvalidParameter{400, "invalid_parameter"};
 inline constexpr ErrorKind kInvalidJson{400, "invalid_json"};
 inline constexpr ErrorKind kMissingField{400, "missing_field"};
 inline constexpr ErrorKind kInvalidField{400, "invalid_field"};
 inline constexpr ErrorKind kDuplicateField{400, "duplicate_field"};
+inline constexpr ErrorKind kForbidden{403, "forbidden"};
 inline constexpr ErrorKind kNotFound{404, "not_found"};
 inline constexpr ErrorKind kPetNotFound{404, "pet_not_found"};
 inline constexpr ErrorKind kMethodNotAllowed{405, "method_not_allowed"};
+inline constexpr ErrorKind kRequestTimeout{408, "request_timeout"};
+inline constexpr ErrorKind kLengthRequired{411, "length_required"};
 inline constexpr ErrorKind kBodyTooLarge{413, "body_too_large"};
+inline constexpr ErrorKind kUriTooLong{414, "uri_too_long"};
 inline constexpr ErrorKind kUnsupportedMediaType{415, "unsupported_media_type"};
 inline constexpr ErrorKind kInternalError{500, "internal_error"};
 inline constexpr ErrorKind kDatabaseUnavailable{503, "database_unavailable"};

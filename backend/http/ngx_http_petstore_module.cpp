@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/http/nginx.hpp"
+#include "backend/http/pet_error_page.hpp"
 #include "backend/http/pet_location.hpp"
 
 namespace petstore {
@@ -31,25 +32,12 @@ void* create_main_conf(ngx_conf_t* cf) noexcept {
     return make_in_pool<PetBackends>(cf->pool);
 }
 
-void* create_loc_conf(ngx_conf_t* cf) noexcept {
-    return ngx_pcalloc(cf->pool, sizeof(PetLocation));
+void* create_srv_conf(ngx_conf_t* cf) noexcept {
+    return ngx_pcalloc(cf->pool, sizeof(PetServer));
 }
 
-/// A location's name as it stands in a URI, without a slash at its end.
-bool set_base(ngx_conf_t* cf, const ngx_str_t& name, PetLocation& location) {
-    location.base_size = name.len - (view(name).ends_with('/') ? 1 : 0);
-    const std::uintptr_t escapes =
-        ngx_escape_uri(nullptr, name.data, location.base_size, NGX_ESCAPE_URI);
-    location.base.len = location.base_size + 2 * escapes;
-    location.base.data = static_cast<u_char*>(ngx_pnalloc(cf->pool, location.base.len + 1));
-    if (location.base.data == nullptr) {
-        return false;
-    }
-    ngx_escape_uri(location.base.data, name.data, location.base_size, NGX_ESCAPE_URI);
-    if (escapes == 0) {
-        std::copy_n(name.data, location.base_size, location.base.data);
-    }
-    return true;
+void* create_loc_conf(ngx_conf_t* cf) noexcept {
+    return ngx_pcalloc(cf->pool, sizeof(PetLocation));
 }
 
 /// The thread pool of `threads=NAME`, or nginx's default one.
@@ -92,13 +80,16 @@ const char* set_location(ngx_conf_t* cf, PetLocation& location) {
     }
     ngx_str_t path = arguments[1];
     ngx_thread_pool_t* const pool = thread_pool(cf, cf->args->nelts > 2 ? &arguments[2] : nullptr);
-    if (pool == nullptr || !set_base(cf, clcf->name, location) ||
-        ngx_conf_full_name(cf->cycle, &path, 0) != NGX_OK) {
+    if (pool == nullptr || ngx_conf_full_name(cf->cycle, &path, 0) != NGX_OK) {
         return static_cast<const char*>(NGX_CONF_ERROR);
     }
+    location.base_size = clcf->name.len - (view(clcf->name).ends_with('/') ? 1 : 0);
     auto& backends = *static_cast<PetBackends*>(
         ngx_http_conf_get_module_main_conf(cf, ngx_http_petstore_module));
     location.backend = &backend_for(backends, std::string{view(path)}, pool);
+    auto& server =
+        *static_cast<PetServer*>(ngx_http_conf_get_module_srv_conf(cf, ngx_http_petstore_module));
+    server.serves_pets = true;
     clcf->handler = handle_pets;
     return NGX_CONF_OK;
 }
@@ -152,14 +143,14 @@ ngx_command_t commands[] = {{ngx_string("petstore"), NGX_HTTP_LOC_CONF | NGX_CON
                             ngx_null_command};
 
 ngx_http_module_t context = {
-    nullptr,           // preconfiguration
-    nullptr,           // postconfiguration
-    create_main_conf,  //
-    nullptr,           // init main configuration
-    nullptr,           // create server configuration
-    nullptr,           // merge server configuration
-    create_loc_conf,   //
-    merge_loc_conf     //
+    nullptr,                     // preconfiguration
+    install_error_page_filters,  // postconfiguration
+    create_main_conf,            //
+    nullptr,                     // init main configuration
+    create_srv_conf,             //
+    nullptr,                     // merge server configuration
+    create_loc_conf,             //
+    merge_loc_conf               //
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
-#include <string>
-#include <utility>
+#include <string_view>
 
 #include "backend/core/media_type.hpp"
 #include "backend/core/new_pet.hpp"
@@ -16,14 +15,6 @@ PetLocation& location_of(ngx_http_request_t* r) {
     return *static_cast<PetLocation*>(ngx_http_get_module_loc_conf(r, ngx_http_petstore_module));
 }
 
-/// Answers a request whose body, if it has one, nobody wants: as nginx does where a body is too
-/// large, without 100 (Continue).
-ngx_int_t turn_away(ngx_http_request_t* r, const Answer& answer) {
-    r->expect_tested = 1;
-    const ngx_int_t rc = ngx_http_discard_request_body(r);
-    return rc == NGX_OK ? send(r, answer) : rc;
-}
-
 /// Runs `serve`, and answers what it refuses. Returns what it returns, or what sending returned.
 template <typename Serve>
 ngx_int_t or_refused(ngx_http_request_t* r, Serve serve) noexcept {
@@ -31,7 +22,7 @@ ngx_int_t or_refused(ngx_http_request_t* r, Serve serve) noexcept {
         try {
             return serve();
         } catch (const Refusal& refusal) {
-            return turn_away(r, refused(refusal.kind(), refusal.what()));
+            return send(r, refused(refusal.kind(), refusal.what()));
         }
     });
 }
@@ -43,25 +34,22 @@ Call reading_call(ngx_http_request_t* r, const Route& route) {
         case Resource::orders:
             return ListOrders{};
         default:
-            return FindPet{route.pet_id};
+            return FindPet{route.pet_id.value()};
     }
 }
 
 ngx_int_t read_pets(ngx_http_request_t* r, const Route& route) {
-    const PetLocation& location = location_of(r);
-    Job job{reading_call(r, route), view(location.base), {}};
-    if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
-        return rc;
+    if (route.resource == Resource::pet && !route.pet_id) {
+        return send(r, pet_found({}));
     }
-    location.backend->reads.submit(r, std::move(job));
+    location_of(r).backend->reads.submit(r, {reading_call(r, route), {}});
     r->main->count++;
     return NGX_DONE;
 }
 
 void add_pet(ngx_http_request_t* r, std::string_view body) noexcept {
     const ngx_int_t rc = or_refused(r, [&]() -> ngx_int_t {
-        const PetLocation& location = location_of(r);
-        location.backend->writes.submit(r, {AddPet{parse_new_pet(body)}, view(location.base), {}});
+        location_of(r).backend->writes.submit(r, {AddPet{parse_new_pet(body)}, {}});
         return NGX_AGAIN;
     });
     if (rc != NGX_AGAIN) {
@@ -91,7 +79,7 @@ ngx_int_t handle_pets(ngx_http_request_t* r) noexcept {
         if (r->method == NGX_HTTP_POST && route->resource == Resource::pets) {
             return read_new_pet(r);
         }
-        return turn_away(r, method_not_allowed(allowed_methods(route->resource)));
+        return send(r, method_not_allowed(allowed_methods(route->resource)));
     });
 }
 

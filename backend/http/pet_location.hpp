@@ -25,9 +25,13 @@ struct PetBackend {
 /// The configuration of a location; nginx's pool holds it.
 struct PetLocation {
     PetBackend* backend;    ///< null where there is no `petstore` directive
-    ngx_str_t base;         ///< the path before `/pets`, as it stands in a URI
-    std::size_t base_size;  ///< its length in a decoded path
+    std::size_t base_size;  ///< length of the path before `/pets`, decoded
     std::size_t max_body;   ///< bytes
+};
+
+/// The configuration of a server.
+struct PetServer {
+    bool serves_pets;  ///< whether one of its locations has a `petstore` directive
 };
 
 /// The content handler of a location with a `petstore` directive.

@@ -83,14 +83,27 @@ void PetQueue::dispatch() {
 }
 
 void PetQueue::complete(Batch batch) {
-    unanswered_ -= batch.requests.size();
     for (std::size_t i = 0; i < batch.requests.size(); ++i) {
-        resume(batch.requests[i], batch.jobs[i].answer);
+        if (!batch.jobs[i].unfinished || !wait_again(std::move(batch.jobs[i]), batch.requests[i])) {
+            --unanswered_;
+            resume(batch.requests[i], batch.jobs[i].answer);
+        }
     }
     if (unanswered_ == 0 && keeper_.timer_set) {
         ngx_del_timer(&keeper_);
     }
     schedule();
+}
+
+/// False if the request has been terminated, or if there is no memory.
+bool PetQueue::wait_again(Job job, ngx_http_request_t* r) noexcept {
+    if (r->write_event_handler != ngx_http_request_empty_handler) {
+        return false;
+    }
+    return guarded(false, [&] {
+        waiting_.add(std::move(job), r);
+        return true;
+    });
 }
 
 /// A worker that exits waits for timers, but not for threads.

@@ -28,6 +28,7 @@ class PetQueue : Pinned {
     void schedule();
     void dispatch();
     void complete(Batch batch);
+    bool wait_again(Job job, ngx_http_request_t* r) noexcept;
     void keep_worker();
 
     Batch waiting_;

@@ -5,16 +5,7 @@
 namespace petstore {
 namespace {
 
-/// A copy of `text` in the request's pool. Its data is null where there is no memory.
-ngx_str_t copy(ngx_http_request_t* r, std::string_view text) {
-    ngx_str_t copied{text.size(), static_cast<u_char*>(ngx_pnalloc(r->pool, text.size() + 1))};
-    if (copied.data != nullptr) {
-        std::copy(text.begin(), text.end(), copied.data);
-    }
-    return copied;
-}
-
-/// Location goes here as well: nginx would turn its own one into an absolute URI of this server,
+/// Location goes here as well: nginx may turn its own one into an absolute URI of this server,
 /// which stands behind another.
 bool add_header(ngx_http_request_t* r, std::string_view name, std::string_view value) {
     auto* const header = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
@@ -30,7 +21,19 @@ bool add_header(ngx_http_request_t* r, std::string_view name, std::string_view v
 
 }  // namespace
 
+ngx_str_t copy(ngx_http_request_t* r, std::string_view text) {
+    ngx_str_t copied{text.size(), static_cast<u_char*>(ngx_pnalloc(r->pool, text.size() + 1))};
+    if (copied.data != nullptr) {
+        std::copy(text.begin(), text.end(), copied.data);
+    }
+    return copied;
+}
+
 ngx_int_t send(ngx_http_request_t* r, const Answer& answer) {
+    r->expect_tested = 1;
+    if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
+        return rc;
+    }
     r->headers_out.status = static_cast<ngx_uint_t>(answer.status);
     r->headers_out.content_length_n = static_cast<off_t>(answer.body.size());
     ngx_str_set(&r->headers_out.content_type, "application/json");

@@ -1,7 +1,11 @@
 #include "backend/storage/pet_database.hpp"
 
+#include <chrono>
+#include <cstddef>
+#include <exception>
 #include <utility>
 
+#include "backend/storage/database_header.hpp"
 #include "backend/storage/schema.hpp"
 
 namespace petstore {
@@ -22,10 +26,55 @@ void read_row(const Statement& row, Pet& pet) {
     pet.status = parse_pet_status(row.text(3));  // NULL is empty, which no status is
 }
 
+/// About 4 MiB of pages, and what is left of the file of a log that has once been larger.
+constexpr int kLogPages = 1000;
+constexpr const char* kLimitLogFile = "PRAGMA journal_size_limit = 4194304";
+
+constexpr std::chrono::milliseconds kCheckpointWait{250};
+
+constexpr std::size_t kOrdersSize = 65536;
+
+void begin_batch(Connection& connection, Statement& user_version) {
+    const Run run(&user_version);
+    user_version.step();
+    const auto number = static_cast<std::uint32_t>(user_version.int64(0));
+    const std::uint32_t next = UserVersion::unpack(number).next().pack();
+    connection.execute(("PRAGMA user_version = " + std::to_string(next)).c_str());
+}
+
+/// A fresh log is begun on a file that no earlier copy equals: a backup of the file as it was
+/// before the start is then told from it.
+void set_apart(Connection& connection) {
+    connection.execute("BEGIN IMMEDIATE");
+    Statement user_version(connection, "PRAGMA user_version");
+    begin_batch(connection, user_version);
+    connection.execute("COMMIT");
+    connection.checkpoint(true, kCheckpointWait);
+}
+
+Connection open_database(const std::string& path, PetDatabase::Access access) {
+    refuse_log_without_file(path);
+    Connection connection(path);
+    const bool has_log = refuse_log_of_another_file(connection);
+    constexpr const char* kOpenLog = "SELECT count(*) FROM sqlite_schema";
+    connection.execute(kOpenLog);
+    refuse_moved(connection);
+    migrate(connection);
+    connection.execute(kOpenLog);  // which there was none of, if the file was not in WAL mode
+    connection.execute(kLimitLogFile);
+    if (!has_log && access == PetDatabase::Access::write) {
+        set_apart(connection);
+    }
+    return connection;
+}
+
 }  // namespace
 
-PetDatabase::PetDatabase(const std::string& path)
-    : connection_(open_migrated(path)),
+PetDatabase::PetDatabase(const std::string& path, Access access)
+    : connection_(open_database(path, access)),
+      file_(connection_),
+      next_checkpoint_(kLogPages),
+      user_version_(connection_, "PRAGMA user_version"),
       begin_read_(connection_, "BEGIN"),
       begin_write_(connection_, "BEGIN IMMEDIATE"),
       commit_(connection_, "COMMIT"),
@@ -34,11 +83,24 @@ PetDatabase::PetDatabase(const std::string& path)
       find_(connection_, PET_COLUMNS "WHERE id = ?1"),
       list_(connection_, PET_COLUMNS "WHERE id > ?1 ORDER BY id LIMIT ?2"),
       list_status_(connection_, PET_COLUMNS "WHERE status = ?3 AND id > ?1 ORDER BY id LIMIT ?2"),
-      orders_(connection_, "SELECT document FROM store_orders ORDER BY id") {}
+      orders_(connection_, "SELECT id, document FROM store_orders WHERE id >= ?1 ORDER BY id") {}
+
+PetDatabase::~PetDatabase() {
+    try {
+        if (!replaced()) {
+            connection_.checkpoint_on_close();
+        }
+    } catch (const std::exception&) {
+        return;  // the log is left as it is
+    }
+}
 
 PetDatabase::Transaction::Transaction(PetDatabase& database, Access access) {
     (access == Access::write ? database.begin_write_ : database.begin_read_).run();
     database_.reset(&database);
+    if (access == Access::write) {
+        begin_batch(database.connection_, database.user_version_);
+    }
 }
 
 void PetDatabase::Transaction::commit() {
@@ -96,13 +158,30 @@ void PetDatabase::list(const PetQuery& query, const std::function<void(const Pet
     }
 }
 
-std::vector<std::string> PetDatabase::orders() {
+std::optional<std::int64_t> PetDatabase::orders(std::int64_t from,
+                                                const std::function<void(std::string_view)>& each) {
     const Run run(&orders_);
-    std::vector<std::string> documents;
+    orders_.bind(1, from);
+    std::size_t size = 0;
     while (orders_.step()) {
-        documents.emplace_back(orders_.text(0));
+        if (size >= kOrdersSize) {
+            return orders_.int64(0);
+        }
+        const std::string_view document = orders_.text(1);
+        each(document);
+        size += document.size() + 1;
     }
-    return documents;
+    return std::nullopt;
+}
+
+void PetDatabase::bound_log() {
+    const int pages = connection_.log_pages();
+    if (pages < next_checkpoint_) {
+        next_checkpoint_ = pages < kLogPages ? kLogPages : next_checkpoint_;
+        return;
+    }
+    next_checkpoint_ =
+        connection_.checkpoint(false, kCheckpointWait) ? kLogPages : pages + kLogPages;
 }
 
 }  // namespace petstore

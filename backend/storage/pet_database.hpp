@@ -10,6 +10,7 @@
 #include "backend/core/pet.hpp"
 #include "backend/core/pet_query.hpp"
 #include "backend/core/pinned.hpp"
+#include "backend/storage/database_file.hpp"
 #include "backend/storage/sqlite.hpp"
 
 namespace petstore {
@@ -19,14 +20,15 @@ namespace petstore {
 /// at a time uses an object. Every member throws StorageError.
 class PetDatabase : Pinned {
   public:
-    /// Opens the file, creates it if need be, and brings its schema up to date. A newer schema is
-    /// refused.
-    explicit PetDatabase(const std::string& path);
-
     enum class Access { read, write };
 
+    /// Opens the file, creates it if need be, and brings its schema up to date. A newer schema, a
+    /// database of another application and a file beside the log of another one are refused.
+    PetDatabase(const std::string& path, Access access);
+    ~PetDatabase();
+
     /// All that is done during its life is one transaction: undone, if nobody commits. A writing
-    /// one excludes all other writers from the start.
+    /// one excludes all other writers from the start, and takes the next batch number.
     class Transaction {
       public:
         Transaction(PetDatabase& database, Access access);
@@ -49,14 +51,24 @@ class PetDatabase : Pinned {
     /// one more.
     void list(const PetQuery& query, const std::function<void(const Pet&)>& each);
 
-    /// The JSON documents of the orders, in the order of their ids.
-    std::vector<std::string> orders();
+    /// Shows `each` of the next JSON documents of the orders, in the order of their ids, beginning
+    /// with `from`: some 64 KiB of them. Returns the next id, or nothing if there are no more.
+    std::optional<std::int64_t> orders(std::int64_t from,
+                                       const std::function<void(std::string_view)>& each);
 
-    /// Whether the file that is open is no longer the one at its path.
-    bool moved() const { return connection_.moved(); }
+    /// Whether the file or its log is no longer what is at its path: see DatabaseFile.
+    bool replaced() { return file_->replaced(connection_); }
+
+    /// Moves the log into the file when it has grown by 4 MiB. SQLite's own checkpoints never get
+    /// to its end while readers overlap, so this one makes writers wait for the readers that are in
+    /// its way, 250 ms at most; the next try is after 4 MiB more.
+    void bound_log();
 
   private:
     Connection connection_;
+    std::optional<DatabaseFile> file_;
+    int next_checkpoint_;  ///< pages in the log
+    Statement user_version_;
     Statement begin_read_;
     Statement begin_write_;
     Statement commit_;

@@ -3,6 +3,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <random>
+
+#include "backend/storage/database_header.hpp"
 
 namespace petstore {
 namespace {
@@ -22,37 +25,92 @@ constexpr std::array kMigrations{
             id       INTEGER PRIMARY KEY AUTOINCREMENT,
             document TEXT NOT NULL CHECK (json_valid(document))
         ) STRICT;
-        PRAGMA user_version = 1;
     )sql",
 };
 
-std::size_t schema_version(const Connection& connection) {
-    Statement statement(connection, "PRAGMA user_version");
-    statement.step();
-    return static_cast<std::size_t>(statement.int64(0));
+std::int64_t value_of(const Connection& connection, const char* sql) {
+    Statement statement(connection, sql);
+    return statement.step() ? statement.int64(0) : 0;
+}
+
+void set_pragma(Connection& connection, const std::string& name, std::uint32_t value) {
+    connection.execute(("PRAGMA " + name + " = " + std::to_string(value)).c_str());
+}
+
+/// How much is to be done to a database.
+enum class Origin { empty, first_version, current };
+
+struct State {
+    Origin origin;
+    UserVersion version;
+};
+
+[[noreturn]] void refuse(const Connection& connection, const std::string& what) {
+    throw StorageError(kDatabaseUnavailable, true, '"' + connection.path() + "\": " + what);
+}
+
+/// Throws for a database that isn't this module's.
+State state_of(const Connection& connection) {
+    const std::int64_t application = value_of(connection, "PRAGMA application_id");
+    const std::int64_t number = value_of(connection, "PRAGMA user_version");
+    const auto version = UserVersion::unpack(static_cast<std::uint32_t>(number));
+    if (application == kApplicationId) {
+        if (version.schema > kMigrations.size()) {
+            refuse(connection, "its schema has version " + std::to_string(version.schema) +
+                                   ", this module knows no later one than " +
+                                   std::to_string(kMigrations.size()));
+        }
+        return {Origin::current, version};
+    }
+    constexpr std::int64_t kTables = 2;
+    if (application == 0 && version.schema == 1 &&
+        value_of(connection,
+                 "SELECT count(*) FROM sqlite_schema "
+                 "WHERE type = 'table' AND name IN ('pets', 'store_orders')") == kTables) {
+        return {Origin::first_version, version};
+    }
+    if (application == 0 && number == 0 &&
+        value_of(connection, "SELECT count(*) FROM sqlite_schema") == 0) {
+        return {Origin::empty, {}};
+    }
+    refuse(connection, "this is a database of another application (application_id " +
+                           std::to_string(application) + ", user_version " +
+                           std::to_string(number) + "); give petstore a file of its own");
+}
+
+/// Numbers that no other file has: they tell the log of this file from that of another one.
+void set_random_numbers(Connection& connection, UserVersion& version) {
+    std::random_device random;
+    constexpr std::uint32_t kMaxCookie = 0x3fffffff;
+    set_pragma(connection, "schema_version", random() & kMaxCookie);
+    version.batch = random() % UserVersion::kBatches;
+}
+
+void bring_up_to_date(Connection& connection) {
+    connection.execute("BEGIN IMMEDIATE");
+    State state = state_of(connection);  // another process may have been faster
+    for (std::size_t i = state.version.schema; i < kMigrations.size(); ++i) {
+        connection.execute(kMigrations[i]);
+    }
+    if (state.origin == Origin::empty) {
+        set_random_numbers(connection, state.version);
+    }
+    state.version.schema = kMigrations.size();
+    set_pragma(connection, "application_id", kApplicationId);
+    set_pragma(connection, "user_version", state.version.next().pack());
+    connection.execute("COMMIT");
 }
 
 }  // namespace
 
-Connection open_migrated(const std::string& path) {
-    Connection connection(path);
-    const std::size_t version = schema_version(connection);
-    if (version > kMigrations.size()) {
-        throw StorageError(kDatabaseUnavailable, true,
-                           "\"" + path + "\": its schema has version " + std::to_string(version) +
-                               ", this module knows no later one than " +
-                               std::to_string(kMigrations.size()));
+void migrate(Connection& connection) {
+    const State state = state_of(connection);
+    connection.execute("PRAGMA synchronous = FULL");
+    if (state.origin != Origin::current || state.version.schema < kMigrations.size()) {
+        // Before WAL mode for an empty file: the first log is begun on a file with its numbers.
+        bring_up_to_date(connection);
     }
-    connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
-    if (version < kMigrations.size()) {
-        connection.execute("BEGIN IMMEDIATE");
-        // Another process may have been faster.
-        for (std::size_t i = schema_version(connection); i < kMigrations.size(); ++i) {
-            connection.execute(kMigrations[i]);
-        }
-        connection.execute("COMMIT");
-    }
-    return connection;
+    connection.execute("PRAGMA journal_mode = WAL");
 }
 
 }  // namespace petstore

@@ -6,8 +6,13 @@
 
 namespace petstore {
 
-/// A connection to a database whose schema is the one that this version works with. An older one is
-/// migrated; a newer one (`PRAGMA user_version`) is left as it is. Throws StorageError.
-Connection open_migrated(const std::string& path);
+/// `PRAGMA application_id` of a pet database: "Pets" in ASCII.
+inline constexpr int kApplicationId = 0x50657473;
+
+/// Brings the schema of the database to the version that this module works with, in WAL mode. An
+/// empty file becomes a pet database, and one of the first version, which has no application_id,
+/// gets it. A newer schema and a database of another application are left as they are: throws
+/// StorageError.
+void migrate(Connection& connection);
 
 }  // namespace petstore

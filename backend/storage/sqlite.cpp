@@ -1,26 +1,15 @@
 #include "backend/storage/sqlite.hpp"
 
+#include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <thread>
+
+#include "backend/storage/database_header.hpp"
 
 namespace petstore {
 namespace {
 
-using std::chrono::steady_clock;
-
 constexpr std::chrono::seconds kBusyTimeout{5};
-
-/// SQLite's own busy handler backs off to 100 ms between tries: among writers that never rest, it
-/// starves. Another process's lock gives no event to wait for, so this one asks each millisecond.
-int wait_for_lock(void* /*data*/, int tries) {
-    thread_local steady_clock::time_point deadline;  // a thread waits for one lock at a time
-    if (tries == 0) {
-        deadline = steady_clock::now() + kBusyTimeout;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds{1});
-    return steady_clock::now() < deadline ? 1 : 0;
-}
 
 bool out_of_space(int code, int system_error) {
     return code == SQLITE_FULL ||
@@ -50,7 +39,8 @@ ErrorKind kind_of(int code, int system_error) {
 
 }  // namespace
 
-Connection::Connection(const std::string& path) : path_(path) {
+Connection::Connection(const std::string& path)
+    : path_(path), state_(std::make_unique<State>(State{kBusyTimeout, {}, 0})) {
     sqlite3* handle = nullptr;
     constexpr int kFlags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
@@ -59,7 +49,29 @@ Connection::Connection(const std::string& path) : path_(path) {
     if (code != SQLITE_OK) {
         fail(code);
     }
-    sqlite3_busy_handler(handle, wait_for_lock, nullptr);
+    sqlite3_busy_handler(handle, wait_for_lock, state_.get());
+    sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    // Takes the place of SQLite's own hook, which makes a checkpoint at each 1000 pages.
+    const auto keep_pages = [](void* data, sqlite3*, const char*, int pages) {
+        static_cast<State*>(data)->log_pages = pages;
+        return SQLITE_OK;
+    };
+    sqlite3_wal_hook(handle, keep_pages, state_.get());
+}
+
+/// SQLite's own busy handler backs off to 100 ms between tries: among writers that never rest, it
+/// starves. The lock of another process gives no event to wait for, so this one asks each
+/// millisecond.
+int Connection::wait_for_lock(void* data, int tries) {
+    auto& state = *static_cast<State*>(data);
+    const auto now = std::chrono::steady_clock::now();
+    if (tries == 0) {
+        state.deadline = now + state.wait;
+    } else if (now >= state.deadline) {
+        return 0;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    return 1;
 }
 
 void Connection::execute(const char* sql) {
@@ -73,6 +85,49 @@ bool Connection::moved() const {
     int moved = 0;
     sqlite3_file_control(handle_.get(), nullptr, SQLITE_FCNTL_HAS_MOVED, &moved);
     return moved != 0;
+}
+
+std::vector<unsigned char> Connection::first_page() const {
+    sqlite3_file* file = nullptr;
+    sqlite3_file_control(handle_.get(), nullptr, SQLITE_FCNTL_FILE_POINTER, &file);
+    std::vector<unsigned char> page;
+    const auto read = [&](std::int64_t size) {
+        sqlite3_int64 available = 0;
+        int code = file->pMethods->xFileSize(file, &available);
+        if (code == SQLITE_OK) {
+            page.resize(static_cast<std::size_t>(std::min<std::int64_t>(available, size)));
+            code = file->pMethods->xRead(file, page.data(), static_cast<int>(page.size()), 0);
+        }
+        if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) {
+            fail(code);
+        }
+    };
+    read(DatabaseHeader::kSize);
+    if (page.size() == DatabaseHeader::kSize) {
+        const std::int64_t size = page[16] << 8U | page[17];
+        constexpr std::int64_t kLargestPage = 65536;  // which 16 bits can't hold: 1 stands for it
+        read(size == 1 ? kLargestPage : std::max<std::int64_t>(size, DatabaseHeader::kSize));
+    }
+    return page;
+}
+
+std::string Connection::log_path() const {
+    return sqlite3_filename_wal(sqlite3_db_filename(handle_.get(), "main"));
+}
+
+bool Connection::checkpoint(bool truncate, std::chrono::milliseconds wait) {
+    state_->wait = wait;
+    const int mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_RESTART;
+    const int code = sqlite3_wal_checkpoint_v2(handle_.get(), nullptr, mode, nullptr, nullptr);
+    state_->wait = kBusyTimeout;
+    if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) {
+        fail(code);
+    }
+    return code == SQLITE_OK;
+}
+
+void Connection::checkpoint_on_close() {
+    sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
 }
 
 void Connection::fail(int code) const {

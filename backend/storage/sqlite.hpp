@@ -2,11 +2,13 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backend/core/refusal.hpp"
 
@@ -30,10 +32,10 @@ class StorageError : public std::runtime_error {
 };
 
 /// A connection to a database file, to be used by one thread at a time. It waits up to 5 s for a
-/// lock.
+/// lock. It makes no checkpoints by itself.
 class Connection {
   public:
-    /// Opens the file, which is created if need be.
+    /// Opens the file, which is created if need be. Reads nothing yet.
     explicit Connection(const std::string& path);
 
     /// Runs statements that return nothing of interest.
@@ -41,6 +43,27 @@ class Connection {
 
     /// Whether the file that is open is no longer the one at its path.
     bool moved() const;
+
+    /// The first page of the database file itself, without what the log holds of it; shorter where
+    /// the file is. The file is read through SQLite's own descriptor: to close another one would
+    /// drop the locks that the process has on the file.
+    std::vector<unsigned char> first_page() const;
+
+    const std::string& path() const { return path_; }
+    /// Of the write-ahead log.
+    std::string log_path() const;
+
+    /// Pages in the log after the last commit of this connection that wrote.
+    int log_pages() const { return state_->log_pages; }
+
+    /// Moves the log into the database file and lets the next writer begin it anew; `truncate` also
+    /// empties the file. Waits for other readers and writers, so long at most. Returns false if
+    /// one of them is in the way.
+    bool checkpoint(bool truncate, std::chrono::milliseconds wait);
+
+    /// Makes the last connection that closes move the log into the database file and delete it.
+    /// Without this call closing writes nothing.
+    void checkpoint_on_close();
 
     std::int64_t last_insert_rowid() const { return sqlite3_last_insert_rowid(handle_.get()); }
     bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
@@ -51,10 +74,19 @@ class Connection {
     sqlite3* handle() const { return handle_.get(); }
 
   private:
+    /// What SQLite's callbacks use; it stays where it is.
+    struct State {
+        std::chrono::steady_clock::duration wait;  ///< for a lock
+        std::chrono::steady_clock::time_point deadline;
+        int log_pages = 0;
+    };
     struct Close {
         void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
     };
+    static int wait_for_lock(void* data, int tries);
+
     std::string path_;
+    std::unique_ptr<State> state_;
     std::unique_ptr<sqlite3, Close> handle_;
 };
 

@@ -18,10 +18,17 @@ TEST(FindRoute, KnowsTheResources) {
               std::numeric_limits<std::int64_t>::min());
 }
 
+TEST(FindRoute, KnowsPetsThatCantExist) {
+    for (const char* path : {"/pets/x", "/pets/7x", "/pets/9223372036854775808", "/pets/ "}) {
+        ASSERT_TRUE(find_route(path)) << path;
+        EXPECT_EQ(find_route(path)->resource, Resource::pet) << path;
+        EXPECT_FALSE(find_route(path)->pet_id) << path;
+    }
+}
+
 TEST(FindRoute, LeadsNowhereElse) {
-    for (const char* path :
-         {"", "/", "pets", "/pets/", "/petsx", "/pets/7/", "/pets/x", "/pets/7x", "/Pets",
-          "/pets/9223372036854775808", "/store", "/store/orders/", "/store/orders/1"}) {
+    for (const char* path : {"", "/", "pets", "/pets/", "/petsx", "/pets/7/", "/pets//", "/Pets",
+                             "/store", "/store/orders/", "/store/orders/1"}) {
         EXPECT_FALSE(find_route(path)) << path;
     }
 }

@@ -1,0 +1,97 @@
+# The write-ahead log stays small, whatever readers and writers do at the same time.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Http qw(http_get);
+use Nginx;
+use POSIX ();
+use Sqlite;
+use Test::More;
+use Wait qw(wait_until);
+
+my $limit = 4 << 20;
+my $bound = 3 * $limit;    # a checkpoint that finds readers in its way is tried again after 4 MiB more
+
+# A process for each client, which sends the request again and again until it is killed.
+my %clients;
+END { kill KILL => keys %clients if %clients }
+
+sub start_clients {
+    my ($nginx, $count, @request) = @_;
+    return map {
+        my $pid = fork // die "fork: $!";
+        if (!$pid) {
+            %clients = ();
+            my $connection = Http->connect($nginx, timeout => 30);
+            $connection->request(@request) while 1;
+        }
+        $clients{$pid} = 1;
+        $pid;
+    } 1 .. $count;
+}
+
+sub stop_clients {
+    my (@pids) = @_;
+    kill KILL => @pids;
+    waitpid $_, 0 for @pids;
+    delete @clients{@pids};
+}
+
+my $nginx = Nginx->start(workers => 2, conf => <<'END');
+    keepalive_requests 1000000000;
+    server { listen unix:%DIR%/http.sock; location /v1/ { petstore %DIR%/pets.db; } }
+END
+my $path = $nginx->dir . '/pets.db';
+my $name = 'x' x 20_000;
+my @post = ('POST', '/v1/pets', { 'Content-Type' => 'application/json' }, qq({"name":"$name","categoryId":1}));
+http_get($nginx, '/v1/pets');
+
+# Follows the log while the file grows by so many bytes, and returns the largest size that was seen.
+sub watch_log {
+    my ($bytes) = @_;
+    my $end = (-s $path) + $bytes;
+    my $most = 0;
+    wait_until("$bytes bytes", sub {
+        my $size = -s "$path-wal" // 0;
+        $most = $size if $size > $most;
+        return -s $path >= $end || $size > $bound;
+    }, 120);
+    return $most;
+}
+
+subtest '32 readers and 16 writers' => sub {
+    my @clients = (start_clients($nginx, 32, 'GET', '/v1/pets?limit=100'), start_clients($nginx, 16, @post));
+    my $most = watch_log(8 * $limit);
+    cmp_ok($most, '<=', $bound, "the log has had $most bytes at most");
+    stop_clients(@clients);
+};
+
+subtest 'a reader that stays' => sub {
+    my $reader = Sqlite->open($path);
+    $reader->run('BEGIN');
+    $reader->run('SELECT count(*) FROM pets');
+    my @writers = start_clients($nginx, 4, @post);
+    wait_until('the log to grow', sub { -s "$path-wal" > 3 * $limit }, 120);
+    is(http_get($nginx, '/v1/pets?limit=1')->status, 200, 'nobody waits for it');
+    $reader->run('COMMIT');
+    wait_until('the log to shrink', sub { -s "$path-wal" <= $bound - $limit }, 60);
+    pass('the log shrinks when it has gone');
+    stop_clients(@writers);
+};
+
+subtest 'orders are read in parts' => sub {
+    my $orders = 10_000;
+    Sqlite->open($path)->run("INSERT INTO store_orders (document) SELECT json_quote(hex(randomblob(1000))) FROM generate_series(1, $orders)");
+    my @clients = (start_clients($nginx, 4, 'GET', '/v1/store/orders'), start_clients($nginx, 4, @post));
+    wait_until('the log to shrink', sub { -s "$path-wal" <= $bound }, 60);
+    my $most = watch_log(4 * $limit);
+    cmp_ok($most, '<=', $bound, "the log has had $most bytes at most");
+    stop_clients(@clients);
+    is(scalar @{ http_get($nginx, '/v1/store/orders')->json }, $orders, 'each is there');
+};
+
+$nginx->stop;
+done_testing;
