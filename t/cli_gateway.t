@@ -7,7 +7,7 @@ use lib "$FindBin::Bin/lib";
 use Command;
 use Gateway qw(wait_for_room);
 use Test::More;
-use Wait qw(becomes);
+use Wait qw(becomes wait_until);
 
 my $gateway = Gateway->start(plans => 'plan free 1000r/d; plan slide 100r/d window=sliding; plan tiny 1r/d; plan own custom;'
         . ' ban after=2 within=1m for=10m up_to=1h;');

@@ -9,7 +9,6 @@
 
 #include "backend/core/pet.hpp"
 #include "backend/core/pet_query.hpp"
-#include "backend/core/pinned.hpp"
 #include "backend/storage/database_file.hpp"
 #include "backend/storage/sqlite.hpp"
 
@@ -18,7 +17,7 @@ namespace petstore {
 /// The pets in an SQLite file: write-ahead log, every commit synced to the disk, ids never used
 /// twice. Any number of connections, of any number of processes, may have the file open. One thread
 /// at a time uses an object. Every member throws StorageError.
-class PetDatabase : Pinned {
+class PetDatabase {
   public:
     enum class Access { read, write };
 
@@ -26,6 +25,8 @@ class PetDatabase : Pinned {
     /// database of another application and a file beside the log of another one are refused.
     PetDatabase(const std::string& path, Access access);
     ~PetDatabase();
+    PetDatabase(const PetDatabase&) = delete;
+    PetDatabase& operator=(const PetDatabase&) = delete;
 
     /// All that is done during its life is one transaction: undone, if nobody commits. A writing
     /// one excludes all other writers from the start, and takes the next batch number.

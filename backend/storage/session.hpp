@@ -11,7 +11,6 @@
 #include "backend/core/pet.hpp"
 #include "backend/core/pet_answer.hpp"
 #include "backend/core/pet_query.hpp"
-#include "backend/core/pinned.hpp"
 #include "backend/storage/pet_database.hpp"
 
 namespace petstore {
@@ -47,10 +46,12 @@ void refuse(std::vector<Job>& jobs, ErrorKind kind) noexcept;
 
 /// Serves jobs on one connection, which is opened by the first of them and again after a failure.
 /// One thread at a time uses it.
-class Session : Pinned {
+class Session {
   public:
     Session(std::string path, PetDatabase::Access access);
     ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
 
     /// Serves all jobs: either all succeed or all are refused. Jobs that write are one transaction,
     /// those that read may be several. All are also refused if the file was replaced before the
