@@ -92,6 +92,7 @@ KeyUsage read_usage(RedisSession& session, const redis::Keys& keys, std::string_
                    .windows = {},
                    .ban = read_ban(session, keys, id)};
     std::vector<TableState> states;
+    states.reserve(tables.size());
     for (const auto& table : tables) {
         states.push_back(state_in(table, usage.keys));
     }

@@ -97,7 +97,7 @@ TEST_F(DatabaseFileTest, RefusesTheLogOfALaterTime) {
 TEST_F(DatabaseFileTest, RefusesTheLogOfAnotherDatabase) {
     PetDatabase database(live_, Access::write);
     const std::string other = live_ + ".other";
-    PetDatabase(other, Access::write);
+    { const PetDatabase created(other, Access::write); }
     add(database, 1);
     crash();
     fs::copy_file(other, crashed_, fs::copy_options::overwrite_existing);
