@@ -21,6 +21,7 @@ class RedisClient;
 class Settlement {
   public:
     explicit Settlement(RedisClient& client);
+    ~Settlement() = default;
     Settlement(const Settlement&) = delete;
     Settlement& operator=(const Settlement&) = delete;
 

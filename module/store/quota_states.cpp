@@ -4,8 +4,6 @@
 #include <cstring>
 #include <limits>
 
-#include "module/core/quota_report.hpp"
-
 namespace tollgate {
 
 namespace {
@@ -21,10 +19,6 @@ template <typename Number>
 Number nearest(std::int64_t value) {
     return static_cast<Number>(std::clamp<std::int64_t>(value, std::numeric_limits<Number>::min(),
                                                         std::numeric_limits<Number>::max()));
-}
-
-bool is_same(const QuotaStates::Key& a, const QuotaStates::Key& b) {
-    return a.id == b.id && a.table == b.table && a.redis == b.redis && a.shape == b.shape;
 }
 
 }  // namespace
@@ -115,18 +109,54 @@ QuotaStates::Held QuotaStates::Small::unpack() const {
     return held;
 }
 
-QuotaStates::Large::Large(const Key& whose, const QuotaState& known)
-    : key(whose), has_report(known.report.has_value()), state(known) {
-    state.report.reset();
-    state.counts = {};
+QuotaStates::StoredKey::StoredKey(const Key& key)
+    : id(key.id),
+      redis(key.redis),
+      table(key.table),
+      periods(key.shape.periods),
+      sliding(key.shape.sliding ? 1 : 0),
+      api_key(key.api_key) {}
+
+bool QuotaStates::StoredKey::is(const Key& key) const {
+    return id == key.id && table == key.table && redis == key.redis &&
+           periods == key.shape.periods && (sliding != 0) == key.shape.sliding;
 }
 
-bool QuotaStates::Large::is(const Key& other) const {
-    return is_same(key, other);
+QuotaShape QuotaStates::StoredKey::shape() const {
+    QuotaShape shape;
+    shape.periods = periods;
+    shape.sliding = sliding != 0;
+    return shape;
 }
+
+QuotaStates::Large::Large(const Key& whose, const QuotaState& state)
+    : key(whose),
+      has_report(state.report ? 1 : 0),
+      windows(state.windows),
+      lease(state.lease),
+      told_at(state.told_at),
+      asked(state.asked),
+      banned_until(state.banned_until),
+      strikes_untold(state.strikes_untold),
+      arrivals(state.arrivals) {}
 
 bool QuotaStates::Large::is_held() const {
-    return has_report || tollgate::is_held(state);
+    return lease != 0 || has_report != 0 ||
+           std::ranges::any_of(windows, [](const QuotaState::Window& window) {
+               return window.owed != 0 || window.owed_previous != 0;
+           });
+}
+
+QuotaState QuotaStates::Large::unpack_state() const {
+    QuotaState state;
+    state.windows = windows;
+    state.lease = lease;
+    state.told_at = told_at;
+    state.asked = asked;
+    state.banned_until = banned_until;
+    state.strikes_untold = strikes_untold;
+    state.arrivals = arrivals;
+    return state;
 }
 
 QuotaStates::Held QuotaStates::Large::unpack() const {
@@ -134,14 +164,10 @@ QuotaStates::Held QuotaStates::Large::unpack() const {
             .api_key = key.api_key,
             .redis = key.redis,
             .table = key.table,
-            .shape = key.shape,
-            .state = state,
-            .has_report = has_report,
+            .shape = key.shape(),
+            .state = unpack_state(),
+            .has_report = has_report != 0,
             .is_small = false};
-}
-
-bool QuotaStates::ReportEntry::is(const Key& other) const {
-    return is_same(key, other);
 }
 
 bool QuotaStates::is_small(const TableQuota& quota) {
@@ -182,8 +208,8 @@ QuotaState QuotaStates::load(const Key& key, const TableQuota& quota, Place& pla
     } else {
         place = large_.find(key);
         if (place) {
-            state = large_.at(place).state;
-            has_report = large_.at(place).has_report;
+            state = large_.at(place).unpack_state();
+            has_report = large_.at(place).has_report != 0;
         }
     }
     if (has_report) {

@@ -126,26 +126,48 @@ class QuotaStates {
         std::uint16_t arrivals_before;
     };
 
+    /// A key as it lies in a large place. Of numbers alone: what a worker leaves that is killed may
+    /// be garbage.
+    struct StoredKey {
+        explicit StoredKey(const Key& key);
+        bool is(const Key& key) const;
+        QuotaShape shape() const;
+
+        IdHash id;
+        std::uint32_t redis;
+        std::uint32_t table;
+        std::array<std::uint32_t, kMaxRates> periods;
+        std::uint32_t sliding;
+        std::uint64_t api_key;
+    };
+
     struct Large {
         using Key = QuotaStates::Key;
         Large(const Key& whose, const QuotaState& state);
-        bool is(const Key& other) const;
+        bool is(const Key& other) const { return key.is(other); }
         bool is_held() const;
         Held unpack() const;
+        QuotaState unpack_state() const;
 
-        Key key;
-        bool has_report;
-        QuotaState state;  ///< without its report
+        StoredKey key;
+        std::uint32_t has_report;
+        std::array<QuotaState::Window, kMaxRates> windows;
+        std::int64_t lease;
+        Instant told_at;
+        SteadyTime asked;
+        Instant banned_until;
+        std::int64_t strikes_untold;
+        Arrivals arrivals;
     };
 
     /// The report of a quota, which few have at a time.
     struct ReportEntry {
         using Key = QuotaStates::Key;
         ReportEntry(const Key& whose, const Report& sent) : key(whose), report(sent) {}
-        bool is(const Key& other) const;
+        bool is(const Key& other) const { return key.is(other); }
         bool is_held() const { return true; }
 
-        Key key;
+        StoredKey key;
         Report report;
     };
 
