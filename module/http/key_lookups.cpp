@@ -89,6 +89,7 @@ KeyWaiter::Pending::Pending(KeyLookups& owner, const KeyDigest& digest)
 
 KeyWaiter::Pending::~Pending() {
     while (auto* waiter = first_of<KeyWaiter>(waiters)) {
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a queue is a ring
         ngx_queue_remove(&waiter->link_);
         waiter->pending_ = nullptr;
     }

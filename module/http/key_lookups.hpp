@@ -58,7 +58,7 @@ class KeyWaiter {
 
 /// A look-up, and the requests that wait for it.
 struct KeyWaiter::Pending {
-    Pending(KeyLookups& lookups, const KeyDigest& key);
+    Pending(KeyLookups& owner, const KeyDigest& digest);
     ~Pending();
     Pending(const Pending&) = delete;
     Pending& operator=(const Pending&) = delete;

@@ -29,7 +29,7 @@ RedisClient::RedisClient(const MainConf& main, const RedisConf& conf, ngx_log_t*
       connection_(conf.endpoint, conf.keys.probe(), *this, log),
       subscription_(conf.endpoint, conf.keys.events(), *this, log) {}
 
-void RedisClient::leave_statistics() noexcept {
+void RedisClient::leave_statistics() const noexcept {
     const auto pid = static_cast<std::uint32_t>(ngx_pid);
     statistics().breaker_open.erase(ngx_worker, pid);
     statistics().subscribed.erase(ngx_worker, pid);

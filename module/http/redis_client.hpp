@@ -39,7 +39,7 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     void report(std::string_view message) noexcept;
 
     /// The worker ends: its connections count for nothing in the statistics any more.
-    void leave_statistics() noexcept;
+    void leave_statistics() const noexcept;
 
     /// The moment of `now` by this Redis's clock, as far as the node knows it.
     Moment moment(const LockedZone& zone, SteadyTime now) const;

@@ -79,12 +79,12 @@ bool Settlement::claim_turn() const {
 /// True where no held quota is left to look at.
 bool Settlement::settle(Which which) {
     std::vector<std::pair<QuotaStates::Held, std::string>> found;
-    const auto take = [&](QuotaStates::Held held, const LockedZone& zone, const Moment& now) {
+    const auto take = [&](const QuotaStates::Held& held, const LockedZone& zone,
+                          const Moment& now) {
         const bool is_due =
             which == Which::kAll || held.has_report || needs_settling(held.state, now);
         if (held.redis == client_.conf().name_hash && is_due) {
-            std::string id = zone.keys().find_id(held.api_key, held.id);
-            found.emplace_back(std::move(held), std::move(id));
+            found.emplace_back(held, zone.keys().find_id(held.api_key, held.id));
         }
         return found.size() < kMostAtOnce;
     };
@@ -94,7 +94,7 @@ bool Settlement::settle(Which which) {
         const LockedZone zone(client_.main());
         now = client_.moment(zone, steady_time());
         is_complete = zone.quotas().visit_held(
-            cursor_, [&](QuotaStates::Held held) { return take(std::move(held), zone, now); });
+            cursor_, [&](const QuotaStates::Held& held) { return take(held, zone, now); });
     }
     for (const auto& [held, id] : found) {
         settle(held, id, now);

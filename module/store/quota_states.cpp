@@ -275,7 +275,7 @@ void QuotaStates::drop(const Held& held) const {
     (held.is_small ? small_.remove(key) : large_.remove(key));
 }
 
-bool QuotaStates::visit_held(Cursor& cursor, const std::function<bool(Held)>& visit) const {
+bool QuotaStates::visit_held(Cursor& cursor, const std::function<bool(const Held&)>& visit) const {
     const auto visit_entry = [&](const auto& entry) { return visit(entry.unpack()); };
     cursor.set = cursor.large ? large_.visit_held(cursor.set, kSetsAtOnce, visit_entry)
                               : small_.visit_held(cursor.set, kSetsAtOnce, visit_entry);

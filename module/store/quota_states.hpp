@@ -79,7 +79,7 @@ class QuotaStates {
     };
     /// Calls `visit` with held quotas, from the cursor on, until it returns false or a bounded
     /// number was visited. True at the end of all; the cursor then is at the beginning.
-    bool visit_held(Cursor& cursor, const std::function<bool(Held)>& visit) const;
+    bool visit_held(Cursor& cursor, const std::function<bool(const Held&)>& visit) const;
 
     /// Drops what is known of a held quota.
     void drop(const Held& held) const;

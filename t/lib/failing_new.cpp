@@ -18,6 +18,9 @@
 #include <iterator>
 #include <new>
 
+// This is where memory is managed by hand.
+// NOLINTBEGIN(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory)
+
 namespace {
 
 struct Control {
@@ -154,3 +157,4 @@ void operator delete[](void* memory, const std::nothrow_t&) noexcept {
     std::free(memory);
 }
 #pragma GCC visibility pop
+// NOLINTEND(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory)

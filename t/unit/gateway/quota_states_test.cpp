@@ -192,8 +192,8 @@ TEST_F(QuotaStatesTest, DropsWhatIsHeld) {
     states_.save(key(1, two_), two_, reporting, 1s);
     QuotaStates::Cursor cursor;
     std::vector<QuotaStates::Held> held;
-    while (!states_.visit_held(cursor, [&](QuotaStates::Held one) {
-        held.push_back(std::move(one));
+    while (!states_.visit_held(cursor, [&](const QuotaStates::Held& one) {
+        held.push_back(one);
         return true;
     })) {
     }
