@@ -183,14 +183,6 @@ void QuotaStates::load_report(const Key& key, QuotaState& state) const {
     }
 }
 
-bool QuotaStates::save_report(const Key& key, const QuotaState& state, SteadyTime now) const {
-    if (state.report) {
-        return static_cast<bool>(reports_.put(key, now, key, *state.report));
-    }
-    reports_.remove(key);
-    return true;
-}
-
 QuotaState QuotaStates::load(const Key& key, const TableQuota& quota) const {
     Place place;
     return load(key, quota, place);

@@ -176,7 +176,6 @@ class QuotaStates {
     static bool is_small(const TableQuota& quota);
 
     void load_report(const Key& key, QuotaState& state) const;
-    bool save_report(const Key& key, const QuotaState& state, SteadyTime now) const;
 
   public:
     // For those who divide memory.
