@@ -174,15 +174,25 @@ void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Prepa
                       });
 }
 
+/// Whether these are the windows that the node was told of last.
+bool are_same(const QuotaState& state, std::span<const WindowCount> counts) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        if (state.windows[i].told.number != counts[i].number) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool is_late(const QuotaState& state, const Acquired& acquired) {
     const auto lag = state.told_at - acquired.now;
     return lag > 0ms && lag <= kLate;
 }
 
-/// Takes the lease of a reply that came after a later one.
-void take_late(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
-               std::int64_t lease, bool same) {
-    if (same) {
+/// Takes a lease of these windows: what the present ones don't have of it is given back.
+void take_lease(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
+                std::int64_t lease) {
+    if (are_same(state, counts)) {
         state.lease += lease;
         return;
     }
@@ -198,14 +208,11 @@ void take_late(QuotaState& state, const TableQuota& quota, std::span<const Windo
 
 void take_counts(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
                  const Acquired& acquired) {
-    bool same = true;
-    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        same = same && state.windows[i].told.number == counts[i].number;
-    }
     if (is_late(state, acquired)) {
-        take_late(state, quota, counts, acquired.lease, same);
+        take_lease(state, quota, counts, acquired.lease);
         return;
     }
+    const bool same = are_same(state, counts);
     if (!same) {
         // Two leases of different windows can't be kept as one.
         give_back_lease(state, quota);
@@ -296,11 +303,7 @@ void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acqui
                  std::int64_t units) {
     std::span<const WindowCount> counts = acquired.windows;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        bool same = true;
-        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-            same = same && state.windows[i].told.number == counts[i].number;
-        }
-        take_late(state, quota, counts.first(quota.rates.size()), units, same);
+        take_lease(state, quota, counts.first(quota.rates.size()), units);
         if (!quota.leases) {
             give_back_lease(state, quota);
         }
