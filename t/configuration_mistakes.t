@@ -32,6 +32,10 @@ subtest 'names' => sub {
         "$redis tollgate_redis second { server 127.0.0.1:6380; }\ntollgate_plans api { # here\nplan free 5r/s; }");
     mistake('a Redis twice', 'duplicate tollgate_redis "main"', "$redis tollgate_redis main { # here\n server 127.0.0.1:6379; }");
     mistake('a plan table twice', 'duplicate tollgate_plans "api"', "$redis${plans}tollgate_plans api { # here\n plan free 5r/s; }");
+    mistake('two Redis of one CRC-32', 'tollgate_redis "plumless" and "buckeroo" have the same CRC-32',
+        "tollgate_redis plumless { server 127.0.0.1:6379; }\ntollgate_redis buckeroo { # here\n server 127.0.0.1:6380; }");
+    mistake('two plan tables of one CRC-32', 'tollgate_plans "plumless" and "buckeroo" have the same CRC-32',
+        "$redis tollgate_plans plumless { plan free 5r/s; }\ntollgate_plans buckeroo { # here\n plan free 5r/s; }");
     mistake('a plan twice', 'duplicate plan "free"', "$redis tollgate_plans api {\n plan free 5r/s;\n plan free 6r/s; # here\n }");
     mistake('unknown default', 'unknown default plan "gold"', "$redis tollgate_plans api { # here\n plan free 5r/s; default gold; }");
     mistake('empty default', '"default" names one plan', "$redis tollgate_plans api {\n plan free 5r/s;\n default \"\"; # here\n }");

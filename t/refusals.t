@@ -92,4 +92,53 @@ subtest 'strikes of all nodes add up' => sub {
     $_->nginx->stop for @nodes;
 };
 
+# Three nodes whose access logs tell each request's verdict.
+sub nodes_with_ban {
+    my ($key, @workers) = @_;
+    my %options = (
+        plans    => 'plan free 1r/d; ban after=20 within=1m for=1m;',
+        http     => 'log_format verdict $tollgate_verdict;',
+        server   => 'access_log %DIR%/verdicts.log verdict;',
+        @workers,
+    );
+    my @nodes = my $first = Gateway->start(%options);
+    push @nodes, map { Gateway->start(%options, share => $first) } 2 .. 3;
+    $first->import_key($key, id => 'k1', plan => 'free');
+    wait_for_room($first->redis, 86400);
+    return @nodes;
+}
+
+# How many requests of all nodes had each verdict, once that many are logged.
+sub verdicts {
+    my ($requests, @nodes) = @_;
+    my %count;
+    wait_until('all requests to be logged', sub {
+        %count = ();
+        for my $node (@nodes) {
+            open my $log, '<', $node->nginx->dir . '/verdicts.log' or die "verdicts.log: $!\n";
+            chomp, $count{$_}++ for <$log>;
+        }
+        my $logged = 0;
+        $logged += $_ for values %count;
+        return $logged == $requests;
+    });
+    return \%count;
+}
+
+subtest 'a ban begins with the same refusal on any number of nodes' => sub {
+    my @nodes = nodes_with_ban('k', workers => 1);
+    is($nodes[0]->get('/', 'k')->status, 200, 'the quota is one request');
+    my @codes = map { $nodes[$_ % 3]->get('/', 'k')->json->{code} } 1 .. 29;
+    is_deeply(\@codes, [('rate_limit_exceeded') x 19, ('api_key_banned') x 10], 'in turn: 19 refusals, then the ban');
+    $_->nginx->stop for @nodes;
+
+    for my $connections (1, 16) {
+        @nodes = nodes_with_ban('k', workers => 2);
+        Load->run(servers => [map { $_->address } @nodes], connections => $connections, requests => 1000, token => 'k');
+        is_deeply(verdicts(1000, @nodes), { granted => 1, limited => 19, banned => 980 },
+            "at once, $connections connections to each: 19 refusals, then the ban");
+        $_->nginx->stop for @nodes;
+    }
+};
+
 done_testing;

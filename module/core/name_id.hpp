@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace tollgate {
@@ -12,6 +13,21 @@ namespace tollgate {
 inline std::uint32_t name_id(std::string_view name) {
     return static_cast<std::uint32_t>(
         crc32_z(0, reinterpret_cast<const Bytef*>(name.data()), name.size()));
+}
+
+/// Why `directive` can't define `name` beside `other`: a duplicate, or another name with the same
+/// id. Empty if it can.
+inline std::string name_conflict(std::string_view directive, std::string_view name,
+                                 std::string_view other) {
+    if (name_id(name) != name_id(other)) {
+        return {};
+    }
+    const std::string text(directive);
+    const std::string quoted = "\"" + std::string(name) + "\"";
+    return name == other
+               ? "duplicate " + text + " " + quoted
+               : text + " \"" + std::string(other) + "\" and " + quoted +
+                     " have the same CRC-32, by which shared memory knows them: rename one";
 }
 
 }  // namespace tollgate

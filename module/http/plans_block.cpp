@@ -4,6 +4,7 @@
 #include <string>
 
 #include "module/core/key_record.hpp"
+#include "module/core/name_id.hpp"
 #include "module/core/parse_error.hpp"
 #include "module/core/quota_choice.hpp"
 #include "module/http/conf_block.hpp"
@@ -66,9 +67,12 @@ char* read_plans_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         if (!is_valid_name(words[1]) || words[1] == "off") {
             return failed("invalid name " + quoted(words[1]) + " of tollgate_plans");
         }
-        if (std::ranges::any_of(main.tables,
-                                [&](const auto& t) { return t->table.name == words[1]; })) {
-            return failed("duplicate tollgate_plans " + quoted(words[1]));
+        for (const auto& other : main.tables) {
+            const std::string conflict =
+                name_conflict("tollgate_plans", words[1], other->table.name);
+            if (!conflict.empty()) {
+                return failed(conflict);
+            }
         }
         for (const auto word : std::span(words).subspan(2)) {
             const bool names_redis = word.starts_with(kRedis) && word.size() > kRedis.size();

@@ -121,10 +121,12 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
             log_conf_error(cf, position, message);
             return conf_error();
         };
-        if (std::ranges::any_of(main.redis, [&](const auto& r) {
-                return r->endpoint.name == conf->endpoint.name;
-            })) {
-            return failed("duplicate tollgate_redis " + quoted(conf->endpoint.name));
+        for (const auto& other : main.redis) {
+            const std::string conflict =
+                name_conflict("tollgate_redis", conf->endpoint.name, other->endpoint.name);
+            if (!conflict.empty()) {
+                return failed(conflict);
+            }
         }
         std::set<std::string, std::less<>> seen;
         char* result = read_block(cf, [&](std::span<const std::string_view> words) {
