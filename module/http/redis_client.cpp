@@ -26,6 +26,7 @@ RedisClient::RedisClient(const MainConf& main, const RedisConf& conf, ngx_log_t*
       acquirer_(*this),
       settlement_(*this),
       key_lookups_(*this),
+      plan_publication_(*this),
       connection_(conf.endpoint, conf.keys.probe(), *this, log),
       subscription_(conf.endpoint, conf.keys.events(), *this, log) {}
 
@@ -95,8 +96,11 @@ void RedisClient::on_error() noexcept {
     statistics().errors.add();
 }
 
-void RedisClient::on_reconnect() noexcept {
-    statistics().reconnects.add();
+void RedisClient::on_connected(bool is_first) noexcept {
+    if (!is_first) {
+        statistics().reconnects.add();
+    }
+    plan_publication_.begin();
 }
 
 void RedisClient::on_refusal(std::string_view message) noexcept {
@@ -144,6 +148,7 @@ void RedisClient::on_breaker_close() noexcept {
         ngx_log_error(NGX_LOG_ERR, log_, 0, "tollgate: redis \"%s\" is back",
                       conf_.endpoint.name.c_str());
     }
+    plan_publication_.begin();
 }
 
 void RedisClient::on_shutdown() noexcept {

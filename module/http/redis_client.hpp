@@ -7,6 +7,7 @@
 #include "module/http/acquirer.hpp"
 #include "module/http/key_lookups.hpp"
 #include "module/http/main_conf.hpp"
+#include "module/http/plan_publication.hpp"
 #include "module/http/settlement.hpp"
 #include "module/http/zone.hpp"
 #include "module/redis/connection.hpp"
@@ -51,7 +52,7 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     void on_subscribed(bool stands) noexcept override;
     void on_answer(std::chrono::microseconds round_trip) noexcept override;
     void on_error() noexcept override;
-    void on_reconnect() noexcept override;
+    void on_connected(bool is_first) noexcept override;
     void on_refusal(std::string_view message) noexcept override;
     void on_time(SteadyTime sent, SteadyTime received, Instant time) noexcept override;
     void on_breaker_open(std::string_view reason) noexcept override;
@@ -67,6 +68,7 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     Acquirer acquirer_;
     Settlement settlement_;
     KeyLookups key_lookups_;
+    PlanPublication plan_publication_;
     redis::Connection connection_;
     redis::Subscription subscription_;
 };

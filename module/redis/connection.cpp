@@ -132,12 +132,10 @@ void Connection::push_probe() {
 
 void Connection::on_ready() {
     refused_ = false;
-    if (std::exchange(was_ready_, true)) {
-        listener_.on_reconnect();
-    }
     if (breaker_.state() != Breaker::State::kClosed) {
         push_probe();
     }
+    listener_.on_connected(!std::exchange(was_ready_, true));
     release();
     watch_deadlines();
 }

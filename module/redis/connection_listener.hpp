@@ -19,7 +19,8 @@ class ConnectionListener {
     virtual void on_answer(std::chrono::microseconds round_trip) noexcept = 0;
     /// Redis answered a command with an error, or its time ran out, or its connection was lost.
     virtual void on_error() noexcept = 0;
-    virtual void on_reconnect() noexcept = 0;
+    /// A connection stands: the first one, or one that replaces another. Calls can be made.
+    virtual void on_connected(bool is_first) noexcept = 0;
     /// Redis refuses all commands with this error: the connection is given up for a new one.
     virtual void on_refusal(std::string_view message) noexcept = 0;
     /// Redis told its time, when a new connection proved to serve: between these two, of the steady

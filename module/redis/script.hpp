@@ -27,5 +27,7 @@ const Script& acquire_script();
 const Script& lookup_script();
 /// The script that shows whether Redis takes writes.
 const Script& probe_script();
+/// The script that writes the plan tables for the command.
+const Script& publish_script();
 
 }  // namespace tollgate::redis

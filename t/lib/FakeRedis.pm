@@ -17,7 +17,7 @@ package FakeRedis;
 #   $fake->connections                          # how many there are
 #   $fake->reads                                # the names of the commands that came in each read since the last
 #                                               #   time this was asked: [['probe', 'lookup'], ['acquire'], …]
-#   name_of($command)                           # 'lookup', 'acquire' or 'probe' of a call of the gateway's scripts, with
+#   name_of($command)                           # 'lookup', 'acquire', 'probe' or 'plans' of a call of the gateway's scripts, with
 #                                               #   EVALSHA or EVAL; of any other command its first word
 #   token_of($command)                          # what such a call's reply must begin with
 #
@@ -49,7 +49,7 @@ sub pause { return [$_[0]] }
 sub name_of {
     my ($command) = @_;
     return $command->[0] if $command->[0] !~ /^EVAL/;
-    return 'probe' if $command->[3] =~ /:probe\z/;
+    return $1 if $command->[3] =~ /:(probe|plans)\z/;
     return $command->[3] =~ /key:[0-9a-f]{64}\z/ ? 'lookup' : 'acquire';
 }
 

@@ -25,6 +25,28 @@ TEST(PublishedPlans, ReadsEachKindOfPlan) {
     EXPECT_EQ(table->find("other"), free);
 }
 
+TEST(PublishedPlans, ReadsWhatItWrites) {
+    PlanTable table;
+    table.name = "api";
+    table.plans = {{"free", Plan::Kind::kLimited, {{60, 60s}, {1000, 24h}}, true},
+                   {"enterprise", Plan::Kind::kCustom, {}, false},
+                   {"partner", Plan::Kind::kUnlimited, {}, false}};
+    const std::string json = write_published_table(table, std::chrono::sys_seconds(5s));
+    EXPECT_EQ(json,
+              R"({"plans":{"free":{"rates":["60r/m","1000r/d"],"window":"sliding"},)"
+              R"("enterprise":{"custom":true,"window":"fixed"},"partner":{"unlimited":true}},)"
+              R"("default":null,"published":5})");
+    table.default_plan = "free";
+    const auto read = read_published_table("api", write_published_table(table, {}));
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->default_plan, "free");
+    ASSERT_EQ(read->plans.size(), 3U);
+    EXPECT_EQ(read->find("free")->rates, table.plans[0].rates);
+    EXPECT_TRUE(read->find("free")->sliding);
+    EXPECT_EQ(read->find("enterprise")->kind, Plan::Kind::kCustom);
+    EXPECT_EQ(read->find("partner")->kind, Plan::Kind::kUnlimited);
+}
+
 TEST(PublishedPlans, NeedsNoDefault) {
     for (const auto* json : {R"({"plans":{"free":{"rates":["1r/s"]}},"default":null})",
                              R"({"plans":{"free":{"rates":["1r/s"]}},"later":[1]})"}) {
