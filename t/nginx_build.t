@@ -8,6 +8,8 @@ use File::Temp ();
 use Test::More;
 use Nginx;
 
+plan skip_all => 'nginx builds them without sanitizers' if $ENV{TOLLGATE_SANITIZE};
+
 my $root = getcwd;
 my $source = '/usr/share/nginx/src';
 my $dir = File::Temp->newdir('nginx-build-XXXXXX', TMPDIR => 1);
