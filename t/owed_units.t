@@ -75,6 +75,37 @@ subtest 'a report whose replies are lost is counted once' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'a quit settles what was granted after a report that is under way' => sub {
+    my $redis = RedisServer->start;
+    my $fake = FakeRedis->start(
+        redis  => $redis->address,
+        faults => {
+            silent => { answer => sub { name_of($_[0]) =~ /^(acquire|lookup|probe)$/ ? '' : undef } },
+            lost   => { reply  => sub { my ($bytes, $command) = @_; name_of($command) eq 'acquire' ? $CLOSE : $bytes } },
+        },
+    );
+    my $gateway = Gateway->start(plans => 'plan free 1000r/h;', redis => $defaults, redis_server => $redis, server_address => $fake->address);
+    my $is_reported = sub { scalar grep { $_ eq 'acquire' } map { @$_ } @{ $fake->reads } };
+    my @ids = map { "k$_" } 1 .. 5;
+    $gateway->import_key($_, id => $_, plan => 'free') for @ids;
+    wait_for_window($redis, 3600, 0.98);
+    is(granted($gateway, 1, $_), 1, 'known') for @ids;
+    for my $id (@ids) {
+        $fake->fault('silent');
+        is(granted($gateway, 5, $id), 5, 'granted without Redis');
+        $fake->reads;
+        $fake->fault('lost');
+        wait_until('the report', $is_reported, 30);
+        is(granted($gateway, 7, $id), 7, 'granted while it is not acknowledged');
+    }
+    my $log = length $gateway->nginx->error_log;
+    $fake->heal;
+    wait_until('Redis', sub { substr($gateway->nginx->error_log, $log) =~ /is back/ }, 30);
+    $gateway->nginx->stop;
+    # What Redis ran in time, and a request waited for in vain, counts a second time.
+    cmp_ok($gateway->count($_, 'api', 3600), '>=', 13, 'Redis counts all that was granted') for @ids;
+};
+
 subtest 'a Redis that refuses settles nothing' => sub {
     my $gateway = Gateway->start(plans => 'plan free 10000r/h;', redis => $defaults, server => $status);
     $gateway->import_key('k', id => 'k1', plan => 'free');

@@ -169,9 +169,13 @@ void Acquirer::Flight::take_in(Item& item, const Acquired& acquired, const Locke
         client.statistics().leases.note_granted(units);
         if (!saved) {
             client.statistics().leases.lost.add(units);
-        } else if (client.settlement().returns_leases()) {
-            item.line->settles_again = true;
         }
+    }
+    // The last worker of the node leaves nothing: neither a lease that came now, nor what was owed
+    // beside the report that this call carried.
+    if (client.settlement().returns_leases() &&
+        std::ranges::any_of(std::span<const QuotaState>(states), is_held)) {
+        item.line->settles_again = true;
     }
     item.is_taken = true;
 }

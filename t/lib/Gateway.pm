@@ -19,7 +19,9 @@ package Gateway;
 #   $gateway->import_key('secret', id => 'k1', plan => 'free');     # writes a key's record, as `tollgate key import`
 #   $gateway->change_key('secret', plan => 'pro');                  # changes the record, and tells on `events`
 #   $gateway->change_key('secret');                                 # deletes it, and tells
-#   $gateway->subscribed(2);                                        # waits until so many workers hear `events`
+#   $gateway->subscribed(2);                                        # waits until so many workers, of all gateways, hear
+#                                                                   # `events`, and this one's know that they do
+#   $gateway->status                                                # what tollgate_status tells
 #   my $calls = $gateway->calls(sub { … });                         # of scripts, by any gateway, while this runs
 #   my $r = $gateway->get('/', 'secret', %headers);                 # see Http.pm
 #   my $r = $gateway->request('POST', '/', { … }, $body);
@@ -34,6 +36,7 @@ use warnings;
 use Digest::SHA qw(sha256_hex);
 use Exporter 'import';
 use Http qw(http_request);
+use List::Util qw(min);
 use Nginx;
 use RedisServer;
 use Wait qw(wait_until);
@@ -49,8 +52,6 @@ sub start {
     delete $options{share};
     # A busy machine isn't a fault of Redis.
     $text{redis} .= ' timeout 2s;' unless $text{redis} =~ /\btimeout\b/;
-    # The first worker publishes the plan tables on its first connection. That is waited for, so that no test counts it.
-    my $publishes = $address eq $redis->address && eval { $redis->cmd('DEL', 't:plans'); 1 };
     my $nginx = Nginx->start(
         conf => <<"END",
             tollgate_redis main { server $address; prefix t:; $text{redis} }
@@ -62,6 +63,10 @@ sub start {
                 $text{server}
             }
             server {
+                listen unix:%DIR%/gateway-status.sock;
+                location / { tollgate_status; }
+            }
+            server {
                 listen unix:%DIR%/upstream.sock;
                 $text{upstream}
                 location / { return 200 "uri=\$request_uri authorization=\$http_authorization limit=\$http_x_ratelimit_limit\\n"; }
@@ -69,7 +74,6 @@ sub start {
 END
         %options,
     );
-    wait_until('the plan tables', sub { $redis->cmd('EXISTS', 't:plans') }) if $publishes;
     return bless { redis => $redis, nginx => $nginx }, $class;
 }
 
@@ -95,11 +99,21 @@ sub change_key {
 sub subscribed {
     my ($self, $workers) = @_;
     wait_until('subscriptions', sub { $self->redis->cmd('PUBSUB', 'NUMSUB', 't:events')->[1] >= $workers });
+    # A worker hears of its subscription later than Redis. What it asks before then is asked again a second later.
+    my $own = min($workers, $self->nginx->{workers});
+    wait_until('the workers to know', sub { $self->status->{redis}[0]{subscribed_workers} >= $own });
+}
+
+sub status {
+    my ($self) = @_;
+    return http_request('unix:' . $self->nginx->dir . '/gateway-status.sock', 'GET', '/')->json;
 }
 
 sub calls {
     my ($self, $code) = @_;
     my $count = sub { my ($calls) = $self->redis->cmd('INFO', 'commandstats') =~ /cmdstat_evalsha:calls=(\d+)/; return $calls // 0 };
+    # The first worker publishes the plan tables on its first connection, which is no call of the code's.
+    wait_until('the plan tables', sub { $self->redis->cmd('EXISTS', 't:plans') });
     my $before = $count->();
     $code->();
     return $count->() - $before;
