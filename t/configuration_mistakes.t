@@ -13,7 +13,7 @@ sub mistake {
     my $line = 1 + ($before =~ tr/\n//);
     my ($exit, $output) = Nginx->test_config(
         conf  => 'include gateway.conf;',
-        files => { 'gateway.conf' => $text . ($rest // '') },
+        files => { 'gateway.conf' => $text . ($rest // ''), empty => '', blank => "\r\nsecret\n" },
     );
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     isnt($exit, 0, "$name: refused");
@@ -111,7 +111,10 @@ subtest 'tollgate_redis' => sub {
         'timeout soon'                => 'invalid time "soon"',
         'connect_timeout -5s'         => 'invalid time "-5s"',
         'on_failure perhaps'          => 'invalid on_failure "perhaps"',
-        'password_file none'          => 'no password in file "\S+/none"',
+        'password_file none'          => 'open\(\) "\S+/none" failed \(2: No such file or directory\) in "password_file"',
+        'password_file .'             => 'read\(\) "\S+/\." failed \(21: Is a directory\) in "password_file"',
+        'password_file empty'         => 'no password in the first line of "password_file" "\S+/empty"',
+        'password_file blank'         => 'no password in the first line of "password_file" "\S+/blank"',
         'weight 5'                    => 'unknown directive "weight"',
     );
     mistake($_, $refused{$_}, "tollgate_redis main {\n $_; # here\n }") for sort keys %refused;

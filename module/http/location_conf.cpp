@@ -5,6 +5,7 @@
 
 #include "module/core/key_record.hpp"
 #include "module/core/whole_number.hpp"
+#include "module/http/auth_basic_conflict.hpp"
 #include "module/http/conf_block.hpp"
 #include "module/http/content_handler.hpp"
 #include "module/http/log_redaction.hpp"
@@ -85,6 +86,7 @@ char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
                               static_cast<ngx_uint_t>(NGX_LOG_ERR));
     return guarded(cf->log, conf_error(), [&] {
         note_error_log(cf);
+        note_guarded_place(cf, *conf);
         return merge_content_handler(cf, *outer, *conf) ? conf_ok() : conf_error();
     });
 }

@@ -102,10 +102,22 @@ void log_conf_error(ngx_conf_t* cf, std::string_view message) {
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%V", &text);
 }
 
-void log_conf_error(ngx_conf_t* cf, const Position& position, std::string_view message) {
+namespace {
+
+void log_at(ngx_conf_t* cf, ngx_uint_t level, const Position& position, std::string_view message) {
     ngx_str_t text = borrow(message);
     ngx_str_t file = borrow(position.file);
-    ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "%V in %V:%ui", &text, &file, position.line);
+    ngx_log_error(level, cf->log, 0, "%V in %V:%ui", &text, &file, position.line);
+}
+
+}  // namespace
+
+void log_conf_error(ngx_conf_t* cf, const Position& position, std::string_view message) {
+    log_at(cf, NGX_LOG_EMERG, position, message);
+}
+
+void log_conf_warning(ngx_conf_t* cf, const Position& position, std::string_view message) {
+    log_at(cf, NGX_LOG_WARN, position, message);
 }
 
 }  // namespace tollgate::http

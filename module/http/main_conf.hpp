@@ -80,6 +80,12 @@ struct TableSet {
     const PlanTable* anonymous() const;
 };
 
+/// A place where `tollgate` guards every request: a location, or a server that has none.
+struct GuardedPlace {
+    void** loc_conf;  ///< what each module has for it; merged when all is read
+    const TableSet* set;
+};
+
 /// What stands in the http block.
 struct MainConf {
     std::vector<std::unique_ptr<RedisConf>> redis;
@@ -88,6 +94,7 @@ struct MainConf {
     std::size_t zone_size = 0;  ///< as `tollgate_zone` has it; 0 where it was left out
     ngx_shm_zone_t* zone = nullptr;
     std::unique_ptr<ZoneView> zone_view;        ///< there once the zone is
+    std::vector<GuardedPlace> guarded;          ///< without those with a dry run or a bypass
     std::vector<ngx_log_t*> error_logs;         ///< of all locations, each once
     ngx_int_t authorization_index = NGX_ERROR;  ///< of the variable $http_authorization
 
@@ -112,5 +119,7 @@ void* create_main_conf(ngx_conf_t* cf) noexcept;
 /// Logs what is wrong in the configuration, with file and line, as nginx's own messages.
 void log_conf_error(ngx_conf_t* cf, std::string_view message);
 void log_conf_error(ngx_conf_t* cf, const Position& position, std::string_view message);
+/// Logs what is probably a mistake: nginx goes on.
+void log_conf_warning(ngx_conf_t* cf, const Position& position, std::string_view message);
 
 }  // namespace tollgate::http

@@ -1,6 +1,7 @@
 // The gateway's module as nginx sees it: its directives, and where it takes part in the work.
 
 #include "module/http/access.hpp"
+#include "module/http/auth_basic_conflict.hpp"
 #include "module/http/content_handler.hpp"
 #include "module/http/key_removal.hpp"
 #include "module/http/location_conf.hpp"
@@ -81,6 +82,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         if (conf.tables.empty()) {
             return NGX_OK;
         }
+        warn_of_auth_basic(cf);
         ngx_str_t authorization = ngx_string("http_authorization");
         conf.authorization_index = ngx_http_get_variable_index(cf, &authorization);
         const bool done = conf.authorization_index != NGX_ERROR && add_zone(cf, conf) &&

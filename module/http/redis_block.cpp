@@ -1,9 +1,11 @@
 #include "module/http/redis_block.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <set>
 #include <string>
+#include <system_error>
 
 #include "module/core/duration.hpp"
 #include "module/core/name_id.hpp"
@@ -37,13 +39,27 @@ std::string read_password(ngx_conf_t* cf, std::string_view path) {
     if (ngx_conf_full_name(cf->cycle, &name, 1) != NGX_OK) {
         throw std::bad_alloc();
     }
+    const auto failed = [&](std::string_view call, int error) {
+        return ParseError(std::string(call) + "() " + quoted(view(name)) + " failed (" +
+                          std::to_string(error) + ": " + std::generic_category().message(error) +
+                          ") in \"password_file\"");
+    };
+    errno = 0;
     std::ifstream file{std::string(view(name))};
-    std::string password;
-    if (!std::getline(file, password) || password.empty()) {
-        throw ParseError("no password in file " + quoted(view(name)));
+    if (!file.is_open()) {
+        throw failed("open", errno);
     }
-    if (password.back() == '\r') {
+    std::string password;
+    std::getline(file, password);
+    if (file.bad()) {
+        throw failed("read", errno);
+    }
+    if (!password.empty() && password.back() == '\r') {
         password.pop_back();
+    }
+    if (password.empty()) {
+        throw ParseError("no password in the first line of \"password_file\" " +
+                         quoted(view(name)));
     }
     return password;
 }
