@@ -5,6 +5,7 @@ use warnings;
 use lib 't/lib';
 use Cwd qw(getcwd);
 use File::Temp ();
+use IO::Socket::INET ();
 use Test::More;
 use Http qw(http_get http_request);
 use Nginx;
@@ -35,6 +36,25 @@ END
     is($exit, 0, 'make a configuration') or diag($output);
 };
 
+subtest 'conf/run looks at every port before it starts anything' => sub {
+    # The ports are those of the configurations: none may be left out of the script.
+    my %listened;
+    for my $file ('conf/nginx.conf', 'conf/redis.conf') {
+        open my $conf, '<', $file or die "$file: $!\n";
+        /^\s*(?:listen\s+(?:[\d.]+:)?|port\s+)(\d+)/ and ++$listened{$1} while <$conf>;
+    }
+    open my $script, '<', 'conf/run' or die $!;
+    my ($checked) = map { /^for port in ([\d ]+); do$/ ? $1 : () } <$script>;
+    is_deeply([sort split ' ', $checked // ''], [sort keys %listened], 'those of its configurations');
+
+    my $listener = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', LocalPort => 8091, ReuseAddr => 1)
+        or plan skip_all => "port 8091 is taken: $!";
+    my $output = `conf/run 2>&1`;
+    is($? >> 8, 1, 'one is taken');
+    like($output, qr/\Aconf\/run: port 8091 is taken by \S+ \(pid $$\)\nconf\/run: end what listens there, then try again\n\z/,
+        '… it says which, and by whom');
+};
+
 subtest 'conf/run' => sub {
     plan skip_all => 'its build has no sanitizers' if $ENV{TOLLGATE_SANITIZE};
     my $log = File::Temp->new;
@@ -55,7 +75,11 @@ subtest 'conf/run' => sub {
     };
     is($@, '', 'is ready') or return;
 
-    like(`conf/run 2>&1`, qr/^conf\/run: something listens on port \d+ already\n\z/, '… but once');
+    my $again = `conf/run 2>&1`;
+    is($? >> 8, 1, '… but once');
+    my %taken = $again =~ /^conf\/run: port (\d+) is taken by (\S+) \(pid \d+\)$/mg;
+    is_deeply(\%taken, { 6390 => 'redis-server', map { $_ => 'nginx' } 8080, 8081, 8090, 8091 }, '… and says who has its ports')
+        or diag($again);
 
     my %key = $output->() =~ /^(free|pro|business|enterprise|staging) +(tg_\w+)$/mg;
     is(keys %key, 5, 'it issued a key for each plan, and one for staging');
