@@ -240,15 +240,10 @@ subtest 'the users of Redis may do what they need' => sub {
 
 my %page = map { $_->path => $_ } @pages;
 for my $page (@pages) {
-    my ($folder) = $page->path =~ m{^(.*/)};
     for my $link ($page->links) {
         my ($target, $line) = @$link;
         next if $target =~ /^https?:/;
-        my ($file, $anchor) = $target =~ /^([^#]*)#?(.*)/;
-        my $path = $file eq '' ? $page->path : ($folder // '') . $file;
-        1 while $path =~ s{[^/]+/\.\./}{};
-        my $there = -e "$root/$path" && ($anchor eq '' || $page{$path} && grep { $_ eq $anchor } $page{$path}->anchors);
-        ok($there, $page->path . " line $line: there is $target");
+        ok($page->leads_to($target, \%page, $root), $page->path . " line $line: there is $target");
     }
     ok(-e "$root/$_", $page->path . ": there is $_") for $page->paths;
 }

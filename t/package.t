@@ -1,5 +1,5 @@
-# The Debian package: what it holds, and what becomes of a machine whose nginx runs while it is installed, removed and
-# purged. The machine is a Debian of the test's own; where none can be made, the package is unpacked and looked at.
+# The Debian packages: what they hold, and what becomes of a machine whose nginx runs while they are installed, removed
+# and purged. The machine is a Debian of the test's own; where none can be made, the packages are unpacked and looked at.
 
 use strict;
 use warnings;
@@ -9,6 +9,7 @@ use Cwd qw(abs_path);
 use DebianRoot;
 use File::Temp ();
 use Http qw(http_get);
+use Markdown;
 use Nginx;
 use Test::More;
 use Wait qw(wait_until free_port);
@@ -16,62 +17,96 @@ use Wait qw(wait_until free_port);
 plan skip_all => 'what is built with sanitizers is not packaged' if $ENV{TOLLGATE_SANITIZE};
 
 my $name = 'libnginx-mod-http-tollgate';
+my @names = ($name, 'libnginx-mod-http-petstore', 'tollgate');
 my $build = abs_path($ENV{TOLLGATE_BUILD} // 'build');
 my $dir = File::Temp->newdir('package-XXXXXX', TMPDIR => 1);
 
 # Also with a umask of a careful administrator.
 my $output = `umask 077; cpack -G DEB --config '$build/CPackConfig.cmake' -B '$dir' 2>&1`;
-if (!is($?, 0, 'cpack makes the package')) {
+if (!is($?, 0, 'cpack makes the packages')) {
     diag($output);
     done_testing;
     exit;
 }
-my ($package) = glob "$dir/*.deb";
+my %package = map { my ($file) = $_; (`dpkg-deb -f '$file' Package` =~ s/\n//r) => $file } glob "$dir/*.deb";
+if (!is_deeply([sort keys %package], [sort @names], 'three of them')) {
+    done_testing;
+    exit;
+}
 my ($abi) = `dpkg-query -W -f '\${Provides}' nginx` =~ /(nginx-abi-[\d.-]+)/;
 
-# Every file in it.
-my %files = map { (split ' ', $_, 6)[5] =~ /^\.(.*[^\/])$/ ? ($1 => $_) : () } split /\n/, `dpkg-deb -c '$package'`;
+# Every file in a package: its mode.
+my %files;
+for my $package (@names) {
+    $files{$package} = { map { (split ' ', $_, 6)[5] =~ /^\.(.*[^\/])$/ ? ($1 => substr $_, 0, 10) : () }
+        split /\n/, `dpkg-deb -c '$package{$package}'` };
+}
 
-sub field { chomp(my $value = `dpkg-deb -f '$package' $_[0]`); return $value }
+sub slurp { my ($path) = @_; open my $file, '<', $path or die "$path: $!\n"; local $/; return <$file> }
 
-subtest 'what it says of itself' => sub {
-    is(field('Package'), $name, 'its name');
-    is(field('Architecture'), `dpkg --print-architecture` =~ s/\n//r, 'the architecture');
-    my @depends = split /, /, field('Depends');
-    is_deeply([grep { /^nginx-abi/ } @depends], [$abi], "it depends on the interface of this nginx, $abi");
-    for my $library (qw(libc6 libhiredis libsqlite3 libssl libstdc\+\+6 zlib1g)) {
-        ok((grep { /^$library/ } @depends), "… and on $library") or diag("@depends");
+sub field { chomp(my $value = `dpkg-deb -f '$package{$_[0]}' $_[1]`); return $value }
+
+subtest 'what they say of themselves' => sub {
+    my %depends_on = (
+        $names[0] => [$abi, qw(libc6 libhiredis libssl libstdc++6 zlib1g)],
+        $names[1] => [$abi, qw(libc6 libsqlite3 libstdc++6)],
+        $names[2] => [qw(libc6 libcurl libhiredis libssl libstdc++6)],
+    );
+    for my $package (@names) {
+        is(field($package, 'Architecture'), `dpkg --print-architecture` =~ s/\n//r, "$package: the architecture");
+        is(field($package, 'Version'), field($name, 'Version'), '… one version');
+        my @depends = split /, /, field($package, 'Depends');
+        for my $needed (@{ $depends_on{$package} }) {
+            ok((grep { /^\Q$needed\E/ } @depends), "… it depends on $needed") or diag("@depends");
+        }
     }
+    unlike(field('tollgate', 'Depends'), qr/nginx/, 'the command needs no nginx');
+    unlike(field($name, 'Depends'), qr/sqlite/, 'the gateway needs no SQLite');
 };
 
-subtest 'what is in it' => sub {
-    my %mode = map { $_ => substr $files{$_}, 0, 10 } keys %files;
-    is($mode{'/usr/bin/tollgate'}, '-rwxr-xr-x', 'the command');
-    my $doc = "/usr/share/doc/$name";
-    for my $file ((map { "/usr/lib/nginx/modules/ngx_http_${_}_module.so" } qw(tollgate petstore)),
-        (map { "/usr/share/nginx/modules-available/mod-http-$_.conf" } qw(tollgate petstore)),
-        (map { "$doc/$_" } qw(copyright changelog.gz changelog.Debian.gz README.md module/README.md backend/README.md examples/tollgate-http.conf)))
-    {
-        is($mode{$file}, '-rw-r--r--', $file);
+subtest 'what is in them' => sub {
+    my $mod = sub { ("/usr/lib/nginx/modules/ngx_http_$_[0]_module.so", "/usr/share/nginx/modules-available/mod-http-$_[0].conf") };
+    my %wanted = (
+        $names[0] => [$mod->('tollgate'), map { "/usr/share/doc/$name/$_" }
+            qw(README.md module/README.md backend/README.md examples/tollgate-http.conf)],
+        $names[1] => [$mod->('petstore'), map { "/usr/share/doc/$names[1]/$_" } qw(README.md examples/openapi.json)],
+        $names[2] => [map { "/usr/share/$_" }
+            qw(man/man1/tollgate.1.gz bash-completion/completions/tollgate zsh/vendor-completions/_tollgate)],
+    );
+    my %owner;
+    mkdir "$dir/unpacked";
+    for my $package (@names) {
+        my $mode = $files{$package};
+        is($mode->{$_}, '-rw-r--r--', $_)
+            for @{ $wanted{$package} }, map { "/usr/share/doc/$package/$_" } qw(copyright changelog.gz changelog.Debian.gz);
+        ok(!(grep { m{^/(?!usr/)} } keys %$mode), 'nothing outside of /usr');
+        ++$owner{$_} for keys %$mode;
+        is(system('dpkg-deb', '-x', $package{$package}, "$dir/unpacked/$package"), 0, 'it unpacks') or return;
     }
-    is($mode{"/usr/share/$_"}, '-rw-r--r--', $_)
-        for qw(man/man1/tollgate.1.gz bash-completion/completions/tollgate zsh/vendor-completions/_tollgate);
-    ok(!(grep { m{^/(?!usr/)} } keys %files), 'nothing outside of /usr');
+    is($files{tollgate}{'/usr/bin/tollgate'}, '-rwxr-xr-x', 'the command');
+    is_deeply([grep { $owner{$_} > 1 } sort keys %owner], [], 'no file is in two of them');
+    is_deeply([map { s{.*/}{}r } glob "$dir/unpacked/*/usr/lib/nginx/modules/*.so"],
+        ['ngx_http_petstore_module.so', 'ngx_http_tollgate_module.so'], 'each module is in its package');
 
-    is(system('dpkg-deb', '-x', $package, "$dir/unpacked"), 0, 'it unpacks') or return;
-    my @modules = glob "$dir/unpacked/usr/lib/nginx/modules/*.so";
-    for my $binary ("$dir/unpacked/usr/bin/tollgate", @modules) {
+    my @modules = glob "$dir/unpacked/*/usr/lib/nginx/modules/*.so";
+    my $command = "$dir/unpacked/tollgate/usr/bin/tollgate";
+    for my $binary ($command, @modules) {
         my $sections = `readelf -SWd '$binary'`;
         like($sections, qr/\.dynsym/, "$binary is a binary");
         like(`readelf -Wl '$binary'`, qr/GNU_RELRO/, '… with RELRO');
         like($sections, qr/\bBIND_NOW\b/, '… bound when it is loaded');
         my $imported = `readelf -W --dyn-syms '$binary'`;
-        like($imported, qr/ __\w+_chk@/, '… fortified');
         like($imported, qr/ __stack_chk_fail@/, '… and with protected stacks');
         unlike($sections, qr/\.debug_info|\.symtab|R(?:UN)?PATH/, '… without symbols and folders of the build');
     }
-    my ($version) = field('Version') =~ /^([\d.]+)-/;
-    is(`'$dir/unpacked/usr/bin/tollgate' --version`, "$version\n", 'the command is of the package\'s version');
+    # A binary shows it only if one of its calls can be checked.
+    like(`readelf -W --dyn-syms '$command'`, qr/ __\w+_chk@/, 'the command is fortified');
+    my ($folder) = slurp("$build/CPackConfig.cmake") =~ /CPACK_INSTALL_CMAKE_PROJECTS "([^;"]+);/;
+    my @compiled = slurp("$folder/compile_commands.json") =~ /"command": "(.*)"/g;
+    cmp_ok(scalar @compiled, '>', 100, 'the sources of all');
+    is_deeply([grep { !/ -O2 / || !/ -D_FORTIFY_SOURCE=2 / } @compiled], [], '… are compiled with fortification');
+    my ($version) = field('tollgate', 'Version') =~ /^([\d.]+)-/;
+    is(`'$command' --version`, "$version\n", 'the command is of the package\'s version');
     my ($exit, $text) = Nginx->test_config(modules => \@modules, conf => <<'END');
         tollgate_redis main { server unix:/nonexistent.sock; }
         tollgate_plans api { plan free 60r/m; }
@@ -84,10 +119,31 @@ END
     is($exit, 0, 'nginx loads the modules') or diag($text);
 };
 
+subtest 'each link of a packaged document leads to a file of the same package' => sub {
+    my %links;
+    for my $package (@names) {
+        my $folder = "$dir/unpacked/$package/usr/share/doc/$package";
+        my @pages = grep { defined } map { Markdown->read($folder, substr $_, 1 + length $folder) }
+            split /\n/, `find '$folder' -name '*.md'`;
+        my %page = map { $_->path => $_ } @pages;
+        for my $page (@pages) {
+            for my $link ($page->links) {
+                my ($target, $line) = @$link;
+                next if $target =~ /^https?:/;
+                ++$links{$package};
+                ok($page->leads_to($target, \%page, $folder), "$package: " . $page->path . " line $line: $target");
+            }
+        }
+    }
+    cmp_ok($links{$name} // 0, '>=', 10, 'the gateway\'s documents have links');
+};
+
 subtest 'lintian' => sub {
     plan skip_all => 'it is not installed' unless -x '/usr/bin/lintian';
-    my $found = `lintian --fail-on error,warning '$package' 2>&1`;
-    is($?, 0, 'finds nothing') or diag($found);
+    for my $package (@names) {
+        my $found = `lintian --fail-on error,warning '$package{$package}' 2>&1`;
+        is($?, 0, "finds nothing in $package") or diag($found);
+    }
 };
 
 subtest 'on a machine whose nginx runs' => sub {
@@ -129,19 +185,24 @@ END
         my $text = $sh->($command, $what);
         eval { wait_until('new workers', sub { grep { my $pid = $_; !grep { $_ == $pid } @old } $workers->() }) };
         is($@, '', '… and nginx is reloaded') or diag($text);
+        return $text;
     };
 
     # A visitor all the while, who isn't in a hurry.
     my $visitor = BackgroundLoad->start(servers => ["127.0.0.1:$open"], timeout => 600,
         token => sub { select undef, undef, undef, 0.01; 'none' });
 
-    $root->copy($package, "/tmp/$name.deb");
-    $reloads->("apt-get -qy --no-install-recommends install /tmp/$name.deb", 'it is installed, with libraries');
-    is_deeply($enabled->(), ['50-mod-http-petstore.conf', '50-mod-http-tollgate.conf'], 'its modules are enabled');
+    $root->copy($package{$_}, "/tmp/$_.deb") for @names;
+    $reloads->("apt-get -qy --no-install-recommends install /tmp/$name.deb /tmp/tollgate.deb", 'the gateway and the command are installed, with libraries');
+    is_deeply($enabled->(), ['50-mod-http-tollgate.conf'], 'its module is enabled');
     ok($is_loaded->(), '… and loaded');
+    $sh->("apt-get -qy --no-install-recommends install /tmp/$names[1].deb", 'the pet store is installed');
+    is_deeply($enabled->(), ['50-mod-http-tollgate.conf'], '… and not enabled: it is an example');
     $sh->('nginx -t');
     like($sh->('tollgate --version'), qr/^[\d.]+$/, '… says its version');
 
+    $sh->('ln -s /usr/share/nginx/modules-available/mod-http-petstore.conf /etc/nginx/modules-enabled/50-mod-http-petstore.conf',
+        'the administrator enables it');
     $root->write('/etc/nginx/conf.d/guarded.conf', <<"END");
         include /usr/share/doc/$name/examples/tollgate-http.conf;
         server {
@@ -154,23 +215,47 @@ END
     my $refused = eval { wait_until('the guard', sub { eval { http_get("127.0.0.1:$guarded", '/') } }) };
     is($refused && $refused->status, 401, 'a guarded location wants a key');
     is_deeply(http_get("127.0.0.1:$guarded", '/v1/pets')->json, [], '… and the pet store has no pets');
-    $sh->('rm /etc/nginx/conf.d/guarded.conf');
 
-    $reloads->("dpkg --remove $name", 'it is removed');
+    # What removal says of a configuration that it breaks: a file outside of /etc/nginx too, and none that nginx doesn't read.
+    $sh->('mv /etc/nginx/conf.d/guarded.conf /srv/ && ln -s /srv/guarded.conf /etc/nginx/conf.d/');
+    $root->write('/etc/nginx/unread.conf', "tollgate off;\n");
+    $root->write('/etc/nginx/conf.d/comment.conf', "# tollgate api; stands in a comment alone.\n");
+    my $include = "/usr/share/doc/$name/examples/tollgate-http.conf";
+    my $told = sub {
+        my ($text, $package) = @_;
+        my ($files) = $text =~ /^\Q$package\E: these files still use directives of the module that is removed:\n((?:    \/.*\n)*)/m;
+        return [sort split ' ', $files // ''];
+    };
+    my $text = $sh->("dpkg --remove $names[1]", 'the pet store is removed while a location uses it');
+    is_deeply($told->($text, $names[1]), ['/etc/nginx/conf.d/guarded.conf'], '… the file is named');
+    like($text, qr/Remove these directives, until "nginx -t" succeeds, or install \Q$names[1]\E again\./, '… and what to do');
+    isnt(($root->run('nginx -t'))[0], 0, 'nginx indeed takes the configuration no more');
+    $sh->("dpkg --install /tmp/$names[1].deb", 'installed again');
+    $sh->('nginx -t', '… the configuration is good');
+    $text = $sh->("dpkg --remove $name", 'the gateway is removed while a location uses it');
+    is_deeply($told->($text, $name), ['/etc/nginx/conf.d/guarded.conf', $include], '… both files are named');
+    $sh->("dpkg --install /tmp/$name.deb", 'installed again');
+    $sh->('rm /etc/nginx/conf.d/guarded.conf /etc/nginx/conf.d/comment.conf /etc/nginx/unread.conf');
+    $sh->("dpkg --purge $names[1]");
+    is(http_get("127.0.0.1:$open", '/')->status, 200, 'nginx runs all the while');
+
+    $text = $reloads->("dpkg --remove $name", 'it is removed');
+    is_deeply($told->($text, $name), [], '… no file is named, as none uses it');
     $is_as_before->('after that');
     eval { wait_until('workers without it', sub { !$is_loaded->() }) };
-    is($@, '', 'no process has its modules any more');
+    is($@, '', 'no process has its module any more');
 
     $sh->("dpkg --install /tmp/$name.deb", 'installed anew');
-    $sh->('rm /etc/nginx/modules-enabled/50-mod-http-petstore.conf', 'the administrator disables a module');
+    $sh->('rm /etc/nginx/modules-enabled/50-mod-http-tollgate.conf', 'the administrator disables the module');
     $sh->("dpkg --install /tmp/$name.deb", 'upgraded');
-    is_deeply($enabled->(), ['50-mod-http-tollgate.conf'], 'what the administrator disabled stays so');
+    is_deeply($enabled->(), [], 'what the administrator disabled stays so');
     $sh->("dpkg --remove $name && dpkg --install /tmp/$name.deb", 'removed and installed again');
-    is_deeply($enabled->(), ['50-mod-http-tollgate.conf'], '… also then');
+    is_deeply($enabled->(), [], '… also then');
 
-    $reloads->("dpkg --purge $name", 'it is purged');
+    $reloads->("dpkg --purge $name tollgate", 'it is purged');
     $is_as_before->('after that');
-    is($sh->('find / -xdev -path /var/log -prune -o -name "*tollgate*" -print'), "/tmp/$name.deb\n", 'nothing is left');
+    is($sh->('find / -xdev -path /var/log -prune -o \( -name "*tollgate*" -o -name "*petstore*" \) -print | sort'),
+        join('', map { "/tmp/$_.deb\n" } sort @names), 'nothing is left');
 
     my $visits = $visitor->finish;
     is_deeply([$visits->{broken}, keys %{ $visits->{status} }], [0, 200], 'the visitor has noticed nothing');

@@ -1,31 +1,19 @@
-# What is installed, and the Debian package that `cpack -G DEB` makes of it in a build directory.
+# What is installed, and the Debian packages that `cpack -G DEB` makes of it in a build directory: the gateway's module,
+# the pet store's, and the tollgate command.
 
-set(PACKAGE libnginx-mod-http-tollgate)
 set(DEBIAN_FILES ${CMAKE_SOURCE_DIR}/conf/debian)
-set(DOC_FOLDER share/doc/${PACKAGE})
+set(GATEWAY_PACKAGE libnginx-mod-http-tollgate)
+set(PETSTORE_PACKAGE libnginx-mod-http-petstore)
+set(COMMAND_PACKAGE tollgate)
 
 # --- what is installed -----------------------------------------------------------------------------------------------
 
-# nginx's modules lie in lib, not in a folder of the architecture.
-install(TARGETS ngx_http_tollgate_module ngx_http_petstore_module LIBRARY DESTINATION lib/nginx/modules)
-install(TARGETS tollgate RUNTIME DESTINATION bin)
-install(FILES ${DEBIAN_FILES}/mod-http-tollgate.conf ${DEBIAN_FILES}/mod-http-petstore.conf
-        DESTINATION share/nginx/modules-available)
-install(FILES ${DEBIAN_FILES}/copyright ${CMAKE_SOURCE_DIR}/README.md DESTINATION ${DOC_FOLDER})
-# Below the folders that they link to each other by.
-foreach(part module backend)
-    file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${part}/*.md)
-    install(FILES ${pages} DESTINATION ${DOC_FOLDER}/${part})
-endforeach()
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/conf/ DESTINATION ${DOC_FOLDER}/examples
-        FILES_MATCHING PATTERN "*.conf" PATTERN "*.json" PATTERN "*.yml" PATTERN debian EXCLUDE)
-install(FILES ${DEBIAN_FILES}/lintian-overrides DESTINATION share/lintian/overrides RENAME ${PACKAGE})
-
 # Installs FILE, if it exists by then, as NAME in FOLDER; where NAME ends in .gz, compressed with no time stamp, as
 # Debian's policy wants documents.
-function(install_if_made file folder name)
-    install(CODE "set(file [[${file}]])\nset(folder [[${folder}]])\nset(name [[${name}]])")
-    install(CODE "set(compressed [[${CMAKE_BINARY_DIR}/compressed]])")
+function(install_if_made component file folder name)
+    string(CONCAT names "set(file [[${file}]])\nset(folder [[${folder}]])\nset(name [[${name}]])\n"
+        "set(compressed [[${CMAKE_BINARY_DIR}/compressed]])")
+    install(CODE "${names}" COMPONENT ${component})
     install(CODE [[
         if(EXISTS "${file}")
             if(name MATCHES "\\.gz$")
@@ -34,13 +22,54 @@ function(install_if_made file folder name)
             endif()
             file(INSTALL "${file}" DESTINATION "${CMAKE_INSTALL_PREFIX}/${folder}" RENAME "${name}")
         endif()
-    ]])
+    ]] COMPONENT ${component})
 endfunction()
-install(FILES ${TOLLGATE_COMPLETION}/tollgate.bash DESTINATION share/bash-completion/completions RENAME tollgate)
-install(FILES ${TOLLGATE_COMPLETION}/_tollgate DESTINATION share/zsh/vendor-completions)
-install_if_made(${TOLLGATE_MAN} share/man/man1 tollgate.1.gz)
-install_if_made(${CMAKE_SOURCE_DIR}/module/CHANGELOG.md ${DOC_FOLDER} changelog.gz)
-install_if_made(${DEBIAN_FILES}/changelog ${DOC_FOLDER} changelog.Debian.gz)
+
+# What Debian's policy wants of each package.
+function(install_debian_documents component)
+    string(TOUPPER ${component} COMPONENT)
+    set(PACKAGE ${${COMPONENT}_PACKAGE})
+    install(FILES ${DEBIAN_FILES}/copyright DESTINATION share/doc/${PACKAGE} COMPONENT ${component})
+    install_if_made(${component} ${CMAKE_SOURCE_DIR}/module/CHANGELOG.md share/doc/${PACKAGE} changelog.gz)
+    install_if_made(${component} ${DEBIAN_FILES}/changelog share/doc/${PACKAGE} changelog.Debian.gz)
+    configure_file(${DEBIAN_FILES}/lintian-overrides.in ${CMAKE_BINARY_DIR}/debian/${PACKAGE}/lintian-overrides @ONLY)
+    install(FILES ${CMAKE_BINARY_DIR}/debian/${PACKAGE}/lintian-overrides DESTINATION share/lintian/overrides
+            RENAME ${PACKAGE} COMPONENT ${component})
+endfunction()
+
+install_debian_documents(gateway)
+install_debian_documents(petstore)
+install_debian_documents(command)
+
+# nginx's modules lie in lib, not in a folder of the architecture.
+install(TARGETS ngx_http_tollgate_module LIBRARY DESTINATION lib/nginx/modules COMPONENT gateway)
+install(FILES ${DEBIAN_FILES}/mod-http-tollgate.conf DESTINATION share/nginx/modules-available COMPONENT gateway)
+install(TARGETS ngx_http_petstore_module LIBRARY DESTINATION lib/nginx/modules COMPONENT petstore)
+install(FILES ${DEBIAN_FILES}/mod-http-petstore.conf DESTINATION share/nginx/modules-available COMPONENT petstore)
+
+# The documents lie below the folders that they link to each other by. What is only for contributors is not packaged,
+# nor is the line of README.md that leads there.
+set(GATEWAY_DOC share/doc/${GATEWAY_PACKAGE})
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/README.md)
+file(READ ${CMAKE_SOURCE_DIR}/README.md readme)
+string(REGEX REPLACE "\n- \\[\\.github/[^\n]*" "" readme "${readme}")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/debian/README.md CONTENT "${readme}" @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/debian/README.md DESTINATION ${GATEWAY_DOC} COMPONENT gateway)
+foreach(part module backend)
+    file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${part}/*.md)
+    install(FILES ${pages} DESTINATION ${GATEWAY_DOC}/${part} COMPONENT gateway)
+endforeach()
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/conf/ DESTINATION ${GATEWAY_DOC}/examples COMPONENT gateway
+        FILES_MATCHING PATTERN "*.conf" PATTERN "*.json" PATTERN "*.yml" PATTERN debian EXCLUDE)
+install(FILES ${CMAKE_SOURCE_DIR}/backend/README.md DESTINATION share/doc/${PETSTORE_PACKAGE} COMPONENT petstore)
+install(FILES ${CMAKE_SOURCE_DIR}/conf/backend.conf ${CMAKE_SOURCE_DIR}/conf/openapi.json
+        DESTINATION share/doc/${PETSTORE_PACKAGE}/examples COMPONENT petstore)
+
+install(TARGETS tollgate RUNTIME DESTINATION bin COMPONENT command)
+install(FILES ${TOLLGATE_COMPLETION}/tollgate.bash DESTINATION share/bash-completion/completions RENAME tollgate
+        COMPONENT command)
+install(FILES ${TOLLGATE_COMPLETION}/_tollgate DESTINATION share/zsh/vendor-completions COMPONENT command)
+install_if_made(command ${TOLLGATE_MAN} share/man/man1 tollgate.1.gz)
 
 # A package needs none of the tests: it is made of this target, not of all. It is built as Debian builds packages: by
 # this build where conf/debian/configure configured it, else by one of its own.
@@ -59,7 +88,7 @@ list(APPEND CPACK_INSTALL_COMMANDS
     "\"${CMAKE_COMMAND}\" --build \"${PACKAGE_BUILD}\" --parallel ${CORES} --target package_contents")
 set(CPACK_INSTALL_CMAKE_PROJECTS "${PACKAGE_BUILD};${PROJECT_NAME};ALL;/")
 
-# --- the package -----------------------------------------------------------------------------------------------------
+# --- the packages ----------------------------------------------------------------------------------------------------
 
 # Debian's nginx provides a name for its binary interface, and modules depend on it. For an nginx that has none, or with
 # headers that are not Debian's, there is no package.
@@ -84,26 +113,63 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${DEBIAN_FILES}/c
 set(CPACK_GENERATOR DEB)
 set(CPACK_PRE_BUILD_SCRIPTS ${DEBIAN_FILES}/folders.cmake)
 set(CPACK_VERBATIM_VARIABLES ON)
-set(CPACK_PACKAGE_NAME ${PACKAGE})
+set(CPACK_PACKAGE_NAME tollgate)
 set(CPACK_PACKAGE_VENDOR "The Tollgate authors")
-set(CPACK_PACKAGE_CONTACT "The Tollgate authors <authors@tollgate.example>" CACHE STRING "The package's maintainer")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "API keys, plans and quotas for nginx")
+set(CPACK_PACKAGE_CONTACT "The Tollgate authors <authors@tollgate.example>" CACHE STRING "The packages' maintainer")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL gateway petstore command)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_SOURCE tollgate)
 set(CPACK_DEBIAN_PACKAGE_SECTION httpd)
-set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
-"Turns nginx into an API gateway: it authenticates API keys sent as bearer
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+# What dpkg runs when it installs and removes a package of an nginx module: CONF is loaded with the first installation
+# if ENABLED is `yes`; DIRECTIVES, a regular expression, are gone with the module.
+function(add_module_scripts PACKAGE CONF ENABLED DIRECTIVES)
+    foreach(script postinst prerm postrm)
+        configure_file(${DEBIAN_FILES}/${script}.in ${CMAKE_BINARY_DIR}/debian/${PACKAGE}/${script} @ONLY)
+    endforeach()
+endfunction()
+
+add_module_scripts(${GATEWAY_PACKAGE} mod-http-tollgate.conf yes "tollgate(_[a-z_]+)?")
+set(gateway_scripts ${CMAKE_BINARY_DIR}/debian/${GATEWAY_PACKAGE})
+set(CPACK_DEBIAN_GATEWAY_PACKAGE_NAME ${GATEWAY_PACKAGE})
+set(CPACK_DEBIAN_GATEWAY_PACKAGE_DEPENDS ${NGINX_ABI})
+set(CPACK_DEBIAN_GATEWAY_PACKAGE_RECOMMENDS "nginx, ${COMMAND_PACKAGE}")
+set(CPACK_DEBIAN_GATEWAY_PACKAGE_SUGGESTS redis-server)
+set(CPACK_DEBIAN_GATEWAY_PACKAGE_CONTROL_EXTRA
+    ${gateway_scripts}/postinst ${gateway_scripts}/prerm ${gateway_scripts}/postrm)
+set(CPACK_DEBIAN_GATEWAY_DESCRIPTION
+"API keys, plans and quotas for nginx
+Turns nginx into an API gateway: it authenticates API keys sent as bearer
 tokens, holds each key to the quotas of its plan over all nodes, counted in
 Redis, and answers 401 and 429 before a request is proxied.
 
-The package holds the gateway's module, the tollgate command that issues and
-revokes keys, and the module of a small pet store that serves as an example.")
-set(CPACK_DEBIAN_PACKAGE_DEPENDS ${NGINX_ABI})
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS nginx)
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS redis-server)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${DEBIAN_FILES}/postinst ${DEBIAN_FILES}/prerm ${DEBIAN_FILES}/postrm)
+The package holds the gateway's module. The package tollgate has the command
+that issues and revokes keys.")
+
+add_module_scripts(${PETSTORE_PACKAGE} mod-http-petstore.conf no petstore)
+set(petstore_scripts ${CMAKE_BINARY_DIR}/debian/${PETSTORE_PACKAGE})
+set(CPACK_DEBIAN_PETSTORE_PACKAGE_NAME ${PETSTORE_PACKAGE})
+set(CPACK_DEBIAN_PETSTORE_PACKAGE_DEPENDS ${NGINX_ABI})
+set(CPACK_DEBIAN_PETSTORE_PACKAGE_RECOMMENDS nginx)
+set(CPACK_DEBIAN_PETSTORE_PACKAGE_CONTROL_EXTRA
+    ${petstore_scripts}/postinst ${petstore_scripts}/prerm ${petstore_scripts}/postrm)
+set(CPACK_DEBIAN_PETSTORE_DESCRIPTION
+"example service for the Tollgate gateway
+An nginx module that serves pets as JSON from an SQLite file. It is a service
+to try the Tollgate gateway with, and not enabled when it is installed.")
+
+set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME ${COMMAND_PACKAGE})
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_COMMAND_DESCRIPTION
+"API keys of the Tollgate gateway: issue, change, revoke
+The command that issues, rotates and revokes the API keys of a Tollgate
+gateway, and shows the use of their quotas. It works on the gateway's Redis,
+from any machine that reaches it: nginx is not needed.")
 include(CPack)

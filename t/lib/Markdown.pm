@@ -6,6 +6,8 @@ package Markdown;
 #   $page->path                                  # relative to the root
 #   $page->blocks('nginx')                       # its fenced blocks of this language, or all: { language, text, line }
 #   $page->links                                 # [target, line] of each link to a file or a heading
+#   my $page = Markdown->read($root, 'module/README.md');
+#   $page->leads_to($target, { path => $page, … }, $root)     # whether such a link finds its file and its heading
 #   $page->anchors                               # what its headings are called in links, as GitHub makes them
 #   $page->paths                                 # files that it names in `…` with their folder: module/core/rate.cpp
 
@@ -16,7 +18,7 @@ sub pages {
     my ($class, $root) = @_;
     my @files = map { substr $_, 1 + length $root } map { glob "$root/$_" }
         qw(README.md module/*.md backend/*.md conf/*.md t/*.md .github/*.md);
-    return map { $class->_read($root, $_) } @files;
+    return map { $class->read($root, $_) } @files;
 }
 
 sub path { $_[0]{path} }
@@ -35,6 +37,15 @@ sub links {
     return @links;
 }
 
+sub leads_to {
+    my ($self, $target, $pages, $root) = @_;
+    my ($folder) = $self->{path} =~ m{^(.*/)};
+    my ($file, $anchor) = $target =~ /^([^#]*)#?(.*)/;
+    my $path = $file eq '' ? $self->{path} : ($folder // '') . $file;
+    1 while $path =~ s{[^/]+/\.\./}{};
+    return -e "$root/$path" && ($anchor eq '' || $pages->{$path} && grep { $_ eq $anchor } $pages->{$path}->anchors);
+}
+
 sub anchors {
     my ($self) = @_;
     return map { lc(s/[^\w\s-]//gr) =~ s/\s/-/gr } map { $_->[0] =~ /^#+ (.*)/ ? $1 : () } @{ $self->{prose} };
@@ -46,7 +57,7 @@ sub paths {
     return grep { !$seen{$_}++ } map { $_->[0] =~ /`((?:module|backend|conf|t|\.ci)\/[\w.\/-]+)`/g } @{ $self->{prose} };
 }
 
-sub _read {
+sub read {
     my ($class, $root, $path) = @_;
     open my $file, '<', "$root/$path" or die "$path: $!\n";
     my (@blocks, @prose, $block);
