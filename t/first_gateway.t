@@ -1,0 +1,75 @@
+# README.md's first gateway, followed to the letter on a machine that has what conf/install installs and nothing started:
+# each command, each file, each line that is shown. Only the build is made beforehand, by the machine of the test.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use ConsoleSession qw(commands_of first_not_printed);
+use Cwd qw(abs_path getcwd);
+use DebianRoot;
+use File::Temp ();
+use Markdown;
+use Test::More;
+
+plan skip_all => 'what is built with sanitizers is not packaged' if $ENV{TOLLGATE_SANITIZE};
+
+sub slurp { my ($path) = @_; open my $file, '<', $path or die "$path: $!\n"; local $/; return <$file> }
+
+# --- what the page says
+
+my $page = Markdown->read(getcwd, 'README.md');
+my ($text) = slurp('README.md') =~ /^## A first gateway\n(.*?)^## /ms;
+my @files = $text =~ /`(\/etc\/nginx\/conf\.d\/[\w.-]+)`/g;
+my @configurations = $page->blocks('nginx');
+is(@configurations, @files, 'each configuration has a file');
+my ($install, $start) = grep { index($text, $_->{text}) >= 0 } $page->blocks('sh');
+my ($build_command, $apt_command) = split /\n/, $install->{text};
+is($build_command, 'conf/install && cmake -S . -B build && (cd build && cpack -G DEB)', 'what the build is');
+my @sessions = map { commands_of($_->{text}) } $page->blocks('console');
+cmp_ok(scalar @sessions, '>=', 6, 'commands of sessions');
+
+# What conf/install brings to use the gateway, and is wanted in the machine.
+my ($list) = slurp('conf/install') =~ /^packages=\((.*?)\)/ms;
+my @present = qw(nginx redis-server curl);
+is_deeply([grep { my $name = $_; !grep { $_ eq $name } split ' ', $list } @present], [], 'conf/install installs what is used');
+
+# --- the machine
+
+my ($root, $why) = DebianRoot->make(packages => [@present, 'iproute2']);
+if (!$root) {
+    diag("not tested in a Debian of its own: $why");
+    done_testing;
+    exit;
+}
+my $build = abs_path($ENV{TOLLGATE_BUILD} // 'build');
+my $dir = File::Temp->newdir('first-gateway-XXXXXX', TMPDIR => 1);
+my $made = `cpack -G DEB --config '$build/CPackConfig.cmake' -B '$dir' 2>&1`;
+is($?, 0, 'the packages are made') or diag($made);
+
+my ($exit, $output) = $root->run('mkdir -p /srv/tollgate/build');
+$root->copy($_, '/srv/tollgate/build/') for glob "$dir/*.deb";
+$root->write('/etc/apt/apt.conf.d/yes', qq(APT::Get::Assume-Yes "true";\n));
+($exit, $output) = $root->run("apt-get -q update && cd /srv/tollgate && $apt_command");
+is($exit, 0, $apt_command) or diag($output);
+$root->write($files[$_], $configurations[$_]{text}) for 0 .. $#files;
+
+# Everything from here on is one shell, in a network of its own: the ports are those of the page. The marks part the
+# outputs. 61 requests must be of one minute.
+my @commands = ((map { [$_] } split /\n/, $start->{text}), @sessions);
+my $script = "ip link set lo up\n";
+for my $command (@commands) {
+    $script .= "while [ \$(date +%-S) -gt 40 ]; do sleep 1; done\n" if $command->[0] =~ /^KEY=/;
+    $script .= "{ $command->[0]\n} 2>&1 < /dev/null; printf '\\n\\001%d\\n\\001' \$?\n";
+}
+$root->write('/srv/script', $script);
+($exit, $output) = $root->run('cd / && exec unshare --net bash /srv/script');
+my @outputs = split /\n\001/, $output;
+for my $command (@commands) {
+    my ($printed, $status) = splice @outputs, 0, 2;
+    my ($line, @shown) = @$command;
+    my $name = substr $line, 0, 70;
+    is($status // 'not run', 0, $name) or diag($printed);
+    is(first_not_printed(\@shown, $printed), undef, '… prints what is shown') or diag($printed);
+}
+
+done_testing;
