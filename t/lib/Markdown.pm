@@ -4,7 +4,8 @@ package Markdown;
 #
 #   my @pages = Markdown->pages($root);          # the repository's Markdown files, README.md first
 #   $page->path                                  # relative to the root
-#   $page->blocks('nginx')                       # its fenced blocks of this language, or all: { language, text, line }
+#   $page->blocks('nginx')                       # its fenced blocks of this language, or all:
+#                                              #   { language, text, line, heading }
 #   $page->links                                 # [target, line] of each link to a file or a heading
 #   $page->anchors                               # what its headings are called in links, as GitHub makes them
 #   $page->paths                                 # files that it names in `…` with their folder: module/core/rate.cpp
@@ -50,6 +51,7 @@ sub _read {
     my ($class, $root, $path) = @_;
     open my $file, '<', "$root/$path" or die "$path: $!\n";
     my (@blocks, @prose, $block);
+    my $heading = '';
     while (my $line = <$file>) {
         if ($block && $line =~ /^```\s*$/) {
             push @blocks, $block;
@@ -57,9 +59,10 @@ sub _read {
         } elsif ($block) {
             $block->{text} .= $line;
         } elsif ($line =~ /^```(\S*)/) {
-            $block = { language => $1, text => '', line => $. };
+            $block = { language => $1, text => '', line => $., heading => $heading };
         } else {
             push @prose, [$line, $.];
+            $heading = $1 if $line =~ /^#+ (.*)/;
         }
     }
     die "$path: a block that begins at line $block->{line} has no end\n" if $block;
