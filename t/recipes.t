@@ -45,7 +45,7 @@ sub start {
     $text =~ s{http://127\.0\.0\.1:8090}{http://unix:%DIR%/service.sock}g;
     return Nginx->start(
         ($options{files} ? (files => $options{files}) : ()),
-        conf  => "tollgate_redis main { server @{[$redis->address]}; prefix t:; }
+        conf  => "tollgate_redis main { server @{[$redis->address]}; prefix t:; timeout 2s; }
             tollgate_plans api { plan free 3r/d; anonymous 100r/d; }
             $text
             server {
