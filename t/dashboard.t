@@ -114,6 +114,7 @@ my $misfits = <<'END';
     const name = one => one.id || one.closest('[id]').id + ' ' + one.textContent.slice(0, 20);
     // Until the next status.
     document.querySelector('#requests b').textContent = '123,456';
+    document.querySelector('.table td[data-state]').textContent = '✕ out of reach for 1 of 2 workers';
     for (const card of document.querySelectorAll('#figures > div, #figures dt, #figures dd, figure, figcaption')) {
         if (card.scrollWidth > card.clientWidth) found.push(`${name(card)} is wider than its card`);
     }
