@@ -35,6 +35,7 @@ my $gateway = Gateway->start(
     plans   => 'plan free 1000000r/d; plan spent 1r/d; anonymous 1000000r/d;',
     redis   => 'timeout 100ms;',
     server  => $server,
+    http    => 'tollgate_zone 1m;',    # whose places for unknown keys are soon full
     workers => 2,
     files   => { operators => "ops:{PLAIN}secret\n" },
 );
@@ -106,6 +107,92 @@ my $load = BackgroundLoad->start(
     token       => sub { sleep 0.003; $tokens[rand @tokens] },
 );
 
+# What of the page does not fit its place, in a window of this width: cards, headings of the plots, tables.
+my $misfits = <<'END';
+(() => {
+    const found = [];
+    const name = one => one.id || one.closest('[id]').id + ' ' + one.textContent.slice(0, 20);
+    // Until the next status.
+    document.querySelector('#requests b').textContent = '123,456';
+    document.querySelector('.table td[data-state]').textContent = '✕ out of reach for 1 of 2 workers';
+    for (const card of document.querySelectorAll('#figures > div, #figures dt, #figures dd, figure, figcaption')) {
+        if (card.scrollWidth > card.clientWidth) found.push(`${name(card)} is wider than its card`);
+    }
+    for (const card of document.querySelectorAll('#figures > div')) {
+        const [number, unit] = ['b', 'span'].map(one => card.querySelector(one)?.getBoundingClientRect());
+        if (unit?.width && unit.bottom > number.bottom + 1) found.push(`${card.id} has its unit, or a part of it, on another line`);
+        const inside = card.getBoundingClientRect();
+        for (const one of card.querySelectorAll('b, span, p, dt')) {
+            const range = document.createRange();
+            range.selectNodeContents(one);
+            if (range.getBoundingClientRect().right > inside.right) found.push(`${card.id}: "${one.textContent}" stands out of its card`);
+        }
+    }
+    for (const table of document.querySelectorAll('.table')) {
+        if (table.scrollWidth <= table.clientWidth) continue;
+        if (innerWidth >= 1280) found.push(`table ${table.textContent.slice(0, 6)} is cut off`);
+        if (!getComputedStyle(table).backgroundAttachment.includes('local')) found.push('a table that scrolls gives no hint of it');
+    }
+    for (const cell of document.querySelectorAll('.table th, .table td')) {
+        const [table, text] = [cell.closest('.table'), document.createRange()];
+        text.selectNodeContents(cell);
+        const right = text.getBoundingClientRect().right + table.scrollLeft;
+        if (right > table.getBoundingClientRect().left + table.scrollWidth - 8) found.push(`"${cell.textContent}" touches the border`);
+    }
+    return found;
+})()
+END
+
+sub fits {
+    my ($when) = @_;
+    for my $width (1280, 390) {
+        $browser->size($width, 900);
+        $browser->wait_for("innerWidth === $width");
+        # A plot takes its new size in the next frame.
+        $browser->wait_for("[...document.querySelectorAll('#plots canvas')].every(one => one.clientWidth <= one.closest('.canvas').clientWidth)");
+        is_deeply($browser->eval($misfits), [], "$when: everything fits at $width px");
+        next unless $ENV{TOLLGATE_SCREENSHOTS};
+        for my $scheme (qw(light dark)) {
+            $browser->scheme($scheme);
+            $browser->screenshot("$ENV{TOLLGATE_SCREENSHOTS}/" . $when =~ s/ /-/gr . "-$width-$scheme.png");
+        }
+    }
+    is($browser->eval('(([one, two]) => one.offsetTop === two.offsetTop)(document.querySelectorAll("#figures > div"))'), JSON::PP::true,
+        '... figures stand side by side in a narrow window');
+    $browser->size(1440, 900);
+}
+
+# The colour of each plan's piece of area in the legend, by its name.
+sub plan_colours {
+    return $browser->eval('Object.fromEntries([...document.querySelectorAll("#plots figure:nth-of-type(2) .legend li")]'
+        . '.map(one => [one.childNodes[1].textContent, one.querySelector("rect").getAttribute("fill")]))');
+}
+
+# How many pixels within the first plot's lowest area have another colour than the area.
+my $lines_over_area = <<'END';
+(() => {
+    const colour = name => {
+        const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+        return [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
+    };
+    const canvas = document.querySelector('#plots canvas');
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
+    copy.drawImage(canvas, 0, 0);
+    const { data, width, height } = copy.getImageData(0, 0, canvas.width, canvas.height);
+    const is = (x, y, [r, g, b]) => [r, g, b].every((value, i) => data[4 * (y * width + x) + i] === value);
+    const granted = colour('--granted');
+    let over = 0;
+    let columns = 0;
+    for (let x = 0; x < width; x++) {
+        const area = [...Array(height).keys()].filter(y => is(x, y, granted));
+        if (area.length < 20) continue;
+        columns++;
+        over += area.at(-1) - area[0] + 1 - area.length;
+    }
+    return [columns > 2, over];
+})()
+END
+
 subtest 'under load' => sub {
     $browser->wait_for(figure('requests') . ' > 20 && ' . figure('refused') . ' > 5');
     pass('figures move');
@@ -121,6 +208,11 @@ subtest 'under load' => sub {
         qr/^Requests a second by verdict: granted [\d.]+, limited/, 'a plot is told in words');
     is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 0, 'every plot has something');
     like($browser->eval('document.querySelector("#tables").textContent'), qr/main✓ in reach/, 'tables');
+    like($browser->eval('document.querySelector("#tables").textContent'), qr/apino plan/, '... which call requests without a plan as the plots do');
+    chomp(my $drawn = $lines_over_area);
+    $browser->wait_for("${drawn}[0]");
+    is_deeply($browser->eval($lines_over_area), [JSON::PP::true, 0], 'no gridline is drawn over an area');
+    fits('under load');
 };
 
 subtest 'light and dark' => sub {
@@ -163,11 +255,40 @@ subtest 'a stopped Redis' => sub {
     like($browser->eval('document.title'), qr/^✕ Redis main is out of reach/, '... and in the title');
     $browser->wait_for('document.querySelector("#plots .legend").textContent.includes("degraded")');
     pass('what passes meanwhile is told apart');
+    fits('without Redis');
     $gateway->redis->sigcont;
     $browser->wait_for('document.querySelector("#alerts").textContent === ""');
     is($browser->eval('document.querySelector("#redis b").textContent'), 'In reach', 'it is back');
 };
 $load->finish;
+
+subtest 'the colour of a plan' => sub {
+    my %colour;
+    for my $order ([qw(free spent)], [qw(spent free)]) {
+        $browser->open("$host/tollgate/dashboard");
+        $browser->wait_for(figure('requests') . ' === 0');
+        for my $plan (@$order) {
+            $gateway->get('/', $plan);
+            $browser->wait_for("document.querySelector('#plots figure:nth-of-type(2) .legend').textContent.includes('api: $plan')");
+        }
+        my $colours = plan_colours();
+        push @{ $colour{$_} }, $colours->{"api: $_"} for @$order;
+    }
+    is($colour{$_}[1], $colour{$_}[0], "$_ has the same colour whichever plan is busy first") for qw(free spent);
+    isnt($colour{free}[0], $colour{spent}[0], '... and two plans have two');
+};
+
+subtest 'unknown keys fill their places' => sub {
+    my $full = 'document.querySelector("#tables").textContent.includes("100 % (normal)")';
+    my $number = 0;
+    until ($browser->eval($full)) {
+        $gateway->get('/', 'unknown' . $number++) for 1 .. 100;
+        die "they are not full\n" if $number > 20_000;
+    }
+    pass("full after $number unknown keys");
+    cmp_ok($browser->eval(figure('zone')), '<', 5, '... which the figure does not show as a full zone');
+    unlike($browser->eval('document.querySelector("#plots figure:nth-of-type(6) .legend").textContent'), qr/unknown/, '... nor the plot');
+};
 
 subtest 'a narrow window' => sub {
     $browser->size(390, 800);

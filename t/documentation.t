@@ -156,8 +156,12 @@ for my $i (0 .. $#commands) {
 close $script;
 mkdir "$dir/bin";
 symlink "$build/tollgate", "$dir/bin/tollgate" or die $!;
+# A file that a session reads.
+open my $old_key, '>', "$dir/acme-key" or die $!;
+print $old_key "their-old-key\n";
+close $old_key;
 wait_for_room($redis, 60, 15);
-my @outputs = do { local $ENV{PATH} = "$dir/bin:$ENV{PATH}"; split /\n\001/, `bash $dir/script` };
+my @outputs = do { local $ENV{PATH} = "$dir/bin:$ENV{PATH}"; split /\n\001/, `cd $dir && bash script` };
 for my $i (0 .. $#commands) {
     my ($place, $command, $shown) = @{ $commands[$i] }{qw(place command shown)};
     my ($name) = $command =~ /^(.{1,60})/;

@@ -24,7 +24,10 @@ subtest 'the rules, alone' => sub {
     my $output = `promtool check rules $rules 2>&1`;
     is $?, 0, 'are valid' or diag $output;
     my @alerts = read_file($rules) =~ /- alert: (\w+)/g;
-    my $requests = sub { qq(tollgate_requests_total{job="tollgate",instance="a",tables="api",plan="free",verdict="$_[0]"}) };
+    my $requests = sub {
+        my ($verdict, $plan) = (@_, 'free');
+        return qq(tollgate_requests_total{job="tollgate",instance="a",tables="api",plan="$plan",verdict="$verdict"});
+    };
     my $of = sub { qq($_[0]\{job="tollgate",instance="a"$_[1]\}) };
     # Of each alert: series that raise it, the labels that it bears then, and others that must not.
     my %cases = (
@@ -44,7 +47,9 @@ subtest 'the rules, alone' => sub {
             'severity: warning, redis: r', [[$of->('tollgate_redis_subscribed_workers', ',redis="r"'), '2x30'], [$of->('tollgate_workers', ''), '2x30']]],
         TollgateManyRefusals    => [[[$requests->('limited'), '0+60x30'], [$requests->('granted'), '0+60x30']],
             'severity: warning, tables: api, plan: free', [[$requests->('limited'), '0+3x30'], [$requests->('granted'), '0+3x30']]],
-        TollgateManyUnauthenticated => [[[$requests->('unauthenticated'), '0+1200x30']], 'severity: warning', [[$requests->('unauthenticated'), '0+60x30']]],
+        # The first series is what a flood from one address is counted as, once it has spent `anonymous`.
+        TollgateManyUnauthenticated => [[[$requests->('limited', ''), '0+51000x30'], [$requests->('unauthenticated', ''), '0+30x30']],
+            'severity: warning', [[$requests->('unauthenticated', ''), '0+60x30'], [$requests->('limited'), '0+1200x30']]],
         TollgateZoneFull        => [[[$of->('tollgate_zone_evictions_total', ',store="keys"'), '0+120x40']], 'severity: warning, store: keys',
             [[$of->('tollgate_zone_evictions_total', ',store="unknown_keys"'), '0+9999x40']]],
     );
@@ -64,6 +69,9 @@ subtest 'the rules, alone' => sub {
     write_file("$dir/tests.yml", $tests);
     $output = `promtool test rules $dir/tests.yml 2>&1`;
     is $?, 0, 'fire when they should, and only then' or diag $output;
+    # promtool compares annotations word for word.
+    my $flood = $requests->('limited', '');
+    my $keyless = $requests->('unauthenticated', '');
     write_file("$dir/annotations.yml", <<"END");
 rule_files: [$rules]
 evaluation_interval: 1m
@@ -80,6 +88,24 @@ tests:
             exp_annotations:
               summary: '50% of requests of plan "free" are refused on a'
               description: Quotas of api are exceeded. `tollgate top --sort refusals` tells by whom.
+  - name: unauthenticated requests from many addresses
+    interval: 1m
+    input_series:
+      - {series: '$keyless', values: '0+1200x30'}
+    alert_rule_test:
+      - alertname: TollgateManyUnauthenticated
+        eval_time: 30m
+        exp_alerts:
+          - exp_labels: {severity: warning, job: tollgate, instance: a}
+            exp_annotations:
+              summary: '20 requests a second without a good key on a'
+              description: A client has lost its key, or somebody tries keys. The access log has the addresses; one that has spent `anonymous` gets 429.
+  - name: a flood from one address is not called an exceeded quota
+    interval: 1m
+    input_series:
+      - {series: '$flood', values: '0+51000x30'}
+    alert_rule_test:
+      - {alertname: TollgateManyRefusals, eval_time: 30m, exp_alerts: []}
 END
     $output = `promtool test rules $dir/annotations.yml 2>&1`;
     is $?, 0, '… and say what is wrong' or diag $output;
@@ -120,7 +146,7 @@ subtest 'the dashboard, alone' => sub {
 };
 
 my $gateway = Gateway->start(
-    plans   => 'plan free 3r/d;',
+    plans   => 'plan free 3r/d; anonymous 2r/d;',
     server  => 'location = /status { tollgate_status; }',
     redis   => 'timeout 100ms;',
     workers => 2,
@@ -179,6 +205,13 @@ subtest 'a scrape' => sub {
     is value('sum(tollgate_requests_total{plan="free",tables="api"})'), 5, '… and all requests';
     is value('tollgate_workers'), 2, 'and gauges';
     cmp_ok value('histogram_quantile(0.99, sum by (le) (tollgate_redis_round_trip_seconds_bucket))'), '>', 0, 'and the histogram';
+};
+
+subtest 'a flood from one address' => sub {
+    $gateway->get('/') for 1 .. 5;
+    my $counted = http_get($gateway, '/status?format=prometheus')->body;
+    like $counted, qr/^tollgate_requests_total\{tables="api",plan="",verdict="unauthenticated"\} 2$/m, 'is without a key at first';
+    like $counted, qr/^tollgate_requests_total\{tables="api",plan="",verdict="limited"\} 3$/m, '… then limited, with no plan, as the alert has it';
 };
 
 my $exposition = http_get($gateway, '/status?format=prometheus')->body;

@@ -4,6 +4,7 @@ package Http2;
 #
 #   my $c = Http2->connect($address);                      # as Http.pm takes it
 #   my $stream = $c->request([':path' => '/', authorization => 'Bearer k'], indexed => 1);
+#   my $stream = $c->request([':method' => 'POST', …], body => $bytes);
 #   $c->response($stream);                                 # waits for its end: the bytes of its header block
 #   $c->body($stream);                                     # the same, and its body
 #   $c->status($stream);                                   # the same, and its status
@@ -36,7 +37,9 @@ sub request {
     }
     my $stream = $self->{next};
     $self->{next} += 2;
-    $self->{http}->send(_frame('HEADERS', 5, $stream, $block));
+    my $body = $options{body};
+    $self->{http}->send(_frame('HEADERS', defined $body ? 4 : 5, $stream, $block));
+    $self->{http}->send(_frame('DATA', 1, $stream, $body)) if defined $body;
     return $stream;
 }
 

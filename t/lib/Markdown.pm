@@ -4,7 +4,8 @@ package Markdown;
 #
 #   my @pages = Markdown->pages($root);          # the repository's Markdown files, README.md first
 #   $page->path                                  # relative to the root
-#   $page->blocks('nginx')                       # its fenced blocks of this language, or all: { language, text, line }
+#   $page->blocks('nginx')                       # its fenced blocks of this language, or all:
+#                                              #   { language, text, line, heading }
 #   $page->links                                 # [target, line] of each link to a file or a heading
 #   my $page = Markdown->read($root, 'module/README.md');
 #   $page->leads_to($target, { path => $page, … }, $root)     # whether such a link finds its file and its heading
@@ -61,6 +62,7 @@ sub read {
     my ($class, $root, $path) = @_;
     open my $file, '<', "$root/$path" or die "$path: $!\n";
     my (@blocks, @prose, $block);
+    my $heading = '';
     while (my $line = <$file>) {
         if ($block && $line =~ /^```\s*$/) {
             push @blocks, $block;
@@ -68,9 +70,10 @@ sub read {
         } elsif ($block) {
             $block->{text} .= $line;
         } elsif ($line =~ /^```(\S*)/) {
-            $block = { language => $1, text => '', line => $. };
+            $block = { language => $1, text => '', line => $., heading => $heading };
         } else {
             push @prose, [$line, $.];
+            $heading = $1 if $line =~ /^#+ (.*)/;
         }
     }
     die "$path: a block that begins at line $block->{line} has no end\n" if $block;

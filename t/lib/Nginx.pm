@@ -12,7 +12,7 @@ package Nginx;
 #       events    => 'worker_connections 64;',
 #       workers   => 2,                     # 1 unless given
 #       log_level => 'debug',               # of $dir/error.log; info unless given
-#       files     => { 'plans.conf' => $text },     # written to $dir before the start
+#       files     => { 'plans.conf' => $text },     # written to $dir before the start, folders made
 #       dir       => $other->dir,           # a directory that exists; otherwise a temporary one
 #       hosts     => $text,                 # what it finds in /etc/hosts; see can_replace_hosts
 #       modules   => [],                    # modules to load, names of those that are built or paths; all that are
@@ -46,9 +46,11 @@ package Nginx;
 
 use strict;
 use warnings;
-use Cwd        ();
-use File::Spec ();
-use File::Temp ();
+use Cwd            ();
+use File::Basename ();
+use File::Path     ();
+use File::Spec     ();
+use File::Temp     ();
 use Http;
 use POSIX ();
 use Scalar::Util qw(weaken);
@@ -229,6 +231,7 @@ sub _fill_in {
 
 sub _write {
     my ($self, $name, $text) = @_;
+    File::Path::make_path(File::Basename::dirname("$self->{dir}/$name"));
     open my $file, '>', "$self->{dir}/$name" or die "$name: $!\n";
     print $file $text;
     close $file or die "$name: $!\n";

@@ -84,7 +84,17 @@ sub cmd {
 }
 
 sub pause   { $_[0]->cmd('CLIENT', 'PAUSE', $_[1]) }
-sub sigstop { CORE::kill STOP => $_[0]{pid} }
+
+# The signal may reach a process that runs on another core only later.
+sub sigstop {
+    my ($self) = @_;
+    CORE::kill STOP => $self->{pid};
+    wait_until('redis-server to stop', sub {
+        open my $file, '<', "/proc/$self->{pid}/stat" or die "redis-server is gone\n";
+        return <$file> =~ /\) T /;
+    });
+}
+
 sub sigcont { CORE::kill CONT => $_[0]{pid} }
 sub stop    { $_[0]->_end('TERM') }
 sub kill    { $_[0]->_end('KILL') }

@@ -22,9 +22,9 @@ export function showFigures(point, status) {
         detail: slowest ? `p50 ${format.duration(slowest.p50)}${of(slowest, point.redis)}` : 'no calls just now',
     });
     put('key-cache', format.percent(point.hitRate), {
-        detail: point.lookups > 0 ? `${format.rate(point.lookups)} look-ups a second` : 'no look-ups just now',
+        detail: point.lookups > 0 ? `${format.rate(point.lookups)} look-ups/s` : 'no look-ups just now',
     });
-    const fullest = maximum(point.zone, store => store.use);
+    const fullest = maximum(point.zone.filter(store => !store.fillsUp), store => store.use);
     put('zone', format.percent(fullest?.use), {
         detail: `${fullest ? `${fullest.name}; ` : ''}${format.bytes(status.zone.size)} in all`,
     });

@@ -94,13 +94,12 @@ export class Plot {
             padding: [8, 28, 0, 0],
             legend: { show: false },
             cursor: { sync: { key: pointers.key }, drag: { x: false, y: false }, y: false, points: { show: !stacked } },
-            drawOrder: ['series', 'axes'],
             scales: {
                 x: { time: true, range: () => this.#times() },
                 y: { range, distr: log ? 3 : 1 },
             },
             axes: [
-                { ...axis, size: 26, incrs: [30, 60, 120, 300], values: (_, times) => format.times(times) },
+                { ...axis, size: 26, space: 80, incrs: [30, 60, 120, 300], values: (_, times) => format.times(times) },
                 { ...axis, size: 58, splits: log ? decades : undefined, values: (_, values) => values.map(value => value === null ? '' : this.options.format(value)) },
             ],
             series: [{}, ...(stacked ? series.reverse() : series)],

@@ -1,7 +1,9 @@
 // Which plots there are, and what they show.
 
 import * as format from './format.js';
+import { planName } from './point.js';
 import { Plot } from './plot.js';
+import { planStyles } from './plan_styles.js';
 import { refused, verdicts } from './verdicts.js';
 
 const upFromZero = least => (_, __, most) => [0, Math.max(least, (most ?? 0) * 1.1)];
@@ -26,29 +28,17 @@ const verdictLines = names => points => names
     .map((name, i) => line(points, name, name, { colour: name, style: i % styles }, point => point.verdicts[name]))
     .filter(hasAny);
 
-// The busiest plans have a colour each, which they keep as long as they are among them; the others have one together.
-const planStyles = new Map();
 function planLines(points) {
-    const sums = new Map();
-    for (const { plans } of points) {
-        for (const plan of plans ?? []) sums.set(plan.key, (sums.get(plan.key) ?? 0) + plan.requests);
-    }
-    const busy = [...sums].filter(([, sum]) => sum > 0).sort((a, b) => b[1] - a[1]).map(([key]) => key);
-    const named = busy.slice(0, styles);
-    for (const key of planStyles.keys()) if (!named.includes(key)) planStyles.delete(key);
-    const rows = latest(points, 'plans').filter(({ key }) => named.includes(key));
-    for (const { key } of rows) {
-        const taken = [...planStyles.values()];
-        if (!planStyles.has(key)) planStyles.set(key, [...Array(styles).keys()].find(style => !taken.includes(style)));
-    }
+    const rows = latest(points, 'plans');
+    const named = planStyles(rows, styles);
     const requests = (point, isMeant) => point.requests === null ? null
         : point.plans.reduce((sum, plan) => sum + (isMeant(plan.key) ? plan.requests : 0), 0);
-    const lines = rows.map(({ key, tables, plan }) =>
-        line(points, key, `${tables}: ${plan || 'no plan'}`, { style: planStyles.get(key) },
+    const lines = rows.filter(({ key }) => named.has(key)).map(({ key, tables, plan }) =>
+        line(points, key, `${tables}: ${planName(plan)}`, { style: named.get(key) },
             point => requests(point, one => one === key)));
     const others = line(points, '', 'others', { colour: 'series-others' },
-        point => requests(point, one => !planStyles.has(one)));
-    return busy.length > styles ? [...lines, others] : lines;
+        point => requests(point, one => !named.has(one)));
+    return [...lines, others].filter(hasAny);
 }
 
 function roundTripLines(points) {
@@ -62,7 +52,8 @@ function roundTripLines(points) {
 const hitLines = points => [line(points, 'hits', 'of all look-ups', {}, point => point.hitRate)]
     .filter(({ values }) => values.some(value => value !== null));
 
-const zoneLines = points => latest(points, 'zone').map(({ name }, i) =>
+// Tables that are full in normal use are left out.
+const zoneLines = points => latest(points, 'zone').filter(store => !store.fillsUp).map(({ name }, i) =>
     line(points, name, name, { style: i % styles }, point => point.zone.find(store => store.name === name)?.use))
     .filter(hasAny);
 

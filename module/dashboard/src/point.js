@@ -75,9 +75,16 @@ function redisOf(older, newer, rate) {
     });
 }
 
+// How the page calls the plan of requests without a good key, which the status leaves empty.
+export const planName = plan => plan || 'no plan';
+
+// Tables of the zone that are full in normal use: what was used least recently gives way, at no cost to a good key.
+const fillingUp = ['unknown_keys', 'addresses'];
+
 function zoneOf(older, newer, rate) {
     return Object.entries(newer.zone.stores).map(([name, store]) => ({
         name: name.replaceAll('_', ' '),
+        fillsUp: fillingUp.includes(name),
         used: store.used,
         size: store.size,
         use: share(store.used, store.size),

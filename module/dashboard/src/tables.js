@@ -3,6 +3,7 @@
 import { element, setText } from './element.js';
 import * as format from './format.js';
 import { workers } from './figures.js';
+import { planName } from './point.js';
 
 // A column: its heading, its text for a row, and what else its cells need.
 const column = (heading, text, options = {}) => ({ heading, text, ...options });
@@ -35,12 +36,12 @@ const tables = [
         rows: point => point.plans,
         columns: [
             column('Tables', row => row.tables),
-            column('Plan', row => row.plan || 'none', asText),
+            column('Plan', row => planName(row.plan), asText),
             column('Requests/s', row => format.rate(row.requests)),
             column('Granted/s', row => format.rate(row.verdicts.granted)),
             column('Refused/s', row => format.rate(row.refused)),
             column('Refused', row => format.percentSign(row.requests > 0 ? row.refused / row.requests : null)),
-            column('Dry-run refusals/s', row => row.dryRun ? format.rate(row.wouldRefuse) : '–'),
+            column('Refused in dry run/s', row => row.dryRun ? format.rate(row.wouldRefuse) : '–'),
             column('Since start', row => format.count(row.total)),
         ],
     },
@@ -51,7 +52,7 @@ const tables = [
             column('Table', row => row.name),
             column('Used', row => format.count(row.used)),
             column('Places', row => format.count(row.size)),
-            column('Use', row => format.percentSign(row.use)),
+            column('Use', row => `${format.percentSign(row.use)}${row.fillsUp && row.use > 0.9 ? ' (normal)' : ''}`),
             column('Evictions/s', row => format.rate(row.evictions)),
         ],
     },

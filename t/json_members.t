@@ -1,0 +1,92 @@
+# The members of --json that module/README.md lists are those that the commands print, and no others.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use BackgroundLoad;
+use Command;
+use Gateway qw(wait_for_room);
+use JSON::PP ();
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $page = do { open my $file, '<', 'module/README.md' or die $!; local $/; <$file> };
+my ($section) = $page =~ /^### Output for programs\n(.*?)^###? /ms or die "no section \"Output for programs\"\n";
+
+# The members that the table lists, by the first cell, which names commands.
+my (%listed, $commands);
+for my $row ($section =~ /^\|(.*)\|$/mg) {
+    my ($cell, $members) = map { s/^\s+|\s+$//gr } split /\|/, $row;
+    next if $cell eq 'command' || $cell =~ /^-+$/;
+    $commands = $cell if length $cell;
+    push @{ $listed{$commands} }, $members =~ /`([^`]+)`/g;
+    $listed{$commands} //= [];
+}
+
+my $gateway = Gateway->start(plans => 'plan free 2r/h 4r/d; plan busy 1000000r/d; plan slow 1r/d window=sliding; ban after=2 within=1m for=10m;');
+wait_for_room($gateway->redis, 3600, 60);
+my $tollgate = Command->new(redis => $gateway->redis->address, prefix => 't:');
+
+# The paths of all members of a document: a, a.b, a[].b.
+sub paths_of {
+    my ($value, $prefix) = @_;
+    return map { paths_of($_, "$prefix\[]") } @$value if ref $value eq 'ARRAY';
+    return () unless ref $value eq 'HASH';
+    my $dot = length $prefix ? '.' : '';
+    return map { my $path = "$prefix$dot$_"; ($path, paths_of($value->{$_}, $path)) } keys %$value;
+}
+
+sub prints {
+    my ($json, $documented, $what) = @_;
+    my %seen = map { $_ => 1 } paths_of($json, '');
+    is_deeply([sort keys %seen], [sort @$documented], $what);
+}
+
+my @key = @{ $listed{'`key show`, `import`, `set`, `enable`, `disable`'} };
+my @issued = (@key, 'key');
+is_deeply($listed{'`key issue`, `rotate`'}, ['key'], 'issue and rotate have what show has, and the key');
+
+my $issued = $tollgate->json(qw(key issue --plan free --name x --limits 5r/s --expires 30d --id k1));
+prints($issued, \@issued, 'key issue');
+prints($tollgate->json(qw(key rotate k1 --overlap 1h)), \@issued, 'key rotate');
+prints($tollgate->json(qw(key show k1)), \@key, 'key show');
+is_deeply([map { $_->{retiring} } @{ $tollgate->json(qw(key show k1))->{digests} }], [JSON::PP::false, JSON::PP::true], '… the newest key first');
+prints($tollgate->json(qw(key set k1 --plan free --limits none)), \@key, 'key set');
+prints($tollgate->json('key', $_, 'k1'), \@key, "key $_") for qw(disable enable);
+my $imported = $tollgate->run({ stdin => "imported\n" }, qw(key import --plan slow --id k2 --json));
+prints(JSON::PP->new->utf8->decode($imported->{out}), \@key, 'key import');
+is(ref $tollgate->json(qw(key list)), 'ARRAY', 'key list is an array');
+prints($tollgate->json(qw(key list))->[0], \@key, '… of such objects');
+
+$gateway->get('/', $issued->{key}) for 1 .. 8;
+$gateway->get('/', 'imported') for 1 .. 2;
+my $ban = $listed{'`ban show`, `lift`'};
+prints($tollgate->json(qw(ban show k1)), $ban, 'ban show');
+ok($tollgate->json(qw(ban show k1))->{banned}, '… of an id that is banned');
+prints($tollgate->json(qw(usage k1)), $listed{'`usage`'}, 'usage');
+prints($tollgate->json(qw(usage k2)), $listed{'`usage`'}, '… where windows slide');
+prints($tollgate->json(qw(ban lift k1)), $ban, 'ban lift');
+
+$gateway->import_key('busy', id => 'k3', plan => 'busy');
+my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 1, token => sub { sleep 0.01; 'busy' });
+my $top = $tollgate->run(qw(top --json --count 10 --interval 100ms));
+$load->finish;
+my ($reading) = grep { @{ $_->{rows} } } map { JSON::PP->new->utf8->decode($_) } split /\n/, $top->{out};
+prints($reading, $listed{'`top`'}, 'top');
+
+prints($tollgate->json(qw(key revoke k2)), $listed{'`key revoke`'}, 'key revoke');
+is_deeply([sort keys %listed], [sort '`key show`, `import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`',
+    '`key revoke`', '`ban show`, `lift`', '`usage`', '`top`', '`status`'], 'each command of the table was run');
+
+subtest 'what revoke keeps' => sub {
+    my $counted = $gateway->redis->cmd('KEYS', 't:quota:*');
+    my $strikes = $gateway->redis->cmd('EXISTS', 't:ban:{k1}');
+    $tollgate->run(qw(key revoke k1));
+    is_deeply([sort @{ $gateway->redis->cmd('KEYS', 't:quota:*') }], [sort @$counted], 'counts');
+    is_deeply([grep { /k1/ } @{ $gateway->redis->cmd('KEYS', '*') }], ['t:quota:{k1}:api'], '… and nothing else');
+    my $next = $tollgate->json(qw(key issue --plan free --id k1))->{key};
+    is($gateway->get('/', $next)->status, 429, 'a new key of the id goes on with them');
+};
+
+$gateway->nginx->stop;
+done_testing;

@@ -1,0 +1,183 @@
+# What module/MIGRATION.md says of Tollgate is tried: its configurations, and the right side of its tables.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Command;
+use Cwd qw(getcwd);
+use Gateway qw(in_one_window wait_for_room);
+use Http qw(http_get);
+use Markdown;
+use Nginx;
+use RedisServer;
+use Test::More;
+use Wait qw(becomes);
+
+my ($page) = grep { $_->path eq 'module/MIGRATION.md' } Markdown->pages(getcwd);
+my %blocks = map { $_->{heading} => $_->{text} } $page->blocks('nginx');
+my $text = do { open my $file, '<', $page->path or die $!; local $/; <$file> };
+my %tried;
+
+my $redis = RedisServer->start;
+wait_for_room($redis, 86400, 120);
+my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
+sub key { my ($id, @options) = @_; return $tollgate->json(qw(key issue --id), $id, @options)->{key} }
+sub count { my ($id, $table) = @_; return $redis->cmd('HGET', "t:quota:{$id}:" . ($table // 'api'), '86400.count') // 0 }
+
+# The configuration below this heading.
+sub snippet {
+    my ($heading) = @_;
+    ++$tried{$heading};
+    return ($blocks{$heading} // die "no configuration below \"$heading\"\n")
+        =~ s/\blisten\s+80\b/listen 127.0.0.1:%PORT%/r =~ s{http://127\.0\.0\.1:8090}{http://unix:%DIR%/service.sock}gr;
+}
+
+# That a cell of a table says this: the test is of what is written.
+sub says { my ($cell) = @_; ok(index($text, $cell) >= 0, "it says: $cell") }
+
+my $service = 'server { listen unix:%DIR%/service.sock; location / {
+    return 200 "id=$http_x_consumer_id name=$http_x_consumer_username authorization=$http_authorization apikey=$http_apikey\n"; } }';
+my $plans = 'plan free 1000r/d; plan tiny 3r/d; plan burst 20r/s 60r/m; plan sliding 3r/d window=sliding; plan enterprise custom;
+    plan partner unlimited; plan month 10000r/30d;';
+
+sub start {
+    my ($conf, %options) = @_;
+    # A busy machine isn't a fault of Redis.
+    my $redis_options = delete $options{redis} // 'timeout 2s;';
+    my $tables = delete $options{tables} // "tollgate_plans api redis=main { $plans }";
+    return Nginx->start(conf => "tollgate_redis main { server @{[$redis->address]}; prefix t:; $redis_options } $tables\n$conf\n$service", %options);
+}
+
+sub get { my ($nginx, $path, $key, %more) = @_; return http_get($nginx, $path, (defined $key ? (Authorization => "Bearer $key") : ()), %more) }
+
+my $everything = 'server { listen 127.0.0.1:%PORT%;
+    location / { tollgate api; proxy_pass http://unix:%DIR%/service.sock; }
+    location /again/ { tollgate api; proxy_pass http://unix:%DIR%/service.sock; }
+    location /search/ { tollgate api search; proxy_pass http://unix:%DIR%/service.sock; }
+    location /dry/ { tollgate api; tollgate_dry_run on; add_header Verdict $tollgate_verdict always; proxy_pass http://unix:%DIR%/service.sock; }
+    location /cost/ { tollgate api; tollgate_cost 2; proxy_pass http://unix:%DIR%/service.sock; }
+    location /off/ { tollgate api; tollgate_headers off; proxy_pass http://unix:%DIR%/service.sock; }
+    location /ietf/ { tollgate api; tollgate_headers ietf; proxy_pass http://unix:%DIR%/service.sock; }
+    location /forward/ { tollgate api; tollgate_forward_authorization on; proxy_pass http://unix:%DIR%/service.sock; }
+}';
+my $nginx = start($everything, tables => "tollgate_plans api { $plans } tollgate_plans search { plan tiny 1r/d; default other; plan other unlimited; }");
+
+subtest 'limit_req: what it refuses costs no quota' => sub {
+    my $limited = start(snippet('limit_req'));
+    my $key = key('limit_req', qw(--plan free));
+    my $connection = Http->connect($limited);
+    my $requests = 180;
+    $connection->send("GET /v1/ HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $key\r\n\r\n" x $requests);
+    my %seen;
+    $seen{ $connection->response->status }++ for 1 .. $requests;
+    cmp_ok($seen{429} // 0, '>', 0, "limit_req refuses some of $requests requests at once");
+    is($seen{200} + $seen{429}, $requests, '… and all others are served');
+    cmp_ok($seen{200}, '>', 100, '… more than its burst');
+    becomes(sub { count('limit_req') }, $seen{200}, 'only those take from the quota');
+    $limited->stop;
+};
+
+subtest 'limit_req: a short window holds a burst down' => sub {
+    says('`plan free 20r/s 60r/m;`');
+    my $number = 0;
+    my $granted = in_one_window($redis, 1, sub {
+        my $key = key('burst' . $number++, qw(--plan burst));
+        my $connection = Http->connect($nginx);
+        $connection->send("GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $key\r\n\r\n" x 30);
+        return scalar grep { $connection->response->status == 200 } 1 .. 30;
+    });
+    is($granted, 20, '20 of 30 are granted in a second');
+};
+
+subtest 'a dry run beside what there is' => sub {
+    my $key = key('dry', qw(--plan tiny));
+    my @responses = map { get($nginx, '/dry/', $key) } 1 .. 5;
+    is_deeply([map { $_->status } @responses], [(200) x 5], 'refuses nothing');
+    is_deeply([map { $_->header('Verdict') } @responses], [('granted') x 3, ('limited') x 2], '… and tells what would be');
+    is(get($nginx, '/dry/')->status, 200, '… not even a request without a key');
+};
+
+subtest 'keys' => sub {
+    my $longest = ('a1-._~+/' x 64) =~ s/..$/==/r;
+    is(length $longest, 512, 'a key of 512 bytes');
+    is($tollgate->run({ stdin => "$longest\n" }, qw(key import --plan free --id longest))->{status}, 0, 'is imported');
+    is(get($nginx, '/', $longest)->status, 200, '… and works');
+    isnt($tollgate->run({ stdin => "$longest=\n" }, qw(key import --plan free --id longer))->{status}, 0, 'a longer one is not imported');
+    my $key = key('elsewhere', qw(--plan free));
+    is(get($nginx, '/', undef, apikey => $key)->status, 401, 'a key in another header is not looked at');
+    is(get($nginx, "/?apikey=$key")->status, 401, '… nor in the query');
+};
+
+subtest 'Kong' => sub {
+    my $kong = start('server { listen 127.0.0.1:%PORT%; ' . snippet('Kong') . ' }');
+    my $key = key('acme', qw(--plan free --name), 'Acme Ltd');
+    is(get($kong, '/v1/', $key, 'X-Consumer-ID' => 'admin')->body, "id=acme name=Acme Ltd authorization= apikey=\n", 'the service is told the consumer, and not the key');
+    is(get($nginx, '/forward/', $key)->body, "id= name= authorization=Bearer $key apikey=\n", 'tollgate_forward_authorization on is the other');
+    $kong->stop;
+    my $custom = key('custom', qw(--plan enterprise --limits 5000r/m));
+    is(get($nginx, '/', $custom)->header('X-RateLimit-Limit'), 5000, 'limits of one consumer');
+    says('`10000r/30d`');
+    is(get($nginx, '/', key('month', qw(--plan month)))->header('X-RateLimit-Limit'), 10000, 'a period of 30 days');
+    my $shared = key('shared', qw(--plan tiny));
+    my $next = $tollgate->json(qw(key rotate shared --overlap 1h))->{key};
+    is_deeply([map { get($nginx, '/', $_)->status } $shared, $next, $shared, $next], [200, 200, 200, 429], 'the keys of an id share its quota');
+    is_deeply([grep { $_->[0] =~ /RateLimit/i } get($nginx, '/off/', $key)->headers], [], 'tollgate_headers off');
+    my $two = key('two', qw(--plan burst));
+    my $ietf = get($nginx, '/ietf/', $two);
+    is(scalar(() = $ietf->header('RateLimit') =~ /r=\d+/g), 2, 'ietf shows all windows');
+    my @x = get($nginx, '/', $two)->headers('X-RateLimit-Limit');
+    is_deeply(\@x, [20], 'X-RateLimit-* show one');
+    cmp_ok(get($nginx, '/', $two)->header('X-RateLimit-Reset'), '>', 1_700_000_000, '… whose reset is a Unix time');
+    is_deeply([grep { !/^[0-9a-f]{64}$/ } map { s/^t:key://r } @{ $redis->cmd('KEYS', 't:key:*') }], [], 'keys are stored by their SHA-256');
+};
+
+subtest 'a route with a plan table of its own' => sub {
+    my $key = key('route', qw(--plan tiny));
+    is_deeply([map { get($nginx, $_, $key)->status } qw(/search/ /search/ / / /)], [200, 429, 200, 200, 429], 'both tables must grant a request');
+    is(count('route'), 3, '… and one that is refused is counted in none');
+    is(count('route', 'search'), 1, '… in neither table');
+};
+
+subtest 'APISIX' => sub {
+    my $key = key('group', qw(--plan tiny));
+    is_deeply([map { get($nginx, $_, $key)->status } qw(/ /again/ / /again/)], [200, 200, 200, 429], 'a plan table in several locations counts together');
+    my $sliding = key('sliding', qw(--plan sliding));
+    is_deeply([map { get($nginx, '/', $sliding)->status } 1 .. 4], [200, 200, 200, 429], 'window=sliding at the end of a plan');
+    is(get($nginx, '/')->status, 401, 'a location asks for a key');
+};
+
+subtest 'Envoy' => sub {
+    my $partner = get($nginx, '/', key('partner', qw(--plan partner)));
+    is($partner->status, 200, 'unlimited');
+    is($partner->header('X-RateLimit-Limit'), undef, '… has no quota to show');
+    my $key = key('cost', qw(--plan tiny));
+    is_deeply([map { get($nginx, '/cost/', $key)->status } 1 .. 2], [200, 429], 'tollgate_cost 2 of a quota of 3');
+    is(count('cost'), 2, '… and what is refused is not counted');
+    my ($exit, $output) = Nginx->test_config(conf => 'tollgate_redis slow { server 127.0.0.1:1; } tollgate_redis fast { server 127.0.0.1:2; }
+        tollgate_plans api redis=slow { plan free 1r/d; } tollgate_plans burst redis=fast { plan free 1r/s; }
+        server { listen unix:%DIR%/a.sock; location /a/ { tollgate api; } location /b/ { tollgate burst; } }');
+    is($exit, 0, 'a plan table with a Redis of its own') or diag($output);
+    ($exit, $output) = Nginx->test_config(conf => 'tollgate_redis slow { server 127.0.0.1:1; } tollgate_redis fast { server 127.0.0.1:2; }
+        tollgate_plans api redis=slow { plan free 1r/d; } tollgate_plans burst redis=fast { plan free 1r/s; }
+        server { listen unix:%DIR%/a.sock; location /a/ { tollgate api burst; } }');
+    isnt($exit, 0, '… but one location has one Redis');
+};
+
+subtest 'Redis out of reach' => sub {
+    my $open = 'server { listen 127.0.0.1:%PORT%; location / { tollgate api; proxy_pass http://unix:%DIR%/service.sock; } }';
+    my %answers = (local => [200, 200, 429], allow => [200, 200, 200], deny => [503, 503, 503]);
+    for my $mode (sort keys %answers) {
+        my $node = start($open, redis => "on_failure $mode;");
+        my $key = key("failure-$mode", qw(--plan tiny));
+        is(get($node, '/', $key)->status, 200, "on_failure $mode: one of three, while Redis answers");
+        $redis->sigstop;
+        my @statuses = map { get($node, '/', $key)->status } 1 .. 3;
+        $redis->sigcont;
+        is_deeply(\@statuses, $answers{$mode}, '… and three more without it');
+        $node->stop;
+    }
+};
+
+is_deeply([sort keys %tried], [sort keys %blocks], 'each configuration is tried');
+$nginx->stop;
+done_testing;

@@ -1,0 +1,216 @@
+# Each configuration of module/RECIPES.md does what its section says, with real requests through nginx.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Command;
+use Cwd qw(getcwd);
+use File::Temp ();
+use Gateway qw(wait_for_room);
+use GrpcServer;
+use Http qw(http_get http_request);
+use Http2;
+use Markdown;
+use Nginx;
+use RedisServer;
+use Test::More;
+use Wait qw(becomes);
+use WebSocketServer;
+
+my ($page) = grep { $_->path eq 'module/RECIPES.md' } Markdown->pages(getcwd);
+my %blocks = map { $_->{heading} => $_->{text} } $page->blocks('nginx');
+my %tried;
+
+my $redis = RedisServer->start;
+wait_for_room($redis, 86400, 120);
+my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
+
+# A new key of this id: three requests a day.
+sub key {
+    my ($id) = @_;
+    my $issued = $tollgate->run(qw(key issue --plan free --id), $id);
+    die $issued->{err} if $issued->{status};
+    return $issued->{out} =~ s/\n//r;
+}
+
+sub count { my ($id) = @_; return $redis->cmd('HGET', "t:quota:{$id}:api", '86400.count') // 0 }
+
+# nginx with the recipe of this heading, where the given texts take the place of the example's.
+sub start {
+    my ($heading, %options) = @_;
+    my $text = $blocks{$heading} // die "there is no recipe \"$heading\"\n";
+    ++$tried{$heading};
+    $text =~ s/\blisten 8080\b/listen 127.0.0.1:%PORT%/ or die;
+    $text =~ s/\Q$_\E/$options{replace}{$_}/g for sort keys %{ $options{replace} // {} };
+    $text =~ s{http://127\.0\.0\.1:8090}{http://unix:%DIR%/service.sock}g;
+    return Nginx->start(
+        ($options{files} ? (files => $options{files}) : ()),
+        conf  => "tollgate_redis main { server @{[$redis->address]}; prefix t:; timeout 2s; }
+            tollgate_plans api { plan free 3r/d; anonymous 100r/d; }
+            $text
+            server {
+                listen unix:%DIR%/service.sock;
+                access_log off;
+                location / {
+                    add_header Access-Control-Allow-Origin *;
+                    return 200 \"service id=\$http_x_key_id plan=\$http_x_plan request=\$http_x_request_id\\n\";
+                }
+                location /v1/missing { return 404 \"of the service\\n\"; }
+            }",
+    );
+}
+
+subtest 'identity' => sub {
+    my $nginx = start('Tell the service whose key it is');
+    my $key = key('identity');
+    my %claimed = ('X-Key-Id' => 'admin', 'X-Plan' => 'enterprise');
+    is(http_get($nginx, '/v1/', %claimed, Authorization => "Bearer $key")->body, "service id=identity plan=free request=\n", 'the service is told whose key it is');
+    is(http_get($nginx, '/public/', %claimed)->body, "service id= plan= request=\n", 'without a key, what the client claims is removed');
+    is(http_get($nginx, '/public/', %claimed, Authorization => "Bearer $key")->body, "service id= plan= request=\n", '… also where it sends one');
+    like(http_get($nginx, '/v2/', %claimed, Authorization => "Bearer $key")->body, qr/^service id=identity plan=free request=[0-9a-f]{32}$/, 'a location with fields of its own');
+    $nginx->stop;
+};
+
+subtest 'CORS' => sub {
+    my $nginx = start('CORS: calls from a browser');
+    my $key = key('cors');
+    my %origin = (Origin => 'https://app.example.com');
+    my $preflight = http_request($nginx, 'OPTIONS', '/v1/pets', { %origin, 'Access-Control-Request-Method' => 'GET', 'Access-Control-Request-Headers' => 'authorization' });
+    is($preflight->status, 204, 'a preflight passes without a key');
+    is_deeply([map { $preflight->headers("Access-Control-$_") } qw(Allow-Origin Allow-Headers)], [$origin{Origin}, 'Authorization, Content-Type'], '… and allows the call');
+    is(http_request($nginx, 'OPTIONS', '/v1/pets', {%origin})->status, 401, 'another OPTIONS needs a key');
+    my $readable = sub {
+        my ($r, $status) = @_;
+        is($r->status, $status, "$status:");
+        is_deeply([$r->headers('Access-Control-Allow-Origin')], [$origin{Origin}], '… the origin is allowed, once');
+        my %exposed = map { lc $_ => 1 } split /, */, $r->header('Access-Control-Expose-Headers');
+        my @fields = map { $_->[0] } grep { $_->[0] =~ /^(?:X-RateLimit|Retry-After)/ } $r->headers;
+        ok(@fields && !grep({ !$exposed{lc $_} } @fields), "… a script may read @fields");
+        is($r->header('Vary'), 'Origin', '… caches keep origins apart');
+    };
+    $readable->(http_get($nginx, '/v1/pets', %origin), 401);
+    $readable->(http_get($nginx, '/v1/pets', %origin, Authorization => "Bearer $key"), 200) for 1 .. 3;
+    $readable->(http_get($nginx, '/v1/pets', %origin, Authorization => "Bearer $key"), 429);
+    is(http_get($nginx, '/v1/pets', Origin => 'https://evil.example', Authorization => "Bearer $key")->header('Access-Control-Allow-Origin'), undef, 'another origin is not allowed');
+    is(count('cors'), 3, 'preflights cost nothing');
+    $nginx->stop;
+};
+
+subtest 'WebSocket' => sub {
+    my $service = WebSocketServer->start;
+    my $nginx = start('WebSocket', replace => { '127.0.0.1:8090' => '127.0.0.1:' . $service->port });
+    my $key = key('websocket');
+    is(WebSocketServer->handshake($nginx->address, '/ws/')->{status}, 401, 'without a key the connection is not opened');
+    my $socket = WebSocketServer->handshake($nginx->address, '/ws/', Authorization => "Bearer $key");
+    ok($socket->{accepted}, 'with a key it is') or diag($socket->{fields});
+    like($socket->{fields}, qr/^X-RateLimit-Remaining: 2\r$/m, '… and the response shows the quota');
+    is($socket->next_message, 'websocket', '… and the service knows whose it is');
+    is($socket->echo("message $_"), "message $_", "message $_ comes back") for 1 .. 5;
+    is(count('websocket'), 1, 'messages are not counted');
+    $tollgate->run(qw(key revoke websocket));
+    becomes(sub { WebSocketServer->handshake($nginx->address, '/ws/', Authorization => "Bearer $key")->{status} }, 401, 'a revoked key opens none');
+    is($socket->echo('still here'), 'still here', '… and an open connection stays open');
+    my $other = key('requests');
+    is(http_get($nginx, '/ws/', Authorization => "Bearer $other")->status, 200, 'a request that is no handshake reaches the service');
+    WebSocketServer->handshake($nginx->address, '/ws/', Authorization => "Bearer $other") for 1 .. 2;
+    is(WebSocketServer->handshake($nginx->address, '/ws/', Authorization => "Bearer $other")->{status}, 429, 'a spent quota opens none');
+    $socket->{http}->close;
+    $nginx->stop;
+};
+
+subtest 'gRPC' => sub {
+    my $service = GrpcServer->start;
+    my $nginx = start('gRPC', replace => { '127.0.0.1:50051' => '127.0.0.1:' . $service->port });
+    my $key = key('grpc');
+    # A call of HTTP/2, by curl: it shows fields and trailers in clear. curl 7.88 loses the fields of a response that has no
+    # body if it reads the trailers together with them: such a call, which is refused and costs nothing, is made again.
+    my $dir = File::Temp->newdir('grpc-XXXXXX', TMPDIR => 1);
+    my $message = "\0\0\0\0\5hello";
+    open my $file, '>:raw', "$dir/message" or die $!;
+    print $file $message;
+    close $file;
+    my $call_once = sub {
+        my (@fields) = @_;
+        my @arguments = map { ('-H', $_) } 'content-type: application/grpc', 'te: trailers', @fields;
+        open my $curl, '-|', qw(curl -s --max-time 30 --http2-prior-knowledge -D), "$dir/fields", '--data-binary', "\@$dir/message", @arguments,
+            'http://' . $nginx->address . '/pets.Pets/Get' or die "curl: $!\n";
+        binmode $curl;
+        my $body = do { local $/; <$curl> } // '';
+        close $curl;
+        open my $shown, '<', "$dir/fields" or die $!;
+        my $text = do { local $/; <$shown> };
+        return { body => $body, text => $text, fields => { map { lc($_->[0]) => $_->[1] } map { /^([^:]+): (.*?)\r?$/ ? [$1, $2] : () } split /\n/, $text } };
+    };
+    my $call = sub {
+        my (@fields) = @_;
+        for (1 .. 50) {
+            my $answer = $call_once->(@fields);
+            return $answer if $answer->{text} =~ /^HTTP/ || length $answer->{body};
+        }
+        die "curl shows no response\n";
+    };
+    my $answer = $call->("authorization: Bearer $key");
+    is($answer->{body}, $message, 'a call is served');
+    is($answer->{fields}{'grpc-status'}, 0, '… with its trailers') or diag($answer->{text});
+    is($answer->{fields}{'x-ratelimit-remaining'}, 2, '… and shows the quota');
+    $answer = $call->();
+    is_deeply([@{ $answer->{fields} }{qw(grpc-status content-type)}], [16, 'application/grpc'], 'without a key: UNAUTHENTICATED') or diag($answer->{text});
+    $call->("authorization: Bearer $key") for 1 .. 2;
+    $answer = $call->("authorization: Bearer $key");
+    is_deeply([@{ $answer->{fields} }{qw(grpc-status content-type)}], [8, 'application/grpc'], 'a spent quota: RESOURCE_EXHAUSTED') or diag($answer->{text});
+    cmp_ok($answer->{fields}{'retry-after'} // 0, '>', 0, '… which tells when to come again');
+    is(count('grpc'), 3, 'each call is counted once');
+    my $stranger = key('grpc-stranger');
+    $tollgate->run(qw(key set grpc-stranger --plan unknown));
+    is($call->("authorization: Bearer $stranger")->{fields}{'grpc-status'}, 7, 'a plan that is not in the table: PERMISSION_DENIED');
+    my $client = Http2->connect($nginx->address);
+    my $stream = $client->request([':method' => 'POST', ':path' => '/pets.Pets/Get', 'content-type' => 'application/grpc'], body => $message);
+    is($client->body($stream), '', 'a refusal has no message');
+    $redis->sigstop;
+    my $unknown = 'tokens-of-others-are-looked-up';
+    is($call->("authorization: Bearer $unknown")->{fields}{'grpc-status'}, 14, 'Redis out of reach: UNAVAILABLE');
+    $redis->sigcont;
+    $nginx->stop;
+};
+
+subtest 'error_page' => sub {
+    my $nginx = start(
+        'A server that has error_page already',
+        replace => { '/srv/www' => '%DIR%/www' },
+        files   => { map { ("www/errors/$_" => "page $_\n") } qw(404.html 50x.html 429.json) },
+    );
+    my $key = key('error_page');
+    my $unauthenticated = http_get($nginx, '/v1/pets');
+    is($unauthenticated->json->{code}, 'missing_api_key', 'a 401 has an Error body');
+    is(http_get($nginx, '/v1/missing', Authorization => "Bearer $key")->body, "of the service\n", 'what the service answers is left alone');
+    is(http_get($nginx, '/elsewhere')->body, "page 404.html\n", 'pages of the server are as before');
+    http_get($nginx, '/v1/pets', Authorization => "Bearer $key") for 1 .. 2;
+    my $limited = http_get($nginx, '/v1/pets', Authorization => "Bearer $key");
+    is($limited->status . $limited->body, "429page 429.json\n", 'a 429 has the page of your own, and its status');
+    is($limited->header('Content-Type'), 'application/json', '… of its type');
+    cmp_ok($limited->header('Retry-After') // 0, '>', 0, '… with Retry-After');
+    is($limited->header('X-RateLimit-Remaining'), 0, '… and the quota');
+    is(count('error_page'), 3, 'a page takes nothing from the quota');
+    is(http_get($nginx, '/errors/429.json')->status, 404, 'a page is not served by itself');
+    $redis->sigstop;
+    my $unavailable = http_get($nginx, '/v1/pets', Authorization => 'Bearer not-known-to-this-node');
+    $redis->sigcont;
+    is($unavailable->status . ' ' . $unavailable->json->{code}, '503 service_unavailable', 'a 503 has an Error body, not the page of the server');
+    $nginx->stop;
+};
+
+subtest 'return' => sub {
+    my $nginx = start('return in a guarded location');
+    my $key = key('return');
+    is(http_get($nginx, '/v1/open')->body, "for everybody\n", 'return answers without a key');
+    is(http_get($nginx, '/v1/guarded')->status, 401, 'try_files asks for one');
+    my $granted = http_get($nginx, '/v1/guarded', Authorization => "Bearer $key");
+    is($granted->status . $granted->body, "200for those with a key\n", '… and then leads to return');
+    is($granted->header('X-RateLimit-Remaining'), 2, '… which shows the quota');
+    is(count('return'), 1, '… and counts once');
+    $nginx->stop;
+};
+
+is_deeply([sort keys %tried], [sort keys %blocks], 'each recipe is tried');
+
+done_testing;

@@ -1,0 +1,139 @@
+# module/SIZING.md: a zone of each size has the places that its table shows, and entries of Redis take the memory shown.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Command;
+use Http qw(http_get);
+use List::Util qw(min);
+use Nginx;
+use RedisServer;
+use Test::More;
+
+my $page = do { open my $file, '<', 'module/SIZING.md' or die $!; local $/; <$file> };
+
+# A table of the page: the cells of each row below the row that begins with this text.
+sub rows_below {
+    my ($heading) = @_;
+    my ($table) = $page =~ /^\| \Q$heading\E .*\n\|[-|]+\n((?:\|.*\n)+)/m or die "no table \"$heading\"\n";
+    return map { [map { s/^\s+|\s+$//gr } split /\|/, substr $_, 1] } split /\n/, $table;
+}
+
+sub number { return $_[0] =~ s/,//gr }
+
+my @sizes = rows_below('size');
+cmp_ok(scalar @sizes, '>=', 5, 'sizes are shown');
+for my $row (@sizes) {
+    my ($size) = $row->[0] =~ /^(\d+m)/;
+    my $nginx = Nginx->start(conf => <<"END");
+        tollgate_zone $size;
+        tollgate_redis main { server 127.0.0.1:1; }
+        tollgate_plans api { plan free 60r/m; }
+        server { listen unix:%DIR%/http.sock; location = /status { tollgate_status; } }
+END
+    my $stores = http_get($nginx, '/status')->json->{zone}{stores};
+    my %size = map { $_ => $stores->{$_}{size} } keys %$stores;
+    cmp_ok(abs($size{quotas} - $size{keys}), '<', 0.001 * $size{keys}, "$size: as many quotas as keys");
+    my @places = (min(@size{qw(keys quotas)}), @size{qw(long_keys long_quotas unknown_keys addresses)});
+    is_deeply([map { number($_) } @$row[1 .. 5]], \@places, '… and the places that are shown') or diag("@places");
+    $nginx->stop;
+}
+
+subtest 'bytes of a key in the zone' => sub {
+    my ($key, $record, $quota) = $page =~ /takes (\d+) bytes, (\d+) of them for its record and (\d+) for its quota/ or die;
+    is($record + $quota, $key, 'are the sum of its parts');
+    my ($largest) = grep { $_->[0] =~ /^256m/ } @sizes;
+    my $share = number($largest->[1]) * $key / (256 << 20);
+    cmp_ok($share, '<', 1, 'fit the zone');
+    cmp_ok($share, '>', 0.9, '… and are most of it');
+};
+
+# What so many entries take, each, by used_memory, which counts the tables of Redis too.
+sub bytes_each {
+    my ($redis, $number, $code) = @_;
+    my $used = sub { my ($bytes) = $redis->cmd('INFO', 'memory') =~ /^used_memory:(\d+)/m; return $bytes };
+    my $before = $used->();
+    $code->();
+    return ($used->() - $before) / $number;
+}
+
+# Versions of Redis differ by a few bytes.
+sub near {
+    my ($measured, $shown, $what) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    cmp_ok(abs($measured - $shown), '<=', 0.05 * $shown, sprintf '%s takes %d bytes (measured: %.0f)', $what, $shown, $measured);
+}
+
+subtest 'memory of Redis' => sub {
+    my %shown = map { $_->[0] =~ /^(a \w+)/ ? ($1 => $_->[1]) : () } rows_below('what | bytes');
+    # Halfway between two sizes of the tables of Redis.
+    my $number = 3 << 13;
+    my $script = sub {
+        my ($redis, $text) = @_;
+        $redis->cmd('EVAL', $text, 0, $number);
+    };
+    my $redis = RedisServer->start;
+    Command->new(redis => $redis->address, prefix => 'petstore:')->run(qw(key issue --plan free --id warm --name), 'a name');
+    near(bytes_each($redis, $number, sub { $script->($redis, <<'END') }), $shown{'a key'}, 'a key');
+        for i = 1, tonumber(ARGV[1]) do
+            local digest, id = redis.sha1hex(i) .. string.sub(redis.sha1hex(-i), 1, 24), 'key_' .. string.sub(redis.sha1hex(i), 1, 12)
+            redis.call('HSET', 'petstore:key:' .. digest, 'id', id, 'name', 'a name', 'plan', 'free', 'created', '1795254000', 'state', 'active')
+            redis.call('SADD', 'petstore:id:{' .. id .. '}', digest)
+            redis.call('ZADD', 'petstore:ids', 1795254000 + i, id)
+        end
+END
+    $redis->cmd('FLUSHALL');
+    near(bytes_each($redis, $number, sub { $script->($redis, <<'END') }), $shown{'a quota'}, 'a quota');
+        for i = 1, tonumber(ARGV[1]) do
+            local quota = 'petstore:quota:{key_' .. string.sub(redis.sha1hex(i), 1, 12) .. '}:api'
+            redis.call('HSET', quota, '60.number', '29920900', '60.count', '12', '86400.number', '20778', '86400.count', '345')
+            redis.call('PEXPIRE', quota, 86400000)
+        end
+END
+    $redis->cmd('FLUSHALL');
+    near(bytes_each($redis, $number, sub { $script->($redis, <<'END') }), $shown{'a mark'}, 'a mark');
+        for i = 1, tonumber(ARGV[1]) do
+            local report = 'petstore:report:{key_' .. string.sub(redis.sha1hex(i), 1, 12) .. '}:api:0123456789abcdef'
+            redis.call('HSET', report, 'number', '123456')
+            redis.call('PEXPIRE', report, 86400000)
+        end
+END
+    $redis->cmd('FLUSHALL');
+    near(bytes_each($redis, $number, sub { $script->($redis, <<'END') }), $shown{'a ban'}, 'a ban');
+        for i = 1, tonumber(ARGV[1]) do
+            local ban = 'petstore:ban:{key_' .. string.sub(redis.sha1hex(i), 1, 12) .. '}'
+            redis.call('HSET', ban, 'strikes', '3', 'since', '1795254000000')
+            redis.call('PEXPIRE', ban, 60000)
+        end
+END
+};
+
+subtest 'MEMORY USAGE of an entry' => sub {
+    my $redis = RedisServer->start;
+    my $tollgate = Command->new(redis => $redis->address, prefix => 'petstore:');
+    $tollgate->run(qw(key issue --plan free));
+    my ($record, $set) = map { $redis->cmd('KEYS', "petstore:$_:*")->[0] } qw(key id);
+    my $bytes = sub { return $redis->cmd('MEMORY', 'USAGE', $_[0]) };
+    my ($shown_record, $shown_set) = $page =~ /its record \((\d+)\), its id's set \((\d+)\)/ or die;
+    near($bytes->($record), $shown_record, 'a record');
+    near($bytes->($set), $shown_set, 'the set of an id');
+    # A quota of these periods; sliding windows have a third field.
+    my $quota = sub {
+        my ($periods, @more) = @_;
+        my $name = 'petstore:quota:{key_0123456789ab}:api';
+        $redis->cmd('DEL', $name);
+        $redis->cmd('HSET', $name, map { my $period = $_; ("$period.number", int(1_795_254_000 / $period), map { ("$period.$_", 345) } 'count', @more) } @$periods);
+        $redis->cmd('PEXPIRE', $name, 86_400_000);
+        return $bytes->($name);
+    };
+    my @shown = $page =~ /two fixed windows \((\d+) by `MEMORY USAGE`; (\d+) with one window, (\d+) with two that slide, (\d+) with four\)/;
+    my @measured = ($quota->([60, 86400]), $quota->([60]), $quota->([60, 86400], 'previous'), $quota->([1, 60, 3600, 86400]));
+    is(scalar @shown, 4, 'four kinds of quotas are shown');
+    near(shift @measured, $_, 'a quota') for @shown;
+    my $report = 'petstore:report:{key_0123456789ab}:api:0123456789abcdef';
+    $redis->cmd('HSET', $report, number => 123_456);
+    my ($shown_report) = $page =~ /a mark of [^(]*\((\d+) by/;
+    near($bytes->($report), $shown_report, 'a mark of a report');
+};
+
+done_testing;
