@@ -5,25 +5,17 @@ use warnings;
 use lib 't/lib';
 use Test::More;
 use Gateway qw(wait_for_window);
-use Http;
 use Load;
 use Time::HiRes qw(sleep);
 use Wait qw(wait_until);
 
-my $status = 'location = /status { tollgate_status; }';
-
-sub unsettled {
-    my $owed = Http::http_get($_[0]->nginx, '/status')->json->{redis}[0]{owed};
-    return $owed->{noted} - $owed->{settled} - $owed->{lapsed};
-}
-
-sub reachable { return Http::http_get($_[0]->nginx, '/status')->json->{redis}[0]{breaker}{open_workers} == 0 }
+sub reachable { return $_[0]->status->{redis}[0]{breaker}{open_workers} == 0 }
 
 for my $case (['plan free 100000r/h;', 300, 301], ['plan free 50r/d;', 300, 50], ['plan free 100000r/h;', 300, 301, 'lease=off']) {
     my ($plans, $concurrent, $served, $table) = @$case;
     subtest "$plans " . ($table // '') => sub {
         my $gateway = Gateway->start(
-            plans => $plans, redis => 'timeout 200ms;', workers => 2, server => $status, table => $table // '',
+            plans => $plans, redis => 'timeout 200ms;', workers => 2, table => $table // '',
             events => 'worker_connections 2048;',
         );
         my $period = $plans =~ m{r/d} ? 86400 : 3600;
@@ -37,7 +29,7 @@ for my $case (['plan free 100000r/h;', 300, 301], ['plan free 50r/d;', 300, 50],
         my $granted = 1 + ($result->{status}{200} // 0);
         is($granted, $served, 'served') or diag explain $result->{status};
         wait_until('Redis to be in reach', sub { reachable($gateway) }, 30);
-        wait_until('all to be settled', sub { unsettled($gateway) == 0 }, 30);
+        wait_until('all to be settled', sub { $gateway->unsettled == 0 }, 30);
         is($gateway->count('k1', 'api', $period), $granted, 'and charged once each');
         $gateway->nginx->stop;
     };

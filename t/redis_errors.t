@@ -178,4 +178,14 @@ subtest 'after READONLY the subscription is made anew too' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'an error of one id counts' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 1000r/d;');
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    $gateway->redis->cmd('SET', 't:quota:{k1}:api', 'of another program');
+    my $before = $gateway->status->{redis}[0]{errors};
+    $gateway->get('/', 'k') for 1 .. 3;
+    is($gateway->status->{redis}[0]{errors} - $before, 3, 'an error for each request that Redis answered with WRONGTYPE');
+    $gateway->nginx->stop;
+};
+
 done_testing;

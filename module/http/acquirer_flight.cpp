@@ -135,6 +135,7 @@ void Acquirer::Flight::take(const redis::AcquireResults& results) {
             tell(items[i], *acquired);
             acquirer_.land(*items[i].line);
         } else {
+            acquirer_.client_.on_error();
             acquirer_.client_.report(std::get<std::string_view>(results.of_ids[i]));
             give_up(items[i], Fate::kRefused);
         }

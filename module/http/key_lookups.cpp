@@ -6,6 +6,7 @@
 
 #include "module/core/digest.hpp"
 #include "module/http/clock.hpp"
+#include "module/http/held_quotas.hpp"
 #include "module/http/redis_client.hpp"
 #include "module/redis/key_lookup.hpp"
 #include "module/redis/pipeline.hpp"
@@ -275,15 +276,28 @@ bool KeyLookups::take_answer(const Call& call, std::span<const redisReply* const
 bool KeyLookups::keep(const Call& call, const redis::Lookup& lookup) const {
     const KeyCache::Key key{client_.conf().name_hash, call.key()};
     const bool found = lookup.outcome == redis::Lookup::Outcome::kFound;
-    const LockedZone zone(client_.main());
-    auto changed = zone.changes().last(key.redis, key.digest);
-    if (found) {
-        changed = std::max(changed, zone.changes().last(key.redis, id_hash(lookup.record.id)));
-        zone.keys().put(key, lookup.record, call.asked());
-    } else {
-        zone.keys().put_unknown(key, call.asked());
+    const MainConf& main = client_.main();
+    KeyCache::Found ended;
+    bool is_current = false;
+    {
+        const LockedZone zone(main);
+        auto changed = zone.changes().last(key.redis, key.digest);
+        if (found) {
+            changed = std::max(changed, zone.changes().last(key.redis, id_hash(lookup.record.id)));
+            zone.keys().put(key, lookup.record, call.asked(),
+                            [&](std::uint32_t redis, const KeyCache::Found& other) {
+                                return !held_quotas(main, zone, redis, other).empty();
+                            });
+        } else {
+            zone.keys().find(key, call.asked(), ended);
+            zone.keys().put_unknown(key, call.asked());
+        }
+        is_current = call.asked() > changed;
     }
-    return call.asked() > changed;
+    if (ended.exists) {
+        client_.settlement().settle_ended(ended, key.hash());
+    }
+    return is_current;
 }
 
 }  // namespace tollgate::http

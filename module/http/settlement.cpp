@@ -6,6 +6,7 @@
 
 #include "module/core/quota_report.hpp"
 #include "module/http/clock.hpp"
+#include "module/http/held_quotas.hpp"
 #include "module/http/redis_client.hpp"
 
 namespace tollgate::http {
@@ -102,7 +103,24 @@ bool Settlement::settle(Which which) {
     return is_complete;
 }
 
-/// Where the record with the id has given way, the next request of the id settles it.
+void Settlement::settle_ended(const KeyCache::Found& ended, std::uint64_t api_key) {
+    Quotas held;
+    {
+        const LockedZone zone(client_.main());
+        held = held_quotas(client_.main(), zone, client_.conf().name_hash, ended);
+    }
+    for (TableQuota& quota : held) {
+        QuotaRequest request;
+        request.id = ended.record.id;
+        request.id_hash = ended.id;
+        request.api_key = api_key;
+        request.quotas = std::make_shared<const Quotas>(Quotas{std::move(quota)});
+        client_.acquirer().settle(request);
+    }
+}
+
+/// The record with the id gives way only where its plan has changed since (see held_quotas): then
+/// the next request of the id settles it.
 void Settlement::settle(const QuotaStates::Held& held, std::string_view id, const Moment& now) {
     QuotaRequest request;
     request.quotas = quotas_of(held);

@@ -7,6 +7,7 @@
 #include "module/core/counter.hpp"
 #include "module/http/quota_waiter.hpp"
 #include "module/redis/event.hpp"
+#include "module/store/key_cache.hpp"
 #include "module/store/quota_states.hpp"
 
 namespace tollgate::http {
@@ -24,6 +25,10 @@ class Settlement {
     ~Settlement() = default;
     Settlement(const Settlement&) = delete;
     Settlement& operator=(const Settlement&) = delete;
+
+    /// The key with this KeyCache::Key::hash is no more: settles what its id holds, for its record,
+    /// which has the id, leaves the zone. Throws std::bad_alloc.
+    void settle_ended(const KeyCache::Found& ended, std::uint64_t api_key);
 
     /// A graceful shutdown of this worker has begun. Where no other worker serves this zone, each
     /// held quota is settled once, leases included; else that is left to the others.

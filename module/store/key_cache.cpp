@@ -104,7 +104,8 @@ std::string KeyCache::find_id(std::uint64_t hash_of_key, const IdHash& id) const
     return find_in(small_) || find_in(large_) ? std::move(found.record.id) : std::string();
 }
 
-void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked) {
+void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked,
+                   const Keeps& keeps) {
     static_assert(SmallTable::place_size() == 112, "a million keys are to fit 256 MiB");
     const IdHash id = id_hash(record.id);
     const std::size_t length =
@@ -121,10 +122,15 @@ void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked) 
     if (!is_large) {
         large_.remove(key);
     }
+    const auto is_kept = [&](const auto& other) {
+        Found found;
+        other.unpack(found);
+        return keeps(other.key.redis, found);
+    };
     if (is_small) {
-        small_.put(key, checked, key, record, id, checked);
+        small_.put_unless(is_kept, key, checked, key, record, id, checked);
     } else if (is_large) {
-        large_.put(key, checked, key, record, id, checked);
+        large_.put_unless(is_kept, key, checked, key, record, id, checked);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -18,7 +19,8 @@ namespace tollgate {
 
 /// What Redis last said of keys, in memory that workers share. Records that are long lie in larger
 /// places than others, and keys that Redis doesn't know in places of their own, so that a flood of
-/// them displaces no key that is good. The least recently used give way. The caller holds the
+/// them displaces no key that is good. The least recently used give way, but for records that the
+/// caller wants kept. The caller holds the
 /// zone's lock.
 class KeyCache {
   public:
@@ -53,9 +55,16 @@ class KeyCache {
     /// is none.
     std::string find_id(std::uint64_t hash_of_key, const IdHash& id) const;
 
-    /// Redis, asked at `checked`, said this. A record too long for any place isn't kept. Throws
-    /// std::runtime_error when OpenSSL fails.
-    void put(const Key& key, const KeyRecord& record, SteadyTime checked);
+    /// Whether a record, of the key of a Redis (see name_id), must not give way.
+    using Keeps = std::function<bool(std::uint32_t redis, const Found& found)>;
+
+    /// Redis, asked at `checked`, said this. A record too long for any place isn't kept, nor one
+    /// for which others would have to give way that `keeps` wants kept. Throws std::runtime_error
+    /// when OpenSSL fails.
+    void put(const Key& key, const KeyRecord& record, SteadyTime checked, const Keeps& keeps);
+    void put(const Key& key, const KeyRecord& record, SteadyTime checked) {
+        put(key, record, checked, [](std::uint32_t, const Found&) { return false; });
+    }
     void put_unknown(const Key& key, SteadyTime checked);
 
     Occupancy small() const { return small_.occupancy(); }

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <bitset>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -99,23 +100,19 @@ class SetAssociative {
     Place put(const Key& key, std::chrono::milliseconds now, const Args&... args) const {
         return put_at(Place{}, key, now, args...);
     }
+    /// The same, but an entry for which `keeps` is true doesn't give way either. It is asked from
+    /// the least recently used one on, until one may give way.
+    template <typename Keeps, typename... Args>
+    Place put_unless(const Keeps& keeps, const Key& key, std::chrono::milliseconds now,
+                     const Args&... args) const {
+        return put_anywhere(keeps, Place{}, key, now, args...);
+    }
     /// The same, quicker where the entry still lies where find has found it.
     template <typename... Args>
     Place put_at(Place place, const Key& key, std::chrono::milliseconds now,
                  const Args&... args) const {
-        const Choice choice = choose(key);
-        if (!holds(place, key, choice.tag)) {
-            place = find(key, choice);
-        }
-        if (!place) {
-            place = make_room(choice, tick(now));
-            if (!place) {
-                return place;
-            }
-            ++header_->used;
-        }
-        write(place, choice.tag, tick(now), args...);
-        return place;
+        const auto keeps_none = [](const Entry& /*entry*/) { return false; };
+        return put_anywhere(keeps_none, place, key, now, args...);
     }
 
     /// Frees the place of the key's entry, if there is one.
@@ -177,6 +174,24 @@ class SetAssociative {
         std::uint32_t used_at[kWays];
         Entry entries[kWays];
     };
+
+    template <typename Keeps, typename... Args>
+    Place put_anywhere(const Keeps& keeps, Place place, const Key& key,
+                       std::chrono::milliseconds now, const Args&... args) const {
+        const Choice choice = choose(key);
+        if (!holds(place, key, choice.tag)) {
+            place = find(key, choice);
+        }
+        if (!place) {
+            place = make_room(choice, tick(now), keeps);
+            if (!place) {
+                return place;
+            }
+            ++header_->used;
+        }
+        write(place, choice.tag, tick(now), args...);
+        return place;
+    }
 
     /// Where a key may lie.
     struct Choice {
@@ -276,7 +291,8 @@ class SetAssociative {
         return free == 0 ? Place{} : Place{set, static_cast<std::uint32_t>(std::countr_zero(free))};
     }
 
-    Place make_room(const Choice& choice, std::uint32_t now) const {
+    template <typename Keeps>
+    Place make_room(const Choice& choice, std::uint32_t now, const Keeps& keeps) const {
         const auto free_in = [&](std::uint32_t set) {
             return std::popcount(tagged(sets_[set], 0));
         };
@@ -295,7 +311,7 @@ class SetAssociative {
                 }
             }
         }
-        const Place oldest = least_recently_used(choice, now);
+        const Place oldest = least_recently_used(choice, now, keeps);
         if (oldest) {
             ++header_->evicted;
             --header_->used;
@@ -304,7 +320,23 @@ class SetAssociative {
     }
 
     /// Of the entries that may give way.
-    Place least_recently_used(const Choice& choice, std::uint32_t now) const {
+    template <typename Keeps>
+    Place least_recently_used(const Choice& choice, std::uint32_t now, const Keeps& keeps) const {
+        std::bitset<2 * kWays> kept;
+        Place oldest = least_recently_used(choice, now, kept);
+        while (oldest && keeps(at(oldest))) {
+            kept.set(place_in(choice, oldest));
+            oldest = least_recently_used(choice, now, kept);
+        }
+        return oldest;
+    }
+
+    static std::size_t place_in(const Choice& choice, Place place) {
+        return (place.set == choice.left ? 0 : kWays) + place.way;
+    }
+
+    Place least_recently_used(const Choice& choice, std::uint32_t now,
+                              const std::bitset<2 * kWays>& kept) const {
         Place oldest;
         const auto age = [&](Place place) {
             // Signed, for another worker's clock may be a little ahead.
@@ -313,7 +345,8 @@ class SetAssociative {
         for (const std::uint32_t set : {choice.left, choice.right}) {
             for (std::uint32_t way = 0; way < kWays; ++way) {
                 const Place place{set, way};
-                if (!is_held(place) && (!oldest || age(place) > age(oldest))) {
+                if (!is_held(place) && !kept.test(place_in(choice, place)) &&
+                    (!oldest || age(place) > age(oldest))) {
                     oldest = place;
                 }
             }

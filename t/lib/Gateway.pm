@@ -22,6 +22,7 @@ package Gateway;
 #   $gateway->subscribed(2);                                        # waits until so many workers, of all gateways, hear
 #                                                                   # `events`, and this one's know that they do
 #   $gateway->status                                                # what tollgate_status tells
+#   $gateway->unsettled                                             # units granted alone and not yet settled
 #   my $calls = $gateway->calls(sub { … });                         # of scripts, by any gateway, while this runs
 #   my $r = $gateway->get('/', 'secret', %headers);                 # see Http.pm
 #   my $r = $gateway->request('POST', '/', { … }, $body);
@@ -117,6 +118,12 @@ sub calls {
     my $before = $count->();
     $code->();
     return $count->() - $before;
+}
+
+sub unsettled {
+    my ($self) = @_;
+    my $owed = $self->status->{redis}[0]{owed};
+    return $owed->{noted} - $owed->{settled} - $owed->{lapsed};
 }
 
 sub get {

@@ -164,6 +164,33 @@ TEST_F(KeyCacheTest, AFloodOfUnknownKeysDisplacesNoGoodOne) {
     EXPECT_EQ(cache_.unknown().evicted, 9'900 - cache_.unknown().size);
 }
 
+TEST_F(KeyCacheTest, ARecordThatIsKeptDoesNotGiveWay) {
+    KeyCache::Found found;
+    KeyRecord record = record_;
+    record.id = "kept";
+    cache_.put(key(0), record, 0ms);
+    const auto keeps = [](std::uint32_t redis, const KeyCache::Found& found) {
+        return redis == key(0).redis && found.record.id == "kept";
+    };
+    record.id = "other";
+    for (unsigned char n = 1; n < 100; ++n) {
+        cache_.put(key(n), record, std::chrono::seconds(n), keeps);
+    }
+    EXPECT_TRUE(cache_.find(key(0), 200s, found));
+    EXPECT_EQ(found.record.id, "kept");
+    EXPECT_TRUE(cache_.find(key(99), 200s, found)) << "another one gave way";
+}
+
+TEST_F(KeyCacheTest, ARecordIsNotKeptWhereNoneMayGiveWay) {
+    KeyCache::Found found;
+    const auto keeps = [](std::uint32_t, const KeyCache::Found&) { return true; };
+    for (unsigned char n = 0; n < 100; ++n) {
+        cache_.put(key(n), record_, std::chrono::seconds(n), keeps);
+    }
+    EXPECT_TRUE(cache_.find(key(0), 200s, found));
+    EXPECT_FALSE(cache_.find(key(99), 200s, found));
+}
+
 TEST_F(KeyCacheTest, WhatIsFoundStays) {
     cache_.put(key(0), record_, 0ms);
     for (std::uint64_t n = 1; n < 1000; ++n) {
