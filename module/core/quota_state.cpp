@@ -112,7 +112,9 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
     }
     bool exhausted = false;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        roll_windows(state, quota, now.earliest);
+        if (!stands(state, quota, now)) {
+            roll_windows(state, quota, now.earliest);
+        }
         exhausted = exhausted || is_exhausted(state, quota, demand.cost, now.earliest);
     });
     if (exhausted) {
@@ -120,6 +122,11 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
         return LocalAnswer::kLimited;
     }
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        // Another table could not use its lease. This one keeps its own as long as there is room
+        // beside it: what is given back would be lost with an answer of Redis.
+        if (is_exhausted(state, quota, state.lease + demand.cost, now.earliest)) {
+            give_back_lease(state, quota);
+        }
         owe(state, quota, demand.cost);
     });
     return LocalAnswer::kGranted;

@@ -68,6 +68,28 @@ TEST(DecideAlone, UsesWhatIsLeftOfALeaseForAHigherCost) {
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 5}}));
 }
 
+TEST(DecideAlone, LeavesALeaseAloneThatAnotherTableCannotUse) {
+    Node node(Quotas{api({{100, 10s}}), search({{4, 10s}})});
+    node.take_in({{.count = 50}, {.count = 4}});
+    node.states[0].lease = 20;
+    node.arrive();
+    EXPECT_EQ(node.decide_alone(), LocalAnswer::kLimited) << "search is spent";
+    EXPECT_EQ(node.states[0].lease, 20);
+    EXPECT_EQ(node.counts().lost, 0);
+    EXPECT_TRUE(node.ask().adjustments.empty()) << "nothing is given back, which could be lost";
+}
+
+TEST(DecideAlone, GrantsBesideALeaseThatOneTableHas) {
+    Node node(Quotas{api({{100, 10s}}), search({{60, 10s}})});
+    node.take_in({{.count = 50}, {.count = 4}});
+    node.states[0].lease = 20;
+    EXPECT_EQ(node.granted_alone(50), 50) << "what api has beside its lease";
+    EXPECT_EQ(node.states[0].lease, 20);
+    EXPECT_EQ(node.granted_alone(100), 6) << "of its lease, until search is spent";
+    EXPECT_EQ(node.states[0].lease, 0);
+    EXPECT_EQ(node.windows()[0].remaining, 14);
+}
+
 TEST(DecideAlone, GrantsWhatCostsNothing) {
     Node node({{10, 10s}});
     node.granted_alone(20);
