@@ -18,7 +18,7 @@ struct RealmSlot {
     const ngx_http_complex_value_t* of(void** loc_conf) const {
         const auto* conf = static_cast<const char*>(loc_conf[module_index]) + offset;
         const ngx_http_complex_value_t* realm = nullptr;
-        std::memcpy(&realm, conf, sizeof(realm));
+        std::memcpy(&realm, conf, sizeof(void*));
         return realm;
     }
 };
