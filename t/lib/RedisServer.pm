@@ -103,8 +103,9 @@ sub _end {
     my ($self, $signal) = @_;
     delete $self->{connection};
     my $pid = delete $self->{pid} or return;
-    CORE::kill(CONT => $pid);
     CORE::kill($signal => $pid);
+    # A stopped process ends at once by SIGKILL alone: it must not answer before.
+    CORE::kill(CONT => $pid) if $signal ne 'KILL';
     waitpid $pid, 0;
 }
 
