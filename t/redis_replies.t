@@ -63,7 +63,7 @@ my %nonsense = (
 
 
 # Replies with the right token: their number of elements, and these.
-my $now = 1_000_000_000_000;
+my $now = 1_000_000_000_000_000;
 my %fields = (
     'no field'               => [0, ''],
     'five fields'            => [5, strings(('pro') x 5)],

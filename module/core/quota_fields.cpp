@@ -43,9 +43,10 @@ std::string rate_limit_policy_field(std::span<const WindowState> windows) {
     });
 }
 
-std::string rate_limit_field(std::span<const WindowState> windows, Instant now) {
+std::string rate_limit_field(std::span<const WindowState> windows, ExactInstant now) {
     return join(windows, [now](const WindowState& state) {
-        const auto rest = std::chrono::ceil<std::chrono::seconds>(std::max(state.reset, now) - now);
+        const auto rest =
+            std::chrono::ceil<std::chrono::seconds>(std::max<ExactInstant>(state.reset, now) - now);
         return ";r=" + std::to_string(state.remaining) + ";t=" + std::to_string(rest.count());
     });
 }

@@ -17,6 +17,6 @@ bool is_quota_field(std::string_view name);
 std::string rate_limit_policy_field(std::span<const WindowState> windows);
 
 /// `RateLimit` of the same draft: what is left of each policy, and the seconds until it resets.
-std::string rate_limit_field(std::span<const WindowState> windows, Instant now);
+std::string rate_limit_field(std::span<const WindowState> windows, ExactInstant now);
 
 }  // namespace tollgate

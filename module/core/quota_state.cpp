@@ -135,6 +135,7 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
 Moment once_told(Moment now, std::span<const QuotaState> states) {
     for (const QuotaState& state : states) {
         now.earliest = std::max(now.earliest, state.told_at);
+        now.exact = std::max<ExactInstant>(now.exact, state.told_at);
     }
     now.latest = std::max(now.latest, now.earliest);
     return now;

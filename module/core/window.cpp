@@ -86,7 +86,7 @@ const WindowState* binding_window(std::span<const WindowState> windows) {
     return binding == windows.end() ? nullptr : &*binding;
 }
 
-std::int64_t retry_after(Instant now, Instant until) {
+std::int64_t retry_after(ExactInstant now, Instant until) {
     return std::max(std::chrono::ceil<std::chrono::seconds>(until - now), std::chrono::seconds(1s))
         .count();
 }

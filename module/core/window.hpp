@@ -12,6 +12,9 @@ namespace tollgate {
 /// A point in time to the millisecond, of whichever clock the window is counted by.
 using Instant = std::chrono::sys_time<std::chrono::milliseconds>;
 
+/// The same to the microsecond, as Redis's command TIME tells it.
+using ExactInstant = std::chrono::sys_time<std::chrono::microseconds>;
+
 /// The number of the fixed window that holds `now`: windows of a period are aligned to the Unix
 /// epoch, thus to UTC.
 constexpr std::int64_t window_number(Instant now, std::chrono::seconds period) {
@@ -68,7 +71,7 @@ const WindowState* binding_window(std::span<const WindowState> windows);
 
 /// `Retry-After` (RFC 9110 section 10.2.3): whole seconds from `now` to `until`, rounded up, at
 /// least 1.
-std::int64_t retry_after(Instant now, Instant until);
+std::int64_t retry_after(ExactInstant now, Instant until);
 
 /// A Unix time in whole seconds, rounded up.
 std::int64_t unix_seconds(Instant instant);

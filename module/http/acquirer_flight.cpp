@@ -8,7 +8,7 @@
 namespace tollgate::http {
 
 Acquirer::Flight::Flight(Acquirer& acquirer, std::size_t lines)
-    : acquirer_(acquirer), sent_(steady_time()) {
+    : acquirer_(acquirer), sent_(exact_steady_time()) {
     items_.reserve(lines);
     acquires_.reserve(lines);
 }
@@ -45,7 +45,7 @@ bool Acquirer::Flight::add(Line& line, const LockedZone& zone) {
     item.count = item.asking.length();
     line.scheduled = false;
     line.in_flight = true;
-    const Moment now = client.moment(zone, steady_time());
+    const Moment now = client.moment(zone, exact_steady_time());
     const bool returns_leases = acquirer_.client_.settlement().returns_leases();
     std::uint64_t* last_report = &zone.node().last_report;
     for (;;) {
@@ -101,7 +101,7 @@ void Acquirer::Flight::on_values(std::span<const redisReply* const> values) noex
         if (results->late) {
             const LockedZone zone(acquirer_.client_.main());
             zone.redis(acquirer_.client_.conf().name_hash)
-                .clock.observe(sent_, steady_time(), results->now);
+                .clock.observe(sent_, exact_steady_time(), results->now);
         } else {
             take(*results);
         }
@@ -119,9 +119,10 @@ void Acquirer::Flight::on_values(std::span<const redisReply* const> values) noex
 
 void Acquirer::Flight::take(const redis::AcquireResults& results) {
     {
-        const SteadyTime now = steady_time();
+        const ExactSteadyTime received = exact_steady_time();
+        const auto now = std::chrono::floor<SteadyTime>(received);
         const LockedZone zone(acquirer_.client_.main());
-        zone.redis(acquirer_.client_.conf().name_hash).clock.observe(sent_, now, results.now);
+        zone.redis(acquirer_.client_.conf().name_hash).clock.observe(sent_, received, results.now);
         for (std::size_t i = 0; i < items_.size(); ++i) {
             if (const auto* acquired = std::get_if<Acquired>(&results.of_ids[i])) {
                 take_in(items_[i], *acquired, zone, now);
@@ -132,7 +133,7 @@ void Acquirer::Flight::take(const redis::AcquireResults& results) {
     for (std::size_t i = 0; i < items.size(); ++i) {
         items[i].line->was_late = false;
         if (const auto* acquired = std::get_if<Acquired>(&results.of_ids[i])) {
-            tell(items[i], *acquired);
+            tell(items[i], *acquired, results.now);
             acquirer_.land(*items[i].line);
         } else {
             acquirer_.client_.on_error();
@@ -182,7 +183,7 @@ void Acquirer::Flight::take_in(Item& item, const Acquired& acquired, const Locke
 }
 
 /// Of the requests that are alike, those that came first are granted; each shows what it left.
-void Acquirer::Flight::tell(Item& item, const Acquired& acquired) noexcept {
+void Acquirer::Flight::tell(Item& item, const Acquired& acquired, ExactInstant now) noexcept {
     const std::int64_t cost = item.line->request.demand.cost;
     const std::int64_t present = std::min(acquired.granted, item.asking.length());
     std::int64_t index = 0;
@@ -193,7 +194,7 @@ void Acquirer::Flight::tell(Item& item, const Acquired& acquired) noexcept {
                                   : limited ? LocalAnswer::kLimited
                                             : LocalAnswer::kBanned,
                         .windows = {},
-                        .now = acquired.now,
+                        .now = now,
                         .banned_until = acquired.banned_until};
         const bool done = guarded(acquirer_.client_.log(), false, [&] {
             decided.windows = granted ? item.granted : item.refused;

@@ -58,13 +58,13 @@ class Acquirer::Flight : public redis::ReplyHandler {
     Acquire acquire_for(const Item& item, const Prepared& prepared) const;
     void take(const redis::AcquireResults& results);
     void take_in(Item& item, const Acquired& acquired, const LockedZone& zone, SteadyTime now);
-    void tell(Item& item, const Acquired& acquired) noexcept;
+    void tell(Item& item, const Acquired& acquired, ExactInstant now) noexcept;
     void resubmit(bool was_late) noexcept;
     void restore(const Item& item, Fate fate) noexcept;
     void give_up(Item& item, Fate fate) noexcept;
 
     Acquirer& acquirer_;
-    SteadyTime sent_;
+    ExactSteadyTime sent_;
     Instant deadline_{};  ///< of Redis's clock; 0: that is not known
     std::vector<Item> items_;
     std::vector<Acquire> acquires_;  ///< one an item

@@ -77,7 +77,7 @@ void Decision::proceed(Next next) {
     if (next == Next::kAdmit) {
         cost_ = conf_.cost_of(r_);
         const LockedZone zone(MainConf::of(r_));
-        next = admit(zone, steady_time());
+        next = admit(zone, exact_steady_time());
     }
     const bool asks = next == Next::kLookUp || next == Next::kAcquire;
     if (asks && !client().connection().is_reachable()) {
@@ -171,7 +171,7 @@ void Decision::on_retry() noexcept {
         proceed([&] {
             const LockedZone zone(MainConf::of(r_));
             LoadedStates states(zone, client(), request_);
-            return decide_locally(states, client().moment(zone, steady_time()));
+            return decide_locally(states, client().moment(zone, exact_steady_time()));
         }());
     });
 }
@@ -182,8 +182,9 @@ void Decision::on_unavailable() noexcept {
 
 void Decision::unauthenticated(const Error& error) {
     key_ = {};
-    now_ = node_time();
-    windows_ = charge_anonymous(r_, *conf_.tables, 1, now_);
+    const Instant now = node_time();
+    now_ = now;
+    windows_ = charge_anonymous(r_, *conf_.tables, 1, now);
     const bool exhausted = std::ranges::any_of(windows_, &WindowState::exhausted);
     if (exhausted) {
         retry_after_ = tollgate::retry_after(now_, binding()->reset);
@@ -195,8 +196,9 @@ void Decision::unauthenticated(const Error& error) {
 
 /// Too many keys from this address were looked up within the last second. Redis is not asked.
 void Decision::limit_look_ups() {
-    now_ = node_time();
-    windows_ = charge_anonymous(r_, *conf_.tables, 0, now_);
+    const Instant now = node_time();
+    now_ = now;
+    windows_ = charge_anonymous(r_, *conf_.tables, 0, now);
     retry_after_ = kRetryLookUp;
     settle(Verdict::kLimited, NGX_HTTP_TOO_MANY_REQUESTS, kRateLimitExceeded);
 }

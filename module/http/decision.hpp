@@ -82,7 +82,7 @@ class Decision : private QuotaWaiter, private KeyWaiter {
     /// authenticated.
     const std::vector<WindowState>& windows() const { return windows_; }
     /// The clock that the windows are counted by, when they were.
-    Instant now() const { return now_; }
+    ExactInstant now() const { return now_; }
     /// The window to show where one must stand for all; nullptr for none.
     const WindowState* binding() const { return binding_window(windows_); }
     /// Seconds for `Retry-After`; 0 for none.
@@ -99,7 +99,7 @@ class Decision : private QuotaWaiter, private KeyWaiter {
     Next recall(const LockedZone& zone);
     void look_up();
     void take_record(const redis::Lookup& lookup);
-    Next admit(const LockedZone& zone, SteadyTime time);
+    Next admit(const LockedZone& zone, ExactSteadyTime time);
     bool choose_quotas();
     Next decide_locally(LoadedStates& states, const Moment& now);
     void show(LocalAnswer answer, LoadedStates& states, const Moment& time);
@@ -142,7 +142,7 @@ class Decision : private QuotaWaiter, private KeyWaiter {
     ngx_int_t status_ = 0;
     Error error_{};
     std::vector<WindowState> windows_;
-    Instant now_{};
+    ExactInstant now_{};
     std::int64_t retry_after_ = 0;
     Patience patience_;
 };

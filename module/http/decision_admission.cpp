@@ -19,7 +19,7 @@ bool Decision::has_place_in(const TableSet& tables) const {
 }
 
 /// Finds the quotas of a key that is good, and decides if that can be done at once.
-Decision::Next Decision::admit(const LockedZone& zone, SteadyTime time) {
+Decision::Next Decision::admit(const LockedZone& zone, ExactSteadyTime time) {
     if (!choose_quotas()) {
         return Next::kForbid;
     }
@@ -78,7 +78,7 @@ void Decision::show(LocalAnswer answer, LoadedStates& states, const Moment& time
     local_ = {.answer = answer,
               .windows = windows_of(shown, *request_.quotas, now, demand.cost,
                                     answer != LocalAnswer::kGranted),
-              .now = now.earliest,
+              .now = now.exact,
               .banned_until = shown.front().banned_until};
 }
 
@@ -96,7 +96,7 @@ void Decision::decide_alone() {
     }
     const bool done = [&] {
         const LockedZone zone(MainConf::of(r_));
-        const Moment now = client().moment(zone, steady_time());
+        const Moment now = client().moment(zone, exact_steady_time());
         LoadedStates states(zone, client(), request_);
         note_arrivals(states, request_.demand, 1, now.steady);
         const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);

@@ -51,7 +51,8 @@ void Decision::identify(std::string_view token) {
 /// Looks for the key in what the node knows.
 Decision::Next Decision::recall(const LockedZone& zone) {
     KeyCacheStatistics& statistics = client().statistics().keys;
-    const SteadyTime now = steady_time();
+    const ExactSteadyTime exact_now = exact_steady_time();
+    const auto now = std::chrono::floor<SteadyTime>(exact_now);
     KeyCache::Found found;
     const bool is_cached = zone.keys().find(sought_, now, found);
     const SteadyTime announced = zone.changes().last(sought_.redis, sought_.digest);
@@ -77,7 +78,7 @@ Decision::Next Decision::recall(const LockedZone& zone) {
     if (!fresh) {
         return Next::kLookUp;
     }
-    return conf_.has_fixed_cost() ? admit(zone, now) : Next::kAdmit;
+    return conf_.has_fixed_cost() ? admit(zone, exact_now) : Next::kAdmit;
 }
 
 void Decision::look_up() {

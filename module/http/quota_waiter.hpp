@@ -25,7 +25,7 @@ struct QuotaRequest {
 struct Decided {
     LocalAnswer answer;  ///< never kAsk
     std::vector<WindowState> windows;
-    Instant now;           ///< Redis's clock
+    ExactInstant now;      ///< Redis's clock
     Instant banned_until;  ///< when banned
 };
 

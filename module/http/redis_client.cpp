@@ -36,7 +36,7 @@ void RedisClient::leave_statistics() const noexcept {
     statistics().subscribed.erase(ngx_worker, pid);
 }
 
-Moment RedisClient::moment(const LockedZone& zone, SteadyTime now) const {
+Moment RedisClient::moment(const LockedZone& zone, ExactSteadyTime now) const {
     return zone.redis(conf_.name_hash).clock.at(now, node_time());
 }
 
@@ -110,7 +110,8 @@ void RedisClient::on_refusal(std::string_view message) noexcept {
     }
 }
 
-void RedisClient::on_time(SteadyTime sent, SteadyTime received, Instant time) noexcept {
+void RedisClient::on_time(ExactSteadyTime sent, ExactSteadyTime received,
+                          ExactInstant time) noexcept {
     {
         const LockedZone zone(main_);
         zone.redis(conf_.name_hash).clock.observe(sent, received, time);

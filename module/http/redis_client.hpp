@@ -43,7 +43,7 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     void leave_statistics() const noexcept;
 
     /// The moment of `now` by this Redis's clock, as far as the node knows it.
-    Moment moment(const LockedZone& zone, SteadyTime now) const;
+    Moment moment(const LockedZone& zone, ExactSteadyTime now) const;
 
     /// How long what was asked at `checked` holds.
     bool is_fresh(SteadyTime checked, SteadyTime now) const;
@@ -54,7 +54,8 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
     void on_error() noexcept override;
     void on_connected(bool is_first) noexcept override;
     void on_refusal(std::string_view message) noexcept override;
-    void on_time(SteadyTime sent, SteadyTime received, Instant time) noexcept override;
+    void on_time(ExactSteadyTime sent, ExactSteadyTime received,
+                 ExactInstant time) noexcept override;
     void on_breaker_open(std::string_view reason) noexcept override;
     void on_breaker_close() noexcept override;
     void on_shutdown() noexcept override;

@@ -31,7 +31,7 @@ void drop_fields(ngx_http_request_t* r, bool (*is_dropped)(std::string_view name
 }
 
 void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
-                      std::span<const WindowState> windows, Instant now) {
+                      std::span<const WindowState> windows, ExactInstant now) {
     if (families == kNoHeaders || windows.empty()) {
         return;
     }

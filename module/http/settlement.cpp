@@ -93,7 +93,7 @@ bool Settlement::settle(Which which) {
     Moment now;
     while (!is_complete && found.size() < kMostAtOnce) {
         const LockedZone zone(client_.main());
-        now = client_.moment(zone, steady_time());
+        now = client_.moment(zone, exact_steady_time());
         is_complete = zone.quotas().visit_held(
             cursor_, [&](const QuotaStates::Held& held) { return take(held, zone, now); });
     }

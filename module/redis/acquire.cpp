@@ -12,6 +12,7 @@ namespace {
 /// The latest time that arithmetic with it bears, in ms: the end of the year 9999. Counts are
 /// bounded alike, so that none can overflow.
 constexpr std::int64_t kLatest = 253'402'300'799'999;
+constexpr std::int64_t kLatestExact = kLatest * 1000;
 
 bool is_alike(const BanPolicy& a, const BanPolicy& b) {
     return a.after == b.after && a.within == b.within && a.first == b.first && a.up_to == b.up_to;
@@ -167,6 +168,9 @@ class Numbers {
         return *number;
     }
     Instant next_instant() { return Instant(std::chrono::milliseconds(next())); }
+    ExactInstant next_exact_instant() {
+        return ExactInstant(std::chrono::microseconds(next(kLatestExact)));
+    }
 
     /// The error that an id has in place of numbers; nothing where they are there.
     std::optional<std::string_view> next_error() {
@@ -267,7 +271,7 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
 std::optional<AcquireResults> read_acquired(std::span<const redisReply* const> values,
                                             std::span<const Acquire> acquires) {
     Numbers numbers(values);
-    AcquireResults results{.now = numbers.next_instant(), .of_ids = {}};
+    AcquireResults results{.now = numbers.next_exact_instant(), .of_ids = {}};
     if (numbers.good() && numbers.at_end() && !acquires.empty()) {
         results.late = true;
         return results;
@@ -278,7 +282,8 @@ std::optional<AcquireResults> read_acquired(std::span<const redisReply* const> v
             results.of_ids.emplace_back(*error);
             continue;
         }
-        auto acquired = read_one(numbers, acquire, results.now);
+        auto acquired =
+            read_one(numbers, acquire, std::chrono::floor<std::chrono::milliseconds>(results.now));
         if (!numbers.good() || !answers(acquired, acquire)) {
             return std::nullopt;
         }

@@ -29,7 +29,7 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
 using AcquireResult = std::variant<Acquired, std::string_view>;
 
 struct AcquireResults {
-    Instant now;        ///< Redis's clock
+    ExactInstant now;   ///< Redis's clock
     bool late = false;  ///< the deadline had passed: nothing was decided, `of_ids` is empty
     std::vector<AcquireResult> of_ids;
 };

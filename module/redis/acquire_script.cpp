@@ -33,7 +33,7 @@ constexpr std::string_view kText = R"lua(
 --                    per window: its number, the units to add to it, and to the window before it where it slides
 --
 -- Returns  the token; numbers, packed into a string, of 8 bytes each; and the errors of ids that have one.
---          The numbers are the time in ms and, unless that is after the deadline, per id -1, if it has an error, or
+--          The numbers are the time in us and, unless that is after the deadline, per id -1, if it has an error, or
 --            the requests granted; where a lease is wanted, the lease;
 --            where a ban counts, the requests limited, the end of the ban in ms or 0, and the strikes so far;
 --            per window its number, its count and, where it slides, the count of the one before.
@@ -46,10 +46,10 @@ local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
-local reply, size, errors = {now}, 1, {}
+local reply, size, errors = {time[1] * 1000000 + time[2]}, 1, {}
 
 if ARGV[3] ~= '0' and now > ARGV[3] + 0 then
-    return {ARGV[1], struct.pack('<i8', now)}
+    return {ARGV[1], struct.pack('<i8', reply[1])}
 end
 
 -- The ban of an id as it stands, or Redis's error.

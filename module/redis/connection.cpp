@@ -19,8 +19,8 @@ constexpr std::chrono::milliseconds kBetweenPromptConnects{500};
 /// A timer that fires later than this shows that the event loop has stalled.
 constexpr std::chrono::milliseconds kLate{20};
 
-SteadyTime steady(Pipeline::Time time) {
-    return std::chrono::floor<SteadyTime>(time.time_since_epoch());
+ExactSteadyTime steady(Pipeline::Time time) {
+    return std::chrono::floor<ExactSteadyTime>(time.time_since_epoch());
 }
 
 }  // namespace

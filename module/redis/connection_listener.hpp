@@ -25,7 +25,8 @@ class ConnectionListener {
     virtual void on_refusal(std::string_view message) noexcept = 0;
     /// Redis told its time, when a new connection proved to serve: between these two, of the steady
     /// clock.
-    virtual void on_time(SteadyTime sent, SteadyTime received, Instant time) noexcept = 0;
+    virtual void on_time(ExactSteadyTime sent, ExactSteadyTime received,
+                         ExactInstant time) noexcept = 0;
     /// Redis is out of reach from now on: commands fail at once, but for probes. The reason may be
     /// Redis's own text.
     virtual void on_breaker_open(std::string_view reason) noexcept = 0;

@@ -5,7 +5,7 @@
 
 namespace tollgate::redis {
 
-std::optional<Instant> read_time(std::span<const redisReply* const> values) {
+std::optional<ExactInstant> read_time(std::span<const redisReply* const> values) {
     constexpr std::int64_t kLatest = 253'402'300'799;  // the end of the year 9999
     constexpr std::int64_t kMostMicroseconds = 999'999;
     if (values.size() != 2) {
@@ -16,8 +16,7 @@ std::optional<Instant> read_time(std::span<const redisReply* const> values) {
     if (!seconds || !microseconds) {
         return std::nullopt;
     }
-    return Instant(std::chrono::seconds(*seconds) + std::chrono::floor<std::chrono::milliseconds>(
-                                                        std::chrono::microseconds(*microseconds)));
+    return ExactInstant(std::chrono::seconds(*seconds) + std::chrono::microseconds(*microseconds));
 }
 
 }  // namespace tollgate::redis

@@ -10,7 +10,7 @@
 namespace tollgate::redis {
 
 /// The time that the command TIME returned: its seconds and the microseconds of that second, as two
-/// texts. Rounded down to whole ms. Nothing where they are not that, or later than the year 9999.
-std::optional<Instant> read_time(std::span<const redisReply* const> values);
+/// texts. Nothing where they are not that, or later than the year 9999.
+std::optional<ExactInstant> read_time(std::span<const redisReply* const> values);
 
 }  // namespace tollgate::redis

@@ -141,7 +141,7 @@ TEST(AcquireCall, TellsTheRestWhereThereIsAny) {
 }
 
 TEST(ReadAcquired, ReadsEveryWindowInItsOrder) {
-    const auto reply = parsed(numbers({5000, 4, 11, 4, 0, 5, 12, 6, 2}));
+    const auto reply = parsed(numbers({5'000'000, 4, 11, 4, 0, 5, 12, 6, 2}));
     const auto results = read_acquired(elements_of(*reply), std::array{two_tables()});
     ASSERT_TRUE(results);
     const auto& acquired = std::get<Acquired>(results->of_ids.front());
@@ -158,9 +158,10 @@ TEST(ReadAcquired, ReadsLeasesBansAndErrors) {
     acquire.ban = BanPolicy{20, 1min, 10min, 24h};
     Acquire leasing = two_tables();
     leasing.lease = 9;
-    const auto reply = parsed(array(2, bulk(packed({5000, 1, 2, 9000, 4, 1, 2, 3, 4, 5, 6, 7,  //
-                                                    -1,   7, 8, 1,    2, 3, 4, 5, 6, 7})) +
-                                           "-WRONGTYPE x\r\n"));
+    const auto reply =
+        parsed(array(2, bulk(packed({5'000'000, 1, 2, 9000, 4, 1, 2, 3, 4, 5, 6, 7,  //
+                                     -1,        7, 8, 1,    2, 3, 4, 5, 6, 7})) +
+                            "-WRONGTYPE x\r\n"));
     const auto results =
         read_acquired(elements_of(*reply), std::array{acquire, two_tables(), leasing});
     ASSERT_TRUE(results);
@@ -176,7 +177,7 @@ TEST(ReadAcquired, ReadsLeasesBansAndErrors) {
 
 TEST(ReadAcquired, RefusesWhatIsNoAnswer) {
     const auto error = packed({5000, -1});
-    const auto good = packed({5000, 4, 11, 4, 0, 5, 12, 6, 2});
+    const auto good = packed({5'000'000, 4, 11, 4, 0, 5, 12, 6, 2});
     for (const std::string& text : {
              array(0, ""),
              array(1, bulk("")),
@@ -211,11 +212,11 @@ TEST(ReadAcquired, RefusesWhatIsNoAnswer) {
 }
 
 TEST(ReadAcquired, ReadsThatTheDeadlineHadPassed) {
-    const auto reply = parsed(numbers({5000}));
+    const auto reply = parsed(numbers({5'000'001}));
     const auto results = read_acquired(elements_of(*reply), std::array{two_tables()});
     ASSERT_TRUE(results);
     EXPECT_TRUE(results->late);
-    EXPECT_EQ(results->now, Instant(5s));
+    EXPECT_EQ(results->now, ExactInstant(5s + 1us));
 }
 
 TEST(ReadAcquired, RefusesMoreThanWasAskedFor) {

@@ -42,6 +42,16 @@ TEST(RedisClock, IsBoundedMoreNarrowlyByEachReply) {
     EXPECT_EQ(bounds(clock, 1012ms), (Bounds{-3, 1}));
 }
 
+TEST(RedisClock, IsExactToTheMicrosecond) {
+    RedisClock clock;
+    clock.observe(1'000'000us, 1'000'080us, kEpoch + 1'000'030us);
+    const Moment moment = clock.at(1'000'100us, kWrong);
+    EXPECT_EQ(moment.steady, 1000ms);
+    EXPECT_EQ(moment.exact, kEpoch + 1'000'048us) << "50 us for the reply, one for each rounding";
+    EXPECT_EQ(moment.earliest, kEpoch + 1000ms);
+    EXPECT_EQ(moment.latest, kEpoch + 1001ms);
+}
+
 TEST(RedisClock, IsLessCertainTheLongerItIsNotHeardOf) {
     RedisClock clock;
     clock.observe(1000ms, 1010ms, kEpoch + 1000ms);
@@ -75,11 +85,10 @@ TEST(RedisClock, ShowsRedissTimeBetweenItsBoundsHoweverClocksDriftAndRepliesDawd
         // In us: the node's clock, and Redis's, which is apart from it and faster or slower.
         std::int64_t node = 123'456'789;
         const auto redis_at = [&](std::int64_t time) {
-            return Instant(std::chrono::milliseconds(
-                kEpoch.time_since_epoch().count() +
-                (time + 333'333 + (time - 123'456'789) * drift / 1'000'000) / 1000));
+            return kEpoch + std::chrono::microseconds(time + 333'333 +
+                                                      (time - 123'456'789) * drift / 1'000'000);
         };
-        const auto steady = [](std::int64_t time) { return SteadyTime(time / 1000); };
+        const auto steady = [](std::int64_t time) { return ExactSteadyTime(time); };
         RedisClock clock;
         for (int i = 0; i < 20'000; ++i) {
             const auto sent = node;
@@ -88,7 +97,8 @@ TEST(RedisClock, ShowsRedissTimeBetweenItsBoundsHoweverClocksDriftAndRepliesDawd
             clock.observe(steady(sent), steady(received), redis_at(asked));
             node = received + number(0, 300'000);
             const Moment moment = clock.at(steady(node), kWrong);
-            ASSERT_LE(moment.earliest, redis_at(node)) << drift << " ppm, call " << i;
+            ASSERT_LE(moment.earliest, moment.exact);
+            ASSERT_LE(moment.exact, redis_at(node)) << drift << " ppm, call " << i;
             ASSERT_GE(moment.latest, redis_at(node)) << drift << " ppm, call " << i;
             ASSERT_LT(moment.latest - moment.earliest, 100ms);
         }

@@ -10,16 +10,17 @@ namespace {
 using namespace std::chrono_literals;
 
 /// The time in a reply of these bytes, an array.
-std::optional<Instant> read(std::string_view bytes) {
+std::optional<ExactInstant> read(std::string_view bytes) {
     ReplyReader reader;
     EXPECT_TRUE(reader.feed(bytes));
     const auto reply = reader.next();
     return reply ? read_time(elements_of(*reply)) : std::nullopt;
 }
 
-TEST(RedisTime, IsRoundedDownToMilliseconds) {
-    EXPECT_EQ(read("*2\r\n$10\r\n1700000000\r\n$6\r\n123999\r\n"), Instant(1'700'000'000'123ms));
-    EXPECT_EQ(read("*2\r\n$12\r\n253402300799\r\n$1\r\n0\r\n"), Instant(253'402'300'799'000ms));
+TEST(RedisTime, IsExactToTheMicrosecond) {
+    EXPECT_EQ(read("*2\r\n$10\r\n1700000000\r\n$6\r\n123999\r\n"),
+              ExactInstant(1'700'000'000'123'999us));
+    EXPECT_EQ(read("*2\r\n$12\r\n253402300799\r\n$1\r\n0\r\n"), ExactInstant(253'402'300'799s));
 }
 
 TEST(RedisTime, IsNothingButATime) {
