@@ -230,6 +230,19 @@ subtest 'light and dark' => sub {
     cmp_ok($shade{dark},  '<', 100, 'dark is dark');
 };
 
+subtest 'the pointer' => sub {
+    my $times = '[...document.querySelectorAll("#plots figcaption span")].map(one => one.textContent)';
+    my $move = sub {
+        my ($type) = @_;
+        $browser->eval('(() => { const canvas = document.querySelector("#plots canvas"), { right, top } = canvas.getBoundingClientRect();'
+            . qq| canvas.dispatchEvent(new MouseEvent("$type", { clientX: right - 30, clientY: top + 60 })); })()|);
+    };
+    $move->('mousemove');
+    like($_, qr/^\d\d:\d\d:\d\d$/, 'each plot has the time at the pointer') for @{ $browser->eval($times) };
+    $move->('mouseleave');
+    is_deeply($browser->eval($times), [("") x 6], '... until the pointer leaves');
+};
+
 subtest 'by keyboard' => sub {
     $browser->press('Tab');
     is($browser->eval('document.activeElement.id'), 'pause', 'the first key leads to the button');

@@ -52,6 +52,6 @@ is($exit, 0, 'nginx loads them') or diag($output);
     server { listen unix:%DIR%/http.sock; location / { tollgate_dashboard; } }
 END
 isnt($exit, 0, 'this build has no dashboard');
-like($output, qr/"tollgate_dashboard": the page is not in this build of the module, which was made without npm in .*:\d+/, '... and says so');
+like($output, qr/"tollgate_dashboard": the page is not in this build of the module in .*:\d+/, '... and says so');
 
 done_testing;

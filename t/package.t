@@ -114,9 +114,10 @@ subtest 'what is in them' => sub {
             listen unix:%DIR%/http.sock;
             location /     { tollgate api; }
             location /v1/  { petstore %DIR%/pets.db; }
+            location = /dashboard { tollgate_dashboard; }
         }
 END
-    is($exit, 0, 'nginx loads the modules') or diag($text);
+    is($exit, 0, 'nginx loads the modules, with the dashboard\'s page') or diag($text);
 };
 
 subtest 'each link of a packaged document leads to a file of the same package' => sub {

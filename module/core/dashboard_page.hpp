@@ -13,7 +13,7 @@ struct DashboardTemplate {
     std::string_view policy;
 };
 
-/// Of this build; nullptr where it was made without npm.
+/// Of this build; nullptr where it was made without the page.
 const DashboardTemplate* dashboard_template();
 
 /// The page that asks `status_uri`, an absolute path or one relative to the page. Throws ParseError

@@ -1,4 +1,4 @@
-// Stands in for the file that CMake makes from module/dashboard where it finds npm.
+// Takes the place of the file that CMake makes from module/dashboard, in a build without the page.
 
 #include "module/core/dashboard_page.hpp"
 

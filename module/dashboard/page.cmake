@@ -1,53 +1,35 @@
-# Builds the page of tollgate_dashboard where npm is there: DASHBOARD_TEMPLATE is the C++ file that will hold it, or the
-# one that stands in for it.
+# Builds the page of tollgate_dashboard: DASHBOARD_TEMPLATE is the C++ file that will hold it, or the one that stands in
+# for it in a build with -DDASHBOARD=OFF. ESBUILD is the program, CHARTJS the ES module of Chart.js, CHARTJS_LICENCE its
+# licence; each may be given where it isn't where Debian has it.
 
-option(DASHBOARD "Build the page of tollgate_dashboard, with packages of npm" ON)
-find_program(NODE NAMES node nodejs)
-find_program(NPM npm)
+option(DASHBOARD "Build the page of tollgate_dashboard, which needs esbuild and Chart.js" ON)
 
 set(DASHBOARD_TEMPLATE module/core/no_dashboard_template.cpp)
-set(dashboard_source ${CMAKE_SOURCE_DIR}/module/dashboard)
-set(dashboard_build ${CMAKE_BINARY_DIR}/dashboard)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${dashboard_source}/package-lock.json)
-
-# What the lock says is fetched once; `installed` remembers which lock that was.
-function(install_packages out)
-    file(SHA256 ${dashboard_source}/package-lock.json lock)
-    set(installed "")
-    if(EXISTS ${dashboard_build}/installed)
-        file(READ ${dashboard_build}/installed installed)
+if(DASHBOARD)
+    find_program(ESBUILD esbuild)
+    find_file(CHARTJS NAMES chart.esm.js chart.mjs NO_DEFAULT_PATH
+              PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist)
+    find_file(CHARTJS_LICENCE copyright NO_DEFAULT_PATH PATHS /usr/share/doc/libjs-chart.js /usr/share/doc/node-chart.js)
+    set(dashboard_missing "")
+    if(NOT ESBUILD)
+        string(APPEND dashboard_missing " esbuild")
     endif()
-    if(NOT installed STREQUAL lock)
-        foreach(name package.json package-lock.json .npmrc)
-            configure_file(${dashboard_source}/${name} ${dashboard_build}/${name} COPYONLY)
-        endforeach()
-        execute_process(
-            COMMAND ${NPM} ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error
-                --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000
-            WORKING_DIRECTORY ${dashboard_build} OUTPUT_FILE npm.log ERROR_FILE npm.log
-            RESULT_VARIABLE result TIMEOUT 300)
-        if(NOT result EQUAL 0)
-            set(${out} FALSE PARENT_SCOPE)
-            return()
-        endif()
-        file(WRITE ${dashboard_build}/installed ${lock})
+    if(NOT CHARTJS OR NOT CHARTJS_LICENCE)
+        string(APPEND dashboard_missing " libjs-chart.js")
     endif()
-    set(${out} TRUE PARENT_SCOPE)
-endfunction()
-
-if(NOT DASHBOARD OR NOT NODE OR NOT NPM)
-    message(STATUS "tollgate_dashboard: without its page, for which DASHBOARD, node and npm are needed")
-else()
-    install_packages(dashboard_packages)
-    if(NOT dashboard_packages)
-        message(WARNING "tollgate_dashboard: without its page, since npm failed: see ${dashboard_build}/npm.log")
-    else()
-        set(DASHBOARD_TEMPLATE ${dashboard_build}/dashboard_template.cpp)
-        file(GLOB dashboard_inputs CONFIGURE_DEPENDS ${dashboard_source}/page.* ${dashboard_source}/src/*.js)
-        add_custom_command(
-            OUTPUT ${DASHBOARD_TEMPLATE}
-            COMMAND ${NODE} ${dashboard_source}/build.mjs ${dashboard_build} ${DASHBOARD_TEMPLATE}
-            DEPENDS ${dashboard_inputs} ${dashboard_source}/build.mjs ${dashboard_build}/installed
-            VERBATIM)
+    if(dashboard_missing)
+        message(FATAL_ERROR
+            "The page of tollgate_dashboard can't be built. Install the Debian packages that are missing:"
+            "${dashboard_missing}. Or build without the page: cmake -DDASHBOARD=OFF")
     endif()
+    set(dashboard_source ${CMAKE_SOURCE_DIR}/module/dashboard)
+    set(DASHBOARD_TEMPLATE ${CMAKE_BINARY_DIR}/dashboard_template.cpp)
+    file(GLOB dashboard_inputs CONFIGURE_DEPENDS ${dashboard_source}/page.html ${dashboard_source}/page.css
+         ${dashboard_source}/src/*.js)
+    add_custom_command(
+        OUTPUT ${DASHBOARD_TEMPLATE}
+        COMMAND ${CMAKE_COMMAND} -DESBUILD=${ESBUILD} -DCHARTJS=${CHARTJS} -DCHARTJS_LICENCE=${CHARTJS_LICENCE}
+            -DSOURCE=${dashboard_source} -DOUTPUT=${DASHBOARD_TEMPLATE} -P ${dashboard_source}/make_page.cmake
+        DEPENDS ${dashboard_inputs} ${CHARTJS} ${CHARTJS_LICENCE} ${dashboard_source}/make_page.cmake
+        VERBATIM)
 endif()

@@ -38,7 +38,7 @@ ngx_int_t answer(ngx_http_request_t* r) {
 Dashboard make_dashboard(std::string_view status_uri) {
     const DashboardTemplate* page = dashboard_template();
     if (page == nullptr) {
-        throw ParseError("the page is not in this build of the module, which was made without npm");
+        throw ParseError("the page is not in this build of the module");
     }
     Dashboard dashboard{
         .page = dashboard_page(*page, status_uri), .etag = {}, .policy = page->policy};

@@ -6,9 +6,9 @@ import { Plot } from './plot.js';
 import { planStyles } from './plan_styles.js';
 import { refused, verdicts } from './verdicts.js';
 
-const upFromZero = least => (_, __, most) => [0, Math.max(least, (most ?? 0) * 1.1)];
+const upFromZero = least => (_, most) => [0, Math.max(least, (most ?? 0) * 1.1)];
 // Whole powers of ten around all values.
-const aroundDecades = (_, least, most) => least > 0 && most > 0
+const aroundDecades = (least, most) => least > 0 && most > 0
     ? [10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(most * 1.01))]
     : [1e-4, 1e-2];
 
@@ -75,7 +75,9 @@ const plots = [
 
 export class Plots {
     constructor(place, span) {
-        this.all = plots.map(options => ({ options, plot: new Plot(place, { ...options, span }) }));
+        // The pointer marks the same time in all of them.
+        const point = share => this.all.forEach(({ plot }) => plot.point(share));
+        this.all = plots.map(options => ({ options, plot: new Plot(place, { ...options, span }, point) }));
     }
 
     show(points) {

@@ -1,0 +1,169 @@
+// The canvas of a plot: lines, or areas on top of each other, over the time. Chart.js draws them.
+
+import { Chart, Filler, LinearScale, LineController, LineElement, PointElement } from 'chart.js';
+import * as format from './format.js';
+import { colour, dashes } from './style.js';
+import { exponentTicks, numberTicks, timeTicks } from './ticks.js';
+
+Chart.register(Filler, LinearScale, LineController, LineElement, PointElement);
+
+const font = { family: 'system-ui, sans-serif', size: 12 };
+
+export class TimeChart {
+    // For the members of `options` see Plot. `onPoint` gets where the pointer is, as a share of the axis of times, or null
+    // where it isn't over the chart.
+    constructor(place, options, onPoint) {
+        this.place = place;
+        this.options = options;
+        this.share = null;
+        this.canvas = document.createElement('canvas');
+        this.canvas.addEventListener('mousemove', event => onPoint(this.#shareAt(event.offsetX, event.offsetY)));
+        this.canvas.addEventListener('mouseleave', () => onPoint(null));
+        place.append(this.canvas);
+        new ResizeObserver(() => this.#fit()).observe(place);
+    }
+
+    // Shows other series, or the same in the colours that hold now. `points` and `series` are those of Plot.
+    draw(points, series) {
+        this.#take(points, series);
+        this.chart?.destroy();
+        Object.assign(this.canvas, this.#size());
+        this.chart = new Chart(this.canvas, {
+            type: 'line',
+            data: { datasets: series.map((one, i) => ({ ...this.#look(one, i), data: this.data[i] })) },
+            options: this.#chartOptions(),
+            plugins: [{ id: 'tollgate', beforeDraw: chart => this.#shade(chart), afterDatasetsDraw: chart => this.#drawPointer(chart) }],
+        });
+    }
+
+    // Shows newer values of the series.
+    update(points, series) {
+        this.#take(points, series);
+        for (const [i, dataset] of this.chart.data.datasets.entries()) dataset.data = this.data[i];
+        // No observer tells of a window that has moved to a screen with another number of pixels.
+        this.#fit();
+        this.chart.update('none');
+    }
+
+    // Marks a time: see `onPoint`.
+    point(share) {
+        if (share === this.share) return;
+        this.share = share;
+        this.chart?.draw();
+    }
+
+    // The number of the point that is marked, null where there is none.
+    get pointed() {
+        if (this.share === null) return null;
+        const [from, to] = this.#times();
+        const distance = point => Math.abs(from + this.share * (to - from) - point.time);
+        return this.points.reduce((nearest, point, i) => distance(point) < distance(this.points[nearest]) ? i : nearest, 0);
+    }
+
+    // Areas become the sums of all below; on a logarithmic axis values become their logarithms.
+    #take(points, series) {
+        const { stacked, log, range } = this.options;
+        this.points = points;
+        const sums = points.map(() => 0);
+        const values = series.map(one => one.values.map((value, i) =>
+            value === null || log && value <= 0 ? null : stacked ? (sums[i] += value) : value));
+        const known = values.flat().filter(value => value !== null);
+        const scaled = value => log && value !== null ? Math.log10(value) : value;
+        this.range = range(...known.length ? [Math.min(...known), Math.max(...known)] : []).map(scaled);
+        this.data = values.map(one => one.map((value, i) => ({ x: points[i].time, y: scaled(value) })));
+    }
+
+    // Two minutes at least, and then more until it is the whole span.
+    #times() {
+        const last = this.points.at(-1)?.time ?? Date.now() / 1000;
+        const first = this.points[0]?.time ?? last;
+        return [Math.max(last - this.options.span, Math.min(first, last - 120)), last];
+    }
+
+    #size() {
+        return { width: this.place.clientWidth, height: this.place.clientHeight };
+    }
+
+    #fit() {
+        const { width, height } = this.#size();
+        this.chart?.resize(width, height);
+    }
+
+    // Chart.js draws what comes last in the order first. So of a stack, whose values are sums, each area hides the rest of
+    // the one above it; of lines the last is on top.
+    #look(one, i) {
+        return this.options.stacked
+            ? { fill: 'start', backgroundColor: colour(one.colour), borderColor: colour('card'), borderWidth: 0.5 }
+            : { borderColor: colour(one.colour), borderWidth: 2, borderDash: dashes[one.dash], order: -i };
+    }
+
+    #chartOptions() {
+        const { log } = this.options;
+        const axis = (position, { range, length, ticks, labels, size }) => ({
+            type: 'linear',
+            position,
+            bounds: 'data',
+            afterDataLimits: scale => [scale.min, scale.max] = range(),
+            afterBuildTicks: scale => scale.ticks = ticks([scale.min, scale.max], length(scale)).map(value => ({ value })),
+            // Labels stand out into the padding of the layout.
+            afterFit: scale => Object.assign(scale, size),
+            grid: { color: colour('line'), drawBorder: false, drawTicks: false },
+            border: { display: false },
+            ticks: {
+                color: colour('muted'), font, padding: 5, autoSkip: false, maxRotation: 0,
+                callback: (_, i, all) => labels(all.map(({ value }) => value))[i],
+            },
+        });
+        return {
+            responsive: false, maintainAspectRatio: false, animation: false, events: [], parsing: false, normalized: true,
+            layout: { padding: { top: 8, right: 28 }, autoPadding: false },
+            elements: { point: { radius: 0 }, line: { borderJoinStyle: 'round' } },
+            scales: {
+                x: axis('bottom', {
+                    range: () => this.#times(),
+                    length: scale => scale.width,
+                    ticks: timeTicks,
+                    labels: format.times,
+                    size: { height: 26, paddingLeft: 0, paddingRight: 0 },
+                }),
+                y: axis('left', {
+                    range: () => this.range,
+                    length: scale => scale.height,
+                    ticks: log ? exponentTicks : numberTicks,
+                    labels: values => values.map(value => this.options.format(log ? 10 ** value : value)),
+                    size: { width: 58, paddingTop: 0, paddingBottom: 0 },
+                }),
+            },
+        };
+    }
+
+    #shareAt(x, y) {
+        const { left, right, top, bottom } = this.chart?.chartArea ?? {};
+        return x >= left && x <= right && y >= top && y <= bottom ? (x - left) / (right - left) : null;
+    }
+
+    // Behind the points that `shade` picks out.
+    #shade({ ctx, chartArea, scales }) {
+        if (!this.options.shade) return;
+        ctx.fillStyle = colour('bad-card');
+        for (const [i, point] of this.points.entries()) {
+            if (!this.options.shade(point)) continue;
+            const left = Math.max(chartArea.left, scales.x.getPixelForValue(this.points[i - 1]?.time ?? point.time - 1));
+            ctx.fillRect(left, chartArea.top, Math.ceil(scales.x.getPixelForValue(point.time) - left), chartArea.height);
+        }
+    }
+
+    // A line at the time that is marked.
+    #drawPointer({ ctx, chartArea }) {
+        if (this.share === null) return;
+        const x = Math.round(chartArea.left + this.share * chartArea.width) - 0.5;
+        ctx.save();
+        ctx.strokeStyle = colour('muted');
+        ctx.setLineDash([3, 3]);
+        ctx.beginPath();
+        ctx.moveTo(x, chartArea.top);
+        ctx.lineTo(x, chartArea.bottom);
+        ctx.stroke();
+        ctx.restore();
+    }
+}
