@@ -5,6 +5,7 @@ use warnings;
 use lib 't/lib';
 use Test::More;
 use Gateway;
+use Http;
 use Time::HiRes qw(time sleep);
 
 my %longest = (fixed => 1, slow => 2, both => 3, sliding => 2, smooth => 4);    # seconds that a refusal may ask for
@@ -51,4 +52,32 @@ is_deeply(\@refused, [], "none of $waits waits was too short");
 is_deeply(\@odd, [], 'each wait was of whole seconds, no longer than its windows explain');
 
 $gateway->nginx->stop;
+
+# Nodes that refuse without Redis know its clock within bounds. Close to a full second they may say one more, but never
+# one less.
+my @nodes = my $first = Gateway->start(plans => 'plan free 5r/10s;', http => 'keepalive_requests 1000000;');
+push @nodes, map { Gateway->start(plans => 'plan free 5r/10s;', http => 'keepalive_requests 1000000;', share => $first) } 2 .. 3;
+$first->import_key('k', id => 'k1', plan => 'free');
+my @connections = map { Http->connect($_->nginx) } @nodes;
+my ($answers, @early, @late) = (0);
+my $end = time + 3;
+while (time < $end) {
+    for my $connection (@connections) {
+        my $before = time;
+        $connection->send("GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer k\r\n\r\n");
+        my $r = $connection->response('GET');
+        my $after = time;
+        next if $r->status != 429 || int($before / 10) != int($after / 10);
+        my $reset = 10 * (1 + int($before / 10));
+        my $seconds = $r->header('Retry-After');
+        $answers++;
+        push @early, "$seconds s, " . ($reset - $after) . ' s before the reset' if $seconds < $reset - $after;
+        # Generous: a machine that is busy may delay each reply from which the clock is known.
+        push @late, "$seconds s, " . ($reset - $before) . ' s before the reset' if $seconds >= $reset - $before + 1.05;
+    }
+}
+cmp_ok($answers, '>', 100, 'three nodes refuse');
+is_deeply(\@early, [], 'none says too few seconds');
+is_deeply(\@late, [], 'one second too many only close to a full second');
+$_->nginx->stop for @nodes;
 done_testing;
