@@ -155,6 +155,7 @@ class SetAssociative {
 
   private:
     static constexpr unsigned kWays = 8;
+    static constexpr std::size_t kChoices = std::size_t{2} * kWays;  ///< places that a key may take
     static constexpr std::size_t kMostSets = std::size_t{1} << 31U;
     static constexpr bool kHolds = requires(const Entry& entry) { entry.is_held(); };
 
@@ -322,7 +323,7 @@ class SetAssociative {
     /// Of the entries that may give way.
     template <typename Keeps>
     Place least_recently_used(const Choice& choice, std::uint32_t now, const Keeps& keeps) const {
-        std::bitset<2 * kWays> kept;
+        std::bitset<kChoices> kept;
         Place oldest = least_recently_used(choice, now, kept);
         while (oldest && keeps(at(oldest))) {
             kept.set(place_in(choice, oldest));
@@ -336,7 +337,7 @@ class SetAssociative {
     }
 
     Place least_recently_used(const Choice& choice, std::uint32_t now,
-                              const std::bitset<2 * kWays>& kept) const {
+                              const std::bitset<kChoices>& kept) const {
         Place oldest;
         const auto age = [&](Place place) {
             // Signed, for another worker's clock may be a little ahead.
