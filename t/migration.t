@@ -167,8 +167,9 @@ subtest 'Redis out of reach' => sub {
     my $open = 'server { listen 127.0.0.1:%PORT%; location / { tollgate api; proxy_pass http://unix:%DIR%/service.sock; } }';
     my %answers = (local => [200, 200, 429], allow => [200, 200, 200], deny => [503, 503, 503]);
     for my $mode (sort keys %answers) {
-        my $node = start($open, redis => "on_failure $mode;");
+        # The key is issued first: a node that hears of a change asks Redis once more.
         my $key = key("failure-$mode", qw(--plan tiny));
+        my $node = start($open, redis => "on_failure $mode;");
         is(get($node, '/', $key)->status, 200, "on_failure $mode: one of three, while Redis answers");
         $redis->sigstop;
         my @statuses = map { get($node, '/', $key)->status } 1 .. 3;
