@@ -237,7 +237,7 @@ subtest 'windows are of the clock of Redis' => sub {
     my $redis = RedisServer->start;
     # In 2001, none granted: 2 in the window that begins just then, and 4 in the one before, a quarter of which, the one
     # that there is room for beside another, will count when 7.5 s are over.
-    my $limited = pack 'q<*', 1_000_000_000_000, 0, 100_000_000, 2, 4;
+    my $limited = pack 'q<*', 1_000_000_000_000_000, 0, 100_000_000, 2, 4;
     my $fake = FakeRedis->start(
         redis  => $redis->address,
         faults => {
