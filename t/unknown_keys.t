@@ -195,7 +195,8 @@ subtest 'a look-up that was not sent in time is no failure of Redis' => sub {
     my @clients = send_all($gateway, map { "slow$_" } 1 .. 400);
     my $start = time;
     is($gateway->get('/', 'valid')->status, 200, 'a valid key passes meanwhile');
-    cmp_ok(time - $start, '<', 2, '... before the look-ups that wait');
+    # 400 replies take 8 s at least, those to the 64 look-ups under way 1.3 s.
+    cmp_ok(time - $start, '<', 6, '... before the look-ups that wait');
     my @answers = map { $_->response } @clients;
     my @late = grep { $_->status == 503 } @answers;
     is(scalar(grep { $_->status == 401 } @answers) + @late, 400, 'all are answered');
