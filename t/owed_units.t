@@ -39,7 +39,8 @@ for my $fate (sort keys %fate) {
     };
 }
 
-subtest 'a report whose replies are lost is counted once' => sub {
+# A gateway, and what stands between it and its Redis: `silent` answers nothing, `lost` loses the replies of acquires.
+sub gateway_with_fake {
     my $redis = RedisServer->start;
     my $fake = FakeRedis->start(
         redis  => $redis->address,
@@ -51,6 +52,12 @@ subtest 'a report whose replies are lost is counted once' => sub {
     my $gateway = Gateway->start(
         plans => 'plan free 1000r/h;', redis => $defaults, redis_server => $redis, server_address => $fake->address,
     );
+    return ($gateway, $fake);
+}
+
+subtest 'a report whose replies are lost is counted once' => sub {
+    my ($gateway, $fake) = gateway_with_fake();
+    my $redis = $gateway->redis;
     $gateway->import_key('k', id => 'k1', plan => 'free');
     wait_for_window($redis, 3600, 0.98);
     is(granted($gateway, 1, 'k'), 1, 'known');
@@ -70,15 +77,8 @@ subtest 'a report whose replies are lost is counted once' => sub {
 };
 
 subtest 'a quit settles what was granted after a report that is under way' => sub {
-    my $redis = RedisServer->start;
-    my $fake = FakeRedis->start(
-        redis  => $redis->address,
-        faults => {
-            silent => { answer => sub { name_of($_[0]) =~ /^(acquire|lookup|probe)$/ ? '' : undef } },
-            lost   => { reply  => sub { my ($bytes, $command) = @_; name_of($command) eq 'acquire' ? $CLOSE : $bytes } },
-        },
-    );
-    my $gateway = Gateway->start(plans => 'plan free 1000r/h;', redis => $defaults, redis_server => $redis, server_address => $fake->address);
+    my ($gateway, $fake) = gateway_with_fake();
+    my $redis = $gateway->redis;
     my $is_reported = sub { scalar grep { $_ eq 'acquire' } map { @$_ } @{ $fake->reads } };
     my @ids = map { "k$_" } 1 .. 5;
     $gateway->import_key($_, id => $_, plan => 'free') for @ids;

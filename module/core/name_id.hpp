@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "module/core/parse_error.hpp"
+
 namespace tollgate {
 
 /// A name of the configuration as a number that is the same in every process, for keys in shared
@@ -23,11 +25,11 @@ inline std::string name_conflict(std::string_view directive, std::string_view na
         return {};
     }
     const std::string text(directive);
-    const std::string quoted = "\"" + std::string(name) + "\"";
-    return name == other
-               ? "duplicate " + text + " " + quoted
-               : text + " \"" + std::string(other) + "\" and " + quoted +
-                     " have the same CRC-32, by which shared memory knows them: rename one";
+    if (name == other) {
+        return "duplicate " + text + " " + quoted(name);
+    }
+    return text + " " + quoted(other) + " and " + quoted(name) +
+           " have the same CRC-32, by which shared memory knows them: rename one";
 }
 
 }  // namespace tollgate

@@ -26,8 +26,9 @@ class Settlement {
     Settlement(const Settlement&) = delete;
     Settlement& operator=(const Settlement&) = delete;
 
-    /// The key with this KeyCache::Key::hash is no more: settles what its id holds, for its record,
-    /// which has the id, leaves the zone. Throws std::bad_alloc.
+    /// Redis does not know the key with this KeyCache::Key::hash any more. Settles what its id
+    /// holds at once: its record, from which the id is known, has left the zone. Throws
+    /// std::bad_alloc.
     void settle_ended(const KeyCache::Found& ended, std::uint64_t api_key);
 
     /// A graceful shutdown of this worker has begun. Where no other worker serves this zone, each
@@ -47,7 +48,6 @@ class Settlement {
     /// The quotas of one table that are counted as the held one is; nullptr where the configuration
     /// has no such table any more.
     std::shared_ptr<const Quotas> quotas_of(const QuotaStates::Held& held);
-    void drop(const QuotaStates::Held& held) const;
 
     RedisClient& client_;
     QuotaStates::Cursor cursor_;

@@ -96,11 +96,8 @@ class AcquireScript : public testing::Test {
         }
     }
 
-    /// What the script decides; fails where it returns no answer.
-    std::vector<AcquireResult> decide(std::vector<Acquire> acquires) {
-        for (Acquire& acquire : acquires) {
-            acquire.report_numbers.resize(acquire.quotas->size());
-        }
+    /// The elements of what the script returns.
+    std::span<const redisReply* const> run(std::span<const Acquire> acquires) {
         const auto call = acquire_call(acquires, keys_, context_);
         Words words{"EVAL", call.script->text};
         words.add(call.keys.size());
@@ -108,7 +105,14 @@ class AcquireScript : public testing::Test {
         words.add("token");
         words.add(call.arguments);
         reply_ = redis_->run(words);
-        const auto elements = elements_of(*reply_);
+        return elements_of(*reply_);
+    }
+    /// What the script decides; fails where it returns no answer.
+    std::vector<AcquireResult> decide(std::vector<Acquire> acquires) {
+        for (Acquire& acquire : acquires) {
+            acquire.report_numbers.resize(acquire.quotas->size());
+        }
+        const auto elements = run(acquires);
         EXPECT_FALSE(elements.empty()) << text_of(*reply_);
         EXPECT_EQ(elements.empty() ? "" : text_of(*elements[0]), "token");
         auto results = read_acquired(elements.subspan(elements.empty() ? 0 : 1), acquires);
@@ -392,14 +396,8 @@ TEST_F(AcquireScript, AReportThatChangesNothingIsNotWritten) {
 TEST_F(AcquireScript, DecidesNothingAfterItsDeadline) {
     const Acquire acquire = acquire_of({{100, kHour}});
     context_.deadline = now() - 1ms;
-    const auto call = acquire_call(std::array{acquire}, keys_, context_);
-    Words words{"EVAL", call.script->text};
-    words.add(call.keys.size());
-    words.add(call.keys);
-    words.add("token");
-    words.add(call.arguments);
-    reply_ = redis_->run(words);
-    const auto results = read_acquired(elements_of(*reply_).subspan(1), std::array{acquire});
+    const auto elements = run(std::array{acquire});
+    const auto results = read_acquired(elements.subspan(1), std::array{acquire});
     ASSERT_TRUE(results);
     EXPECT_TRUE(results->late);
     EXPECT_GT(results->now, context_.deadline);
