@@ -10,6 +10,8 @@ namespace tollgate {
 
 /// For how long a refusal holds without asking Redis again.
 constexpr SteadyTime kRefusalHolds{1000};
+/// For how long the bounds of Redis's clock are taken to be as narrow as when it was last heard of.
+constexpr SteadyTime kClockHolds{100};
 /// After how long without a request a lease is idle.
 constexpr SteadyTime kIdleAfter{1000};
 /// The length of a slot of Arrivals.

@@ -26,6 +26,22 @@ bool is_banned(const QuotaState& first, const Demand& demand, const Moment& now)
     return demand.ban && first.banned_until > now.latest;
 }
 
+/// Whether Retry-After is the same by both bounds of Redis's clock. Close to a full second it may
+/// not be; Redis is then asked, which also narrows the bounds, but not many times in a row.
+bool is_wait_known(const QuotaState& state, Instant until, const Moment& now) {
+    return now.steady - state.asked < kClockHolds ||
+           retry_after(now.exact, until) == retry_after(now.latest, until);
+}
+
+/// When an exhausted window grants again.
+Instant reset_of(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                 std::int64_t cost) {
+    const Rate& rate = quota.rates[window];
+    const WindowCount granted = granted_in(state, window);
+    return quota.sliding ? room_at(granted, rate, std::max<std::int64_t>(cost, 1))
+                         : window_end(granted.number, rate.period);
+}
+
 /// Grants units that Redis is to be told about.
 void owe(QuotaState& state, const TableQuota& quota, std::int64_t cost) {
     // Units that wait to be given back are granted first: of these Redis need not hear.
@@ -82,7 +98,8 @@ LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Dem
     };
     const QuotaState& first = states.front();
     if (is_banned(first, demand, now)) {
-        return is_fresh(first) ? LocalAnswer::kBanned : LocalAnswer::kAsk;
+        const bool known = is_fresh(first) && is_wait_known(first, first.banned_until, now);
+        return known ? LocalAnswer::kBanned : LocalAnswer::kAsk;
     }
     if (demand.cost == 0) {
         return LocalAnswer::kAsk;
@@ -94,11 +111,19 @@ LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Dem
         return LocalAnswer::kAsk;
     }
     bool exhausted = false;
+    bool known = true;
     for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        exhausted = exhausted || (is_fresh(state) && stands(state, quota, now) &&
-                                  is_exhausted(state, quota, demand.cost, now.latest));
+        if (!is_fresh(state) || !stands(state, quota, now)) {
+            return;
+        }
+        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+            if (left(state, quota, i, now.latest) < demand.cost) {
+                exhausted = true;
+                known = known && is_wait_known(state, reset_of(state, quota, i, demand.cost), now);
+            }
+        }
     });
-    return exhausted ? LocalAnswer::kLimited : LocalAnswer::kAsk;
+    return exhausted && known ? LocalAnswer::kLimited : LocalAnswer::kAsk;
 }
 
 LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
@@ -158,15 +183,14 @@ std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Qu
         }
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {
             const Rate& rate = quota.rates[i];
-            const WindowCount window = granted_in(state, i);
             const auto rest = std::max<std::int64_t>(left(state, quota, i, now.earliest), 0);
             const bool exhausted = refused && rest - reserve < cost;
             const bool slides_on = quota.sliding && (exhausted || rest == 0);
             windows.push_back({.rate = rate,
                                .remaining = rest,
                                .reset = slides_on
-                                            ? room_at(window, rate, std::max<std::int64_t>(cost, 1))
-                                            : window_end(window.number, rate.period),
+                                            ? reset_of(state, quota, i, cost)
+                                            : window_end(state.windows[i].told.number, rate.period),
                                .exhausted = exhausted,
                                .policy = quota.policies[i]});
         }

@@ -51,7 +51,7 @@ struct Node {
 
     /// Redis's clock is known but for `uncertainty` either way.
     Moment moment() const {
-        return {kSteady + (now - kStart), now - uncertainty, now + uncertainty};
+        return {kSteady + (now - kStart), now - uncertainty, now + uncertainty, now - uncertainty};
     }
 
     void arrive() { note_arrivals(states, demand, 1, moment().steady); }

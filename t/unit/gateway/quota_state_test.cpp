@@ -85,6 +85,20 @@ TEST(Decide, RefusesWhatIsExhaustedForASecond) {
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
 }
 
+TEST(Decide, AsksForTheClockCloseToAFullSecond) {
+    Node node({{10, 60s}});
+    node.ask();
+    node.take_in({{.count = 10}});
+    node.now = Instant(std::chrono::floor<std::chrono::seconds>(node.now)) + 1s;
+    node.uncertainty = 1ms;
+    EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "Retry-After would be a second too long";
+    node.ask();
+    node.take_in({{.count = 10}});
+    EXPECT_EQ(node.decide(), LocalAnswer::kLimited) << "Redis has just been asked";
+    node.now += 500ms;
+    EXPECT_EQ(node.decide(), LocalAnswer::kLimited) << "both bounds say the same";
+}
+
 TEST(Decide, RefusesNothingOnceTheWindowMayHaveEnded) {
     Node node({{10, 10s}});
     node.now += 9'900ms;
