@@ -235,13 +235,13 @@ for my $block (qw(plans redis)) {
 }
 like($text, qr/`\$$_`/, "… and \$$_") for source('module/http/variables.cpp') =~ /ngx_string\("(tollgate_\w+)"\)/g;
 
-for my $errors (['module/core/error_body.hpp', 'module/README.md'], ['backend/core/refusal.hpp', 'backend/README.md']) {
+for my $errors (['module/report/error_body.hpp', 'module/README.md'], ['backend/core/refusal.hpp', 'backend/README.md']) {
     my @codes = source($errors->[0]) =~ /constexpr Error(?:Kind)? \w+\{[^"}]*"(\w+)"/g;
     cmp_ok(scalar @codes, '>=', 5, "$errors->[0] has codes");
     like(source($errors->[1]), qr/`$_`/, "… and $errors->[1] tells of $_") for @codes;
 }
 
-my ($version) = source('module/core/version.hpp') =~ /kVersion = "([\d.]+)"/;
+my ($version) = source('module/report/version.hpp') =~ /kVersion = "([\d.]+)"/;
 my ($newest) = source('module/CHANGELOG.md') =~ /^## Changes with Tollgate (\S+)/m;
 is($newest, $version, 'the newest changes are those of this version');
 like(source('conf/debian/changelog'), qr/\A\S+ \(\Q$version\E-/, '… and so are the package\'s');

@@ -13,7 +13,7 @@
 #include "module/cli/render_key.hpp"
 #include "module/cli/time_text.hpp"
 #include "module/cli/token.hpp"
-#include "module/core/api_key.hpp"
+#include "module/key/api_key.hpp"
 
 namespace tollgate::cli {
 

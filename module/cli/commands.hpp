@@ -9,7 +9,7 @@
 #include "module/cli/redis_session.hpp"
 #include "module/cli/render.hpp"
 #include "module/cli/top.hpp"
-#include "module/redis/keys.hpp"
+#include "module/redis/protocol/keys.hpp"
 
 namespace tollgate::cli {
 

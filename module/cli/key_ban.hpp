@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "module/cli/redis_session.hpp"
-#include "module/redis/keys.hpp"
+#include "module/redis/protocol/keys.hpp"
 
 namespace tollgate::cli {
 

@@ -9,7 +9,7 @@
 #include "module/cli/failure.hpp"
 #include "module/cli/redis_session.hpp"
 #include "module/cli/stored_key.hpp"
-#include "module/redis/keys.hpp"
+#include "module/redis/protocol/keys.hpp"
 
 namespace tollgate::cli {
 

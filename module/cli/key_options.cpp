@@ -3,9 +3,9 @@
 #include "module/cli/failure.hpp"
 #include "module/cli/time_text.hpp"
 #include "module/cli/utf8.hpp"
-#include "module/core/api_key.hpp"
-#include "module/core/parse_error.hpp"
-#include "module/core/rate.hpp"
+#include "module/key/api_key.hpp"
+#include "module/quota/rate.hpp"
+#include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {
 

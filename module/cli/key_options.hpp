@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "module/core/key_record.hpp"
+#include "module/key/key_record.hpp"
 
 namespace tollgate::cli {
 

@@ -11,7 +11,7 @@
 #include "module/cli/key_lookup.hpp"
 #include "module/cli/redis_session.hpp"
 #include "module/cli/stored_key.hpp"
-#include "module/redis/keys.hpp"
+#include "module/redis/protocol/keys.hpp"
 
 namespace tollgate::cli {
 

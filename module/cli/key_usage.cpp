@@ -5,7 +5,7 @@
 
 #include "module/cli/key_lookup.hpp"
 #include "module/cli/quota_hash.hpp"
-#include "module/core/parse_error.hpp"
+#include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {
 

@@ -10,8 +10,8 @@
 #include "module/cli/key_ban.hpp"
 #include "module/cli/redis_session.hpp"
 #include "module/cli/stored_key.hpp"
-#include "module/core/plan.hpp"
-#include "module/redis/keys.hpp"
+#include "module/quota/plan.hpp"
+#include "module/redis/protocol/keys.hpp"
 
 namespace tollgate::cli {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "module/cli/nearest.hpp"
-#include "module/core/published_plans.hpp"
+#include "module/quota/published_plans.hpp"
 
 namespace tollgate::cli {
 

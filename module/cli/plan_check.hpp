@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "module/cli/redis_session.hpp"
-#include "module/core/key_record.hpp"
-#include "module/core/plan.hpp"
-#include "module/redis/keys.hpp"
+#include "module/key/key_record.hpp"
+#include "module/quota/plan.hpp"
+#include "module/redis/protocol/keys.hpp"
 
 namespace tollgate::cli {
 

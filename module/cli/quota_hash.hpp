@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "module/cli/redis_reply.hpp"
-#include "module/core/window.hpp"
+#include "module/quota/window.hpp"
 
 namespace tollgate::cli {
 

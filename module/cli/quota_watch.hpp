@@ -11,7 +11,7 @@
 
 #include "module/cli/redis_session.hpp"
 #include "module/cli/usage_growth.hpp"
-#include "module/redis/keys.hpp"
+#include "module/redis/protocol/keys.hpp"
 
 namespace tollgate::cli {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "module/core/api_key.hpp"
+#include "module/key/api_key.hpp"
 
 namespace tollgate::cli {
 

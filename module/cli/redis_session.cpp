@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "module/cli/failure.hpp"
-#include "module/redis/reply.hpp"
+#include "module/redis/protocol/reply.hpp"
 
 namespace tollgate::cli {
 

@@ -8,7 +8,7 @@
 #include "module/cli/render_key.hpp"
 #include "module/cli/table.hpp"
 #include "module/cli/time_text.hpp"
-#include "module/core/rate.hpp"
+#include "module/quota/rate.hpp"
 
 namespace tollgate::cli {
 

@@ -7,7 +7,7 @@
 
 #include "module/cli/quota_watch.hpp"
 #include "module/cli/render.hpp"
-#include "module/core/key_record.hpp"
+#include "module/key/key_record.hpp"
 
 namespace tollgate::cli {
 

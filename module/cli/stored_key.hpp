@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "module/cli/redis_session.hpp"
-#include "module/core/key_record.hpp"
+#include "module/key/key_record.hpp"
 
 namespace tollgate::cli {
 

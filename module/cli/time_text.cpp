@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "module/cli/failure.hpp"
-#include "module/core/duration.hpp"
-#include "module/core/parse_error.hpp"
+#include "module/text/duration.hpp"
+#include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {
 

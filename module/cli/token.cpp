@@ -5,8 +5,8 @@
 
 #include "module/cli/failure.hpp"
 #include "module/cli/terminal_mode.hpp"
-#include "module/core/api_key.hpp"
-#include "module/core/bearer.hpp"
+#include "module/key/api_key.hpp"
+#include "module/key/bearer.hpp"
 
 namespace tollgate::cli {
 

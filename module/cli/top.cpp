@@ -10,8 +10,8 @@
 #include "module/cli/quota_watch.hpp"
 #include "module/cli/render_top.hpp"
 #include "module/cli/screen.hpp"
-#include "module/core/duration.hpp"
-#include "module/core/parse_error.hpp"
+#include "module/text/duration.hpp"
+#include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {
 

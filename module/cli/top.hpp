@@ -6,7 +6,7 @@
 
 #include "module/cli/redis_session.hpp"
 #include "module/cli/render.hpp"
-#include "module/redis/keys.hpp"
+#include "module/redis/protocol/keys.hpp"
 
 namespace tollgate::cli {
 

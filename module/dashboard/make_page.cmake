@@ -79,7 +79,7 @@ literal("${policy}" policy)
 
 file(WRITE ${OUTPUT} "// Made by make_page.cmake.
 
-#include \"module/core/dashboard_page.hpp\"
+#include \"module/report/dashboard_page.hpp\"
 
 namespace tollgate {
 

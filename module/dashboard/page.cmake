@@ -4,7 +4,7 @@
 
 option(DASHBOARD "Build the page of tollgate_dashboard, which needs esbuild and Chart.js" ON)
 
-set(DASHBOARD_TEMPLATE module/core/no_dashboard_template.cpp)
+set(DASHBOARD_TEMPLATE module/report/no_dashboard_template.cpp)
 if(DASHBOARD)
     find_program(ESBUILD esbuild)
     find_file(CHARTJS NAMES chart.esm.js chart.mjs NO_DEFAULT_PATH

@@ -9,7 +9,7 @@
 
 #include "module/http/nginx.hpp"
 #include "module/http/quota_waiter.hpp"
-#include "module/redis/event.hpp"
+#include "module/redis/io/event.hpp"
 #include "module/store/place_hash.hpp"
 
 namespace tollgate::http {

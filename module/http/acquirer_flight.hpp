@@ -6,13 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "module/core/quota_report.hpp"
 #include "module/http/acquirer.hpp"
 #include "module/http/clock.hpp"
 #include "module/http/redis_client.hpp"
 #include "module/http/zone.hpp"
-#include "module/redis/acquire.hpp"
-#include "module/redis/pipeline.hpp"
+#include "module/quota/quota_report.hpp"
+#include "module/redis/protocol/acquire_call.hpp"
+#include "module/redis/protocol/pipeline.hpp"
 
 namespace tollgate::http {
 

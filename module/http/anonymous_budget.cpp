@@ -1,7 +1,7 @@
 #include "module/http/anonymous_budget.hpp"
 
-#include "module/core/client_address.hpp"
 #include "module/http/zone.hpp"
+#include "module/quota/client_address.hpp"
 
 namespace tollgate::http {
 
@@ -21,7 +21,7 @@ ClientAddress address_of(const ngx_http_request_t* r) {
 }
 
 AddressBudgets::Owner owner_of(const ngx_http_request_t* r, const PlanTable& table) {
-    return {name_id(table.name), address_of(r)};
+    return {name_hash(table.name), address_of(r)};
 }
 
 }  // namespace

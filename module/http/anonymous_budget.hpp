@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "module/core/window.hpp"
-#include "module/http/main_conf.hpp"
+#include "module/http/config/main_conf.hpp"
 #include "module/http/nginx.hpp"
+#include "module/quota/window.hpp"
 
 namespace tollgate::http {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "module/core/redis_clock.hpp"
 #include "module/http/nginx.hpp"
+#include "module/quota/redis_clock.hpp"
 
 namespace tollgate::http {
 

@@ -5,14 +5,14 @@
 #include <optional>
 #include <vector>
 
-#include "module/core/error_body.hpp"
-#include "module/core/key_record.hpp"
-#include "module/core/patience.hpp"
-#include "module/core/verdict.hpp"
+#include "module/gateway/patience.hpp"
 #include "module/http/acquirer.hpp"
+#include "module/http/config/location_conf.hpp"
 #include "module/http/key_lookups.hpp"
-#include "module/http/location_conf.hpp"
 #include "module/http/nginx.hpp"
+#include "module/key/key_record.hpp"
+#include "module/report/error_body.hpp"
+#include "module/report/verdict.hpp"
 #include "module/store/key_cache.hpp"
 
 namespace tollgate::http {

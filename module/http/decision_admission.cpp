@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "module/core/parse_error.hpp"
 #include "module/http/clock.hpp"
 #include "module/http/decision.hpp"
 #include "module/http/loaded_states.hpp"
 #include "module/http/redis_client.hpp"
+#include "module/text/parse_error.hpp"
 
 namespace tollgate::http {
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "module/core/bearer.hpp"
-#include "module/http/authorization.hpp"
 #include "module/http/clock.hpp"
 #include "module/http/decision.hpp"
 #include "module/http/redis_client.hpp"
-#include "module/redis/key_lookup.hpp"
+#include "module/http/request/authorization.hpp"
+#include "module/key/bearer.hpp"
+#include "module/redis/protocol/lookup_reply.hpp"
 
 namespace tollgate::http {
 

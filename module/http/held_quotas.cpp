@@ -3,8 +3,8 @@
 #include <iterator>
 #include <optional>
 
-#include "module/core/parse_error.hpp"
-#include "module/core/quota_report.hpp"
+#include "module/quota/quota_report.hpp"
+#include "module/text/parse_error.hpp"
 
 namespace tollgate::http {
 
@@ -29,7 +29,7 @@ Quotas held_quotas(const MainConf& main, const LockedZone& zone, std::uint32_t r
             continue;
         }
         for (TableQuota& quota : quotas_in(conf->table, found.record).value_or(Quotas{})) {
-            const QuotaStates::Key key(found.id, redis, quota, 0);
+            const QuotaCache::Key key(found.id, redis, quota, 0);
             if (is_held(zone.quotas().load(key, quota))) {
                 held.push_back(std::move(quota));
             }

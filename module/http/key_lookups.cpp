@@ -4,12 +4,12 @@
 #include <memory>
 #include <utility>
 
-#include "module/core/digest.hpp"
 #include "module/http/clock.hpp"
 #include "module/http/held_quotas.hpp"
 #include "module/http/redis_client.hpp"
-#include "module/redis/key_lookup.hpp"
-#include "module/redis/pipeline.hpp"
+#include "module/key/digest.hpp"
+#include "module/redis/protocol/lookup_reply.hpp"
+#include "module/redis/protocol/pipeline.hpp"
 
 namespace tollgate::http {
 

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "module/core/api_key.hpp"
-#include "module/core/redis_clock.hpp"
 #include "module/http/nginx.hpp"
-#include "module/redis/event.hpp"
+#include "module/key/api_key.hpp"
+#include "module/quota/redis_clock.hpp"
+#include "module/redis/io/event.hpp"
 
 struct redisReply;
 

@@ -5,7 +5,7 @@
 
 #include "module/http/redis_client.hpp"
 #include "module/http/zone.hpp"
-#include "module/store/quota_states.hpp"
+#include "module/store/quota_cache.hpp"
 
 namespace tollgate::http {
 
@@ -26,7 +26,7 @@ class LoadedStates {
     bool save(SteadyTime now) noexcept;
 
   private:
-    QuotaStates::Key key_of(std::size_t quota) const {
+    QuotaCache::Key key_of(std::size_t quota) const {
         return {request_.id_hash, redis_, quotas_[quota], request_.api_key};
     }
 

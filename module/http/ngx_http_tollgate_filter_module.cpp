@@ -4,11 +4,11 @@
 #include <array>
 #include <utility>
 
-#include "module/http/error_page.hpp"
-#include "module/http/key_removal.hpp"
+#include "module/http/config/phase_handler.hpp"
 #include "module/http/nginx.hpp"
-#include "module/http/phase_handler.hpp"
-#include "module/http/response_filter.hpp"
+#include "module/http/request/request_fields.hpp"
+#include "module/http/response/error_page.hpp"
+#include "module/http/response/response_filter.hpp"
 
 namespace tollgate::http {
 

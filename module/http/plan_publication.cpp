@@ -1,10 +1,10 @@
 #include "module/http/plan_publication.hpp"
 
-#include "module/core/published_plans.hpp"
 #include "module/http/clock.hpp"
 #include "module/http/redis_client.hpp"
-#include "module/redis/log_text.hpp"
-#include "module/redis/script.hpp"
+#include "module/quota/published_plans.hpp"
+#include "module/redis/protocol/log_text.hpp"
+#include "module/redis/protocol/script.hpp"
 
 namespace tollgate::http {
 

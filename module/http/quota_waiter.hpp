@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "module/core/quota_state.hpp"
 #include "module/http/nginx.hpp"
+#include "module/quota/quota_state.hpp"
 #include "module/store/id_hash.hpp"
 
 namespace tollgate::http {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/core/name_id.hpp"
 #include "module/http/clock.hpp"
-#include "module/redis/error_scope.hpp"
-#include "module/redis/log_text.hpp"
+#include "module/redis/protocol/error_scope.hpp"
+#include "module/redis/protocol/log_text.hpp"
+#include "module/text/name_hash.hpp"
 
 namespace tollgate::http {
 

@@ -5,15 +5,15 @@
 #include <string_view>
 
 #include "module/http/acquirer.hpp"
+#include "module/http/config/main_conf.hpp"
 #include "module/http/key_lookups.hpp"
-#include "module/http/main_conf.hpp"
 #include "module/http/plan_publication.hpp"
 #include "module/http/settlement.hpp"
 #include "module/http/zone.hpp"
-#include "module/redis/connection.hpp"
-#include "module/redis/connection_listener.hpp"
-#include "module/redis/log_throttle.hpp"
-#include "module/redis/subscription.hpp"
+#include "module/redis/io/connection.hpp"
+#include "module/redis/io/connection_listener.hpp"
+#include "module/redis/io/subscription.hpp"
+#include "module/redis/protocol/log_throttle.hpp"
 
 namespace tollgate::http {
 

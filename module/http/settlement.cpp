@@ -4,10 +4,10 @@
 #include <cerrno>
 #include <csignal>
 
-#include "module/core/quota_report.hpp"
 #include "module/http/clock.hpp"
 #include "module/http/held_quotas.hpp"
 #include "module/http/redis_client.hpp"
+#include "module/quota/quota_report.hpp"
 
 namespace tollgate::http {
 
@@ -79,9 +79,8 @@ bool Settlement::claim_turn() const {
 
 /// True where no held quota is left to look at.
 bool Settlement::settle(Which which) {
-    std::vector<std::pair<QuotaStates::Held, std::string>> found;
-    const auto take = [&](const QuotaStates::Held& held, const LockedZone& zone,
-                          const Moment& now) {
+    std::vector<std::pair<QuotaCache::Held, std::string>> found;
+    const auto take = [&](const QuotaCache::Held& held, const LockedZone& zone, const Moment& now) {
         const bool is_due =
             which == Which::kAll || held.has_report || needs_settling(held.state, now);
         if (held.redis == client_.conf().name_hash && is_due) {
@@ -95,7 +94,7 @@ bool Settlement::settle(Which which) {
         const LockedZone zone(client_.main());
         now = client_.moment(zone, exact_steady_time());
         is_complete = zone.quotas().visit_held(
-            cursor_, [&](const QuotaStates::Held& held) { return take(held, zone, now); });
+            cursor_, [&](const QuotaCache::Held& held) { return take(held, zone, now); });
     }
     for (const auto& [held, id] : found) {
         settle(held, id, now);
@@ -121,7 +120,7 @@ void Settlement::settle_ended(const KeyCache::Found& ended, std::uint64_t api_ke
 
 /// The record with the id gives way only where its plan has changed since (see held_quotas): then
 /// the next request of the id settles it.
-void Settlement::settle(const QuotaStates::Held& held, std::string_view id, const Moment& now) {
+void Settlement::settle(const QuotaCache::Held& held, std::string_view id, const Moment& now) {
     QuotaRequest request;
     request.quotas = quotas_of(held);
     if (!request.quotas || (id.empty() && held.has_ended(now.earliest))) {
@@ -134,10 +133,10 @@ void Settlement::settle(const QuotaStates::Held& held, std::string_view id, cons
     }
 }
 
-std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaStates::Held& held) {
+std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaCache::Held& held) {
     const auto is_alike = [&](const auto& known) {
         const TableQuota& quota = known->front();
-        return quota.table_id == held.table && QuotaShape(quota) == held.shape &&
+        return quota.table_id == held.table && WindowLayout(quota) == held.shape &&
                quota.rates == held.quota(quota.table).rates;
     };
     const auto known = std::ranges::find_if(quotas_, is_alike);
@@ -146,7 +145,7 @@ std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaStates::Held& hel
     }
     const auto& tables = client_.main().tables;
     const auto table = std::ranges::find_if(tables, [&](const auto& conf) {
-        return conf->redis == &client_.conf() && name_id(conf->table.name) == held.table;
+        return conf->redis == &client_.conf() && name_hash(conf->table.name) == held.table;
     });
     if (table == tables.end()) {
         return nullptr;

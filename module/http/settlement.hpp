@@ -4,11 +4,11 @@
 #include <string_view>
 #include <vector>
 
-#include "module/core/counter.hpp"
 #include "module/http/quota_waiter.hpp"
-#include "module/redis/event.hpp"
+#include "module/redis/io/event.hpp"
+#include "module/report/counter.hpp"
 #include "module/store/key_cache.hpp"
-#include "module/store/quota_states.hpp"
+#include "module/store/quota_cache.hpp"
 
 namespace tollgate::http {
 
@@ -44,13 +44,13 @@ class Settlement {
     void on_timer();
     bool claim_turn() const;
     bool settle(Which which);
-    void settle(const QuotaStates::Held& held, std::string_view id, const Moment& now);
+    void settle(const QuotaCache::Held& held, std::string_view id, const Moment& now);
     /// The quotas of one table that are counted as the held one is; nullptr where the configuration
     /// has no such table any more.
-    std::shared_ptr<const Quotas> quotas_of(const QuotaStates::Held& held);
+    std::shared_ptr<const Quotas> quotas_of(const QuotaCache::Held& held);
 
     RedisClient& client_;
-    QuotaStates::Cursor cursor_;
+    QuotaCache::Cursor cursor_;
     std::vector<std::shared_ptr<const Quotas>> quotas_;  ///< as quotas_of made them; one table each
     bool is_shutting_down_ = false;
     redis::Event timer_;

@@ -1,10 +1,10 @@
 #include "module/http/worker.hpp"
 
-#include "module/http/log_redaction.hpp"
-#include "module/http/main_conf.hpp"
+#include "module/http/config/main_conf.hpp"
 #include "module/http/redis_client.hpp"
+#include "module/http/request/log_redaction.hpp"
+#include "module/http/request/request_statistics.hpp"
 #include "module/http/settlement.hpp"
-#include "module/http/statistics.hpp"
 
 namespace tollgate::http {
 

@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
-#include "module/core/redis_clock.hpp"
-#include "module/core/statistics.hpp"
-#include "module/http/main_conf.hpp"
+#include "module/http/config/main_conf.hpp"
+#include "module/quota/redis_clock.hpp"
+#include "module/report/statistics.hpp"
 #include "module/store/statistics_registry.hpp"
 #include "module/store/zone_layout.hpp"
 
@@ -21,7 +21,7 @@ char* read_zone_size(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcep
 
 /// What the workers of a node share of a Redis.
 struct SharedRedis {
-    std::uint32_t name;  ///< see name_id; 0: free
+    std::uint32_t name;  ///< see name_hash; 0: free
     RedisClock clock;
     SteadyTime settled;  ///< when a worker last looked for quotas to settle
 };
@@ -51,13 +51,13 @@ class LockedZone {
     LockedZone& operator=(const LockedZone&) = delete;
 
     KeyCache& keys() const { return view_.tables.keys; }
-    QuotaStates& quotas() const { return view_.tables.quotas; }
+    QuotaCache& quotas() const { return view_.tables.quotas; }
     Changes& changes() const { return view_.tables.changes; }
     AddressBudgets& addresses() const { return view_.tables.addresses; }
 
     SharedNode& node() const { return view_.node; }
 
-    /// Of the Redis of this name_id; the same for all of them where there are more than there are
+    /// Of the Redis of this name_hash; the same for all of them where there are more than there are
     /// places.
     SharedRedis& redis(std::uint32_t name) const;
 

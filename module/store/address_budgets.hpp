@@ -6,12 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "module/core/client_address.hpp"
-#include "module/core/name_id.hpp"
-#include "module/core/rate.hpp"
-#include "module/core/window.hpp"
+#include "module/quota/client_address.hpp"
+#include "module/quota/rate.hpp"
+#include "module/quota/window.hpp"
 #include "module/store/place_hash.hpp"
 #include "module/store/set_associative.hpp"
+#include "module/text/name_hash.hpp"
 
 namespace tollgate {
 
@@ -21,7 +21,7 @@ class AddressBudgets {
   public:
     /// Whose budget: an address's in a plan table.
     struct Owner {
-        std::uint32_t table;  ///< see name_id
+        std::uint32_t table;  ///< see name_hash
         ClientAddress address;
         bool operator==(const Owner&) const = default;
         /// For SetAssociative.

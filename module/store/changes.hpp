@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "module/core/api_key.hpp"
-#include "module/core/redis_clock.hpp"
+#include "module/key/api_key.hpp"
+#include "module/quota/redis_clock.hpp"
 #include "module/store/id_hash.hpp"
 
 namespace tollgate {

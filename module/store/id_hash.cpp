@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "module/core/digest.hpp"
+#include "module/key/digest.hpp"
 
 namespace tollgate {
 

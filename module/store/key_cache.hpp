@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
-#include "module/core/api_key.hpp"
-#include "module/core/key_record.hpp"
-#include "module/core/redis_clock.hpp"
+#include "module/key/api_key.hpp"
+#include "module/key/key_record.hpp"
+#include "module/quota/redis_clock.hpp"
 #include "module/store/id_hash.hpp"
 #include "module/store/place_hash.hpp"
 #include "module/store/set_associative.hpp"
@@ -24,8 +24,8 @@ namespace tollgate {
 /// zone's lock.
 class KeyCache {
   public:
-    /// Which key: its digest, in the Redis of a `tollgate_redis` (see name_id), since each has keys
-    /// of its own.
+    /// Which key: its digest, in the Redis of a `tollgate_redis` (see name_hash), since each has
+    /// keys of its own.
     struct Key {
         std::uint32_t redis;
         KeyDigest digest;
@@ -55,7 +55,7 @@ class KeyCache {
     /// is none.
     std::string find_id(std::uint64_t hash_of_key, const IdHash& id) const;
 
-    /// Whether a record, of the key of a Redis (see name_id), must not give way.
+    /// Whether a record, of the key of a Redis (see name_hash), must not give way.
     using Keeps = std::function<bool(std::uint32_t redis, const Found& found)>;
 
     /// Redis, asked at `checked`, said this. A record too long for any place isn't kept, nor one

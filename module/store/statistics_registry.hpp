@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "module/core/statistics.hpp"
-#include "module/core/status.hpp"
+#include "module/report/statistics.hpp"
+#include "module/report/status.hpp"
 #include "module/store/named_blocks.hpp"
 
 namespace tollgate {

@@ -58,16 +58,16 @@ std::span<SteadyTime> slots_of(std::span<std::byte> memory, const ZoneLayout::Pa
 
 ZoneLayout divide_zone(std::size_t size) {
     constexpr std::size_t kSmallKey = KeyCache::SmallTable::place_size();
-    constexpr std::size_t kSmallQuota = QuotaStates::SmallTable::place_size();
+    constexpr std::size_t kSmallQuota = QuotaCache::SmallTable::place_size();
     Divider divider(size);
     ZoneLayout layout;
     layout.changes = divider.cut(std::bit_floor(std::clamp(size / 128, kCacheLine, kMostChanges)));
     layout.unknown_keys = divider.cut_table<KeyCache::UnknownTable>(size / 128);
     layout.addresses = divider.cut_table<AddressBudgets::Table>(size / 64);
-    layout.reports = divider.cut_table<QuotaStates::ReportTable>(std::min(size / 64, kMostReports));
-    layout.large_quotas = divider.cut_table<QuotaStates::LargeTable>(size / 64);
+    layout.reports = divider.cut_table<QuotaCache::ReportTable>(std::min(size / 64, kMostReports));
+    layout.large_quotas = divider.cut_table<QuotaCache::LargeTable>(size / 64);
     layout.large_keys = divider.cut_table<KeyCache::LargeTable>(size / 32);
-    layout.small_quotas = divider.cut_table<QuotaStates::SmallTable>(
+    layout.small_quotas = divider.cut_table<QuotaCache::SmallTable>(
         divider.rest() / (kSmallKey + kSmallQuota) * kSmallQuota);
     layout.small_keys = divider.cut_table<KeyCache::SmallTable>(divider.rest());
     return layout;

@@ -6,7 +6,7 @@
 #include "module/store/address_budgets.hpp"
 #include "module/store/changes.hpp"
 #include "module/store/key_cache.hpp"
-#include "module/store/quota_states.hpp"
+#include "module/store/quota_cache.hpp"
 
 namespace tollgate {
 
@@ -40,7 +40,7 @@ struct ZoneTables {
     explicit ZoneTables(std::span<std::byte> memory);
 
     KeyCache keys;
-    QuotaStates quotas;
+    QuotaCache quotas;
     AddressBudgets addresses;
     Changes changes;
 

@@ -10,7 +10,7 @@ package Markdown;
 #   my $page = Markdown->read($root, 'module/README.md');
 #   $page->leads_to($target, { path => $page, … }, $root)     # whether such a link finds its file and its heading
 #   $page->anchors                               # what its headings are called in links, as GitHub makes them
-#   $page->paths                                 # files that it names in `…` with their folder: module/core/rate.cpp
+#   $page->paths                                 # files that it names in `…` with their folder: module/quota/rate.cpp
 
 use strict;
 use warnings;

@@ -1,4 +1,4 @@
-#include "module/core/patience.hpp"
+#include "module/gateway/patience.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,94 @@
+#include "module/http/config/auth_basic_conflict.hpp"
+
+#include <cstring>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+
+namespace tollgate::http {
+
+namespace {
+
+/// Where the auth_basic module keeps its realm.
+struct RealmSlot {
+    ngx_uint_t module_index;
+    ngx_uint_t offset;
+
+    const ngx_http_complex_value_t* of(void** loc_conf) const {
+        const auto* conf = static_cast<const char*>(loc_conf[module_index]) + offset;
+        const ngx_http_complex_value_t* realm = nullptr;
+        std::memcpy(&realm, conf, sizeof(void*));
+        return realm;
+    }
+};
+
+/// The directive itself says where its value is, and its reader says of what type it is: nothing of
+/// the module's layout is assumed. nullopt for an nginx without the module, or one where another
+/// function reads the directive.
+std::optional<RealmSlot> find_realm(const ngx_cycle_t* cycle) {
+    for (ngx_module_t* module : std::span(cycle->modules, cycle->modules_n)) {
+        if (module->type != NGX_HTTP_MODULE || module->commands == nullptr) {
+            continue;
+        }
+        for (const ngx_command_t* command = module->commands; command->name.len != 0; ++command) {
+            if (view(command->name) == "auth_basic" &&
+                command->set == ngx_http_set_complex_value_slot &&
+                command->conf == NGX_HTTP_LOC_CONF_OFFSET) {
+                return RealmSlot{module->ctx_index, command->offset};
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+/// Whether the realm is on for every request: a variable may turn out to be `off`.
+bool is_on(const ngx_http_complex_value_t* realm) {
+    return realm != nullptr && realm->lengths == nullptr && view(realm->value) != "off";
+}
+
+const ngx_http_core_loc_conf_t& core_conf_of(void** loc_conf) {
+    return *static_cast<ngx_http_core_loc_conf_t*>(loc_conf[ngx_http_core_module.ctx_index]);
+}
+
+}  // namespace
+
+void note_guarded_place(ngx_conf_t* cf, const LocationConf& conf) {
+    // With a dry run a password is enough, and with a bypass some requests may need only that.
+    if (conf.tables == nullptr || conf.dry_run != 0 || conf.bypass != nullptr) {
+        return;
+    }
+    void** loc_conf = static_cast<ngx_http_conf_ctx_t*>(cf->ctx)->loc_conf;
+    const auto& core = core_conf_of(loc_conf);
+    // A server's own settings hold where no location does.
+    if (core.name.len == 0 && core.locations != nullptr) {
+        return;
+    }
+    MainConf::of(cf).guarded.push_back({loc_conf, conf.tables});
+}
+
+void warn_of_auth_basic(ngx_conf_t* cf) {
+    const auto slot = find_realm(cf->cycle);
+    if (!slot) {
+        return;
+    }
+    // `if` and `limit_except` are places of their own, with the name of their location.
+    std::set<const u_char*> warned;
+    for (const auto& place : MainConf::of(cf).guarded) {
+        const auto& core = core_conf_of(place.loc_conf);
+        if (core.satisfy == NGX_HTTP_SATISFY_ANY || !is_on(slot->of(place.loc_conf)) ||
+            (core.name.data != nullptr && !warned.insert(core.name.data).second)) {
+            continue;
+        }
+        const std::string name = core.name.len == 0
+                                     ? std::string("a server without a location")
+                                     : "location \"" + std::string(view(core.name)) + "\"";
+        log_conf_warning(cf, place.set->position,
+                         name +
+                             " has both \"tollgate\" and \"auth_basic\", which read the same "
+                             "field \"Authorization\": no request passes both; "
+                             "use \"satisfy any\", or switch one of them off");
+    }
+}
+
+}  // namespace tollgate::http

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+
+#include "module/http/config/main_conf.hpp"
+#include "module/http/nginx.hpp"
+
+namespace tollgate::http {
+
+/// `tollgate_headers`, as bits.
+enum HeaderFamilies : ngx_uint_t {
+    kNoHeaders = 0,
+    kXRateLimit = 1,
+    kIetf = 2,
+};
+
+struct ContentHandler;
+struct Dashboard;
+
+/// What holds in a location. Plain memory of nginx's pool, which merges it field by field.
+struct LocationConf {
+    TableSet* tables;  ///< nullptr: off
+    ngx_http_complex_value_t* realm;
+    ngx_uint_t headers;
+    ngx_http_complex_value_t* cost;  ///< nullptr: 1
+    ngx_array_t* bypass;
+    ngx_flag_t dry_run;
+    ngx_flag_t forward_authorization;
+    ngx_flag_t json_errors;
+    ngx_uint_t log_level;
+    const ContentHandler* content;  ///< nullptr: none of Tollgate's
+    const Dashboard* dashboard;     ///< what `tollgate_dashboard` serves
+
+    static const LocationConf& of(ngx_http_request_t* r);
+
+    /// Whether the cost is the same for all requests.
+    bool has_fixed_cost() const { return cost == nullptr; }
+    /// `tollgate_realm` for this request.
+    std::string_view realm_of(ngx_http_request_t* r) const;
+    /// `tollgate_cost` for this request: 1 where it is invalid, with a line in the log.
+    std::int64_t cost_of(ngx_http_request_t* r) const;
+};
+
+/// nginx's create_loc_conf and merge_loc_conf.
+void* create_location_conf(ngx_conf_t* cf) noexcept;
+char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept;
+
+/// Reads `tollgate NAME… | off`.
+char* read_tollgate(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
+/// Reads `tollgate_cost NUMBER | $variable`.
+char* read_cost(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
+
+}  // namespace tollgate::http

@@ -1,0 +1,105 @@
+#include "module/http/config/plans_block.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "module/http/config/conf_block.hpp"
+#include "module/http/config/main_conf.hpp"
+#include "module/key/key_record.hpp"
+#include "module/quota/table_quota.hpp"
+#include "module/text/name_hash.hpp"
+#include "module/text/parse_error.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+void refuse_if(bool duplicate, std::string_view name) {
+    if (duplicate) {
+        throw ParseError(quoted(name) + " directive is duplicate");
+    }
+}
+
+/// Takes one directive of the block.
+void take(PlanTable& table, std::span<const std::string_view> words) {
+    const auto name = words.front();
+    const auto values = words.subspan(1);
+    if (name == "plan") {
+        Plan plan = parse_plan(values);
+        if (std::ranges::find(table.plans, plan.name, &Plan::name) != table.plans.end()) {
+            throw ParseError("duplicate plan " + quoted(plan.name));
+        }
+        table.plans.push_back(std::move(plan));
+    } else if (name == "default") {
+        refuse_if(!table.default_plan.empty(), name);
+        if (values.size() != 1 || values.front().empty()) {
+            throw ParseError("\"default\" names one plan");
+        }
+        table.default_plan = values.front();
+    } else if (name == "anonymous") {
+        refuse_if(!table.anonymous.empty(), name);
+        table.anonymous = parse_rates(values);
+        for (const Rate& rate : table.anonymous) {
+            table.anonymous_policies.push_back(policy_name(name, rate.period));
+        }
+    } else if (name == "ban") {
+        refuse_if(table.ban.has_value(), name);
+        table.ban = parse_ban(values);
+    } else {
+        throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_plans\"");
+    }
+}
+
+}  // namespace
+
+char* read_plans_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*/) noexcept {
+    return guarded(cf->log, conf_error(), [&] {
+        constexpr std::string_view kRedis = "redis=";
+        auto& main = MainConf::of(cf);
+        auto conf = std::make_unique<TableConf>();
+        conf->position = Position::of(cf);
+        const auto failed = [&](std::string_view message) {
+            log_conf_error(cf, conf->position, message);
+            return conf_error();
+        };
+        const auto words = words_of(cf);
+        conf->table.name = words[1];
+        if (!is_valid_name(words[1]) || words[1] == "off") {
+            return failed("invalid name " + quoted(words[1]) + " of tollgate_plans");
+        }
+        for (const auto& other : main.tables) {
+            const std::string conflict =
+                name_conflict("tollgate_plans", words[1], other->table.name);
+            if (!conflict.empty()) {
+                return failed(conflict);
+            }
+        }
+        for (const auto word : std::span(words).subspan(2)) {
+            const bool names_redis = word.starts_with(kRedis) && word.size() > kRedis.size();
+            if (names_redis && conf->redis_name.empty()) {
+                conf->redis_name = word.substr(kRedis.size());
+            } else if (word == "lease=off" && conf->table.leases) {
+                conf->table.leases = false;
+            } else {
+                return failed("invalid parameter " + quoted(word));
+            }
+        }
+        char* result = read_block(
+            cf, [&](std::span<const std::string_view> directive) { take(conf->table, directive); });
+        if (result != conf_ok()) {
+            return result;
+        }
+        const auto& table = conf->table;
+        if (table.plans.empty()) {
+            return failed("no plan in tollgate_plans " + quoted(table.name));
+        }
+        if (!table.default_plan.empty() && table.find(table.default_plan) == nullptr) {
+            return failed("unknown default plan " + quoted(table.default_plan) +
+                          " in tollgate_plans " + quoted(table.name));
+        }
+        main.tables.push_back(std::move(conf));
+        return conf_ok();
+    });
+}
+
+}  // namespace tollgate::http

@@ -1,0 +1,174 @@
+#include "module/http/config/redis_block.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <set>
+#include <string>
+#include <system_error>
+
+#include "module/http/config/conf_block.hpp"
+#include "module/http/config/main_conf.hpp"
+#include "module/text/duration.hpp"
+#include "module/text/name_hash.hpp"
+#include "module/text/parse_error.hpp"
+#include "module/text/whole_number.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+constexpr in_port_t kRedisPort = 6379;
+
+/// The addresses of a server: names are resolved here, once, as nginx resolves those of its
+/// upstreams.
+std::vector<ngx_addr_t> parse_server(ngx_conf_t* cf, std::string_view text) {
+    ngx_url_t url{};
+    url.url = copy(cf->pool, text);
+    url.default_port = kRedisPort;
+    if (ngx_parse_url(cf->pool, &url) != NGX_OK || url.naddrs == 0) {
+        const char* reason = url.err != nullptr ? url.err : "no address";
+        throw ParseError(std::string(reason) + " in server " + quoted(text));
+    }
+    return {url.addrs, url.addrs + url.naddrs};
+}
+
+/// The first line of a file, which is named relative to nginx.conf's folder.
+std::string read_password(ngx_conf_t* cf, std::string_view path) {
+    ngx_str_t name = copy(cf->pool, path);
+    if (ngx_conf_full_name(cf->cycle, &name, 1) != NGX_OK) {
+        throw std::bad_alloc();
+    }
+    const auto failed = [&](std::string_view call, int error) {
+        return ParseError(std::string(call) + "() " + quoted(view(name)) + " failed (" +
+                          std::to_string(error) + ": " + std::generic_category().message(error) +
+                          ") in \"password_file\"");
+    };
+    errno = 0;
+    std::ifstream file{std::string(view(name))};
+    if (!file.is_open()) {
+        throw failed("open", errno);
+    }
+    std::string password;
+    std::getline(file, password);
+    if (file.bad()) {
+        throw failed("read", errno);
+    }
+    if (!password.empty() && password.back() == '\r') {
+        password.pop_back();
+    }
+    if (password.empty()) {
+        throw ParseError("no password in the first line of \"password_file\" " +
+                         quoted(view(name)));
+    }
+    return password;
+}
+
+int parse_database(std::string_view text) {
+    constexpr int kMost = 1'000'000;
+    const auto number = parse_whole_number(text, 0, kMost);
+    if (!number) {
+        throw ParseError("invalid database " + quoted(text));
+    }
+    return static_cast<int>(*number);
+}
+
+FailurePolicy parse_policy(std::string_view text) {
+    if (text == "local") {
+        return FailurePolicy::kLocal;
+    }
+    if (text == "deny") {
+        return FailurePolicy::kDeny;
+    }
+    if (text == "allow") {
+        return FailurePolicy::kAllow;
+    }
+    throw ParseError("invalid on_failure " + quoted(text) + ": \"local\", \"allow\" or \"deny\"");
+}
+
+std::chrono::milliseconds parse_timeout(std::string_view text) {
+    constexpr std::chrono::milliseconds kLongest = std::chrono::minutes(1);
+    const auto time = parse_duration(text);
+    if (time <= time.zero() || time > kLongest) {
+        throw ParseError("invalid timeout " + quoted(text) + ": above 0, at most a minute");
+    }
+    return time;
+}
+
+/// Takes one directive of the block.
+void take(ngx_conf_t* cf, RedisConf& conf, std::string_view name, std::string_view value) {
+    if (name == "server") {
+        conf.endpoint.addrs = parse_server(cf, value);
+    } else if (name == "username") {
+        conf.endpoint.username = value;
+    } else if (name == "password") {
+        conf.endpoint.password = value;
+    } else if (name == "password_file") {
+        conf.endpoint.password = read_password(cf, value);
+    } else if (name == "database") {
+        conf.endpoint.database = parse_database(value);
+    } else if (name == "prefix") {
+        conf.keys = redis::Keys(std::string(value));
+    } else if (name == "connect_timeout") {
+        conf.endpoint.connect_timeout = parse_timeout(value);
+    } else if (name == "timeout") {
+        conf.endpoint.timeout = parse_timeout(value);
+    } else if (name == "on_failure") {
+        conf.on_failure = parse_policy(value);
+    } else if (name == "key_cache") {
+        conf.key_cache = parse_duration(value);
+    } else if (name == "stale_keys") {
+        conf.stale_keys = parse_duration(value);
+    } else {
+        throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_redis\"");
+    }
+}
+
+}  // namespace
+
+char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*/) noexcept {
+    return guarded(cf->log, conf_error(), [&] {
+        auto& main = MainConf::of(cf);
+        auto conf = std::make_unique<RedisConf>();
+        conf->endpoint.name = words_of(cf)[1];
+        conf->name_hash = name_hash(conf->endpoint.name);
+        const Position position = Position::of(cf);
+        const auto failed = [&](std::string_view message) {
+            log_conf_error(cf, position, message);
+            return conf_error();
+        };
+        for (const auto& other : main.redis) {
+            const std::string conflict =
+                name_conflict("tollgate_redis", conf->endpoint.name, other->endpoint.name);
+            if (!conflict.empty()) {
+                return failed(conflict);
+            }
+        }
+        std::set<std::string, std::less<>> seen;
+        char* result = read_block(cf, [&](std::span<const std::string_view> words) {
+            if (words.size() != 2) {
+                throw ParseError("invalid number of arguments in " + quoted(words[0]) +
+                                 " directive");
+            }
+            // password and password_file are two ways to say one thing.
+            if (!seen.emplace(words[0] == "password_file" ? "password" : words[0]).second) {
+                throw ParseError(quoted(words[0]) + " directive is duplicate");
+            }
+            take(cf, *conf, words[0], words[1]);
+        });
+        if (result != conf_ok()) {
+            return result;
+        }
+        if (conf->endpoint.addrs.empty()) {
+            return failed("\"server\" is missing in tollgate_redis " + quoted(conf->endpoint.name));
+        }
+        if (conf->endpoint.password.empty() && !conf->endpoint.username.empty()) {
+            return failed("\"username\" without a password in tollgate_redis " +
+                          quoted(conf->endpoint.name));
+        }
+        main.redis.push_back(std::move(conf));
+        return conf_ok();
+    });
+}
+
+}  // namespace tollgate::http

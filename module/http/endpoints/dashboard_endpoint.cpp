@@ -1,0 +1,54 @@
+#include "module/http/endpoints/dashboard_endpoint.hpp"
+
+#include <span>
+
+#include "module/http/config/location_conf.hpp"
+#include "module/http/response/response.hpp"
+#include "module/key/digest.hpp"
+#include "module/report/dashboard_page.hpp"
+#include "module/text/parse_error.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+/// As short as a tag can be that tells two pages apart.
+std::string etag_of(std::string_view page) {
+    constexpr std::size_t kBytes = 12;
+    const Sha256 digest = sha256(page);
+    return "\"" + hex(std::span(digest).first<kBytes>()) + "\"";
+}
+
+ngx_int_t answer(ngx_http_request_t* r) {
+    if (const ngx_int_t rc = allow_reading_only(r); rc != NGX_OK) {
+        return rc;
+    }
+    const Dashboard& dashboard = *LocationConf::of(r).dashboard;
+    // A browser asks each time whether the page has changed: nginx's own filter answers with 304.
+    r->headers_out.etag = add_field(r, "ETag", dashboard.etag);
+    add_field(r, "Cache-Control", "no-cache");
+    add_field(r, "Content-Security-Policy", dashboard.policy);
+    add_field(r, "X-Content-Type-Options", "nosniff");
+    add_field(r, "Referrer-Policy", "no-referrer");
+    return send_body(r, "text/html; charset=utf-8", dashboard.page);
+}
+
+}  // namespace
+
+Dashboard make_dashboard(std::string_view status_uri) {
+    const DashboardTemplate* page = dashboard_template();
+    if (page == nullptr) {
+        throw ParseError("the page is not in this build of the module");
+    }
+    Dashboard dashboard{
+        .page = dashboard_page(*page, status_uri), .etag = {}, .policy = page->policy};
+    dashboard.etag = etag_of(dashboard.page);
+    return dashboard;
+}
+
+ngx_int_t handle_dashboard(ngx_http_request_t* r) noexcept {
+    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
+                   [&] { return answer(r); });
+}
+
+}  // namespace tollgate::http

@@ -1,0 +1,90 @@
+#include "module/http/endpoints/status_endpoint.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "module/http/clock.hpp"
+#include "module/http/config/main_conf.hpp"
+#include "module/http/response/response.hpp"
+#include "module/http/zone.hpp"
+#include "module/report/status_format.hpp"
+#include "module/report/status_json.hpp"
+#include "module/report/status_prometheus.hpp"
+#include "module/report/version.hpp"
+#include "module/text/ascii.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+/// All values of `Accept` as one list.
+std::string accepted(const ngx_http_request_t* r) {
+    std::string list;
+    for (const auto* part = &r->headers_in.headers.part; part != nullptr; part = part->next) {
+        for (const auto& field :
+             std::span(static_cast<const ngx_table_elt_t*>(part->elts), part->nelts)) {
+            if (equals_ignoring_case(view(field.key), "Accept")) {
+                list.append(view(field.value)).append(",");
+            }
+        }
+    }
+    return list;
+}
+
+/// As the argument `format` or else `Accept` says; nothing for a format that there isn't.
+std::optional<StatusFormat> format_for(ngx_http_request_t* r) {
+    ngx_str_t name = ngx_string("format");
+    ngx_str_t value{};
+    if (ngx_http_arg(r, name.data, name.len, &value) != NGX_OK) {
+        return preferred_status_format(accepted(r));
+    }
+    if (view(value) == "json") {
+        return StatusFormat::kJson;
+    }
+    return view(value) == "prometheus" ? std::optional(StatusFormat::kPrometheus) : std::nullopt;
+}
+
+std::size_t number_of_workers() {
+    const auto* core = reinterpret_cast<const ngx_core_conf_t*>(
+        ngx_get_conf(ngx_cycle->conf_ctx, ngx_core_module));
+    return ngx_process == NGX_PROCESS_SINGLE ? 1 : static_cast<std::size_t>(core->worker_processes);
+}
+
+Status status_of(ngx_http_request_t* r) {
+    const MainConf& conf = MainConf::of(r);
+    Status status{.version = kVersion,
+                  .now = std::chrono::floor<std::chrono::seconds>(node_time()),
+                  .workers = number_of_workers(),
+                  .zone_size = conf.zone->shm.size,
+                  .node = {},
+                  .requests = {},
+                  .redis = {}};
+    statistics_in(conf).copy_to(status);
+    status.stores = stores_in(conf);
+    return status;
+}
+
+ngx_int_t answer(ngx_http_request_t* r) {
+    if (const ngx_int_t rc = allow_reading_only(r); rc != NGX_OK) {
+        return rc;
+    }
+    const auto format = format_for(r);
+    if (!format) {
+        return NGX_HTTP_BAD_REQUEST;
+    }
+    const Status status = status_of(r);
+    if (format == StatusFormat::kPrometheus) {
+        return send_text(r, "text/plain; version=0.0.4; charset=utf-8", status_prometheus(status));
+    }
+    return send_text(r, "application/json", status_json(status));
+}
+
+}  // namespace
+
+ngx_int_t handle_status(ngx_http_request_t* r) noexcept {
+    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
+                   [&] { return answer(r); });
+}
+
+}  // namespace tollgate::http

@@ -1,0 +1,111 @@
+#include "module/http/response/response_fields.hpp"
+
+#include <span>
+#include <vector>
+
+#include "module/http/anonymous_budget.hpp"
+#include "module/http/clock.hpp"
+#include "module/http/decision.hpp"
+#include "module/http/response/response.hpp"
+#include "module/key/challenge.hpp"
+#include "module/report/rate_limit_fields.hpp"
+#include "module/text/ascii.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+bool is_retry_after(std::string_view name) {
+    return equals_ignoring_case(name, "Retry-After");
+}
+
+/// Makes nginx leave out (hash 0) the fields of these names that the upstream set.
+void drop_fields(ngx_http_request_t* r, bool (*is_dropped)(std::string_view name)) {
+    for (auto* part = &r->headers_out.headers.part; part != nullptr; part = part->next) {
+        for (auto& field : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
+            if (is_dropped(view(field.key))) {
+                field.hash = 0;
+            }
+        }
+    }
+}
+
+void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
+                      std::span<const WindowState> windows, ExactInstant now) {
+    if (families == kNoHeaders || windows.empty()) {
+        return;
+    }
+    if ((families & kXRateLimit) != 0) {
+        const WindowState& binding = *binding_window(windows);
+        add_field(r, "X-RateLimit-Limit", binding.rate.requests);
+        add_field(r, "X-RateLimit-Remaining", binding.remaining);
+        add_field(r, "X-RateLimit-Reset", unix_seconds(binding.reset));
+    }
+    if ((families & kIetf) != 0) {
+        add_field(r, "RateLimit-Policy", rate_limit_policy_field(windows));
+        add_field(r, "RateLimit", rate_limit_field(windows, now));
+    }
+}
+
+/// For a response to a client whose own quota is not known (it sent no key, or one that could not
+/// be looked up, or it failed before its key was checked): what its address may spend on failed
+/// authentications.
+void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
+    const Instant now = node_time();
+    const auto windows = charge_anonymous(r, *conf.tables, 0, now);
+    add_quota_fields(r, conf.headers, windows, now);
+}
+
+void add_retry_after(ngx_http_request_t* r, const Decision& decision) {
+    if (decision.retry_after() != 0) {
+        drop_fields(r, is_retry_after);
+        add_field(r, "Retry-After", decision.retry_after());
+    }
+}
+
+void add_challenge(ngx_http_request_t* r, const Decision& decision) {
+    if (decision.status() == NGX_HTTP_UNAUTHORIZED &&
+        r->headers_out.status == NGX_HTTP_UNAUTHORIZED) {
+        const auto realm = decision.conf().realm_of(r);
+        r->headers_out.www_authenticate =
+            add_field(r, "WWW-Authenticate", bearer_challenge(realm, decision.key_was_sent()));
+    }
+}
+
+void add_quota_fields(ngx_http_request_t* r, const Decision* decision) {
+    const bool is_settled = decision != nullptr && decision->settled();
+    const LocationConf& conf = is_settled ? decision->conf() : LocationConf::of(r);
+    if (conf.tables == nullptr || (is_settled && decision->verdict() == Verdict::kBypassed)) {
+        return;
+    }
+    if (conf.headers != kNoHeaders) {
+        drop_fields(r, is_quota_field);
+    }
+    if (!is_settled || (decision->windows().empty() && decision->refuses())) {
+        add_anonymous_fields(r, conf);
+    } else {
+        add_quota_fields(r, conf.headers, decision->windows(), decision->now());
+    }
+}
+
+/// Runs a step. Where it throws, the response goes without what it adds, rather than not at all.
+template <typename Step>
+void attempt(const ngx_http_request_t* r, Step step) noexcept {
+    guarded(r->connection->log, false, [&] {
+        step();
+        return true;
+    });
+}
+
+}  // namespace
+
+void add_response_fields(ngx_http_request_t* r) noexcept {
+    const Decision* decision = Decision::find(r);
+    attempt(r, [&] { add_quota_fields(r, decision); });
+    if (decision != nullptr && decision->refuses()) {
+        attempt(r, [&] { add_retry_after(r, *decision); });
+        attempt(r, [&] { add_challenge(r, *decision); });
+    }
+}
+
+}  // namespace tollgate::http

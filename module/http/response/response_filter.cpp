@@ -1,0 +1,94 @@
+#include "module/http/response/response_filter.hpp"
+
+#include <string>
+
+#include "module/http/decision.hpp"
+#include "module/http/response/error_page.hpp"
+#include "module/http/response/response_fields.hpp"
+#include "module/report/error_body.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+ngx_http_output_header_filter_pt next_header_filter;
+ngx_http_output_body_filter_pt next_body_filter;
+
+/// The Error body that takes the place of nginx's page.
+struct ErrorBody {
+    ngx_str_t text;
+    bool sent = false;
+};
+
+/// Replaces nginx's own page for an error: always for Tollgate's refusals, and for all where
+/// `tollgate_json_errors` holds.
+void replace_error_page(ngx_http_request_t* r) {
+    const Decision* decision = Decision::find(r);
+    const auto status = static_cast<int>(r->headers_out.status);
+    const bool refused = decision != nullptr && decision->refuses();
+    if (!refused && LocationConf::of(r).json_errors == 0) {
+        return;
+    }
+    // A refusal has another status where the operator's page for it is missing.
+    const bool told = refused && decision->status() == status;
+    const Error error = told ? decision->error() : error_of_status(status);
+    auto* body = make_pooled<ErrorBody>(r->pool, ErrorBody{borrow(error_body(error, status))});
+    ngx_http_set_ctx(r, body, ngx_http_tollgate_filter_module);
+    ngx_str_set(&r->headers_out.content_type, "application/json");
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    r->headers_out.content_type_lowcase = nullptr;
+    r->headers_out.content_length_n = static_cast<off_t>(body->text.len);
+}
+
+ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
+    if (r != r->main) {
+        return next_header_filter(r);
+    }
+    add_response_fields(r);
+    // Where memory is short, the client gets nginx's page.
+    guarded(r->connection->log, false, [&] {
+        if (is_builtin_error_page(r)) {
+            replace_error_page(r);
+        }
+        return true;
+    });
+    return next_header_filter(r);
+}
+
+ngx_int_t body_filter(ngx_http_request_t* r, ngx_chain_t* in) noexcept {
+    auto* body =
+        static_cast<ErrorBody*>(ngx_http_get_module_ctx(r, ngx_http_tollgate_filter_module));
+    if (body == nullptr || r != r->main || in == nullptr) {
+        return next_body_filter(r, in);
+    }
+    for (ngx_chain_t* link = in; link != nullptr; link = link->next) {
+        link->buf->pos = link->buf->last;
+    }
+    if (body->sent) {
+        return NGX_OK;
+    }
+    body->sent = true;
+    auto* buffer = static_cast<ngx_buf_t*>(ngx_calloc_buf(r->pool));
+    if (buffer == nullptr) {
+        return NGX_ERROR;
+    }
+    buffer->pos = body->text.data;
+    buffer->last = body->text.data + body->text.len;
+    buffer->memory = 1;
+    buffer->last_buf = 1;
+    buffer->last_in_chain = 1;
+    ngx_chain_t out{buffer, nullptr};
+    return next_body_filter(r, &out);
+}
+
+}  // namespace
+
+ngx_int_t install_response_filters(ngx_conf_t* /*cf*/) noexcept {
+    next_header_filter = ngx_http_top_header_filter;
+    ngx_http_top_header_filter = header_filter;
+    next_body_filter = ngx_http_top_body_filter;
+    ngx_http_top_body_filter = body_filter;
+    return NGX_OK;
+}
+
+}  // namespace tollgate::http

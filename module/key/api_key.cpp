@@ -1,0 +1,59 @@
+#include "module/key/api_key.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+
+namespace tollgate {
+
+namespace {
+
+constexpr std::string_view kPrefix = "tg_";
+constexpr std::string_view kBase62 =
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+constexpr std::size_t kRandomLength = 32;
+constexpr std::size_t kChecksumLength = 6;  // 62^6 > 2^32
+
+std::string checksum_of(std::string_view text) {
+    auto rest = crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
+    std::string digits;
+    while (digits.size() < kChecksumLength) {
+        digits += kBase62[rest % kBase62.size()];
+        rest /= kBase62.size();
+    }
+    return {digits.rbegin(), digits.rend()};
+}
+
+}  // namespace
+
+std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random) {
+    // The bytes are one large number, written in base 62 by long division; its low digits are
+    // uniform to 2^-64.
+    std::array<unsigned char, kKeyEntropy> number{};
+    std::ranges::copy(random, number.begin());
+    std::string key(kPrefix);
+    for (std::size_t i = 0; i < kRandomLength; ++i) {
+        unsigned int remainder = 0;
+        for (auto& byte : number) {
+            const unsigned int dividend = remainder * 256 + byte;
+            byte = static_cast<unsigned char>(dividend / kBase62.size());
+            remainder = dividend % kBase62.size();
+        }
+        key += kBase62[remainder];
+    }
+    return key + checksum_of(key);
+}
+
+bool has_valid_checksum(std::string_view token) {
+    if (!token.starts_with(kPrefix)) {
+        return true;
+    }
+    if (token.size() != kPrefix.size() + kRandomLength + kChecksumLength) {
+        return false;
+    }
+    const auto body = token.substr(0, token.size() - kChecksumLength);
+    return body.find_first_not_of(kBase62, kPrefix.size()) == std::string_view::npos &&
+           token.substr(body.size()) == checksum_of(body);
+}
+
+}  // namespace tollgate

@@ -1,0 +1,53 @@
+#include "module/key/digest.hpp"
+
+// SHA256_Init and its like, which OpenSSL 3 advises against, take 0.3 us for a key's digest where
+// EVP takes 0.6: of all that a request costs, that is 2 %.
+#define OPENSSL_API_COMPAT 0x10100000L
+#include <openssl/sha.h>
+
+#include <stdexcept>
+
+namespace tollgate {
+
+namespace {
+
+void check(int result) {
+    if (result != 1) {
+        throw std::runtime_error("OpenSSL can't make a digest");
+    }
+}
+
+}  // namespace
+
+Sha256 sha256(std::string_view text) {
+    // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): both are filled
+    SHA256_CTX context;
+    Sha256 bytes;
+    // NOLINTEND(cppcoreguidelines-pro-type-member-init)
+    check(SHA256_Init(&context));
+    check(SHA256_Update(&context, text.data(), text.size()));
+    check(SHA256_Final(bytes.data(), &context));
+    return bytes;
+}
+
+std::string sha1_hex(std::string_view text) {
+    SHA_CTX context;
+    std::array<unsigned char, SHA_DIGEST_LENGTH> bytes{};
+    check(SHA1_Init(&context));
+    check(SHA1_Update(&context, text.data(), text.size()));
+    check(SHA1_Final(bytes.data(), &context));
+    return hex(bytes);
+}
+
+std::string hex(std::span<const unsigned char> bytes) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string text;
+    text.reserve(2 * bytes.size());
+    for (const unsigned char byte : bytes) {
+        text += kDigits[byte >> 4U];
+        text += kDigits[byte & 0xfU];
+    }
+    return text;
+}
+
+}  // namespace tollgate

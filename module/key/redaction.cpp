@@ -1,0 +1,44 @@
+#include "module/key/redaction.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "module/text/ascii.hpp"
+
+namespace tollgate {
+
+namespace {
+
+constexpr char kBlank = '*';
+// With the space: no request line can hold it, so that a client can't have other lines blanked.
+constexpr std::string_view kField = "authorization: ";
+constexpr std::string_view kScheme = "bearer ";
+
+/// Blanks what follows each `word`, spaces and quotes left out, up to the first character that
+/// `ends` it.
+template <typename Ends>
+void blank_after(std::string_view word, std::span<char> line, Ends ends) {
+    auto at = line.begin();
+    while (true) {
+        at = std::search(at, line.end(), word.begin(), word.end(),
+                         [](char text, char lower) { return to_lower(text) == lower; });
+        if (at == line.end()) {
+            return;
+        }
+        at = std::find_if(at + static_cast<std::ptrdiff_t>(word.size()), line.end(),
+                          [](char c) { return c != ' ' && c != '"'; });
+        const auto end = std::find_if(at, line.end(), ends);
+        std::fill(at, end, kBlank);
+        at = end;
+    }
+}
+
+}  // namespace
+
+void redact_credentials(std::span<char> line) noexcept {
+    blank_after(kField, line, [](char c) { return c == '\r' || c == '\n'; });
+    blank_after(kScheme, line,
+                [](char c) { return c == ' ' || c == '"' || c == ',' || c == '\r' || c == '\n'; });
+}
+
+}  // namespace tollgate

@@ -1,0 +1,98 @@
+#include "module/quota/plan.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "module/key/key_record.hpp"
+#include "module/text/duration.hpp"
+#include "module/text/parse_error.hpp"
+#include "module/text/whole_number.hpp"
+
+namespace tollgate {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+std::int64_t parse_strikes(std::string_view text) {
+    const auto number = parse_whole_number(text, 1, std::numeric_limits<std::int64_t>::max());
+    if (!number) {
+        throw ParseError("invalid number " + quoted(text));
+    }
+    return *number;
+}
+
+}  // namespace
+
+const Plan* PlanTable::find(std::string_view plan) const {
+    auto found = std::ranges::find(plans, plan, &Plan::name);
+    if (found == plans.end() && !default_plan.empty()) {
+        found = std::ranges::find(plans, default_plan, &Plan::name);
+    }
+    return found == plans.end() ? nullptr : &*found;
+}
+
+Plan parse_plan(std::span<const std::string_view> words) {
+    if (words.empty() || !is_valid_name(words.front())) {
+        throw ParseError("invalid plan name " + quoted(words.empty() ? "" : words.front()));
+    }
+    Plan plan;
+    plan.name = words.front();
+    auto limits = words.subspan(1);
+    if (!limits.empty() && limits.back().starts_with("window=")) {
+        const auto window = limits.back().substr(sizeof("window=") - 1);
+        if (window != "fixed" && window != "sliding") {
+            throw ParseError("invalid window " + quoted(window));
+        }
+        plan.sliding = window == "sliding";
+        limits = limits.first(limits.size() - 1);
+    }
+    for (const std::string_view word : {"custom", "unlimited"}) {
+        if (std::ranges::find(limits, word) == limits.end()) {
+            continue;
+        }
+        if (limits.size() != 1) {
+            throw ParseError(quoted(word) + " stands alone, without rates");
+        }
+        plan.kind = word == "custom" ? Plan::Kind::kCustom : Plan::Kind::kUnlimited;
+        return plan;
+    }
+    plan.rates = parse_rates(limits);
+    return plan;
+}
+
+BanPolicy parse_ban(std::span<const std::string_view> words) {
+    BanPolicy ban;
+    std::vector<std::string_view> seen;
+    for (const auto word : words) {
+        const auto name = word.substr(0, word.find('='));
+        const auto value = word.substr(std::min(name.size() + 1, word.size()));
+        if (std::ranges::find(seen, name) != seen.end()) {
+            throw ParseError("duplicate parameter " + quoted(word));
+        }
+        seen.push_back(name);
+        if (name == "after") {
+            ban.after = parse_strikes(value);
+        } else if (name == "within") {
+            ban.within = parse_duration(value);
+        } else if (name == "for") {
+            ban.first = parse_duration(value);
+        } else if (name == "up_to") {
+            ban.up_to = parse_duration(value);
+        } else {
+            throw ParseError("invalid parameter " + quoted(word));
+        }
+    }
+    if (ban.after == 0 || ban.within == 0ms || ban.first == 0ms) {
+        throw ParseError("a ban needs \"after\", \"within\" and \"for\"");
+    }
+    if (ban.up_to == 0ms) {
+        ban.up_to = std::max<std::chrono::milliseconds>(24h, ban.first);
+    }
+    if (ban.up_to < ban.first) {
+        throw ParseError("\"up_to\" is shorter than \"for\"");
+    }
+    return ban;
+}
+
+}  // namespace tollgate

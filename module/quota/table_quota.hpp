@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "module/key/key_record.hpp"
+#include "module/quota/plan.hpp"
+
+namespace tollgate {
+
+/// The quota of a key in one plan table.
+struct TableQuota {
+    std::string table;
+    std::vector<Rate> rates;  ///< at least one, ascending by period
+    bool sliding = false;
+    bool leases = true;                   ///< whether a node may grant ahead of Redis
+    std::vector<std::string> policies{};  ///< what its windows are called: `free-minute`
+    std::uint32_t table_id = 0;           ///< name_hash of `table`
+};
+
+/// The periods of a quota's windows and how they are counted: what tells apart quotas that are not
+/// counted alike. The limits are no part of it: what was counted holds for others too.
+struct WindowLayout {
+    std::array<std::uint32_t, kMaxRates> periods{};  ///< seconds, ascending; 0: none
+    bool sliding = false;
+
+    WindowLayout() = default;
+    explicit WindowLayout(const TableQuota& quota);
+    bool operator==(const WindowLayout&) const = default;
+};
+
+/// The quotas of a key in all tables that decide together.
+using Quotas = std::vector<TableQuota>;
+
+/// How many windows they have in all.
+std::size_t window_count(const Quotas& quotas);
+
+/// What a key may do in all of these tables at once: a quota for each table, but for those where
+/// its plan is unlimited. Nothing where its plan has no place in one of them. Throws ParseError for
+/// the limits of its own that don't parse.
+std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, const KeyRecord& key);
+
+/// The name of the policy that a window of this period stands for: `free-minute`.
+std::string policy_name(std::string_view plan, std::chrono::seconds period);
+
+}  // namespace tollgate

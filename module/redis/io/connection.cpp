@@ -1,0 +1,297 @@
+#include "module/redis/io/connection.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "module/redis/protocol/error_scope.hpp"
+#include "module/redis/protocol/redis_time.hpp"
+
+namespace tollgate::redis {
+
+namespace {
+
+using Clock = Pipeline::Clock;
+
+/// A server that greets and hangs up, again and again, must not keep the worker busy.
+constexpr std::chrono::milliseconds kBetweenPromptConnects{500};
+/// A timer that fires later than this shows that the event loop has stalled.
+constexpr std::chrono::milliseconds kLate{20};
+
+ExactSteadyTime steady(Pipeline::Time time) {
+    return std::chrono::floor<ExactSteadyTime>(time.time_since_epoch());
+}
+
+}  // namespace
+
+/// The first call on a connection that replaces a lost one: shows that Redis takes writes, and what
+/// its clock shows.
+class Connection::Probe : public ReplyHandler {
+  public:
+    explicit Probe(Connection& connection) : connection_(connection), sent_(Clock::now()) {}
+
+    void on_values(std::span<const redisReply* const> values) noexcept override {
+        const auto received = Clock::now();
+        if (const auto time = read_time(values)) {
+            connection_.listener_.on_time(steady(sent_), steady(received), *time);
+            close_breaker();
+        } else {
+            connection_.link_.give_up("unexpected reply to a probe");
+        }
+    }
+    void on_error(std::string_view message) noexcept override {
+        switch (error_scope(message)) {
+            case ErrorScope::kServer:
+                break;  // The connection refuses it.
+            case ErrorScope::kCluster:
+                close_breaker();  // The probe's key is kept elsewhere.
+                break;
+            case ErrorScope::kCommand:
+                if (has_error_code(message, "WRONGTYPE")) {
+                    close_breaker();  // Someone else uses the probe's key.
+                } else {
+                    connection_.link_.give_up(message);
+                }
+                break;
+        }
+    }
+    void on_failure() noexcept override {}
+
+  private:
+    void close_breaker() const noexcept {
+        if (connection_.breaker_.answer()) {
+            connection_.listener_.on_breaker_close();
+        }
+    }
+
+    Connection& connection_;
+    Time sent_;
+};
+
+Connection::Connection(const Endpoint& endpoint, std::string probe_key,
+                       ConnectionListener& listener, ngx_log_t* log)
+    : endpoint_(endpoint),
+      probe_key_(std::move(probe_key)),
+      listener_(listener),
+      log_(log),
+      link_(endpoint, *this, log),
+      pipeline_(static_cast<std::uint64_t>(ngx_random()), endpoint.timeout),
+      random_(static_cast<unsigned>(ngx_random())),
+      timer_(Event::calling<&Connection::on_timer>(this, log)) {
+    link_.connect();
+    watch_deadlines();
+}
+
+void Connection::run(Call call, std::unique_ptr<ReplyHandler> handler) noexcept {
+    if (!is_reachable() || !push(std::move(call), std::move(handler))) {
+        handler->on_failure();  // NOLINT(bugprone-use-after-move): push has not taken it
+        return;
+    }
+    release();
+    watch_deadlines();
+}
+
+/// False where memory is short: then both arguments are as before.
+bool Connection::push(Call&& call, std::unique_ptr<ReplyHandler>&& handler) noexcept {
+    try {
+        pipeline_.push(std::move(call), std::move(handler), Clock::now());
+        return true;
+    } catch (const std::exception& e) {
+        ngx_log_error(NGX_LOG_CRIT, log_, 0, "tollgate: redis \"%s\": a call is not made: %s",
+                      endpoint_.name.c_str(), e.what());
+        return false;
+    }
+}
+
+void Connection::refuse(std::string_view message) noexcept {
+    if (!link_.is_ready() || std::exchange(refused_, true)) {
+        return;
+    }
+    listener_.on_refusal(message);
+    link_.leave_address();
+    link_.give_up(message);
+}
+
+void Connection::release() noexcept {
+    if (!link_.is_ready() || !pipeline_.has_unreleased()) {
+        return;
+    }
+    try {
+        pipeline_.release(link_.out(), link_.position());
+        link_.flush_soon();
+    } catch (const std::exception& e) {
+        link_.give_up(e.what());
+    }
+}
+
+void Connection::push_probe() {
+    pipeline_.push_ahead({&probe_script(), {probe_key_}}, std::make_unique<Probe>(*this),
+                         Clock::now());
+}
+
+void Connection::on_ready() {
+    refused_ = false;
+    if (breaker_.state() != Breaker::State::kClosed) {
+        push_probe();
+    }
+    listener_.on_connected(!std::exchange(was_ready_, true));
+    release();
+    watch_deadlines();
+}
+
+void Connection::on_written(std::uint64_t bytes) noexcept {
+    if (!pipeline_.empty()) {
+        pipeline_.note_written(bytes, Clock::now());
+    }
+}
+
+void Connection::on_reply(const redisReply& reply) {
+    const auto error = reply.type == REDIS_REPLY_ERROR ? text_of(reply) : std::string_view();
+    const bool is_refusal =
+        reply.type == REDIS_REPLY_ERROR && error_scope(error) == ErrorScope::kServer;
+    const bool was_closed = breaker_.state() == Breaker::State::kClosed;
+    switch (pipeline_.take(reply)) {
+        case Pipeline::Taken::kValues:
+            listener_.on_answer(std::chrono::duration_cast<std::chrono::microseconds>(
+                Clock::now() - pipeline_.answered_push()));
+            // A probe alone doesn't show that what comes behind it is taken too.
+            if (was_closed && !refused_) {
+                backoff_.reset();
+            }
+            break;
+        case Pipeline::Taken::kError:
+            if (is_refusal) {
+                refuse(error);
+            } else {
+                listener_.on_error();
+            }
+            break;
+        case Pipeline::Taken::kRepeated:
+            release();
+            break;
+        case Pipeline::Taken::kMismatched:
+            // A stray reply, or an error that Redis has for the connection itself.
+            if (is_refusal) {
+                refuse(error);
+            } else {
+                link_.give_up(reply.type == REDIS_REPLY_ERROR ? error : "replies don't match");
+            }
+            break;
+    }
+    watch_deadlines();
+}
+
+void Connection::on_lost(std::string_view reason) noexcept {
+    fail(reason);
+}
+
+/// Tells those that wait on a link that it is gone. Calls that have not left yet go out on the next
+/// one, while the breaker lets them.
+void Connection::fail(std::string_view reason) noexcept {
+    reason_ = LogText(reason);
+    const bool has_calls = !pipeline_.empty();
+    const bool was_refused = std::exchange(refused_, false);
+    if (was_refused || has_calls || breaker_.state() != Breaker::State::kClosed) {
+        listener_.on_error();
+        if (breaker_.fail()) {
+            listener_.on_breaker_open(reason_);
+        }
+    }
+    log_loss(reason_, was_refused || has_calls);
+    if (is_reachable()) {
+        pipeline_.fail_released();
+    } else {
+        pipeline_.fail_all();
+    }
+    if (!link_.is_over()) {
+        reconnect();
+    }
+    watch_deadlines();
+}
+
+void Connection::log_loss(std::string_view reason, bool is_failure) noexcept {
+    if (breaker_.state() == Breaker::State::kOpen || ngx_exiting != 0) {
+        return;
+    }
+    const ngx_uint_t level = is_failure ? NGX_LOG_WARN : NGX_LOG_NOTICE;
+    if (const auto left_out = losses_.admit(Clock::now())) {
+        ngx_log_error(level, log_, 0, "tollgate: redis \"%s\": %*s%s", endpoint_.name.c_str(),
+                      reason.size(), reason.data(),
+                      *left_out > 0 ? ", and more connections were lost since the last line" : "");
+    }
+}
+
+/// At once where Redis served just now (it may have closed a connection for being idle), but not
+/// again and again; else after a delay.
+void Connection::reconnect() noexcept {
+    const Time now = Clock::now();
+    if (is_reachable() && calm_until_ <= now) {
+        calm_until_ = now + kBetweenPromptConnects;
+        link_.connect();
+        return;
+    }
+    const double random = static_cast<double>(random_() - std::minstd_rand::min()) /
+                          static_cast<double>(std::minstd_rand::max() - std::minstd_rand::min());
+    retry_at_ = now + backoff_.next(random);
+}
+
+void Connection::on_timer() noexcept {
+    const Time now = Clock::now();
+    if (!pipeline_.empty() && pipeline_.first_deadline() <= now) {
+        time_out(now);
+    }
+    if (link_.is_down() && !link_.is_over() && retry_at_ <= now) {
+        link_.connect();
+    }
+    watch_deadlines();
+}
+
+/// A call is overdue. It may be this worker that was late: then what has come is read first, and
+/// Redis gets its time once more.
+void Connection::time_out(Time now) noexcept {
+    const bool stalled = now - pipeline_.first_deadline() > kLate;
+    link_.poll();
+    if (pipeline_.empty()) {
+        return;
+    }
+    if (stalled) {
+        pipeline_.postpone(now);
+    }
+    if (pipeline_.first_deadline() > now) {
+        return;
+    }
+    if (link_.is_down()) {
+        fail(LogText(reason_));
+    } else {
+        link_.give_up("a command timed out");
+    }
+}
+
+/// Sets the timer to what is due first. A worker that shuts down waits for it only while a call
+/// waits.
+void Connection::watch_deadlines() noexcept {
+    timer_.let_shutdown_pass(pipeline_.empty());
+    std::optional<Time> end;
+    if (link_.is_down() && !link_.is_over()) {
+        end = retry_at_;
+    }
+    if (!pipeline_.empty()) {
+        const Time deadline = pipeline_.first_deadline();
+        end = end ? std::min(*end, deadline) : deadline;
+    }
+    if (!end) {
+        return;
+    }
+    // A timer that is set for earlier is left alone: it comes here again. That spares the tree of
+    // timers the work.
+    if (timer_.is_running() && *end < timer_end_) {
+        timer_.cancel();
+    }
+    if (!timer_.is_running()) {
+        timer_end_ = *end;
+        timer_.start_until(*end);
+    }
+}
+
+}  // namespace tollgate::redis

@@ -1,0 +1,206 @@
+#include "module/redis/io/link.hpp"
+
+#include <array>
+#include <utility>
+
+namespace tollgate::redis {
+
+Link::Link(const Endpoint& endpoint, LinkOwner& owner, ngx_log_t* log)
+    : endpoint_(endpoint),
+      owner_(owner),
+      log_(log),
+      quiet_log_(*log),
+      timeout_(Event::calling<&Link::call<&Link::on_timeout>>(this, log)),
+      flush_event_(Event::calling<&Link::call<&Link::flush>>(this, log)) {
+    quiet_log_.log_level = NGX_LOG_ALERT;
+    timeout_.let_shutdown_pass(true);
+}
+
+Link::~Link() {
+    close_socket();
+}
+
+void Link::flush() {
+    ngx_connection_t* connection = peer_.connection;
+    const auto sent_before = sent_;
+    while (written_ < out_.size() && connection->write->ready) {
+        const ssize_t n = connection->send(
+            connection, reinterpret_cast<u_char*>(out_.data()) + written_, out_.size() - written_);
+        if (n == NGX_ERROR) {
+            lose("write failed");
+            return;
+        }
+        if (n > 0) {
+            written_ += static_cast<std::size_t>(n);
+            sent_ += static_cast<std::uint64_t>(n);
+        }
+    }
+    if (written_ == out_.size()) {
+        out_.clear();
+        written_ = 0;
+    }
+    if (sent_ != sent_before) {
+        owner_.on_written(sent_);
+    }
+    if (ngx_handle_write_event(connection->write, 0) != NGX_OK) {
+        lose("can't watch the socket");
+    }
+}
+
+void Link::on_writable() {
+    if (was_closed_by_nginx()) {
+        return;
+    }
+    if (state_ == State::kConnecting) {
+        finish_connecting();
+    } else {
+        flush();
+    }
+}
+
+/// nginx closes connections by a call of their handlers: those that are idle when a graceful
+/// shutdown begins, and all of them when its time is up.
+bool Link::was_closed_by_nginx() {
+    ngx_connection_t* connection = peer_.connection;
+    if (connection->close == 0) {
+        return false;
+    }
+    if (connection->error != 0) {
+        over_ = true;
+        lose("the worker shuts down");
+        return true;
+    }
+    connection->close = 0;
+    owner_.on_shutdown();
+    // What is posted now would wait for the next event, and for timers before it.
+    if (is_ready()) {
+        flush();
+    }
+    return true;
+}
+
+void Link::on_readable() {
+    if (was_closed_by_nginx()) {
+        return;
+    }
+    if (state_ == State::kConnecting) {
+        finish_connecting();
+    }
+    read();
+}
+
+void Link::read() {
+    // Edge-triggered: what is not read now is not announced again.
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): recv fills it
+    std::array<u_char, 16384> buffer;
+    while (!is_down() && peer_.connection->read->ready) {
+        ngx_connection_t* connection = peer_.connection;
+        const ssize_t n = connection->recv(connection, buffer.data(), buffer.size());
+        if (n == NGX_AGAIN) {
+            break;
+        }
+        if (n <= 0) {
+            lose(n == 0 ? "closed by the server" : "read failed");
+            return;
+        }
+        reader_->feed({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(n)});
+        take_replies();
+    }
+    if (!is_down() && ngx_handle_read_event(peer_.connection->read, 0) != NGX_OK) {
+        lose("can't watch the socket");
+    }
+}
+
+void Link::poll() noexcept {
+    if (!is_down() && !reading_) {
+        call<&Link::read_and_write>();
+    }
+}
+
+void Link::read_and_write() {
+    if (state_ == State::kConnecting && is_connected()) {
+        finish_connecting();
+    }
+    // The event loop has not yet been told what the socket is ready for by now.
+    if (state_ == State::kGreeting || state_ == State::kReady) {
+        peer_.connection->write->ready = 1;
+        flush();
+    }
+    if (state_ == State::kGreeting || state_ == State::kReady) {
+        peer_.connection->read->ready = 1;
+        peer_.connection->read->available = -1;
+        read();
+    }
+}
+
+void Link::take_replies() {
+    reading_ = true;
+    while (!giving_up_) {
+        const auto reply = reader_->next();
+        if (!reply) {
+            break;
+        }
+        if (state_ == State::kGreeting) {
+            take_greeting(*reply);
+        } else {
+            owner_.on_reply(*reply);
+        }
+    }
+    reading_ = false;
+    if (giving_up_) {
+        lose(*giving_up_);
+    } else if (reader_->broken()) {
+        lose(reader_->error());
+    }
+}
+
+void Link::give_up(std::string_view reason) noexcept {
+    if (reading_) {
+        giving_up_.emplace(reason);
+    } else if (!is_down()) {
+        drop(reason);
+    }
+}
+
+/// This connection is of no use: goes on to the next address, or tells the owner.
+void Link::lose(std::string_view reason) noexcept {
+    const bool is_next_tried = state_ != State::kReady && !over_;
+    if (!is_next_tried) {
+        drop(reason);
+        return;
+    }
+    if (!failures_.empty()) {
+        failures_.append("; ");
+    }
+    failures_.append(reason);
+    close_socket();
+    move_on();
+    if (!trying_) {
+        try_addresses();
+    }
+}
+
+void Link::drop(std::string_view reason) noexcept {
+    const LogText copy(reason);  // `reason` may be a text of what is closed here.
+    if (state_ != State::kReady || leaves_address_) {
+        move_on();
+    }
+    close_socket();
+    owner_.on_lost(copy);
+}
+
+void Link::close_socket() noexcept {
+    if (peer_.connection != nullptr) {
+        ngx_close_connection(std::exchange(peer_.connection, nullptr));
+    }
+    timeout_.cancel();
+    flush_event_.cancel();
+    state_ = State::kDown;
+    leaves_address_ = false;
+    out_.clear();
+    written_ = 0;
+    sent_ = 0;
+    giving_up_.reset();
+}
+
+}  // namespace tollgate::redis

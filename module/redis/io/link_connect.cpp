@@ -1,0 +1,138 @@
+// How a link comes up: the addresses of the endpoint in turn, then the greeting.
+
+#include <poll.h>
+
+#include <array>
+
+#include "module/redis/io/link.hpp"
+
+namespace tollgate::redis {
+
+void Link::connect() noexcept {
+    untried_ = endpoint_.addrs.size();
+    failures_ = {};
+    try_addresses();
+}
+
+/// Goes on to the next address until one can be waited for. A loop, since a socket may fail at
+/// once.
+void Link::try_addresses() noexcept {
+    trying_ = true;
+    while (is_down() && untried_ > 0) {
+        --untried_;
+        call<&Link::open_socket>();
+    }
+    trying_ = false;
+    if (is_down()) {
+        const LogText copy = failures_;  // The owner may connect again.
+        owner_.on_lost(copy);
+    } else if (is_connected()) {
+        call<&Link::finish_connecting>();
+    }
+}
+
+void Link::open_socket() {
+    const auto& addr = address();
+    peer_ = {};
+    peer_.sockaddr = addr.sockaddr;
+    peer_.socklen = addr.socklen;
+    peer_.name = const_cast<ngx_str_t*>(&addr.name);
+    peer_.get = ngx_event_get_peer;
+    peer_.log = &quiet_log_;
+    peer_.log_error = NGX_ERROR_ERR;
+    peer_.so_keepalive = addr.sockaddr->sa_family == AF_UNIX ? 0 : 1;
+
+    const ngx_int_t rc = ngx_event_connect_peer(&peer_);
+    if (rc != NGX_OK && rc != NGX_AGAIN) {
+        const ngx_err_t error = ngx_socket_errno;
+        peer_.connection = nullptr;
+        lose(failed_connect(error));
+        return;
+    }
+    ngx_connection_t* connection = peer_.connection;
+    connection->data = this;
+    connection->log = log_;
+    connection->read->log = log_;
+    connection->write->log = log_;
+    connection->read->handler = handle<&Link::on_readable>;
+    connection->write->handler = handle<&Link::on_writable>;
+    connection->idle = 1;  // ngx_close_idle_connections then tells that the worker shuts down
+    ngx_tcp_nodelay(connection);  // A turn's commands don't wait for the replies of those before.
+    reader_ = std::make_unique<ReplyReader>();
+    state_ = State::kConnecting;
+    deadline_ = Clock::now() + endpoint_.connect_timeout;
+    timeout_.start_until(deadline_);
+}
+
+/// Whether the socket is connected, or its connect() has failed.
+bool Link::is_connected() const noexcept {
+    pollfd socket{peer_.connection->fd, POLLOUT, 0};
+    return ::poll(&socket, 1, 0) == 1;
+}
+
+/// Asks whether connect() succeeded, as ngx_http_upstream_test_connect does, and goes on.
+void Link::finish_connecting() {
+    int error = 0;
+    socklen_t length = sizeof(error);
+    if (getsockopt(peer_.connection->fd, SOL_SOCKET, SO_ERROR, &error, &length) == -1) {
+        error = ngx_socket_errno;
+    }
+    if (error != 0) {
+        lose(failed_connect(error));
+    } else {
+        greet();
+    }
+}
+
+std::string Link::failed_connect(ngx_err_t error) const {
+    std::array<u_char, NGX_MAX_ERROR_STR> text{};
+    const u_char* end =
+        ngx_snprintf(text.data(), text.size(), "connect() to %V failed", peer_.name);
+    end = ngx_log_errno(text.data() + (end - text.data()), text.data() + text.size(), error);
+    return {reinterpret_cast<const char*>(text.data()),
+            static_cast<std::size_t>(end - text.data())};
+}
+
+void Link::greet() {
+    state_ = State::kGreeting;
+    greeting_.begin(endpoint_.username, endpoint_.password, endpoint_.database, out_);
+    if (greeting_.done()) {
+        become_ready();
+    } else {
+        flush_soon();
+    }
+}
+
+void Link::become_ready() {
+    state_ = State::kReady;
+    timeout_.cancel();
+    owner_.on_ready();
+}
+
+void Link::take_greeting(const redisReply& reply) {
+    if (!greeting_.take(reply)) {
+        // What doesn't know AUTH may repeat its arguments: ", with args beginning with: …".
+        const auto words = text_of(reply);
+        give_up(words.substr(0, words.find(',')));
+    } else if (greeting_.done()) {
+        become_ready();
+    }
+}
+
+void Link::on_timeout() {
+    poll();  // The event loop may have stalled.
+    if (state_ != State::kConnecting && state_ != State::kGreeting) {
+        return;
+    }
+    if (Clock::now() < deadline_) {
+        timeout_.start_until(deadline_);
+    } else {
+        lose("connecting timed out");
+    }
+}
+
+void Link::move_on() noexcept {
+    address_ = (address_ + 1) % endpoint_.addrs.size();
+}
+
+}  // namespace tollgate::redis

@@ -1,0 +1,133 @@
+#include "module/redis/io/subscription.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "module/redis/protocol/error_scope.hpp"
+#include "module/redis/protocol/log_text.hpp"
+
+namespace tollgate::redis {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Between two PINGs, and within which each must be answered. Not the `timeout` of commands: this
+/// bounds how long a revoked key stays valid on a connection that is dead.
+constexpr std::chrono::milliseconds kHeartbeat = 1s;
+/// A timer that fires later than this shows that the event loop has stalled.
+constexpr std::chrono::milliseconds kLate = 20ms;
+constexpr std::chrono::milliseconds kBetweenAttempts = 500ms;
+/// One that Redis refuses (its rules forbid the channel) is for an operator to mend.
+constexpr std::chrono::milliseconds kAfterRefusal = 10s;
+
+}  // namespace
+
+Subscription::Subscription(const Endpoint& endpoint, std::string channel, MessageListener& listener,
+                           ngx_log_t* log)
+    : endpoint_(endpoint),
+      channel_(std::move(channel)),
+      listener_(listener),
+      log_(log),
+      link_(endpoint, *this, log),
+      timer_(Event::calling<&Subscription::on_timer>(this, log)) {
+    timer_.let_shutdown_pass(true);
+    link_.connect();
+}
+
+void Subscription::on_ready() {
+    ask({"SUBSCRIBE", channel_});
+}
+
+/// Sends a command; its reply, or any message, is to come before the next one.
+void Subscription::ask(const Words& command) {
+    append_command(link_.out(), command);
+    link_.flush_soon();
+    awaits_reply_ = true;
+    postponed_ = false;
+    schedule(Clock::now() + kHeartbeat);
+}
+
+void Subscription::on_written(std::uint64_t /*bytes*/) noexcept {
+    if (awaits_reply_) {
+        due_ = Clock::now() + kHeartbeat;
+    }
+}
+
+void Subscription::renew() noexcept {
+    link_.give_up("a new connection is needed");
+}
+
+void Subscription::on_reply(const redisReply& reply) {
+    awaits_reply_ = false;
+    const auto elements = elements_of(reply);
+    const auto kind = elements.empty() ? std::string_view() : text_of(*elements[0]);
+    if (kind == "message" && elements.size() == 3) {
+        listener_.on_message(text_of(*elements[2]));
+    } else if (kind == "subscribe") {
+        standing_since_ = std::chrono::duration_cast<std::chrono::milliseconds>(
+            std::chrono::steady_clock::now().time_since_epoch());
+        was_refused_ = false;
+        listener_.on_subscribed(true);
+    } else if (reply.type == REDIS_REPLY_ERROR) {
+        take_error(text_of(reply));
+    } else if (kind != "pong") {
+        link_.give_up("unexpected reply to SUBSCRIBE");
+    }
+}
+
+void Subscription::take_error(std::string_view message) noexcept {
+    if (has_error_code(message, "NOPERM") && !std::exchange(was_refused_, true)) {
+        const LogText text(message);
+        const std::string_view shown = text;
+        ngx_log_error(NGX_LOG_WARN, log_, 0,
+                      "tollgate: redis \"%s\" refuses the channel \"%s\", so that records of keys "
+                      "are asked for each second: %*s",
+                      endpoint_.name.c_str(), channel_.c_str(), shown.size(), shown.data());
+    }
+    link_.leave_address();
+    link_.give_up(message);
+}
+
+void Subscription::on_lost(std::string_view /*reason*/) noexcept {
+    awaits_reply_ = false;
+    if (std::exchange(standing_since_, std::nullopt)) {
+        listener_.on_subscribed(false);
+    }
+    if (!link_.is_over()) {
+        schedule(Clock::now() + (was_refused_ ? kAfterRefusal : kBetweenAttempts));
+    }
+}
+
+void Subscription::on_timer() noexcept {
+    const auto now = Clock::now();
+    if (now < due_) {
+        schedule(due_);
+        return;
+    }
+    const bool stalled = now - due_ > kLate;
+    link_.poll();
+    if (link_.is_down()) {
+        if (due_ <= now && !link_.is_over()) {
+            link_.connect();
+        }
+    } else if (awaits_reply_ && stalled && !std::exchange(postponed_, true)) {
+        schedule(now + kHeartbeat);
+    } else if (awaits_reply_) {
+        link_.give_up("no reply in time");
+    } else if (link_.is_ready()) {
+        try {
+            ask({"PING"});
+        } catch (const std::exception& e) {
+            link_.give_up(e.what());
+        }
+    }
+}
+
+/// Sets the timer, to begin what is due then.
+void Subscription::schedule(Clock::time_point end) noexcept {
+    due_ = end;
+    timer_.start_until(end);
+}
+
+}  // namespace tollgate::redis

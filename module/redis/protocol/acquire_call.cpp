@@ -1,0 +1,295 @@
+#include "module/redis/protocol/acquire_call.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/redis/protocol/reply.hpp"
+
+namespace tollgate::redis {
+
+namespace {
+
+/// The latest time that arithmetic with it bears, in ms: the end of the year 9999. Counts are
+/// bounded alike, so that none can overflow.
+constexpr std::int64_t kLatest = 253'402'300'799'999;
+constexpr std::int64_t kLatestExact = kLatest * 1000;
+
+bool is_alike(const BanPolicy& a, const BanPolicy& b) {
+    return a.after == b.after && a.within == b.within && a.first == b.first && a.up_to == b.up_to;
+}
+
+bool is_counted_alike(const TableQuota& a, const TableQuota& b) {
+    return a.sliding == b.sliding && a.rates == b.rates;
+}
+
+/// Whether all that stays the same from call to call is the same for both, so that the script needs
+/// to be told it but once.
+bool share_terms(const Acquire& a, const Acquire& b) {
+    const bool ban_alike = a.ban && b.ban
+                               ? a.refusals_strike == b.refusals_strike && is_alike(*a.ban, *b.ban)
+                               : a.ban.has_value() == b.ban.has_value();
+    return a.cost == b.cost && ban_alike &&
+           (a.quotas == b.quotas || std::ranges::equal(*a.quotas, *b.quotas, is_counted_alike));
+}
+
+void add_ban(Words& terms, const Acquire& acquire) {
+    if (!acquire.ban) {
+        terms.add(0);
+        return;
+    }
+    terms.add(acquire.ban->after);
+    terms.add(acquire.ban->within.count());
+    terms.add(acquire.ban->first.count());
+    terms.add(acquire.ban->up_to.count());
+    terms.add(acquire.refusals_strike ? 1 : 0);
+}
+
+void add_table(Words& terms, const TableQuota& quota) {
+    const auto windows = static_cast<std::int64_t>(quota.rates.size());
+    terms.add(quota.sliding ? -windows : windows);
+    for (const Rate& rate : quota.rates) {
+        terms.add(rate.requests);
+        terms.add(std::chrono::milliseconds(rate.period).count());
+    }
+    for (const Rate& rate : quota.rates) {
+        const auto period = std::to_string(rate.period.count());
+        terms.add(period + ".number");
+        terms.add(period + ".count");
+        if (quota.sliding) {
+            terms.add(period + ".previous");
+        }
+    }
+}
+
+void add_terms(Words& terms, const Acquire& acquire) {
+    terms.add(acquire.cost);
+    add_ban(terms, acquire);
+    terms.add(acquire.quotas->size());
+    for (const auto& quota : *acquire.quotas) {
+        add_table(terms, quota);
+    }
+}
+
+bool has_adjustments(const Acquire& acquire) {
+    return std::ranges::any_of(acquire.adjustments, [](const Adjustment& adjustment) {
+        return adjustment.units != 0 || adjustment.previous != 0;
+    });
+}
+
+void add_adjustments(Words& ids, const Acquire& acquire) {
+    ids.add(std::ranges::count_if(acquire.report_numbers, [](auto number) { return number != 0; }));
+    auto adjustment = acquire.adjustments.begin();
+    for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
+        ids.add(acquire.report_numbers[table]);
+        for (std::size_t i = 0; i < (*acquire.quotas)[table].rates.size(); ++i, ++adjustment) {
+            ids.add(adjustment->number);
+            ids.add(adjustment->units);
+            ids.add(adjustment->previous);
+        }
+    }
+}
+
+/// What is asked for an id beside the terms, which stand at ARGV[terms].
+void add_id(Words& ids, const Acquire& acquire, std::size_t terms) {
+    const bool adjusts = has_adjustments(acquire);
+    const bool has_more = adjusts || acquire.lease > 0 || acquire.strikes > 0;
+    ids.add(terms);
+    ids.add(acquire.count);
+    if (!has_more) {
+        ids.add(0);
+        return;
+    }
+    ids.add(adjusts ? 3 + acquire.quotas->size() + 3 * acquire.adjustments.size() : 2);
+    ids.add(acquire.lease);
+    ids.add(acquire.strikes);
+    if (adjusts) {
+        add_adjustments(ids, acquire);
+    }
+}
+
+void add_report_keys(Words& words, const Acquire& acquire, const Keys& keys,
+                     std::string_view node) {
+    if (!has_adjustments(acquire)) {
+        return;
+    }
+    for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
+        if (acquire.report_numbers[table] != 0) {
+            words.add(keys.report(acquire.id, (*acquire.quotas)[table].table, node));
+        }
+    }
+}
+
+/// Terms that ids share are given once.
+class SharedTerms {
+  public:
+    /// Where in ARGV those of this one stand, which must outlive this.
+    std::size_t place_of(const Acquire& acquire) {
+        const auto known = std::ranges::find_if(
+            places_, [&](const auto& place) { return share_terms(*place.first, acquire); });
+        if (known != places_.end()) {
+            return known->second;
+        }
+        const auto place = end();
+        add_terms(words_, acquire);
+        places_.emplace_back(&acquire, place);
+        return place;
+    }
+    const Words& words() const { return words_; }
+    /// Where the ids begin.
+    std::size_t end() const { return kFirst + words_.size(); }
+
+  private:
+    /// Lua counts from 1; the token, where the ids begin, and the deadline go ahead.
+    static constexpr std::size_t kFirst = 4;
+    Words words_;
+    std::vector<std::pair<const Acquire*, std::size_t>> places_;
+};
+
+/// Takes numbers off the reply, one after the other. Where one is missing or isn't plausible, it
+/// and all that follow are 0, and `good` is false.
+class Numbers {
+  public:
+    explicit Numbers(std::span<const redisReply* const> values) {
+        good_ = !values.empty() && values.front()->type == REDIS_REPLY_STRING;
+        if (good_) {
+            numbers_ = text_of(*values.front());
+            errors_ = values.subspan(1);
+        }
+    }
+
+    /// The next number, of `most` at most.
+    std::int64_t next(std::int64_t most = kLatest) {
+        const auto number = peek();
+        good_ = good_ && number && *number >= 0 && *number <= most;
+        if (!good_) {
+            return 0;
+        }
+        numbers_.remove_prefix(kWidth);
+        return *number;
+    }
+    Instant next_instant() { return Instant(std::chrono::milliseconds(next())); }
+    ExactInstant next_exact_instant() {
+        return ExactInstant(std::chrono::microseconds(next(kLatestExact)));
+    }
+
+    /// The error that an id has in place of numbers; nothing where they are there.
+    std::optional<std::string_view> next_error() {
+        if (!good_ || peek() != kError) {
+            return std::nullopt;
+        }
+        good_ = !errors_.empty() && errors_.front()->type == REDIS_REPLY_ERROR;
+        if (!good_) {
+            return std::nullopt;
+        }
+        numbers_.remove_prefix(kWidth);
+        return text_of(*std::exchange(errors_, errors_.subspan(1)).front());
+    }
+
+    bool good() const { return good_; }
+    bool at_end() const { return numbers_.empty() && errors_.empty(); }
+
+  private:
+    static constexpr std::size_t kWidth = 8;
+    static constexpr std::int64_t kError = -1;
+
+    /// As struct.pack's `<i8` writes one: its lowest byte first.
+    std::optional<std::int64_t> peek() const {
+        if (numbers_.size() < kWidth) {
+            return std::nullopt;
+        }
+        std::uint64_t number = 0;
+        for (std::size_t i = 0; i < kWidth; ++i) {
+            number |= std::uint64_t{static_cast<unsigned char>(numbers_[i])} << (8 * i);
+        }
+        return static_cast<std::int64_t>(number);
+    }
+
+    std::string_view numbers_;
+    std::span<const redisReply* const> errors_;
+    bool good_ = false;
+};
+
+Acquired read_one(Numbers& numbers, const Acquire& acquire, Instant now) {
+    Acquired acquired{.now = now, .granted = numbers.next()};
+    if (acquire.lease > 0) {
+        acquired.lease = numbers.next();
+    }
+    acquired.limited = acquire.count - acquired.granted;
+    if (acquire.ban) {
+        acquired.limited = numbers.next();
+        acquired.banned_until = numbers.next_instant();
+        acquired.strikes = numbers.next();
+    }
+    acquired.windows.reserve(window_count(*acquire.quotas));
+    for (const auto& quota : *acquire.quotas) {
+        for (const Rate& rate : quota.rates) {
+            auto& window = acquired.windows.emplace_back();
+            window.number = numbers.next(kLatest / std::chrono::milliseconds(rate.period).count());
+            window.count = numbers.next();
+            window.previous = quota.sliding ? numbers.next() : 0;
+        }
+    }
+    return acquired;
+}
+
+/// Whether it answers what was asked: no more granted or refused than there were requests, no more
+/// leased than was wanted.
+bool answers(const Acquired& acquired, const Acquire& acquire) {
+    return acquired.granted <= acquire.count &&
+           acquired.limited <= acquire.count - acquired.granted &&
+           acquired.lease <= std::max<std::int64_t>(acquire.lease, 0);
+}
+
+}  // namespace
+
+Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
+                  const AcquireContext& context) {
+    constexpr std::size_t kOfAKey = 48;
+    constexpr std::size_t kOfAnId = 24;
+    Call call{&acquire_script()};
+    call.keys.reserve(kOfAKey * acquires.size());
+    SharedTerms terms;
+    Words ids;
+    ids.reserve(kOfAnId * acquires.size());
+    for (const Acquire& acquire : acquires) {
+        add_id(ids, acquire, terms.place_of(acquire));
+        if (acquire.ban) {
+            call.keys.add(keys.ban(acquire.id));
+        }
+        for (const auto& quota : *acquire.quotas) {
+            call.keys.add_joined(keys.quota_parts(acquire.id, quota.table));
+        }
+        add_report_keys(call.keys, acquire, keys, context.node);
+    }
+    call.arguments.add(terms.end());
+    call.arguments.add(context.deadline.time_since_epoch().count());
+    call.arguments.add(terms.words());
+    call.arguments.add(ids);
+    return call;
+}
+
+std::optional<AcquireResults> read_acquired(std::span<const redisReply* const> values,
+                                            std::span<const Acquire> acquires) {
+    Numbers numbers(values);
+    AcquireResults results{.now = numbers.next_exact_instant(), .of_ids = {}};
+    if (numbers.good() && numbers.at_end() && !acquires.empty()) {
+        results.late = true;
+        return results;
+    }
+    results.of_ids.reserve(acquires.size());
+    for (const Acquire& acquire : acquires) {
+        if (const auto error = numbers.next_error()) {
+            results.of_ids.emplace_back(*error);
+            continue;
+        }
+        auto acquired =
+            read_one(numbers, acquire, std::chrono::floor<std::chrono::milliseconds>(results.now));
+        if (!numbers.good() || !answers(acquired, acquire)) {
+            return std::nullopt;
+        }
+        results.of_ids.emplace_back(std::move(acquired));
+    }
+    return numbers.good() && numbers.at_end() ? std::optional(std::move(results)) : std::nullopt;
+}
+
+}  // namespace tollgate::redis

@@ -1,0 +1,63 @@
+#include "module/redis/protocol/error_scope.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace tollgate::redis {
+
+namespace {
+
+constexpr std::array<std::string_view, 12> kServerCodes{
+    "OOM",        "READONLY",    "MISCONF", "NOREPLICAS", "LOADING", "BUSY",
+    "MASTERDOWN", "CLUSTERDOWN", "NOAUTH",  "WRONGPASS",  "NOPERM",  "DENIED"};
+constexpr std::array<std::string_view, 4> kClusterCodes{"MOVED", "ASK", "TRYAGAIN", "CROSSSLOT"};
+
+/// Redis has no code of their own for these: no place for a connection, and a command in a script
+/// that the user may not run.
+constexpr std::array<std::string_view, 2> kServerTexts{"max number of clients",
+                                                       "The user executing the script"};
+
+/// The message without the place in a script: "ERR Error running script (call to f_…): " and
+/// "@user_script:12: @user_script: 12: -OOM …".
+std::string_view without_place(std::string_view message) {
+    constexpr std::string_view kScript = "@user_script";
+    constexpr std::string_view kEnd = ": ";
+    if (const auto at = message.rfind(kScript);
+        at != message.npos && (message.starts_with("ERR ") || at < kScript.size() * 2)) {
+        const auto place = message.substr(at + kScript.size());
+        const auto digit = place.find_first_of("0123456789");
+        const auto end = digit == place.npos ? place.npos : place.find(kEnd, digit);
+        if (end != place.npos) {
+            message = place.substr(end + kEnd.size());
+        }
+    }
+    if (message.starts_with('-')) {
+        message.remove_prefix(1);
+    }
+    return message;
+}
+
+std::string_view code_of(std::string_view message) {
+    return message.substr(0, message.find_first_of(" \r\n"));
+}
+
+}  // namespace
+
+ErrorScope error_scope(std::string_view message) noexcept {
+    const auto text = without_place(message);
+    const auto code = code_of(text);
+    const auto words = code == "ERR" ? text.substr(std::min(code.size() + 1, text.size())) : text;
+    const auto begins = [&](std::string_view begin) { return words.starts_with(begin); };
+    if (std::ranges::any_of(kServerTexts, begins) ||
+        std::ranges::find(kServerCodes, code) != kServerCodes.end()) {
+        return ErrorScope::kServer;
+    }
+    return std::ranges::find(kClusterCodes, code) != kClusterCodes.end() ? ErrorScope::kCluster
+                                                                         : ErrorScope::kCommand;
+}
+
+bool has_error_code(std::string_view message, std::string_view code) noexcept {
+    return code_of(without_place(message)) == code;
+}
+
+}  // namespace tollgate::redis

@@ -1,0 +1,143 @@
+#include "module/redis/protocol/pipeline.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tollgate::redis {
+
+namespace {
+
+bool is_answer_to(std::string_view token, std::span<const redisReply* const> elements) {
+    return !elements.empty() && elements.front()->type == REDIS_REPLY_STRING &&
+           text_of(*elements.front()) == token;
+}
+
+void append_call(std::string& out, const Call& call, std::string_view token, bool in_full) {
+    constexpr std::size_t kOfTheRest = 128;
+    Words words;
+    words.reserve(call.keys.bytes().size() + call.arguments.bytes().size() + kOfTheRest);
+    words.add(in_full ? "EVAL" : "EVALSHA");
+    words.add(in_full ? call.script->text : call.script->sha1);
+    words.add(call.keys.size());
+    words.add(call.keys);
+    words.add(token);
+    words.add(call.arguments);
+    append_command(out, words);
+}
+
+}  // namespace
+
+void Pipeline::fill(Pending& pending, Call&& call, std::unique_ptr<ReplyHandler>&& handler,
+                    std::string&& token, Time now) noexcept {
+    pending.call = std::move(call);
+    pending.handler = std::move(handler);
+    pending.token = std::move(token);
+    pending.pushed = now;
+    pending.deadline = now + timeout_;
+}
+
+void Pipeline::push(Call&& call, std::unique_ptr<ReplyHandler>&& handler, Time now) {
+    auto token = next_token();
+    fill(pending_.emplace_back(), std::move(call), std::move(handler), std::move(token), now);
+}
+
+void Pipeline::push_ahead(Call&& call, std::unique_ptr<ReplyHandler>&& handler, Time now) {
+    auto token = next_token();
+    Pending& pending = pending_.emplace_front();
+    fill(pending, std::move(call), std::move(handler), std::move(token), now);
+    pending.out_of_turn = true;
+    ++out_of_turn_;
+}
+
+void Pipeline::release(std::string& out, std::uint64_t position) {
+    const auto begin = out.size();
+    try {
+        for (auto i = released_; i < pending_.size(); ++i) {
+            Pending& pending = pending_[i];
+            append_call(out, pending.call, pending.token, pending.in_full);
+            pending.end = position + (out.size() - begin);
+        }
+    } catch (...) {
+        out.resize(begin);
+        throw;
+    }
+    released_ = pending_.size();
+}
+
+void Pipeline::note_written(std::uint64_t bytes, Time now) noexcept {
+    for (; written_ < released_ && pending_[written_].end <= bytes; ++written_) {
+        pending_[written_].deadline = now + timeout_;
+    }
+}
+
+Pipeline::Taken Pipeline::take(const redisReply& reply) {
+    if (released_ == 0) {
+        return Taken::kMismatched;
+    }
+    if (reply.type == REDIS_REPLY_ERROR) {
+        if (text_of(reply).starts_with("NOSCRIPT") && !pending_.front().in_full) {
+            repeat_front();
+            return Taken::kRepeated;
+        }
+        take_front().handler->on_error(text_of(reply));
+        return Taken::kError;
+    }
+    const auto elements = elements_of(reply);
+    if (!is_answer_to(pending_.front().token, elements)) {
+        return Taken::kMismatched;
+    }
+    const Pending answered = take_front();
+    answered_push_ = answered.pushed;
+    answered.handler->on_values(elements.subspan(1));
+    return Taken::kValues;
+}
+
+Pipeline::Pending Pipeline::take_front() noexcept {
+    Pending front = std::move(pending_.front());
+    pending_.pop_front();
+    released_ -= std::min<std::size_t>(released_, 1);
+    written_ -= std::min<std::size_t>(written_, 1);
+    out_of_turn_ -= front.out_of_turn ? 1 : 0;
+    return front;
+}
+
+void Pipeline::repeat_front() {
+    auto token = next_token();
+    Pending& again = pending_.emplace_back();  // Nothing throws from here on.
+    again = take_front();
+    again.token = std::move(token);
+    again.in_full = true;
+    again.out_of_turn = true;
+    ++out_of_turn_;
+}
+
+Pipeline::Time Pipeline::first_deadline() const noexcept {
+    if (out_of_turn_ > 0) {
+        return std::ranges::min_element(pending_, {}, &Pending::deadline)->deadline;
+    }
+    // Calls that are written and calls that are not are each in the order of their deadlines.
+    const Time first = pending_.front().deadline;
+    return written_ < pending_.size() ? std::min(first, pending_[written_].deadline) : first;
+}
+
+void Pipeline::postpone(Time now) noexcept {
+    for (Pending& pending : pending_) {
+        if (!std::exchange(pending.postponed, true)) {
+            pending.deadline = now + timeout_;
+        }
+    }
+}
+
+void Pipeline::fail_released() noexcept {
+    // Handlers may push further calls meanwhile.
+    for (auto left = std::exchange(released_, 0); left > 0; --left) {
+        take_front().handler->on_failure();
+    }
+}
+
+void Pipeline::fail_all() noexcept {
+    released_ = pending_.size();
+    fail_released();
+}
+
+}  // namespace tollgate::redis

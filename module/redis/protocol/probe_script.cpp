@@ -1,0 +1,30 @@
+#include <string_view>
+
+#include "module/key/digest.hpp"
+#include "module/redis/protocol/script.hpp"
+
+namespace tollgate::redis {
+
+namespace {
+
+constexpr std::string_view kText = R"lua(
+-- Shows whether Redis takes writes: writes KEYS[1], which expires in a minute. Returns the token ARGV[1], then the time
+-- in seconds and the microseconds of that second.
+
+local time = redis.call('TIME')
+local done = redis.pcall('HSET', KEYS[1], 'time', time[1])
+if type(done) == 'table' then
+    return done
+end
+redis.call('PEXPIREAT', KEYS[1], (time[1] + 60) * 1000)
+return {ARGV[1], time[1], time[2]}
+)lua";
+
+}  // namespace
+
+const Script& probe_script() {
+    static const Script script{kText, sha1_hex(kText)};
+    return script;
+}
+
+}  // namespace tollgate::redis

@@ -1,0 +1,24 @@
+#include <string_view>
+
+#include "module/key/digest.hpp"
+#include "module/redis/protocol/script.hpp"
+
+namespace tollgate::redis {
+
+namespace {
+
+constexpr std::string_view kText = R"lua(
+-- Writes fields of the hash KEYS[1]: their names and values follow the token ARGV[1], which is returned.
+
+local done = redis.pcall('HSET', KEYS[1], unpack(ARGV, 2))
+return type(done) == 'table' and done or {ARGV[1]}
+)lua";
+
+}  // namespace
+
+const Script& publish_script() {
+    static const Script script{kText, sha1_hex(kText)};
+    return script;
+}
+
+}  // namespace tollgate::redis

@@ -1,0 +1,91 @@
+#include "module/redis/protocol/reply.hpp"
+
+#include <charconv>
+#include <new>
+
+namespace tollgate::redis {
+
+namespace {
+
+constexpr int kMostElements = 1024;
+constexpr std::size_t kLongestReply = 65536;
+
+/// hiredis's own table of constructors, but for arrays, which it would allocate as long as they say
+/// they are.
+redisReplyObjectFunctions* bounded_functions(const redisReader& reader) {
+    static redisReplyObjectFunctions functions;
+    static void* (*create_array)(const redisReadTask*, int) = nullptr;
+    if (create_array == nullptr) {
+        functions = *reader.fn;
+        create_array = functions.createArray;
+        functions.createArray = [](const redisReadTask* task, int elements) -> void* {
+            return elements > kMostElements ? nullptr : create_array(task, elements);
+        };
+    }
+    return &functions;
+}
+
+}  // namespace
+
+std::string_view text_of(const redisReply& reply) {
+    const bool is_text = reply.type == REDIS_REPLY_STRING || reply.type == REDIS_REPLY_STATUS ||
+                         reply.type == REDIS_REPLY_ERROR;
+    return is_text ? std::string_view(reply.str, reply.len) : std::string_view();
+}
+
+std::span<const redisReply* const> elements_of(const redisReply& reply) {
+    if (reply.type != REDIS_REPLY_ARRAY) {
+        return {};
+    }
+    return {reply.element, reply.elements};
+}
+
+ReplyReader::ReplyReader() : reader_(redisReaderCreate()) {
+    if (!reader_) {
+        throw std::bad_alloc();
+    }
+    reader_->fn = bounded_functions(*reader_);
+}
+
+bool ReplyReader::feed(std::string_view bytes) {
+    if (!broken() && redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK) {
+        error_ = redisReaderGetError(reader_.get());
+    }
+    fed_ += bytes.size();
+    return !broken();
+}
+
+ReplyPtr ReplyReader::next() {
+    void* reply = nullptr;
+    if (broken()) {
+        return nullptr;
+    }
+    if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK) {
+        error_ = redisReaderGetError(reader_.get());
+        return nullptr;
+    }
+    ReplyPtr owner(static_cast<redisReply*>(reply));
+    if (owner) {
+        fed_ = 0;
+    } else if (awaits_too_much()) {
+        error_ = "reply too large";
+    }
+    return owner;
+}
+
+/// What hiredis has of an incomplete reply is too much when it is long, whether as text or as many
+/// small elements, or when it ends with the length of a string that never can be right.
+bool ReplyReader::awaits_too_much() const {
+    if (fed_ > kLongestReply) {
+        return true;
+    }
+    const std::string_view rest(reader_->buf + reader_->pos, reader_->len - reader_->pos);
+    const bool in_string =
+        reader_->ridx >= 0 && reader_->rstack[reader_->ridx].type == REDIS_REPLY_STRING;
+    std::uint64_t length = 0;
+    return in_string &&
+           std::from_chars(rest.data(), rest.data() + rest.size(), length).ec == std::errc{} &&
+           length > kLongestReply;
+}
+
+}  // namespace tollgate::redis

@@ -1,0 +1,57 @@
+#include "module/report/dashboard_page.hpp"
+
+#include "module/text/parse_error.hpp"
+
+namespace tollgate {
+
+namespace {
+
+/// Whether a browser finds it on the page's own host (RFC 3986 section 4.2): it begins with neither
+/// a scheme nor `//`, which a `\` or a character that browsers drop might hide.
+bool stays_on_host(std::string_view uri) {
+    for (const char c : uri) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte <= ' ' || byte == 0x7f || c == '\\') {
+            return false;
+        }
+    }
+    const auto first_segment = uri.substr(0, uri.find_first_of("/?#"));
+    return !uri.empty() && !uri.starts_with("//") &&
+           first_segment.find(':') == std::string_view::npos;
+}
+
+void append_escaped(std::string& html, std::string_view text) {
+    for (const char c : text) {
+        switch (c) {
+            case '&':
+                html += "&amp;";
+                break;
+            case '"':
+                html += "&quot;";
+                break;
+            case '<':
+                html += "&lt;";
+                break;
+            case '>':
+                html += "&gt;";
+                break;
+            default:
+                html += c;
+        }
+    }
+}
+
+}  // namespace
+
+std::string dashboard_page(const DashboardTemplate& page, std::string_view status_uri) {
+    if (!stays_on_host(status_uri)) {
+        throw ParseError("invalid address of a status " + quoted(status_uri) +
+                         ": a path on the same host is needed");
+    }
+    std::string html(page.before);
+    append_escaped(html, status_uri);
+    html += page.after;
+    return html;
+}
+
+}  // namespace tollgate

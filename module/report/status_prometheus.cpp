@@ -1,0 +1,295 @@
+#include "module/report/status_prometheus.hpp"
+
+#include <array>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+namespace tollgate {
+
+namespace {
+
+using Label = std::pair<std::string_view, std::string_view>;
+using Labels = std::initializer_list<Label>;
+
+/// A value as the format's label values and nothing else may hold it.
+std::string escaped(std::string_view value) {
+    std::string text;
+    for (const char c : value) {
+        if (c == '\n') {
+            text += "\\n";
+            continue;
+        }
+        if (c == '\\' || c == '"') {
+            text += '\\';
+        }
+        text += c;
+    }
+    return text;
+}
+
+/// Microseconds in seconds, exactly: `0.00005`, `1`.
+std::string seconds(std::uint64_t microseconds) {
+    constexpr std::uint64_t kPerSecond = 1'000'000;
+    std::string text = std::to_string(microseconds / kPerSecond);
+    if (const auto rest = microseconds % kPerSecond; rest != 0) {
+        text += '.' + std::to_string(kPerSecond + rest).substr(1);
+        text.erase(text.find_last_not_of('0') + 1);
+    }
+    return text;
+}
+
+/// The text while it is written, family by family.
+class Exposition {
+  public:
+    void family(std::string_view name, std::string_view type, std::string_view help) {
+        name_ = name;
+        text_.append("# HELP ").append(name).append(" ").append(help).append("\n");
+        text_.append("# TYPE ").append(name).append(" ").append(type).append("\n");
+    }
+
+    /// A sample of the last family; `suffix` is what the name of a histogram's has more.
+    void sample(std::string_view suffix, Labels labels, std::string_view value) {
+        text_.append(name_).append(suffix);
+        char separator = '{';
+        for (const auto& [label, label_value] : labels) {
+            text_ += separator;
+            text_.append(label).append("=\"").append(escaped(label_value)).append("\"");
+            separator = ',';
+        }
+        text_.append(labels.size() == 0 ? " " : "} ").append(value).append("\n");
+    }
+    template <typename Number>
+    void sample(Labels labels, Number value) {
+        sample("", labels, std::to_string(value));
+    }
+
+    std::string take() { return std::move(text_); }
+
+  private:
+    std::string_view name_;
+    std::string text_;
+};
+
+void write_requests(Exposition& out, const Status& status) {
+    const auto write = [&](const VerdictCounts RequestStatistics::*counts) {
+        for (const auto& requests : status.requests) {
+            for (const Verdict verdict : kVerdicts) {
+                out.sample({{"tables", requests.tables},
+                            {"plan", requests.plan},
+                            {"verdict", statistics_name(verdict)}},
+                           (requests.counts.*counts)[verdict].value());
+            }
+        }
+    };
+    out.family("tollgate_requests_total", "counter",
+               "Requests by what Tollgate made of them, once each.");
+    write(&RequestStatistics::decided);
+    out.family("tollgate_dry_run_requests_total", "counter",
+               "Requests of locations with tollgate_dry_run: what would have become of them.");
+    write(&RequestStatistics::dry_run);
+}
+
+void write_stores(Exposition& out, const Status& status) {
+    const auto write = [&](auto value) {
+        for (const Store store : kStores) {
+            const auto& counts = status.stores[static_cast<std::size_t>(store)];
+            if (counts.size != 0) {
+                out.sample({{"store", name_of(store)}}, value(counts));
+            }
+        }
+    };
+    out.family("tollgate_zone_entries", "gauge", "Entries in each of the zone's tables.");
+    write([](const StoreStatistics& s) { return s.used; });
+    out.family("tollgate_zone_entries_max", "gauge", "Places in each of the zone's tables.");
+    write([](const StoreStatistics& s) { return s.size; });
+    out.family("tollgate_zone_evictions_total", "counter",
+               "Entries that gave way to others before their time.");
+    write([](const StoreStatistics& s) { return s.evictions; });
+}
+
+/// A counter of a Redis: what the values of the family's own label mean, or the only one with none.
+struct RedisCounter {
+    std::string_view label;
+    const Counter& (*of)(const RedisStatistics&);
+};
+
+void write_counters(Exposition& out, const Status& status, std::string_view label,
+                    std::initializer_list<RedisCounter> counters) {
+    for (const auto& redis : status.redis) {
+        for (const auto& counter : counters) {
+            const auto value = counter.of(redis.counts).value();
+            if (label.empty()) {
+                out.sample({{"redis", redis.name}}, value);
+            } else {
+                out.sample({{"redis", redis.name}, {label, counter.label}}, value);
+            }
+        }
+    }
+}
+
+void write_workers(Exposition& out, const Status& status, WorkerSet RedisStatistics::*workers) {
+    for (const auto& redis : status.redis) {
+        out.sample({{"redis", redis.name}}, (redis.counts.*workers).count(status.workers));
+    }
+}
+
+void write_round_trips(Exposition& out, const Status& status) {
+    out.family("tollgate_redis_round_trip_seconds", "histogram",
+               "How long Redis took to answer, from sending to the reply.");
+    for (const auto& redis : status.redis) {
+        const Histogram& histogram = redis.counts.round_trips;
+        std::uint64_t count = 0;
+        for (std::size_t i = 0; i < histogram.classes.size(); ++i) {
+            count += histogram.classes[i].value();
+            const bool last = i == Histogram::kBounds.size();
+            const std::string bound =
+                last ? "+Inf" : seconds(static_cast<std::uint64_t>(Histogram::kBounds[i].count()));
+            out.sample("_bucket", {{"redis", redis.name}, {"le", bound}}, std::to_string(count));
+        }
+        out.sample("_sum", {{"redis", redis.name}}, seconds(histogram.microseconds.value()));
+        out.sample("_count", {{"redis", redis.name}}, std::to_string(count));
+    }
+}
+
+using Redis = RedisStatistics;
+
+void write_connections(Exposition& out, const Status& status) {
+    out.family("tollgate_redis_commands_total", "counter", "Commands sent to Redis.");
+    write_counters(out, status, "command",
+                   {{"acquire", [](const Redis& r) -> auto& { return r.acquires;
+}
+}  // namespace
+, {
+    "lookup", [](const Redis& r) -> auto& {
+        return r.lookups;
+    }
+}
+}  // namespace tollgate
+);
+out.family("tollgate_redis_errors_total", "counter",
+           "Commands that Redis answered with an error, too late, or not at all.");
+    write_counters(out, status, "", {{"", [](const Redis& r) -> auto& { return r.errors;
+    }
+    }
+    });
+    out.family("tollgate_redis_reconnects_total", "counter", "Connections to Redis made anew.");
+    write_counters(out, status, "", {{"", [](const Redis& r) -> auto& { return r.reconnects;
+    }
+    }
+    });
+    out.family("tollgate_redis_breaker_opened_total", "counter",
+               "How often a worker took Redis to be out of reach.");
+    write_counters(out, status, "",
+                   {{"", [](const Redis& r) -> auto& { return r.breaker_opened;
+    }
+    }
+    });
+    out.family("tollgate_redis_breaker_open_workers", "gauge",
+               "Workers that take Redis to be out of reach.");
+    write_workers(out, status, &Redis::breaker_open);
+    out.family("tollgate_redis_subscribed_workers", "gauge",
+               "Workers that Redis tells of changed keys.");
+    write_workers(out, status, &Redis::subscribed);
+    write_round_trips(out, status);
+    }
+
+    void write_local_work(Exposition& out, const Status& status) {
+        out.family(
+            "tollgate_key_cache_lookups_total", "counter",
+            "Looks for a key in shared memory: hit, negative_hit (Redis has no such key), miss.");
+    write_counters(
+        out, status, "result",
+        {{"hit", [](const Redis& r) -> auto& { return r.keys.hits;
+    }
+    }
+    , {"negative_hit", [](const Redis& r) -> auto& {return r.keys.negative_hits;
+    }
+    }
+    , {
+        "miss", [](const Redis& r) -> auto& {
+            return r.keys.misses;
+        }
+    }
+    });
+    out.family(
+        "tollgate_quota_decisions_total", "counter",
+        "Requests by who decided their quota: redis, a lease, a known refusal, the node alone.");
+    write_counters(out, status, "by",
+                   {{"redis", [](const Redis& r) -> auto& { return r.decisions.by_redis;
+    }
+    }
+    , {"lease", [](const Redis& r) -> auto& {return r.decisions.by_lease;
+    }
+    }
+    , {"refusal", [](const Redis& r) -> auto& {return r.decisions.by_refusal;
+    }
+    }
+    , {
+        "alone", [](const Redis& r) -> auto& {
+            return r.decisions.alone;
+        }
+    }
+    });
+    out.family("tollgate_leases_total", "counter", "Leases taken from Redis.");
+    write_counters(out, status, "",
+                   {{"", [](const Redis& r) -> auto& { return r.leases.number;
+    }
+    }
+    });
+    out.family("tollgate_lease_units_total", "counter",
+               "Units of quota that were leased, and what became of them.");
+    write_counters(out, status, "event",
+                   {{"granted", [](const Redis& r) -> auto& { return r.leases.granted;
+    }
+    }
+    , {"spent", [](const Redis& r) -> auto& {return r.leases.spent;
+    }
+    }
+    , {"returned", [](const Redis& r) -> auto& {return r.leases.returned;
+    }
+    }
+    , {
+        "lost", [](const Redis& r) -> auto& {
+            return r.leases.lost;
+        }
+    }
+    });
+    out.family("tollgate_owed_units_total", "counter",
+               "Units granted while Redis was out of reach: noted, and of them settled with Redis "
+               "since, or lapsed with their window.");
+    write_counters(out, status, "event",
+                   {{"noted", [](const Redis& r) -> auto& { return r.owed;
+    }
+    }
+    , {"settled", [](const Redis& r) -> auto& {return r.settled;
+    }
+    }
+    , {
+        "lapsed", [](const Redis& r) -> auto& {
+            return r.lapsed;
+        }
+    }
+    });
+    }
+
+    }  // namespace
+
+    std::string status_prometheus(const Status& status) {
+        Exposition out;
+        out.family("tollgate_info", "gauge", "The version that runs.");
+        out.sample({{"version", status.version}}, 1);
+        out.family("tollgate_start_time_seconds", "gauge", "When counting began, in Unix time.");
+        out.sample({}, status.node.started.value());
+        out.family("tollgate_workers", "gauge", "Worker processes that are configured.");
+        out.sample({}, status.workers);
+        out.family("tollgate_zone_size_bytes", "gauge", "Size of the shared memory.");
+        out.sample({}, status.zone_size);
+        write_stores(out, status);
+        write_requests(out, status);
+        write_connections(out, status);
+        write_local_work(out, status);
+        return out.take();
+    }
+
+    }  // namespace tollgate

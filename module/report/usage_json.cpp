@@ -1,0 +1,61 @@
+#include "module/report/usage_json.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "module/text/json_writer.hpp"
+
+namespace tollgate {
+
+namespace {
+
+void add_text_or_null(JsonWriter& json, std::string_view name, std::string_view text) {
+    json.name(name);
+    if (text.empty()) {
+        json.null();
+    } else {
+        json.value(text);
+    }
+}
+
+/// The table of each window; none where the windows are not those of quotas: of an address.
+std::vector<std::string_view> tables_of(const Usage& usage) {
+    std::vector<std::string_view> tables;
+    for (const TableQuota& quota : usage.quotas) {
+        tables.insert(tables.end(), quota.rates.size(), quota.table);
+    }
+    tables.resize(tables.size() == usage.windows.size() ? tables.size() : 0);
+    return tables;
+}
+
+void add_window(JsonWriter& json, std::string_view table, const WindowState& window) {
+    json.object([&] {
+        add_text_or_null(json, "table", table);
+        json.member("policy", window.policy);
+        json.member("limit", window.rate.requests);
+        json.member("period", window.rate.period.count());
+        json.member("remaining", window.remaining);
+        json.member("reset", unix_seconds(window.reset));
+        json.member("exhausted", window.exhausted || window.remaining == 0);
+    });
+}
+
+}  // namespace
+
+std::string usage_json(const Usage& usage) {
+    const auto tables = tables_of(usage);
+    JsonWriter json;
+    json.object([&] {
+        add_text_or_null(json, "id", usage.id);
+        add_text_or_null(json, "plan", usage.plan);
+        json.member("verdict", name_of(usage.verdict));
+        json.array("windows", [&] {
+            for (std::size_t i = 0; i < usage.windows.size(); ++i) {
+                add_window(json, tables.empty() ? "" : tables[i], usage.windows[i]);
+            }
+        });
+    });
+    return std::move(json).take();
+}
+
+}  // namespace tollgate

@@ -1,0 +1,280 @@
+#include "module/store/quota_cache.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace tollgate {
+
+namespace {
+
+/// How many sets with held quotas one call of visit_held looks at: it bounds the time for which the
+/// caller holds the lock.
+constexpr std::uint32_t kSetsAtOnce = 64;
+
+/// The largest limit of a small place: what a window owes is at most its limit.
+constexpr std::int64_t kLargestLimit = std::numeric_limits<std::int32_t>::max();
+
+template <typename Number>
+Number nearest(std::int64_t value) {
+    return static_cast<Number>(std::clamp<std::int64_t>(value, std::numeric_limits<Number>::min(),
+                                                        std::numeric_limits<Number>::max()));
+}
+
+}  // namespace
+
+QuotaCache::Key::Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota,
+                     std::uint64_t used)
+    : id(of), redis(redis_id), table(quota.table_id), shape(quota), api_key(used) {}
+
+std::uint64_t QuotaCache::Key::hash() const {
+    std::uint64_t hash_of_id = 0;
+    std::memcpy(&hash_of_id, id.data(), sizeof(hash_of_id));
+    std::uint64_t of_shape = shape.sliding ? 1 : 0;
+    for (const std::uint32_t period : shape.periods) {
+        of_shape = of_shape * 31 + period;
+    }
+    // Odd factors spread both over all bits, and no two pairs of Redis and table are alike.
+    return hash_of_id ^ (std::uint64_t{redis} << 32U | table) * 0x9e3779b97f4a7c15U ^
+           of_shape * 0xc4ceb9fe1a85ec53U;
+}
+
+QuotaCache::Small::Small(const Key& key, const QuotaState& state)
+    : id(key.id),
+      redis(key.redis),
+      table(key.table),
+      first_period(key.shape.periods[0] & ((1U << 30U) - 1)),
+      sliding(key.shape.sliding ? 1U : 0U),
+      has_report(state.report ? 1U : 0U),
+      second_period(key.shape.periods[1]),
+      api_key{static_cast<std::uint32_t>(key.api_key),
+              static_cast<std::uint32_t>(key.api_key >> 32U)},
+      windows{},
+      lease(nearest<std::uint32_t>(state.lease)),
+      told_at(state.told_at.time_since_epoch().count()),
+      asked(state.asked.count()),
+      banned_until(state.banned_until.time_since_epoch().count()),
+      strikes_untold(nearest<std::uint16_t>(state.strikes_untold)),
+      arrivals_slot(nearest<std::uint32_t>(state.arrivals.slot)),
+      arrivals_now(nearest<std::uint16_t>(state.arrivals.now)),
+      arrivals_before(nearest<std::uint16_t>(state.arrivals.before)) {
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        const QuotaState::Window& window = state.windows[i];
+        windows[i] = {
+            nearest<std::uint32_t>(window.told.number), nearest<std::uint32_t>(window.told.count),
+            nearest<std::uint32_t>(window.told.previous), nearest<std::int32_t>(window.owed),
+            nearest<std::int32_t>(window.owed_previous)};
+    }
+}
+
+bool QuotaCache::Small::is(const Key& other) const {
+    return id == other.id && table == other.table && redis == other.redis &&
+           first_period == other.shape.periods[0] && second_period == other.shape.periods[1] &&
+           (sliding != 0) == other.shape.sliding;
+}
+
+bool QuotaCache::Small::is_held() const {
+    return lease != 0 || has_report != 0 || std::ranges::any_of(windows, [](const Window& window) {
+               return window.owed != 0 || window.owed_previous != 0;
+           });
+}
+
+QuotaState QuotaCache::Small::unpack_state() const {
+    QuotaState state;
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        const Window& window = windows[i];
+        state.windows[i] = {
+            {window.number, window.count, window.previous}, window.owed, window.owed_previous};
+    }
+    state.lease = lease;
+    state.told_at = Instant(std::chrono::milliseconds(told_at.value()));
+    state.asked = SteadyTime(asked.value());
+    state.banned_until = Instant(std::chrono::milliseconds(banned_until.value()));
+    state.strikes_untold = strikes_untold;
+    state.arrivals = {arrivals_slot, arrivals_now, arrivals_before};
+    return state;
+}
+
+QuotaCache::Held QuotaCache::Small::unpack() const {
+    Held held{.id = id,
+              .api_key = std::uint64_t{api_key[1]} << 32U | api_key[0],
+              .redis = redis,
+              .table = table,
+              .shape = {},
+              .state = unpack_state(),
+              .has_report = has_report != 0,
+              .is_small = true};
+    held.shape.periods = {first_period, second_period};
+    held.shape.sliding = sliding != 0;
+    return held;
+}
+
+QuotaCache::StoredKey::StoredKey(const Key& key)
+    : id(key.id),
+      redis(key.redis),
+      table(key.table),
+      periods(key.shape.periods),
+      sliding(key.shape.sliding ? 1 : 0),
+      api_key(key.api_key) {}
+
+bool QuotaCache::StoredKey::is(const Key& key) const {
+    return id == key.id && table == key.table && redis == key.redis &&
+           periods == key.shape.periods && (sliding != 0) == key.shape.sliding;
+}
+
+WindowLayout QuotaCache::StoredKey::shape() const {
+    WindowLayout shape;
+    shape.periods = periods;
+    shape.sliding = sliding != 0;
+    return shape;
+}
+
+QuotaCache::Large::Large(const Key& whose, const QuotaState& state)
+    : key(whose),
+      has_report(state.report ? 1 : 0),
+      windows(state.windows),
+      lease(state.lease),
+      told_at(state.told_at),
+      asked(state.asked),
+      banned_until(state.banned_until),
+      strikes_untold(state.strikes_untold),
+      arrivals(state.arrivals) {}
+
+bool QuotaCache::Large::is_held() const {
+    return lease != 0 || has_report != 0 ||
+           std::ranges::any_of(windows, [](const QuotaState::Window& window) {
+               return window.owed != 0 || window.owed_previous != 0;
+           });
+}
+
+QuotaState QuotaCache::Large::unpack_state() const {
+    QuotaState state;
+    state.windows = windows;
+    state.lease = lease;
+    state.told_at = told_at;
+    state.asked = asked;
+    state.banned_until = banned_until;
+    state.strikes_untold = strikes_untold;
+    state.arrivals = arrivals;
+    return state;
+}
+
+QuotaCache::Held QuotaCache::Large::unpack() const {
+    return {.id = key.id,
+            .api_key = key.api_key,
+            .redis = key.redis,
+            .table = key.table,
+            .shape = key.shape(),
+            .state = unpack_state(),
+            .has_report = has_report != 0,
+            .is_small = false};
+}
+
+bool QuotaCache::is_small(const TableQuota& quota) {
+    static_assert(SmallTable::place_size() == 116, "a million keys are to fit 256 MiB");
+    return quota.rates.size() <= Small::kMostWindows &&
+           std::ranges::all_of(quota.rates,
+                               [](const Rate& rate) { return rate.requests <= kLargestLimit; });
+}
+
+void QuotaCache::load_report(const Key& key, QuotaState& state) const {
+    if (const Place place = reports_.find(key)) {
+        state.report = reports_.at(place).report;
+    }
+}
+
+QuotaState QuotaCache::load(const Key& key, const TableQuota& quota) const {
+    Place place;
+    return load(key, quota, place);
+}
+
+QuotaState QuotaCache::load(const Key& key, const TableQuota& quota, Place& place) const {
+    QuotaState state;
+    bool has_report = false;
+    if (is_small(quota)) {
+        place = small_.find(key);
+        if (place) {
+            state = small_.at(place).unpack_state();
+            has_report = small_.at(place).has_report != 0;
+        }
+    } else {
+        place = large_.find(key);
+        if (place) {
+            state = large_.at(place).unpack_state();
+            has_report = large_.at(place).has_report != 0;
+        }
+    }
+    if (has_report) {
+        load_report(key, state);
+    }
+    return state;
+}
+
+bool QuotaCache::save(const Key& key, const TableQuota& quota, const QuotaState& state,
+                      SteadyTime now) {
+    return save(Place{}, key, quota, state, now);
+}
+
+bool QuotaCache::save(Place place, const Key& key, const TableQuota& quota, const QuotaState& state,
+                      SteadyTime now) {
+    // The report first: units that left the windows must not be lost where it has no room.
+    if (state.report && !reports_.put(key, now, key, *state.report)) {
+        return false;
+    }
+    const auto put = [&](const auto& table) {
+        const Place known = place ? place : table.find(key);
+        const bool had_report = known && table.at(known).has_report != 0;
+        const bool done = static_cast<bool>(table.put_at(known, key, now, key, state));
+        if (had_report && !state.report) {
+            reports_.remove(key);
+        }
+        return done;
+    };
+    const bool done = is_small(quota) ? put(small_) : put(large_);
+    if (!done) {
+        reports_.remove(key);
+    }
+    return done;
+}
+
+bool QuotaCache::Held::has_ended(Instant now) const {
+    for (std::size_t i = 0; i < kMaxRates && shape.periods[i] != 0; ++i) {
+        const auto last = state.windows[i].told.number + (shape.sliding ? 1 : 0);
+        if (window_number(now, std::chrono::seconds(shape.periods[i])) <= last) {
+            return false;
+        }
+    }
+    return true;
+}
+
+TableQuota QuotaCache::Held::quota(std::string_view table_name) const {
+    TableQuota quota;
+    quota.table = table_name;
+    quota.sliding = shape.sliding;
+    quota.table_id = table;
+    for (const std::uint32_t period : shape.periods) {
+        if (period != 0) {
+            quota.rates.push_back(
+                {is_small ? kLargestLimit : kLargestLimit + 1, std::chrono::seconds(period)});
+        }
+    }
+    return quota;
+}
+
+void QuotaCache::drop(const Held& held) const {
+    const Key key(held.id, held.redis, held.quota(""), held.api_key);
+    reports_.remove(key);
+    (held.is_small ? small_.remove(key) : large_.remove(key));
+}
+
+bool QuotaCache::visit_held(Cursor& cursor, const std::function<bool(const Held&)>& visit) const {
+    const auto visit_entry = [&](const auto& entry) { return visit(entry.unpack()); };
+    cursor.set = cursor.large ? large_.visit_held(cursor.set, kSetsAtOnce, visit_entry)
+                              : small_.visit_held(cursor.set, kSetsAtOnce, visit_entry);
+    if (cursor.set == 0) {
+        cursor.large = !cursor.large;
+    }
+    return cursor.set == 0 && !cursor.large;
+}
+
+}  // namespace tollgate

@@ -1,0 +1,99 @@
+#include "module/text/json_writer.hpp"
+
+namespace tollgate {
+
+namespace {
+
+/// How many bytes of the text's beginning are one character in UTF-8 (RFC 3629); 0 for none.
+std::size_t character_length(std::string_view text) {
+    const auto byte = [&](std::size_t i) {
+        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+    };
+    const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
+    const unsigned first = byte(0);
+    const unsigned second = byte(1);
+    if (first < 0x80) {
+        return 1;
+    }
+    if (first >= 0xc2 && first <= 0xdf) {
+        return continues(1) ? 2 : 0;
+    }
+    if (first >= 0xe0 && first <= 0xef) {
+        const bool overlong = first == 0xe0 && second < 0xa0;
+        const bool surrogate = first == 0xed && second > 0x9f;
+        return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
+    }
+    if (first >= 0xf0 && first <= 0xf4) {
+        const bool overlong = first == 0xf0 && second < 0x90;
+        const bool too_large = first == 0xf4 && second > 0x8f;
+        return continues(1) && continues(2) && continues(3) && !overlong && !too_large ? 4 : 0;
+    }
+    return 0;
+}
+
+/// The letter that stands behind a backslash for this character; 0 where there is none.
+char short_escape(char character) {
+    constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t";
+    constexpr std::string_view kLetters = "\"\\bfnrt";
+    const auto index = kEscaped.find(character);
+    return index == std::string_view::npos ? '\0' : kLetters[index];
+}
+
+}  // namespace
+
+void JsonWriter::separate() {
+    if (needs_comma_) {
+        text_ += ',';
+    }
+}
+
+void JsonWriter::add_quoted(std::string_view text) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    text_ += '"';
+    while (!text.empty()) {
+        const auto first = static_cast<unsigned char>(text.front());
+        const std::size_t length = character_length(text);
+        if (length == 0) {
+            text_ += "\xef\xbf\xbd";
+        } else if (const char letter = short_escape(text.front()); letter != '\0') {
+            text_.append(1, '\\').append(1, letter);
+        } else if (first < 0x20) {
+            text_.append("\\u00").append(1, kDigits[first >> 4U]).append(1, kDigits[first & 0xfU]);
+        } else {
+            text_.append(text.substr(0, length));
+        }
+        text.remove_prefix(length == 0 ? 1 : length);
+    }
+    text_ += '"';
+}
+
+void JsonWriter::name(std::string_view name) {
+    separate();
+    add_quoted(name);
+    text_ += ':';
+    needs_comma_ = false;
+}
+
+void JsonWriter::value(std::string_view text) {
+    separate();
+    add_quoted(text);
+    needs_comma_ = true;
+}
+
+void JsonWriter::value(bool value) {
+    separate();
+    text_ += value ? "true" : "false";
+    needs_comma_ = true;
+}
+
+void JsonWriter::value(double number) {
+    add_number(number);
+}
+
+void JsonWriter::null() {
+    separate();
+    text_ += "null";
+    needs_comma_ = true;
+}
+
+}  // namespace tollgate

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <zlib.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "module/text/parse_error.hpp"
+
+namespace tollgate {
+
+/// A name of the configuration as a number that is the same in every process, for keys in shared
+/// memory.
+inline std::uint32_t name_hash(std::string_view name) {
+    return static_cast<std::uint32_t>(
+        crc32_z(0, reinterpret_cast<const Bytef*>(name.data()), name.size()));
+}
+
+/// Why `directive` can't define `name` beside `other`: a duplicate, or another name with the same
+/// id. Empty if it can.
+inline std::string name_conflict(std::string_view directive, std::string_view name,
+                                 std::string_view other) {
+    if (name_hash(name) != name_hash(other)) {
+        return {};
+    }
+    const std::string text(directive);
+    if (name == other) {
+        return "duplicate " + text + " " + quoted(name);
+    }
+    return text + " " + quoted(other) + " and " + quoted(name) +
+           " have the same CRC-32, by which shared memory knows them: rename one";
+}
+
+}  // namespace tollgate

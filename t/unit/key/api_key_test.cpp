@@ -1,0 +1,82 @@
+#include "module/key/api_key.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tollgate {
+namespace {
+
+using Random = std::array<unsigned char, kKeyEntropy>;
+
+Random counting_up() {
+    Random random{};
+    std::iota(random.begin(), random.end(), static_cast<unsigned char>(0));
+    return random;
+}
+
+// Computed apart from this code, in Python: int.from_bytes, divmod by 62, zlib.crc32.
+TEST(MakeApiKey, IsWhatAnotherProgramMakesOfTheSameBytes) {
+    EXPECT_EQ(make_api_key(Random{}), "tg_000000000000000000000000000000003hOmhk");
+    EXPECT_EQ(make_api_key(counting_up()), "tg_flDIBkGwcRKRL9GXCgaFM3UNu2jQTClj3WwKTi");
+    Random most{};
+    most.fill(0xff);
+    EXPECT_EQ(make_api_key(most), "tg_1pX8wOr5j2ACunjH7GLL8mWZWHmY1LA11tZlgd");
+}
+
+TEST(MakeApiKey, HasAValidChecksum) {
+    EXPECT_TRUE(has_valid_checksum(make_api_key(counting_up())));
+}
+
+TEST(MakeApiKey, DiffersWithEveryByte) {
+    for (std::size_t i = 0; i < kKeyEntropy; ++i) {
+        auto random = counting_up();
+        random[i] ^= 1U;
+        EXPECT_NE(make_api_key(random), make_api_key(counting_up())) << i;
+    }
+}
+
+TEST(HasValidChecksum, TellsEveryMistypedCharacter) {
+    const auto key = make_api_key(counting_up());
+    for (std::size_t i = 3; i < key.size(); ++i) {
+        auto mistyped = key;
+        mistyped[i] = mistyped[i] == 'x' ? 'y' : 'x';
+        EXPECT_FALSE(has_valid_checksum(mistyped)) << mistyped;
+    }
+}
+
+TEST(HasValidChecksum, TellsSwappedNeighbours) {
+    const auto key = make_api_key(counting_up());
+    for (std::size_t i = 3; i + 1 < key.size(); ++i) {
+        if (key[i] != key[i + 1]) {
+            auto swapped = key;
+            std::swap(swapped[i], swapped[i + 1]);
+            EXPECT_FALSE(has_valid_checksum(swapped)) << swapped;
+        }
+    }
+}
+
+TEST(HasValidChecksum, RefusesOtherLengthsAndCharacters) {
+    const auto key = make_api_key(counting_up());
+    EXPECT_FALSE(has_valid_checksum("tg_"));
+    EXPECT_FALSE(has_valid_checksum(key.substr(0, key.size() - 1)));
+    EXPECT_FALSE(has_valid_checksum(key + "0"));
+    EXPECT_FALSE(has_valid_checksum(key + "="));
+    auto foreign = key;
+    foreign[5] = '~';
+    EXPECT_FALSE(has_valid_checksum(foreign));
+}
+
+TEST(HasValidChecksum, LeavesImportedTokensAlone) {
+    EXPECT_TRUE(has_valid_checksum(""));
+    EXPECT_TRUE(has_valid_checksum("tg"));
+    EXPECT_TRUE(has_valid_checksum("TG_abc"));
+    EXPECT_TRUE(has_valid_checksum("eyJhbGciOiJIUzI1NiJ9.e30.x"));
+}
+
+}  // namespace
+}  // namespace tollgate

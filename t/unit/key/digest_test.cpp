@@ -1,0 +1,28 @@
+#include "module/key/digest.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+namespace tollgate {
+namespace {
+
+TEST(Sha256, IsThatOfTheStandard) {
+    // The vectors of FIPS 180-2.
+    EXPECT_EQ(hex(sha256("abc")),
+              "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    EXPECT_EQ(hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    EXPECT_EQ(hex(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
+              "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+TEST(Sha256, CountsBytesAfterNul) {
+    EXPECT_NE(sha256(std::string_view("a\0b", 3)), sha256("a"));
+}
+
+TEST(Sha1Hex, IsThatOfTheStandard) {
+    EXPECT_EQ(sha1_hex("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+}
+
+}  // namespace
+}  // namespace tollgate

@@ -1,0 +1,238 @@
+#include "module/redis/protocol/acquire_call.hpp"
+
+#include <gtest/gtest.h>
+
+#include "module/redis/protocol/reply.hpp"
+
+namespace tollgate::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using Texts = std::vector<std::string>;
+
+TableQuota table(std::string name, std::vector<Rate> rates, bool sliding = false) {
+    TableQuota quota;
+    quota.table = std::move(name);
+    quota.rates = std::move(rates);
+    quota.sliding = sliding;
+    return quota;
+}
+
+Acquire two_tables() {
+    Acquire acquire;
+    acquire.id = "k1";
+    acquire.quotas = std::make_shared<const Quotas>(
+        Quotas{table("api", {{60, 60s}, {1000, 86400s}}), table("search", {{5, 1s}}, true)});
+    acquire.cost = 3;
+    acquire.count = 7;
+    return acquire;
+}
+
+ReplyPtr parsed(std::string_view text) {
+    ReplyReader reader;
+    reader.feed(text);
+    return reader.next();
+}
+
+std::string bulk(const std::string& text) {
+    return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+/// The string of 8 bytes a number.
+std::string packed(std::initializer_list<std::int64_t> numbers) {
+    std::string bytes;
+    for (const auto number : numbers) {
+        for (int shift = 0; shift < 64; shift += 8) {
+            bytes += static_cast<char>(static_cast<std::uint64_t>(number) >> shift);
+        }
+    }
+    return bytes;
+}
+
+std::string array(std::size_t length, const std::string& elements) {
+    return "*" + std::to_string(length) + "\r\n" + elements;
+}
+
+std::string numbers(std::initializer_list<std::int64_t> numbers) {
+    return array(1, bulk(packed(numbers)));
+}
+
+/// The words, read back.
+std::vector<std::string> texts(const redis::Words& words) {
+    std::vector<std::string> texts;
+    const auto reply = parsed(array(words.size(), std::string(words.bytes())));
+    for (const auto* element : elements_of(*reply)) {
+        texts.emplace_back(text_of(*element));
+    }
+    return texts;
+}
+
+const Texts kTerms{"3",                                                                 // cost
+                   "0",                                                                 // no ban
+                   "2",                                                                 // tables
+                   "2",         "60",       "60000",        "1000",        "86400000",  // api
+                   "60.number", "60.count", "86400.number", "86400.count", "-1",
+                   "5",         "1000",  // search
+                   "1.number",  "1.count",  "1.previous"};
+
+Texts operator+(Texts a, const Texts& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+TEST(AcquireCall, NamesKeysThenTermsThenTheId) {
+    const auto call = acquire_call(std::array{two_tables()}, Keys("p:"), {});
+    EXPECT_EQ(texts(call.keys), (Texts{"p:quota:{k1}:api", "p:quota:{k1}:search"}));
+    EXPECT_EQ(texts(call.arguments), (Texts{"22", "0"} + kTerms + Texts{"4", "7", "0"}));
+}
+
+TEST(AcquireCall, GivesTermsOnce) {
+    Acquire second = two_tables();
+    second.id = "k2";
+    second.count = 1;
+    Acquire third = second;
+    third.cost = 1;
+    const auto call = acquire_call(std::array{two_tables(), third, second}, Keys(""), {});
+    EXPECT_EQ(call.keys.size(), 6);
+    Texts others = kTerms;
+    others[0] = "1";
+    EXPECT_EQ(texts(call.arguments), (Texts{"40", "0"} + kTerms + others + Texts{"4", "7", "0"} +
+                                      Texts{"22", "1", "0"} + Texts{"4", "1", "0"}));
+}
+
+TEST(AcquireCall, TellsTheBanInMilliseconds) {
+    Acquire acquire = two_tables();
+    acquire.ban = BanPolicy{20, 1min, 10min, 24h};
+    auto call = acquire_call(std::array{acquire}, Keys(""), {});
+    EXPECT_EQ(texts(call.keys).front(), "ban:{k1}");
+    const auto arguments = texts(call.arguments);
+    EXPECT_EQ(Texts(arguments.begin() + 3, arguments.begin() + 9),
+              (Texts{"20", "60000", "600000", "86400000", "1", "2"}));
+    acquire.refusals_strike = false;
+    call = acquire_call(std::array{acquire}, Keys(""), {});
+    EXPECT_EQ(texts(call.arguments)[7], "0");
+}
+
+TEST(AcquireCall, TellsTheRestWhereThereIsAny) {
+    Acquire acquire = two_tables();
+    acquire.adjustments.resize(3);
+    acquire.report_numbers.resize(2);
+    const auto rest = [&] {
+        const auto arguments = texts(acquire_call(std::array{acquire}, Keys(""), {}).arguments);
+        return Texts(arguments.begin() + 22, arguments.end());
+    };
+    EXPECT_EQ(rest(), Texts{"0"});
+    acquire.lease = 4;
+    EXPECT_EQ(rest(), (Texts{"2", "4", "0"}));
+    acquire.lease = 0;
+    acquire.strikes = 2;
+    EXPECT_EQ(rest(), (Texts{"2", "0", "2"}));
+    acquire.adjustments = {{5, 6}, {7, 0}, {8, -9}};
+    EXPECT_EQ(rest(),
+              (Texts{"14", "0", "2", "0", "0", "5", "6", "0", "7", "0", "0", "0", "8", "-9", "0"}));
+    acquire.report_numbers = {0, 77};
+    EXPECT_EQ(rest(), (Texts{"14", "0", "2", "1", "0", "5", "6", "0", "7", "0", "0", "77", "8",
+                             "-9", "0"}));
+    const auto call =
+        acquire_call(std::array{acquire}, Keys("p:"), {.node = "n", .deadline = Instant(12ms)});
+    EXPECT_EQ(texts(call.keys),
+              (Texts{"p:quota:{k1}:api", "p:quota:{k1}:search", "p:report:{k1}:search:n"}));
+    EXPECT_EQ(texts(call.arguments)[1], "12");
+}
+
+TEST(ReadAcquired, ReadsEveryWindowInItsOrder) {
+    const auto reply = parsed(numbers({5'000'000, 4, 11, 4, 0, 5, 12, 6, 2}));
+    const auto results = read_acquired(elements_of(*reply), std::array{two_tables()});
+    ASSERT_TRUE(results);
+    const auto& acquired = std::get<Acquired>(results->of_ids.front());
+    EXPECT_EQ(acquired.now, Instant(5s));
+    EXPECT_EQ(acquired.granted, 4);
+    EXPECT_EQ(acquired.limited, 3);
+    EXPECT_EQ(acquired.lease, 0);
+    EXPECT_EQ(acquired.banned_until, Instant{});
+    EXPECT_EQ(acquired.windows, (std::vector<WindowCount>{{11, 4, 0}, {0, 5, 0}, {12, 6, 2}}));
+}
+
+TEST(ReadAcquired, ReadsLeasesBansAndErrors) {
+    Acquire acquire = two_tables();
+    acquire.ban = BanPolicy{20, 1min, 10min, 24h};
+    Acquire leasing = two_tables();
+    leasing.lease = 9;
+    const auto reply =
+        parsed(array(2, bulk(packed({5'000'000, 1, 2, 9000, 4, 1, 2, 3, 4, 5, 6, 7,  //
+                                     -1,        7, 8, 1,    2, 3, 4, 5, 6, 7})) +
+                            "-WRONGTYPE x\r\n"));
+    const auto results =
+        read_acquired(elements_of(*reply), std::array{acquire, two_tables(), leasing});
+    ASSERT_TRUE(results);
+    const auto& banned = std::get<Acquired>(results->of_ids[0]);
+    EXPECT_EQ(banned.granted, 1);
+    EXPECT_EQ(banned.limited, 2);
+    EXPECT_EQ(banned.banned_until, Instant(9s));
+    EXPECT_EQ(banned.strikes, 4);
+    EXPECT_EQ(std::get<std::string_view>(results->of_ids[1]), "WRONGTYPE x");
+    EXPECT_EQ(std::get<Acquired>(results->of_ids[2]).lease, 8);
+    EXPECT_EQ(std::get<Acquired>(results->of_ids[2]).now, Instant(5s));
+}
+
+TEST(ReadAcquired, RefusesWhatIsNoAnswer) {
+    const auto error = packed({5000, -1});
+    const auto good = packed({5'000'000, 4, 11, 4, 0, 5, 12, 6, 2});
+    for (const std::string& text : {
+             array(0, ""),
+             array(1, bulk("")),
+             array(1, "-ERR\r\n"),
+             array(1, "$-1\r\n"),
+             array(1, ":5000\r\n"),
+             array(1, array(1, bulk(good))),
+             array(1, "+" + good + "\r\n"),
+             array(2, bulk(good) + bulk(good)),
+             array(2, bulk(good) + "-ERR\r\n"),
+             array(1, bulk(good.substr(1))),
+             array(1, bulk(good + "x")),
+             numbers({}),
+             numbers({5000, 4, 11, 4, 0, 5, 12, 6}),
+             numbers({5000, 4, 17'812'090'165'276'800, 4, 0, 5, 12, 6, 2}),
+             numbers({5000, 4, 11, 4, 2'932'897, 5, 12, 6, 2}),
+             numbers({5000, 4, 11, 4, 0, 5, 12, 6, 2, 1}),
+             numbers({5000, 8, 11, 4, 0, 5, 12, 6, 2}),
+             numbers({5000, -2, 11, 4, 0, 5, 12, 6, 2}),
+             numbers({5000, 4, 11, -1, 0, 5, 12, 6, 2}),
+             numbers({-1, 4, 11, 4, 0, 5, 12, 6, 2}),
+             numbers({5000, 4, 11, 4, 0, 5, 12, 6, 9'000'000'000'000'000}),
+             array(1, bulk(error)),
+             array(2, bulk(error) + bulk("ERR")),
+             array(2, bulk(error) + "$-1\r\n"),
+             array(3, bulk(error) + "-ERR\r\n-ERR\r\n"),
+         }) {
+        const auto reply = parsed(text);
+        ASSERT_NE(reply, nullptr) << text;
+        EXPECT_FALSE(read_acquired(elements_of(*reply), std::array{two_tables()})) << text;
+    }
+}
+
+TEST(ReadAcquired, ReadsThatTheDeadlineHadPassed) {
+    const auto reply = parsed(numbers({5'000'001}));
+    const auto results = read_acquired(elements_of(*reply), std::array{two_tables()});
+    ASSERT_TRUE(results);
+    EXPECT_TRUE(results->late);
+    EXPECT_EQ(results->now, ExactInstant(5s + 1us));
+}
+
+TEST(ReadAcquired, RefusesMoreThanWasAskedFor) {
+    Acquire acquire = two_tables();
+    acquire.lease = 2;
+    acquire.ban = BanPolicy{20, 1min, 10min, 24h};
+    const auto is_taken = [&](std::int64_t granted, std::int64_t lease, std::int64_t limited) {
+        const auto reply =
+            parsed(numbers({5000, granted, lease, limited, 0, 0, 2, 3, 4, 5, 6, 7, 8}));
+        return read_acquired(elements_of(*reply), std::array{acquire}).has_value();
+    };
+    EXPECT_TRUE(is_taken(5, 2, 2));
+    EXPECT_FALSE(is_taken(8, 0, 0));
+    EXPECT_FALSE(is_taken(7, 3, 0));
+    EXPECT_FALSE(is_taken(7, 0, 1));
+}
+
+}  // namespace
+}  // namespace tollgate::redis

@@ -1,0 +1,73 @@
+#include "module/quota/published_plans.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tollgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(PublishedPlans, ReadsEachKindOfPlan) {
+    const auto table = read_published_table(
+        "api",
+        R"({"plans":{"free":{"rates":["1000r/d","60r/m"],"window":"sliding"},"pro":{"rates":["5r/s"]},)"
+        R"("enterprise":{"custom":true},"partner":{"unlimited":true}},"default":"free","published":5})");
+    ASSERT_TRUE(table);
+    EXPECT_EQ(table->name, "api");
+    EXPECT_EQ(table->default_plan, "free");
+    ASSERT_EQ(table->plans.size(), 4U);
+    const Plan* free = table->find("free");
+    EXPECT_EQ(free->rates, (std::vector<Rate>{{60, 60s}, {1000, 24h}}));
+    EXPECT_TRUE(free->sliding);
+    EXPECT_FALSE(table->find("pro")->sliding);
+    EXPECT_EQ(table->find("enterprise")->kind, Plan::Kind::kCustom);
+    EXPECT_EQ(table->find("partner")->kind, Plan::Kind::kUnlimited);
+    EXPECT_EQ(table->find("other"), free);
+}
+
+TEST(PublishedPlans, ReadsWhatItWrites) {
+    PlanTable table;
+    table.name = "api";
+    table.plans = {{"free", Plan::Kind::kLimited, {{60, 60s}, {1000, 24h}}, true},
+                   {"enterprise", Plan::Kind::kCustom, {}, false},
+                   {"partner", Plan::Kind::kUnlimited, {}, false}};
+    const std::string json = write_published_table(table, std::chrono::sys_seconds(5s));
+    EXPECT_EQ(json,
+              R"({"plans":{"free":{"rates":["60r/m","1000r/d"],"window":"sliding"},)"
+              R"("enterprise":{"custom":true,"window":"fixed"},"partner":{"unlimited":true}},)"
+              R"("default":null,"published":5})");
+    table.default_plan = "free";
+    const auto read = read_published_table("api", write_published_table(table, {}));
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->default_plan, "free");
+    ASSERT_EQ(read->plans.size(), 3U);
+    EXPECT_EQ(read->find("free")->rates, table.plans[0].rates);
+    EXPECT_TRUE(read->find("free")->sliding);
+    EXPECT_EQ(read->find("enterprise")->kind, Plan::Kind::kCustom);
+    EXPECT_EQ(read->find("partner")->kind, Plan::Kind::kUnlimited);
+}
+
+TEST(PublishedPlans, NeedsNoDefault) {
+    for (const auto* json : {R"({"plans":{"free":{"rates":["1r/s"]}},"default":null})",
+                             R"({"plans":{"free":{"rates":["1r/s"]}},"later":[1]})"}) {
+        const auto table = read_published_table("api", json);
+        ASSERT_TRUE(table) << json;
+        EXPECT_EQ(table->find("other"), nullptr) << json;
+    }
+    EXPECT_TRUE(read_published_table("api", R"({"plans":{}})")->plans.empty());
+}
+
+TEST(PublishedPlans, RefusesWhatIsNoTable) {
+    for (const auto* json :
+         {"", "{", "[]", "7", "{}", R"({"plans":[]})", R"({"plans":{"free":5}})",
+          R"({"plans":{"free":{}}})", R"({"plans":{"free":{"rates":"60r/m"}}})",
+          R"({"plans":{"free":{"rates":[]}}})", R"({"plans":{"free":{"rates":[60]}}})",
+          R"({"plans":{"free":{"rates":["fast"]}}})", R"({"plans":{"a b":{"rates":["1r/s"]}}})",
+          R"({"plans":{"free":{"rates":["1r/s"],"window":5}}})", R"({"plans":{},"default":5})"}) {
+        EXPECT_FALSE(read_published_table("api", json)) << json;
+    }
+    EXPECT_FALSE(read_published_table("a b", R"({"plans":{}})"));
+}
+
+}  // namespace
+}  // namespace tollgate

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "module/quota/quota_report.hpp"
+
+namespace tollgate {
+
+/// A beginning of a minute, by Redis's clock.
+constexpr Instant kStart{std::chrono::milliseconds(1'795'000'020'000)};
+constexpr std::int64_t kFirst10s = window_number(kStart, std::chrono::seconds(10));
+constexpr std::int64_t kFirst60s = window_number(kStart, std::chrono::seconds(60));
+
+constexpr BanPolicy kBan{5, std::chrono::minutes(1), std::chrono::minutes(10),
+                         std::chrono::hours(24)};
+
+inline TableQuota table_quota(std::string table, std::vector<Rate> rates, bool sliding) {
+    TableQuota quota{.table = std::move(table), .rates = std::move(rates), .sliding = sliding};
+    for (const Rate& rate : quota.rates) {
+        quota.policies.push_back(policy_name(quota.table, rate.period));
+    }
+    return quota;
+}
+inline TableQuota api(std::vector<Rate> rates, bool sliding = false) {
+    return table_quota("api", std::move(rates), sliding);
+}
+inline TableQuota search(std::vector<Rate> rates, bool sliding = false) {
+    return table_quota("search", std::move(rates), sliding);
+}
+
+inline Acquired banned(Instant until) {
+    Acquired answer{};
+    answer.banned_until = until;
+    return answer;
+}
+
+/// What one node knows of one id, for tests that tell it what Redis answered.
+struct Node {
+    /// What Redis counted of a window; its number is that of `now`, and so many more.
+    struct Count {
+        std::int64_t count = 0;
+        std::int64_t previous = 0;
+        std::int64_t ahead = 0;
+    };
+
+    explicit Node(Quotas all) : quotas(std::move(all)), states(quotas.size()) {}
+    explicit Node(std::vector<Rate> rates, bool sliding = false)
+        : Node(Quotas{api(std::move(rates), sliding)}) {}
+
+    /// Redis's clock is known but for `uncertainty` either way.
+    Moment moment() const {
+        return {kSteady + (now - kStart), now - uncertainty, now + uncertainty, now - uncertainty};
+    }
+
+    void arrive() { note_arrivals(states, demand, 1, moment().steady); }
+    LocalAnswer decide() { return tollgate::decide(states, quotas, demand, moment()); }
+    LocalAnswer decide_alone() { return tollgate::decide_alone(states, quotas, demand, moment()); }
+    /// How many of `most` requests it grants alone before it refuses one.
+    std::int64_t granted_alone(std::int64_t most) {
+        std::int64_t granted = 0;
+        while (granted < most && decide_alone() == LocalAnswer::kGranted) {
+            ++granted;
+        }
+        return granted;
+    }
+    Prepared ask() { return prepare(states, quotas, demand, moment(), &last_report); }
+    void restore(const Prepared& prepared, Fate fate = Fate::kUnknown) {
+        tollgate::restore(states, quotas, prepared, fate);
+    }
+    bool needs_settling() const {
+        return std::ranges::any_of(
+            states, [&](const auto& state) { return tollgate::needs_settling(state, moment()); });
+    }
+    bool is_held() const { return std::ranges::any_of(states, tollgate::is_held); }
+
+    /// What became of units, over all tables.
+    UnitCounts counts() const {
+        UnitCounts sum;
+        for (const auto& state : states) {
+            sum.spent += state.counts.spent;
+            sum.returned += state.counts.returned;
+            sum.lost += state.counts.lost;
+            sum.noted += state.counts.noted;
+            sum.settled += state.counts.settled;
+            sum.lapsed += state.counts.lapsed;
+        }
+        return sum;
+    }
+
+    /// Redis answers an acquire at `now`, or that long before.
+    void take_in(std::vector<Count> counts, std::int64_t lease = 0, Acquired answer = {},
+                 std::chrono::milliseconds before = {}, const Prepared& prepared = {}) {
+        answer.now = now - before;
+        answer.lease = lease;
+        auto count = counts.begin();
+        for (const TableQuota& quota : quotas) {
+            for (const Rate& rate : quota.rates) {
+                answer.windows.push_back({window_number(answer.now, rate.period) + count->ahead,
+                                          count->count, count->previous});
+                ++count;
+            }
+        }
+        tollgate::take_in(states, quotas, prepared, answer);
+    }
+
+    std::vector<WindowState> windows(bool refused = false) const {
+        return windows_of(states, quotas, moment(), demand.cost, refused);
+    }
+    std::int64_t remaining() const { return windows().front().remaining; }
+
+    static constexpr SteadyTime kSteady{5'000};
+    Quotas quotas;
+    std::vector<QuotaState> states;
+    Demand demand;
+    std::uint64_t last_report = 0;
+    Instant now = kStart;
+    std::chrono::milliseconds uncertainty{};
+};
+
+}  // namespace tollgate

@@ -1,0 +1,112 @@
+#include "module/quota/rate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "module/text/parse_error.hpp"
+
+namespace tollgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(ParseRate, ReadsEveryUnit) {
+    EXPECT_EQ(parse_rate("1r/s"), (Rate{1, 1s}));
+    EXPECT_EQ(parse_rate("60r/m"), (Rate{60, 60s}));
+    EXPECT_EQ(parse_rate("7r/h"), (Rate{7, 3600s}));
+    EXPECT_EQ(parse_rate("1000r/d"), (Rate{1000, 86400s}));
+}
+
+TEST(ParseRate, ReadsMultiplesOfAUnit) {
+    EXPECT_EQ(parse_rate("100r/15m"), (Rate{100, 900s}));
+    EXPECT_EQ(parse_rate("100r/10s"), (Rate{100, 10s}));
+    EXPECT_EQ(parse_rate("5r/1d"), (Rate{5, 86400s}));
+}
+
+TEST(ParseRate, EndsAtTheLargestCountAndPeriod) {
+    EXPECT_EQ(parse_rate("1000000000000r/s"), (Rate{1'000'000'000'000, 1s}));
+    EXPECT_EQ(parse_rate("1r/366d"), (Rate{1, 31'622'400s}));
+    EXPECT_EQ(parse_rate("1r/31622400s"), (Rate{1, 31'622'400s}));
+    EXPECT_THROW(parse_rate("1000000000001r/s"), ParseError);
+    EXPECT_THROW(parse_rate("1r/367d"), ParseError);
+    EXPECT_THROW(parse_rate("1r/31622401s"), ParseError);
+    EXPECT_THROW(parse_rate("1r/8785h"), ParseError);
+    EXPECT_THROW(parse_rate("99999999999999999999r/s"), ParseError);
+    EXPECT_THROW(parse_rate("1r/99999999999999999999s"), ParseError);
+}
+
+class MalformedRate : public testing::TestWithParam<const char*> {};
+
+TEST_P(MalformedRate, IsRefusedWithItsText) {
+    try {
+        parse_rate(GetParam());
+        FAIL() << "no error";
+    } catch (const ParseError& error) {
+        EXPECT_NE(std::string(error.what()).find(GetParam()), std::string::npos);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Texts, MalformedRate,
+                         testing::Values("", "r/m", "60", "60r", "60r/", "60/m", "60r/w", "60r/mm",
+                                         "60r/M", "60R/m", "0r/m", "-1r/m", "+1r/m", "1.5r/m",
+                                         " 60r/m", "60r/m ", "60 r/m", "60r/0m", "60r/-1m",
+                                         "60r/15", "0x10r/m", "1e3r/m"));
+
+TEST(ParseRates, SortsByPeriod) {
+    const auto rates = parse_rates("1000000r/d  5000r/m");
+    ASSERT_EQ(rates.size(), 2U);
+    EXPECT_EQ(rates[0], (Rate{5000, 60s}));
+    EXPECT_EQ(rates[1], (Rate{1'000'000, 86400s}));
+}
+
+TEST(ParseRates, IgnoresSpacesAround) {
+    EXPECT_EQ(parse_rates("  1r/s ").size(), 1U);
+}
+
+TEST(ParseRates, TakesOneToFour) {
+    EXPECT_EQ(parse_rates("1r/s 2r/m 3r/h 4r/d").size(), 4U);
+    EXPECT_THROW(parse_rates(""), ParseError);
+    EXPECT_THROW(parse_rates("   "), ParseError);
+    EXPECT_THROW(parse_rates("1r/s 2r/m 3r/h 4r/d 5r/2d"), ParseError);
+}
+
+TEST(ParseRates, RefusesTwoOfOnePeriodHoweverWritten) {
+    EXPECT_THROW(parse_rates("60r/m 90r/60s"), ParseError);
+}
+
+TEST(ParseRates, RefusesALongerPeriodThatAllowsLess) {
+    EXPECT_THROW(parse_rates("100r/m 99r/d"), ParseError);
+    EXPECT_EQ(parse_rates("100r/m 100r/d").size(), 2U);
+}
+
+TEST(ParseRates, PartsWordsBySpacesAlone) {
+    EXPECT_THROW(parse_rates("1r/s\t2r/m"), ParseError);
+}
+
+TEST(FormatRate, UsesTheLargestUnitThatDivides) {
+    EXPECT_EQ(format_rate({60, 60s}), "60r/m");
+    EXPECT_EQ(format_rate({100, 900s}), "100r/15m");
+    EXPECT_EQ(format_rate({1, 90s}), "1r/90s");
+    EXPECT_EQ(format_rate({1, 36h}), "1r/36h");
+    EXPECT_EQ(format_rate({1, 48h}), "1r/2d");
+}
+
+TEST(FormatRate, IsReadBack) {
+    for (const Rate rate :
+         {Rate{1, 1s}, Rate{60, 61s}, Rate{5, 7200s}, Rate{1'000'000'000'000, 31'622'400s}}) {
+        EXPECT_EQ(parse_rate(format_rate(rate)), rate);
+    }
+}
+
+TEST(PeriodName, NamesOneAndMany) {
+    EXPECT_EQ(period_name(1s), "second");
+    EXPECT_EQ(period_name(60s), "minute");
+    EXPECT_EQ(period_name(900s), "15-minutes");
+    EXPECT_EQ(period_name(24h), "day");
+    EXPECT_EQ(period_name(48h), "2-days");
+}
+
+}  // namespace
+}  // namespace tollgate

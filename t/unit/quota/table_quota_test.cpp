@@ -1,0 +1,127 @@
+#include "module/quota/table_quota.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "module/text/parse_error.hpp"
+
+namespace tollgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Rate kMinute{60, 60s};
+const Rate kDay{1000, 86400s};
+
+PlanTable table(std::string name, std::vector<Plan> plans, std::string default_plan = "") {
+    PlanTable table;
+    table.name = std::move(name);
+    table.plans = std::move(plans);
+    table.default_plan = std::move(default_plan);
+    return table;
+}
+
+const PlanTable kApi = table("api", {{"free", Plan::Kind::kLimited, {kMinute, kDay}, false},
+                                     {"own", Plan::Kind::kCustom, {}, true},
+                                     {"all", Plan::Kind::kUnlimited, {}, false}});
+const PlanTable kSearch = table(
+    "search",
+    {{"free", Plan::Kind::kLimited, {kMinute}, true}, {"all", Plan::Kind::kUnlimited, {}, false}},
+    "free");
+
+KeyRecord key(std::string plan, std::string limits = "") {
+    KeyRecord record;
+    record.id = "k1";
+    record.plan = std::move(plan);
+    record.limits = std::move(limits);
+    return record;
+}
+
+TEST(ChooseQuotas, GivesEachTablesPlan) {
+    const auto quotas = choose_quotas(std::array{&kApi, &kSearch}, key("free"));
+    ASSERT_TRUE(quotas);
+    ASSERT_EQ(quotas->size(), 2U);
+    EXPECT_EQ((*quotas)[0].table, "api");
+    EXPECT_EQ((*quotas)[0].rates, (std::vector{kMinute, kDay}));
+    EXPECT_EQ((*quotas)[0].policies, (std::vector<std::string>{"api-free-minute", "api-free-day"}))
+        << "two tables have a plan of this name";
+    EXPECT_EQ((*quotas)[1].policies, std::vector<std::string>{"search-free-minute"});
+    EXPECT_TRUE((*quotas)[1].sliding);
+}
+
+TEST(ChooseQuotas, CallsTheOnlyTablesPoliciesAfterThePlan) {
+    EXPECT_EQ(choose_quotas(std::array{&kApi}, key("free"))->front().policies,
+              (std::vector<std::string>{"free-minute", "free-day"}));
+}
+
+TEST(ChooseQuotas, HasNoPlaceForAPlanThatATableDoesNotName) {
+    EXPECT_FALSE(choose_quotas(std::array{&kApi}, key("pro")));
+    EXPECT_FALSE(choose_quotas(std::array{&kSearch, &kApi}, key("pro")));
+}
+
+TEST(ChooseQuotas, TakesTheDefaultForOtherPlans) {
+    const auto quotas = choose_quotas(std::array{&kSearch}, key("pro"));
+    ASSERT_TRUE(quotas);
+    EXPECT_EQ(quotas->front().policies, std::vector<std::string>{"free-minute"})
+        << "it is the default plan that holds";
+}
+
+TEST(ChooseQuotas, LeavesOutWhatIsUnlimited) {
+    EXPECT_TRUE(choose_quotas(std::array{&kApi, &kSearch}, key("all"))->empty());
+}
+
+TEST(ChooseQuotas, TakesCustomLimitsFromTheRecord) {
+    const auto quotas = choose_quotas(std::array{&kApi}, key("own", "5000r/m"));
+    ASSERT_TRUE(quotas);
+    EXPECT_EQ(quotas->front().rates, (std::vector<Rate>{{5000, 60s}}));
+    EXPECT_TRUE(quotas->front().sliding);
+    EXPECT_THROW(choose_quotas(std::array{&kApi}, key("own", "many")), ParseError);
+    EXPECT_THROW(choose_quotas(std::array{&kApi}, key("own")), ParseError);
+}
+
+TEST(ChooseQuotas, LetsANodeGrantAheadAsTheTableHasIt) {
+    PlanTable strict = kApi;
+    strict.leases = false;
+    const auto quotas =
+        choose_quotas(std::array<const PlanTable*, 2>{&strict, &kSearch}, key("free"));
+    ASSERT_TRUE(quotas);
+    EXPECT_FALSE((*quotas)[0].leases);
+    EXPECT_TRUE((*quotas)[1].leases);
+}
+
+WindowLayout shape_of_custom(const std::string& limits, bool sliding = false) {
+    const PlanTable own = table("own", {{"own", Plan::Kind::kCustom, {}, sliding}});
+    return WindowLayout(choose_quotas(std::array{&own}, key("own", limits))->front());
+}
+
+TEST(Shape, IsOneForTheSameWindowsHoweverTheyAreWrittenAndLimited) {
+    EXPECT_EQ(shape_of_custom("60r/m"), shape_of_custom("61r/m"));
+    EXPECT_EQ(shape_of_custom("60r/m 1000r/d"), shape_of_custom("1000r/24h 60r/60s"));
+}
+
+TEST(Shape, DiffersByPeriodNumberAndKindOfWindows) {
+    const std::vector shapes{shape_of_custom("60r/m"), shape_of_custom("60r/2m"),
+                             shape_of_custom("60r/m 1000r/d"), shape_of_custom("60r/m", true),
+                             shape_of_custom("6r/m 60r/h")};
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+            EXPECT_NE(shapes[i], shapes[j]) << i << " and " << j;
+        }
+    }
+}
+
+TEST(Shape, IsThatOfThePlansWindowsWhoeversPlanItIs) {
+    const PlanTable api = table("api", {{"free", Plan::Kind::kLimited, {kMinute}, false},
+                                        {"pro", Plan::Kind::kLimited, {kMinute}, false}});
+    EXPECT_EQ(WindowLayout(choose_quotas(std::array{&api}, key("free"))->front()),
+              WindowLayout(choose_quotas(std::array{&api}, key("pro"))->front()));
+}
+
+TEST(PolicyName, JoinsPlanAndPeriod) {
+    EXPECT_EQ(policy_name("free", 60s), "free-minute");
+    EXPECT_EQ(policy_name("free", 900s), "free-15-minutes");
+}
+
+}  // namespace
+}  // namespace tollgate

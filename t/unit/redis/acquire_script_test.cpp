@@ -1,0 +1,617 @@
+// The script as a real Redis runs it, through the same encoding and decoding as in the gateway.
+
+#include <gtest/gtest.h>
+#include <hiredis/hiredis.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <stdexcept>
+#include <thread>
+
+#include "module/redis/protocol/acquire_call.hpp"
+#include "module/redis/protocol/lookup_reply.hpp"
+#include "module/redis/protocol/reply.hpp"
+#include "module/redis/protocol/script.hpp"
+
+namespace tollgate::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Long periods: a window of them rarely ends.
+constexpr std::chrono::seconds kHour = 360'000s;
+constexpr std::chrono::seconds kDay = 8'640'000s;
+constexpr std::chrono::seconds kWeek = 31'000'000s;
+
+/// A redis-server in a folder of its own, and a connection to it.
+class Redis {
+  public:
+    Redis() {
+        std::string folder = (std::filesystem::temp_directory_path() / "redis-XXXXXX").string();
+        folder_ = mkdtemp(folder.data());
+        const std::string socket = folder_ / "redis.sock";
+        process_ = fork();
+        if (process_ == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that crashes leaves no server behind
+            execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket.c_str(),
+                   "--save", "", "--logfile", "/dev/null", nullptr);
+            _exit(127);
+        }
+        const auto deadline = std::chrono::steady_clock::now() + 30s;
+        while (!context_ || context_->err != 0) {
+            if (std::chrono::steady_clock::now() > deadline) {
+                kill(process_, SIGKILL);
+                waitpid(process_, nullptr, 0);
+                throw std::runtime_error("redis-server does not answer within 30 s");
+            }
+            std::this_thread::sleep_for(10ms);
+            context_.reset(redisConnectUnix(socket.c_str()));
+        }
+    }
+    ~Redis() {
+        kill(process_, SIGKILL);
+        waitpid(process_, nullptr, 0);
+        std::filesystem::remove_all(folder_);
+    }
+    Redis(const Redis&) = delete;
+    Redis& operator=(const Redis&) = delete;
+
+    ReplyPtr run(const Words& words) {
+        std::string command;
+        append_command(command, words);
+        redisAppendFormattedCommand(context_.get(), command.data(), command.size());
+        void* reply = nullptr;
+        redisGetReply(context_.get(), &reply);
+        return ReplyPtr(static_cast<redisReply*>(reply));
+    }
+    std::string text(const Words& words) { return std::string(text_of(*run(words))); }
+    long long integer(const Words& words) { return run(words)->integer; }
+
+  private:
+    struct ContextDeleter {
+        void operator()(redisContext* context) const noexcept { redisFree(context); }
+    };
+    std::filesystem::path folder_;
+    pid_t process_;
+    std::unique_ptr<redisContext, ContextDeleter> context_;
+};
+
+class AcquireScript : public testing::Test {
+  protected:
+    static void SetUpTestSuite() { redis_ = std::make_unique<Redis>(); }
+    static void TearDownTestSuite() { redis_.reset(); }
+    void SetUp() override {
+        redis_->run({"FLUSHALL"});
+        start_ = now();
+        // The tests take the numbers of windows from `start_`, so no window may end within a test.
+        for (const auto period : {kHour, kDay, kWeek}) {
+            while (window_number(start_ + 5s, period) != window_number(start_, period)) {
+                std::this_thread::sleep_for(100ms);
+                start_ = now();
+            }
+        }
+    }
+
+    /// The elements of what the script returns.
+    std::span<const redisReply* const> run(std::span<const Acquire> acquires) {
+        const auto call = acquire_call(acquires, keys_, context_);
+        Words words{"EVAL", call.script->text};
+        words.add(call.keys.size());
+        words.add(call.keys);
+        words.add("token");
+        words.add(call.arguments);
+        reply_ = redis_->run(words);
+        return elements_of(*reply_);
+    }
+    /// What the script decides; fails where it returns no answer.
+    std::vector<AcquireResult> decide(std::vector<Acquire> acquires) {
+        for (Acquire& acquire : acquires) {
+            acquire.report_numbers.resize(acquire.quotas->size());
+        }
+        const auto elements = run(acquires);
+        EXPECT_FALSE(elements.empty()) << text_of(*reply_);
+        EXPECT_EQ(elements.empty() ? "" : text_of(*elements[0]), "token");
+        auto results = read_acquired(elements.subspan(elements.empty() ? 0 : 1), acquires);
+        EXPECT_TRUE(results);
+        return results ? results->of_ids : std::vector<AcquireResult>(acquires.size());
+    }
+    Acquired decide(const Acquire& acquire) {
+        auto results = decide(std::vector{acquire});
+        EXPECT_TRUE(std::holds_alternative<Acquired>(results[0]));
+        return std::get<Acquired>(results[0]);
+    }
+
+    static TableQuota table(std::string name, std::vector<Rate> rates, bool sliding = false) {
+        TableQuota quota;
+        quota.table = std::move(name);
+        quota.rates = std::move(rates);
+        quota.sliding = sliding;
+        return quota;
+    }
+    static Acquire acquire_of(Quotas quotas) {
+        Acquire acquire;
+        acquire.id = "k";
+        acquire.quotas = std::make_shared<const Quotas>(std::move(quotas));
+        return acquire;
+    }
+    static Acquire acquire_of(std::vector<Rate> rates, bool sliding = false) {
+        return acquire_of(Quotas{table("api", std::move(rates), sliding)});
+    }
+
+    std::string field(const std::string& name, const std::string& table = "api") {
+        return redis_->text({"HGET", keys_.quota("k", table), name});
+    }
+    std::int64_t count(std::chrono::seconds period, const std::string& table = "api") {
+        const auto text = field(std::to_string(period.count()) + ".count", table);
+        return text.empty() ? -1 : std::stoll(text);
+    }
+    /// Puts what was counted of a window, `ago` windows before the present one.
+    void put(std::chrono::seconds period, std::int64_t ago, std::int64_t count,
+             std::optional<std::int64_t> previous = std::nullopt) {
+        const auto start = std::to_string(period.count());
+        Words words{"HSET",
+                    keys_.quota("k", "api"),
+                    start + ".number",
+                    std::to_string(number(period) - ago),
+                    start + ".count",
+                    std::to_string(count)};
+        if (previous) {
+            words.add(start + ".previous");
+            words.add(*previous);
+        }
+        redis_->run(words);
+    }
+    Instant now() {
+        const auto time = redis_->run({"TIME"});
+        return Instant(
+            std::chrono::seconds(std::stoll(std::string(text_of(*time->element[0])))) +
+            std::chrono::milliseconds(std::stoll(std::string(text_of(*time->element[1]))) / 1000));
+    }
+    std::int64_t number(std::chrono::seconds period) const { return window_number(start_, period); }
+    Instant expiry(const std::string& key) {
+        return Instant(std::chrono::milliseconds(redis_->integer({"PEXPIRETIME", key})));
+    }
+    std::string ban(const std::string& name) {
+        return redis_->text({"HGET", keys_.ban("k"), name});
+    }
+    /// How many commands that write Redis has run.
+    long long dirty() {
+        const std::string info = redis_->text({"INFO", "persistence"});
+        const auto at = info.find("rdb_changes_since_last_save:");
+        return std::stoll(info.substr(at + 28));
+    }
+
+    static std::unique_ptr<Redis> redis_;
+    Keys keys_{"t:"};
+    AcquireContext context_{.node = "n1", .deadline = {}};
+    Instant start_;   ///< of the test, by the clock of Redis
+    ReplyPtr reply_;  ///< the last, into which errors are views
+};
+std::unique_ptr<Redis> AcquireScript::redis_;
+
+TEST_F(AcquireScript, GrantsUntilAWindowIsExhausted) {
+    Acquire acquire = acquire_of({{3, kHour}});
+    acquire.count = 2;
+    auto acquired = decide(acquire);
+    EXPECT_EQ(acquired.granted, 2);
+    EXPECT_EQ(acquired.limited, 0);
+    EXPECT_EQ(acquired.windows, (std::vector<WindowCount>{{number(kHour), 2, 0}}));
+    EXPECT_GE(acquired.now, start_);
+    EXPECT_LE(acquired.now, now());
+    acquired = decide(acquire);
+    EXPECT_EQ(acquired.granted, 1);
+    EXPECT_EQ(acquired.limited, 1);
+    EXPECT_EQ(acquired.windows[0].count, 3);
+    const auto before = dirty();
+    acquired = decide(acquire);
+    EXPECT_EQ(acquired.granted, 0);
+    EXPECT_EQ(acquired.limited, 2);
+    EXPECT_EQ(acquired.windows[0].count, 3);
+    EXPECT_EQ(dirty(), before);
+    EXPECT_EQ(count(kHour), 3);
+}
+
+TEST_F(AcquireScript, CountsInEveryWindowOfEveryTable) {
+    Acquire acquire =
+        acquire_of(Quotas{table("api", {{10, kHour}, {100, kDay}}), table("search", {{4, kDay}})});
+    acquire.count = 7;
+    const auto acquired = decide(acquire);
+    EXPECT_EQ(acquired.granted, 4);
+    EXPECT_EQ(acquired.limited, 3);
+    EXPECT_EQ(acquired.windows,
+              (std::vector<WindowCount>{
+                  {number(kHour), 4, 0}, {number(kDay), 4, 0}, {number(kDay), 4, 0}}));
+    EXPECT_EQ(count(kHour), 4);
+    EXPECT_EQ(count(kDay), 4);
+    EXPECT_EQ(count(kDay, "search"), 4);
+    EXPECT_EQ(redis_->integer({"HLEN", keys_.quota("k", "api")}), 4);
+}
+
+TEST_F(AcquireScript, TakesWhatARequestCosts) {
+    Acquire acquire = acquire_of({{10, kHour}});
+    acquire.cost = 3;
+    acquire.count = 5;
+    EXPECT_EQ(decide(acquire).granted, 3);
+    EXPECT_EQ(count(kHour), 9);
+    acquire.cost = 0;
+    const auto before = dirty();
+    const auto acquired = decide(acquire);
+    EXPECT_EQ(acquired.granted, 5);
+    EXPECT_EQ(acquired.windows[0].count, 9);
+    EXPECT_EQ(dirty(), before);
+    acquire.quotas = acquire_of({{5, kHour}}).quotas;  // over the limit
+    EXPECT_EQ(decide(acquire).granted, 5);
+    acquire.cost = 1;
+    EXPECT_EQ(decide(acquire).granted, 0);
+}
+
+TEST_F(AcquireScript, BeginsANewWindow) {
+    put(kHour, 1, 7);
+    put(kDay, 0, 9);
+    const auto acquired = decide(acquire_of({{10, kHour}, {100, kDay}}));
+    EXPECT_EQ(acquired.windows,
+              (std::vector<WindowCount>{{number(kHour), 1, 0}, {number(kDay), 10, 0}}));
+    EXPECT_EQ(field("360000.number"), std::to_string(number(kHour)));
+    EXPECT_EQ(field("360000.previous"), "");
+}
+
+TEST_F(AcquireScript, KeepsAWindowToComeAfterTheClockWentBack) {
+    put(kHour, -1, 7);
+    EXPECT_EQ(decide(acquire_of({{10, kHour}})).windows[0], (WindowCount{number(kHour) + 1, 8, 0}));
+    put(kHour, -2, 7);
+    EXPECT_EQ(decide(acquire_of({{10, kHour}})).windows[0], (WindowCount{number(kHour), 1, 0}));
+    put(1s, -50, 7);
+    EXPECT_EQ(decide(acquire_of({{10, 1s}})).windows[0].count, 8);
+}
+
+TEST_F(AcquireScript, ExpiresWithItsLongestWindow) {
+    const auto key = keys_.quota("k", "api");
+    decide(acquire_of({{10, kHour}, {100, kDay}}));
+    EXPECT_EQ(expiry(key), window_end(number(kDay), kDay));
+    redis_->run({"PEXPIRE", key, "500000"});
+    const auto brought_forward = expiry(key);
+    decide(acquire_of({{10, kHour}, {100, kDay}}));
+    EXPECT_EQ(expiry(key), brought_forward) << "no window is new";
+    decide(acquire_of({{10, kHour}, {100, kDay}, {1000, kWeek}}));
+    EXPECT_EQ(expiry(key), window_end(number(kWeek), kWeek));
+    put(kHour, 1, 0);
+    decide(acquire_of({{10, kHour}}));  // a plan of shorter windows
+    EXPECT_EQ(expiry(key), window_end(number(kWeek), kWeek));
+}
+
+TEST_F(AcquireScript, SlidesAsTheEstimateHasIt) {
+    put(kDay, 1, 1000);
+    const auto before = now();
+    Acquire acquire = acquire_of({{1500, kDay}}, true);
+    acquire.count = 2000;
+    const auto acquired = decide(acquire);
+    const WindowCount found{number(kDay), 0, 1000};
+    const auto least = 1500 - spent(found, kDay, true, before);
+    EXPECT_GE(acquired.granted, least);
+    EXPECT_LE(acquired.granted, 1500 - spent(found, kDay, true, now()));
+    EXPECT_EQ(acquired.windows[0], (WindowCount{found.number, acquired.granted, 1000}));
+    EXPECT_EQ(field("8640000.previous"), "1000");
+    EXPECT_EQ(expiry(keys_.quota("k", "api")), window_end(found.number + 1, kDay));
+}
+
+TEST_F(AcquireScript, KeepsTheCountOfAWindowThatSlidesFromNowOn) {
+    decide(acquire_of({{10, kDay}}));
+    const auto acquired = decide(acquire_of({{10, kDay}}, true));
+    EXPECT_EQ(acquired.windows[0], (WindowCount{number(kDay), 2, 0}));
+    EXPECT_EQ(field("8640000.previous"), "0");
+    EXPECT_EQ(expiry(keys_.quota("k", "api")), window_end(number(kDay) + 1, kDay));
+}
+
+TEST_F(AcquireScript, AdjustsBeforeItDecides) {
+    Acquire acquire = acquire_of({{10, kHour}, {100, kDay}});
+    put(kHour, 0, 4);
+    put(kDay, 0, 50);
+    acquire.adjustments = {{number(kHour), 5}, {number(kDay), -20}};
+    acquire.count = 3;
+    auto acquired = decide(acquire);
+    EXPECT_EQ(acquired.granted, 1);
+    EXPECT_EQ(count(kHour), 10);
+    EXPECT_EQ(count(kDay), 31);
+    acquire.adjustments = {{number(kHour) - 1, -5},
+                           {number(kDay), -99}};  // of a window that is over
+    acquired = decide(acquire);
+    EXPECT_EQ(acquired.granted, 0);
+    EXPECT_EQ(count(kHour), 10);
+    EXPECT_EQ(count(kDay), 0);
+}
+
+TEST_F(AcquireScript, AdjustsWithNoRequest) {
+    Acquire acquire = acquire_of({{10, kHour}});
+    acquire.count = 0;
+    acquire.adjustments = {{number(kHour), 25}};
+    const auto acquired = decide(acquire);
+    EXPECT_EQ(acquired.granted, 0);
+    EXPECT_EQ(acquired.windows[0], (WindowCount{number(kHour), 25, 0}));
+    EXPECT_EQ(count(kHour), 25);
+    EXPECT_GT(redis_->integer({"PTTL", keys_.quota("k", "api")}), 0);
+    acquire.adjustments = {{number(kHour) + 3, 25}};
+    const auto before = dirty();
+    EXPECT_EQ(decide(acquire).windows[0].count, 25);
+    EXPECT_EQ(dirty(), before);
+}
+
+TEST_F(AcquireScript, AdjustsTheWindowBeforeWhereItSlides) {
+    put(kDay, 0, 4, 6);
+    Acquire acquire = acquire_of({{1000, kDay}}, true);
+    acquire.adjustments = {{number(kDay) - 1, 7}};
+    EXPECT_EQ(decide(acquire).windows[0], (WindowCount{number(kDay), 5, 13}));
+    EXPECT_EQ(field("8640000.previous"), "13");
+    acquire.adjustments = {{number(kDay) - 1, -70}};
+    EXPECT_EQ(decide(acquire).windows[0], (WindowCount{number(kDay), 6, 0}));
+    EXPECT_EQ(field("8640000.previous"), "0");
+}
+
+TEST_F(AcquireScript, AdjustsBothWindowsOfAReportWhereItSlides) {
+    put(kDay, 0, 4, 6);
+    Acquire acquire = acquire_of({{1000, kDay}}, true);
+    acquire.adjustments = {{number(kDay), 7, 8}};
+    EXPECT_EQ(decide(acquire).windows[0], (WindowCount{number(kDay), 12, 14}));
+    EXPECT_EQ(field("8640000.previous"), "14");
+}
+
+TEST_F(AcquireScript, AppliesAReportOnce) {
+    Acquire acquire = acquire_of(
+        Quotas{table("api", {{100, kHour}, {100, kDay}}), table("search", {{100, kHour}})});
+    acquire.count = 0;
+    acquire.adjustments = {{number(kHour), 5}, {number(kDay), 5}, {number(kHour), 2}};
+    acquire.report_numbers = {7, 0};
+    decide(acquire);
+    EXPECT_EQ(decide(acquire).windows[0].count, 5);
+    EXPECT_EQ(count(kDay), 5);
+    EXPECT_EQ(count(kHour, "search"), 4) << "that one has no number";
+    acquire.report_numbers = {6, 0};
+    EXPECT_EQ(decide(acquire).windows[0].count, 5) << "an older one";
+    context_.node = "n2";
+    EXPECT_EQ(decide(acquire).windows[0].count, 10) << "of another node";
+    context_.node = "n1";
+    acquire.report_numbers = {8, 9};
+    EXPECT_EQ(decide(acquire).windows[0].count, 15);
+    EXPECT_EQ(decide(acquire).windows[2].count, 10);
+    EXPECT_EQ(redis_->text({"HGET", keys_.report("k", "api", "n1"), "number"}), "8");
+    EXPECT_LE(
+        std::chrono::abs(expiry(keys_.report("k", "api", "n1")) - window_end(number(kDay), kDay)),
+        1s);
+}
+
+TEST_F(AcquireScript, AReportThatChangesNothingIsNotWritten) {
+    Acquire acquire = acquire_of({{100, kHour}});
+    decide(acquire);
+    acquire.count = 0;
+    acquire.adjustments = {{number(kHour) - 2, 5}};
+    acquire.report_numbers = {7};
+    const auto before = dirty();
+    decide(acquire);
+    EXPECT_EQ(dirty(), before);
+}
+
+TEST_F(AcquireScript, DecidesNothingAfterItsDeadline) {
+    const Acquire acquire = acquire_of({{100, kHour}});
+    context_.deadline = now() - 1ms;
+    const auto elements = run(std::array{acquire});
+    const auto results = read_acquired(elements.subspan(1), std::array{acquire});
+    ASSERT_TRUE(results);
+    EXPECT_TRUE(results->late);
+    EXPECT_GT(results->now, context_.deadline);
+    EXPECT_EQ(count(kHour), -1);
+    context_.deadline = now() + 1h;
+    EXPECT_EQ(decide(acquire).granted, 1);
+}
+
+TEST_F(AcquireScript, LeasesAtMostAnEighthOfWhatIsLeft) {
+    Acquire acquire = acquire_of({{101, kHour}, {1000, kDay}});
+    acquire.lease = 5;
+    auto acquired = decide(acquire);
+    EXPECT_EQ(acquired.lease, 5);
+    EXPECT_EQ(acquired.windows[1].count, 6);
+    acquire.lease = 1000;
+    acquired = decide(acquire);
+    EXPECT_EQ(acquired.lease, (101 - 7) / 8);
+    EXPECT_EQ(count(kHour), 7 + 11);
+    EXPECT_EQ(count(kDay), 7 + 11);
+    acquire.count = 100;
+    acquired = decide(acquire);
+    EXPECT_EQ(acquired.granted, 83);
+    EXPECT_EQ(acquired.lease, 0);
+    acquire.count = 0;
+    EXPECT_EQ(decide(acquire).lease, 0);
+    acquire.cost = 0;
+    put(kHour, 0, 200);
+    EXPECT_EQ(decide(acquire).lease, 0);
+}
+
+class AcquireScriptBans : public AcquireScript {
+  protected:
+    Acquire acquire() {
+        Acquire acquire = acquire_of({{2, kHour}});
+        acquire.ban = BanPolicy{.after = 3, .within = 1min, .first = 10min, .up_to = 24h};
+        return acquire;
+    }
+};
+
+TEST_F(AcquireScriptBans, TheRefusalThatReachesTheStrikesIsBannedItself) {
+    Acquire batch = acquire();
+    batch.count = 7;
+    const auto acquired = decide(batch);
+    EXPECT_EQ(acquired.granted, 2);
+    EXPECT_EQ(acquired.limited, 2);
+    EXPECT_EQ(acquired.banned_until, acquired.now + 10min);
+    EXPECT_EQ(acquired.strikes, 0);
+    EXPECT_EQ(ban("level"), "1");
+    EXPECT_EQ(ban("until"), std::to_string(acquired.banned_until.time_since_epoch().count()));
+    EXPECT_EQ(expiry(keys_.ban("k")), acquired.banned_until + 24h);
+    const auto before = dirty();
+    Acquire later = acquire();
+    later.cost = 0;
+    later.strikes = 9;
+    const auto banned = decide(later);
+    EXPECT_EQ(banned.granted, 0);
+    EXPECT_EQ(banned.limited, 0);
+    EXPECT_EQ(banned.banned_until, acquired.banned_until);
+    EXPECT_EQ(dirty(), before);
+}
+
+TEST_F(AcquireScriptBans, RefusalsBelowThatAreStrikes) {
+    Acquire batch = acquire();
+    batch.count = 3;
+    auto acquired = decide(batch);
+    EXPECT_EQ(acquired.limited, 1);
+    EXPECT_EQ(acquired.strikes, 1);
+    EXPECT_EQ(acquired.banned_until, Instant{});
+    EXPECT_EQ(expiry(keys_.ban("k")), acquired.now + 1min);
+    batch.count = 1;
+    batch.refusals_strike = false;
+    acquired = decide(batch);
+    EXPECT_EQ(acquired.limited, 1);
+    EXPECT_EQ(acquired.strikes, 1);
+    batch.count = 0;
+    batch.strikes = 1;
+    EXPECT_EQ(decide(batch).strikes, 2);
+}
+
+TEST_F(AcquireScriptBans, PendingStrikesGoFirst) {
+    Acquire batch = acquire();
+    batch.count = 4;
+    batch.strikes = 3;
+    const auto acquired = decide(batch);
+    EXPECT_EQ(acquired.granted, 2);
+    EXPECT_EQ(acquired.limited, 0);
+    EXPECT_EQ(acquired.banned_until, acquired.now + 10min);
+}
+
+TEST_F(AcquireScriptBans, TheLastPendingStrikeLeavesOneRefusal) {
+    Acquire batch = acquire();
+    batch.count = 4;
+    batch.strikes = 2;
+    const auto acquired = decide(batch);
+    EXPECT_EQ(acquired.granted, 2);
+    EXPECT_EQ(acquired.limited, 0);
+    EXPECT_GT(acquired.banned_until, acquired.now);
+    redis_->run({"FLUSHALL"});
+    batch.strikes = 1;
+    EXPECT_EQ(decide(batch).limited, 1);
+    redis_->run({"FLUSHALL"});
+    batch.strikes = 3;
+    batch.refusals_strike = false;
+    EXPECT_EQ(decide(batch).limited, 0);
+}
+
+TEST_F(AcquireScriptBans, StrikesCountWithinTheirTime) {
+    const auto stale = (now() - 1min).time_since_epoch().count();
+    redis_->run({"HSET", keys_.ban("k"), "strikes", "2", "since", std::to_string(stale)});
+    Acquire batch = acquire();
+    EXPECT_EQ(decide(batch).strikes, 0);
+    batch.count = 2;
+    EXPECT_EQ(decide(batch).strikes, 1);
+    EXPECT_EQ(ban("strikes"), "1");
+    EXPECT_GT(std::stoll(ban("since")), stale);
+}
+
+TEST_F(AcquireScriptBans, EachDoublesTheLastUpToTheLongest) {
+    Acquire batch = acquire();
+    batch.count = 5;
+    for (const auto length : {10min, 20min, 40min}) {
+        const auto acquired = decide(batch);
+        EXPECT_EQ(acquired.banned_until - acquired.now, length);
+        redis_->run({"HSET", keys_.ban("k"), "until", "1"});
+    }
+    redis_->run({"HSET", keys_.ban("k"), "level", "2000"});
+    const auto acquired = decide(batch);
+    EXPECT_EQ(acquired.banned_until - acquired.now, 24h);
+}
+
+TEST_F(AcquireScriptBans, AKeyOfAnotherTypeIsAnErrorBeforeAnythingIsCounted) {
+    redis_->run({"SET", keys_.ban("k"), "text"});
+    const auto results = decide(std::vector{acquire()});
+    ASSERT_TRUE(std::holds_alternative<std::string_view>(results[0]));
+    EXPECT_EQ(count(kHour), -1);
+}
+
+TEST_F(AcquireScript, OneIdsErrorIsItsOwn) {
+    std::vector<Acquire> acquires;
+    std::array<std::string, 20> ids;
+    for (int i = 0; i < 20; ++i) {
+        Acquire acquire = acquire_of(
+            Quotas{table("api", {{5, kHour}, {50, kDay}}), table("search", {{9, kHour}})});
+        ids.at(i) = "k" + std::to_string(i);
+        acquire.id = ids.at(i);
+        acquire.lease = i % 3;
+        acquire.count = i;
+        if (i % 4 == 1) {
+            acquire.ban = BanPolicy{.after = 100, .within = 1min, .first = 1min, .up_to = 1h};
+        }
+        if (i % 5 == 1) {
+            acquire.adjustments = {{number(kHour), 1}, {number(kDay), 0}, {number(kHour), 2}};
+        }
+        acquires.push_back(acquire);
+    }
+    redis_->run({"SET", keys_.quota("k7", "search"), "text"});
+    redis_->run({"SET", keys_.ban("k9"), "text"});
+    const auto results = decide(acquires);
+    for (int i = 0; i < 20; ++i) {
+        if (i == 7 || i == 9) {
+            ASSERT_TRUE(std::holds_alternative<std::string_view>(results[i])) << i;
+            EXPECT_TRUE(std::get<std::string_view>(results[i]).starts_with("WRONGTYPE"));
+            EXPECT_EQ(redis_->integer({"EXISTS", keys_.quota(acquires[i].id, "api")}), 0);
+            continue;
+        }
+        ASSERT_TRUE(std::holds_alternative<Acquired>(results[i])) << i;
+        const auto& acquired = std::get<Acquired>(results[i]);
+        const int room = i % 5 == 1 ? 4 : 5;
+        EXPECT_EQ(acquired.granted, std::min(i, room)) << i;
+        EXPECT_EQ(acquired.limited, i - acquired.granted) << i;
+        EXPECT_EQ(acquired.windows[1].count, acquired.granted) << i;
+        EXPECT_EQ(acquired.strikes, i % 4 == 1 ? acquired.limited : 0) << i;
+    }
+}
+
+TEST_F(AcquireScript, MemoryThatRanOutIsEachIdsError) {
+    redis_->run({"CONFIG", "SET", "maxmemory", "1"});
+    Acquire acquire = acquire_of({{5, kHour}});
+    Acquire looks = acquire;
+    looks.cost = 0;
+    const auto results = decide({acquire, looks, acquire});
+    redis_->run({"CONFIG", "SET", "maxmemory", "0"});
+    ASSERT_TRUE(std::holds_alternative<std::string_view>(results[0]));
+    EXPECT_TRUE(std::get<std::string_view>(results[0]).starts_with("OOM"));
+    EXPECT_TRUE(std::holds_alternative<Acquired>(results[1]));
+    EXPECT_TRUE(std::holds_alternative<std::string_view>(results[2]));
+}
+
+TEST_F(AcquireScript, CountsTheSameIdTwiceInOneCall) {
+    Acquire acquire = acquire_of({{3, kHour}});
+    acquire.count = 2;
+    const auto results = decide({acquire, acquire});
+    EXPECT_EQ(std::get<Acquired>(results[0]).granted, 2);
+    EXPECT_EQ(std::get<Acquired>(results[1]).granted, 1);
+}
+
+TEST_F(AcquireScript, TheLookUpFetchesARecord) {
+    const auto look_up = [&] {
+        return redis_->run({"EVAL", std::string(lookup_script().text), "1", "t:key:x", "token"});
+    };
+    redis_->run({"HSET", "t:key:x", "id", "k1", "plan", "free", "state", "active"});
+    auto reply = look_up();
+    auto elements = elements_of(*reply);
+    ASSERT_EQ(elements.size(), 7);
+    EXPECT_EQ(text_of(*elements[0]), "token");
+    const auto found = read_lookup(elements.subspan(1));
+    EXPECT_EQ(found.outcome, Lookup::Outcome::kFound);
+    EXPECT_EQ(found.record.id, "k1");
+    redis_->run({"DEL", "t:key:x"});
+    reply = look_up();
+    EXPECT_EQ(read_lookup(elements_of(*reply).subspan(1)).outcome, Lookup::Outcome::kUnknown);
+    redis_->run({"SET", "t:key:x", "text"});
+    EXPECT_TRUE(text_of(*look_up()).starts_with("WRONGTYPE"));
+}
+
+}  // namespace
+}  // namespace tollgate::redis

@@ -1,0 +1,24 @@
+#include "module/redis/protocol/log_throttle.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tollgate::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+LogThrottle::Time at(std::chrono::milliseconds time) {
+    return LogThrottle::Time(time);
+}
+
+TEST(LogThrottle, AdmitsALineASecondAndCountsTheOthers) {
+    LogThrottle throttle;
+    EXPECT_EQ(throttle.admit(at(0ms)), 0U);
+    EXPECT_EQ(throttle.admit(at(10ms)), std::nullopt);
+    EXPECT_EQ(throttle.admit(at(999ms)), std::nullopt);
+    EXPECT_EQ(throttle.admit(at(1000ms)), 2U);
+    EXPECT_EQ(throttle.admit(at(5000ms)), 0U);
+}
+
+}  // namespace
+}  // namespace tollgate::redis

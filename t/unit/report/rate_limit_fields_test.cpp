@@ -1,0 +1,33 @@
+#include "module/report/rate_limit_fields.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tollgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Instant kNow(100s);
+const std::vector<WindowState> kWindows{
+    {{60, 60s}, 12, kNow + 37s, false, "free-minute"},
+    {{1000, 86400s}, 0, kNow + 3600s, true, "free-day"},
+};
+
+TEST(RateLimitPolicy, NamesEveryWindow) {
+    EXPECT_EQ(rate_limit_policy_field(kWindows),
+              R"("free-minute";q=60;w=60, "free-day";q=1000;w=86400)");
+    EXPECT_EQ(rate_limit_policy_field({}), "");
+}
+
+TEST(RateLimit, TellsWhatIsLeftAndHowLong) {
+    EXPECT_EQ(rate_limit_field(kWindows, kNow),
+              R"("free-minute";r=12;t=37, "free-day";r=0;t=3600)");
+}
+
+TEST(RateLimit, RoundsTheRestUpAndNeverBelowZero) {
+    EXPECT_EQ(rate_limit_field({{{{1, 1s}, 1, kNow + 1ms, false, "p"}}}, kNow), R"("p";r=1;t=1)");
+    EXPECT_EQ(rate_limit_field({{{{1, 1s}, 1, kNow - 5s, false, "p"}}}, kNow), R"("p";r=1;t=0)");
+}
+
+}  // namespace
+}  // namespace tollgate

@@ -1,0 +1,123 @@
+#include "module/report/status_json.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tollgate {
+namespace {
+
+using nlohmann::json;
+using std::chrono::microseconds;
+using std::chrono::seconds;
+
+json parsed(const Status& status) {
+    return json::parse(status_json(status));
+}
+
+Status empty_status() {
+    Status status;
+    status.version = "1.2.3";
+    status.now = std::chrono::sys_seconds(seconds(1'000'100));
+    status.node.started.set(1'000'000);
+    status.workers = 2;
+    status.zone_size = 8 << 20;
+    return status;
+}
+
+TEST(StatusJson, SaysWhatItIsOf) {
+    EXPECT_EQ(parsed(empty_status()),
+              json::parse(R"({"version":"1.2.3","started":1000000,"uptime":100,"workers":2,
+                              "zone":{"size":8388608,"stores":{}},"requests":[],"redis":[]})"));
+}
+
+TEST(StatusJson, ShowsRequestsByVerdict) {
+    auto status = empty_status();
+    status.requests = {{"api+search", "free", {}}, {"api", "", {}}};
+    status.requests[0].counts.note(Verdict::kGranted, false);
+    status.requests[0].counts.note(Verdict::kGranted, false);
+    status.requests[0].counts.note(Verdict::kLimited, true);
+    status.requests[1].counts.note(Verdict::kNone, false);
+    const auto requests = parsed(status)["requests"];
+    ASSERT_EQ(requests.size(), 2U);
+    EXPECT_EQ(requests[0], json::parse(R"({"tables":"api+search","plan":"free",
+        "verdicts":{"abandoned":0,"granted":2,"limited":0,"banned":0,"unauthenticated":0,
+                    "forbidden":0,"bypassed":0,"degraded":0,"unavailable":0},
+        "dry_run":{"abandoned":0,"granted":0,"limited":1,"banned":0,"unauthenticated":0,
+                   "forbidden":0,"bypassed":0,"degraded":0,"unavailable":0}})"));
+    EXPECT_EQ(requests[1]["plan"], "");
+    EXPECT_EQ(requests[1]["verdicts"]["abandoned"], 1);
+}
+
+TEST(StatusJson, ShowsARedis) {
+    auto status = empty_status();
+    status.redis = {{"main", {}}};
+    auto& counts = status.redis[0].counts;
+    counts.acquires.add(1);
+    counts.lookups.add(2);
+    counts.errors.add(3);
+    counts.reconnects.add(4);
+    counts.breaker_opened.add(5);
+    counts.breaker_open.insert(1, 77);
+    counts.subscribed.insert(0, 76);
+    counts.subscribed.insert(1, 77);
+    counts.subscribed.insert(2, 78);  // Of a worker that is configured no more.
+    counts.keys.hits.add(6);
+    counts.keys.negative_hits.add(7);
+    counts.keys.misses.add(8);
+    counts.decisions.by_redis.add(9);
+    counts.decisions.by_lease.add(10);
+    counts.decisions.by_refusal.add(11);
+    counts.decisions.alone.add(12);
+    counts.leases.note_granted(13);
+    counts.leases.note_granted(1);
+    counts.leases.spent.add(15);
+    counts.leases.returned.add(16);
+    counts.leases.lost.add(17);
+    counts.owed.add(18);
+    counts.settled.add(19);
+    counts.lapsed.add(20);
+    auto redis = parsed(status)["redis"][0];
+    redis.erase("round_trip_seconds");
+    EXPECT_EQ(redis, json::parse(R"({"name":"main","commands":{"acquire":1,"lookup":2},"errors":3,
+        "reconnects":4,"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
+        "key_cache":{"hits":6,"negative_hits":7,"misses":8},
+        "decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},
+        "leases":{"number":2,"granted":14,"spent":15,"returned":16,"lost":17},
+        "owed":{"noted":18,"settled":19,"lapsed":20}})"));
+}
+
+TEST(StatusJson, ShowsRoundTripsCumulatively) {
+    auto status = empty_status();
+    status.redis = {{"main", {}}};
+    auto& round_trips = status.redis[0].counts.round_trips;
+    round_trips.note(microseconds(40));
+    round_trips.note(microseconds(90));
+    round_trips.note(seconds(2));
+    const auto shown = parsed(status)["redis"][0]["round_trip_seconds"];
+    EXPECT_EQ(shown["count"], 3);
+    EXPECT_DOUBLE_EQ(shown["sum"].get<double>(), 2.00013);
+    ASSERT_EQ(shown["buckets"].size(), 14U);
+    EXPECT_EQ(shown["buckets"][0], json::parse(R"({"le":0.00005,"count":1})"));
+    EXPECT_EQ(shown["buckets"][1], json::parse(R"({"le":0.0001,"count":2})"));
+    EXPECT_EQ(shown["buckets"][13], json::parse(R"({"le":1.0,"count":2})"));
+}
+
+TEST(StatusJson, ShowsTheStoresThatAreThere) {
+    auto status = empty_status();
+    auto& quotas = status.stores[static_cast<std::size_t>(Store::kLongQuotas)];
+    quotas.size = 100;
+    quotas.used = 40;
+    quotas.evictions = 3;
+    EXPECT_EQ(parsed(status)["zone"]["stores"],
+              json::parse(R"({"long_quotas":{"size":100,"used":40,"evictions":3}})"));
+}
+
+TEST(StatusJson, EscapesNames) {
+    auto status = empty_status();
+    status.redis = {{"a\"\\\n\xff", {}}};
+    EXPECT_EQ(parsed(status)["redis"][0]["name"], "a\"\\\n\xef\xbf\xbd");
+}
+
+}  // namespace
+}  // namespace tollgate

@@ -1,0 +1,70 @@
+#include "module/report/usage_json.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tollgate {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Rate kMinute{60, seconds(60)};
+constexpr Rate kDay{1000, seconds(86400)};
+
+WindowState window(const Rate& rate, std::int64_t remaining, std::int64_t reset_ms, bool exhausted,
+                   const char* policy) {
+    WindowState state{rate, remaining, Instant(milliseconds(reset_ms)), exhausted};
+    state.policy = policy;
+    return state;
+}
+
+TableQuota quota(const char* table, std::vector<Rate> rates) {
+    TableQuota quota;
+    quota.table = table;
+    quota.rates = std::move(rates);
+    return quota;
+}
+
+TEST(UsageJson, ShowsEveryWindowOfEveryTable) {
+    const std::vector quotas{quota("api", {kMinute, kDay}), quota("search", {kMinute})};
+    const std::vector windows{window(kMinute, 48, 60'000, false, "api-free-minute"),
+                              window(kDay, 0, 86'400'000, false, "api-free-day"),
+                              window(kMinute, 3, 59'001, true, "search-free-minute")};
+    EXPECT_EQ(
+        usage_json({"k1", "free", Verdict::kGranted, quotas, windows}),
+        R"({"id":"k1","plan":"free","verdict":"granted","windows":[)"
+        R"({"table":"api","policy":"api-free-minute","limit":60,"period":60,"remaining":48,)"
+        R"("reset":60,"exhausted":false},)"
+        R"({"table":"api","policy":"api-free-day","limit":1000,"period":86400,"remaining":0,)"
+        R"("reset":86400,"exhausted":true},)"
+        R"({"table":"search","policy":"search-free-minute","limit":60,"period":60,"remaining":3,)"
+        R"("reset":60,"exhausted":true}]})");
+}
+
+TEST(UsageJson, HasNoWindowsForAnUnlimitedPlan) {
+    EXPECT_EQ(usage_json({"k1", "all", Verdict::kGranted, {}, {}}),
+              R"({"id":"k1","plan":"all","verdict":"granted","windows":[]})");
+}
+
+TEST(UsageJson, HasNullWhereThereIsNoKey) {
+    EXPECT_EQ(usage_json({}), R"({"id":null,"plan":null,"verdict":"-","windows":[]})");
+}
+
+TEST(UsageJson, NamesNoTableForTheWindowsOfAnAddress) {
+    const std::vector windows{window(kMinute, 9, 60'000, false, "anonymous-minute")};
+    EXPECT_EQ(usage_json({"", "", Verdict::kUnauthenticated, {}, windows}),
+              R"({"id":null,"plan":null,"verdict":"unauthenticated","windows":[)"
+              R"({"table":null,"policy":"anonymous-minute","limit":60,"period":60,)"
+              R"("remaining":9,"reset":60,"exhausted":false}]})");
+}
+
+TEST(UsageJson, EscapesWhatRedisHolds) {
+    EXPECT_EQ(usage_json({"a\"b", "\xff\n", Verdict::kDegraded, {}, {}}),
+              "{\"id\":\"a\\\"b\",\"plan\":\"\xef\xbf\xbd\\n\",\"verdict\":\"degraded\","
+              "\"windows\":[]}");
+}
+
+}  // namespace
+}  // namespace tollgate

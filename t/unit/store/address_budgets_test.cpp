@@ -1,0 +1,151 @@
+#include "module/store/address_budgets.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <tuple>
+
+namespace tollgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::vector<Rate> kRates{{3, 10s}, {5, 60s}};
+
+class AddressBudgetsTest : public testing::Test {
+  protected:
+    static AddressBudgets::Owner owner(std::uint32_t address, std::uint32_t table = 1) {
+        ClientAddress client{4, {}};
+        for (unsigned i = 0; i < 4; ++i) {
+            client.prefix[i] = static_cast<unsigned char>(address >> 8 * i);
+        }
+        return {table, client};
+    }
+
+    bool grants(const AddressBudgets::Owner& who, Instant now) {
+        return std::ranges::none_of(budgets_.charge(who, kRates, 1, now), &WindowState::exhausted);
+    }
+
+    alignas(std::max_align_t) std::array<std::byte, 1 << 20> memory_{};  // zeros: an empty one
+    AddressBudgets budgets_{memory_};
+};
+
+TEST_F(AddressBudgetsTest, TakesFromEveryWindow) {
+    const auto states = budgets_.charge(owner(1), kRates, 1, Instant(61s));
+    ASSERT_EQ(states.size(), 2);
+    EXPECT_EQ(states[0].remaining, 2);
+    EXPECT_EQ(states[0].reset, Instant(70s));
+    EXPECT_EQ(states[1].remaining, 4);
+    EXPECT_EQ(states[1].reset, Instant(120s));
+}
+
+TEST_F(AddressBudgetsTest, TakesFromNoneWhereOneIsExhausted) {
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_TRUE(grants(owner(1), Instant(0s)));
+    }
+    const auto states = budgets_.charge(owner(1), kRates, 1, Instant(0s));
+    EXPECT_TRUE(states[0].exhausted);
+    EXPECT_EQ(states[0].remaining, 0);
+    EXPECT_FALSE(states[1].exhausted);
+    EXPECT_EQ(states[1].remaining, 2);
+    EXPECT_TRUE(grants(owner(1), Instant(10s)));
+    EXPECT_TRUE(grants(owner(1), Instant(19s)));
+    EXPECT_FALSE(grants(owner(1), Instant(20s))) << "the minute is spent";
+    EXPECT_TRUE(grants(owner(1), Instant(60s)));
+}
+
+TEST_F(AddressBudgetsTest, LooksForNothing) {
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(budgets_.charge(owner(1), kRates, 0, Instant(0s))[0].remaining, 3);
+    }
+    EXPECT_TRUE(std::ranges::all_of(memory_, [](std::byte b) { return b == std::byte{0}; }));
+}
+
+TEST_F(AddressBudgetsTest, KeepsOwnersApart) {
+    for (int i = 0; i < 3; ++i) {
+        grants(owner(1), Instant(0s));
+    }
+    EXPECT_FALSE(grants(owner(1), Instant(0s)));
+    EXPECT_TRUE(grants(owner(2), Instant(0s)));
+    EXPECT_TRUE(grants(owner(1, 2), Instant(0s)));
+}
+
+TEST_F(AddressBudgetsTest, LimitsLookUpsOfAnOwnerThatHasSpentItsBudget) {
+    const auto admitted = [&](Instant now, int times) {
+        int number = 0;
+        for (int i = 0; i < times; ++i) {
+            number += budgets_.admits_look_up(owner(1), kRates, now) ? 1 : 0;
+        }
+        return number;
+    };
+    EXPECT_EQ(admitted(Instant(0s), 100), 100) << "an owner that is not known";
+    grants(owner(1), Instant(0s));
+    grants(owner(1), Instant(0s));
+    EXPECT_EQ(admitted(Instant(0s), 100), 100) << "one unit is left";
+    grants(owner(1), Instant(0s));
+    EXPECT_EQ(admitted(Instant(0s), 100), 10);
+    EXPECT_EQ(admitted(Instant(999ms), 100), 0) << "the same second";
+    EXPECT_EQ(admitted(Instant(1s), 4), 4) << "the next one";
+    EXPECT_FALSE(grants(owner(1), Instant(1500ms))) << "a refusal keeps the count";
+    EXPECT_EQ(admitted(Instant(1999ms), 100), 6);
+    EXPECT_TRUE(budgets_.admits_look_up(owner(2), kRates, Instant(1s))) << "another owner";
+    EXPECT_EQ(admitted(Instant(10s), 100), 100) << "a new window";
+    grants(owner(1), Instant(10s));
+    EXPECT_EQ(budgets_.charge(owner(1), kRates, 0, Instant(10s))[0].remaining, 2)
+        << "look-ups take nothing from the budget";
+}
+
+TEST_F(AddressBudgetsTest, KeepsCountsWhenTheRatesChange) {
+    grants(owner(1), Instant(0s));
+    const std::vector<Rate> changed{{10, 60s}, {20, 3600s}};
+    const auto states = budgets_.charge(owner(1), changed, 1, Instant(0s));
+    EXPECT_EQ(states[0].remaining, 8) << "of the period that both have";
+    EXPECT_EQ(states[1].remaining, 19);
+}
+
+TEST_F(AddressBudgetsTest, NeverGrantsMoreThanTheRates) {
+    std::minstd_rand random(1);
+    std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t>, std::int64_t> granted;
+    Instant now(1000s);
+    for (int i = 0; i < 50'000; ++i) {
+        now += std::chrono::milliseconds(random() % 20);
+        const std::uint32_t address = random() % 50;
+        bool expected = true;
+        for (const Rate& rate : kRates) {
+            const auto number = window_number(now, rate.period);
+            expected &= granted[{address, rate.period.count(), number}] < rate.requests;
+        }
+        ASSERT_EQ(grants(owner(address), now), expected);
+        for (const Rate& rate : kRates) {
+            granted[{address, rate.period.count(), window_number(now, rate.period)}] += expected;
+        }
+    }
+}
+
+TEST(AddressBudgets, ForgetsWhoWasSeenLeastRecently) {
+    // One set of eight places: the ninth owner takes that of the first.
+    alignas(std::max_align_t) std::array<std::byte, 1024> memory{};
+    AddressBudgets budgets(memory);
+    const std::vector<Rate> once{{1, 3600s}};
+    const auto spend = [&](std::uint32_t n, std::int64_t second) {
+        const auto states = budgets.charge({n, {}}, once, 1, Instant(std::chrono::seconds(second)));
+        return !states[0].exhausted;
+    };
+    for (std::uint32_t n = 1; n <= 8; ++n) {
+        EXPECT_TRUE(spend(n, n));
+    }
+    EXPECT_FALSE(spend(1, 9)) << "refused, but seen";
+    EXPECT_TRUE(spend(9, 10)) << "takes the place of the second";
+    EXPECT_FALSE(spend(1, 11));
+    EXPECT_TRUE(spend(2, 12));
+}
+
+TEST(NameId, IsTheSameInEveryProcess) {
+    EXPECT_EQ(name_hash("123456789"), 0xcbf43926);
+    EXPECT_NE(name_hash("api"), name_hash("search"));
+}
+
+}  // namespace
+}  // namespace tollgate
