@@ -7,6 +7,7 @@
 #include "module/http/config/plans_block.hpp"
 #include "module/http/config/redis_block.hpp"
 #include "module/http/endpoints/content_handler.hpp"
+#include "module/http/http_block.hpp"
 #include "module/http/nginx.hpp"
 #include "module/http/request/access.hpp"
 #include "module/http/request/request_fields.hpp"
@@ -75,7 +76,8 @@ ngx_command_t commands[] = {
 /// Where no plan table stands, the module takes no part in anything.
 ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
     return guarded(cf->log, static_cast<ngx_int_t>(NGX_ERROR), [&]() -> ngx_int_t {
-        MainConf& conf = MainConf::of(cf);
+        HttpBlock& block = HttpBlock::of(cf);
+        MainConf& conf = block.conf;
         if (!conf.resolve(cf)) {
             return NGX_ERROR;
         }
@@ -85,7 +87,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         warn_of_auth_basic(cf);
         ngx_str_t authorization = ngx_string("http_authorization");
         conf.authorization_index = ngx_http_get_variable_index(cf, &authorization);
-        const bool done = conf.authorization_index != NGX_ERROR && add_zone(cf, conf) &&
+        const bool done = conf.authorization_index != NGX_ERROR && add_zone(cf, block) &&
                           add_key_removal(cf) &&
                           !add_phase_handler(cf, NGX_HTTP_LOG_PHASE, count_request).empty() &&
                           !add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access).empty();
@@ -96,7 +98,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
 ngx_http_module_t context = {
     add_variables,         // preconfiguration
     finish_configuration,  // postconfiguration
-    create_main_conf,      // create main configuration
+    create_http_block,     // create main configuration
     nullptr,               // init main configuration
     nullptr,               // create server configuration
     nullptr,               // merge server configuration

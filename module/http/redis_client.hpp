@@ -1,53 +1,49 @@
 #pragma once
 
-#include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
-#include "module/http/acquirer.hpp"
+#include "module/gateway/engine.hpp"
 #include "module/http/config/main_conf.hpp"
-#include "module/http/key_lookups.hpp"
-#include "module/http/plan_publication.hpp"
-#include "module/http/settlement.hpp"
-#include "module/http/zone.hpp"
+#include "module/http/nginx.hpp"
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/connection_listener.hpp"
 #include "module/redis/io/subscription.hpp"
-#include "module/redis/protocol/log_throttle.hpp"
 
 namespace tollgate::http {
 
-/// All that a worker has to do with one Redis: the connection, the subscription to changes, and
-/// what follows from both for the zone.
-class RedisClient : public redis::ConnectionListener, public redis::MessageListener {
+/// A worker's connection and subscription to one Redis, as the transport of an engine.
+class RedisClient final : public gateway::Transport,
+                          private redis::ConnectionListener,
+                          private redis::MessageListener {
   public:
-    RedisClient(const MainConf& main, const RedisConf& conf, ngx_log_t* log);
-    ~RedisClient() override = default;
+    /// Begins to connect. All arguments must outlive it.
+    RedisClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
+                gateway::Zone& zone, RedisStatistics& statistics,
+                const gateway::Environment& environment, ngx_log_t* log);
+    /// Closes both. Handlers of calls get no callback.
+    ~RedisClient() override;
     RedisClient(const RedisClient&) = delete;
     RedisClient& operator=(const RedisClient&) = delete;
 
-    const MainConf& main() const { return main_; }
-    const RedisConf& conf() const { return conf_; }
-    ngx_log_t* log() const { return log_; }
-    RedisStatistics& statistics() const { return *conf_.statistics; }
-    redis::Connection& connection() { return connection_; }
-    Acquirer& acquirer() { return acquirer_; }
-    Settlement& settlement() { return settlement_; }
-    KeyLookups& key_lookups() { return key_lookups_; }
+    gateway::Engine& engine() { return engine_; }
+    std::chrono::milliseconds timeout() const { return conf_.endpoint.timeout; }
 
-    /// Redis answered with this error: gives up the connection where it concerns the server as a
-    /// whole, else writes it to the log, at most once a second.
-    void report(std::string_view message) noexcept;
+    /// Reads replies that have come while the event loop stalled: for a timer that fires ahead of
+    /// them.
+    void poll() noexcept { connection_.poll(); }
 
-    /// The worker ends: its connections count for nothing in the statistics any more.
-    void leave_statistics() const noexcept;
+    bool is_reachable() const noexcept override { return connection_.is_reachable(); }
+    void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
+        connection_.run(std::move(call), std::move(handler));
+    }
+    void refuse(std::string_view error) noexcept override { connection_.refuse(error); }
+    std::optional<SteadyTime> subscribed_since() const noexcept override {
+        return subscription_.standing_since();
+    }
 
-    /// The moment of `now` by this Redis's clock, as far as the node knows it.
-    Moment moment(const LockedZone& zone, ExactSteadyTime now) const;
-
-    /// How long what was asked at `checked` holds.
-    bool is_fresh(SteadyTime checked, SteadyTime now) const;
-
+  private:
     void on_message(std::string_view text) noexcept override;
     void on_subscribed(bool stands) noexcept override;
     void on_answer(std::chrono::microseconds round_trip) noexcept override;
@@ -58,18 +54,14 @@ class RedisClient : public redis::ConnectionListener, public redis::MessageListe
                  ExactInstant time) noexcept override;
     void on_breaker_open(std::string_view reason) noexcept override;
     void on_breaker_close() noexcept override;
-    void on_shutdown() noexcept override;
+    void on_shutdown() noexcept override { engine_.shut_down(); }
 
-  private:
-    const MainConf& main_;
+    RedisStatistics& statistics() const { return engine_.statistics(); }
+
     const RedisConf& conf_;
     ngx_log_t* log_;
-    redis::LogThrottle errors_;
-    bool renews_subscription_ = false;  ///< when the next connection proves to serve
-    Acquirer acquirer_;
-    Settlement settlement_;
-    KeyLookups key_lookups_;
-    PlanPublication plan_publication_;
+    bool renews_subscription_ = false;  ///< when the next connection is proved to take writes
+    gateway::Engine engine_;
     redis::Connection connection_;
     redis::Subscription subscription_;
 };

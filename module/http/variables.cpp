@@ -4,12 +4,13 @@
 #include <optional>
 #include <string>
 
-#include "module/http/decision.hpp"
+#include "module/http/request/request_context.hpp"
 
 namespace tollgate::http {
 
 namespace {
 
+using gateway::Outcome;
 using Value = std::optional<std::string>;
 
 Value unless_empty(const std::string& text) {
@@ -17,45 +18,44 @@ Value unless_empty(const std::string& text) {
 }
 
 template <typename Read>
-Value of_binding(const Decision& decision, Read read) {
-    const WindowState* window = decision.binding();
+Value of_binding(const Outcome& outcome, Read read) {
+    const WindowState* window = outcome.binding();
     return window == nullptr ? Value() : Value(std::to_string(read(*window)));
 }
 
-/// A variable's name, and what a request's decision says of it; nothing where there is no such
-/// thing.
+/// A variable's name, and its value for an outcome; empty if it has none.
 struct Variable {
     ngx_str_t name;
-    Value (*read)(const Decision&);
+    Value (*read)(const Outcome&);
 };
 
 std::array<Variable, 7> variables{{
-    {ngx_string("tollgate_key_id"), [](const Decision& d) { return unless_empty(d.key().id); }},
-    {ngx_string("tollgate_key_name"), [](const Decision& d) { return unless_empty(d.key().name); }},
-    {ngx_string("tollgate_plan"), [](const Decision& d) { return unless_empty(d.key().plan); }},
-    {ngx_string("tollgate_verdict"), [](const Decision& d) { return Value(name_of(d.verdict())); }},
+    {ngx_string("tollgate_key_id"), [](const Outcome& o) { return unless_empty(o.key.id); }},
+    {ngx_string("tollgate_key_name"), [](const Outcome& o) { return unless_empty(o.key.name); }},
+    {ngx_string("tollgate_plan"), [](const Outcome& o) { return unless_empty(o.key.plan); }},
+    {ngx_string("tollgate_verdict"), [](const Outcome& o) { return Value(name_of(o.verdict)); }},
     {ngx_string("tollgate_limit"),
-     [](const Decision& d) {
-         return of_binding(d, [](const WindowState& w) { return w.rate.requests; });
+     [](const Outcome& o) {
+         return of_binding(o, [](const WindowState& w) { return w.rate.requests; });
      }},
     {ngx_string("tollgate_remaining"),
-     [](const Decision& d) {
-         return of_binding(d, [](const WindowState& w) { return w.remaining; });
+     [](const Outcome& o) {
+         return of_binding(o, [](const WindowState& w) { return w.remaining; });
      }},
     {ngx_string("tollgate_reset"),
-     [](const Decision& d) {
-         return of_binding(d, [](const WindowState& w) { return unix_seconds(w.reset); });
+     [](const Outcome& o) {
+         return of_binding(o, [](const WindowState& w) { return unix_seconds(w.reset); });
      }},
 }};
 
 ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
                        uintptr_t index) noexcept {
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
-        const Decision* decision = Decision::find(r);
+        const RequestContext* context = RequestContext::find(r);
         const Variable& variable = variables[index];
         Value text;
-        if (decision != nullptr) {
-            text = variable.read(*decision);
+        if (context != nullptr) {
+            text = variable.read(context->outcome());
         } else if (view(variable.name) == "tollgate_verdict") {
             text = name_of(Verdict::kNone);
         }

@@ -1,13 +1,53 @@
 #pragma once
 
+#include <memory>
+#include <vector>
+
+#include "module/gateway/table_set.hpp"
+#include "module/http/environment.hpp"
+#include "module/http/http_block.hpp"
 #include "module/http/nginx.hpp"
+#include "module/http/redis_client.hpp"
 
 namespace tollgate::http {
 
-/// Opens a worker's connections to Redis and keeps keys out of its logs; a module's init_process.
+/// What a worker builds for itself from the configuration: a client for each Redis, and the table
+/// sets with their caches and statistics.
+class Worker {
+  public:
+    /// Begins to connect. The configuration and the memory must outlive it. Throws std::bad_alloc.
+    Worker(const MainConf& conf, SharedMemory& memory, ngx_log_t* log);
+    /// Closes the connections. Requests and calls may be under way; they end with the process.
+    ~Worker();
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+
+    /// The worker that runs this request.
+    static Worker& of(ngx_http_request_t* r) { return *HttpBlock::of(r).worker; }
+
+    SharedMemory& memory() const { return memory_; }
+    gateway::TableSet& tables(const TableSetConf& conf) { return *sets_[conf.index]; }
+    /// The client of the set's Redis.
+    RedisClient& client(const TableSetConf& conf) { return *set_clients_[conf.index]; }
+
+  private:
+    void start_statistics(const MainConf& conf);
+
+    SharedMemory& memory_;
+    NginxClock clock_;
+    NginxLog log_;
+    NginxEventLoop events_;
+    NginxWorker process_;
+    std::vector<gateway::ServedTable> served_;
+    std::vector<std::unique_ptr<RedisClient>> clients_;
+    std::vector<std::unique_ptr<gateway::TableSet>> sets_;  ///< by TableSetConf::index
+    std::vector<RedisClient*> set_clients_;                 ///< by TableSetConf::index
+};
+
+/// A module's init_process: makes the Worker, and keeps keys out of the worker's logs.
 ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept;
 
-/// Closes them, or nginx would complain of open sockets; a module's exit_process.
+/// A module's exit_process: destroys the Worker. nginx complains about sockets that stay open.
 void stop_worker(ngx_cycle_t* cycle) noexcept;
 
 }  // namespace tollgate::http

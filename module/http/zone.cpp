@@ -30,8 +30,8 @@ ngx_slab_pool_t* slab_pool(const ngx_shm_zone_t* zone) {
 constexpr std::size_t kMostRedis = 16;
 
 struct alignas(64) ZoneHeader {
-    SharedNode node;
-    std::array<SharedRedis, kMostRedis> redis;
+    gateway::SharedNode node;
+    std::array<gateway::SharedRedis, kMostRedis> redis;
     std::size_t size;  ///< of what follows
 };
 
@@ -55,38 +55,22 @@ ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
         }
         pool->data = header;
     }
-    auto& conf = *static_cast<MainConf*>(zone->data);
+    auto& block = *static_cast<HttpBlock*>(zone->data);
     zone->data = header;
     return guarded(zone->shm.log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
         const std::span memory(reinterpret_cast<std::byte*>(header + 1), header->size);
         const std::size_t statistics = std::min(header->size / 16, kMostStatistics) / 64 * 64;
-        conf.zone_view =
-            std::make_unique<ZoneView>(ZoneView{.node = header->node,
-                                                .redis = header->redis,
-                                                .statistics = memory.first(statistics),
-                                                .tables = ZoneTables(memory.subspan(statistics))});
+        block.memory =
+            std::make_unique<SharedMemory>(pool->mutex, header->node, header->redis,
+                                           memory.first(statistics), memory.subspan(statistics));
         return static_cast<ngx_int_t>(NGX_OK);
     });
 }
 
 }  // namespace
 
-LockedZone::LockedZone(const MainConf& conf) noexcept
-    : mutex_(&slab_pool(conf.zone)->mutex), view_(*conf.zone_view) {
-    ngx_shmtx_lock(mutex_);
-}
-
-SharedRedis& LockedZone::redis(std::uint32_t name) const {
-    for (SharedRedis& place : view_.redis) {
-        if (place.name == name || place.name == 0) {
-            place.name = name;
-            return place;
-        }
-    }
-    return view_.redis.back();
-}
-
-bool add_zone(ngx_conf_t* cf, MainConf& conf) {
+bool add_zone(ngx_conf_t* cf, HttpBlock& block) {
+    MainConf& conf = block.conf;
     ngx_str_t name = borrow(kName);
     const std::size_t size = conf.zone_size != 0 ? conf.zone_size : kDefaultSize;
     conf.zone = ngx_shared_memory_add(cf, &name, size, &ngx_http_tollgate_module);
@@ -94,12 +78,12 @@ bool add_zone(ngx_conf_t* cf, MainConf& conf) {
         return false;
     }
     conf.zone->init = init_zone;
-    conf.zone->data = &conf;
+    conf.zone->data = &block;
     return true;
 }
 
 char* read_zone_size(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
-    auto& main = *static_cast<MainConf*>(conf);
+    auto& main = static_cast<HttpBlock*>(conf)->conf;
     if (main.zone_size != 0) {
         return const_cast<char*>("is duplicate");
     }
@@ -118,18 +102,8 @@ char* read_zone_size(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noe
     return conf_ok();
 }
 
-std::string report_node(const MainConf& conf) {
-    std::array<u_char, 17> text{};
-    ngx_snprintf(text.data(), text.size() - 1, "%016xL", conf.zone_view->node.id);
-    return reinterpret_cast<const char*>(text.data());
-}
-
-StatisticsRegistry statistics_in(const MainConf& conf) {
-    return StatisticsRegistry(conf.zone_view->statistics);
-}
-
-std::array<StoreStatistics, kStores.size()> stores_in(const MainConf& conf) {
-    const LockedZone zone(conf);
+std::array<StoreStatistics, kStores.size()> SharedMemory::stores() {
+    const gateway::LockedZone zone(*this);
     std::array<StoreStatistics, kStores.size()> stores{};
     const auto fill = [&](Store store, const Occupancy& table) {
         stores[static_cast<std::size_t>(store)] = {table.size, table.used, table.evicted};
@@ -141,12 +115,6 @@ std::array<StoreStatistics, kStores.size()> stores_in(const MainConf& conf) {
     fill(Store::kLongQuotas, zone.quotas().large());
     fill(Store::kAddresses, zone.addresses().occupancy());
     return stores;
-}
-
-void with_statistics(const MainConf& conf,
-                     const std::function<void(const StatisticsRegistry&)>& use) {
-    const LockedZone zone(conf);
-    use(statistics_in(conf));
 }
 
 }  // namespace tollgate::http

@@ -51,18 +51,18 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
               static_cast<std::uint32_t>(key.api_key >> 32U)},
       windows{},
       lease(nearest<std::uint32_t>(state.lease)),
-      told_at(state.told_at.time_since_epoch().count()),
+      counted_at(state.counted_at.time_since_epoch().count()),
       asked(state.asked.count()),
       banned_until(state.banned_until.time_since_epoch().count()),
-      strikes_untold(nearest<std::uint16_t>(state.strikes_untold)),
+      strikes_owed(nearest<std::uint16_t>(state.strikes_owed)),
       arrivals_slot(nearest<std::uint32_t>(state.arrivals.slot)),
       arrivals_now(nearest<std::uint16_t>(state.arrivals.now)),
       arrivals_before(nearest<std::uint16_t>(state.arrivals.before)) {
     for (std::size_t i = 0; i < windows.size(); ++i) {
         const QuotaState::Window& window = state.windows[i];
         windows[i] = {
-            nearest<std::uint32_t>(window.told.number), nearest<std::uint32_t>(window.told.count),
-            nearest<std::uint32_t>(window.told.previous), nearest<std::int32_t>(window.owed),
+            nearest<std::uint32_t>(window.counted.number), nearest<std::uint32_t>(window.counted.count),
+            nearest<std::uint32_t>(window.counted.previous), nearest<std::int32_t>(window.owed),
             nearest<std::int32_t>(window.owed_previous)};
     }
 }
@@ -87,10 +87,10 @@ QuotaState QuotaCache::Small::unpack_state() const {
             {window.number, window.count, window.previous}, window.owed, window.owed_previous};
     }
     state.lease = lease;
-    state.told_at = Instant(std::chrono::milliseconds(told_at.value()));
+    state.counted_at = Instant(std::chrono::milliseconds(counted_at.value()));
     state.asked = SteadyTime(asked.value());
     state.banned_until = Instant(std::chrono::milliseconds(banned_until.value()));
-    state.strikes_untold = strikes_untold;
+    state.strikes_owed = strikes_owed;
     state.arrivals = {arrivals_slot, arrivals_now, arrivals_before};
     return state;
 }
@@ -134,10 +134,10 @@ QuotaCache::Large::Large(const Key& whose, const QuotaState& state)
       has_report(state.report ? 1 : 0),
       windows(state.windows),
       lease(state.lease),
-      told_at(state.told_at),
+      counted_at(state.counted_at),
       asked(state.asked),
       banned_until(state.banned_until),
-      strikes_untold(state.strikes_untold),
+      strikes_owed(state.strikes_owed),
       arrivals(state.arrivals) {}
 
 bool QuotaCache::Large::is_held() const {
@@ -151,10 +151,10 @@ QuotaState QuotaCache::Large::unpack_state() const {
     QuotaState state;
     state.windows = windows;
     state.lease = lease;
-    state.told_at = told_at;
+    state.counted_at = counted_at;
     state.asked = asked;
     state.banned_until = banned_until;
-    state.strikes_untold = strikes_untold;
+    state.strikes_owed = strikes_owed;
     state.arrivals = arrivals;
     return state;
 }
@@ -239,7 +239,7 @@ bool QuotaCache::save(Place place, const Key& key, const TableQuota& quota, cons
 
 bool QuotaCache::Held::has_ended(Instant now) const {
     for (std::size_t i = 0; i < kMaxRates && shape.periods[i] != 0; ++i) {
-        const auto last = state.windows[i].told.number + (shape.sliding ? 1 : 0);
+        const auto last = state.windows[i].counted.number + (shape.sliding ? 1 : 0);
         if (window_number(now, std::chrono::seconds(shape.periods[i])) <= last) {
             return false;
         }

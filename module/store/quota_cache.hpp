@@ -116,10 +116,10 @@ class QuotaCache {
         std::array<std::uint32_t, 2> api_key;
         std::array<Window, kMostWindows> windows;
         std::uint32_t lease;
-        Uint48 told_at;
+        Uint48 counted_at;
         Uint48 asked;
         Uint48 banned_until;
-        std::uint16_t strikes_untold;
+        std::uint16_t strikes_owed;
         std::uint32_t arrivals_slot;
         std::uint16_t arrivals_now;
         std::uint16_t arrivals_before;
@@ -152,10 +152,10 @@ class QuotaCache {
         std::uint32_t has_report;
         std::array<QuotaState::Window, kMaxRates> windows;
         std::int64_t lease;
-        Instant told_at;
+        Instant counted_at;
         SteadyTime asked;
         Instant banned_until;
-        std::int64_t strikes_untold;
+        std::int64_t strikes_owed;
         Arrivals arrivals;
     };
 

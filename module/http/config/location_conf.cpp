@@ -59,7 +59,7 @@ void* create_location_conf(ngx_conf_t* cf) noexcept {
     if (conf == nullptr) {
         return nullptr;
     }
-    conf->tables = static_cast<TableSet*>(NGX_CONF_UNSET_PTR);
+    conf->tables = static_cast<TableSetConf*>(NGX_CONF_UNSET_PTR);
     conf->realm = static_cast<ngx_http_complex_value_t*>(NGX_CONF_UNSET_PTR);
     conf->headers = NGX_CONF_UNSET_UINT;
     conf->cost = static_cast<ngx_http_complex_value_t*>(NGX_CONF_UNSET_PTR);
@@ -103,7 +103,7 @@ char* read_tollgate(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noex
             location.tables = nullptr;
             return names.size() == 1 ? conf_ok() : const_cast<char*>("has \"off\" beside a table");
         }
-        auto set = std::make_unique<TableSet>();
+        auto set = std::make_unique<TableSetConf>();
         for (const auto name : names) {
             if (std::ranges::find(set->names, name) != set->names.end()) {
                 return const_cast<char*>("names a table twice");
@@ -112,7 +112,9 @@ char* read_tollgate(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noex
         }
         set->position = Position::of(cf);
         location.tables = set.get();
-        MainConf::of(cf).sets.push_back(std::move(set));
+        auto& sets = MainConf::of(cf).sets;
+        set->index = sets.size();
+        sets.push_back(std::move(set));
         return conf_ok();
     });
 }

@@ -19,7 +19,7 @@ struct Dashboard;
 
 /// What holds in a location. Plain memory of nginx's pool, which merges it field by field.
 struct LocationConf {
-    TableSet* tables;  ///< nullptr: off
+    const TableSetConf* tables;  ///< nullptr: off
     ngx_http_complex_value_t* realm;
     ngx_uint_t headers;
     ngx_http_complex_value_t* cost;  ///< nullptr: 1

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "module/http/redis_client.hpp"
+#include "module/http/http_block.hpp"
 
 namespace tollgate::http {
 
@@ -10,47 +10,12 @@ Position Position::of(const ngx_conf_t* cf) {
     return {std::string(view(cf->conf_file->file.name)), cf->conf_file->line};
 }
 
-RedisConf::RedisConf() = default;
-RedisConf::~RedisConf() = default;
-
-MainConf::MainConf() = default;
-MainConf::~MainConf() = default;
-
-const PlanTable* TableSet::anonymous() const {
-    const auto found = std::ranges::find_if(
-        tables, [](const PlanTable* table) { return !table->anonymous.empty(); });
-    return found == tables.end() ? nullptr : *found;
-}
-
-RequestStatistics* TableSet::statistics_of(std::string_view plan) const {
-    if (statistics.empty()) {
-        return nullptr;
-    }
-    const PlanTable& first = *tables.front();
-    const Plan* found = plan.empty() ? nullptr : first.find(plan);
-    return found == nullptr ? statistics.back()
-                            : statistics[static_cast<std::size_t>(found - first.plans.data())];
-}
-
 MainConf& MainConf::of(ngx_conf_t* cf) {
-    return *static_cast<MainConf*>(
-        ngx_http_conf_get_module_main_conf(cf, ngx_http_tollgate_module));
+    return HttpBlock::of(cf).conf;
 }
 
-MainConf& MainConf::of(ngx_http_request_t* r) {
-    return *static_cast<MainConf*>(ngx_http_get_module_main_conf(r, ngx_http_tollgate_module));
-}
-
-MainConf* MainConf::of(ngx_cycle_t* cycle) {
-    return static_cast<MainConf*>(
-        ngx_http_cycle_get_module_main_conf(cycle, ngx_http_tollgate_module));
-}
-
-void* create_main_conf(ngx_conf_t* cf) noexcept {
-    return guarded<void*>(cf->log, nullptr, [&] {
-        auto* conf = make_pooled<MainConf>(cf->pool);
-        return conf;
-    });
+const MainConf& MainConf::of(ngx_http_request_t* r) {
+    return HttpBlock::of(r).conf;
 }
 
 bool MainConf::resolve(ngx_conf_t* cf) {
@@ -92,7 +57,6 @@ bool MainConf::resolve(ngx_conf_t* cf) {
                 set->ban = (*found)->table.ban;
             }
         }
-        set->choices.emplace(set->tables);
     }
     return true;
 }

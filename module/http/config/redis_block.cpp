@@ -73,15 +73,15 @@ int parse_database(std::string_view text) {
     return static_cast<int>(*number);
 }
 
-FailurePolicy parse_policy(std::string_view text) {
+gateway::FailurePolicy parse_policy(std::string_view text) {
     if (text == "local") {
-        return FailurePolicy::kLocal;
+        return gateway::FailurePolicy::kLocal;
     }
     if (text == "deny") {
-        return FailurePolicy::kDeny;
+        return gateway::FailurePolicy::kDeny;
     }
     if (text == "allow") {
-        return FailurePolicy::kAllow;
+        return gateway::FailurePolicy::kAllow;
     }
     throw ParseError("invalid on_failure " + quoted(text) + ": \"local\", \"allow\" or \"deny\"");
 }
@@ -108,17 +108,17 @@ void take(ngx_conf_t* cf, RedisConf& conf, std::string_view name, std::string_vi
     } else if (name == "database") {
         conf.endpoint.database = parse_database(value);
     } else if (name == "prefix") {
-        conf.keys = redis::Keys(std::string(value));
+        conf.settings.keys = redis::Keys(std::string(value));
     } else if (name == "connect_timeout") {
         conf.endpoint.connect_timeout = parse_timeout(value);
     } else if (name == "timeout") {
         conf.endpoint.timeout = parse_timeout(value);
     } else if (name == "on_failure") {
-        conf.on_failure = parse_policy(value);
+        conf.settings.on_failure = parse_policy(value);
     } else if (name == "key_cache") {
-        conf.key_cache = parse_duration(value);
+        conf.settings.key_cache = parse_duration(value);
     } else if (name == "stale_keys") {
-        conf.stale_keys = parse_duration(value);
+        conf.settings.stale_keys = parse_duration(value);
     } else {
         throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_redis\"");
     }
@@ -131,7 +131,8 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         auto& main = MainConf::of(cf);
         auto conf = std::make_unique<RedisConf>();
         conf->endpoint.name = words_of(cf)[1];
-        conf->name_hash = name_hash(conf->endpoint.name);
+        conf->settings.name = conf->endpoint.name;
+        conf->settings.name_hash = name_hash(conf->endpoint.name);
         const Position position = Position::of(cf);
         const auto failed = [&](std::string_view message) {
             log_conf_error(cf, position, message);
@@ -166,6 +167,7 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
             return failed("\"username\" without a password in tollgate_redis " +
                           quoted(conf->endpoint.name));
         }
+        conf->settings.timeout = conf->endpoint.timeout;
         main.redis.push_back(std::move(conf));
         return conf_ok();
     });

@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
-#include "module/http/clock.hpp"
-#include "module/http/config/main_conf.hpp"
+#include "module/http/environment.hpp"
+#include "module/http/http_block.hpp"
 #include "module/http/response/response.hpp"
 #include "module/http/zone.hpp"
 #include "module/report/status_format.hpp"
@@ -52,16 +52,16 @@ std::size_t number_of_workers() {
 }
 
 Status status_of(ngx_http_request_t* r) {
-    const MainConf& conf = MainConf::of(r);
+    const HttpBlock& block = HttpBlock::of(r);
     Status status{.version = kVersion,
                   .now = std::chrono::floor<std::chrono::seconds>(node_time()),
                   .workers = number_of_workers(),
-                  .zone_size = conf.zone->shm.size,
+                  .zone_size = block.conf.zone->shm.size,
                   .node = {},
                   .requests = {},
                   .redis = {}};
-    statistics_in(conf).copy_to(status);
-    status.stores = stores_in(conf);
+    block.memory->statistics().copy_to(status);
+    status.stores = block.memory->stores();
     return status;
 }
 

@@ -1,9 +1,9 @@
 #include "module/http/endpoints/usage_endpoint.hpp"
 
+#include <span>
 #include <string>
-#include <vector>
 
-#include "module/http/decision.hpp"
+#include "module/http/request/request_context.hpp"
 #include "module/http/response/response.hpp"
 #include "module/report/usage_json.hpp"
 
@@ -11,28 +11,20 @@ namespace tollgate::http {
 
 namespace {
 
-/// The quotas that the decision's windows are of; none where the key, or its quota, isn't known.
-std::vector<TableQuota> quotas_of(const Decision& decision) {
-    if (decision.key().id.empty() || decision.windows().empty()) {
-        return {};
-    }
-    return choose_quotas(decision.conf().tables->tables, decision.key())
-        .value_or(std::vector<TableQuota>{});
-}
-
-/// Where `satisfy any` let a request pass before its key was looked at, there is no decision, and
-/// nothing is known of the caller.
+/// The usage of the request's key. If `satisfy any` let the request pass before its key was
+/// checked, nothing is known of it.
 std::string usage_of(const ngx_http_request_t* r) {
-    const Decision* decision = Decision::find(r);
-    if (decision == nullptr) {
+    const RequestContext* context = RequestContext::find(r);
+    if (context == nullptr) {
         return usage_json({});
     }
-    const auto quotas = quotas_of(*decision);
-    return usage_json({.id = decision->key().id,
-                       .plan = decision->key().plan,
-                       .verdict = decision->verdict(),
-                       .quotas = quotas,
-                       .windows = decision->windows()});
+    const gateway::Outcome& outcome = context->outcome();
+    return usage_json({.id = outcome.key.id,
+                       .plan = outcome.key.plan,
+                       .verdict = outcome.verdict,
+                       .quotas = outcome.quotas ? std::span<const TableQuota>(*outcome.quotas)
+                                                : std::span<const TableQuota>(),
+                       .windows = outcome.windows});
 }
 
 }  // namespace

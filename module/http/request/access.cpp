@@ -3,50 +3,48 @@
 #include <optional>
 
 #include "module/http/config/location_conf.hpp"
-#include "module/http/decision.hpp"
-#include "module/http/redis_client.hpp"
-#include "module/http/request/authorization.hpp"
+#include "module/http/request/request_context.hpp"
+#include "module/http/worker.hpp"
 
 namespace tollgate::http {
 
 namespace {
 
-ngx_int_t answer(const Decision& decision) {
-    if (decision.refuses()) {
-        return decision.status();
+ngx_int_t answer(const RequestContext& context) {
+    if (context.refuses()) {
+        return context.outcome().status;
     }
-    // NGX_OK would grant the request where `satisfy any` holds: only a key that was counted may do
-    // that.
-    return decision.grants() ? NGX_OK : NGX_DECLINED;
+    // NGX_OK grants the request under `satisfy any`: only a valid key may do that.
+    return context.outcome().is_granted() ? NGX_OK : NGX_DECLINED;
 }
 
-/// Whether the request goes on waiting when its timer has fired. If not, it is decided.
-bool waits_on(ngx_http_request_t* r, Decision& decision) {
+/// Whether the request goes on waiting after its timer has fired. If not, it is decided.
+bool continues(ngx_http_request_t* r, RequestContext& context) {
     // Replies may have come while the event loop stalled.
-    decision.conf().tables->redis->client->connection().poll();
-    if (decision.settled()) {
-        return true;  // for the event that this has posted
+    Worker::of(r).client(*context.conf().tables).poll();
+    if (context.outcome().is_decided()) {
+        return true;  // The outcome has posted an event.
     }
-    if (const auto rest = decision.patience().rest(Patience::Clock::now())) {
+    if (const auto rest = context.patience().rest(Patience::Clock::now())) {
         ngx_add_timer(r->connection->write, static_cast<ngx_msec_t>(rest->count()));
         return true;
     }
-    decision.time_out();
+    context.time_out();
     return false;
 }
 
-/// What the request does on the events of its connection's write side while it waits.
-void resume(ngx_http_request_t* r) noexcept {
-    Decision* decision = Decision::find(r);
+/// Handles events of the connection's write side while the request waits.
+void on_write_event(ngx_http_request_t* r) noexcept {
+    RequestContext* context = RequestContext::find(r);
     ngx_event_t* write = r->connection->write;
     const bool timer_fired = write->timedout != 0;
     write->timedout = 0;
-    if (decision != nullptr && !decision->settled()) {
+    if (context != nullptr && !context->outcome().is_decided()) {
         if (!timer_fired) {
             return;
         }
         const auto waits = guarded(r->connection->log, std::optional<bool>(),
-                                   [&] { return std::optional(waits_on(r, *decision)); });
+                                   [&] { return std::optional(continues(r, *context)); });
         if (!waits) {
             ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
             return;
@@ -63,9 +61,12 @@ void resume(ngx_http_request_t* r) noexcept {
     ngx_http_core_run_phases(r);
 }
 
-/// Lets the request wait, and be ended with 499 if its client leaves; as ngx_http_limit_req_handler
-/// does. It waits for several commands in turn: the timeout of `tollgate_redis` holds for them all.
-ngx_int_t wait(ngx_http_request_t* r, Decision& decision) {
+/// Lets the request wait for its outcome, through several commands of Redis, which share one
+/// `timeout`. nginx ends it with 499 if its client leaves, as in
+/// ngx_http_limit_req_handler.
+ngx_int_t wait_for_outcome(ngx_http_request_t* r, RequestContext& context) {
+    const auto timeout = Worker::of(r).client(*context.conf().tables).timeout();
+    context.patience() = Patience(Patience::Clock::now(), timeout);
     ngx_event_t* read = r->connection->read;
     if (read->ready != 0) {
         ngx_post_event(read, &ngx_posted_events);
@@ -73,43 +74,47 @@ ngx_int_t wait(ngx_http_request_t* r, Decision& decision) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
     r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = resume;
-    const auto timeout = decision.conf().tables->redis->endpoint.timeout;
-    decision.patience() = Patience(Patience::Clock::now(), timeout);
+    r->write_event_handler = on_write_event;
     ngx_add_timer(r->connection->write, static_cast<ngx_msec_t>(timeout.count()));
     return NGX_AGAIN;
 }
 
 ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
-    Decision& decision = Decision::make(r, conf);
+    RequestContext& context = RequestContext::make(r, conf);
     if (ngx_http_test_predicates(r, conf.bypass) == NGX_OK) {
-        decision.start();
+        context.start();
     } else {
-        decision.bypass();
+        context.bypass();
     }
-    strip_request_fields(r, conf.forward_authorization != 0);
-    decision.note_stripped(conf.forward_authorization != 0);
-    return decision.settled() ? answer(decision) : wait(r, decision);
+    context.strip_request_fields(conf.forward_authorization != 0);
+    return context.outcome().is_decided() ? answer(context) : wait_for_outcome(r, context);
 }
 
-/// The request comes again by an internal redirect or an error page. It was decided and counted
-/// before, but for one that was let through without a key that was counted (bypassed, or refused in
-/// a dry run): that was said of another location than this.
-ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf, const Decision& before) {
+/// The request comes again, by an internal redirect or to an error page, after it was decided
+/// before:
+///
+/// | before                          | now                                                    |
+/// |---------------------------------|--------------------------------------------------------|
+/// | refused                         | passes: it is on its way to an error page              |
+/// | bypassed, or passed in a dry run | decided by this location                              |
+/// | granted, to an error page       | passes                                                 |
+/// | granted, plan in these tables   | passes: it is counted already                          |
+/// | granted, plan not in them       | 403                                                    |
+ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf,
+                       const RequestContext& before) {
     if (before.refuses()) {
-        return NGX_OK;  // It is on its way to the operator's error page.
-    }
-    if (!before.grants()) {
-        return decide(r, conf);
-    }
-    // Granted and counted: but a key has no more places for that than its plan gives it, the
-    // operator's error pages left aside.
-    if (r->err_status >= NGX_HTTP_BAD_REQUEST || before.has_place_in(*conf.tables)) {
         return NGX_OK;
     }
-    Decision& decision = Decision::make(r, conf);
-    decision.forbid();
-    return answer(decision);
+    if (!before.outcome().is_granted()) {
+        return decide(r, conf);
+    }
+    if (r->err_status >= NGX_HTTP_BAD_REQUEST ||
+        before.admission().has_place_in(Worker::of(r).tables(*conf.tables))) {
+        return NGX_OK;
+    }
+    RequestContext& context = RequestContext::make(r, conf);
+    context.forbid();
+    return answer(context);
 }
 
 }  // namespace
@@ -120,14 +125,15 @@ ngx_int_t handle_access(ngx_http_request_t* r) noexcept {
         return NGX_DECLINED;
     }
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR), [&] {
-        const Decision* decision = Decision::find(r);
-        if (decision == nullptr) {
+        const RequestContext* context = RequestContext::find(r);
+        if (context == nullptr) {
             return decide(r, conf);
         }
         if (ngx_http_get_module_ctx(r, ngx_http_tollgate_module) == nullptr) {
-            return decide_again(r, conf, *decision);
+            return decide_again(r, conf, *context);
         }
-        return decision->settled() ? answer(*decision) : static_cast<ngx_int_t>(NGX_AGAIN);
+        return context->outcome().is_decided() ? answer(*context)
+                                               : static_cast<ngx_int_t>(NGX_AGAIN);
     });
 }
 

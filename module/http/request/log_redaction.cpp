@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "module/http/config/main_conf.hpp"
+#include "module/http/http_block.hpp"
 #include "module/key/redaction.hpp"
 
 namespace tollgate::http {
@@ -72,7 +72,7 @@ void note_error_log(ngx_conf_t* cf) {
 
 void redact_error_logs(ngx_cycle_t* cycle) {
     redact(cycle, cycle->log);
-    for (ngx_log_t* log : MainConf::of(cycle)->error_logs) {
+    for (ngx_log_t* log : HttpBlock::of(cycle)->conf.error_logs) {
         redact(cycle, log);
     }
     // Connections begin with a copy of their listener's log, which is a copy itself.
@@ -87,7 +87,7 @@ void redact_error_logs(ngx_cycle_t* cycle) {
 
 void release_error_logs(ngx_cycle_t* cycle) noexcept {
     release(cycle->log);
-    for (ngx_log_t* log : MainConf::of(cycle)->error_logs) {
+    for (ngx_log_t* log : HttpBlock::of(cycle)->conf.error_logs) {
         release(log);
     }
 }

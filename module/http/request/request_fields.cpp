@@ -5,8 +5,8 @@
 
 #include "module/http/config/location_conf.hpp"
 #include "module/http/config/phase_handler.hpp"
-#include "module/http/decision.hpp"
 #include "module/http/request/authorization.hpp"
+#include "module/http/request/request_context.hpp"
 
 namespace tollgate::http {
 
@@ -20,15 +20,15 @@ struct MeantForGuarded {};
 bool carries_key_to_error_page(const ngx_http_request_t* r) {
     // nginx looks at the body's length as soon as it has found the location: that may be any.
     const bool too_large = r->err_status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
-    return r == r->main && Decision::find(r) == nullptr &&
+    return r == r->main && RequestContext::find(r) == nullptr &&
            (too_large || find_pooled<MeantForGuarded>(r->pool) != nullptr);
 }
 
 /// A handler of NGX_HTTP_PRECONTENT_PHASE, before `mirror` makes its copy of the request.
 ngx_int_t remove_before_content(ngx_http_request_t* r) noexcept {
     const LocationConf& conf = LocationConf::of(r);
-    const Decision* decision = Decision::find(r);
-    if (decision != nullptr && decision->is_stripped(conf.forward_authorization != 0)) {
+    const RequestContext* context = RequestContext::find(r);
+    if (context != nullptr && context->is_stripped(conf.forward_authorization != 0)) {
         return NGX_DECLINED;
     }
     if (conf.tables == nullptr && !carries_key_to_error_page(r)) {
@@ -42,13 +42,13 @@ ngx_int_t remove_before_content(ngx_http_request_t* r) noexcept {
 
 /// A handler of NGX_HTTP_LOG_PHASE, before the one that writes access logs.
 ngx_int_t remove_before_log(ngx_http_request_t* r) noexcept {
-    const Decision* decision = Decision::find(r);
-    if (decision != nullptr && decision->is_stripped(false)) {
+    const RequestContext* context = RequestContext::find(r);
+    if (context != nullptr && context->is_stripped(false)) {
         return NGX_OK;
     }
     // A request that nginx refused before it looked for a location may have been meant for any.
     const bool lost = r->phase_handler == 0 && r->err_status >= NGX_HTTP_BAD_REQUEST;
-    if (!lost && LocationConf::of(r).tables == nullptr && decision == nullptr) {
+    if (!lost && LocationConf::of(r).tables == nullptr && context == nullptr) {
         return NGX_OK;
     }
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {

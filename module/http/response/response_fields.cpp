@@ -3,10 +3,11 @@
 #include <span>
 #include <vector>
 
-#include "module/http/anonymous_budget.hpp"
-#include "module/http/clock.hpp"
-#include "module/http/decision.hpp"
+#include "module/gateway/address_budget.hpp"
+#include "module/http/request/request_context.hpp"
 #include "module/http/response/response.hpp"
+#include "module/http/worker.hpp"
+#include "module/http/zone.hpp"
 #include "module/key/challenge.hpp"
 #include "module/report/rate_limit_fields.hpp"
 #include "module/text/ascii.hpp"
@@ -52,39 +53,42 @@ void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
 /// authentications.
 void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
     const Instant now = node_time();
-    const auto windows = charge_anonymous(r, *conf.tables, 0, now);
+    Worker& worker = Worker::of(r);
+    const auto windows = gateway::charge_address(
+        worker.memory(), worker.tables(*conf.tables).budget(), address_of(r), 0, now);
     add_quota_fields(r, conf.headers, windows, now);
 }
 
-void add_retry_after(ngx_http_request_t* r, const Decision& decision) {
-    if (decision.retry_after() != 0) {
+void add_retry_after(ngx_http_request_t* r, const gateway::Outcome& outcome) {
+    if (outcome.retry_after != 0) {
         drop_fields(r, is_retry_after);
-        add_field(r, "Retry-After", decision.retry_after());
+        add_field(r, "Retry-After", outcome.retry_after);
     }
 }
 
-void add_challenge(ngx_http_request_t* r, const Decision& decision) {
-    if (decision.status() == NGX_HTTP_UNAUTHORIZED &&
+void add_challenge(ngx_http_request_t* r, const RequestContext& context) {
+    if (context.outcome().status == NGX_HTTP_UNAUTHORIZED &&
         r->headers_out.status == NGX_HTTP_UNAUTHORIZED) {
-        const auto realm = decision.conf().realm_of(r);
-        r->headers_out.www_authenticate =
-            add_field(r, "WWW-Authenticate", bearer_challenge(realm, decision.key_was_sent()));
+        const auto realm = context.conf().realm_of(r);
+        r->headers_out.www_authenticate = add_field(
+            r, "WWW-Authenticate", bearer_challenge(realm, context.outcome().key_was_sent));
     }
 }
 
-void add_quota_fields(ngx_http_request_t* r, const Decision* decision) {
-    const bool is_settled = decision != nullptr && decision->settled();
-    const LocationConf& conf = is_settled ? decision->conf() : LocationConf::of(r);
-    if (conf.tables == nullptr || (is_settled && decision->verdict() == Verdict::kBypassed)) {
+void add_quota_fields(ngx_http_request_t* r, const RequestContext* context) {
+    const bool is_decided = context != nullptr && context->outcome().is_decided();
+    const LocationConf& conf = is_decided ? context->conf() : LocationConf::of(r);
+    if (conf.tables == nullptr ||
+        (is_decided && context->outcome().verdict == Verdict::kBypassed)) {
         return;
     }
     if (conf.headers != kNoHeaders) {
         drop_fields(r, is_quota_field);
     }
-    if (!is_settled || (decision->windows().empty() && decision->refuses())) {
+    if (!is_decided || (context->outcome().windows.empty() && context->refuses())) {
         add_anonymous_fields(r, conf);
     } else {
-        add_quota_fields(r, conf.headers, decision->windows(), decision->now());
+        add_quota_fields(r, conf.headers, context->outcome().windows, context->outcome().now);
     }
 }
 
@@ -100,11 +104,11 @@ void attempt(const ngx_http_request_t* r, Step step) noexcept {
 }  // namespace
 
 void add_response_fields(ngx_http_request_t* r) noexcept {
-    const Decision* decision = Decision::find(r);
-    attempt(r, [&] { add_quota_fields(r, decision); });
-    if (decision != nullptr && decision->refuses()) {
-        attempt(r, [&] { add_retry_after(r, *decision); });
-        attempt(r, [&] { add_challenge(r, *decision); });
+    const RequestContext* context = RequestContext::find(r);
+    attempt(r, [&] { add_quota_fields(r, context); });
+    if (context != nullptr && context->refuses()) {
+        attempt(r, [&] { add_retry_after(r, context->outcome()); });
+        attempt(r, [&] { add_challenge(r, *context); });
     }
 }
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "module/http/decision.hpp"
+#include "module/http/request/request_context.hpp"
 #include "module/http/response/error_page.hpp"
 #include "module/http/response/response_fields.hpp"
 #include "module/report/error_body.hpp"
@@ -23,15 +23,15 @@ struct ErrorBody {
 /// Replaces nginx's own page for an error: always for Tollgate's refusals, and for all where
 /// `tollgate_json_errors` holds.
 void replace_error_page(ngx_http_request_t* r) {
-    const Decision* decision = Decision::find(r);
+    const RequestContext* context = RequestContext::find(r);
     const auto status = static_cast<int>(r->headers_out.status);
-    const bool refused = decision != nullptr && decision->refuses();
+    const bool refused = context != nullptr && context->refuses();
     if (!refused && LocationConf::of(r).json_errors == 0) {
         return;
     }
     // A refusal has another status where the operator's page for it is missing.
-    const bool told = refused && decision->status() == status;
-    const Error error = told ? decision->error() : error_of_status(status);
+    const bool is_own = refused && context->outcome().status == status;
+    const Error error = is_own ? context->outcome().error : error_of_status(status);
     auto* body = make_pooled<ErrorBody>(r->pool, ErrorBody{borrow(error_body(error, status))});
     ngx_http_set_ctx(r, body, ngx_http_tollgate_filter_module);
     ngx_str_set(&r->headers_out.content_type, "application/json");

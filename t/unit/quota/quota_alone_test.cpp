@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "module/quota/quota_report.hpp"
+#include "module/quota/owed_units.hpp"
 #include "t/unit/quota/quota_node.hpp"
 
 namespace tollgate {
@@ -18,7 +18,7 @@ TEST(DecideAlone, GrantsTheLimitWhereNothingIsKnown) {
 
 TEST(DecideAlone, CountsOnFromWhatRedisToldLast) {
     Node node({{10, 10s}, {12, 60s}});
-    node.take_in({{.count = 3}, {.count = 6}});
+    node.apply_reply({{.count = 3}, {.count = 6}});
     EXPECT_EQ(node.granted_alone(20), 6) << "what the longer window has left";
     EXPECT_EQ(node.windows()[0].remaining, 1);
     EXPECT_EQ(node.windows()[1].remaining, 0);
@@ -32,7 +32,7 @@ TEST(DecideAlone, GrantsInAllTablesOrInNone) {
 
 TEST(DecideAlone, StartsEachWindowAnew) {
     Node node({{10, 10s}, {100, 60s}});
-    node.take_in({{.count = 3}, {.count = 50}});
+    node.apply_reply({{.count = 3}, {.count = 50}});
     EXPECT_EQ(node.granted_alone(20), 7);
     node.now += 10s;
     EXPECT_EQ(node.granted_alone(20), 10);
@@ -53,7 +53,7 @@ TEST(DecideAlone, StartsNoWindowBeforeItsTimeForCertain) {
 
 TEST(DecideAlone, SpendsALeaseFirst) {
     Node node({{10, 10s}});
-    node.take_in({{.count = 5}}, 3);
+    node.apply_reply({{.count = 5}}, 3);
     EXPECT_EQ(node.granted_alone(3), 3);
     EXPECT_FALSE(node.is_held()) << "they are counted";
     EXPECT_EQ(node.granted_alone(20), 5);
@@ -62,7 +62,7 @@ TEST(DecideAlone, SpendsALeaseFirst) {
 
 TEST(DecideAlone, UsesWhatIsLeftOfALeaseForAHigherCost) {
     Node node({{10, 10s}});
-    node.take_in({{.count = 5}}, 3);
+    node.apply_reply({{.count = 5}}, 3);
     node.demand.cost = 4;
     EXPECT_EQ(node.granted_alone(20), 2);
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 5}}));
@@ -70,7 +70,7 @@ TEST(DecideAlone, UsesWhatIsLeftOfALeaseForAHigherCost) {
 
 TEST(DecideAlone, LeavesALeaseAloneThatAnotherTableCannotUse) {
     Node node(Quotas{api({{100, 10s}}), search({{4, 10s}})});
-    node.take_in({{.count = 50}, {.count = 4}});
+    node.apply_reply({{.count = 50}, {.count = 4}});
     node.states[0].lease = 20;
     node.arrive();
     EXPECT_EQ(node.decide_alone(), LocalAnswer::kLimited) << "search is spent";
@@ -81,7 +81,7 @@ TEST(DecideAlone, LeavesALeaseAloneThatAnotherTableCannotUse) {
 
 TEST(DecideAlone, GrantsBesideALeaseThatOneTableHas) {
     Node node(Quotas{api({{100, 10s}}), search({{60, 10s}})});
-    node.take_in({{.count = 50}, {.count = 4}});
+    node.apply_reply({{.count = 50}, {.count = 4}});
     node.states[0].lease = 20;
     EXPECT_EQ(node.granted_alone(50), 50) << "what api has beside its lease";
     EXPECT_EQ(node.states[0].lease, 20);
@@ -100,7 +100,7 @@ TEST(DecideAlone, GrantsWhatCostsNothing) {
 TEST(DecideAlone, HoldsABanUntilItEnds) {
     Node node({{10, 10s}});
     node.demand.ban = kBan;
-    node.take_in({{}}, 2, banned(kStart + 5s));
+    node.apply_reply({{}}, 2, banned(kStart + 5s));
     node.now += 4'999ms;
     EXPECT_EQ(node.decide_alone(), LocalAnswer::kBanned);
     node.now += 1ms;
@@ -130,7 +130,7 @@ TEST(DecideAlone, RemembersTheWindowBeforeWhereWindowsSlide) {
 
 TEST(DecideAlone, CountsNothingOfALeaseThatAWindowLeftUnspent) {
     Node node({{10, 10s}}, true);
-    node.take_in({{.count = 10}}, 8);
+    node.apply_reply({{.count = 10}}, 8);
     node.now += 10s;
     EXPECT_EQ(node.granted_alone(20), 8);
 }
@@ -138,7 +138,7 @@ TEST(DecideAlone, CountsNothingOfALeaseThatAWindowLeftUnspent) {
 TEST(DecideAlone, HoldsForTheLargestLimitAndPeriod) {
     const std::int64_t most = 1'000'000'000'000;
     Node node({{most, 366 * 24h}}, true);
-    node.take_in({{.count = 1, .previous = most}});
+    node.apply_reply({{.count = 1, .previous = most}});
     node.demand.cost = most;
     EXPECT_EQ(node.decide_alone(), LocalAnswer::kLimited);
     node.now += 366 * 24h;
@@ -150,7 +150,7 @@ TEST(DecideAlone, HoldsForTheLargestLimitAndPeriod) {
 
 TEST(Prepare, TellsEachWindowWhatWasGrantedAlone) {
     Node node({{10, 10s}, {100, 60s}});
-    node.take_in({{.count = 3}, {.count = 50}});
+    node.apply_reply({{.count = 3}, {.count = 50}});
     node.granted_alone(4);
     node.now += 10s;
     node.granted_alone(6);
@@ -173,7 +173,7 @@ TEST(Prepare, LeavesWhatIsOnItsWayCounted) {
 
 TEST(Report, IsSentUnchangedUntilItIsAcknowledged) {
     Node node({{10, 10s}, {30, 60s}});
-    node.take_in({{.count = 1}, {.count = 1}});
+    node.apply_reply({{.count = 1}, {.count = 1}});
     node.granted_alone(4);
     const auto first = node.ask();
     EXPECT_EQ(first.report_numbers, (std::vector<std::uint64_t>{1}));
@@ -186,13 +186,13 @@ TEST(Report, IsSentUnchangedUntilItIsAcknowledged) {
         EXPECT_EQ(node.remaining(), 3) << "what is on its way counts";
         node.restore(again);
     }
-    node.take_in({{.count = 5}, {.count = 5}}, 0, {}, 0ms, first);
+    node.apply_reply({{.count = 5}, {.count = 5}}, 0, {}, 0ms, first);
     EXPECT_EQ(node.remaining(), 3);
     const auto second = node.ask();
     EXPECT_EQ(second.report_numbers, (std::vector<std::uint64_t>{2}));
     EXPECT_EQ(second.adjustments,
               (std::vector{Adjustment{kFirst10s, 2}, Adjustment{kFirst60s, 2}}));
-    node.take_in({{.count = 7}, {.count = 7}}, 0, {}, 0ms, second);
+    node.apply_reply({{.count = 7}, {.count = 7}}, 0, {}, 0ms, second);
     EXPECT_FALSE(node.is_held());
     EXPECT_EQ(node.counts(), (UnitCounts{.noted = 6, .settled = 6}));
 }
@@ -202,9 +202,9 @@ TEST(Report, IsAcknowledgedOnceThoughTwoRepliesCarryIt) {
     node.granted_alone(4);
     const auto first = node.ask();
     const auto second = node.ask();
-    node.take_in({{.count = 4}}, 0, {}, 0ms, second);
+    node.apply_reply({{.count = 4}}, 0, {}, 0ms, second);
     node.granted_alone(1);
-    node.take_in({{.count = 4}}, 0, {}, 0ms, first);
+    node.apply_reply({{.count = 4}}, 0, {}, 0ms, first);
     EXPECT_EQ(node.counts(), (UnitCounts{.noted = 5, .settled = 4}));
     EXPECT_EQ(node.remaining(), 5);
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 1}}));
@@ -215,7 +215,7 @@ TEST(Report, IsCountedWhereRedisToldWithoutIt) {
     node.granted_alone(4);
     const auto lost = node.ask();
     node.now += 1ms;
-    node.take_in({{.count = 2}});
+    node.apply_reply({{.count = 2}});
     node.restore(lost);
     EXPECT_EQ(node.remaining(), 4);
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 4}}));
@@ -255,7 +255,7 @@ TEST(Report, TellsASlidingWindowWhatTheOneBeforeGranted) {
     const auto report = node.ask();
     EXPECT_EQ(report.adjustments, (std::vector{Adjustment{kFirst10s + 1, 3, 20}}));
     EXPECT_EQ(node.remaining(), 7);
-    node.take_in({{.count = 3, .previous = 20}}, 0, {}, 0ms, report);
+    node.apply_reply({{.count = 3, .previous = 20}}, 0, {}, 0ms, report);
     EXPECT_EQ(node.remaining(), 7);
     EXPECT_EQ(node.counts(), (UnitCounts{.noted = 23, .settled = 23}));
 }
@@ -271,9 +271,9 @@ TEST(Report, FollowsASlidingWindowOverItsBoundary) {
 
 TEST(Restore, OwesAgainWhatRedisRefused) {
     Node node({{100, 10s}});
-    node.take_in({{.count = 20}}, 8);
+    node.apply_reply({{.count = 20}}, 8);
     node.now += 2s;
-    node.restore(node.ask(), Fate::kRefused);
+    node.restore(node.ask(), AcquireFailure::kNotApplied);
     EXPECT_EQ(node.remaining(), 88);
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, -8}}));
     EXPECT_EQ(node.counts().lost, 0);
@@ -287,13 +287,13 @@ TEST(Counts, ALeaseStandsForUnitsThatAreOwed) {
     EXPECT_EQ(node.counts(), (UnitCounts{.returned = 3, .noted = 5, .settled = 3}));
     const auto report = node.ask();
     EXPECT_EQ(report.adjustments, (std::vector{Adjustment{kFirst10s, 2}}));
-    node.take_in({{.count = 5}}, 0, {}, 0ms, report);
+    node.apply_reply({{.count = 5}}, 0, {}, 0ms, report);
     EXPECT_EQ(node.counts(), (UnitCounts{.returned = 3, .noted = 5, .settled = 5}));
 }
 
 TEST(Counts, AllUnitsOfALeaseAreAccountedFor) {
     Node node({{100, 10s}});
-    node.take_in({{.count = 20}}, 8);
+    node.apply_reply({{.count = 20}}, 8);
     EXPECT_EQ(node.decide(), LocalAnswer::kGranted);
     node.now += 20s;
     node.ask();
@@ -302,7 +302,7 @@ TEST(Counts, AllUnitsOfALeaseAreAccountedFor) {
 
 TEST(KeepUnused, PutsUnitsOfRequestsThatHaveLeftIntoTheLease) {
     Node node({{10, 10s}});
-    node.take_in({{.count = 6}});
+    node.apply_reply({{.count = 6}});
     Acquired acquired{.now = node.now, .granted = 3, .windows = {{kFirst10s, 6, 0}}};
     keep_unused(node.states, node.quotas, acquired, 2);
     EXPECT_EQ(node.states[0].lease, 2);
@@ -315,7 +315,7 @@ TEST(KeepUnused, PutsUnitsOfRequestsThatHaveLeftIntoTheLease) {
 
 TEST(Restore, LosesWhatWasGivenBackForItMayHaveArrived) {
     Node node({{100, 10s}});
-    node.take_in({{.count = 20}}, 8);
+    node.apply_reply({{.count = 20}}, 8);
     node.now += 2s;
     const auto lost = node.ask();
     EXPECT_EQ(lost.adjustments, (std::vector{Adjustment{kFirst10s, -8}}));

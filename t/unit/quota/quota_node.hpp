@@ -4,7 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "module/quota/quota_report.hpp"
+#include "module/quota/lease.hpp"
+#include "module/quota/outage.hpp"
+#include "module/quota/owed_units.hpp"
+#include "module/quota/shown_windows.hpp"
 
 namespace tollgate {
 
@@ -50,7 +53,7 @@ struct Node {
         : Node(Quotas{api(std::move(rates), sliding)}) {}
 
     /// Redis's clock is known but for `uncertainty` either way.
-    Moment moment() const {
+    ClockBounds moment() const {
         return {kSteady + (now - kStart), now - uncertainty, now + uncertainty, now - uncertainty};
     }
 
@@ -65,8 +68,8 @@ struct Node {
         }
         return granted;
     }
-    Prepared ask() { return prepare(states, quotas, demand, moment(), &last_report); }
-    void restore(const Prepared& prepared, Fate fate = Fate::kUnknown) {
+    PreparedAcquire ask() { return prepare(states, quotas, demand, moment(), &last_report); }
+    void restore(const PreparedAcquire& prepared, AcquireFailure fate = AcquireFailure::kUnknown) {
         tollgate::restore(states, quotas, prepared, fate);
     }
     bool needs_settling() const {
@@ -90,8 +93,8 @@ struct Node {
     }
 
     /// Redis answers an acquire at `now`, or that long before.
-    void take_in(std::vector<Count> counts, std::int64_t lease = 0, Acquired answer = {},
-                 std::chrono::milliseconds before = {}, const Prepared& prepared = {}) {
+    void apply_reply(std::vector<Count> counts, std::int64_t lease = 0, Acquired answer = {},
+                     std::chrono::milliseconds before = {}, const PreparedAcquire& prepared = {}) {
         answer.now = now - before;
         answer.lease = lease;
         auto count = counts.begin();
@@ -102,7 +105,7 @@ struct Node {
                 ++count;
             }
         }
-        tollgate::take_in(states, quotas, prepared, answer);
+        tollgate::apply_reply(states, quotas, prepared, answer);
     }
 
     std::vector<WindowState> windows(bool refused = false) const {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "module/quota/quota_report.hpp"
+#include "module/quota/owed_units.hpp"
 #include "t/unit/quota/quota_node.hpp"
 
 namespace tollgate {
@@ -78,7 +78,7 @@ TEST(Prepare, AsksForALeaseThatEveryTableWillSpend) {
 
 TEST(Prepare, TellsNothingWhereNothingIsOwed) {
     Node node({{100, 10s}, {1000, 60s}});
-    node.take_in({{.count = 20}, {.count = 20}}, 5);
+    node.apply_reply({{.count = 20}, {.count = 20}}, 5);
     node.arrive();
     node.decide();
     EXPECT_TRUE(node.ask().adjustments.empty());
@@ -88,7 +88,7 @@ TEST(Prepare, TellsNothingWhereNothingIsOwed) {
 TEST(Prepare, GivesBackALeaseThatWasIdleForASecond) {
     Node node({{100, 10s}});
     node.arrive();
-    node.take_in({{.count = 20}}, 5);
+    node.apply_reply({{.count = 20}}, 5);
     node.now += 1099ms;
     EXPECT_FALSE(node.needs_settling());
     EXPECT_TRUE(node.is_held());
@@ -102,7 +102,7 @@ TEST(Prepare, GivesBackALeaseThatWasIdleForASecond) {
 
 TEST(Prepare, GivesBackALeaseToTheWindowsThatOutliveIt) {
     Node node({{100, 10s}, {1000, 60s}});
-    node.take_in({{.count = 20}, {.count = 20}}, 5);
+    node.apply_reply({{.count = 20}, {.count = 20}}, 5);
     node.now += 10s;
     node.arrive();
     const auto adjustments = node.ask().adjustments;
@@ -111,7 +111,7 @@ TEST(Prepare, GivesBackALeaseToTheWindowsThatOutliveIt) {
 
 TEST(Prepare, GivesBackALeaseThatTheRequestNeedsMoreThan) {
     Node node({{100, 10s}});
-    node.take_in({{.count = 97}}, 5);
+    node.apply_reply({{.count = 97}}, 5);
     node.demand.cost = 8;
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "3 and the lease";
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, -5}}));
@@ -145,7 +145,7 @@ TEST(NoteArrivals, DropsStrikesThatNoLongerCount) {
     node.decide_alone();
     node.now += kBan.within - 1s;
     node.arrive();
-    EXPECT_EQ(node.states[0].strikes_untold, 1);
+    EXPECT_EQ(node.states[0].strikes_owed, 1);
     node.now += kBan.within + 1s;
     node.arrive();
     EXPECT_EQ(node.ask().strikes, 0);

@@ -1,7 +1,7 @@
 // What a node knows of quotas and does with it, one call at a time; the simulation has many at
 // once.
 
-#include "module/quota/quota_report.hpp"
+#include "module/quota/owed_units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ TEST(Decide, AsksWhileNothingIsKnown) {
 
 TEST(Decide, GrantsFromALeaseUntilItIsSpent) {
     Node node({{100, 10s}});
-    node.take_in({{.count = 20}}, 3);
+    node.apply_reply({{.count = 20}}, 3);
     EXPECT_EQ(node.remaining(), 83) << "what others and its own lease don't hold, and the lease";
     for (int i = 0; i < 3; ++i) {
         EXPECT_EQ(node.decide(), LocalAnswer::kGranted);
@@ -31,7 +31,7 @@ TEST(Decide, GrantsFromALeaseUntilItIsSpent) {
 TEST(Decide, TakesAllOfTheCostFromTheLeaseOrNothing) {
     Node node({{100, 10s}});
     node.demand.cost = 2;
-    node.take_in({{.count = 20}}, 3);
+    node.apply_reply({{.count = 20}}, 3);
     EXPECT_EQ(node.decide(), LocalAnswer::kGranted);
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
     EXPECT_EQ(node.states[0].lease, 1);
@@ -39,7 +39,7 @@ TEST(Decide, TakesAllOfTheCostFromTheLeaseOrNothing) {
 
 TEST(Decide, GrantsFromALeaseOnlyInItsWindow) {
     Node node({{100, 10s}});
-    node.take_in({{.count = 20}}, 3);
+    node.apply_reply({{.count = 20}}, 3);
     node.now += 9'999ms;
     EXPECT_EQ(node.decide(), LocalAnswer::kGranted);
     node.uncertainty = 1ms;
@@ -51,7 +51,7 @@ TEST(Decide, GrantsFromALeaseOnlyInItsWindow) {
 
 TEST(Decide, GrantsFromTheLeasesOfAllTablesOrOfNone) {
     Node node(Quotas{api({{100, 10s}}), search({{100, 10s}})});
-    node.take_in({{.count = 20}, {.count = 20}}, 2);
+    node.apply_reply({{.count = 20}, {.count = 20}}, 2);
     node.states[1].lease = 1;
     EXPECT_EQ(node.decide(), LocalAnswer::kGranted);
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
@@ -61,24 +61,24 @@ TEST(Decide, GrantsFromTheLeasesOfAllTablesOrOfNone) {
 TEST(Decide, DoesNotGrantFromALeaseOfAWindowFarAhead) {
     Node node({{100, 1s}});
     node.now += 10min;
-    node.take_in({{.count = 20}}, 3);
+    node.apply_reply({{.count = 20}}, 3);
     node.now -= 10min;
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "Redis will count by its new clock";
 }
 
 TEST(Decide, AsksAboutACostOfZero) {
     Node node({{100, 10s}});
-    node.take_in({{.count = 20}}, 3);
+    node.apply_reply({{.count = 20}}, 3);
     node.demand.cost = 0;
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
-    node.take_in({{.count = 100}});
+    node.apply_reply({{.count = 100}});
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "nothing refuses it";
 }
 
 TEST(Decide, RefusesWhatIsExhaustedForASecond) {
     Node node({{10, 60s}});
     node.ask();
-    node.take_in({{.count = 10}});
+    node.apply_reply({{.count = 10}});
     node.now += 999ms;
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
     node.now += 1ms;
@@ -88,12 +88,12 @@ TEST(Decide, RefusesWhatIsExhaustedForASecond) {
 TEST(Decide, AsksForTheClockCloseToAFullSecond) {
     Node node({{10, 60s}});
     node.ask();
-    node.take_in({{.count = 10}});
+    node.apply_reply({{.count = 10}});
     node.now = Instant(std::chrono::floor<std::chrono::seconds>(node.now)) + 1s;
     node.uncertainty = 1ms;
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "Retry-After would be a second too long";
     node.ask();
-    node.take_in({{.count = 10}});
+    node.apply_reply({{.count = 10}});
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited) << "Redis has just been asked";
     node.now += 500ms;
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited) << "both bounds say the same";
@@ -103,7 +103,7 @@ TEST(Decide, RefusesNothingOnceTheWindowMayHaveEnded) {
     Node node({{10, 10s}});
     node.now += 9'900ms;
     node.ask();
-    node.take_in({{.count = 10}});
+    node.apply_reply({{.count = 10}});
     node.now += 99ms;
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
     node.uncertainty = 1ms;
@@ -113,7 +113,7 @@ TEST(Decide, RefusesNothingOnceTheWindowMayHaveEnded) {
 TEST(Decide, RefusesNothingWhereASlidingWindowHasFaded) {
     Node node({{10, 10s}}, true);
     node.ask();
-    node.take_in({{.count = 0, .previous = 10}});
+    node.apply_reply({{.count = 0, .previous = 10}});
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
     node.now += 998ms;
     node.uncertainty = 1ms;
@@ -125,7 +125,7 @@ TEST(Decide, RefusesNothingWhereASlidingWindowHasFaded) {
 TEST(Decide, RefusesAHighCostWhereALowOneIsAskedAbout) {
     Node node({{10, 60s}});
     node.ask();
-    node.take_in({{.count = 8}});
+    node.apply_reply({{.count = 8}});
     node.demand.cost = 3;
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
     node.demand.cost = 2;
@@ -135,7 +135,7 @@ TEST(Decide, RefusesAHighCostWhereALowOneIsAskedAbout) {
 TEST(Decide, AsksWhereAnOperatorChangedTheIdSince) {
     Node node({{10, 60s}});
     node.ask();
-    node.take_in({{.count = 10}}, 0, banned(kStart + 1h));
+    node.apply_reply({{.count = 10}}, 0, banned(kStart + 1h));
     node.demand.ban = kBan;
     EXPECT_EQ(node.decide(), LocalAnswer::kBanned);
     node.demand.changed = node.moment().steady;
@@ -145,7 +145,7 @@ TEST(Decide, AsksWhereAnOperatorChangedTheIdSince) {
 TEST(Decide, RefusesForATableOnlyIfThatWasAskedAboutLately) {
     Node node(Quotas{api({{100, 60s}}), search({{10, 60s}})});
     node.ask();
-    node.take_in({{.count = 10}, {.count = 10}});
+    node.apply_reply({{.count = 10}, {.count = 10}});
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
     // A location with the first table alone is asked for on and on.
     const Quotas api_alone{node.quotas[0]};
@@ -158,7 +158,7 @@ TEST(Decide, RefusesABannedKeyForASecond) {
     Node node({{10, 60s}});
     node.demand.ban = kBan;
     node.ask();
-    node.take_in({{.count = 10}}, 0, banned(kStart + 1500ms));
+    node.apply_reply({{.count = 10}}, 0, banned(kStart + 1500ms));
     node.demand.cost = 0;
     EXPECT_EQ(node.decide(), LocalAnswer::kBanned) << "whatever it costs";
     node.now += 1s;
@@ -173,7 +173,7 @@ TEST(Decide, DoesNotGrantABannedKeyFromALease) {
     Node node({{100, 60s}});
     node.demand.ban = kBan;
     node.ask();
-    node.take_in({{.count = 20}}, 5, banned(kStart + 1h));
+    node.apply_reply({{.count = 20}}, 5, banned(kStart + 1h));
     node.now += 1s;
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
     node.demand.ban.reset();
@@ -184,11 +184,11 @@ TEST(Decide, LeavesARefusalThatStrikesToRedis) {
     Node node({{10, 60s}});
     node.demand.ban = kBan;
     node.ask();
-    node.take_in({{.count = 10}});
+    node.apply_reply({{.count = 10}});
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
     node.demand.refusals_strike = false;
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
-    EXPECT_EQ(node.states[0].strikes_untold, 0);
+    EXPECT_EQ(node.states[0].strikes_owed, 0);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr Instant kWrong(5s);
 
 /// What the clock makes of `steady`, as distances from kEpoch + steady.
 std::pair<std::int64_t, std::int64_t> bounds(const RedisClock& clock, SteadyTime steady) {
-    const Moment moment = clock.at(steady, kWrong);
+    const ClockBounds moment = clock.at(steady, kWrong);
     EXPECT_EQ(moment.steady, steady);
     return {(moment.earliest - kEpoch - steady).count(), (moment.latest - kEpoch - steady).count()};
 }
@@ -23,7 +23,7 @@ std::pair<std::int64_t, std::int64_t> bounds(const RedisClock& clock, SteadyTime
 using Bounds = std::pair<std::int64_t, std::int64_t>;
 
 TEST(RedisClock, IsTheNodesOwnUntilRedisIsHeardOf) {
-    const Moment moment = RedisClock().at(7ms, kWrong);
+    const ClockBounds moment = RedisClock().at(7ms, kWrong);
     EXPECT_EQ(moment.steady, 7ms);
     EXPECT_EQ(moment.earliest, kWrong);
     EXPECT_EQ(moment.latest, kWrong);
@@ -45,7 +45,7 @@ TEST(RedisClock, IsBoundedMoreNarrowlyByEachReply) {
 TEST(RedisClock, IsExactToTheMicrosecond) {
     RedisClock clock;
     clock.observe(1'000'000us, 1'000'080us, kEpoch + 1'000'030us);
-    const Moment moment = clock.at(1'000'100us, kWrong);
+    const ClockBounds moment = clock.at(1'000'100us, kWrong);
     EXPECT_EQ(moment.steady, 1000ms);
     EXPECT_EQ(moment.exact, kEpoch + 1'000'048us) << "50 us for the reply, one for each rounding";
     EXPECT_EQ(moment.earliest, kEpoch + 1000ms);
@@ -96,7 +96,7 @@ TEST(RedisClock, ShowsRedissTimeBetweenItsBoundsHoweverClocksDriftAndRepliesDawd
             const auto received = asked + number(0, 60'000);
             clock.observe(steady(sent), steady(received), redis_at(asked));
             node = received + number(0, 300'000);
-            const Moment moment = clock.at(steady(node), kWrong);
+            const ClockBounds moment = clock.at(steady(node), kWrong);
             ASSERT_LE(moment.earliest, moment.exact);
             ASSERT_LE(moment.exact, redis_at(node)) << drift << " ppm, call " << i;
             ASSERT_GE(moment.latest, redis_at(node)) << drift << " ppm, call " << i;

@@ -41,10 +41,10 @@ class QuotaStatesTest : public testing::Test {
                 {1'800'000'000 + n, 100 + n, 200 + n}, n % 2 == 0 ? 30 : -30, 40 + n};
         }
         state.lease = 12;
-        state.told_at = Instant(1'800'000'000'123ms);
+        state.counted_at = Instant(1'800'000'000'123ms);
         state.asked = 987'654'321'012ms;
         state.banned_until = Instant(1'900'000'000'456ms);
-        state.strikes_untold = 4;
+        state.strikes_owed = 4;
         state.arrivals = {3'876'543'210, 50, 60};
         return state;
     }
@@ -177,8 +177,8 @@ TEST_F(QuotaStatesTest, VisitsWhatIsHeld) {
 TEST_F(QuotaStatesTest, TellsWhenAHeldQuotaCountsNoMore) {
     QuotaCache::Held held{};
     held.shape = WindowLayout(two_);
-    held.state.windows[0].told.number = 100;
-    held.state.windows[1].told.number = 2;
+    held.state.windows[0].counted.number = 100;
+    held.state.windows[1].counted.number = 2;
     EXPECT_FALSE(held.has_ended(Instant(3 * 86400s - 1ms)));
     EXPECT_TRUE(held.has_ended(Instant(3 * 86400s)));
     held.shape.sliding = true;
@@ -208,10 +208,10 @@ TEST_F(QuotaStatesTest, WhatDoesNotFitBecomesTheNearest) {
     extreme.windows[0] = {{kMost, kMost, kMost}, kMost, kMost};
     extreme.windows[1] = {{-1, -1, -1}, -kMost, -kMost};
     extreme.lease = kMost;
-    extreme.told_at = Instant(SteadyTime(kMost));
+    extreme.counted_at = Instant(SteadyTime(kMost));
     extreme.asked = SteadyTime(kMost);
     extreme.banned_until = Instant(-1ms);
-    extreme.strikes_untold = -1;
+    extreme.strikes_owed = -1;
     extreme.arrivals = {kMost, 65'536, kMost};
     states_.save(key(1, two_), two_, extreme, 1s);
 
@@ -221,7 +221,7 @@ TEST_F(QuotaStatesTest, WhatDoesNotFitBecomesTheNearest) {
     nearest.windows[0] = {{kMost32, kMost32, kMost32}, 0x7fff'ffff, 0x7fff'ffff};
     nearest.windows[1] = {{0, 0, 0}, -0x8000'0000LL, -0x8000'0000LL};
     nearest.lease = kMost32;
-    nearest.told_at = Instant(SteadyTime(kMost48));
+    nearest.counted_at = Instant(SteadyTime(kMost48));
     nearest.asked = SteadyTime(kMost48);
     nearest.arrivals = {kMost32, 65'535, 65'535};
     EXPECT_EQ(states_.load(key(1, two_), two_), nearest);
@@ -250,7 +250,7 @@ TEST_F(QuotaStatesTest, SavesWhereItWasLoaded) {
 TEST_F(QuotaStatesTest, OnlySavingCountsAsUse) {
     const auto with_count = [](std::int64_t count) {
         QuotaState state;
-        state.windows[0].told.count = count;
+        state.windows[0].counted.count = count;
         return state;
     };
     for (unsigned n = 1; n <= 16; ++n) {

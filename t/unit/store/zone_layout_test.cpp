@@ -122,7 +122,7 @@ TEST(ZoneTables, AMillionKeysFit256MiB) {
     QuotaState state;
     for (int i = 0; i < 1'000'000; ++i) {
         tables.keys.put(key(random), shop, 1s);
-        state.windows[0].told.count = i;
+        state.windows[0].counted.count = i;
         tables.quotas.save(quota_key(random), kQuota, state, 1s);
     }
     // At this load less than one in 100,000 gives way.
@@ -141,7 +141,7 @@ TEST(ZoneTables, AMillionKeysFit256MiB) {
     std::uint64_t missing = 0;
     for (int i = 0; i < 1'000'000; ++i) {
         missing += mapped.keys.find(key(again), 1s, found) && found.record == shop ? 0 : 1;
-        missing += mapped.quotas.load(quota_key(again), kQuota).windows[0].told.count == i ? 0 : 1;
+        missing += mapped.quotas.load(quota_key(again), kQuota).windows[0].counted.count == i ? 0 : 1;
     }
     EXPECT_EQ(missing, evicted);
 }

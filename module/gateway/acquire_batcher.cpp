@@ -1,0 +1,104 @@
+#include "module/gateway/acquire_batcher.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/gateway/acquire_call.hpp"
+#include "module/gateway/engine.hpp"
+
+namespace tollgate::gateway {
+
+AcquireBatcher::AcquireBatcher(Engine& engine)
+    : engine_(engine),
+      node_(engine.zone().node_name()),
+      end_of_turn_(engine.make_timer([this] { flush(); })) {}
+
+AcquireBatcher::Key AcquireBatcher::key_of(const AcquireRequest& request) {
+    return {request.id_hash, request.quotas.get(), request.demand.cost,
+            request.demand.refusals_strike};
+}
+
+AcquireBatcher::Group& AcquireBatcher::group_of(const AcquireRequest& request) {
+    return groups_.try_emplace(key_of(request), request).first->second;
+}
+
+void AcquireBatcher::submit(AcquireWaiter& waiter, const AcquireRequest& request) {
+    Group& group = group_of(request);
+    enqueue(group);
+    group.waiting.push(waiter);
+}
+
+void AcquireBatcher::settle(const AcquireRequest& request) {
+    enqueue(group_of(request));
+}
+
+void AcquireBatcher::enqueue(Group& group) {
+    if (group.is_queued || group.is_under_way) {
+        return;
+    }
+    queued_.push_back(&group);
+    group.is_queued = true;
+    end_of_turn_->post();
+}
+
+void AcquireBatcher::enqueue_or_fail(Group& group) noexcept {
+    if (!attempt(engine_.log(), [&] { enqueue(group); })) {
+        fail(group);
+    }
+}
+
+void AcquireBatcher::flush() noexcept {
+    end_of_turn_->cancel();
+    const auto groups = std::exchange(queued_, {});
+    for (auto rest = std::span(groups); !rest.empty();) {
+        const auto batch = rest.first(std::min(rest.size(), most_groups_));
+        send(batch);
+        rest = rest.subspan(batch.size());
+    }
+}
+
+void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
+    std::unique_ptr<AcquireCall> pending;
+    redis::Call call;
+    const bool ready = attempt(engine_.log(), [&] {
+        pending = std::make_unique<AcquireCall>(engine_, groups.size());
+        pending->prepare(groups);
+        call = pending->call();
+    });
+    if (!ready) {
+        if (pending) {
+            pending->fail_all(AcquireFailure::kNotApplied);
+        }
+        for (Group* group : groups) {
+            if (group->is_queued) {
+                fail(*group);
+            }
+        }
+    } else if (!pending->empty()) {
+        engine_.statistics().acquires.add();
+        engine_.transport().run(std::move(call), std::move(pending));
+    }
+}
+
+/// The group's call has ended. Requests that came meanwhile are decided again: a lease may serve
+/// them.
+void AcquireBatcher::finish(Group& group) noexcept {
+    group.is_under_way = false;
+    WaitList<AcquireWaiter> waiting(std::move(group.waiting));
+    waiting.drain([](AcquireWaiter& waiter) { waiter.on_retry(); });
+    if (std::exchange(group.settle_again, false)) {
+        enqueue_or_fail(group);
+    } else if (!group.is_queued && !group.is_under_way) {
+        groups_.erase(key_of(group.request));
+    }
+}
+
+/// No call can be made for the group.
+void AcquireBatcher::fail(Group& group) noexcept {
+    group.is_queued = false;
+    WaitList<AcquireWaiter> waiting(std::move(group.waiting));
+    waiting.drain([](AcquireWaiter& waiter) { waiter.on_unavailable(); });
+    groups_.erase(key_of(group.request));
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "module/gateway/acquire_waiter.hpp"
+#include "module/gateway/environment.hpp"
+#include "module/store/place_hash.hpp"
+
+namespace tollgate::gateway {
+
+class Engine;
+
+/// Sends the acquires of a worker's requests to Redis in batches. A group is all requests for one
+/// id that are alike: same quotas, cost and handling of strikes. The groups of one turn of the
+/// event loop share a call, up to kMostGroups. While a call for a group is under way, further
+/// requests for it wait; they are decided again when it ends.
+class AcquireBatcher {
+  public:
+    /// The engine must outlive it.
+    explicit AcquireBatcher(Engine& engine);
+    /// Waiters get no callback.
+    ~AcquireBatcher() = default;
+    AcquireBatcher(const AcquireBatcher&) = delete;
+    AcquireBatcher& operator=(const AcquireBatcher&) = delete;
+
+    /// One callback of the waiter follows, not before this returns. Throws std::bad_alloc; then the
+    /// waiter does not wait.
+    void submit(AcquireWaiter& waiter, const AcquireRequest& request);
+
+    /// Reports owed units of these quotas, and gives back leases that are idle, without a request.
+    /// Throws std::bad_alloc.
+    void settle(const AcquireRequest& request);
+
+    /// Sends queued groups now rather than at the end of this turn.
+    void flush() noexcept;
+
+  private:
+    /// The most groups of one call; 1 after Redis answered CROSSSLOT.
+    static constexpr std::size_t kMostGroups = 32;
+
+    /// A request with its own copy of the id.
+    struct OwnedRequest : AcquireRequest {
+        explicit OwnedRequest(const AcquireRequest& request)
+            : AcquireRequest(request), own_id(request.id) {
+            id = own_id;
+        }
+        ~OwnedRequest() = default;
+        OwnedRequest(const OwnedRequest&) = delete;
+        OwnedRequest& operator=(const OwnedRequest&) = delete;
+
+        std::string own_id;
+    };
+    struct Group {
+        explicit Group(const AcquireRequest& first) : request(first) {}
+
+        OwnedRequest request;
+        WaitList<AcquireWaiter> waiting;
+        bool is_queued = false;     ///< in `queued_`
+        bool is_under_way = false;  ///< in a call
+        bool was_late = false;      ///< Redis refused the last call since its deadline had passed
+        bool settle_again = false;  ///< queue it once more when its call has ended
+    };
+    /// What the requests of a group have in common.
+    struct Key {
+        IdHash id;
+        const Quotas* quotas;
+        std::int64_t cost;
+        bool refusals_strike;
+        bool operator==(const Key&) const = default;
+    };
+    struct KeyHash {
+        std::size_t operator()(const Key& key) const {
+            return place_hash(std::span(key.id).first<sizeof(std::uint64_t)>(), 0) ^
+                   std::hash<const Quotas*>()(key.quotas);
+        }
+    };
+    friend class AcquireCall;
+
+    static Key key_of(const AcquireRequest& request);
+    Group& group_of(const AcquireRequest& request);
+    void enqueue(Group& group);
+    void enqueue_or_fail(Group& group) noexcept;
+    void send(std::span<Group* const> groups) noexcept;
+    void finish(Group& group) noexcept;
+    void fail(Group& group) noexcept;
+
+    Engine& engine_;
+    std::string node_;  ///< Zone::node_name
+    std::unordered_map<Key, Group, KeyHash> groups_;
+    std::vector<Group*> queued_;  ///< to be sent at the end of this turn
+    std::size_t most_groups_ = kMostGroups;
+    std::unique_ptr<Timer> end_of_turn_;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,264 @@
+#include "module/gateway/acquire_call.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/gateway/engine.hpp"
+#include "module/gateway/loaded_states.hpp"
+#include "module/quota/lease.hpp"
+#include "module/quota/shown_windows.hpp"
+
+namespace tollgate::gateway {
+
+AcquireCall::AcquireCall(Engine& engine, std::size_t groups)
+    : engine_(engine), batcher_(engine.acquires()), sent_(engine.clock().steady()) {
+    items_.reserve(groups);
+    acquires_.reserve(groups);
+}
+
+void AcquireCall::prepare(std::span<Group* const> groups) {
+    std::vector<Group*> idle;
+    idle.reserve(groups.size());
+    {
+        const LockedZone zone(engine_.zone());
+        const RedisSettings& settings = engine_.settings();
+        deadline_ = zone.redis(settings.name_hash).clock.deadline(sent_, settings.timeout);
+        for (Group* group : groups) {
+            if (!add(*group, zone)) {
+                idle.push_back(group);
+            }
+        }
+    }
+    std::ranges::for_each(idle, [&](Group* group) { batcher_.finish(*group); });
+}
+
+redis::Call AcquireCall::call() const {
+    return redis::acquire_call(acquires_, engine_.settings().keys,
+                               {.node = batcher_.node_, .deadline = deadline_});
+}
+
+/// False if there is nothing to ask and nothing to report.
+bool AcquireCall::add(Group& group, const LockedZone& zone) {
+    const AcquireRequest& request = group.request;
+    const Quotas& quotas = *request.quotas;
+    Item& item = items_.emplace_back(group);
+    item.asking.append(group.waiting);
+    item.count = static_cast<std::int64_t>(item.asking.size());
+    group.is_queued = false;
+    group.is_under_way = true;
+    const ClockBounds now = engine_.clock_bounds(zone, engine_.clock().steady());
+    const bool returns_leases = engine_.settlement().returns_leases();
+    std::uint64_t* last_report = &zone.node().last_report;
+    for (;;) {
+        LoadedStates states(zone, engine_, request);
+        if (returns_leases) {
+            give_back_leases(states, quotas);
+        }
+        if (item.count > 0) {
+            note_arrivals(states, request.demand, item.count, now.steady);
+        }
+        PreparedAcquire prepared =
+            tollgate::prepare(states, quotas, request.demand, now, last_report);
+        if (item.count == 0 && prepared.adjustments.empty()) {
+            states.save(now.steady);
+            items_.pop_back();
+            return false;
+        }
+        Acquire& acquire = acquires_.emplace_back(acquire_for(item, prepared));
+        const bool saved = states.save(now.steady);
+        if (saved || last_report == nullptr) {
+            // A lease needs room in the zone.
+            acquire.lease = saved && !returns_leases ? acquire.lease : 0;
+            item.prepared = std::move(prepared);
+            return true;
+        }
+        // The zone has no room for a report: the units stay owed and are reported later.
+        acquires_.pop_back();
+        last_report = nullptr;
+    }
+}
+
+Acquire AcquireCall::acquire_for(const Item& item, const PreparedAcquire& prepared) const {
+    const AcquireRequest& request = item.group->request;
+    return {.id = request.id,
+            .quotas = request.quotas,
+            .cost = request.demand.cost,
+            .count = item.count,
+            .lease = item.count == 0 ? 0 : prepared.lease,
+            .ban = request.demand.ban,
+            .refusals_strike = request.demand.refusals_strike,
+            .strikes = prepared.strikes,
+            .adjustments = prepared.adjustments,
+            .report_numbers = prepared.report_numbers};
+}
+
+void AcquireCall::on_values(std::span<const redisReply* const> values) noexcept {
+    bool is_reply = true;
+    const bool done = attempt(engine_.log(), [&] {
+        const auto results = redis::read_acquired(values, acquires_);
+        is_reply = results.has_value();
+        if (!is_reply) {
+            return;
+        }
+        if (results->late) {
+            engine_.observe_time(sent_, engine_.clock().steady(), results->now);
+        } else {
+            apply(*results);
+        }
+    });
+    if (!is_reply) {
+        engine_.report_error("unexpected reply");
+    }
+    if (!done || !is_reply) {
+        fail_all(AcquireFailure::kUnknown);
+    } else if (!items_.empty()) {
+        send_again(true);
+    }
+}
+
+void AcquireCall::apply(const redis::AcquireResults& results) {
+    {
+        const ExactSteadyTime received = engine_.clock().steady();
+        const auto now = std::chrono::floor<SteadyTime>(received);
+        const LockedZone zone(engine_.zone());
+        zone.redis(engine_.settings().name_hash).clock.observe(sent_, received, results.now);
+        for (std::size_t i = 0; i < items_.size(); ++i) {
+            if (const auto* acquired = std::get_if<Acquired>(&results.of_ids[i])) {
+                apply_to_zone(items_[i], *acquired, zone, now);
+            }
+        }
+    }
+    auto items = std::exchange(items_, {});
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        items[i].group->was_late = false;
+        if (const auto* acquired = std::get_if<Acquired>(&results.of_ids[i])) {
+            decide_waiters(items[i], *acquired, results.now);
+            batcher_.finish(*items[i].group);
+        } else {
+            engine_.statistics().errors.add();
+            engine_.report_error(std::get<std::string_view>(results.of_ids[i]));
+            fail(items[i], AcquireFailure::kNotApplied);
+        }
+    }
+}
+
+void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, const LockedZone& zone,
+                                SteadyTime now) {
+    const AcquireRequest& request = item.group->request;
+    const Quotas& quotas = *request.quotas;
+    const std::int64_t cost = request.demand.cost;
+    LoadedStates states(zone, engine_, request);
+    apply_reply(states, quotas, item.prepared, acquired);
+    // Requests that were granted but have ended meanwhile do not need their units.
+    const std::int64_t present =
+        std::min(acquired.granted, static_cast<std::int64_t>(item.asking.size()));
+    const std::int64_t unused = (acquired.granted - present) * cost;
+    if (unused > 0) {
+        keep_unused(states, quotas, acquired, unused);
+    }
+    const ClockBounds at_decision{now, acquired.now, acquired.now, acquired.now};
+    if (present > 0) {
+        item.granted = windows_of(states, quotas, at_decision, cost, false);
+    }
+    if (acquired.granted < item.count) {
+        item.refused = windows_of(states, quotas, at_decision, cost, true);
+    }
+    const std::int64_t leased = acquired.lease + unused;
+    const bool saved = states.save(now);
+    if (leased > 0) {
+        const auto units = static_cast<std::uint64_t>(leased) * quotas.size();
+        LeaseStatistics& leases = engine_.statistics().leases;
+        leases.note_granted(units);
+        if (!saved) {
+            leases.lost.add(units);
+        }
+    }
+    // The node's last worker leaves nothing behind: neither a lease that came now, nor units owed
+    // beside the report that this call carried.
+    if (engine_.settlement().returns_leases() &&
+        std::ranges::any_of(std::span<const QuotaState>(states), is_held)) {
+        item.group->settle_again = true;
+    }
+    item.is_applied = true;
+}
+
+/// The requests that came first are granted; each shows the windows as it left them.
+void AcquireCall::decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept {
+    const std::int64_t cost = item.group->request.demand.cost;
+    const std::int64_t present =
+        std::min(acquired.granted, static_cast<std::int64_t>(item.asking.size()));
+    std::int64_t index = 0;
+    item.asking.drain([&](AcquireWaiter& waiter) {
+        const bool granted = index < present;
+        const bool limited = !granted && index < present + acquired.limited;
+        Decision decision{.answer = granted   ? LocalAnswer::kGranted
+                                    : limited ? LocalAnswer::kLimited
+                                              : LocalAnswer::kBanned,
+                          .windows = {},
+                          .now = now,
+                          .banned_until = acquired.banned_until};
+        const bool done =
+            attempt(engine_.log(),
+                    [&] { decision.windows = granted ? item.granted : item.refused; }) &&
+            item.is_applied;
+        if (granted) {
+            for (WindowState& window : decision.windows) {
+                window.remaining += (present - 1 - index) * cost;
+            }
+        }
+        ++index;
+        done ? waiter.on_decision(std::move(decision)) : waiter.on_unavailable();
+    });
+}
+
+void AcquireCall::on_error(std::string_view message) noexcept {
+    if (message.starts_with("CROSSSLOT") && items_.size() > 1) {
+        // This Redis is a node of a cluster: it decides one id in a call.
+        batcher_.most_groups_ = 1;
+        send_again(false);
+        return;
+    }
+    engine_.report_error(message);
+    fail_all(AcquireFailure::kNotApplied);
+}
+
+/// Redis decided nothing: queues the groups again. A group that was late twice fails.
+void AcquireCall::send_again(bool was_late) noexcept {
+    auto items = std::exchange(items_, {});
+    for (Item& item : items) {
+        Group& group = *item.group;
+        if (was_late && std::exchange(group.was_late, true)) {
+            group.was_late = false;
+            fail(item, AcquireFailure::kNotApplied);
+            continue;
+        }
+        restore(item, AcquireFailure::kNotApplied);
+        group.is_under_way = false;
+        item.asking.append(group.waiting);
+        group.waiting.append(item.asking);
+        batcher_.enqueue_or_fail(group);
+    }
+}
+
+void AcquireCall::restore(const Item& item, AcquireFailure failure) noexcept {
+    attempt(engine_.log(), [&] {
+        const AcquireRequest& request = item.group->request;
+        const LockedZone zone(engine_.zone());
+        LoadedStates states(zone, engine_, request);
+        tollgate::restore(states, *request.quotas, item.prepared, failure);
+        states.save(engine_.steady_time());
+    });
+}
+
+void AcquireCall::fail(Item& item, AcquireFailure failure) noexcept {
+    restore(item, failure);
+    item.asking.drain([](AcquireWaiter& waiter) { waiter.on_unavailable(); });
+    batcher_.finish(*item.group);
+}
+
+void AcquireCall::fail_all(AcquireFailure failure) noexcept {
+    auto items = std::exchange(items_, {});
+    std::ranges::for_each(items, [&](Item& item) { fail(item, failure); });
+}
+
+}  // namespace tollgate::gateway

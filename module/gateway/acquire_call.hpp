@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "module/gateway/acquire_batcher.hpp"
+#include "module/gateway/zone.hpp"
+#include "module/quota/owed_units.hpp"
+#include "module/redis/protocol/acquire_call.hpp"
+#include "module/redis/protocol/pipeline.hpp"
+
+namespace tollgate::gateway {
+
+/// One call of the acquire script: prepares it from the state of each group's quotas, and applies
+/// its reply to them and to the waiters.
+class AcquireCall : public redis::ReplyHandler {
+  public:
+    using Group = AcquireBatcher::Group;
+
+    /// For this many groups. Throws std::bad_alloc.
+    AcquireCall(Engine& engine, std::size_t groups);
+    /// Waiters get no callback.
+    ~AcquireCall() override = default;
+    AcquireCall(const AcquireCall&) = delete;
+    AcquireCall& operator=(const AcquireCall&) = delete;
+
+    /// Takes the waiters of the groups, and the units to report. A group with nothing to ask and
+    /// nothing to report is finished at once. Throws std::bad_alloc; then call fail_all().
+    void prepare(std::span<Group* const> groups);
+    bool empty() const { return items_.empty(); }
+    /// The call to send. Throws std::bad_alloc.
+    redis::Call call() const;
+
+    void on_values(std::span<const redisReply* const> values) noexcept override;
+    void on_error(std::string_view message) noexcept override;
+    void on_failure() noexcept override { fail_all(AcquireFailure::kUnknown); }
+
+    /// Redis gave no decision; `on_failure` applies to every waiter.
+    void fail_all(AcquireFailure failure) noexcept;
+
+  private:
+    /// What the call asks for one group.
+    struct Item {
+        explicit Item(Group& asked) : group(&asked) {}
+
+        Group* group;
+        PreparedAcquire prepared;
+        WaitList<AcquireWaiter> asking;
+        std::int64_t count = 0;            ///< requests to decide
+        std::vector<WindowState> granted;  ///< windows after the last granted request
+        std::vector<WindowState> refused;  ///< windows that a refused request shows
+        bool is_applied = false;           ///< the result is in the zone
+    };
+
+    bool add(Group& group, const LockedZone& zone);
+    Acquire acquire_for(const Item& item, const PreparedAcquire& prepared) const;
+    void apply(const redis::AcquireResults& results);
+    void apply_to_zone(Item& item, const Acquired& acquired, const LockedZone& zone,
+                       SteadyTime now);
+    void decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept;
+    void send_again(bool was_late) noexcept;
+    void restore(const Item& item, AcquireFailure failure) noexcept;
+    void fail(Item& item, AcquireFailure failure) noexcept;
+
+    Engine& engine_;
+    AcquireBatcher& batcher_;
+    ExactSteadyTime sent_;
+    Instant deadline_{};  ///< by Redis's clock; 0: its clock is not known
+    std::vector<Item> items_;
+    std::vector<Acquire> acquires_;  ///< one for each item
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "module/gateway/wait_list.hpp"
+#include "module/quota/local_decision.hpp"
+#include "module/store/id_hash.hpp"
+
+namespace tollgate::gateway {
+
+/// Whose quotas to acquire, and for what.
+struct AcquireRequest {
+    std::string_view id;  ///< must live as long as the request
+    IdHash id_hash{};
+    std::uint64_t api_key = 0;  ///< KeyCache::Key::hash of the key that was sent
+    std::shared_ptr<const Quotas> quotas;
+    Demand demand;
+};
+
+/// How one request was decided, by Redis or by the node.
+struct Decision {
+    LocalAnswer answer = LocalAnswer::kAsk;  ///< never kAsk for a waiter
+    std::vector<WindowState> windows;
+    ExactInstant now;      ///< Redis's clock
+    Instant banned_until;  ///< if banned
+};
+
+/// Waits for the quotas of one request. May be destroyed at any time; no callback follows.
+class AcquireWaiter : public WaitLink<AcquireWaiter> {
+  public:
+    AcquireWaiter() = default;
+    AcquireWaiter(const AcquireWaiter&) = delete;
+    AcquireWaiter& operator=(const AcquireWaiter&) = delete;
+    virtual ~AcquireWaiter() = default;
+
+    /// Redis decided the request.
+    virtual void on_decision(Decision decision) noexcept = 0;
+    /// A call for other requests of this id has ended. Its lease may serve this request: decide it
+    /// again.
+    virtual void on_retry() noexcept = 0;
+    /// Redis gave no decision; `on_failure` applies.
+    virtual void on_unavailable() noexcept = 0;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,278 @@
+// Whether a request may pass: from the node's own leases and counts, from Redis, or during an
+// outage by `on_failure`. authentication.cpp has the steps before: whose request it is.
+
+#include "module/gateway/admission.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "module/gateway/address_budget.hpp"
+#include "module/gateway/engine.hpp"
+#include "module/gateway/loaded_states.hpp"
+#include "module/quota/outage.hpp"
+#include "module/quota/shown_windows.hpp"
+#include "module/text/parse_error.hpp"
+
+namespace tollgate::gateway {
+
+namespace {
+
+// RFC 9110 section 15.5 and 15.6, RFC 6585 section 4.
+constexpr int kStatusUnauthorized = 401;
+constexpr int kStatusForbidden = 403;
+constexpr int kStatusTooManyRequests = 429;
+constexpr int kStatusServiceUnavailable = 503;
+
+/// `Retry-After` of a 503, in seconds.
+constexpr std::int64_t kRetryUnavailable = 1;
+/// `Retry-After` if the key is not looked up: see AddressBudgets::admits_look_up.
+constexpr std::int64_t kRetryLookUp = 1;
+
+}  // namespace
+
+Admission::Admission(TableSet& tables, Client& client, const Options& options)
+    : tables_(tables), client_(client), options_(options), cost_(options.cost.value_or(1)) {}
+
+void Admission::start(std::optional<std::string_view> authorization) noexcept {
+    guard([&] { authenticate(authorization); });
+}
+
+void Admission::bypass() noexcept {
+    grant(Verdict::kBypassed);
+}
+
+void Admission::forbid() noexcept {
+    finish(Verdict::kForbidden, kStatusForbidden, kPlanNotAllowed);
+}
+
+void Admission::abandon() noexcept {
+    leave_lookup();
+    AcquireWaiter::leave_list();
+}
+
+void Admission::time_out() noexcept {
+    abandon();
+    guard([&] { apply_failure_policy(); });
+}
+
+bool Admission::has_place_in(const TableSet& tables) const {
+    return &tables.engine() == &engine() && tables.has_plan(outcome_.key.plan);
+}
+
+void Admission::run(Next next) {
+    if (next == Next::kAdmit) {
+        if (!options_.cost) {
+            cost_ = client_.cost();
+        }
+        const LockedZone zone(engine().zone());
+        next = admit(zone, engine().clock().steady());
+    }
+    const bool asks_redis = next == Next::kLookUp || next == Next::kAcquire;
+    if (asks_redis && !engine().transport().is_reachable()) {
+        apply_failure_policy();
+        return;
+    }
+    switch (next) {
+        case Next::kLookUp:
+            look_up();
+            break;
+        case Next::kRefuseKey:
+            refuse_key(kInvalidApiKey);
+            break;
+        case Next::kForbid:
+            forbid();
+            break;
+        case Next::kGrant:
+            grant(Verdict::kGranted);
+            break;
+        case Next::kAcquire:
+            engine().acquires().submit(*this, request_);
+            break;
+        case Next::kAdmit:
+        case Next::kDecided:
+            conclude(local_, Verdict::kGranted);
+            break;
+    }
+}
+
+/// Finds the quotas of a valid key, and decides the request if that needs no Redis.
+Admission::Next Admission::admit(const LockedZone& zone, ExactSteadyTime time) {
+    if (!choose_quotas()) {
+        return Next::kForbid;
+    }
+    if (request_.quotas->empty()) {
+        return Next::kGrant;
+    }
+    request_.demand.changed = zone.changes().last(sought_.redis, request_.id_hash);
+    const ClockBounds now = engine().clock_bounds(zone, time);
+    LoadedStates states(zone, engine(), request_);
+    return decide_locally(states, now);
+}
+
+/// False if the key's plan is not in every table.
+bool Admission::choose_quotas() {
+    try {
+        request_.quotas = tables_.quotas_of(outcome_.key);
+    } catch (const ParseError& e) {
+        client_.log().write(LogLevel::kError,
+                            "limits of key \"" + outcome_.key.id + "\": " + e.what());
+    }
+    if (!request_.quotas) {
+        return false;
+    }
+    request_.id = outcome_.key.id;
+    request_.api_key = sought_.hash();
+    request_.demand.cost = options_.is_free ? 0 : cost_;
+    request_.demand.ban = tables_.ban();
+    request_.demand.refusals_strike = options_.refusals_strike;
+    return true;
+}
+
+Admission::Next Admission::decide_locally(LoadedStates& states, const ClockBounds& now) {
+    const Demand& demand = request_.demand;
+    const LocalAnswer answer = decide(states, *request_.quotas, demand, now);
+    if (answer == LocalAnswer::kAsk) {
+        return Next::kAcquire;  // The acquire notes the arrival.
+    }
+    keep_decision(answer, states, now);
+    note_arrivals(states, demand, 1, now.steady);
+    states.save(now.steady);
+    DecisionStatistics& statistics = engine().statistics().decisions;
+    (answer == LocalAnswer::kGranted ? statistics.by_lease : statistics.by_refusal).add();
+    return Next::kDecided;
+}
+
+/// Keeps a decision of the node, to be used when the zone is unlocked.
+void Admission::keep_decision(LocalAnswer answer, LoadedStates& states, const ClockBounds& time) {
+    const std::span<const QuotaState> shown = states;
+    const ClockBounds now = no_earlier_than_replies(time, shown);
+    local_ = {.answer = answer,
+              .windows = windows_of(shown, *request_.quotas, now, request_.demand.cost,
+                                    answer != LocalAnswer::kGranted),
+              .now = now.exact,
+              .banned_until = shown.front().banned_until};
+}
+
+void Admission::conclude(Decision& decision, Verdict granted) {
+    outcome_.quotas = std::move(request_.quotas);
+    outcome_.windows = std::move(decision.windows);
+    outcome_.now = decision.now;
+    switch (decision.answer) {
+        case LocalAnswer::kAsk:
+        case LocalAnswer::kGranted:
+            grant(granted);
+            break;
+        case LocalAnswer::kLimited:
+            refuse_limited(retry_after(outcome_.now, outcome_.binding()->reset));
+            break;
+        case LocalAnswer::kBanned:
+            outcome_.retry_after = retry_after(outcome_.now, decision.banned_until);
+            finish(Verdict::kBanned, kStatusTooManyRequests, kApiKeyBanned);
+            break;
+    }
+}
+
+void Admission::on_decision(Decision decision) noexcept {
+    engine().statistics().decisions.by_redis.add();
+    guard([&] { conclude(decision, Verdict::kGranted); });
+}
+
+void Admission::on_retry() noexcept {
+    guard([&] {
+        run([&] {
+            const LockedZone zone(engine().zone());
+            LoadedStates states(zone, engine(), request_);
+            return decide_locally(states, engine().clock_bounds(zone, engine().clock().steady()));
+        }());
+    });
+}
+
+void Admission::on_unavailable() noexcept {
+    guard([&] { apply_failure_policy(); });
+}
+
+/// Redis can't be asked.
+void Admission::apply_failure_policy() {
+    const FailurePolicy policy = engine().settings().on_failure;
+    if (policy == FailurePolicy::kDeny || !is_known_) {
+        refuse_unavailable();
+    } else if (!has_place_in(tables_)) {
+        forbid();
+    } else if (policy == FailurePolicy::kAllow) {
+        grant(Verdict::kDegraded);
+    } else {
+        decide_in_outage();
+    }
+}
+
+/// Counts in the zone; the units are reported when Redis is back. If the zone has no room for them,
+/// the request is refused.
+void Admission::decide_in_outage() {
+    if (!options_.cost) {
+        cost_ = client_.cost();
+    }
+    if (!choose_quotas()) {
+        forbid();
+        return;
+    }
+    if (request_.quotas->empty()) {
+        grant(Verdict::kDegraded);
+        return;
+    }
+    const bool is_counted = [&] {
+        const LockedZone zone(engine().zone());
+        const ClockBounds now = engine().clock_bounds(zone, engine().clock().steady());
+        LoadedStates states(zone, engine(), request_);
+        note_arrivals(states, request_.demand, 1, now.steady);
+        const auto answer = decide_alone(states, *request_.quotas, request_.demand, now);
+        keep_decision(answer, states, now);
+        return states.save(now.steady) || answer != LocalAnswer::kGranted;
+    }();
+    if (!is_counted) {
+        refuse_unavailable();
+        return;
+    }
+    engine().statistics().decisions.alone.add();
+    conclude(local_, Verdict::kDegraded);
+}
+
+/// Refuses a missing or invalid key, and charges the address's budget.
+void Admission::refuse_key(const Error& error) {
+    outcome_.key = {};
+    const Instant now = engine().clock().wall();
+    outcome_.now = now;
+    outcome_.windows = charge_address(engine().zone(), tables_.budget(), client_.address(), 1, now);
+    if (std::ranges::any_of(outcome_.windows, &WindowState::exhausted)) {
+        refuse_limited(retry_after(outcome_.now, outcome_.binding()->reset));
+    } else {
+        finish(Verdict::kUnauthenticated, kStatusUnauthorized, error);
+    }
+}
+
+/// Too many keys of this address were looked up within the last second: Redis is not asked.
+void Admission::refuse_look_up() {
+    const Instant now = engine().clock().wall();
+    outcome_.now = now;
+    outcome_.windows = charge_address(engine().zone(), tables_.budget(), client_.address(), 0, now);
+    refuse_limited(kRetryLookUp);
+}
+
+void Admission::refuse_limited(std::int64_t retry_after) noexcept {
+    outcome_.retry_after = retry_after;
+    finish(Verdict::kLimited, kStatusTooManyRequests, kRateLimitExceeded);
+}
+
+void Admission::refuse_unavailable() noexcept {
+    outcome_.retry_after = kRetryUnavailable;
+    finish(Verdict::kUnavailable, kStatusServiceUnavailable, kServiceUnavailable);
+}
+
+void Admission::finish(Verdict verdict, int status, const Error& error) noexcept {
+    outcome_.verdict = verdict;
+    outcome_.status = status;
+    outcome_.error = error;
+    client_.on_outcome();
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "module/gateway/acquire_waiter.hpp"
+#include "module/gateway/environment.hpp"
+#include "module/gateway/key_lookups.hpp"
+#include "module/gateway/outcome.hpp"
+#include "module/gateway/table_set.hpp"
+#include "module/quota/client_address.hpp"
+#include "module/store/key_cache.hpp"
+
+namespace tollgate::gateway {
+
+class LoadedStates;
+class LockedZone;
+
+/// Decides one request: authenticates its key, then acquires its quotas, from what the node has or
+/// else from Redis. Produces an Outcome, once.
+class Admission : private AcquireWaiter, private LookupWaiter {
+  public:
+    /// The request that is decided.
+    class Client {
+      public:
+        Client() = default;
+        Client(const Client&) = delete;
+        Client& operator=(const Client&) = delete;
+        virtual ~Client() = default;
+
+        /// The units that the request costs. Called when its key is authenticated, if
+        /// Options::cost is empty.
+        virtual std::int64_t cost() = 0;
+        virtual ClientAddress address() const = 0;
+        virtual Log& log() noexcept = 0;
+        /// The outcome is decided. Called once, perhaps before start() returns. Must not destroy
+        /// the admission.
+        virtual void on_outcome() noexcept = 0;
+    };
+    struct Options {
+        std::optional<std::int64_t> cost;  ///< of every request; empty: ask Client::cost
+        bool refusals_strike = true;       ///< whether a 429 counts towards a ban
+        bool is_free = false;  ///< takes no units: the request is on its way to an error page
+    };
+
+    /// The table set and the client must outlive it.
+    Admission(TableSet& tables, Client& client, const Options& options);
+    /// Calls that are under way find no waiter.
+    ~Admission() override = default;
+    Admission(const Admission&) = delete;
+    Admission& operator=(const Admission&) = delete;
+
+    const Outcome& outcome() const { return outcome_; }
+    const TableSet& tables() const { return tables_; }
+
+    /// Decides the request by the value of its `Authorization` field; nothing if it has none. It is
+    /// decided when this returns, or later, when Redis has answered.
+    void start(std::optional<std::string_view> authorization) noexcept;
+    /// Lets the request pass without a key and without a quota.
+    void bypass() noexcept;
+    /// Refuses a key whose plan is not in a table.
+    void forbid() noexcept;
+    /// Redis took too long: `on_failure` applies.
+    void time_out() noexcept;
+    /// Refuses the request with 503.
+    void refuse_unavailable() noexcept;
+    /// The request has ended: no callback follows.
+    void abandon() noexcept;
+
+    /// Whether the key may be used with another set of tables: it counts in the same Redis, and the
+    /// key's plan is in all of them.
+    bool has_place_in(const TableSet& tables) const;
+
+  private:
+    /// The next step.
+    enum class Next { kLookUp, kRefuseKey, kAdmit, kForbid, kGrant, kAcquire, kDecided };
+
+    Engine& engine() const { return tables_.engine(); }
+
+    void authenticate(std::optional<std::string_view> authorization);
+    void identify(std::string_view token);
+    Next find_in_cache(const LockedZone& zone);
+    void look_up();
+    void use_record(const redis::Lookup& lookup);
+    Next admit(const LockedZone& zone, ExactSteadyTime time);
+    bool choose_quotas();
+    Next decide_locally(LoadedStates& states, const ClockBounds& now);
+    void keep_decision(LocalAnswer answer, LoadedStates& states, const ClockBounds& time);
+    void run(Next next);
+    void conclude(Decision& decision, Verdict granted);
+
+    /// Runs a step. If it throws, the request waits for nothing any more and gets 503.
+    template <typename Step>
+    void guard(Step step) noexcept {
+        if (!attempt(client_.log(), step)) {
+            abandon();
+            refuse_unavailable();
+        }
+    }
+    bool on_turn() noexcept override;
+    void on_record(const redis::Lookup& lookup) noexcept override;
+    void on_lookup_failed() noexcept override;
+    void on_decision(Decision decision) noexcept override;
+    void on_retry() noexcept override;
+    void on_unavailable() noexcept override;
+
+    void refuse_key(const Error& error);
+    void refuse_look_up();
+    void apply_failure_policy();
+    void decide_in_outage();
+    void refuse_limited(std::int64_t retry_after) noexcept;
+    void finish(Verdict verdict, int status, const Error& error) noexcept;
+    void grant(Verdict verdict) noexcept { finish(verdict, 0, {}); }
+
+    TableSet& tables_;
+    Client& client_;
+    Options options_;
+    bool is_known_ = false;  ///< the key was valid when Redis was last asked, within stale_keys
+    bool may_be_made_up_ = true;  ///< the key is neither cached nor announced by `events`
+    KeyCache::Key sought_{};
+    AcquireRequest request_;
+    std::int64_t cost_ = 1;
+    Decision local_{};
+    Outcome outcome_;
+};
+
+}  // namespace tollgate::gateway

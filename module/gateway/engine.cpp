@@ -1,0 +1,83 @@
+#include "module/gateway/engine.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "module/gateway/plan_publication.hpp"
+#include "module/redis/protocol/error_scope.hpp"
+#include "module/redis/protocol/log_text.hpp"
+
+namespace tollgate::gateway {
+
+namespace {
+
+/// How long a record may be used while a change of it could be missed.
+constexpr SteadyTime kUnsubscribed{1000};
+
+}  // namespace
+
+Engine::Engine(const RedisSettings& settings, std::span<const ServedTable> tables, Zone& zone,
+               RedisStatistics& statistics, Transport& transport, const Environment& environment)
+    : settings_(settings),
+      tables_(tables),
+      zone_(zone),
+      statistics_(statistics),
+      transport_(transport),
+      environment_(environment),
+      acquires_(*this),
+      settlement_(*this),
+      lookups_(*this) {}
+
+ClockBounds Engine::clock_bounds(const LockedZone& zone, ExactSteadyTime now) const {
+    return zone.redis(settings_.name_hash).clock.at(now, clock().wall());
+}
+
+void Engine::observe_time(ExactSteadyTime sent, ExactSteadyTime received, ExactInstant time) const {
+    const LockedZone zone(zone_);
+    zone.redis(settings_.name_hash).clock.observe(sent, received, time);
+}
+
+bool Engine::is_fresh(SteadyTime checked, SteadyTime now) const {
+    const auto since = transport_.subscribed_since();
+    const SteadyTime hold = since && checked > *since
+                                ? settings_.key_cache
+                                : std::min(settings_.key_cache, kUnsubscribed);
+    return now - checked < hold;
+}
+
+void Engine::note_change(std::string_view name) const {
+    const LockedZone zone(zone_);
+    zone.changes().note(settings_.name_hash, name, steady_time());
+}
+
+void Engine::report_error(std::string_view error) noexcept {
+    if (redis::error_scope(error) == redis::ErrorScope::kServer) {
+        transport_.refuse(error);
+        return;
+    }
+    const auto left_out = errors_.admit(redis::LogThrottle::Time(clock().steady()));
+    if (!left_out) {
+        return;
+    }
+    attempt(log(), [&] {
+        const redis::LogText shown(error);
+        std::string line = "redis \"" + settings_.name + "\": ";
+        line.append(shown);
+        if (*left_out > 0) {
+            line += " (" + std::to_string(*left_out) + " errors were left out since the last line)";
+        }
+        log().write(LogLevel::kError, line);
+    });
+}
+
+void Engine::publish_plans() noexcept {
+    if (worker().number() == 0 && transport_.is_reachable()) {
+        attempt(log(), [&] { tollgate::gateway::publish_plans(*this); });
+    }
+}
+
+void Engine::shut_down() noexcept {
+    attempt(log(), [&] { settlement_.shut_down(); });
+}
+
+}  // namespace tollgate::gateway

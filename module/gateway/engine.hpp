@@ -1,0 +1,84 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "module/gateway/acquire_batcher.hpp"
+#include "module/gateway/environment.hpp"
+#include "module/gateway/key_lookups.hpp"
+#include "module/gateway/settings.hpp"
+#include "module/gateway/settlement.hpp"
+#include "module/gateway/transport.hpp"
+#include "module/gateway/zone.hpp"
+#include "module/redis/protocol/log_throttle.hpp"
+#include "module/report/statistics.hpp"
+
+namespace tollgate::gateway {
+
+/// What a worker does with one Redis: look-ups of keys, acquires of quotas, settlement of owed
+/// units and leases, publication of the plan tables. It uses neither nginx nor sockets.
+class Engine {
+  public:
+    /// All arguments must outlive it. It must outlive the calls that it gives to `transport`.
+    Engine(const RedisSettings& settings, std::span<const ServedTable> tables, Zone& zone,
+           RedisStatistics& statistics, Transport& transport, const Environment& environment);
+    ~Engine() = default;
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    const RedisSettings& settings() const { return settings_; }
+    /// The plan tables of all Redis.
+    std::span<const ServedTable> tables() const { return tables_; }
+    Zone& zone() const { return zone_; }
+    RedisStatistics& statistics() const { return statistics_; }
+    Transport& transport() const { return transport_; }
+    const Clock& clock() const { return environment_.clock; }
+    Log& log() const { return environment_.log; }
+    const Worker& worker() const { return environment_.worker; }
+    std::unique_ptr<Timer> make_timer(std::function<void()> handler) const {
+        return environment_.events.make_timer(std::move(handler));
+    }
+    AcquireBatcher& acquires() { return acquires_; }
+    KeyLookups& lookups() { return lookups_; }
+    Settlement& settlement() { return settlement_; }
+
+    /// The steady clock in whole ms, rounded down.
+    SteadyTime steady_time() const { return std::chrono::floor<SteadyTime>(clock().steady()); }
+    /// The bounds of this Redis's clock.
+    ClockBounds clock_bounds(const LockedZone& zone, ExactSteadyTime now) const;
+    /// Redis's clock showed `time` between `sent` and `received`.
+    void observe_time(ExactSteadyTime sent, ExactSteadyTime received, ExactInstant time) const;
+
+    /// Whether a record that Redis gave at `checked` may be used without asking again: for
+    /// `key_cache` under a subscription that has stood since, otherwise for one second at most.
+    bool is_fresh(SteadyTime checked, SteadyTime now) const;
+    /// The channel `events` announced a change of this id or digest. Throws std::runtime_error if
+    /// OpenSSL fails.
+    void note_change(std::string_view name) const;
+
+    /// Redis answered with this error. If it concerns the server, the transport treats it as a
+    /// failure; otherwise it is logged, once a second at most.
+    void report_error(std::string_view error) noexcept;
+
+    /// Writes the plan tables of this Redis into its hash `plans`, from which the command takes
+    /// plans and limits. Only the first worker does it, and only while Redis is reachable. No
+    /// request depends on it.
+    void publish_plans() noexcept;
+
+    /// A graceful shutdown of this worker has begun.
+    void shut_down() noexcept;
+
+  private:
+    const RedisSettings& settings_;
+    std::span<const ServedTable> tables_;
+    Zone& zone_;
+    RedisStatistics& statistics_;
+    Transport& transport_;
+    Environment environment_;
+    redis::LogThrottle errors_;
+    AcquireBatcher acquires_;
+    Settlement settlement_;
+    KeyLookups lookups_;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,266 @@
+#include "module/gateway/key_lookups.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/gateway/engine.hpp"
+#include "module/gateway/held_quotas.hpp"
+#include "module/key/digest.hpp"
+#include "module/redis/protocol/pipeline.hpp"
+
+namespace tollgate::gateway {
+
+/// One call for a key's record. It refers to the look-up by key and number: the look-up may have
+/// failed before the reply comes.
+class LookupCall : public redis::ReplyHandler {
+  public:
+    LookupCall(KeyLookups& lookups, const KeyDigest& key, std::uint64_t number)
+        : lookups_(lookups), key_(key), number_(number), sent_(lookups.engine_.steady_time()) {
+        ++lookups_.calls_;
+    }
+    /// Calls no waiter: whoever destroys it may not expect that.
+    ~LookupCall() override {
+        if (!has_ended_) {
+            end();
+            lookups_.on_call_lost(*this);
+        }
+    }
+    LookupCall(const LookupCall&) = delete;
+    LookupCall& operator=(const LookupCall&) = delete;
+
+    const KeyDigest& key() const { return key_; }
+    std::uint64_t number() const { return number_; }
+    SteadyTime sent() const { return sent_; }
+
+    void on_values(std::span<const redisReply* const> values) noexcept override {
+        end();
+        bool is_record = false;
+        const bool done = attempt(lookups_.engine_.log(),
+                                  [&] { is_record = lookups_.apply_reply(*this, values); });
+        if (!done || !is_record) {
+            lookups_.fail(*this);
+        }
+        lookups_.send_queued();
+    }
+    void on_error(std::string_view message) noexcept override {
+        end();
+        lookups_.engine_.report_error(message);
+        lookups_.fail(*this);
+        lookups_.send_queued();
+    }
+    void on_failure() noexcept override {
+        end();
+        lookups_.fail(*this);
+        lookups_.send_queued();
+    }
+
+  private:
+    void end() noexcept {
+        if (!std::exchange(has_ended_, true)) {
+            --lookups_.calls_;
+        }
+    }
+
+    KeyLookups& lookups_;
+    KeyDigest key_;
+    std::uint64_t number_;
+    SteadyTime sent_;
+    bool has_ended_ = false;
+};
+
+void LookupWaiter::leave_lookup() noexcept {
+    leave_list();
+    Pending* pending = std::exchange(pending_, nullptr);
+    if (pending != nullptr && pending->is_in_list() && pending->waiters.empty()) {
+        pending->lookups.drop(*pending);
+    }
+}
+
+KeyLookups::KeyLookups(Engine& engine)
+    : engine_(engine), loss_(engine.make_timer([this] { fail_lost(); })) {}
+
+KeyLookups::~KeyLookups() {
+    for (auto& [key, pending] : pending_) {
+        pending.waiters.drain([](LookupWaiter& waiter) { waiter.pending_ = nullptr; });
+    }
+}
+
+void KeyLookups::submit(LookupWaiter& waiter, const KeyDigest& key, Priority priority) {
+    const auto [place, is_new] = pending_.try_emplace(key, *this, key);
+    Pending& pending = place->second;
+    pending.waiters.push(waiter);
+    waiter.pending_ = &pending;
+    if (is_new) {
+        queues_[static_cast<std::size_t>(priority)].push(pending);
+        send_queued();
+    }
+}
+
+KeyLookups::Pending* KeyLookups::next_queued() {
+    for (const WaitList<Pending>& queue : queues_) {
+        if (!queue.empty()) {
+            return &queue.front();
+        }
+    }
+    return nullptr;
+}
+
+/// Sends what may be sent now. A call that fails at once enters this function again.
+void KeyLookups::send_queued() noexcept {
+    if (std::exchange(is_sending_, true)) {
+        return;
+    }
+    while (calls_ < kMostCalls) {
+        Pending* pending = next_queued();
+        if (pending == nullptr) {
+            break;
+        }
+        pending->leave_list();
+        if (is_needed(*pending)) {
+            send_or_fail(*pending);
+        } else {
+            drop(*pending);
+        }
+    }
+    is_sending_ = false;
+}
+
+/// May destroy the look-up.
+void KeyLookups::send_or_fail(Pending& pending) noexcept {
+    const KeyDigest key = pending.key;
+    const bool is_sent =
+        engine_.transport().is_reachable() && attempt(engine_.log(), [&] { send(pending); });
+    if (!is_sent) {
+        fail(key);
+    }
+}
+
+void KeyLookups::send(Pending& pending) {
+    pending.call = ++last_call_;
+    auto handler = std::make_unique<LookupCall>(*this, pending.key, pending.call);
+    redis::Call call{&redis::lookup_script(), {engine_.settings().keys.key(hex(pending.key))}};
+    engine_.statistics().lookups.add();
+    engine_.transport().run(std::move(call), std::move(handler));
+}
+
+/// Asks the waiters in turn until one needs the look-up; the others leave.
+bool KeyLookups::is_needed(Pending& pending) noexcept {
+    while (!pending.waiters.empty()) {
+        LookupWaiter& waiter = pending.waiters.front();
+        if (waiter.on_turn()) {
+            return true;
+        }
+        waiter.leave_lookup();
+    }
+    return false;
+}
+
+void KeyLookups::drop(Pending& pending) noexcept {
+    const KeyDigest key = pending.key;  // erase() must not refer to what it destroys.
+    pending_.erase(key);
+}
+
+/// Ends a look-up and notifies each of its waiters.
+template <typename Notify>
+void KeyLookups::finish(const KeyDigest& key, Notify notify) noexcept {
+    auto ended = pending_.extract(key);
+    if (ended.empty()) {
+        return;
+    }
+    WaitList<LookupWaiter>& waiters = ended.mapped().waiters;
+    while (!waiters.empty()) {
+        LookupWaiter& waiter = waiters.front();
+        waiter.leave_lookup();
+        notify(waiter);
+    }
+}
+
+void KeyLookups::fail(const KeyDigest& key) noexcept {
+    finish(key, [](LookupWaiter& waiter) { waiter.on_lookup_failed(); });
+}
+
+/// The look-up that waits for this call; nullptr if it has ended.
+KeyLookups::Pending* KeyLookups::pending_of(const LookupCall& call) noexcept {
+    const auto place = pending_.find(call.key());
+    const bool is_same = place != pending_.end() && place->second.call == call.number();
+    return is_same ? &place->second : nullptr;
+}
+
+void KeyLookups::fail(const LookupCall& call) noexcept {
+    if (pending_of(call) != nullptr) {
+        fail(call.key());
+    }
+}
+
+/// The call will never be answered. Its waiters are notified at the end of this turn.
+void KeyLookups::on_call_lost(const LookupCall& call) noexcept {
+    if (Pending* pending = pending_of(call)) {
+        pending->is_lost = true;
+        loss_->post();
+    }
+}
+
+void KeyLookups::fail_lost() noexcept {
+    const auto is_lost = [](const auto& place) { return place.second.is_lost; };
+    for (auto lost = std::ranges::find_if(pending_, is_lost); lost != pending_.end();
+         lost = std::ranges::find_if(pending_, is_lost)) {
+        fail(lost->first);
+    }
+    send_queued();
+}
+
+/// False if the reply is not a record.
+bool KeyLookups::apply_reply(const LookupCall& call, std::span<const redisReply* const> values) {
+    const redis::Lookup lookup = redis::read_lookup(values);
+    if (lookup.outcome == redis::Lookup::Outcome::kUnexpected) {
+        engine_.report_error("unexpected reply");
+        return false;
+    }
+    if (lookup.outcome == redis::Lookup::Outcome::kMalformed) {
+        engine_.log().write(LogLevel::kError,
+                            "redis \"" + engine_.settings().name +
+                                "\": malformed record of a key, which is refused: " +
+                                engine_.settings().keys.key(hex(call.key())));
+    }
+    const bool is_current = cache(call, lookup);
+    Pending* pending = pending_of(call);
+    if (pending == nullptr) {
+        return true;
+    }
+    if (!is_current && !std::exchange(pending->was_repeated, true)) {
+        send_or_fail(*pending);
+        return true;
+    }
+    finish(call.key(), [&](LookupWaiter& waiter) { waiter.on_record(lookup); });
+    return true;
+}
+
+/// Puts the reply into the zone. False if `events` announced a change after the call was sent: the
+/// reply may be older than the change.
+bool KeyLookups::cache(const LookupCall& call, const redis::Lookup& lookup) const {
+    const KeyCache::Key key{engine_.settings().name_hash, call.key()};
+    const bool found = lookup.outcome == redis::Lookup::Outcome::kFound;
+    KeyCache::Found ended;
+    bool is_current = false;
+    {
+        const LockedZone zone(engine_.zone());
+        auto changed = zone.changes().last(key.redis, key.digest);
+        if (found) {
+            changed = std::max(changed, zone.changes().last(key.redis, id_hash(lookup.record.id)));
+            zone.keys().put(key, lookup.record, call.sent(),
+                            [&](std::uint32_t redis, const KeyCache::Found& other) {
+                                return !held_quotas(engine_.tables(), zone, redis, other).empty();
+                            });
+        } else {
+            zone.keys().find(key, call.sent(), ended);
+            zone.keys().put_unknown(key, call.sent());
+        }
+        is_current = call.sent() > changed;
+    }
+    if (ended.exists) {
+        engine_.settlement().settle_ended(ended, key.hash());
+    }
+    return is_current;
+}
+
+}  // namespace tollgate::gateway

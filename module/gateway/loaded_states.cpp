@@ -1,0 +1,63 @@
+#include "module/gateway/loaded_states.hpp"
+
+#include <utility>
+
+#include "module/gateway/engine.hpp"
+
+namespace tollgate::gateway {
+
+namespace {
+
+void add(Counter& counter, std::int64_t units) noexcept {
+    if (units > 0) {
+        counter.add(static_cast<std::uint64_t>(units));
+    }
+}
+
+void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept {
+    add(statistics.leases.spent, counts.spent);
+    add(statistics.leases.returned, counts.returned);
+    add(statistics.leases.lost, counts.lost);
+    add(statistics.owed, counts.noted);
+    add(statistics.settled, counts.settled);
+    add(statistics.lapsed, counts.lapsed);
+}
+
+}  // namespace
+
+LoadedStates::LoadedStates(const LockedZone& zone, const Engine& engine,
+                           const AcquireRequest& request)
+    : zone_(zone),
+      statistics_(engine.statistics()),
+      request_(request),
+      redis_(engine.settings().name_hash),
+      quotas_(*request.quotas) {
+    const Quotas& quotas = quotas_;
+    if (quotas.size() == 1) {
+        states_ = {&one_, 1};
+        places_ = {&place_of_one_, 1};
+    } else {
+        several_.resize(quotas.size());
+        places_of_several_.resize(quotas.size());
+        states_ = several_;
+        places_ = places_of_several_;
+    }
+    for (std::size_t i = 0; i < quotas.size(); ++i) {
+        states_[i] = zone.quotas().load(key_of(i), quotas[i], places_[i]);
+    }
+}
+
+bool LoadedStates::save(SteadyTime now) noexcept {
+    bool done = true;
+    for (std::size_t i = 0; i < quotas_.size(); ++i) {
+        const bool saved = zone_.quotas().save(places_[i], key_of(i), quotas_[i], states_[i], now);
+        const UnitCounts counts = std::exchange(states_[i].counts, {});
+        if (saved) {
+            count(statistics_, counts);
+        }
+        done = done && saved;
+    }
+    return done;
+}
+
+}  // namespace tollgate::gateway

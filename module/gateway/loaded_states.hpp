@@ -1,0 +1,50 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "module/gateway/acquire_waiter.hpp"
+#include "module/gateway/zone.hpp"
+#include "module/report/statistics.hpp"
+#include "module/store/quota_cache.hpp"
+
+namespace tollgate::gateway {
+
+class Engine;
+
+/// The states of an id's quotas, loaded from the zone, to be saved under the same lock.
+class LoadedStates {
+  public:
+    /// All arguments must outlive it. Throws std::bad_alloc if there are several quotas.
+    LoadedStates(const LockedZone& zone, const Engine& engine, const AcquireRequest& request);
+    ~LoadedStates() = default;
+    LoadedStates(const LoadedStates&) = delete;
+    LoadedStates& operator=(const LoadedStates&) = delete;
+
+    operator std::span<QuotaState>() { return states_; }
+    operator std::span<const QuotaState>() const { return states_; }
+
+    /// Saves them, and adds their unit counts to the statistics. False if the zone has no room for
+    /// one of them: that one stays as it was in the zone, and its units are not counted.
+    bool save(SteadyTime now) noexcept;
+
+  private:
+    QuotaCache::Key key_of(std::size_t quota) const {
+        return {request_.id_hash, redis_, quotas_[quota], request_.api_key};
+    }
+
+    const LockedZone& zone_;
+    RedisStatistics& statistics_;
+    const AcquireRequest& request_;
+    std::uint32_t redis_;
+    const Quotas& quotas_;
+    /// Most locations have one table, which needs no allocation.
+    QuotaState one_;
+    Place place_of_one_;
+    std::vector<QuotaState> several_;
+    std::vector<Place> places_of_several_;
+    std::span<QuotaState> states_;
+    std::span<Place> places_;
+};
+
+}  // namespace tollgate::gateway

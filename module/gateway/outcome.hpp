@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "module/key/key_record.hpp"
+#include "module/quota/table_quota.hpp"
+#include "module/quota/window.hpp"
+#include "module/report/error_body.hpp"
+#include "module/report/verdict.hpp"
+
+namespace tollgate::gateway {
+
+/// What became of a request. Headers, variables, statistics and endpoints read it; none of them
+/// computes it again.
+struct Outcome {
+    Verdict verdict = Verdict::kNone;  ///< kNone: not decided yet
+    int status = 0;                    ///< the status to refuse with; 0: the request may pass
+    Error error{};                     ///< of the status
+    bool key_was_sent = false;         ///< whether the request had a key, valid or not
+    KeyRecord key;                     ///< empty until the key is authenticated
+    /// The key's quotas that `windows` belong to, in their order; nullptr for an address's budget.
+    std::shared_ptr<const Quotas> quotas;
+    /// The windows to show: of the key's quota, or of the address's budget if the key is not
+    /// authenticated. Empty if there are none.
+    std::vector<WindowState> windows;
+    ExactInstant now{};            ///< the clock by which the windows are counted
+    std::int64_t retry_after = 0;  ///< seconds; 0: none
+
+    bool is_decided() const { return verdict != Verdict::kNone; }
+    /// Whether the request passes because of a valid key.
+    bool is_granted() const {
+        return verdict == Verdict::kGranted || verdict == Verdict::kDegraded;
+    }
+    /// The window that stands for all; nullptr for none.
+    const WindowState* binding() const { return binding_window(windows); }
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "module/quota/plan.hpp"
+#include "module/redis/protocol/keys.hpp"
+
+namespace tollgate::gateway {
+
+/// `on_failure`: what happens to known keys while Redis is out of reach.
+enum class FailurePolicy : std::uint8_t {
+    kLocal,  ///< continue counting in shared memory
+    kAllow,  ///< grant without counting
+    kDeny,   ///< refuse with 503
+};
+
+/// A plan table and the Redis that counts it. The table must outlive the engine.
+struct ServedTable {
+    const PlanTable* table;
+    std::uint32_t redis;  ///< name_hash of its `tollgate_redis`
+};
+
+/// The settings of a `tollgate_redis` that the engine uses.
+struct RedisSettings {
+    std::string name;
+    std::uint32_t name_hash = 0;
+    redis::Keys keys{""};
+    std::chrono::milliseconds timeout{100};
+    FailurePolicy on_failure = FailurePolicy::kLocal;
+    std::chrono::milliseconds key_cache = std::chrono::minutes(1);
+    std::chrono::milliseconds stale_keys = std::chrono::hours(1);
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "module/gateway/environment.hpp"
+#include "module/gateway/zone.hpp"
+#include "module/quota/table_quota.hpp"
+#include "module/store/key_cache.hpp"
+#include "module/store/quota_cache.hpp"
+
+namespace tollgate::gateway {
+
+class Engine;
+
+/// Reports owed units to Redis and gives back idle leases when no request does it. Both lie in the
+/// zone, so any worker settles them, whichever granted them. One worker of the node looks for them
+/// every 250 ms.
+class Settlement {
+  public:
+    /// The engine must outlive it.
+    explicit Settlement(Engine& engine);
+    ~Settlement() = default;
+    Settlement(const Settlement&) = delete;
+    Settlement& operator=(const Settlement&) = delete;
+
+    /// Settles what the id of this record holds, at once: the record, from which the id is known,
+    /// has left the zone, since Redis has no such key any more. `api_key` is its
+    /// KeyCache::Key::hash. Throws std::bad_alloc.
+    void settle_ended(const KeyCache::Found& ended, std::uint64_t api_key);
+
+    /// A graceful shutdown of this worker has begun. If no other worker serves the zone, settles
+    /// every held quota once, leases included. Throws std::bad_alloc.
+    void shut_down();
+
+    /// Whether this worker is shutting down and no other serves the zone. Leases then go back at
+    /// once.
+    bool returns_leases() const;
+
+  private:
+    enum class Which { kDue, kAll };
+    void run() noexcept;
+    void on_timer();
+    bool claim_turn() const;
+    bool settle(Which which);
+    void settle(const QuotaCache::Held& held, std::string_view id, const ClockBounds& now);
+    std::shared_ptr<const Quotas> quotas_of(const QuotaCache::Held& held);
+
+    Engine& engine_;
+    QuotaCache::Cursor cursor_;
+    std::vector<std::shared_ptr<const Quotas>> quotas_;  ///< from quotas_of; one table each
+    bool is_shutting_down_ = false;
+    std::unique_ptr<Timer> timer_;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,34 @@
+#include "module/gateway/table_set.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/gateway/address_budget.hpp"
+
+namespace tollgate::gateway {
+
+TableSet::TableSet(std::span<const PlanTable* const> tables, const std::optional<BanPolicy>& ban,
+                   Engine& engine, std::vector<RequestStatistics*> statistics)
+    : tables_(tables),
+      ban_(ban),
+      engine_(engine),
+      budget_(table_with_budget(tables)),
+      quotas_(tables),
+      statistics_(std::move(statistics)) {}
+
+bool TableSet::has_plan(std::string_view plan) const {
+    return std::ranges::all_of(
+        tables_, [&](const PlanTable* table) { return table->find(plan) != nullptr; });
+}
+
+RequestStatistics* TableSet::statistics_of(std::string_view plan) const {
+    if (statistics_.empty()) {
+        return nullptr;
+    }
+    const PlanTable& first = *tables_.front();
+    const Plan* found = plan.empty() ? nullptr : first.find(plan);
+    return found == nullptr ? statistics_.back()
+                            : statistics_[static_cast<std::size_t>(found - first.plans.data())];
+}
+
+}  // namespace tollgate::gateway

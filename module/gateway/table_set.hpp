@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "module/quota/plan.hpp"
+#include "module/quota/plan_quotas.hpp"
+#include "module/report/statistics.hpp"
+
+namespace tollgate::gateway {
+
+class Engine;
+
+/// The plan tables that a `tollgate` directive names, as one worker applies them: the engine of
+/// their Redis, the quotas of each plan, and where requests are counted.
+class TableSet {
+  public:
+    /// The tables, of which there is at least one, and the engine must outlive it. `statistics` has
+    /// an entry for each plan of the first table, and a last one for requests without a plan; it
+    /// may be empty.
+    TableSet(std::span<const PlanTable* const> tables, const std::optional<BanPolicy>& ban,
+             Engine& engine, std::vector<RequestStatistics*> statistics);
+
+    std::span<const PlanTable* const> tables() const { return tables_; }
+    /// The ban policy of the first table that has one.
+    const std::optional<BanPolicy>& ban() const { return ban_; }
+    Engine& engine() const { return engine_; }
+    /// The quotas of a key: see PlanQuotas::find.
+    std::shared_ptr<const Quotas> quotas_of(const KeyRecord& key) { return quotas_.find(key); }
+    /// The first table with an `anonymous` budget; nullptr if there is none.
+    const PlanTable* budget() const { return budget_; }
+
+    /// Whether every table has this plan, or a default.
+    bool has_plan(std::string_view plan) const;
+
+    /// Where to count requests of keys with this plan, as in their records; empty for no key.
+    /// nullptr without statistics.
+    RequestStatistics* statistics_of(std::string_view plan) const;
+
+  private:
+    std::span<const PlanTable* const> tables_;
+    std::optional<BanPolicy> ban_;
+    Engine& engine_;
+    const PlanTable* budget_;
+    PlanQuotas quotas_;
+    std::vector<RequestStatistics*> statistics_;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,60 @@
+#include "module/http/environment.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "module/redis/io/event.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+class NginxTimer final : public gateway::Timer {
+  public:
+    NginxTimer(std::function<void()> handler, ngx_log_t* log)
+        : handler_(std::move(handler)),
+          event_(redis::Event::calling<&NginxTimer::fire>(this, log)) {
+        event_.let_shutdown_pass(true);
+    }
+    void start(std::chrono::milliseconds delay) noexcept override {
+        event_.start(static_cast<ngx_msec_t>(delay.count()));
+    }
+    void post() noexcept override { event_.post(); }
+    void cancel() noexcept override { event_.cancel(); }
+
+  private:
+    void fire() noexcept { handler_(); }
+
+    std::function<void()> handler_;
+    redis::Event event_;
+};
+
+ngx_uint_t nginx_level(gateway::LogLevel level) {
+    switch (level) {
+        case gateway::LogLevel::kCritical:
+            return NGX_LOG_CRIT;
+        case gateway::LogLevel::kError:
+            return NGX_LOG_ERR;
+        case gateway::LogLevel::kWarning:
+            return NGX_LOG_WARN;
+    }
+    return NGX_LOG_ERR;
+}
+
+}  // namespace
+
+void NginxLog::write(gateway::LogLevel level, std::string_view text) noexcept {
+    ngx_str_t line = borrow(text);
+    ngx_log_error(nginx_level(level), log_, 0, "tollgate: %V", &line);
+}
+
+std::unique_ptr<gateway::Timer> NginxEventLoop::make_timer(std::function<void()> handler) {
+    return std::make_unique<NginxTimer>(std::move(handler), log_);
+}
+
+bool NginxWorker::is_alive(std::uint32_t process) const noexcept {
+    return kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM;
+}
+
+}  // namespace tollgate::http

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+
+#include "module/gateway/environment.hpp"
+#include "module/http/nginx.hpp"
+
+// The process that the engine runs in: an nginx worker.
+namespace tollgate::http {
+
+/// The node's wall clock, as of this turn of the event loop.
+inline Instant node_time() {
+    const ngx_time_t* now = ngx_timeofday();
+    return Instant(std::chrono::seconds(now->sec) + std::chrono::milliseconds(now->msec));
+}
+
+class NginxClock final : public gateway::Clock {
+  public:
+    /// Read now: nginx's own steady clock (ngx_current_msec) is as old as this turn.
+    ExactSteadyTime steady() const noexcept override {
+        return std::chrono::floor<ExactSteadyTime>(
+            std::chrono::steady_clock::now().time_since_epoch());
+    }
+    Instant wall() const noexcept override { return node_time(); }
+};
+
+/// Writes to a log of nginx, which must outlive it.
+class NginxLog final : public gateway::Log {
+  public:
+    explicit NginxLog(ngx_log_t* log) : log_(log) {}
+    void write(gateway::LogLevel level, std::string_view text) noexcept override;
+
+  private:
+    ngx_log_t* log_;
+};
+
+class NginxEventLoop final : public gateway::EventLoop {
+  public:
+    /// The log is for nginx's debug messages.
+    explicit NginxEventLoop(ngx_log_t* log) : log_(log) {}
+    std::unique_ptr<gateway::Timer> make_timer(std::function<void()> handler) override;
+
+  private:
+    ngx_log_t* log_;
+};
+
+class NginxWorker final : public gateway::Worker {
+  public:
+    std::size_t number() const noexcept override { return ngx_worker; }
+    std::uint32_t process() const noexcept override { return static_cast<std::uint32_t>(ngx_pid); }
+    bool is_exiting() const noexcept override { return ngx_exiting != 0; }
+    bool is_alive(std::uint32_t process) const noexcept override;
+};
+
+}  // namespace tollgate::http

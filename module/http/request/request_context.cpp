@@ -1,0 +1,98 @@
+#include "module/http/request/request_context.hpp"
+
+#include "module/http/request/authorization.hpp"
+#include "module/http/worker.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+gateway::Admission::Options options_for(const ngx_http_request_t* r, const LocationConf& conf) {
+    // A request that was refused before it came here is on its way to the operator's error page.
+    return {.cost = conf.has_fixed_cost() ? std::optional<std::int64_t>(1) : std::nullopt,
+            .refusals_strike = conf.dry_run == 0,
+            .is_free = r->err_status >= NGX_HTTP_BAD_REQUEST};
+}
+
+}  // namespace
+
+ClientAddress address_of(const ngx_http_request_t* r) {
+    const sockaddr* address = r->connection->sockaddr;
+    if (address->sa_family == AF_INET) {
+        const auto& ip = reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+        return client_address({reinterpret_cast<const unsigned char*>(&ip), sizeof(ip)});
+    }
+    if (address->sa_family == AF_INET6) {
+        const auto& ip = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+        return client_address({reinterpret_cast<const unsigned char*>(&ip), sizeof(ip)});
+    }
+    return {};
+}
+
+RequestContext* RequestContext::find(const ngx_http_request_t* r) {
+    auto* context =
+        static_cast<RequestContext*>(ngx_http_get_module_ctx(r->main, ngx_http_tollgate_module));
+    return context != nullptr ? context : find_pooled<RequestContext>(r->main->pool);
+}
+
+RequestContext& RequestContext::make(ngx_http_request_t* r, const LocationConf& conf) {
+    auto* context = make_pooled<RequestContext>(r->pool, r, conf);
+    ngx_http_set_ctx(r, context, ngx_http_tollgate_module);
+    return *context;
+}
+
+RequestContext::RequestContext(ngx_http_request_t* r, const LocationConf& conf)
+    : r_(r),
+      conf_(conf),
+      log_(r->connection->log),
+      admission_(Worker::of(r).tables(*conf.tables), *this, options_for(r, conf)) {}
+
+void RequestContext::start() noexcept {
+    admission_.start(authorization_of(r_));
+    if (outcome().is_decided()) {
+        return;
+    }
+    // nginx calls it when the request is terminated, which may be long before its pool is
+    // destroyed.
+    ngx_http_cleanup_t* cleanup = ngx_http_cleanup_add(r_, 0);
+    if (cleanup == nullptr) {
+        admission_.abandon();
+        admission_.refuse_unavailable();
+        return;
+    }
+    cleanup->handler = [](void* data) { static_cast<gateway::Admission*>(data)->abandon(); };
+    cleanup->data = &admission_;
+    is_waiting_ = true;
+}
+
+void RequestContext::time_out() noexcept {
+    is_waiting_ = false;  // The caller runs the request.
+    admission_.time_out();
+}
+
+void RequestContext::strip_request_fields(bool forward_authorization) {
+    http::strip_request_fields(r_, forward_authorization);
+    stripped_ = forward_authorization ? Stripped::kRateLimitFields : Stripped::kAll;
+}
+
+void RequestContext::on_outcome() noexcept {
+    if (outcome().status != 0) {
+        log_refusal();
+    }
+    if (is_waiting_) {
+        // The request does not run from inside the reader of replies: it may end, and others with
+        // it.
+        ngx_post_event(r_->connection->write, &ngx_posted_events);
+    }
+}
+
+void RequestContext::log_refusal() noexcept {
+    ngx_str_t code = borrow(outcome().error.code);
+    ngx_str_t id = borrow(outcome().key.id);
+    ngx_str_t plan = borrow(outcome().key.plan);
+    ngx_log_error(conf_.log_level, r_->connection->log, 0,
+                  "tollgate refuses the request%s: %V, key \"%V\", plan \"%V\"",
+                  conf_.dry_run != 0 ? ", dry run" : "", &code, &id, &plan);
+}
+
+}  // namespace tollgate::http

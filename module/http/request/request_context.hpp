@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "module/gateway/admission.hpp"
+#include "module/gateway/patience.hpp"
+#include "module/http/config/location_conf.hpp"
+#include "module/http/environment.hpp"
+#include "module/http/nginx.hpp"
+
+namespace tollgate::http {
+
+/// The address of a request's client, as `realip` leaves it.
+ClientAddress address_of(const ngx_http_request_t* r);
+
+/// A request that passes a guarded location: its admission, and what nginx needs for it. Lives in
+/// the pool of the main request, so that an internal redirect, an error page or a subrequest finds
+/// it and the request is decided and counted once.
+class RequestContext : private gateway::Admission::Client {
+  public:
+    /// The context of this request; nullptr if it has passed no guarded location.
+    static RequestContext* find(const ngx_http_request_t* r);
+    /// Makes a context for a request. Throws std::bad_alloc.
+    static RequestContext& make(ngx_http_request_t* r, const LocationConf& conf);
+
+    RequestContext(ngx_http_request_t* r, const LocationConf& conf);
+    ~RequestContext() override = default;
+    RequestContext(const RequestContext&) = delete;
+    RequestContext& operator=(const RequestContext&) = delete;
+
+    /// The location that decides.
+    const LocationConf& conf() const { return conf_; }
+    const gateway::Outcome& outcome() const { return admission_.outcome(); }
+    const gateway::Admission& admission() const { return admission_; }
+    /// Whether the request must not pass. Nothing is refused in a dry run.
+    bool refuses() const { return outcome().status != 0 && conf_.dry_run == 0; }
+
+    void bypass() noexcept { admission_.bypass(); }
+    void forbid() noexcept { admission_.forbid(); }
+    /// Decides the request, now or later. Later, an event is posted to the write side of its
+    /// connection.
+    void start() noexcept;
+    /// How long a waiting request still waits for Redis.
+    Patience& patience() { return patience_; }
+    /// Redis took too long.
+    void time_out() noexcept;
+
+    /// Removes the fields of the request that must not reach the upstream: `Authorization`, unless
+    /// it is forwarded, and those that only a gateway may set. Throws std::bad_alloc.
+    void strip_request_fields(bool forward_authorization);
+    /// Whether strip_request_fields has done that.
+    bool is_stripped(bool forward_authorization) const {
+        return stripped_ == Stripped::kAll ||
+               (forward_authorization && stripped_ == Stripped::kRateLimitFields);
+    }
+
+  private:
+    enum class Stripped : std::uint8_t { kNothing, kRateLimitFields, kAll };
+
+    std::int64_t cost() override { return conf_.cost_of(r_); }
+    ClientAddress address() const override { return address_of(r_); }
+    gateway::Log& log() noexcept override { return log_; }
+    void on_outcome() noexcept override;
+    void log_refusal() noexcept;
+
+    ngx_http_request_t* r_;
+    const LocationConf& conf_;
+    NginxLog log_;
+    Stripped stripped_ = Stripped::kNothing;
+    bool is_waiting_ = false;  ///< for an event
+    Patience patience_;
+    gateway::Admission admission_;
+};
+
+}  // namespace tollgate::http

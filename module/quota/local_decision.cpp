@@ -1,0 +1,75 @@
+#include "module/quota/local_decision.hpp"
+
+#include "module/quota/lease.hpp"
+#include "module/quota/quota_windows.hpp"
+#include "module/quota/shown_windows.hpp"
+
+namespace tollgate {
+
+namespace {
+
+/// For how long a refusal holds without asking Redis again.
+constexpr SteadyTime kRefusalHolds{1000};
+/// For how long the bounds of Redis's clock are taken to be as narrow as when it was last heard of.
+constexpr SteadyTime kClockHolds{100};
+
+/// Whether Retry-After is the same by both bounds of Redis's clock. Close to a full second it may
+/// not be; Redis is then asked, which also narrows the bounds, but not many times in a row.
+bool is_wait_known(const QuotaState& state, Instant until, const ClockBounds& now) {
+    return now.steady - state.asked < kClockHolds ||
+           retry_after(now.exact, until) == retry_after(now.latest, until);
+}
+
+}  // namespace
+
+bool is_banned(const QuotaState& first, const Demand& demand, const ClockBounds& now) {
+    return demand.ban && first.banned_until > now.latest;
+}
+
+void note_arrivals(std::span<QuotaState> states, const Demand& demand, std::int64_t count,
+                   SteadyTime now) {
+    QuotaState& first = states.front();
+    if (demand.ban && now - first.arrivals.last() >= demand.ban->within) {
+        first.strikes_owed = 0;
+    }
+    for (QuotaState& state : states) {
+        state.arrivals.note(now, count * demand.cost);
+    }
+}
+
+LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
+                   const ClockBounds& now) {
+    const auto is_fresh = [&](const QuotaState& state) {
+        return now.steady - state.asked < kRefusalHolds && state.asked > demand.changed;
+    };
+    const QuotaState& first = states.front();
+    if (is_banned(first, demand, now)) {
+        const bool known = is_fresh(first) && is_wait_known(first, first.banned_until, now);
+        return known ? LocalAnswer::kBanned : LocalAnswer::kAsk;
+    }
+    if (demand.cost == 0) {
+        return LocalAnswer::kAsk;
+    }
+    if (spend_leases(states, quotas, demand.cost, now)) {
+        return LocalAnswer::kGranted;
+    }
+    if (demand.ban && demand.refusals_strike) {
+        return LocalAnswer::kAsk;
+    }
+    bool exhausted = false;
+    bool known = true;
+    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
+        if (!is_fresh(state) || !stands(state, quota, now)) {
+            return;
+        }
+        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+            if (left(state, quota, i, now.latest) < demand.cost) {
+                exhausted = true;
+                known = known && is_wait_known(state, reset_of(state, quota, i, demand.cost), now);
+            }
+        }
+    });
+    return exhausted && known ? LocalAnswer::kLimited : LocalAnswer::kAsk;
+}
+
+}  // namespace tollgate

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "module/quota/quota_state.hpp"
+
+namespace tollgate {
+
+/// What a request asks of its quotas.
+struct Demand {
+    std::int64_t cost = 1;
+    std::optional<BanPolicy> ban;
+    bool refusals_strike = true;
+    SteadyTime changed{};  ///< when an operator last changed the id
+};
+
+/// What a node decides by itself; kAsk: Redis must decide.
+enum class LocalAnswer { kGranted, kLimited, kBanned, kAsk };
+
+/// Counts `count` requests of this demand: see Arrivals. Drops strikes that are too old for the ban
+/// policy.
+void note_arrivals(std::span<QuotaState> states, const Demand& demand, std::int64_t count,
+                   SteadyTime now);
+
+/// Decides a request without Redis where that is exact. Grants from leases, which Redis has
+/// counted. Refuses a banned or exhausted id for one second after Redis was asked. A refusal that
+/// is a strike is left to Redis: a ban then begins with the same refusal on any number of nodes.
+/// `states` has one state for each table of `quotas`, in the same order, and is updated.
+LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
+                   const ClockBounds& now);
+
+/// Whether a ban of the id counts now, for certain.
+bool is_banned(const QuotaState& first, const Demand& demand, const ClockBounds& now);
+
+}  // namespace tollgate

@@ -1,0 +1,58 @@
+#include "module/quota/outage.hpp"
+
+#include <algorithm>
+
+#include "module/quota/lease.hpp"
+#include "module/quota/quota_windows.hpp"
+
+namespace tollgate {
+
+namespace {
+
+/// Grants units that Redis is to be told about.
+void owe(QuotaState& state, const TableQuota& quota, std::int64_t cost) {
+    // Units that wait to be given back are granted first: of these Redis need not hear.
+    const std::int64_t cancelled =
+        std::clamp<std::int64_t>(-state.windows[quota.rates.size() - 1].owed, 0, cost);
+    state.counts.noted += cost;
+    state.counts.returned += cancelled;
+    state.counts.settled += cancelled;
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        state.windows[i].owed += cost;
+    }
+}
+
+}  // namespace
+
+LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
+                         const ClockBounds& now) {
+    QuotaState& first = states.front();
+    if (is_banned(first, demand, now)) {
+        return LocalAnswer::kBanned;
+    }
+    if (demand.cost == 0 || spend_leases(states, quotas, demand.cost, now)) {
+        return LocalAnswer::kGranted;
+    }
+    bool exhausted = false;
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        if (!stands(state, quota, now)) {
+            roll_windows(state, quota, now.earliest);
+        }
+        exhausted = exhausted || is_exhausted(state, quota, demand.cost, now.earliest);
+    });
+    if (exhausted) {
+        first.strikes_owed += demand.ban && demand.refusals_strike ? 1 : 0;
+        return LocalAnswer::kLimited;
+    }
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        // Another table could not use its lease. This one keeps its own as long as there is room
+        // beside it: what is given back would be lost with an answer of Redis.
+        if (is_exhausted(state, quota, state.lease + demand.cost, now.earliest)) {
+            give_back_lease(state, quota);
+        }
+        owe(state, quota, demand.cost);
+    });
+    return LocalAnswer::kGranted;
+}
+
+}  // namespace tollgate

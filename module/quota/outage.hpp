@@ -1,0 +1,14 @@
+#pragma once
+
+#include <span>
+
+#include "module/quota/local_decision.hpp"
+
+namespace tollgate {
+
+/// Decides a request while Redis is out of reach: continues from Redis's last counts, and records
+/// the units that Redis has yet to count (`owed`). Never returns kAsk.
+LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
+                         const ClockBounds& now);
+
+}  // namespace tollgate

@@ -1,0 +1,274 @@
+#include "module/quota/owed_units.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/quota/lease.hpp"
+#include "module/quota/quota_windows.hpp"
+
+namespace tollgate {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Replies come late by less than this; a time that is earlier still is that of another clock.
+constexpr std::chrono::milliseconds kLate = 1s;
+
+bool changes(const Adjustment& adjustment) {
+    return adjustment.units != 0 || adjustment.previous != 0;
+}
+
+/// Whether an adjustment can still change a count of Redis.
+bool counts_yet(const Adjustment& adjustment, const TableQuota& quota, std::size_t window,
+                const ClockBounds& now) {
+    const std::int64_t current = window_number(now.earliest, quota.rates[window].period);
+    return changes(adjustment) && adjustment.number + (quota.sliding ? 1 : 0) >= current;
+}
+
+/// What the longest window's adjustments add up to.
+std::int64_t units_of(std::span<const Adjustment> adjustments) {
+    return adjustments.back().units + adjustments.back().previous;
+}
+
+std::span<const Adjustment> adjustments_of(const Report& report, const TableQuota& quota) {
+    return std::span(report.adjustments).first(quota.rates.size());
+}
+
+/// Drops a report of windows that have ended.
+void drop_ended_report(QuotaState& state, const TableQuota& quota, const ClockBounds& now) {
+    if (!state.report) {
+        return;
+    }
+    const auto adjustments = adjustments_of(*state.report, quota);
+    for (std::size_t i = 0; i < adjustments.size(); ++i) {
+        if (counts_yet(adjustments[i], quota, i, now)) {
+            return;
+        }
+    }
+    count_dropped(state.counts, units_of(adjustments));
+    state.report.reset();
+}
+
+/// Takes what is owed out of the windows, but for windows that have ended.
+std::array<Adjustment, kMaxRates> take_owed(QuotaState& state, const TableQuota& quota,
+                                            const ClockBounds& now) {
+    std::array<Adjustment, kMaxRates> owed{};
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        auto& window = state.windows[i];
+        owed[i] = {window.counted.number, std::exchange(window.owed, 0),
+                   std::exchange(window.owed_previous, 0)};
+        if (!counts_yet(owed[i], quota, i, now)) {
+            if (i + 1 == quota.rates.size()) {
+                count_dropped(state.counts, owed[i].units + owed[i].previous);
+            }
+            owed[i] = {window.counted.number, 0, 0};
+        }
+    }
+    return owed;
+}
+
+bool adds(const Adjustment& adjustment) {
+    return adjustment.units > 0 || adjustment.previous > 0;
+}
+
+void add_to_counted(QuotaState& state, std::span<const Adjustment> adjustments, std::int64_t sign) {
+    for (std::size_t i = 0; i < adjustments.size(); ++i) {
+        WindowCount& counted = state.windows[i].counted;
+        if (counted.number == adjustments[i].number) {
+            counted.count += sign * adjustments[i].units;
+            counted.previous += sign * adjustments[i].previous;
+        }
+    }
+}
+
+/// Puts adjustments back that Redis did not apply.
+void owe_again(QuotaState& state, const TableQuota& quota,
+               std::span<const Adjustment> adjustments) {
+    for (std::size_t i = 0; i < adjustments.size(); ++i) {
+        auto& window = state.windows[i];
+        const auto& [number, units, previous] = adjustments[i];
+        std::int64_t dropped = 0;
+        if (window.counted.number == number) {
+            window.owed += units;
+            window.owed_previous += previous;
+        } else if (quota.sliding && window.counted.number == number + 1) {
+            window.owed_previous += units;
+            dropped = previous;
+        } else {
+            dropped = units + previous;
+        }
+        if (i + 1 == adjustments.size()) {
+            count_dropped(state.counts, dropped);
+        }
+    }
+}
+
+/// The adjustments of one table, and the number of the report that they are; 0 for none.
+std::pair<std::uint64_t, std::array<Adjustment, kMaxRates>> adjust(QuotaState& state,
+                                                                   const TableQuota& quota,
+                                                                   const ClockBounds& now,
+                                                                   std::uint64_t* last_report) {
+    if (state.report) {
+        return {state.report->number, state.report->adjustments};
+    }
+    if (last_report == nullptr) {
+        return {};
+    }
+    const auto owed = take_owed(state, quota, now);
+    const auto adjustments = std::span(owed).first(quota.rates.size());
+    if (std::ranges::any_of(adjustments, adds)) {
+        state.report = Report{++*last_report, owed};
+        return {*last_report, owed};
+    }
+    // Until Redis answers it counts here: others may decide alone meanwhile.
+    add_to_counted(state, adjustments, 1);
+    return {0, owed};
+}
+
+/// Calls `use` with each table's state, quota, adjustments and index.
+template <typename Use>
+void for_each_adjusted(std::span<QuotaState> states, const Quotas& quotas,
+                       const PreparedAcquire& prepared, Use use) {
+    std::span<const Adjustment> rest = prepared.adjustments;
+    for (std::size_t i = 0; i < quotas.size() && !rest.empty(); ++i) {
+        use(states[i], quotas[i], rest.first(quotas[i].rates.size()), i);
+        rest = rest.subspan(quotas[i].rates.size());
+    }
+}
+
+/// Redis has the adjustments.
+void acknowledge(std::span<QuotaState> states, const Quotas& quotas,
+                 const PreparedAcquire& prepared) {
+    for_each_adjusted(states, quotas, prepared,
+                      [&](QuotaState& state, const TableQuota& /*quota*/,
+                          std::span<const Adjustment> adjustments, std::size_t table) {
+                          const std::uint64_t number = prepared.report_numbers[table];
+                          if (number == 0) {
+                              count_settled(state.counts, units_of(adjustments));
+                          } else if (state.report && state.report->number == number) {
+                              count_settled(state.counts, units_of(adjustments));
+                              state.report.reset();
+                          }
+                      });
+}
+
+bool is_late(const QuotaState& state, const Acquired& acquired) {
+    const auto lag = state.counted_at - acquired.now;
+    return lag > 0ms && lag <= kLate;
+}
+
+void take_counts(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
+                 const Acquired& acquired) {
+    if (is_late(state, acquired)) {
+        add_lease(state, quota, counts, acquired.lease);
+        return;
+    }
+    const bool same = are_same(state, counts);
+    if (!same) {
+        // Two leases of different windows can't be kept as one.
+        give_back_lease(state, quota);
+    }
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        WindowCount counted = counts[i];
+        if (same && state.counted_at == acquired.now) {
+            counted.count = std::max(counted.count, state.windows[i].counted.count);
+        }
+        set_window(state, quota, i, counted);
+    }
+    state.counted_at = acquired.now;
+    state.lease += acquired.lease;
+}
+
+}  // namespace
+
+PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
+                        const ClockBounds& now, std::uint64_t* last_report) {
+    PreparedAcquire prepared;
+    bool adjusts = false;
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        // Redis refuses what only the lease makes room for.
+        if (state.lease > 0 &&
+            (!stands(state, quota, now) || is_idle(state, now) ||
+             is_exhausted(state, quota, state.lease + demand.cost, now.latest))) {
+            give_back_lease(state, quota);
+        }
+        state.asked = now.steady;
+        drop_ended_report(state, quota, now);
+        adjusts = adjusts || owes(state) || state.report;
+    });
+    if (adjusts) {
+        for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+            const auto [number, adjustments] = adjust(state, quota, now, last_report);
+            prepared.adjustments.insert(
+                prepared.adjustments.end(), adjustments.begin(),
+                adjustments.begin() + static_cast<std::ptrdiff_t>(quota.rates.size()));
+            prepared.report_numbers.push_back(number);
+            prepared.counted_at.push_back(state.counted_at);
+        });
+        if (std::ranges::none_of(prepared.adjustments, changes)) {
+            prepared = {};
+        }
+    }
+    prepared.lease = demand.cost > 0 ? lease_size(states, quotas, now) : 0;
+    if (demand.ban) {
+        prepared.strikes = std::exchange(states.front().strikes_owed, 0);
+    }
+    return prepared;
+}
+
+void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedAcquire& prepared,
+             AcquireFailure fate) {
+    states.front().strikes_owed += prepared.strikes;
+    for_each_adjusted(states, quotas, prepared,
+                      [&](QuotaState& state, const TableQuota& quota,
+                          std::span<const Adjustment> adjustments, std::size_t table) {
+                          if (prepared.report_numbers[table] != 0) {
+                              return;
+                          }
+                          // What Redis told since doesn't have them.
+                          if (state.counted_at == prepared.counted_at[table]) {
+                              add_to_counted(state, adjustments, -1);
+                          }
+                          if (fate == AcquireFailure::kUnknown) {
+                              count_dropped(state.counts, units_of(adjustments));
+                          } else {
+                              owe_again(state, quota, adjustments);
+                          }
+                      });
+}
+
+void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
+                 const PreparedAcquire& prepared, const Acquired& acquired) {
+    acknowledge(states, quotas, prepared);
+    if (!is_late(states.front(), acquired)) {
+        states.front().banned_until = acquired.banned_until;
+    }
+    std::span<const WindowCount> counts = acquired.windows;
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        take_counts(state, quota, counts.first(quota.rates.size()), acquired);
+        counts = counts.subspan(quota.rates.size());
+    });
+}
+
+void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acquired& acquired,
+                 std::int64_t units) {
+    std::span<const WindowCount> counts = acquired.windows;
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        add_lease(state, quota, counts.first(quota.rates.size()), units);
+        if (!quota.leases) {
+            give_back_lease(state, quota);
+        }
+        counts = counts.subspan(quota.rates.size());
+    });
+}
+
+bool needs_settling(const QuotaState& state, const ClockBounds& now) {
+    return owes(state) || state.report || (state.lease > 0 && is_idle(state, now));
+}
+
+bool is_held(const QuotaState& state) {
+    return state.lease > 0 || owes(state) || state.report;
+}
+
+}  // namespace tollgate

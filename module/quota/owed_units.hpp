@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "module/quota/local_decision.hpp"
+
+namespace tollgate {
+
+/// What an acquire carries beside its requests.
+struct PreparedAcquire {
+    std::int64_t lease = 0;    ///< units to ask for beyond the requests
+    std::int64_t strikes = 0;  ///< refusals that Redis has yet to count
+    /// One for each window, in the order of the quotas; empty if nothing is adjusted.
+    std::vector<Adjustment> adjustments;
+    /// One for each table: the number of its report; 0 if its adjustments have none. Empty if
+    /// `adjustments` is.
+    std::vector<std::uint64_t> report_numbers;
+    /// One for each table: QuotaState::counted_at at that time. Empty if `adjustments` is.
+    std::vector<Instant> counted_at;
+};
+
+/// Prepares an acquire. Owed units go into a numbered report, which stays in the state until Redis
+/// acknowledges it: Redis counts them once, however often they are sent. Idle leases are given back
+/// without a number. If that reply is lost, the lease is lost too, which costs the key at most what
+/// was idle. `last_report` is the node's last report number and is incremented; with nullptr no
+/// report is made and owed units stay owed.
+PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
+                        const ClockBounds& now, std::uint64_t* last_report);
+
+/// Why an acquire has no result.
+enum class AcquireFailure {
+    kNotApplied,  ///< Redis refused it, or it was not sent
+    kUnknown,     ///< Redis may have applied it
+};
+
+/// The acquire has no result: takes its adjustments back, or counts them as lost. Reports stay and
+/// are sent again.
+void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedAcquire& prepared,
+             AcquireFailure fate);
+
+/// Takes Redis's counts and lease from a reply, and acknowledges the reports that the acquire
+/// carried. A reply that is older than the state's counts adds its lease only.
+void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
+                 const PreparedAcquire& prepared, const Acquired& acquired);
+
+/// Keeps units that Redis granted to requests that have ended meanwhile. They become part of the
+/// lease; if the table has no leases they are given back. Call it after apply_reply.
+void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acquired& acquired,
+                 std::int64_t units);
+
+/// Whether an acquire is due although no request comes: units are owed or in a report, or a lease
+/// has been idle for a second.
+bool needs_settling(const QuotaState& state, const ClockBounds& now);
+
+/// Whether it has a lease, owed units or a report. Such a state must not be evicted.
+bool is_held(const QuotaState& state);
+
+}  // namespace tollgate

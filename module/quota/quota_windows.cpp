@@ -1,0 +1,107 @@
+#include "module/quota/quota_windows.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/quota/lease.hpp"
+
+namespace tollgate {
+
+namespace {
+
+bool is_longest(const TableQuota& quota, std::size_t window) {
+    return window + 1 == quota.rates.size();
+}
+
+}  // namespace
+
+bool stands(const QuotaState& state, const TableQuota& quota, const ClockBounds& now) {
+    if (state.counted_at == Instant{}) {
+        return false;
+    }
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        if (!still_counts(state.windows[i].counted, quota.rates[i].period, now.earliest,
+                          now.latest)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+WindowCount granted_in(const QuotaState& state, std::size_t window) {
+    const auto& [counted, owed, owed_previous] = state.windows[window];
+    WindowCount granted = counted;
+    granted.count += owed - state.lease;
+    granted.previous += owed_previous;
+    if (state.report) {
+        const Adjustment& sent = state.report->adjustments[window];
+        if (sent.number == counted.number) {
+            granted.count += sent.units;
+            granted.previous += sent.previous;
+        } else if (sent.number == counted.number - 1) {
+            granted.previous += sent.units;
+        }
+    }
+    // A Redis that has lost counts may have less than the lease.
+    granted.count = std::max<std::int64_t>(granted.count, 0);
+    granted.previous = std::max<std::int64_t>(granted.previous, 0);
+    return granted;
+}
+
+std::int64_t left(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                  Instant now) {
+    const Rate& rate = quota.rates[window];
+    return rate.requests - spent(granted_in(state, window), rate.period, quota.sliding, now);
+}
+
+bool is_exhausted(const QuotaState& state, const TableQuota& quota, std::int64_t cost,
+                  Instant now) {
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        if (left(state, quota, i, now) < cost) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool owes(const QuotaState& state) {
+    return std::ranges::any_of(state.windows, [](const QuotaState::Window& window) {
+        return window.owed != 0 || window.owed_previous != 0;
+    });
+}
+
+void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
+                const WindowCount& count) {
+    auto& [counted, owed, owed_previous] = state.windows[window];
+    std::int64_t dropped = 0;
+    if (quota.sliding && count.number == counted.number + 1) {
+        dropped = std::exchange(owed_previous, std::exchange(owed, 0));
+    } else if (count.number != counted.number) {
+        dropped = std::exchange(owed, 0) + std::exchange(owed_previous, 0);
+    }
+    if (is_longest(quota, window)) {
+        count_dropped(state.counts, dropped);
+    }
+    counted = count;
+}
+
+void roll_windows(QuotaState& state, const TableQuota& quota, Instant now) {
+    give_back_lease(state, quota);
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        const WindowCount& counted = state.windows[i].counted;
+        const WindowCount window = roll(counted, quota.rates[i].period, now);
+        if (window.number != counted.number) {
+            set_window(state, quota, i, window);
+        }
+    }
+}
+
+void count_settled(UnitCounts& counts, std::int64_t units) {
+    (units > 0 ? counts.settled : counts.returned) += units > 0 ? units : -units;
+}
+
+void count_dropped(UnitCounts& counts, std::int64_t units) {
+    (units > 0 ? counts.lapsed : counts.lost) += units > 0 ? units : -units;
+}
+
+}  // namespace tollgate

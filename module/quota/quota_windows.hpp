@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "module/quota/quota_state.hpp"
+
+// The windows of a quota: which ones count now, and what is left of them.
+namespace tollgate {
+
+/// Calls `use` with each table's state and quota.
+template <typename States, typename Use>
+void for_each_table(States states, const Quotas& quotas, Use use) {
+    for (std::size_t i = 0; i < quotas.size(); ++i) {
+        use(states[i], quotas[i]);
+    }
+}
+
+/// Whether all windows of Redis's last counts are certainly still the current ones.
+bool stands(const QuotaState& state, const TableQuota& quota, const ClockBounds& now);
+
+/// What was granted in a window: Redis's last count and the owed units, without the lease.
+WindowCount granted_in(const QuotaState& state, std::size_t window);
+
+/// What is left of a window; below 0 if more was granted than the limit.
+std::int64_t left(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                  Instant now);
+
+/// Whether any window has less than `cost` left.
+bool is_exhausted(const QuotaState& state, const TableQuota& quota, std::int64_t cost, Instant now);
+
+/// Whether there are units for Redis to add or take back that no report carries.
+bool owes(const QuotaState& state);
+
+/// Sets a window to Redis's count, or to an empty one. Units owed to the window before are kept if
+/// windows slide; units owed to older windows are dropped.
+void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
+                const WindowCount& count);
+
+/// Advances the windows to those of `now`. Sliding windows keep the count of the window before.
+void roll_windows(QuotaState& state, const TableQuota& quota, Instant now);
+
+/// Adds units of the longest window to the statistics: above 0 they were granted while Redis was
+/// out of reach, below 0 they are of a lease.
+void count_settled(UnitCounts& counts, std::int64_t units);
+void count_dropped(UnitCounts& counts, std::int64_t units);
+
+}  // namespace tollgate

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "module/quota/quota_state.hpp"
+
+namespace tollgate {
+
+/// The bounds, raised to the time of Redis's last reply about these states. By the clock's bounds
+/// alone, a window that has just begun may seem to lie ahead.
+ClockBounds no_earlier_than_replies(ClockBounds now, std::span<const QuotaState> states);
+
+/// The windows that the response shows after a request of this cost. If it was `refused`, the
+/// exhausted windows are marked.
+std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Quotas& quotas,
+                                    const ClockBounds& now, std::int64_t cost, bool refused);
+
+/// When an exhausted window grants `cost` again.
+Instant reset_of(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                 std::int64_t cost);
+
+}  // namespace tollgate

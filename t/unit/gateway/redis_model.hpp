@@ -1,0 +1,80 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "module/quota/acquire.hpp"
+
+namespace tollgate {
+
+/// The acquire script in C++, for tests without a Redis: the same counts and results. Without
+/// bans.
+class RedisModel {
+  public:
+    Acquired run(const Acquire& acquire, Instant now) {
+        Acquired acquired{.now = now};
+        std::int64_t room = std::numeric_limits<std::int64_t>::max();
+        auto adjustment = acquire.adjustments.begin();
+        for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
+            const TableQuota& quota = (*acquire.quotas)[table];
+            const bool applies = is_new(acquire, table);
+            for (const Rate& rate : quota.rates) {
+                WindowCount& window = count(acquire.id, quota, rate);
+                window = roll(window, rate.period, now);
+                if (adjustment != acquire.adjustments.end()) {
+                    adjust(window, applies ? *adjustment : Adjustment{}, quota.sliding);
+                    ++adjustment;
+                }
+                room =
+                    std::min(room, rate.requests - spent(window, rate.period, quota.sliding, now));
+            }
+        }
+        room = std::max<std::int64_t>(room, 0);
+        acquired.granted =
+            acquire.cost == 0 ? acquire.count : std::min(acquire.count, room / acquire.cost);
+        acquired.limited = acquire.count - acquired.granted;
+        room -= acquired.granted * acquire.cost;
+        acquired.lease = acquired.limited == 0 ? std::min(acquire.lease, room / 8) : 0;
+        for (const TableQuota& quota : *acquire.quotas) {
+            for (const Rate& rate : quota.rates) {
+                WindowCount& window = count(acquire.id, quota, rate);
+                window.count += acquired.granted * acquire.cost + acquired.lease;
+                acquired.windows.push_back(window);
+            }
+        }
+        return acquired;
+    }
+
+    WindowCount& count(std::string_view id, const TableQuota& quota, const Rate& rate) {
+        return counts_[{std::string(id) + ":" + quota.table, rate.period.count()}];
+    }
+
+    /// Names the node that sends the next acquires.
+    std::string node;
+
+  private:
+    /// Whether a report was not applied before; one without a number is always new.
+    bool is_new(const Acquire& acquire, std::size_t table) {
+        const auto number = acquire.adjustments.empty() ? 0 : acquire.report_numbers[table];
+        auto& last = reports_[{std::string(acquire.id) + ":" + std::to_string(table), node}];
+        return number == 0 || std::exchange(last, std::max(last, number)) < number;
+    }
+
+    static void adjust(WindowCount& window, const Adjustment& adjustment, bool sliding) {
+        if (adjustment.number == window.number) {
+            window.count = std::max<std::int64_t>(window.count + adjustment.units, 0);
+            window.previous = std::max<std::int64_t>(window.previous + adjustment.previous, 0);
+        } else if (sliding && adjustment.number == window.number - 1) {
+            window.previous = std::max<std::int64_t>(window.previous + adjustment.units, 0);
+        }
+    }
+
+    std::map<std::pair<std::string, std::int64_t>, WindowCount> counts_;
+    std::map<std::pair<std::string, std::string>, std::uint64_t> reports_;
+};
+
+}  // namespace tollgate

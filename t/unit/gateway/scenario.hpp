@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <ostream>
+#include <vector>
+
+#include "module/quota/quota_state.hpp"
+
+namespace tollgate::gateway {
+
+using Milliseconds = std::chrono::milliseconds;
+
+/// When the simulation begins, by Redis's clock.
+constexpr Instant kBeginning{Milliseconds(1'795'000'000'000)};
+/// How long requests come.
+constexpr Milliseconds kDuration{35'000};
+
+/// Calls of the first nodes get no answer meanwhile.
+struct Outage {
+    Milliseconds from{};
+    Milliseconds to{};
+    int nodes = 0;
+    double executed = 0;  ///< the share of their calls that Redis decides nonetheless
+};
+
+struct Scenario {
+    const char* name;
+    int nodes;
+    int keys;
+    double per_second;  ///< requests a worker sends for all its keys
+    std::vector<Rate> rates;
+    bool sliding = false;
+    bool crashes = false;
+    Milliseconds delay{5};  ///< at most, each way
+    bool is_spent = false;  ///< its windows are asked for more than they have, and nothing is lost
+    double calls = 1;       ///< of Redis, at most, a granted request
+    int workers = 1;        ///< a node, which share what it knows
+    Milliseconds jump{};    ///< of Redis's clock, in the middle
+    Outage outage{};
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
+    return out << scenario.name;
+}
+
+}  // namespace tollgate::gateway

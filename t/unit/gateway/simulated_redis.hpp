@@ -1,0 +1,219 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/key/key_record.hpp"
+#include "module/redis/protocol/reply.hpp"
+#include "module/redis/protocol/script.hpp"
+#include "t/unit/gateway/redis_model.hpp"
+
+namespace tollgate::gateway {
+
+/// Redis as the engine's calls see it: takes the words of a call, and answers in RESP. The acquire
+/// script is RedisModel's; bans are not counted.
+class SimulatedRedis {
+  public:
+    /// What became of an acquire.
+    struct Executed {
+        Acquire acquire;
+        std::string id;
+        Acquired acquired;
+    };
+
+    /// The reply to a call, without its token: an array, or an error.
+    std::string run(const redis::Call& call, Instant now) {
+        executed.clear();
+        const auto keys = words_in(call.keys);
+        if (call.script == &redis::lookup_script()) {
+            return look_up(keys.front());
+        }
+        if (call.script == &redis::acquire_script()) {
+            return acquire(keys, words_in(call.arguments), now);
+        }
+        ++published;
+        return "*1\r\n+OK\r\n";
+    }
+
+    std::map<std::string, KeyRecord> records;   ///< by the key's name in Redis
+    std::map<std::string, std::string> errors;  ///< by id: what acquires of it are answered
+    std::vector<Executed> executed;             ///< the acquires of the last call
+    RedisModel counts;
+    int published = 0;
+
+    /// What an acquire call asks for, as executed, but without a result.
+    static std::vector<Executed> asked_in(const redis::Call& call) {
+        Reader reader(words_in(call.keys), words_in(call.arguments));
+        return reader.read();
+    }
+
+  private:
+    using Words = std::vector<std::string>;
+
+    static Words words_in(const redis::Words& words) {
+        Words found;
+        auto rest = words.bytes();
+        while (!rest.empty()) {
+            const auto end = rest.find("\r\n");
+            const auto size =
+                static_cast<std::size_t>(std::stoull(std::string(rest.substr(1, end))));
+            found.emplace_back(rest.substr(end + 2, size));
+            rest.remove_prefix(end + 2 + size + 2);
+        }
+        return found;
+    }
+
+    std::string look_up(const std::string& key) const {
+        const auto record = records.find(key);
+        if (record == records.end()) {
+            return "*6\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n";
+        }
+        const KeyRecord& found = record->second;
+        std::string reply = "*6\r\n";
+        for (const auto& text : {found.id, found.name, found.plan, found.limits, std::string(),
+                                 std::string(found.active ? "active" : "disabled")}) {
+            reply += bulk(text);
+        }
+        return reply;
+    }
+
+    static std::string bulk(std::string_view text) {
+        return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
+    }
+
+    /// Reads the words of an acquire call: see acquire_script.cpp.
+    class Reader {
+      public:
+        Reader(Words keys, Words arguments)
+            : keys_(std::move(keys)), arguments_(std::move(arguments)) {}
+
+        std::vector<Executed> read() {
+            std::vector<Executed> found;
+            for (std::size_t at = number_at(2); at < arguments_.size() + 2;) {
+                found.push_back(read_id(at));
+                at += 3 + number_at(at + 2);
+            }
+            return found;
+        }
+        std::string node;  ///< of the reports, if there are any
+
+      private:
+        std::size_t number_at(std::size_t argv) const {
+            return static_cast<std::size_t>(integer_at(argv));
+        }
+        /// ARGV[1] is the token, which the transport adds.
+        std::int64_t integer_at(std::size_t argv) const { return std::stoll(arguments_[argv - 2]); }
+
+        Executed read_id(std::size_t at) {
+            std::size_t terms = number_at(at);
+            Executed one;
+            one.acquire.cost = integer_at(terms++);
+            one.acquire.count = integer_at(at + 1);
+            const auto strikes = integer_at(terms++);
+            if (strikes != 0) {
+                one.acquire.ban = BanPolicy{strikes, {}, {}, {}};
+                terms += 4;
+                ++key_;
+            }
+            Quotas quotas;
+            for (std::size_t tables = number_at(terms++); tables > 0; --tables) {
+                quotas.push_back(read_table(terms, one.id));
+            }
+            const auto more = number_at(at + 2);
+            if (more > 0) {
+                one.acquire.lease = integer_at(at + 3);
+                one.acquire.strikes = integer_at(at + 4);
+            }
+            if (more > 2) {
+                read_adjustments(at + 6, quotas, one.acquire);
+            }
+            one.acquire.quotas = std::make_shared<const Quotas>(std::move(quotas));
+            return one;
+        }
+        TableQuota read_table(std::size_t& terms, std::string& id) {
+            const std::string& key = keys_[key_++];
+            const auto brace = key.find("}:");
+            id = key.substr(key.find('{') + 1, brace - key.find('{') - 1);
+            TableQuota quota;
+            quota.table = key.substr(brace + 2);
+            auto windows = integer_at(terms++);
+            quota.sliding = windows < 0;
+            windows = windows < 0 ? -windows : windows;
+            for (std::int64_t i = 0; i < windows; ++i, terms += 2) {
+                quota.rates.push_back(
+                    {integer_at(terms), std::chrono::seconds(integer_at(terms + 1) / 1000)});
+            }
+            terms += static_cast<std::size_t>(windows) * (quota.sliding ? 3 : 2);
+            return quota;
+        }
+        void read_adjustments(std::size_t at, const Quotas& quotas, Acquire& acquire) {
+            for (const TableQuota& quota : quotas) {
+                acquire.report_numbers.push_back(std::stoull(arguments_[at++ - 2]));
+                if (acquire.report_numbers.back() != 0) {
+                    const std::string& key = keys_[key_++];
+                    node = key.substr(key.rfind(':') + 1);
+                }
+                for (std::size_t i = 0; i < quota.rates.size(); ++i, at += 3) {
+                    acquire.adjustments.push_back(
+                        {integer_at(at), integer_at(at + 1), integer_at(at + 2)});
+                }
+            }
+        }
+
+        Words keys_;
+        Words arguments_;
+        std::size_t key_ = 0;
+    };
+
+    std::string acquire(const Words& keys, const Words& arguments, Instant now) {
+        std::string numbers;
+        std::string failed;
+        int elements = 1;
+        const auto add = [&](std::int64_t number) {
+            numbers.append(reinterpret_cast<const char*>(&number), sizeof(number));
+        };
+        add(std::chrono::microseconds(now.time_since_epoch()).count());
+        const std::int64_t deadline = std::stoll(arguments[1]);
+        const bool is_late = deadline != 0 && now.time_since_epoch().count() > deadline;
+        Reader reader(keys, arguments);
+        executed = is_late ? std::vector<Executed>() : reader.read();
+        for (Executed& one : executed) {
+            if (const auto error = errors.find(one.id); error != errors.end()) {
+                add(-1);
+                failed += "-" + error->second + "\r\n";
+                ++elements;
+                continue;
+            }
+            one.acquire.id = one.id;
+            counts.node = reader.node;
+            one.acquired = counts.run(one.acquire, now);
+            add(one.acquired.granted);
+            if (one.acquire.lease > 0) {
+                add(one.acquired.lease);
+            }
+            if (one.acquire.ban) {
+                add(one.acquired.limited);
+                add(0);
+                add(0);
+            }
+            auto window = one.acquired.windows.begin();
+            for (const TableQuota& quota : *one.acquire.quotas) {
+                for (std::size_t i = 0; i < quota.rates.size(); ++i, ++window) {
+                    add(window->number);
+                    add(window->count);
+                    if (quota.sliding) {
+                        add(window->previous);
+                    }
+                }
+            }
+        }
+        return "*" + std::to_string(elements) + "\r\n" + bulk(numbers) + failed;
+    }
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,143 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "module/gateway/transport.hpp"
+#include "t/unit/gateway/simulated_redis.hpp"
+#include "t/unit/gateway/timeline.hpp"
+
+namespace tollgate::gateway {
+
+/// A connection to a simulated Redis: calls take their time, may be lost, and time out. After a
+/// time-out all calls under way fail, and the breaker is open for a while.
+class SimulatedTransport final : public Transport {
+  public:
+    using Milliseconds = std::chrono::milliseconds;
+    /// What becomes of a call.
+    enum class Fate {
+        kAnswered,
+        kNotExecuted,  ///< it never reaches Redis, and times out
+        kUnanswered,   ///< Redis executes it; the reply is lost, and it times out
+    };
+
+    /// `redis_offset` is what Redis's clock is ahead.
+    SimulatedTransport(Timeline& timeline, SimulatedRedis& redis, Instant start,
+                       const Milliseconds& redis_offset)
+        : timeline_(timeline), redis_(redis), start_(start), redis_offset_(redis_offset) {}
+    /// Handlers are destroyed and get no callback.
+    ~SimulatedTransport() override { *is_alive_ = false; }
+    SimulatedTransport(const SimulatedTransport&) = delete;
+    SimulatedTransport& operator=(const SimulatedTransport&) = delete;
+
+    bool is_reachable() const noexcept override {
+        return reachable && timeline_.now() >= open_until;
+    }
+    void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
+        ++calls;
+        if (!is_reachable()) {
+            handler->on_failure();
+            return;
+        }
+        auto pending = std::make_shared<Pending>(Pending{std::move(call), std::move(handler), {}});
+        pending_.push_back(pending);
+        const Fate fate = choose_fate ? choose_fate(pending->call) : Fate::kAnswered;
+        after(delay(), [=, this] {
+            if (fate != Fate::kNotExecuted && pending->handler) {
+                execute(*pending);
+            }
+            if (fate == Fate::kAnswered) {
+                after(delay(), [=, this] { answer(*pending); });
+            }
+        });
+        after(timeout, [=, this] { time_out(*pending); });
+    }
+    void refuse(std::string_view error) noexcept override { refused.emplace_back(error); }
+    std::optional<SteadyTime> subscribed_since() const noexcept override { return subscribed; }
+
+    /// All calls under way fail, and the breaker opens.
+    void fail_all() {
+        open_until = timeline_.now() + open_for();
+        for (auto failed = std::exchange(pending_, {}); const auto& pending : failed) {
+            if (auto handler = std::move(pending->handler)) {
+                if (on_lost) {
+                    on_lost(pending->executed, pending->call);
+                }
+                handler->on_failure();
+            }
+        }
+    }
+
+    bool reachable = true;
+    Milliseconds timeout{100};
+    Milliseconds open_until{};
+    std::optional<SteadyTime> subscribed = SteadyTime(1);
+    std::vector<std::string> refused;
+    std::int64_t calls = 0;
+    std::function<Milliseconds()> delay = [] { return Milliseconds(1); };
+    std::function<Milliseconds()> open_for = [] { return Milliseconds(0); };
+    std::function<Fate(const redis::Call&)> choose_fate;
+    /// What Redis answers in place of the reply, if anything.
+    std::function<std::optional<std::string>(const redis::Call&)> replace_reply;
+    /// A call failed that Redis has executed (its acquires), or has not (none).
+    std::function<void(const std::vector<SimulatedRedis::Executed>&, const redis::Call&)> on_lost;
+
+  private:
+    struct Pending {
+        redis::Call call;
+        std::unique_ptr<redis::ReplyHandler> handler;
+        std::string reply;
+        std::vector<SimulatedRedis::Executed> executed{};
+    };
+
+    void after(Milliseconds time, std::function<void()> step) {
+        timeline_.at(timeline_.now() + time, [alive = is_alive_, step = std::move(step)] {
+            if (*alive) {
+                step();
+            }
+        });
+    }
+
+    void execute(Pending& pending) {
+        pending.reply = redis_.run(pending.call, start_ + timeline_.now() + redis_offset_);
+        pending.executed = redis_.executed;
+        if (const auto other = replace_reply ? replace_reply(pending.call) : std::nullopt) {
+            pending.reply = *other;
+        }
+    }
+
+    void answer(Pending& pending) {
+        auto handler = std::move(pending.handler);
+        if (!handler) {
+            return;
+        }
+        std::erase_if(pending_, [&](const auto& other) { return other.get() == &pending; });
+        redis::ReplyReader reader;
+        reader.feed(pending.reply);
+        const auto reply = reader.next();
+        if (reply->type == REDIS_REPLY_ERROR) {
+            handler->on_error(redis::text_of(*reply));
+        } else {
+            handler->on_values(redis::elements_of(*reply));
+        }
+    }
+
+    void time_out(const Pending& pending) {
+        if (pending.handler) {
+            fail_all();
+        }
+    }
+
+    Timeline& timeline_;
+    SimulatedRedis& redis_;
+    Instant start_;
+    const Milliseconds& redis_offset_;
+    std::deque<std::shared_ptr<Pending>> pending_;
+    std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace tollgate::gateway

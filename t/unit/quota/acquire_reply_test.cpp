@@ -1,0 +1,227 @@
+// What a node makes of Redis's answers, in whatever order they come, and what it shows of them.
+
+#include <gtest/gtest.h>
+
+#include "module/quota/owed_units.hpp"
+#include "t/unit/quota/quota_node.hpp"
+
+namespace tollgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(TakeIn, KnowsWhatRedisTold) {
+    Node node({{10, 10s}, {100, 60s}});
+    node.apply_reply({{.count = 3, .previous = 7}, {.count = 30}}, 2);
+    const QuotaState& state = node.states[0];
+    EXPECT_EQ(state.windows[0].counted, (WindowCount{kFirst10s, 3, 7}));
+    EXPECT_EQ(state.windows[1].counted, (WindowCount{kFirst60s, 30, 0}));
+    EXPECT_EQ(state.lease, 2);
+    EXPECT_EQ(state.counted_at, kStart);
+}
+
+TEST(OnceTold, IsNoEarlierThanWhatRedisTold) {
+    std::array<QuotaState, 2> states;
+    states[0].counted_at = kStart - 5s;
+    states[1].counted_at = kStart;
+    const ClockBounds early = no_earlier_than_replies({1s, kStart - 1ms, kStart - 1ms}, states);
+    EXPECT_EQ(early.steady, 1s);
+    EXPECT_EQ(early.earliest, kStart);
+    EXPECT_EQ(early.latest, kStart);
+    const ClockBounds late = no_earlier_than_replies({1s, kStart + 1ms, kStart + 2ms}, states);
+    EXPECT_EQ(late.earliest, kStart + 1ms);
+    EXPECT_EQ(late.latest, kStart + 2ms);
+}
+
+TEST(TakeIn, GivesEachTableItsWindows) {
+    Node node(Quotas{api({{10, 10s}, {100, 60s}}), search({{10, 10s}})});
+    node.apply_reply({{.count = 1}, {.count = 2}, {.count = 3}}, 2);
+    EXPECT_EQ(node.states[0].windows[1].counted.count, 2);
+    EXPECT_EQ(node.states[1].windows[0].counted.count, 3);
+    EXPECT_EQ(node.states[1].lease, 2);
+}
+
+TEST(TakeIn, KeepsWhatTheWindowIsOwed) {
+    Node node({{10, 10s}});
+    node.granted_alone(2);
+    node.apply_reply({{.count = 3}});
+    EXPECT_EQ(node.remaining(), 5);
+    EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 2}}));
+}
+
+TEST(TakeIn, ForgetsWhatAWindowThatEndedIsOwed) {
+    Node node({{10, 10s}, {100, 60s}});
+    node.granted_alone(2);
+    node.now += 10s;
+    node.apply_reply({{.count = 3}, {.count = 3}});
+    EXPECT_EQ(node.ask().adjustments,
+              (std::vector{Adjustment{kFirst10s + 1, 0}, Adjustment{kFirst60s, 2}}));
+}
+
+TEST(TakeIn, GivesBackALeaseOfWindowsThatHaveEnded) {
+    Node node({{10, 10s}, {100, 60s}});
+    node.apply_reply({{.count = 3}, {.count = 3}}, 2);
+    node.now += 10s;
+    node.apply_reply({{.count = 1}, {.count = 4}}, 1);
+    EXPECT_EQ(node.states[0].lease, 1);
+    EXPECT_EQ(node.windows()[0].remaining, 10);
+    EXPECT_EQ(node.windows()[1].remaining, 99);
+    node.arrive();
+    EXPECT_EQ(node.ask().adjustments,
+              (std::vector{Adjustment{kFirst10s + 1, 0}, Adjustment{kFirst60s, -2}}));
+}
+
+TEST(TakeIn, TakesOnlyTheLeaseOfALateReply) {
+    Node node({{10, 10s}});
+    node.now += 1s;
+    node.apply_reply({{.count = 5}}, 1, banned(kStart + 1h));
+    node.apply_reply({{.count = 3}}, 2, {}, 7ms);
+    const QuotaState& state = node.states[0];
+    EXPECT_EQ(state.windows[0].counted.count, 5);
+    EXPECT_EQ(state.lease, 3);
+    EXPECT_EQ(state.counted_at, kStart + 1s);
+    EXPECT_EQ(state.banned_until, kStart + 1h);
+}
+
+TEST(TakeIn, TakesTheHigherOfTwoCountsOfOneMillisecond) {
+    Node node({{10, 10s}});
+    node.apply_reply({{.count = 5}}, 1);
+    node.apply_reply({{.count = 3}}, 2);
+    EXPECT_EQ(node.states[0].windows[0].counted.count, 5);
+    EXPECT_EQ(node.states[0].lease, 3);
+}
+
+TEST(TakeIn, GivesBackTheLeaseOfALateReplyOfAWindowThatHasEnded) {
+    Node node({{10, 10s}, {100, 60s}});
+    node.now += 10s;
+    node.apply_reply({{.count = 5}, {.count = 50}}, 1);
+    node.apply_reply({{.count = 9}, {.count = 40}}, 2, {}, 7ms);
+    EXPECT_EQ(node.states[0].lease, 1) << "that of the present window is kept";
+    EXPECT_EQ(node.windows()[0].remaining, 6);
+    EXPECT_EQ(node.windows()[1].remaining, 53);
+    node.arrive();
+    EXPECT_EQ(node.ask().adjustments,
+              (std::vector{Adjustment{kFirst10s + 1, 0}, Adjustment{kFirst60s, -2}}));
+}
+
+TEST(TakeIn, FollowsAClockThatWasSetBack) {
+    Node node({{10, 10s}});
+    node.now += 11s;
+    node.apply_reply({{.count = 5}}, 2);
+    node.now -= 2s;
+    node.apply_reply({{.count = 6, .ahead = 1}}, 1);
+    EXPECT_EQ(node.states[0].counted_at, node.now);
+    EXPECT_EQ(node.states[0].lease, 3) << "Redis counts the window to come yet";
+    EXPECT_EQ(node.decide(), LocalAnswer::kGranted);
+    EXPECT_EQ(node.remaining(), 6);
+    node.apply_reply({{.count = 1}});
+    EXPECT_EQ(node.remaining(), 9) << "another Redis, which never counted it";
+    EXPECT_EQ(node.states[0].lease, 0);
+}
+
+TEST(NeedsSettling, IsNotWhereNothingIsHeldOrOwed) {
+    Node node({{10, 10s}});
+    EXPECT_FALSE(node.needs_settling());
+    EXPECT_FALSE(node.is_held());
+    node.apply_reply({{.count = 5}});
+    EXPECT_FALSE(node.is_held());
+}
+
+TEST(NeedsSettling, IsWhereAnyTableIsOwed) {
+    Node node(Quotas{api({{10, 10s}}), search({{10, 10s}, {20, 60s}})});
+    node.states[1].windows[1].owed = -1;
+    EXPECT_TRUE(node.needs_settling());
+    EXPECT_TRUE(node.is_held());
+}
+
+TEST(GiveBackLeases, LeavesNone) {
+    Node node(Quotas{api({{10, 10s}}), search({{10, 10s}})});
+    node.apply_reply({{.count = 5}, {.count = 5}}, 2);
+    give_back_leases(node.states, node.quotas);
+    EXPECT_EQ(node.states[1].lease, 0);
+    EXPECT_EQ(node.remaining(), 7);
+    EXPECT_EQ(node.ask().adjustments,
+              (std::vector{Adjustment{kFirst10s, -2}, Adjustment{kFirst10s, -2}}));
+}
+
+TEST(WindowsOf, ShowFullWindowsWhereNothingIsKnown) {
+    Node node({{10, 10s}, {100, 60s}});
+    const auto windows = node.windows();
+    ASSERT_EQ(windows.size(), 2U);
+    EXPECT_EQ(windows[0].rate, (Rate{10, 10s}));
+    EXPECT_EQ(windows[0].remaining, 10);
+    EXPECT_EQ(windows[0].reset, kStart + 10s);
+    EXPECT_FALSE(windows[0].exhausted);
+    EXPECT_EQ(windows[0].policy, "api-10-seconds");
+    EXPECT_EQ(windows[1].reset, kStart + 60s);
+}
+
+TEST(WindowsOf, ShowANewWindowOnceTheOldOneHasEnded) {
+    Node node({{10, 10s}});
+    node.apply_reply({{.count = 8}}, 1);
+    node.now += 10s;
+    EXPECT_EQ(node.remaining(), 10);
+    EXPECT_EQ(node.windows()[0].reset, kStart + 20s);
+    node.uncertainty = 1ms;
+    EXPECT_EQ(node.remaining(), 3) << "it may not have ended";
+    EXPECT_EQ(node.windows()[0].reset, kStart + 10s);
+}
+
+TEST(WindowsOf, MarkThoseThatRefuse) {
+    Node node({{10, 10s}, {100, 60s}});
+    node.apply_reply({{.count = 8}, {.count = 30}});
+    node.demand.cost = 3;
+    EXPECT_TRUE(node.windows(true)[0].exhausted);
+    EXPECT_FALSE(node.windows(true)[1].exhausted);
+    EXPECT_FALSE(node.windows()[0].exhausted) << "of a request that is not refused";
+    EXPECT_EQ(node.windows(true)[0].remaining, 2);
+}
+
+TEST(WindowsOf, MarkTheOneThatRefusedForAllItsRestIsLeased) {
+    Node node({{100, 10s}, {1000, 60s}});
+    node.apply_reply({{.count = 98}, {.count = 98}}, 5);
+    node.demand.cost = 6;
+    EXPECT_TRUE(node.windows(true)[0].exhausted);
+    EXPECT_FALSE(node.windows(true)[1].exhausted);
+}
+
+TEST(WindowsOf, NeverShowMoreThanTheLimit) {
+    Node node({{10, 10s}});
+    node.apply_reply({{.count = 5}}, 4);
+    node.now += 1ms;
+    node.apply_reply({{.count = 1}});
+    EXPECT_EQ(node.remaining(), 10) << "this Redis has lost counts";
+}
+
+TEST(WindowsOf, NeverShowLessThanNothing) {
+    Node node({{10, 10s}});
+    node.apply_reply({{.count = 12}});
+    EXPECT_EQ(node.remaining(), 0);
+}
+
+TEST(WindowsOf, ShowWhenASlidingWindowGrantsAgain) {
+    Node node({{10, 10s}}, true);
+    node.apply_reply({{.count = 4, .previous = 10}});
+    node.now += 1s;
+    EXPECT_EQ(node.windows(true)[0].reset, kStart + 5s);
+    EXPECT_EQ(node.windows()[0].reset, kStart + 5s) << "there is nothing left";
+    node.now += 5s;
+    EXPECT_EQ(node.remaining(), 2);
+    EXPECT_EQ(node.windows()[0].reset, kStart + 10s);
+}
+
+TEST(WindowsOf, ShowWhenASlidingWindowGrantsAgainWithWhatIsOwed) {
+    Node node({{10, 10s}}, true);
+    node.apply_reply({{.count = 4, .previous = 2}});
+    node.granted_alone(20);
+    EXPECT_EQ(node.windows(true)[0].reset, kStart + 5s);
+    node.now += 5s;
+    node.granted_alone(20);
+    EXPECT_EQ(node.windows(true)[0].reset, kStart + 10s);
+    node.now += 5s;
+    EXPECT_EQ(node.granted_alone(20), 1);
+    EXPECT_EQ(node.windows(true)[0].reset, kStart + 11'112ms) << "when 8 are left of 9";
+}
+
+}  // namespace
+}  // namespace tollgate
