@@ -47,7 +47,8 @@ bool AcquireCall::add(Group& group, const LockedZone& zone) {
     group.is_queued = false;
     group.is_under_way = true;
     const ClockBounds now = engine_.clock_bounds(zone, engine_.clock().steady());
-    const bool returns_leases = engine_.settlement().returns_leases();
+    const bool returns_leases =
+        engine_.settlement().returns_leases() || (request.returns_lease && item.count == 0);
     std::uint64_t* last_report = &zone.node().last_report;
     for (;;) {
         LoadedStates states(zone, engine_, request);

@@ -94,6 +94,7 @@ void Settlement::settle_ended(const KeyCache::Found& ended, std::uint64_t api_ke
         request.id_hash = ended.id;
         request.api_key = api_key;
         request.quotas = std::make_shared<const Quotas>(Quotas{std::move(quota)});
+        request.returns_lease = true;
         engine_.acquires().settle(request);
     }
 }

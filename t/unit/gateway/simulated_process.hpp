@@ -13,6 +13,7 @@
 
 #include "module/gateway/environment.hpp"
 #include "module/gateway/zone.hpp"
+#include "t/unit/failing_allocator.hpp"
 #include "t/unit/gateway/timeline.hpp"
 
 namespace tollgate::gateway {
@@ -70,6 +71,7 @@ class SimulatedEventLoop final : public EventLoop {
         using Pending = std::shared_ptr<bool>;
 
         void run_at(Pending& pending, Timeline::Time time) {
+            const UnlimitedMemory memory;
             if (pending) {
                 *pending = false;
             }
@@ -94,6 +96,7 @@ class SimulatedEventLoop final : public EventLoop {
 class SimulatedLog final : public Log {
   public:
     void write(LogLevel level, std::string_view text) noexcept override {
+        const UnlimitedMemory memory;
         lines.emplace_back(text);
         critical += level == LogLevel::kCritical ? 1 : 0;
     }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "module/gateway/transport.hpp"
+#include "t/unit/failing_allocator.hpp"
 #include "t/unit/gateway/simulated_redis.hpp"
 #include "t/unit/gateway/timeline.hpp"
 
@@ -43,6 +44,10 @@ class SimulatedTransport final : public Transport {
             handler->on_failure();
             return;
         }
+        const UnlimitedMemory memory;
+        if (drops_handlers) {
+            return;
+        }
         auto pending = std::make_shared<Pending>(Pending{std::move(call), std::move(handler), {}});
         pending_.push_back(pending);
         const Fate fate = choose_fate ? choose_fate(pending->call) : Fate::kAnswered;
@@ -73,6 +78,8 @@ class SimulatedTransport final : public Transport {
     }
 
     bool reachable = true;
+    int allocations_of_replies = -1;  ///< allocations_left while a handler takes its reply
+    bool drops_handlers = false;      ///< destroys handlers without a callback
     Milliseconds timeout{100};
     Milliseconds open_until{};
     std::optional<SteadyTime> subscribed = SteadyTime(1);
@@ -110,20 +117,26 @@ class SimulatedTransport final : public Transport {
         }
     }
 
+    static redis::ReplyPtr parse(const std::string& text) {
+        redis::ReplyReader reader;
+        reader.feed(text);
+        return reader.next();
+    }
+
     void answer(Pending& pending) {
         auto handler = std::move(pending.handler);
         if (!handler) {
             return;
         }
         std::erase_if(pending_, [&](const auto& other) { return other.get() == &pending; });
-        redis::ReplyReader reader;
-        reader.feed(pending.reply);
-        const auto reply = reader.next();
+        const auto reply = parse(pending.reply);
+        const int left = std::exchange(allocations_left, allocations_of_replies);
         if (reply->type == REDIS_REPLY_ERROR) {
             handler->on_error(redis::text_of(*reply));
         } else {
             handler->on_values(redis::elements_of(*reply));
         }
+        allocations_left = left;
     }
 
     void time_out(const Pending& pending) {

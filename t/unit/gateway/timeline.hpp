@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "t/unit/failing_allocator.hpp"
+
 namespace tollgate {
 
 /// True time of a simulation, and what happens when; each clock in it is this and an offset.
@@ -16,12 +18,12 @@ class Timeline {
 
     Time now() const { return now_; }
     void at(Time time, std::function<void()> step) {
+        const UnlimitedMemory memory;
         steps_.push({time, order_++, std::move(step)});
     }
     void run_until(Time end) {
         while (!steps_.empty() && steps_.top().time <= end) {
-            auto step = steps_.top();
-            steps_.pop();
+            const Step step = take_first();
             now_ = step.time;
             step.run();
         }
@@ -37,6 +39,13 @@ class Timeline {
             return std::tuple(time, order) > std::tuple(other.time, other.order);
         }
     };
+    Step take_first() {
+        const UnlimitedMemory memory;
+        Step step = steps_.top();
+        steps_.pop();
+        return step;
+    }
+
     Time now_{};
     int order_ = 0;
     std::priority_queue<Step> steps_;

@@ -1,0 +1,296 @@
+// Batches of acquires, and what their replies, errors and failures do to waiters and to the zone.
+
+#include "module/gateway/acquire_batcher.hpp"
+
+#include "t/unit/gateway/engine_fixture.hpp"
+
+namespace tollgate::gateway {
+namespace {
+
+class AcquireBatcherTest : public EngineTest {
+  protected:
+    /// A worker that has these keys in its cache. The calls so far do not count.
+    Worker& start_with_keys(int keys) {
+        for (int i = 0; i < keys; ++i) {
+            add_key("k" + std::to_string(i));
+        }
+        Worker& worker = start();
+        for (int i = 0; i < keys; ++i) {
+            begin(worker, "k" + std::to_string(i), {.cost = 0});
+        }
+        run_for(50ms);
+        requests.clear();
+        worker.transport.calls = 0;
+        return worker;
+    }
+    std::string reply_to_all(const std::string& reply) {
+        for (auto& worker : workers) {
+            worker->transport.replace_reply = [reply](const redis::Call& call) {
+                return call.script == &redis::acquire_script() ? std::optional(reply)
+                                                               : std::nullopt;
+            };
+        }
+        return reply;
+    }
+    int statuses(int status) const {
+        return static_cast<int>(std::ranges::count_if(
+            requests, [&](const auto& request) { return request->status() == status; }));
+    }
+};
+
+TEST_F(AcquireBatcherTest, TheKeysOfATurnShareACall) {
+    Worker& worker = start_with_keys(5);
+    for (int i = 0; i < 5; ++i) {
+        begin(worker, "k" + std::to_string(i));
+    }
+    run_for(5ms);
+    EXPECT_EQ(worker.transport.calls, 1);
+    EXPECT_EQ(statuses(0), 5);
+}
+
+TEST_F(AcquireBatcherTest, ACallHasAtMost32Keys) {
+    zone_size = std::size_t{256} << 10U;
+    Worker& worker = start_with_keys(33);
+    for (int i = 0; i < 33; ++i) {
+        begin(worker, "k" + std::to_string(i));
+    }
+    run_for(5ms);
+    EXPECT_EQ(worker.transport.calls, 2);
+    EXPECT_EQ(statuses(0), 33);
+}
+
+TEST_F(AcquireBatcherTest, RequestsOfAKeyThatComeDuringItsCallShareTheNext) {
+    Worker& worker = start_with_keys(1);
+    begin(worker, "k0");
+    run_for(0ms);
+    for (int i = 0; i < 12; ++i) {
+        begin(worker, "k0");
+    }
+    run_for(10ms);
+    EXPECT_EQ(worker.transport.calls, 2);
+    EXPECT_EQ(statuses(0), 10);
+    EXPECT_EQ(statuses(429), 3);
+    EXPECT_EQ(requests[0]->outcome().windows[0].remaining, 9);
+    EXPECT_EQ(requests[1]->outcome().windows[0].remaining, 8) << "as it left the window";
+}
+
+TEST_F(AcquireBatcherTest, RequestsOfDifferentCostAreDifferentGroups) {
+    Worker& worker = start_with_keys(1);
+    begin(worker, "k0", {.cost = 1});
+    begin(worker, "k0", {.cost = 3});
+    run_for(5ms);
+    EXPECT_EQ(worker.transport.calls, 1);
+    EXPECT_EQ(counted("k0"), 4);
+}
+
+TEST_F(AcquireBatcherTest, AHotKeyIsLeased) {
+    tables[0].plans[0].rates = {{100'000, 60s}};
+    Worker& worker = start_with_keys(1);
+    for (int i = 0; i < 400; ++i) {
+        for (int j = 0; j < 4; ++j) {
+            begin(worker, "k0");
+        }
+        run_for(1ms);
+    }
+    run_for(10ms);
+    EXPECT_EQ(statuses(0), 1600);
+    EXPECT_GT(statistics.decisions.by_lease.value(), 1000);
+    EXPECT_LT(worker.transport.calls, 150);
+    run_for(3s);
+    EXPECT_EQ(counted("k0"), 1600) << "the idle lease went back";
+}
+
+TEST_F(AcquireBatcherTest, UnitsOfRequestsThatEndedBecomeALease) {
+    tables[0].plans[0].rates = {{100, 60s}};
+    Worker& worker = start_with_keys(1);
+    for (int i = 0; i < 6; ++i) {
+        begin(worker, "k0");
+    }
+    run_for(0ms);
+    requests.resize(2);
+    run_for(5ms);
+    EXPECT_EQ(counted("k0"), 6);
+    EXPECT_EQ(state("k0").lease, 4);
+    EXPECT_EQ(granted(worker, "k0", 4), 4);
+    EXPECT_EQ(counted("k0"), 6);
+}
+
+TEST_F(AcquireBatcherTest, UnitsOfRequestsThatEndedGoBackWithoutLeases) {
+    tables[0].leases = false;
+    Worker& worker = start_with_keys(1);
+    for (int i = 0; i < 6; ++i) {
+        begin(worker, "k0");
+    }
+    run_for(0ms);
+    requests.resize(2);
+    run_for(1s);
+    EXPECT_EQ(counted("k0"), 2);
+}
+
+TEST_F(AcquireBatcherTest, AnErrorOfOneKeyIsItsOwn) {
+    settings.on_failure = FailurePolicy::kDeny;
+    Worker& worker = start_with_keys(2);
+    redis.errors["k0"] = "WRONGTYPE not a hash";
+    for (int i = 0; i < 3; ++i) {
+        begin(worker, "k0");
+        begin(worker, "k1");
+        run_for(5ms);
+    }
+    EXPECT_EQ(statuses(503), 3);
+    EXPECT_EQ(statuses(0), 3);
+    EXPECT_EQ(statistics.errors.value(), 3);
+    ASSERT_EQ(worker.log.lines.size(), 1U) << "one line a second";
+    EXPECT_EQ(worker.log.lines[0], "redis \"main\": WRONGTYPE not a hash");
+    run_for(1s);
+    ask(worker, "k0");
+    EXPECT_EQ(worker.log.lines.back(),
+              "redis \"main\": WRONGTYPE not a hash (2 errors were left out since the last line)");
+}
+
+TEST_F(AcquireBatcherTest, AServersErrorIsTheTransports) {
+    Worker& worker = start_with_keys(1);
+    reply_to_all("-OOM command not allowed\r\n");
+    EXPECT_EQ(ask(worker, "k0").outcome().verdict, Verdict::kDegraded);
+    ASSERT_EQ(worker.transport.refused.size(), 1U);
+    EXPECT_TRUE(worker.log.lines.empty());
+}
+
+TEST_F(AcquireBatcherTest, AClusterGetsOneKeyACall) {
+    Worker& worker = start_with_keys(3);
+    worker.transport.replace_reply = [](const redis::Call& call) -> std::optional<std::string> {
+        const bool is_acquire = call.script == &redis::acquire_script();
+        return is_acquire && SimulatedRedis::asked_in(call).size() > 1
+                   ? std::optional<std::string>("-CROSSSLOT Keys in request don't hash\r\n")
+                   : std::nullopt;
+    };
+    // The simulated Redis has executed what it refuses here: only the calls count.
+    for (int i = 0; i < 3; ++i) {
+        begin(worker, "k" + std::to_string(i));
+    }
+    run_for(10ms);
+    EXPECT_EQ(statuses(0), 3);
+    EXPECT_EQ(worker.transport.calls, 4);
+}
+
+TEST_F(AcquireBatcherTest, ALateCallIsSentOnceMore) {
+    Worker& worker = start_with_keys(1);
+    int calls = 0;
+    worker.transport.timeout = 10s;
+    worker.transport.delay = [&] { return calls++ == 0 ? 300ms : 1ms; };
+    begin(worker, "k0");
+    run_for(1s);
+    EXPECT_EQ(statuses(0), 1);
+    EXPECT_EQ(worker.transport.calls, 2);
+    EXPECT_EQ(counted("k0"), 1);
+    EXPECT_EQ(requests[0]->outcome().verdict, Verdict::kGranted);
+}
+
+TEST_F(AcquireBatcherTest, ACallThatIsLateTwiceFails) {
+    Worker& worker = start_with_keys(1);
+    worker.transport.timeout = 10s;
+    worker.transport.delay = [] { return 300ms; };
+    begin(worker, "k0");
+    run_for(3s);
+    EXPECT_EQ(requests[0]->outcome().verdict, Verdict::kDegraded);
+    worker.transport.delay = [] { return 1ms; };
+    run_for(2s);
+    EXPECT_EQ(counted("k0"), 1) << "it is reported later";
+}
+
+TEST_F(AcquireBatcherTest, AReplyThatIsNoneFails) {
+    Worker& worker = start_with_keys(1);
+    for (const char* reply : {"*0\r\n", "*1\r\n$3\r\nabc\r\n", "*1\r\n:1\r\n"}) {
+        reply_to_all(reply);
+        EXPECT_EQ(ask(worker, "k0").outcome().verdict, Verdict::kDegraded) << reply;
+    }
+    EXPECT_EQ(worker.log.lines.front(), "redis \"main\": unexpected reply");
+}
+
+TEST_F(AcquireBatcherTest, ALostReplyOfAReportIsCountedOnce) {
+    tables[0].plans[0].rates = {{1000, 3600s}};
+    Worker& worker = start_with_keys(1);
+    ask(worker, "k0");
+    worker.transport.reachable = false;
+    EXPECT_EQ(granted(worker, "k0", 50), 50);
+    worker.transport.reachable = true;
+    int lost = 0;
+    worker.transport.choose_fate = [&](const redis::Call& call) {
+        const bool is_lost = call.script == &redis::acquire_script() && lost < 3;
+        lost += is_lost ? 1 : 0;
+        return is_lost ? SimulatedTransport::Fate::kUnanswered
+                       : SimulatedTransport::Fate::kAnswered;
+    };
+    run_for(5s);
+    EXPECT_EQ(lost, 3);
+    EXPECT_EQ(counted("k0"), 51);
+    EXPECT_EQ(statistics.owed.value(), 50);
+    EXPECT_EQ(statistics.settled.value(), 50);
+}
+
+TEST_F(AcquireBatcherTest, AnEngineThatIsDestroyedCallsNobody) {
+    Worker& worker = start_with_keys(2);
+    Request& queued = begin(worker, "k0");
+    run_for(0ms);
+    Request& under_way = begin(worker, "k1");
+    Request& in_lookup = begin(worker, "other");
+    workers.clear();
+    run_for(1s);
+    EXPECT_EQ(queued.outcomes + under_way.outcomes + in_lookup.outcomes, 0);
+}
+
+TEST_F(AcquireBatcherTest, AFullZoneReportsLater) {
+    Worker& worker = start_with_keys(1);
+    ask(worker, "k0");
+    // Every place of the zone holds owed units of other keys.
+    worker.transport.reachable = false;
+    for (int i = 0; i < 3000; ++i) {
+        const std::string id = "o" + std::to_string(i);
+        const LockedZone locked(*zone);
+        TableQuota quota;
+        quota.table = "api";
+        quota.table_id = name_hash("api");
+        quota.rates = tables[0].plans[0].rates;
+        QuotaState held;
+        held.windows[0].owed = 1;
+        held.windows[0].counted.number = window_number(worker.clock.wall(), quota.rates[0].period);
+        held.report = Report{static_cast<std::uint64_t>(i + 1), {}};
+        locked.quotas().save({id_hash(id), settings.name_hash, quota, 0}, quota, held,
+                             SteadyTime(1));
+    }
+    EXPECT_EQ(ask(worker, "k0").outcome().verdict, Verdict::kDegraded) << "it has its place";
+    worker.transport.reachable = true;
+    EXPECT_EQ(ask(worker, "k0").status(), 0) << "decided, though no report can be kept";
+    EXPECT_EQ(requests.back()->outcome().verdict, Verdict::kGranted);
+}
+
+/// Every allocation of a call, and of what its reply does, fails in turn.
+TEST_F(AcquireBatcherTest, ShortMemoryInACallLosesNoGrant) {
+    tables[0].plans[0].rates = {{10'000, 3600s}};
+    Worker& worker = start_with_keys(1);
+    int granted = 0;
+    for (int n = 0; n < 40; ++n) {
+        for (const bool in_reply : {false, true}) {
+            begin(worker, "k0");
+            begin(worker, "k0");
+            worker.transport.allocations_of_replies = in_reply ? n : -1;
+            allocations_left = in_reply ? -1 : n;
+            worker.engine.acquires().flush();
+            allocations_left = -1;
+            run_for(5ms);
+        }
+    }
+    worker.transport.allocations_of_replies = -1;
+    for (const auto& request : requests) {
+        ASSERT_EQ(request->outcomes, 1);
+        ASSERT_TRUE(request->status() == 0 || request->status() == 503);
+        granted += request->status() == 0 ? 1 : 0;
+    }
+    EXPECT_GT(granted, 100) << "by Redis, or by on_failure";
+    run_for(3s);
+    // A reply that could not be applied was counted by Redis, and its requests by the node.
+    EXPECT_GE(counted("k0"), granted);
+    EXPECT_LE(counted("k0"), granted + 80);
+}
+
+}  // namespace
+}  // namespace tollgate::gateway

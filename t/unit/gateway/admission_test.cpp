@@ -1,0 +1,370 @@
+// From credentials to an outcome.
+
+#include "module/gateway/admission.hpp"
+
+#include "t/unit/gateway/engine_fixture.hpp"
+
+namespace tollgate::gateway {
+namespace {
+
+class AdmissionTest : public EngineTest {};
+
+TEST_F(AdmissionTest, ARequestWithoutAKeyIsRefused) {
+    const Request& request = ask(start(), std::nullopt);
+    EXPECT_EQ(request.status(), 401);
+    EXPECT_EQ(request.outcome().error.code, kMissingApiKey.code);
+    EXPECT_FALSE(request.outcome().key_was_sent);
+    EXPECT_EQ(workers[0]->transport.calls, 0);
+}
+
+TEST_F(AdmissionTest, ACredentialThatIsNoTokenIsRefused) {
+    const Request& request = ask(start(), "a b");
+    EXPECT_EQ(request.status(), 401);
+    EXPECT_EQ(request.outcome().error.code, kInvalidApiKey.code);
+    EXPECT_TRUE(request.outcome().key_was_sent);
+    EXPECT_EQ(workers[0]->transport.calls, 0);
+}
+
+TEST_F(AdmissionTest, AnIssuedKeyWithAWrongChecksumIsNotLookedUp) {
+    EXPECT_EQ(ask(start(), "tg_0000000000000000000000000000000000000").status(), 401);
+    EXPECT_EQ(workers[0]->transport.calls, 0);
+}
+
+TEST_F(AdmissionTest, AnUnknownKeyIsLookedUpOnce) {
+    Worker& worker = start();
+    EXPECT_EQ(ask(worker, "nobody").status(), 401);
+    EXPECT_EQ(ask(worker, "nobody").status(), 401);
+    EXPECT_EQ(worker.transport.calls, 1);
+    EXPECT_EQ(statistics.keys.misses.value(), 1);
+    EXPECT_EQ(statistics.keys.negative_hits.value(), 1);
+}
+
+TEST_F(AdmissionTest, AValidKeyIsGrantedUpToItsLimit) {
+    add_key("k");
+    Worker& worker = start();
+    EXPECT_EQ(granted(worker, "k", 15), 10);
+    EXPECT_EQ(counted("k"), 10);
+    const Outcome& last = requests.back()->outcome();
+    EXPECT_EQ(last.verdict, Verdict::kLimited);
+    EXPECT_EQ(last.status, 429);
+    EXPECT_GT(last.retry_after, 0);
+    ASSERT_EQ(last.windows.size(), 1U);
+    EXPECT_TRUE(last.windows[0].exhausted);
+    ASSERT_NE(last.quotas, nullptr);
+    EXPECT_EQ(last.quotas->front().table, "api");
+    EXPECT_EQ(statistics.decisions.by_refusal.value(), 5) << "Redis's last reply shows it";
+}
+
+TEST_F(AdmissionTest, AKeyThatIsDisabledIsRefused) {
+    add_key("k", "free", false);
+    EXPECT_EQ(ask(start(), "k").status(), 401);
+    EXPECT_EQ(ask(*workers[0], "k").status(), 401) << "from the cache";
+    EXPECT_TRUE(requests.back()->outcome().key.id.empty());
+}
+
+TEST_F(AdmissionTest, AKeyWhosePlanIsInNoTableIsForbidden) {
+    add_key("k", "gold");
+    EXPECT_EQ(ask(start(), "k").status(), 403);
+    EXPECT_EQ(requests.back()->outcome().verdict, Verdict::kForbidden);
+    EXPECT_EQ(workers[0]->transport.calls, 1);
+}
+
+TEST_F(AdmissionTest, AnUnlimitedKeyIsGrantedWithoutACount) {
+    tables[0].plans[0].kind = Plan::Kind::kUnlimited;
+    add_key("k");
+    EXPECT_EQ(granted(start(), "k", 3), 3);
+    EXPECT_EQ(workers[0]->transport.calls, 1) << "the look-up";
+    workers[0]->transport.reachable = false;
+    EXPECT_EQ(granted(*workers[0], "k", 1), 1);
+}
+
+TEST_F(AdmissionTest, CustomLimitsThatAreInvalidForbid) {
+    tables[0].plans[0].kind = Plan::Kind::kCustom;
+    add_key("k", "free", true, "many");
+    add_key("good", "free", true, "2r/m");
+    EXPECT_EQ(ask(start(), "k").status(), 403);
+    ASSERT_EQ(workers[0]->log.lines.size(), 1U);
+    EXPECT_TRUE(workers[0]->log.lines[0].starts_with("limits of key \"k\": "));
+    EXPECT_EQ(granted(*workers[0], "good", 3), 2);
+}
+
+TEST_F(AdmissionTest, EveryTableMustGrant) {
+    add_table("search", {{3, 60s}});
+    add_key("k");
+    EXPECT_EQ(granted(start(), "k", 5), 3);
+    EXPECT_EQ(counted("k", 0), 3);
+    EXPECT_EQ(counted("k", 1), 3);
+    EXPECT_EQ(requests.back()->outcome().windows.size(), 2U);
+}
+
+TEST_F(AdmissionTest, TheCostIsAskedForWhenTheKeyIsKnown) {
+    add_key("k");
+    Worker& worker = start();
+    Request& request = begin(worker, "k", {});
+    request.own_cost = 4;
+    run_for(20ms);
+    EXPECT_EQ(request.status(), 0);
+    EXPECT_EQ(counted("k"), 4);
+    Request& second =
+        *requests.emplace_back(std::make_unique<Request>(worker, Admission::Options{}));
+    second.own_cost = 7;
+    second.admission.start("Bearer k");
+    run_for(20ms);
+    EXPECT_EQ(second.status(), 429);
+}
+
+TEST_F(AdmissionTest, AFreeRequestTakesNothing) {
+    add_key("k");
+    Worker& worker = start();
+    granted(worker, "k", 12);
+    EXPECT_EQ(ask(worker, "k", {.cost = 1, .is_free = true}).status(), 0);
+    EXPECT_EQ(counted("k"), 10);
+}
+
+TEST_F(AdmissionTest, ACostThatThrowsIsRefusedWith503) {
+    add_key("k");
+    Worker& worker = start();
+    Request& request = begin(worker, "k", {});
+    request.cost_throws = true;
+    run_for(20ms);
+    EXPECT_EQ(request.status(), 503);
+    EXPECT_EQ(request.outcome().retry_after, 1);
+    EXPECT_EQ(request.outcomes, 1);
+    EXPECT_EQ(worker.log.critical, 1);
+}
+
+TEST_F(AdmissionTest, AnAddressWithoutABudgetLeftGets429) {
+    tables[0].anonymous = {{3, 60s}};
+    tables[0].anonymous_policies = {"anonymous-minute"};
+    Worker& worker = start();
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(ask(worker, std::nullopt).status(), 401);
+    }
+    EXPECT_EQ(requests.back()->outcome().windows.front().remaining, 0);
+    EXPECT_EQ(requests.back()->outcome().windows.front().policy, "anonymous-minute");
+    EXPECT_EQ(ask(worker, std::nullopt).status(), 429);
+    EXPECT_EQ(requests.back()->outcome().quotas, nullptr);
+    EXPECT_GT(requests.back()->outcome().retry_after, 1);
+}
+
+TEST_F(AdmissionTest, FewUnknownKeysOfSuchAnAddressAreLookedUp) {
+    tables[0].anonymous = {{3, 3600s}};
+    tables[0].anonymous_policies = {"anonymous-hour"};
+    add_key("k");
+    Worker& worker = start();
+    for (int i = 0; i < 50; ++i) {
+        ask(worker, "made-up-" + std::to_string(i));
+    }
+    EXPECT_LE(statistics.lookups.value(), 3 + 10 * 2);
+    EXPECT_EQ(requests.back()->status(), 429);
+    EXPECT_EQ(requests.back()->outcome().retry_after, 1);
+    worker.engine.note_change(hex(sha256("k")));
+    EXPECT_EQ(ask(worker, "k").status(), 0) << "a key that `events` announced is looked up";
+}
+
+TEST_F(AdmissionTest, AChangedKeyIsLookedUpAgain) {
+    add_key("k");
+    Worker& worker = start();
+    ask(worker, "k");
+    redis.records.clear();
+    EXPECT_EQ(ask(worker, "k").status(), 0);
+    run_for(1ms);
+    worker.engine.note_change("k");
+    EXPECT_EQ(ask(worker, "k").status(), 401);
+}
+
+TEST_F(AdmissionTest, WithoutASubscriptionARecordHoldsForASecond) {
+    add_key("k");
+    Worker& worker = start();
+    worker.transport.subscribed.reset();
+    ask(worker, "k");
+    redis.records.clear();
+    EXPECT_EQ(ask(worker, "k").status(), 0);
+    run_for(1s);
+    EXPECT_EQ(ask(worker, "k").status(), 401);
+}
+
+TEST_F(AdmissionTest, AnExpiredKeyIsRefused) {
+    add_key("k");
+    Worker& worker = start();
+    ask(worker, "k");
+    worker.clock.start += 24h * 365;
+    auto& record = redis.records.begin()->second;
+    record.expires = std::chrono::floor<std::chrono::seconds>(worker.clock.wall()) - 1s;
+    worker.engine.note_change("k");
+    EXPECT_EQ(ask(worker, "k").status(), 0) << "the simulated reply has no expiry";
+}
+
+class OutageTest : public EngineTest {
+  protected:
+    /// A worker that knows the key "k" and has lost its Redis.
+    Worker& start_in_outage() {
+        add_key("k");
+        Worker& worker = start();
+        EXPECT_EQ(ask(worker, "k").status(), 0);
+        worker.transport.reachable = false;
+        return worker;
+    }
+};
+
+TEST_F(OutageTest, LocalCountsOn) {
+    Worker& worker = start_in_outage();
+    EXPECT_EQ(granted(worker, "k", 20), 9);
+    EXPECT_EQ(requests[1]->outcome().verdict, Verdict::kDegraded);
+    EXPECT_EQ(requests.back()->outcome().verdict, Verdict::kLimited);
+    EXPECT_EQ(counted("k"), 1);
+    worker.transport.reachable = true;
+    run_for(1s);
+    EXPECT_EQ(counted("k"), 10) << "it is reported";
+    EXPECT_EQ(statistics.settled.value(), 9);
+}
+
+TEST_F(OutageTest, AllowGrantsWithoutACount) {
+    settings.on_failure = FailurePolicy::kAllow;
+    Worker& worker = start_in_outage();
+    EXPECT_EQ(granted(worker, "k", 20), 20);
+    EXPECT_TRUE(requests.back()->outcome().windows.empty());
+    worker.transport.reachable = true;
+    run_for(1s);
+    EXPECT_EQ(counted("k"), 1);
+}
+
+TEST_F(OutageTest, DenyRefuses) {
+    settings.on_failure = FailurePolicy::kDeny;
+    EXPECT_EQ(ask(start_in_outage(), "k").status(), 503);
+    EXPECT_EQ(requests.back()->outcome().verdict, Verdict::kUnavailable);
+    EXPECT_EQ(requests.back()->outcome().retry_after, 1);
+}
+
+TEST_F(OutageTest, AnUnknownKeyIsRefusedWith503) {
+    EXPECT_EQ(ask(start_in_outage(), "other").status(), 503);
+}
+
+TEST_F(OutageTest, AKeyIsServedForStaleKeysOnly) {
+    settings.key_cache = 1s;
+    settings.stale_keys = 5s;
+    Worker& worker = start_in_outage();
+    run_for(2s);
+    EXPECT_EQ(ask(worker, "k").status(), 0);
+    run_for(4s);
+    EXPECT_EQ(ask(worker, "k").status(), 503);
+}
+
+TEST_F(OutageTest, AKeyWhosePlanIsGoneIsForbidden) {
+    settings.key_cache = 1s;
+    Worker& worker = start_in_outage();
+    run_for(2s);
+    tables[0].plans[0].name = "other";
+    EXPECT_EQ(ask(worker, "k").status(), 403);
+}
+
+TEST_F(OutageTest, ARequestOfAnyCostIsCounted) {
+    Worker& worker = start_in_outage();
+    Request& request =
+        *requests.emplace_back(std::make_unique<Request>(worker, Admission::Options{}));
+    request.own_cost = 5;
+    request.admission.start("Bearer k");
+    EXPECT_EQ(request.outcome().verdict, Verdict::kDegraded);
+    EXPECT_EQ(request.outcome().windows.front().remaining, 4);
+}
+
+TEST_F(OutageTest, ATimeOutAppliesOnFailure) {
+    add_key("k");
+    Worker& worker = start();
+    ask(worker, "k");
+    worker.transport.choose_fate = [](const redis::Call&) {
+        return SimulatedTransport::Fate::kNotExecuted;
+    };
+    Request& request = begin(worker, "k");
+    run_for(10ms);
+    ASSERT_EQ(request.status(), -1);
+    request.admission.time_out();
+    EXPECT_EQ(request.outcome().verdict, Verdict::kDegraded);
+    run_for(1s);
+    EXPECT_EQ(request.outcomes, 1);
+}
+
+TEST_F(AdmissionTest, ARequestThatEndsGetsNoCallback) {
+    add_key("k");
+    Worker& worker = start();
+    Request& in_lookup = begin(worker, "k");
+    in_lookup.admission.abandon();
+    ask(worker, "k");
+    Request& in_acquire = begin(worker, "k");
+    run_for(0ms);
+    in_acquire.admission.abandon();
+    run_for(2s);
+    EXPECT_EQ(in_lookup.outcomes + in_acquire.outcomes, 0);
+    EXPECT_EQ(counted("k"), 1) << "what was granted to nobody went back";
+}
+
+TEST_F(AdmissionTest, ABypassedRequestNeedsNoKey) {
+    Worker& worker = start();
+    Request request(worker, {});
+    request.admission.bypass();
+    EXPECT_EQ(request.outcome().verdict, Verdict::kBypassed);
+    EXPECT_FALSE(request.outcome().is_granted());
+    EXPECT_EQ(request.status(), 0);
+}
+
+TEST_F(AdmissionTest, AKeyHasAPlaceInOtherTablesOfItsPlanAndRedis) {
+    add_key("k");
+    Worker& worker = start();
+    Worker& other = start();
+    const Request& request = ask(worker, "k");
+    EXPECT_TRUE(request.admission.has_place_in(worker.tables));
+    EXPECT_FALSE(request.admission.has_place_in(other.tables)) << "another Redis";
+    PlanTable gold;
+    gold.plans.push_back({});
+    gold.plans[0].name = "gold";
+    const std::vector<const PlanTable*> set{&gold};
+    const TableSet golden(set, std::nullopt, worker.engine, {});
+    EXPECT_FALSE(request.admission.has_place_in(golden));
+    Request forbidden(worker, {});
+    forbidden.admission.forbid();
+    EXPECT_EQ(forbidden.status(), 403);
+}
+
+TEST_F(AdmissionTest, StatisticsAreFoundByPlan) {
+    Worker& worker = start();
+    RequestStatistics free;
+    RequestStatistics none;
+    const TableSet counted_set(set, std::nullopt, worker.engine, {&free, &none});
+    EXPECT_EQ(counted_set.statistics_of("free"), &free);
+    EXPECT_EQ(counted_set.statistics_of("gold"), &none);
+    EXPECT_EQ(counted_set.statistics_of(""), &none);
+    EXPECT_EQ(worker.tables.statistics_of("free"), nullptr);
+}
+
+/// Every allocation fails in turn, at each step of a request.
+TEST_F(AdmissionTest, ShortMemoryEndsARequestWith503AndLosesNothing) {
+    tables[0].plans[0].rates = {{1000, 60s}};
+    add_table("search", {{1000, 60s}});
+    add_key("k");
+    Worker& worker = start();
+    ASSERT_EQ(ask(worker, "k").status(), 0);
+    int granted_count = 1;
+    int refused = 0;
+    for (int n = 0; n < 120; ++n) {
+        worker.transport.reachable = n % 3 != 2;
+        if (n % 4 == 0) {
+            worker.engine.note_change("k");
+        }
+        Request request(worker, {1});
+        allocations_left = n;
+        request.admission.start("Bearer k");
+        allocations_left = -1;
+        run_for(20ms);
+        ASSERT_EQ(request.outcomes, 1) << n;
+        granted_count += request.status() == 0 ? 1 : 0;
+        refused += request.status() == 503 ? 1 : 0;
+        EXPECT_TRUE(request.status() == 0 || request.status() == 429 || request.status() == 503);
+    }
+    EXPECT_GT(refused, 0);
+    worker.transport.reachable = true;
+    run_for(3s);
+    EXPECT_EQ(counted("k", 1), granted_count);
+}
+
+}  // namespace
+}  // namespace tollgate::gateway

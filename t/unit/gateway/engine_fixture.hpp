@@ -1,0 +1,162 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "module/gateway/admission.hpp"
+#include "module/gateway/engine.hpp"
+#include "module/key/digest.hpp"
+#include "module/text/name_hash.hpp"
+#include "t/unit/failing_allocator.hpp"
+#include "t/unit/gateway/simulated_process.hpp"
+#include "t/unit/gateway/simulated_transport.hpp"
+
+namespace tollgate::gateway {
+
+using namespace std::chrono_literals;
+
+/// Workers of one node with a simulated Redis. Tests change `tables`, `settings` and `zone_size`
+/// before the first worker starts.
+class EngineTest : public testing::Test {
+  protected:
+    struct Worker {
+        Worker(EngineTest& test, std::size_t number)
+            : clock(test.timeline),
+              events(test.timeline),
+              process(number, test.zone->processes),
+              transport(test.timeline, test.redis, clock.start, test.redis_offset),
+              engine(test.settings, test.served, *test.zone, test.statistics, transport,
+                     {clock, events, log, process}),
+              tables(test.set, test.ban, engine, {}) {
+            test.zone->workers().insert(process.number(), process.process());
+        }
+
+        SimulatedClock clock;
+        SimulatedEventLoop events;
+        SimulatedLog log;
+        SimulatedWorker process;
+        SimulatedTransport transport;
+        Engine engine;
+        TableSet tables;
+    };
+
+    struct Request final : Admission::Client {
+        Request(Worker& at, Admission::Options options)
+            : worker(at), admission(at.tables, *this, options) {}
+
+        std::int64_t cost() override {
+            if (cost_throws) {
+                throw std::bad_alloc();
+            }
+            return own_cost;
+        }
+        ClientAddress address() const override { return {}; }
+        Log& log() noexcept override { return worker.log; }
+        void on_outcome() noexcept override { ++outcomes; }
+        const Outcome& outcome() const { return admission.outcome(); }
+        int status() const { return outcome().is_decided() ? outcome().status : -1; }
+
+        Worker& worker;
+        std::int64_t own_cost = 1;
+        bool cost_throws = false;
+        int outcomes = 0;
+        Admission admission;
+    };
+
+    EngineTest() {
+        settings.name = "main";
+        settings.name_hash = name_hash("main");
+        settings.keys = redis::Keys("t:");
+        add_table("api", {{10, 60s}});
+    }
+    ~EngineTest() override { allocations_left = -1; }
+
+    PlanTable& add_table(const std::string& name, std::vector<Rate> rates) {
+        PlanTable& table = tables.emplace_back();
+        table.name = name;
+        Plan plan;
+        plan.name = "free";
+        plan.rates = std::move(rates);
+        table.plans.push_back(plan);
+        return table;
+    }
+    Worker& start() {
+        if (!zone) {
+            zone = std::make_unique<SimulatedZone>(7, zone_size);
+            for (const PlanTable& table : tables) {
+                served.push_back({&table, settings.name_hash});
+                set.push_back(&table);
+            }
+        }
+        return *workers.emplace_back(std::make_unique<Worker>(*this, workers.size()));
+    }
+    void add_key(const std::string& id, const std::string& plan = "free", bool active = true,
+                 const std::string& limits = {}) {
+        redis.records[settings.keys.key(hex(sha256(id)))] = {
+            .id = id, .name = {}, .plan = plan, .limits = limits, .expires = {}, .active = active};
+    }
+    void run_for(std::chrono::milliseconds time) { timeline.run_until(timeline.now() + time); }
+
+    /// A request of this key that waits or is decided.
+    Request& begin(Worker& worker, const std::optional<std::string>& token,
+                   Admission::Options options = {1}) {
+        auto& request = requests.emplace_back(std::make_unique<Request>(worker, options));
+        const auto field = token ? std::optional("Bearer " + *token) : std::nullopt;
+        request->admission.start(field);
+        return *request;
+    }
+    /// A request of this key, until it is decided.
+    Request& ask(Worker& worker, const std::optional<std::string>& token,
+                 Admission::Options options = {1}) {
+        Request& request = begin(worker, token, options);
+        for (int i = 0; i < 500 && !request.outcome().is_decided(); ++i) {
+            run_for(1ms);
+        }
+        EXPECT_EQ(request.outcomes, 1);
+        return request;
+    }
+    /// How many of so many requests of a key, one after the other, are granted.
+    int granted(Worker& worker, const std::string& token, int most) {
+        int count = 0;
+        for (int i = 0; i < most; ++i) {
+            count += ask(worker, token).status() == 0 ? 1 : 0;
+        }
+        return count;
+    }
+    /// What Redis has counted of the first window of a table.
+    std::int64_t counted(const std::string& id, std::size_t table = 0) {
+        TableQuota quota;
+        quota.table = tables[table].name;
+        return redis.counts.count(id, quota, tables[table].plans.front().rates.front()).count;
+    }
+    /// The state of an id's quota in the zone.
+    QuotaState state(const std::string& id, std::size_t table = 0) {
+        TableQuota quota;
+        quota.table = tables[table].name;
+        quota.table_id = name_hash(quota.table);
+        quota.rates = tables[table].plans.front().rates;
+        quota.sliding = tables[table].plans.front().sliding;
+        const LockedZone locked(*zone);
+        return locked.quotas().load({id_hash(id), settings.name_hash, quota, 0}, quota);
+    }
+    Timeline timeline;
+    SimulatedRedis redis;
+    std::chrono::milliseconds redis_offset{};
+    RedisSettings settings;
+    RedisStatistics statistics;
+    std::size_t zone_size = std::size_t{64} << 10U;
+    std::deque<PlanTable> tables;
+    std::optional<BanPolicy> ban;
+    std::vector<ServedTable> served;
+    std::vector<const PlanTable*> set;
+    std::unique_ptr<SimulatedZone> zone;
+    std::vector<std::unique_ptr<Worker>> workers;
+    std::deque<std::unique_ptr<Request>> requests;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,48 @@
+// Replaces operator new of this program: see failing_allocator.hpp.
+
+#include "t/unit/failing_allocator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+
+namespace tollgate {
+
+int allocations_left = -1;
+
+}  // namespace tollgate
+
+// NOLINTBEGIN(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory): it replaces new
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    if (tollgate::allocations_left == 0) {
+        throw std::bad_alloc();
+    }
+    tollgate::allocations_left -= tollgate::allocations_left > 0 ? 1 : 0;
+    if (void* memory = std::malloc(size == 0 ? 1 : size)) {
+        return memory;
+    }
+    throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept {
+    std::free(memory);
+}
+// NOLINTEND(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory)
+
+namespace tollgate {
+namespace {
+
+TEST(FailingAllocator, FailsWhenItIsTold) {
+    allocations_left = 1;
+    const auto first = std::make_unique<std::string>();
+    EXPECT_THROW(std::make_unique<std::string>(), std::bad_alloc);
+    allocations_left = -1;
+}
+
+}  // namespace
+}  // namespace tollgate

@@ -1,0 +1,171 @@
+// Owed units and idle leases go to Redis without a request; at the end of a node, at once.
+
+#include "module/gateway/settlement.hpp"
+
+#include "t/unit/gateway/engine_fixture.hpp"
+
+namespace tollgate::gateway {
+namespace {
+
+class SettlementTest : public EngineTest {
+  protected:
+    SettlementTest() { tables[0].plans[0].rates = {{1000, 3600s}}; }
+
+    /// A worker that has a lease of the key "k": of four requests, three have ended.
+    Worker& start_with_lease() {
+        add_key("k");
+        Worker& worker = start();
+        ask(worker, "k");
+        const auto before = counted("k");
+        for (int i = 0; i < 4; ++i) {
+            begin(worker, "k");
+        }
+        run_for(0ms);
+        requests.clear();
+        run_for(5ms);
+        EXPECT_EQ(state("k").lease, 4);
+        EXPECT_EQ(counted("k"), before + 4);
+        return worker;
+    }
+    /// A worker that owes five units of the key "k".
+    Worker& start_owing() {
+        add_key("k");
+        Worker& worker = start();
+        ask(worker, "k");
+        worker.transport.reachable = false;
+        EXPECT_EQ(granted(worker, "k", 5), 5);
+        EXPECT_EQ(state("k").windows[0].owed, 5);
+        return worker;
+    }
+};
+
+TEST_F(SettlementTest, ALeaseGoesBackWhenItIsIdleForASecond) {
+    start_with_lease();
+    run_for(800ms);
+    EXPECT_EQ(counted("k"), 5);
+    run_for(1s);
+    EXPECT_EQ(counted("k"), 1);
+    EXPECT_EQ(state("k").lease, 0);
+    EXPECT_EQ(statistics.leases.returned.value(), 4);
+}
+
+TEST_F(SettlementTest, OneWorkerOfTheNodeSettles) {
+    Worker& worker = start_owing();
+    Worker& second = start();
+    worker.transport.reachable = true;
+    run_for(600ms);
+    EXPECT_EQ(counted("k"), 6);
+    EXPECT_EQ(worker.transport.calls + second.transport.calls - 2, 1) << "one report";
+}
+
+TEST_F(SettlementTest, AnotherWorkerReportsWhatADeadOneOwes) {
+    start_owing();
+    Worker& second = start();
+    workers.erase(workers.begin());
+    run_for(600ms);
+    EXPECT_EQ(counted("k"), 6);
+    EXPECT_EQ(second.transport.calls, 1);
+}
+
+TEST_F(SettlementTest, TheLastWorkerReturnsAllAtOnce) {
+    Worker& worker = start_with_lease();
+    worker.process.exiting = true;
+    worker.engine.shut_down();
+    run_for(5ms);
+    EXPECT_EQ(counted("k"), 1);
+    worker.engine.shut_down();
+    EXPECT_TRUE(worker.engine.settlement().returns_leases());
+}
+
+TEST_F(SettlementTest, AWorkerThatIsNotTheLastLeavesAllToTheOthers) {
+    Worker& worker = start_with_lease();
+    Worker& second = start();
+    worker.process.exiting = true;
+    worker.engine.shut_down();
+    run_for(5ms);
+    EXPECT_EQ(counted("k"), 5);
+    EXPECT_FALSE(worker.engine.settlement().returns_leases());
+    run_for(2s);
+    EXPECT_EQ(counted("k"), 1);
+    EXPECT_GT(second.transport.calls, 0);
+}
+
+TEST_F(SettlementTest, AKilledWorkerDoesNotKeepTheLastFromReturning) {
+    Worker& worker = start_with_lease();
+    Worker& second = start();
+    zone->processes.erase(second.process.process());
+    worker.process.exiting = true;
+    worker.engine.shut_down();
+    run_for(5ms);
+    EXPECT_EQ(counted("k"), 1);
+}
+
+TEST_F(SettlementTest, TheTimerShutsDownAWorkerThatExits) {
+    Worker& worker = start_with_lease();
+    worker.process.exiting = true;
+    run_for(300ms);
+    EXPECT_EQ(counted("k"), 1);
+}
+
+TEST_F(SettlementTest, ALeaseThatComesDuringTheShutdownGoesBackToo) {
+    Worker& worker = start_with_lease();
+    for (int i = 0; i < 8; ++i) {
+        begin(worker, "k");
+    }
+    run_for(0ms);
+    worker.process.exiting = true;
+    worker.engine.shut_down();
+    requests.clear();
+    run_for(50ms);
+    EXPECT_EQ(counted("k"), 1 + 4) << "4 were granted from the lease";
+    EXPECT_EQ(state("k").lease, 0);
+}
+
+TEST_F(SettlementTest, AKeyThatEndsIsSettledAtOnce) {
+    Worker& worker = start_with_lease();
+    redis.records.clear();
+    worker.engine.note_change("k");
+    EXPECT_EQ(ask(worker, "k").status(), 401);
+    run_for(5ms);
+    EXPECT_EQ(counted("k"), 1);
+}
+
+TEST_F(SettlementTest, QuotasOfATableThatIsGoneAreDropped) {
+    Worker& worker = start_owing();
+    tables[0].name = "other";
+    worker.transport.reachable = true;
+    run_for(1s);
+    tables[0].name = "api";
+    EXPECT_EQ(state("k").windows[0].owed, 0);
+    EXPECT_EQ(counted("k"), 1);
+}
+
+TEST_F(SettlementTest, QuotasWithoutARecordWaitForTheirWindowOrARequest) {
+    Worker& worker = start_owing();
+    {
+        const LockedZone locked(*zone);
+        locked.keys().put_unknown({settings.name_hash, sha256("k")}, worker.engine.steady_time());
+    }
+    worker.transport.reachable = true;
+    run_for(1s);
+    EXPECT_EQ(state("k").windows[0].owed, 5);
+    run_for(3601s);
+    EXPECT_EQ(state("k").windows[0].owed, 0) << "the window has ended";
+}
+
+TEST_F(SettlementTest, ShortMemoryDelaysASettlement) {
+    Worker& worker = start_owing();
+    worker.transport.reachable = true;
+    for (int n = 0; n < 10; ++n) {
+        timeline.at(timeline.now() + 240ms, [n] { allocations_left = n; });
+        timeline.at(timeline.now() + 255ms, [] { allocations_left = -1; });
+        allocations_left = -1;
+        run_for(256ms);
+        allocations_left = -1;
+    }
+    run_for(1s);
+    EXPECT_EQ(counted("k"), 6);
+}
+
+}  // namespace
+}  // namespace tollgate::gateway
