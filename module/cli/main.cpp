@@ -2,9 +2,9 @@
 #include <exception>
 #include <iostream>
 
-#include "module/cli/command_line.hpp"
+#include "module/cli/commands/command_line.hpp"
 #include "module/cli/failure.hpp"
-#include "module/cli/printable.hpp"
+#include "module/cli/terminal/printable.hpp"
 
 namespace {
 

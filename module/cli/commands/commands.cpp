@@ -1,0 +1,190 @@
+#include "module/cli/commands/commands.hpp"
+
+#include <iostream>
+
+#include "module/cli/failure.hpp"
+#include "module/cli/keys/key_lookup.hpp"
+#include "module/cli/keys/key_store.hpp"
+#include "module/cli/keys/plan_check.hpp"
+#include "module/cli/keys/random_text.hpp"
+#include "module/cli/keys/token.hpp"
+#include "module/cli/terminal/output.hpp"
+#include "module/cli/terminal/render_key.hpp"
+#include "module/cli/terminal/time_text.hpp"
+#include "module/cli/usage/key_ban.hpp"
+#include "module/cli/usage/key_usage.hpp"
+#include "module/key/api_key.hpp"
+
+namespace tollgate::cli {
+
+void Commands::issue(const KeyOptions& options, const std::optional<std::string>& id) {
+    KeyStore store(session_, keys_);
+    const auto now = store.now();
+    const auto record = record_of(options, id, now);
+    const auto key = random_api_key();
+    print_new_key(store, store.create(sha256(key), record, now), now, key);
+    warn_about(record);
+}
+
+void Commands::import(const KeyOptions& options, const std::optional<std::string>& id) {
+    KeyStore store(session_, keys_);
+    const auto now = store.now();
+    auto record = record_of(options, id, now);
+    const auto digest = sha256(read_token());
+    if (!id) {
+        // An import that was interrupted goes on with the id that it has made up.
+        record.id = store.unfinished_id(digest).value_or(record.id);
+    }
+    const auto keys = store.create(digest, record, now);
+    confirm(store, digest, record.id);
+    require_print(render_key(format_, keys, now));
+    warn_about(record);
+}
+
+void Commands::list() {
+    KeyListText text(format_, KeyStore(session_, keys_).now());
+    KeyLookup(session_, keys_).list([&](const auto& ids) { require_print(text.next(ids)); });
+    require_print(text.end());
+}
+
+void Commands::show(const std::string& id) {
+    require_valid_id(id);
+    const auto keys = KeyLookup(session_, keys_).find(id);
+    require_print(render_key(format_, keys, KeyStore(session_, keys_).now()));
+}
+
+void Commands::set(const std::string& id, const KeyOptions& options) {
+    require_valid_id(id);
+    if (options.empty()) {
+        throw Failure(ExitStatus::kUsage,
+                      "nothing to set: give --plan, --name, --limits or --expires");
+    }
+    KeyStore store(session_, keys_);
+    const auto now = store.now();
+    KeyRecord changed;
+    store.update(id, [&](KeyRecord& record) {
+        apply(options, now, record);
+        changed = record;
+    });
+    show(id);
+    warn_about(changed);
+}
+
+void Commands::set_active(const std::string& id, bool active) {
+    require_valid_id(id);
+    KeyStore(session_, keys_).update(id, [&](KeyRecord& record) { record.active = active; });
+    show(id);
+}
+
+void Commands::revoke(const std::string& id) {
+    require_valid_id(id);
+    KeyStore(session_, keys_).revoke(id);
+    require_print(render_revoked(format_, id));
+}
+
+void Commands::rotate(const std::string& id, const std::string& overlap) {
+    require_valid_id(id);
+    const auto span = parse_span(overlap);
+    KeyStore store(session_, keys_);
+    const auto key = random_api_key();
+    const auto keys = store.rotate(id, sha256(key), span);
+    print_new_key(store, keys, store.now(), key);
+}
+
+void Commands::show_ban(const std::string& id) {
+    require_valid_id(id);
+    KeyLookup(session_, keys_).require_id(id);
+    require_print(render_ban(format_, read_ban(session_, keys_, id)));
+}
+
+void Commands::lift_ban(const std::string& id) {
+    require_valid_id(id);
+    KeyLookup(session_, keys_).require_id(id);
+    cli::lift_ban(session_, keys_, id);
+    show_ban(id);
+}
+
+void Commands::usage(const std::string& id) {
+    require_valid_id(id);
+    const auto tables = read_plan_tables(session_, keys_);
+    const auto usage = read_usage(session_, keys_, id, tables);
+    require_print(render_usage(format_, usage));
+    if (tables.empty()) {
+        warn("no gateway has published its plan tables with the prefix \"" + prefix_ +
+             "\": limits of plans are not known" +
+             (usage.complete ? "" : ", and only a part of Redis was searched for counts"));
+    }
+    if (!usage.keys.keys.empty()) {
+        warn_about(usage.keys.keys.front().record);
+    }
+}
+
+void Commands::top(const TopOptions& options) {
+    run_top(session_, keys_, format_, options);
+}
+
+/// The record of a new id.
+KeyRecord Commands::record_of(const KeyOptions& options, const std::optional<std::string>& id,
+                              std::chrono::sys_seconds now) {
+    if (id) {
+        require_valid_id(*id);
+    }
+    KeyRecord record;
+    apply(options, now, record);
+    record.id = id ? *id : random_key_id();
+    return record;
+}
+
+void Commands::print_new_key(KeyStore& store, const KeysOfId& keys, std::chrono::sys_seconds now,
+                             const std::string& token) {
+    if (!print(render_issued(format_, keys, now, token))) {
+        throw Failure(ExitStatus::kRedis, "standard output can't be written: the key of \"" +
+                                              keys.id + "\" is lost, run the command again");
+    }
+    if (format_ == Format::kText) {
+        std::cerr << "The key of " << keys.id << ". It is shown only this once.\n";
+    }
+    confirm(store, sha256(token), keys.id);
+}
+
+/// Notes in Redis that the command has done its work. The key works already: that this can't be
+/// noted is no failure of the command.
+void Commands::confirm(KeyStore& store, const KeyDigest& digest, const std::string& id) {
+    constexpr int kAttempts = 3;
+    std::string why;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+        try {
+            if (attempt > 0) {
+                session_.reconnect();
+            }
+            store.confirm(digest, id);
+            return;
+        } catch (const Failure& failure) {
+            if (failure.status() != ExitStatus::kRedis) {
+                throw;
+            }
+            why = failure.what();
+        }
+    }
+    warn("the key of \"" + id +
+         "\" works, but Redis could not be told that this command is done (" + why +
+         "). Until `tollgate key set` changes the key, the same command replaces it at once.");
+}
+
+/// Warns of what the gateways will do with a key of this record. The command has done its work.
+void Commands::warn_about(const KeyRecord& record) {
+    try {
+        const auto tables = read_plan_tables(session_, keys_);
+        for (const auto& warning : plan_warnings(tables, record)) {
+            warn(warning);
+        }
+        const auto other_prefix = tables.empty() ? prefix_warning(session_, prefix_) : "";
+        if (!other_prefix.empty()) {
+            warn(other_prefix);
+        }
+    } catch (const Failure& failure) {
+        warn(std::string("the plan can't be checked: ") + failure.what());
+    }
+}
+
+}  // namespace tollgate::cli

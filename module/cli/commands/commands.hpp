@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "module/cli/commands/key_options.hpp"
+#include "module/cli/keys/key_store.hpp"
+#include "module/cli/redis/redis_session.hpp"
+#include "module/cli/terminal/render.hpp"
+#include "module/cli/usage/top.hpp"
+#include "module/redis/protocol/keys.hpp"
+
+namespace tollgate::cli {
+
+/// The subcommands, each from what the operator wrote to what is printed. All throw Failure.
+class Commands {
+  public:
+    /// The session must outlive the commands.
+    Commands(RedisSession& session, const std::string& prefix, Format format)
+        : session_(session), keys_(prefix), prefix_(prefix), format_(format) {}
+
+    /// Makes a key, stores its digest and prints it, this once.
+    void issue(const KeyOptions& options, const std::optional<std::string>& id);
+    /// Stores the digest of a key that comes on standard input.
+    void import(const KeyOptions& options, const std::optional<std::string>& id);
+    /// Prints all keys.
+    void list();
+    /// Prints one key.
+    void show(const std::string& id);
+    /// Changes what was given, and prints the key.
+    void set(const std::string& id, const KeyOptions& options);
+    /// Enables or disables a key, and prints it.
+    void set_active(const std::string& id, bool active);
+    /// Removes an id and its keys.
+    void revoke(const std::string& id);
+    /// Makes a new key for an id and prints it, this once. The one before it ends after the
+    /// overlap.
+    void rotate(const std::string& id, const std::string& overlap);
+    /// Prints the strikes and the ban of an id.
+    void show_ban(const std::string& id);
+    /// Ends a ban, and prints what is left of it.
+    void lift_ban(const std::string& id);
+    /// Prints what an id has used of its quotas.
+    void usage(const std::string& id);
+    /// Prints who is busy, again and again.
+    void top(const TopOptions& options);
+
+  private:
+    KeyRecord record_of(const KeyOptions& options, const std::optional<std::string>& id,
+                        std::chrono::sys_seconds now);
+    void print_new_key(KeyStore& store, const KeysOfId& keys, std::chrono::sys_seconds now,
+                       const std::string& token);
+    void confirm(KeyStore& store, const KeyDigest& digest, const std::string& id);
+    void warn_about(const KeyRecord& record);
+
+    RedisSession& session_;
+    redis::Keys keys_;
+    std::string prefix_;
+    Format format_;
+};
+
+}  // namespace tollgate::cli

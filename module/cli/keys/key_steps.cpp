@@ -1,0 +1,247 @@
+#include "module/cli/keys/key_steps.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "module/cli/keys/random_text.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long Redis keeps a reservation, in milliseconds: far longer than a command takes.
+const std::string kReservation = "60000";
+
+// A command that is at work needs some ten round trips. It does no harm to give up too early: the
+// other command then fails.
+constexpr auto kPatience = 500ms;
+constexpr auto kPause = 20ms;
+
+bool names(const std::vector<StoredKey>& keys, std::string_view digest) {
+    return std::ranges::find(keys, digest, &StoredKey::digest) != keys.end();
+}
+
+std::string seconds_of(std::chrono::sys_seconds time) {
+    return std::to_string(time.time_since_epoch().count());
+}
+
+std::string milliseconds_of(std::chrono::sys_seconds time) {
+    return std::to_string(std::chrono::milliseconds(time.time_since_epoch()).count());
+}
+
+}  // namespace
+
+KeySteps::KeySteps(RedisSession& session, const redis::Keys& keys)
+    : session_(session), keys_(keys), lookup_(session, keys), command_(random_command_name()) {}
+
+std::vector<StoredKey> KeySteps::settled(const std::string& id, std::string_view own) {
+    while (true) {
+        auto keys = lookup_.read(id, lookup_.digests_of(id));
+        std::erase_if(keys, [&](const StoredKey& key) { return key.digest == own; });
+        if (std::ranges::any_of(keys, &StoredKey::is_unfinished) && !has_waited_enough()) {
+            continue;
+        }
+        const bool removed = std::ranges::all_of(keys, [&](const StoredKey& key) {
+            return !key.pending || remove_unfinished(key.digest, id);
+        });
+        if (removed) {
+            std::erase_if(keys, std::mem_fn(&StoredKey::pending));
+            return keys;
+        }
+    }
+}
+
+void KeySteps::reserve(const std::string& digest, const std::string& id) {
+    const auto hash = keys_.key(digest);
+    while (true) {
+        const auto found = watch(digest);
+        if (found && !(found->pending || (found->is_unfinished() && found->record.id == id))) {
+            unwatch();
+            throw Failure(ExitStatus::kConflict,
+                          "this key exists already: its id is \"" + found->record.id + "\"");
+        }
+        if (found && !has_waited_enough()) {
+            unwatch();
+            continue;
+        }
+        if (commit(
+                {{"DEL", hash},
+                 {"HSET", hash, "id", id, "state", std::string(kPendingState), "command", command_},
+                 {"PEXPIRE", hash, kReservation}},
+                found ? digest : "", "")) {
+            return;
+        }
+    }
+}
+
+bool KeySteps::claim(const std::string& id, const std::string& digest,
+                     const std::vector<StoredKey>& known, bool first) {
+    const auto set = keys_.id(id);
+    session_.run({"WATCH", set});
+    const auto digests = lookup_.digests_of(id);
+    const auto keys = lookup_.read(id, digests);
+    const auto is_own = [&](const StoredKey& key) { return key.digest == digest; };
+    const bool all_known = std::ranges::all_of(
+        keys, [&](const StoredKey& key) { return is_own(key) || names(known, key.digest); });
+    // Without any of the keys that the id had, it was revoked meanwhile.
+    const bool revoked = !first && std::ranges::all_of(keys, is_own);
+    if (!all_known || revoked) {
+        unwatch();
+        return false;
+    }
+    std::vector<RedisCommand> commands{{"SADD", set, digest}};
+    for (const auto& old : digests) {
+        if (old != digest && !names(keys, old)) {
+            commands.push_back({"SREM", set, old});
+        }
+    }
+    if (first) {
+        commands.push_back({"PEXPIRE", set, kReservation});
+    }
+    return session_.run_atomically(std::move(commands)).has_value();
+}
+
+bool KeySteps::list(const std::string& id, const std::string& digest,
+                    std::chrono::sys_seconds created) {
+    session_.run({"ZADD", keys_.ids(), "NX", seconds_of(created), id});
+    const auto set = keys_.id(id);
+    const auto replies = session_.run_atomically({{"PERSIST", set}, {"SISMEMBER", set, digest}});
+    return replies && replies->back().integer == 1;
+}
+
+void KeySteps::unlist_if_empty(const std::string& id) {
+    const auto score = session_.run({"ZSCORE", keys_.ids(), id});
+    if (score.is_nil() || !lookup_.digests_of(id).empty()) {
+        return;
+    }
+    session_.run({"ZREM", keys_.ids(), id});
+    // Another command may have claimed the id in between.
+    if (!lookup_.digests_of(id).empty()) {
+        session_.run({"ZADD", keys_.ids(), "NX", score.text, id});
+    }
+}
+
+bool KeySteps::activate(const std::string& digest, const KeyRecord& record,
+                        std::chrono::sys_seconds created) {
+    const auto hash = keys_.key(digest);
+    const auto found = watch(digest);
+    if (!found || !found->pending || found->command != command_) {
+        unwatch();
+        return false;
+    }
+    auto commands = write_stored_key(
+        hash, {.digest = digest, .record = record, .created = created, .command = command_});
+    commands.push_back({"HSET", hash, "created", seconds_of(created)});
+    commands.push_back({"PERSIST", hash});
+    return commit(std::move(commands), digest, record.id);
+}
+
+bool KeySteps::is_claimed(const std::string& id, const std::string& digest) {
+    return session_.run({"SISMEMBER", keys_.id(id), digest}).integer == 1;
+}
+
+bool KeySteps::confirm(const std::string& digest, const std::string& id) {
+    while (true) {
+        const auto found = watch(digest);
+        // A command that changes the key, or lets it retire, confirms it too.
+        const bool lost = !found || found->pending || found->replaced || found->record.id != id ||
+                          (!found->command.empty() && found->command != command_);
+        if (lost || found->command.empty()) {
+            unwatch();
+            return !lost;
+        }
+        if (session_.run_atomically({{"HDEL", keys_.key(digest), "command"}})) {
+            return true;
+        }
+    }
+}
+
+bool KeySteps::change(const std::string& digest, const std::string& id, const Change& apply) {
+    const auto hash = keys_.key(digest);
+    while (true) {
+        auto found = watch(digest);
+        if (!found || found->pending || found->record.id != id) {
+            unwatch();
+            return false;
+        }
+        apply(*found);
+        auto commands = write_stored_key(hash, *found);
+        if (found->replaced) {
+            commands.push_back({"PERSIST", hash});
+        } else if (found->retiring && found->record.expires) {
+            commands.push_back({"PEXPIREAT", hash, milliseconds_of(*found->record.expires)});
+        }
+        if (commit(std::move(commands), digest, id)) {
+            return true;
+        }
+    }
+}
+
+void KeySteps::remove(const std::string& digest, const std::string& id) {
+    remove_if(digest, id, [](const StoredKey&) { return true; });
+}
+
+bool KeySteps::remove_unfinished(const std::string& digest, const std::string& id) {
+    return remove_if(digest, id, std::mem_fn(&StoredKey::is_unfinished));
+}
+
+void KeySteps::give_up(const std::string& digest, const std::string& id) {
+    if (remove_if(digest, id, [&](const StoredKey& key) { return key.command == command_; })) {
+        session_.run({"SREM", keys_.id(id), digest});
+    }
+}
+
+/// Removes a key of this id if the condition holds. False when it is there and the condition does
+/// not hold.
+bool KeySteps::remove_if(const std::string& digest, const std::string& id,
+                         const std::function<bool(const StoredKey&)>& condition) {
+    while (true) {
+        const auto found = watch(digest);
+        const bool gone = !found || found->record.id != id;
+        if (gone || !condition(*found)) {
+            unwatch();
+            return gone;
+        }
+        if (commit({RedisCommand{"DEL", keys_.key(digest)}}, digest, id)) {
+            return true;
+        }
+    }
+}
+
+/// Reads a key so that the next transaction fails if it has changed by then.
+std::optional<StoredKey> KeySteps::watch(const std::string& digest) {
+    session_.run({"WATCH", keys_.key(digest)});
+    auto found = lookup_.read({digest});
+    return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
+}
+
+/// Waits a little for another command; true when this one need not wait any longer.
+bool KeySteps::has_waited_enough() {
+    const auto now = Clock::now();
+    patience_ = patience_.value_or(now + kPatience);
+    if (now < *patience_) {
+        std::this_thread::sleep_for(kPause);
+        return false;
+    }
+    return true;
+}
+
+bool KeySteps::commit(std::vector<RedisCommand> commands, const std::string& digest,
+                      const std::string& id) {
+    for (const auto& changed : {digest, id}) {
+        if (!changed.empty()) {
+            commands.push_back({"PUBLISH", keys_.events(), changed});
+        }
+    }
+    return session_.run_atomically(std::move(commands)).has_value();
+}
+
+Failure changed_meanwhile(const std::string& id) {
+    return {ExitStatus::kConflict,
+            "another command has changed \"" + id + "\" meanwhile: try again"};
+}
+
+}  // namespace tollgate::cli

@@ -1,0 +1,57 @@
+#include "module/cli/keys/random_text.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+
+#include "module/key/api_key.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+template <std::size_t Size>
+std::array<unsigned char, Size> random_bytes() {
+    std::array<unsigned char, Size> bytes{};
+    if (getentropy(bytes.data(), bytes.size()) != 0) {
+        throw std::system_error(errno, std::generic_category(), "getentropy");
+    }
+    return bytes;
+}
+
+// 62^12 is about 2^71.
+constexpr std::size_t kIdLength = 12;
+
+/// Adds so many random letters and digits to a text.
+std::string random_text(std::string text, std::size_t length) {
+    constexpr std::string_view kAlphabet =
+        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    // Bytes beyond the largest multiple of 62 would make some characters likelier than others.
+    constexpr unsigned kFair = 256 - 256 % kAlphabet.size();
+    for (length += text.size(); text.size() < length;) {
+        const unsigned byte = random_bytes<1>().front();
+        if (byte < kFair) {
+            text += kAlphabet[byte % kAlphabet.size()];
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string random_api_key() {
+    return make_api_key(random_bytes<kKeyEntropy>());
+}
+
+std::string random_key_id() {
+    return random_text("key_", kIdLength);
+}
+
+std::string random_command_name() {
+    return random_text("", kIdLength);
+}
+
+}  // namespace tollgate::cli

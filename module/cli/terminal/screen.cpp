@@ -1,0 +1,105 @@
+#include "module/cli/terminal/screen.hpp"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <thread>
+
+#include "module/cli/terminal/output.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+constexpr std::string_view kHome = "\x1b[H";
+constexpr std::string_view kClear = "\x1b[2J";
+constexpr std::string_view kClearLine = "\x1b[K";
+constexpr std::string_view kClearBelow = "\x1b[J";
+
+bool can_steer() {
+    const char* term = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): there is one thread
+    return ::isatty(STDOUT_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
+}
+
+winsize size() {
+    winsize size{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) {
+        size.ws_row = 24;
+        size.ws_col = 80;
+    }
+    return size;
+}
+
+/// The line's first characters, of UTF-8.
+std::string_view cut(std::string_view line, std::size_t width) {
+    std::size_t characters = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const bool begins = (static_cast<unsigned char>(line[i]) & 0xc0U) != 0x80U;
+        if (begins && ++characters > width) {
+            return line.substr(0, i);
+        }
+    }
+    return line;
+}
+
+}  // namespace
+
+Screen::Screen(bool in_place) : terminal_(in_place && can_steer()), separate_(in_place) {
+    if (terminal_ && reads_terminal()) {
+        keys_.emplace(ECHO | ICANON);
+    }
+}
+
+std::size_t Screen::lines_left(std::size_t others) const {
+    if (!terminal_) {
+        return std::numeric_limits<std::size_t>::max();
+    }
+    const std::size_t lines = size().ws_row;
+    return std::max(lines, others + 1) - others;
+}
+
+bool Screen::wait(std::chrono::milliseconds time) {
+    if (!keys_) {
+        std::this_thread::sleep_for(time);
+        return true;
+    }
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + time;
+    for (auto now = Clock::now(); now < end; now = Clock::now()) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - now);
+        pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+        if (::poll(&input, 1, static_cast<int>(left.count())) == 1) {
+            char key = 0;
+            if (::read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q') {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+void Screen::show(std::string_view text) {
+    if (!terminal_) {
+        require_print(separate_ && shown_ ? "\n" + std::string(text) : std::string(text));
+        shown_ = true;
+        return;
+    }
+    // Line by line over what stands there: clearing it first would flicker.
+    std::string output(shown_ ? "" : kClear);
+    output += kHome;
+    while (!text.empty()) {
+        const auto end = text.find('\n');
+        output.append(cut(text.substr(0, end), size().ws_col - 1U))
+            .append(kClearLine)
+            .append("\r\n");
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    }
+    require_print(output.append(kClearBelow));
+    shown_ = true;
+}
+
+}  // namespace tollgate::cli

@@ -1,0 +1,47 @@
+#include "module/cli/terminal/table.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "module/cli/terminal/printable.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+constexpr std::string_view kGap = "  ";
+
+/// How many characters of UTF-8 a text has: most terminals show it as wide.
+std::size_t width_of(std::string_view text) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+}
+
+}  // namespace
+
+std::string Table::lines(const Rows& rows) {
+    for (const auto& row : rows) {
+        widths_.resize(std::max(widths_.size(), row.size()));
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            widths_[i] = std::max(widths_[i], width_of(printable(row[i])));
+        }
+    }
+    std::string text;
+    for (const auto& row : rows) {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const auto cell = printable(row[i]);
+            text += cell;
+            if (i + 1 < row.size()) {
+                text.append(widths_[i] - width_of(cell), ' ').append(kGap);
+            }
+        }
+        text += '\n';
+    }
+    return text;
+}
+
+std::string align(const Rows& rows) {
+    return Table().lines(rows);
+}
+
+}  // namespace tollgate::cli

@@ -1,0 +1,210 @@
+#include "module/cli/usage/quota_watch.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+namespace tollgate::cli {
+
+namespace {
+
+// What one call of SCAN looks through, and how many ids one round trip reads: Redis answers others
+// in between.
+constexpr std::size_t kPage = 500;
+constexpr std::size_t kBatch = 200;
+
+// To look through a key costs Redis a fraction of what it costs to read a hash.
+constexpr std::size_t kKeysAnId = 4;
+
+}  // namespace
+
+QuotaWatch::QuotaWatch(RedisSession& session, const redis::Keys& keys, std::size_t budget)
+    : session_(session), keys_(keys), budget_(budget) {
+    quota_prefix_ = keys_.quota("", "");
+    quota_prefix_.resize(quota_prefix_.size() - std::string_view("}:").size());
+    ban_prefix_ = keys_.ban("");
+    ban_prefix_.pop_back();
+}
+
+void QuotaWatch::poll() {
+    whole_before_ = whole_;
+    now_ = instant_of(session_.run({"TIME"}));
+    look_through();
+    std::vector<Ids::iterator> batch;
+    for (auto id = ids_.begin(); id != ids_.end(); ++id) {
+        batch.push_back(id);
+        if (batch.size() == kBatch) {
+            read(batch);
+            batch.clear();
+        }
+    }
+    read(batch);
+    polled_ = Clock::now();
+    std::erase_if(ids_, [](const auto& entry) { return entry.second.is_empty(); });
+    keep_the_busiest();
+}
+
+/// Notes the ids that the next pages of SCAN name, and whether these were all there are.
+void QuotaWatch::look_through() {
+    const bool from_the_start = cursor_ == "0";
+    if (from_the_start) {
+        looked_through_ = 0;
+    }
+    // No other keys' names begin so; hence those of key:… needn't be sent.
+    const auto pattern =
+        glob_literal(ban_prefix_.substr(0, ban_prefix_.rfind("ban:{"))) + "[bq]*{*";
+    const auto page = std::min(kPage, budget_);
+    std::size_t looked_through = 0;
+    do {
+        const auto found =
+            session_.run({"SCAN", cursor_, "MATCH", pattern, "COUNT", std::to_string(page)});
+        cursor_ = found.elements.at(0).text;
+        for (const auto& key : found.elements.at(1).elements) {
+            note(key.text);
+        }
+        looked_through += page;
+    } while (cursor_ != "0" && looked_through < kKeysAnId * budget_);
+    looked_through_ += looked_through;
+    whole_ = from_the_start && cursor_ == "0";
+    if (!whole_) {
+        progress_ = progress_now();
+    }
+}
+
+/// How much of Redis was looked through since SCAN began; nothing where the user may not ask.
+std::optional<double> QuotaWatch::progress_now() {
+    if (cursor_ == "0") {
+        return 1.0;
+    }
+    const auto size = session_.run_if_accepted({"DBSIZE"});
+    if (!size) {
+        return std::nullopt;
+    }
+    const auto keys = static_cast<double>(std::max<std::int64_t>(size->integer, 1));
+    return std::min(static_cast<double>(looked_through_) / keys, 1.0);
+}
+
+/// Of a key that belongs to an id: puts the id, and the table, among those that are read.
+void QuotaWatch::note(std::string_view key) {
+    if (key.starts_with(quota_prefix_)) {
+        key.remove_prefix(quota_prefix_.size());
+        const auto end = key.find("}:");
+        if (end != std::string_view::npos && end != 0) {
+            ids_[std::string(key.substr(0, end))].tables.try_emplace(
+                std::string(key.substr(end + 2)));
+        }
+    } else if (key.starts_with(ban_prefix_) && key.ends_with('}')) {
+        key.remove_prefix(ban_prefix_.size());
+        key.remove_suffix(1);
+        ids_.try_emplace(std::string(key));
+    }
+}
+
+void QuotaWatch::read(const std::vector<Ids::iterator>& batch) {
+    std::vector<RedisCommand> commands;
+    for (const auto& entry : batch) {
+        commands.push_back({"HGETALL", keys_.ban(entry->first)});
+        for (const auto& [table, quota] : entry->second.tables) {
+            commands.push_back({"HGETALL", keys_.quota(entry->first, table)});
+        }
+    }
+    const auto replies = session_.run_all(commands);
+    const auto read_at = Clock::now();
+    auto reply = replies.begin();
+    for (const auto& entry : batch) {
+        Id& id = entry->second;
+        const bool has_past = id.read || whole_before_;
+        const std::chrono::duration<double> since = read_at - id.read.value_or(polled_);
+        const double seconds = has_past ? since.count() : 0;
+        update(id, stored_ban(*reply++), seconds);
+        for (auto table = id.tables.begin(); table != id.tables.end();) {
+            table = update(table->second, *reply++, seconds) ? std::next(table)
+                                                             : id.tables.erase(table);
+        }
+        id.read = read_at;
+    }
+}
+
+/// Takes the new reading of a quota; false when nothing is left of it. No seconds: there is no
+/// reading before it.
+bool QuotaWatch::update(Quota& quota, const RedisReply& hash, double seconds) const {
+    auto windows = windows_of(hash);
+    quota.rate.reset();
+    if (seconds > 0 && (quota.windows || whole_before_)) {
+        const auto grown = quota.windows ? growth(*quota.windows, windows)
+                                         : Growth{.units = counted_at_all(windows), .exact = true};
+        quota.rate = static_cast<double>(grown.units) / seconds;
+        quota.exact = grown.exact;
+    }
+    quota.average = average_rate(windows, now_);
+    quota.windows = std::move(windows);
+    return !quota.windows->empty();
+}
+
+void QuotaWatch::update(Id& id, const std::optional<StoredBan>& ban, double seconds) const {
+    id.strike_rate =
+        ban && seconds > 0 ? static_cast<double>(strikes_between(id.ban, *ban)) / seconds : 0;
+    id.ban = ban;
+}
+
+/// What ranks an id: its rate or, where it was read only once, what its windows tell.
+double QuotaWatch::Id::weight() const {
+    double weight = strike_rate;
+    for (const auto& [table, quota] : tables) {
+        weight += quota.rate.value_or(quota.average);
+    }
+    return weight;
+}
+
+void QuotaWatch::keep_the_busiest() {
+    if (ids_.size() <= budget_) {
+        return;
+    }
+    std::vector<std::pair<double, Ids::iterator>> ranked;
+    ranked.reserve(ids_.size());
+    for (auto id = ids_.begin(); id != ids_.end(); ++id) {
+        ranked.emplace_back(id->second.weight(), id);
+    }
+    const auto rest = ranked.begin() + static_cast<std::ptrdiff_t>(budget_);
+    std::ranges::nth_element(ranked, rest, std::greater<>(), [](const auto& r) { return r.first; });
+    std::for_each(rest, ranked.end(), [this](const auto& r) { ids_.erase(r.second); });
+    whole_ = false;
+}
+
+std::vector<ActiveQuota> QuotaWatch::active() const {
+    std::vector<ActiveQuota> active;
+    for (const auto& [name, id] : ids_) {
+        const auto first = active.size();
+        for (const auto& [table, quota] : id.tables) {
+            if (quota.rate) {
+                active.push_back({.id = name,
+                                  .table = table,
+                                  .granted = *quota.rate,
+                                  .exact = quota.exact,
+                                  .refused = std::nullopt,
+                                  .banned_until = std::nullopt});
+            }
+        }
+        if (id.ban) {
+            if (first == active.size()) {
+                active.push_back({.id = name, .table = "", .refused = {}, .banned_until = {}});
+            }
+            // A refusal is one of the id, not of a table: it stands where it is seen first.
+            ActiveQuota& busiest = *std::max_element(
+                active.begin() + static_cast<std::ptrdiff_t>(first), active.end(),
+                [](const auto& a, const auto& b) { return a.granted < b.granted; });
+            busiest.refused = id.strike_rate;
+            const Instant until{std::chrono::milliseconds(id.ban->until)};
+            if (until > now_) {
+                busiest.banned_until = until;
+            }
+        }
+    }
+    std::erase_if(active, [](const ActiveQuota& quota) {
+        return quota.granted == 0 && quota.refused.value_or(0) == 0 && !quota.banned_until;
+    });
+    return active;
+}
+
+}  // namespace tollgate::cli

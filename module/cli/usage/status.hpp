@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "module/cli/terminal/render.hpp"
+
+namespace tollgate::cli {
+
+/// Fetches a node's `tollgate_status` and prints it: as tables, or the JSON as it came. Throws
+/// Failure.
+void run_status(const std::string& url, Format format);
+
+}  // namespace tollgate::cli

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "module/cli/redis/redis_reply.hpp"
+#include "module/cli/usage/quota_hash.hpp"
+
+namespace tollgate::cli {
+
+/// The windows of one quota by their period in seconds.
+using StoredWindows = std::map<std::int64_t, StoredWindow>;
+
+/// What was counted between two readings.
+struct Growth {
+    std::int64_t units = 0;
+    bool exact = true;  ///< false: at least so much; a window ended meanwhile
+};
+
+/// What was granted between two readings of a quota's hash. It is taken from the longest window
+/// that runs on, so that shorter ones may have begun anew; where none does, from what those that
+/// began since have counted. Units that a node gave back are no growth below zero.
+Growth growth(const StoredWindows& before, const StoredWindows& after);
+
+/// What a hash that wasn't there before has counted.
+std::int64_t counted_at_all(const StoredWindows& windows);
+
+/// How many units a second the running windows have granted so far: what a single reading tells.
+double average_rate(const StoredWindows& windows, Instant now);
+
+/// The hash of an id's ban.
+struct StoredBan {
+    std::int64_t strikes = 0;
+    std::int64_t since = 0;  ///< milliseconds, as `until`
+    std::int64_t level = 0;
+    std::int64_t until = 0;
+};
+
+/// Reads HGETALL of a ban; nothing where there is none.
+std::optional<StoredBan> stored_ban(const RedisReply& hash);
+
+/// The strikes between two readings. Those that led to a ban are forgotten with it, but for one.
+std::int64_t strikes_between(const std::optional<StoredBan>& before, const StoredBan& after);
+
+}  // namespace tollgate::cli
