@@ -1,28 +1,140 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "module/cli/commands/command_line.hpp"
+#include "module/cli/commands/command_definition.hpp"
 #include "module/cli/failure.hpp"
+#include "module/cli/terminal/nearest.hpp"
 #include "module/cli/terminal/printable.hpp"
+
+namespace tollgate::cli {
 
 namespace {
 
-using tollgate::cli::ExitStatus;
+/// Whether a word can be repeated in a message: a short one of lower-case letters is no key.
+bool is_plain(std::string_view word) {
+    constexpr std::size_t kLongest = 20;
+    return !word.empty() && word.size() <= kLongest &&
+           std::ranges::all_of(word, [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+}
+
+std::string quoted_if_plain(std::string_view word) {
+    return is_plain(word) ? " \"" + std::string(word) + "\"" : "";
+}
+
+/// The commands that were understood, from `tollgate` on.
+std::vector<const CLI::App*> understood(const CLI::App& app) {
+    std::vector<const CLI::App*> path{&app};
+    for (auto parsed = app.get_subcommands(); !parsed.empty();
+         parsed = path.back()->get_subcommands()) {
+        path.push_back(parsed.front());
+    }
+    return path;
+}
+
+std::string text_of(const std::vector<const CLI::App*>& path) {
+    std::string text;
+    for (const auto* command : path) {
+        text += (text.empty() ? "" : " ") + command->get_name();
+    }
+    return text;
+}
+
+std::vector<std::string> commands_of(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        names.push_back(command->get_name());
+    }
+    return names;
+}
+
+std::string unknown_option(const std::vector<const CLI::App*>& path, std::string_view word) {
+    word = word.substr(0, word.find('='));
+    std::vector<std::string> names;
+    for (const auto* command : path) {
+        for (const auto* option : command->get_options()) {
+            for (const auto& name : option->get_lnames()) {
+                names.push_back("--" + name);
+            }
+        }
+    }
+    const bool plain = is_plain(word);
+    return "unknown option" + quoted_if_plain(word) +
+           (plain ? did_you_mean(nearest(word, names)) : "");
+}
+
+std::string unknown_command(const CLI::App& parent, std::string_view word) {
+    const auto names = commands_of(parent);
+    const auto near = is_plain(word) ? nearest(word, names) : std::vector<std::string>{};
+    return "unknown command" + quoted_if_plain(word) + did_you_mean(near);
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+    std::string text;
+    for (const auto& name : names) {
+        text += (text.empty() ? "" : ", ") + name;
+    }
+    return text;
+}
+
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+    const auto path = understood(app);
+    const auto names = commands_of(*path.back());
+    const std::string see = ": see " + text_of(path) + " --help";
+    const auto words = app.remaining(true);
+    const auto option = std::ranges::find_if(
+        words, [](const std::string& word) { return word.size() > 1 && word.front() == '-'; });
+    if (option != words.end()) {
+        return unknown_option(path, *option) + see;
+    }
+    if (!words.empty()) {
+        return (names.empty() ? "too many arguments"
+                              : unknown_command(*path.back(), words.front())) +
+               see;
+    }
+    if (!names.empty()) {
+        return "a command is missing, one of " + list_of(names) + see;
+    }
+    return error.what() + see;
+}
+
+int run_command_line(int argc, char** argv) {
+    CommandLine line;
+    CLI::App app;
+    define(app, line);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) {
+            return app.exit(error);
+        }
+        throw Failure(ExitStatus::kUsage, explain(app, error));
+    }
+    line.action();
+    return static_cast<int>(ExitStatus::kOk);
+}
 
 int report(const std::exception& error, ExitStatus status) {
-    std::cerr << "tollgate: " << tollgate::cli::printable(error.what()) << '\n';
+    std::cerr << "tollgate: " << printable(error.what()) << '\n';
     return static_cast<int>(status);
 }
 
 }  // namespace
 
+}  // namespace tollgate::cli
+
 int main(int argc, char** argv) {
+    using namespace tollgate::cli;
     // A reader that has gone, or a Redis, shall be an error with a message.
     static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
     try {
-        return tollgate::cli::run_command_line(argc, argv);
-    } catch (const tollgate::cli::Failure& failure) {
+        return run_command_line(argc, argv);
+    } catch (const Failure& failure) {
         return report(failure, failure.status());
     } catch (const std::exception& error) {
         return report(error, ExitStatus::kRedis);

@@ -10,8 +10,8 @@
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/redis/redis_url.hpp"
 #include "module/cli/terminal/output.hpp"
-#include "module/cli/terminal/text_fill.hpp"
-#include "module/cli/usage/status.hpp"
+#include "module/cli/terminal/text_layout.hpp"
+#include "module/cli/usage/node_status.hpp"
 
 namespace tollgate::cli {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "module/cli/commands/key_options.hpp"
-#include "module/cli/terminal/render.hpp"
+#include "module/cli/commands/commands.hpp"
+#include "module/cli/terminal/output.hpp"
 #include "module/cli/usage/top.hpp"
 
 namespace CLI {

@@ -4,14 +4,24 @@
 #include <optional>
 #include <string>
 
-#include "module/cli/commands/key_options.hpp"
 #include "module/cli/keys/key_store.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/terminal/render.hpp"
 #include "module/cli/usage/top.hpp"
+#include "module/key/key_record.hpp"
 #include "module/redis/protocol/keys.hpp"
 
 namespace tollgate::cli {
+
+/// What an operator writes of a key, word for word.
+struct KeyOptions {
+    std::optional<std::string> plan;
+    std::optional<std::string> name;
+    std::optional<std::string> limits;   ///< rates, or `none`
+    std::optional<std::string> expires;  ///< see parse_expiry, or `never`
+
+    bool empty() const { return !plan && !name && !limits && !expires; }
+};
 
 /// The subcommands, each from what the operator wrote to what is printed. All throw Failure.
 class Commands {

@@ -8,8 +8,8 @@
 
 #include "module/cli/commands/command_definition.hpp"
 #include "module/cli/commands/definition_walk.hpp"
-#include "module/cli/redis/redis_reply.hpp"
-#include "module/cli/terminal/text_fill.hpp"
+#include "module/cli/redis/redis_session.hpp"
+#include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
 
 namespace tollgate::cli {

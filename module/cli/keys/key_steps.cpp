@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "module/cli/keys/random_text.hpp"
+#include "module/cli/keys/new_key.hpp"
 
 namespace tollgate::cli {
 

@@ -1,6 +1,7 @@
 #include "module/cli/redis/redis_session.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <utility>
 
@@ -51,6 +52,45 @@ void require_success(const RedisReply& reply) {
 }
 
 }  // namespace
+
+std::vector<std::string> RedisReply::texts() const {
+    std::vector<std::string> texts;
+    texts.reserve(elements.size());
+    std::ranges::transform(elements, std::back_inserter(texts), &RedisReply::text);
+    return texts;
+}
+
+std::map<std::string_view, std::string_view> RedisReply::fields() const {
+    std::map<std::string_view, std::string_view> fields;
+    for (std::size_t i = 0; i + 1 < elements.size(); i += 2) {
+        fields.emplace(elements[i].text, elements[i + 1].text);
+    }
+    return fields;
+}
+
+std::int64_t stored_number(std::string_view text) {
+    std::int64_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    return error == std::errc{} && rest == end ? number : 0;
+}
+
+Instant instant_of(const RedisReply& time) {
+    const std::chrono::seconds seconds(stored_number(time.elements.at(0).text));
+    const std::chrono::microseconds rest(stored_number(time.elements.at(1).text));
+    return Instant(seconds + std::chrono::floor<std::chrono::milliseconds>(rest));
+}
+
+std::string glob_literal(std::string_view text) {
+    std::string pattern;
+    for (const char c : text) {
+        if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) {
+            pattern += '\\';
+        }
+        pattern += c;
+    }
+    return pattern;
+}
 
 RedisSession::RedisSession(RedisUrl url) : url_(std::move(url)) {
     reconnect();

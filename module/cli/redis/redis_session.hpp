@@ -2,16 +2,46 @@
 
 #include <hiredis/hiredis.h>
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "module/cli/redis/redis_reply.hpp"
 #include "module/cli/redis/redis_url.hpp"
+#include "module/quota/window.hpp"
 
 namespace tollgate::cli {
+
+/// What Redis answered.
+struct RedisReply {
+    enum class Kind { kNil, kInteger, kText, kArray, kError };
+
+    Kind kind = Kind::kNil;
+    std::int64_t integer = 0;
+    std::string text;  ///< of an error too
+    std::vector<RedisReply> elements;
+
+    bool is_nil() const { return kind == Kind::kNil; }
+
+    /// The elements' texts.
+    std::vector<std::string> texts() const;
+
+    /// The elements as HGETALL answers them: names and values by turns. Views of this reply.
+    std::map<std::string_view, std::string_view> fields() const;
+};
+
+/// Reads a whole number that stands in Redis as text; 0 for anything else.
+std::int64_t stored_number(std::string_view text);
+
+/// What Redis's clock says, as TIME answers it.
+Instant instant_of(const RedisReply& time);
+
+/// A text that stands for itself in a glob pattern of Redis.
+std::string glob_literal(std::string_view text);
 
 /// A command's words: its name and arguments, of any bytes.
 using RedisCommand = std::vector<std::string>;

@@ -4,6 +4,9 @@
 
 namespace tollgate::cli {
 
+/// How results are shown: tables to read, or one JSON document.
+enum class Format { kText, kJson };
+
 /// Writes to standard output; false when that fails.
 bool print(std::string_view text);
 

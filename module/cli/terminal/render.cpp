@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "module/cli/terminal/json_document.hpp"
-#include "module/cli/terminal/render_fields.hpp"
-#include "module/cli/terminal/render_key.hpp"
-#include "module/cli/terminal/table.hpp"
+#include "module/cli/terminal/result_format.hpp"
+#include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
 #include "module/quota/rate.hpp"
 
@@ -19,6 +17,33 @@ std::optional<std::int64_t> remaining(const WindowUsage& window) {
         return std::nullopt;
     }
     return std::max<std::int64_t>(*window.limit - window.used, 0);
+}
+
+Json object_of(const KeysOfId& keys, std::chrono::sys_seconds now) {
+    const StoredKey current = keys.keys.empty() ? StoredKey{} : keys.keys.front();
+    Json digests = Json::array();
+    for (const auto& key : keys.keys) {
+        digests.push_back({{"sha256", key.digest},
+                           {"created", format_time(key.created)},
+                           {"expires", json_of(key.record.expires)},
+                           {"retiring", key.retiring}});
+    }
+    return {{"id", keys.id},
+            {"name", json_of(current.record.name)},
+            {"plan", json_of(current.record.plan)},
+            {"limits", json_of(current.record.limits)},
+            {"state", state_of(keys, now)},
+            {"created", keys.keys.empty() ? Json(nullptr) : Json(format_time(current.created))},
+            {"expires", json_of(current.record.expires)},
+            {"digests", std::move(digests)}};
+}
+
+/// A JSON text that stands within a list.
+std::string indented(std::string text) {
+    for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
+        text.insert(at + 1, "  ");
+    }
+    return "  " + text;
 }
 
 }  // namespace
@@ -82,6 +107,89 @@ std::string render_ban(Format format, const KeyBan& ban) {
                   {"level", std::to_string(ban.level)},
                   {"strikes", std::to_string(ban.strikes) +
                                   (ban.since ? " since " + format_time(*ban.since) : "")}});
+}
+
+std::string state_of(const KeysOfId& keys, std::chrono::sys_seconds now) {
+    if (keys.keys.empty()) {
+        return "none";
+    }
+    if (keys.keys.front().replaced) {
+        return "replaced";
+    }
+    const KeyRecord& record = keys.keys.front().record;
+    if (!record.active) {
+        return "disabled";
+    }
+    return record.is_valid_at(now) ? "active" : "expired";
+}
+
+std::string render_issued(Format format, const KeysOfId& keys, std::chrono::sys_seconds now,
+                          const std::string& key) {
+    if (format == Format::kText) {
+        return key + "\n";
+    }
+    Json json = {{"key", key}};
+    json.update(object_of(keys, now));
+    return document(json);
+}
+
+std::string render_key(Format format, const KeysOfId& keys, std::chrono::sys_seconds now) {
+    if (format == Format::kJson) {
+        return document(object_of(keys, now));
+    }
+    Rows rows{{"id", keys.id}, {"state", state_of(keys, now)}};
+    if (!keys.keys.empty()) {
+        const StoredKey& current = keys.keys.front();
+        const KeyRecord& record = current.record;
+        rows.insert(rows.end(), {{"name", text_of(record.name)},
+                                 {"plan", text_of(record.plan)},
+                                 {"limits", text_of(record.limits)},
+                                 {"created", format_time(current.created)},
+                                 {"expires", text_of(record.expires)}});
+    }
+    for (const auto& key : keys.keys) {
+        rows.push_back(
+            {"sha256",
+             key.digest + (key.retiring ? "  until " + text_of(key.record.expires) : "")});
+    }
+    return align(rows);
+}
+
+std::string render_revoked(Format format, const std::string& id) {
+    return format == Format::kJson ? document({{"id", id}, {"state", "revoked"}})
+                                   : "revoked " + id + "\n";
+}
+
+std::string KeyListText::next(const std::vector<KeysOfId>& ids) {
+    std::string text;
+    if (format_ == Format::kJson) {
+        for (const auto& keys : ids) {
+            text.append(begun_ ? ",\n" : "[\n").append(indented(json_text(object_of(keys, now_))));
+            begun_ = true;
+        }
+        return text;
+    }
+    Rows rows;
+    if (!begun_) {
+        rows.push_back({"ID", "NAME", "PLAN", "STATE", "LIMITS", "CREATED", "EXPIRES"});
+        begun_ = true;
+    }
+    for (const auto& keys : ids) {
+        const StoredKey current = keys.keys.empty() ? StoredKey{} : keys.keys.front();
+        const KeyRecord& record = current.record;
+        rows.push_back({keys.id, text_of(record.name), text_of(record.plan), state_of(keys, now_),
+                        text_of(record.limits),
+                        keys.keys.empty() ? "-" : format_time(current.created),
+                        text_of(record.expires)});
+    }
+    return table_.lines(rows);
+}
+
+std::string KeyListText::end() {
+    if (format_ == Format::kJson) {
+        return begun_ ? "\n]\n" : "[]\n";
+    }
+    return begun_ ? "" : next({});
 }
 
 }  // namespace tollgate::cli

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "module/cli/keys/key_lookup.hpp"
-#include "module/cli/usage/quota_hash.hpp"
+#include "module/cli/usage/stored_usage.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {

@@ -9,7 +9,7 @@
 
 #include "module/cli/keys/stored_key.hpp"
 #include "module/cli/redis/redis_session.hpp"
-#include "module/cli/usage/key_ban.hpp"
+#include "module/cli/usage/stored_usage.hpp"
 #include "module/quota/plan.hpp"
 #include "module/redis/protocol/keys.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "module/cli/redis/redis_session.hpp"
-#include "module/cli/usage/usage_growth.hpp"
+#include "module/cli/usage/stored_usage.hpp"
 #include "module/redis/protocol/keys.hpp"
 
 namespace tollgate::cli {

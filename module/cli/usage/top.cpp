@@ -1,15 +1,23 @@
 #include "module/cli/usage/top.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "module/cli/failure.hpp"
 #include "module/cli/keys/key_lookup.hpp"
-#include "module/cli/terminal/screen.hpp"
+#include "module/cli/terminal/result_format.hpp"
+#include "module/cli/terminal/terminal.hpp"
+#include "module/cli/terminal/text_layout.hpp"
+#include "module/cli/terminal/time_text.hpp"
 #include "module/cli/usage/quota_watch.hpp"
-#include "module/cli/usage/render_top.hpp"
+#include "module/key/key_record.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/parse_error.hpp"
 
@@ -18,6 +26,97 @@ namespace tollgate::cli {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// A line of `tollgate top`.
+struct TopRow {
+    ActiveQuota quota;
+    KeyRecord record;  ///< empty where the key has ended
+};
+
+/// What one refresh of `tollgate top` shows.
+struct TopView {
+    Instant now;
+    std::size_t ids = 0;             ///< that are watched
+    bool whole = true;               ///< all there are
+    std::optional<double> progress;  ///< see QuotaWatch
+    std::size_t active = 0;
+    std::vector<TopRow> rows;
+};
+
+/// Lines of a refresh that are not rows.
+constexpr std::size_t kTopHeadLines = 4;
+
+std::string time_of(Instant instant) {
+    return format_time(std::chrono::floor<std::chrono::seconds>(instant));
+}
+
+std::string rate_text(double rate, bool exact) {
+    std::array<char, 64> text{};
+    const int length = std::snprintf(text.data(), text.size(), "%.1f%s", rate, exact ? "" : "+");
+    return {text.data(), static_cast<std::size_t>(length)};
+}
+
+double rounded(double rate) {
+    constexpr double kThousandths = 1000;
+    return std::round(rate * kThousandths) / kThousandths;
+}
+
+std::string json_line(const TopView& view) {
+    Json rows = Json::array();
+    for (const auto& [quota, record] : view.rows) {
+        rows.push_back(
+            {{"id", quota.id},
+             {"name", json_of(record.name)},
+             {"plan", json_of(record.plan)},
+             {"table", json_of(quota.table)},
+             {"granted_per_second", rounded(quota.granted)},
+             {"exact", quota.exact},
+             {"refused_per_second", quota.refused ? Json(rounded(*quota.refused)) : Json(nullptr)},
+             {"banned_until",
+              quota.banned_until ? Json(time_of(*quota.banned_until)) : Json(nullptr)}});
+    }
+    return document({{"time", time_of(view.now)},
+                     {"ids", view.ids},
+                     {"sampled", !view.whole},
+                     {"active", view.active},
+                     {"rows", std::move(rows)}},
+                    -1);
+}
+
+std::string heading(const TopView& view) {
+    std::string text = time_of(view.now) + "  ";
+    if (view.whole) {
+        text += std::to_string(view.ids) + " ids";
+    } else {
+        constexpr double kPercent = 100;
+        text += "a sample: the busiest " + std::to_string(view.ids) + " ids found so far";
+        if (view.progress) {
+            text += ", " + std::to_string(std::lround(*view.progress * kPercent)) +
+                    " % of Redis looked through";
+        }
+    }
+    text += ", " + std::to_string(view.active) + " active";
+    if (view.active > view.rows.size()) {
+        text += ", " + std::to_string(view.rows.size()) + " shown";
+    }
+    return text + "\n\n";
+}
+
+/// One refresh: lines of text, or a JSON document on one line.
+std::string render_top(Format format, const TopView& view) {
+    if (format == Format::kJson) {
+        return json_line(view);
+    }
+    std::vector<std::vector<std::string>> rows{
+        {"ID", "NAME", "PLAN", "TABLE", "GRANTED/S", "REFUSED/S", "BANNED"}};
+    for (const auto& [quota, record] : view.rows) {
+        rows.push_back({quota.id, text_of(record.name), text_of(record.plan), text_of(quota.table),
+                        rate_text(quota.granted, quota.exact),
+                        quota.refused ? rate_text(*quota.refused, true) : "-",
+                        quota.banned_until ? "until " + time_of(*quota.banned_until) : "-"});
+    }
+    return heading(view) + align(rows);
+}
 
 std::chrono::milliseconds parse_interval(const std::string& text) {
     try {

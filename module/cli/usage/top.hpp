@@ -5,7 +5,7 @@
 #include <string>
 
 #include "module/cli/redis/redis_session.hpp"
-#include "module/cli/terminal/render.hpp"
+#include "module/cli/terminal/output.hpp"
 #include "module/redis/protocol/keys.hpp"
 
 namespace tollgate::cli {

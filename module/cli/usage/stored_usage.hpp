@@ -1,16 +1,30 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 
-#include "module/cli/redis/redis_reply.hpp"
-#include "module/cli/usage/quota_hash.hpp"
+#include "module/cli/redis/redis_session.hpp"
+#include "module/quota/window.hpp"
+#include "module/redis/protocol/keys.hpp"
 
 namespace tollgate::cli {
 
+/// One window as a quota's hash in Redis has it.
+struct StoredWindow {
+    WindowCount counted;
+    bool sliding = false;
+};
+
 /// The windows of one quota by their period in seconds.
 using StoredWindows = std::map<std::int64_t, StoredWindow>;
+
+/// The windows of a quota's hash by their period in seconds, from fields such as `60.count`. Fields
+/// that make no sense are left out.
+StoredWindows windows_of(const RedisReply& hash);
 
 /// What was counted between two readings.
 struct Growth {
@@ -42,5 +56,21 @@ std::optional<StoredBan> stored_ban(const RedisReply& hash);
 
 /// The strikes between two readings. Those that led to a ban are forgotten with it, but for one.
 std::int64_t strikes_between(const std::optional<StoredBan>& before, const StoredBan& after);
+
+/// How an id stands with the gateway's bans.
+struct KeyBan {
+    std::string id;
+    std::int64_t strikes = 0;  ///< refusals since `since`
+    std::int64_t level = 0;    ///< how often it was banned: each ban doubles the last
+    std::optional<std::chrono::sys_seconds> since;  ///< of the first strike
+    std::optional<std::chrono::sys_seconds> until;  ///< end of a ban that is running now
+};
+
+/// Reads the strikes and the ban of an id. Throws Failure.
+KeyBan read_ban(RedisSession& session, const redis::Keys& keys, std::string_view id);
+
+/// Ends an id's ban and forgets its strikes; false when there was nothing to forget. Throws
+/// Failure.
+bool lift_ban(RedisSession& session, const redis::Keys& keys, const std::string& id);
 
 }  // namespace tollgate::cli

@@ -1,4 +1,4 @@
-#include "module/cli/usage/render_status.hpp"
+#include "module/cli/usage/node_status.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,14 +9,18 @@
 #include <string_view>
 #include <vector>
 
-#include "module/cli/terminal/table.hpp"
+#include "module/cli/failure.hpp"
+#include "module/cli/terminal/output.hpp"
+#include "module/cli/terminal/printable.hpp"
+#include "module/cli/terminal/result_format.hpp"
+#include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
+#include "module/cli/usage/fetch.hpp"
 
 namespace tollgate::cli {
 
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
 using Pointer = Json::json_pointer;
 
 /// What stands at a path such as `/breaker/opened`; null where nothing does.
@@ -184,8 +188,8 @@ Rows stores(const Json& zone) {
     return rows;
 }
 
-}  // namespace
-
+/// What a node's `tollgate_status` told, as tables. Members that another version doesn't have are
+/// shown as `-`.
 std::string render_status(const Json& status) {
     const Json requests = at(status, "/requests");
     std::string text = align(summary(status));
@@ -201,6 +205,19 @@ std::string render_status(const Json& status) {
         text += "\n" + align(rows);
     }
     return text;
+}
+
+}  // namespace
+
+void run_status(const std::string& url, Format format) {
+    const auto location = parse_location(url);
+    const auto body = fetch(location);
+    const auto status = Json::parse(body, nullptr, false);
+    if (!status.is_object() || !status.contains("version") || !status.contains("requests")) {
+        throw Failure(ExitStatus::kRedis,
+                      location.name + " answers with something else than tollgate_status");
+    }
+    require_print(format == Format::kJson ? printable_json(body) + "\n" : render_status(status));
 }
 
 }  // namespace tollgate::cli

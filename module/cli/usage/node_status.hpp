@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "module/cli/terminal/render.hpp"
+#include "module/cli/terminal/output.hpp"
 
 namespace tollgate::cli {
 

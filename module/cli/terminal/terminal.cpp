@@ -1,11 +1,14 @@
-#include "module/cli/terminal/screen.hpp"
+#include "module/cli/terminal/terminal.hpp"
 
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <cstdlib>
+#include <iostream>
 #include <limits>
 #include <thread>
 
@@ -14,6 +17,22 @@
 namespace tollgate::cli {
 
 namespace {
+
+constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+// Where a signal handler finds them.
+termios before{};
+std::array<struct sigaction, kSignals.size()> handlers_before{};
+
+void restore_terminal() {
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+extern "C" void restore_and_end(int signal) {
+    restore_terminal();
+    // It was reset to the default by SA_RESETHAND and comes when this handler returns.
+    static_cast<void>(std::raise(signal));
+}
 
 constexpr std::string_view kHome = "\x1b[H";
 constexpr std::string_view kClear = "\x1b[2J";
@@ -47,6 +66,49 @@ std::string_view cut(std::string_view line, std::size_t width) {
 }
 
 }  // namespace
+
+bool reads_terminal() {
+    return ::isatty(STDIN_FILENO) == 1 && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
+}
+
+TerminalMode::TerminalMode(tcflag_t cleared) {
+    if (!reads_terminal() || ::tcgetattr(STDIN_FILENO, &before) != 0) {
+        return;
+    }
+    struct sigaction action {};
+    action.sa_handler = restore_and_end;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+        ::sigaction(kSignals.at(i), nullptr, &handlers_before.at(i));
+        if (handlers_before.at(i).sa_handler != SIG_IGN) {
+            ::sigaction(kSignals.at(i), &action, nullptr);
+        }
+    }
+    termios changed = before;
+    changed.c_lflag &= ~cleared;
+    changed_ = ::tcsetattr(STDIN_FILENO, TCSADRAIN, &changed) == 0;
+}
+
+TerminalMode::~TerminalMode() {
+    if (!changed_) {
+        return;
+    }
+    restore_terminal();
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+        ::sigaction(kSignals.at(i), &handlers_before.at(i), nullptr);
+    }
+}
+
+std::string read_hidden_line(std::string_view prompt) {
+    std::string line;
+    std::cerr << prompt << std::flush;
+    {
+        const TerminalMode hidden(ECHO);
+        std::getline(std::cin, line);
+    }
+    std::cerr << '\n';
+    return line;
+}
 
 Screen::Screen(bool in_place) : terminal_(in_place && can_steer()), separate_(in_place) {
     if (terminal_ && reads_terminal()) {

@@ -1,14 +1,35 @@
 #pragma once
 
+#include <termios.h>
+
 #include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "module/cli/terminal/terminal_mode.hpp"
-
 namespace tollgate::cli {
+
+/// Whether standard input is a terminal, and this process may use it: it is in the foreground.
+bool reads_terminal();
+
+/// Changes how the terminal at standard input takes input, for as long as it lives. The signals
+/// that end the process (SIGINT, SIGTERM, SIGHUP, SIGQUIT) restore the terminal first. Only one may
+/// exist at a time. It does nothing where standard input is no terminal.
+class TerminalMode {
+  public:
+    /// `cleared`: flags of c_lflag to turn off, such as ECHO.
+    explicit TerminalMode(tcflag_t cleared);
+    ~TerminalMode();
+    TerminalMode(const TerminalMode&) = delete;
+    TerminalMode& operator=(const TerminalMode&) = delete;
+
+  private:
+    bool changed_ = false;
+};
+
+/// Writes a prompt to standard error and reads one line from the terminal without echo.
+std::string read_hidden_line(std::string_view prompt);
 
 /// Standard output where a text takes the place of the last one: on a terminal in place, elsewhere
 /// one after the other with an empty line between them.

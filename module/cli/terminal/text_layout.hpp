@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tollgate::cli {
@@ -21,5 +22,8 @@ class Table {
 
 /// All rows of a table as lines.
 std::string align(const Rows& rows);
+
+/// Words in lines of at most so many bytes, where a word isn't longer; each with its line end.
+std::string filled(std::string_view text, std::size_t width);
 
 }  // namespace tollgate::cli

@@ -1,13 +1,18 @@
-#include "module/cli/keys/random_text.hpp"
+#include "module/cli/keys/new_key.hpp"
 
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <iostream>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 
+#include "module/cli/failure.hpp"
+#include "module/cli/terminal/terminal.hpp"
 #include "module/key/api_key.hpp"
+#include "module/key/bearer.hpp"
 
 namespace tollgate::cli {
 
@@ -52,6 +57,38 @@ std::string random_key_id() {
 
 std::string random_command_name() {
     return random_text("", kIdLength);
+}
+
+std::string read_token(std::istream& input) {
+    // One byte more than a token and its CR LF can have tells a longer one.
+    std::string token(kLongestToken + 3, '\0');
+    input.read(token.data(), static_cast<std::streamsize>(token.size()));
+    token.resize(static_cast<std::size_t>(input.gcount()));
+    for (const char end : {'\n', '\r'}) {
+        if (token.ends_with(end)) {
+            token.pop_back();
+        }
+    }
+    if (!is_b64token(token)) {
+        throw Failure(
+            ExitStatus::kUsage,
+            "standard input does not hold a key: a key is one line of 1 to 512 letters, digits "
+            "and -._~+/, then any number of =");
+    }
+    if (!has_valid_checksum(token)) {
+        throw Failure(
+            ExitStatus::kUsage,
+            "the key begins with tg_ and has a wrong checksum: it is mistyped or cut short");
+    }
+    return token;
+}
+
+std::string read_token() {
+    if (!reads_terminal()) {
+        return read_token(std::cin);
+    }
+    std::istringstream input(read_hidden_line("Key (it is not shown): "));
+    return read_token(input);
 }
 
 }  // namespace tollgate::cli

@@ -1,6 +1,7 @@
-#include "module/cli/terminal/table.hpp"
+#include "module/cli/terminal/text_layout.hpp"
 
 #include <algorithm>
+#include <sstream>
 #include <string_view>
 
 #include "module/cli/terminal/printable.hpp"
@@ -42,6 +43,21 @@ std::string Table::lines(const Rows& rows) {
 
 std::string align(const Rows& rows) {
     return Table().lines(rows);
+}
+
+std::string filled(std::string_view text, std::size_t width) {
+    std::istringstream words{std::string(text)};
+    std::string word;
+    std::string line;
+    std::string result;
+    while (words >> word) {
+        if (!line.empty() && line.size() + 1 + word.size() > width) {
+            result += line + "\n";
+            line.clear();
+        }
+        line += (line.empty() ? "" : " ") + word;
+    }
+    return line.empty() ? result : result + line + "\n";
 }
 
 }  // namespace tollgate::cli

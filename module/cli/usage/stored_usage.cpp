@@ -1,8 +1,56 @@
-#include "module/cli/usage/usage_growth.hpp"
+#include "module/cli/usage/stored_usage.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace tollgate::cli {
+
+namespace {
+
+/// Something else may have written the number: one that is centuries off would overflow as a time.
+bool is_plausible(const StoredWindow& window, std::int64_t period) {
+    constexpr std::int64_t kLatest = 100'000'000'000;  // Unix seconds
+    return window.counted.number >= 0 && window.counted.number <= kLatest / period;
+}
+
+std::optional<std::chrono::sys_seconds> second_of(std::int64_t milliseconds) {
+    if (milliseconds <= 0) {
+        return std::nullopt;
+    }
+    return std::chrono::sys_seconds(
+        std::chrono::ceil<std::chrono::seconds>(std::chrono::milliseconds(milliseconds)));
+}
+
+}  // namespace
+
+StoredWindows windows_of(const RedisReply& hash) {
+    StoredWindows windows;
+    for (const auto& [field, text] : hash.fields()) {
+        const auto value = stored_number(text);
+        const auto dot = field.find('.');
+        const auto period = stored_number(field.substr(0, dot));
+        if (dot == std::string_view::npos || period < 1 ||
+            period > std::numeric_limits<std::int32_t>::max()) {
+            continue;
+        }
+        const auto part = field.substr(dot + 1);
+        StoredWindow& window = windows[period];
+        if (part == "number") {
+            window.counted.number = value;
+        } else if (part == "count") {
+            window.counted.count = value;
+        } else if (part == "previous") {
+            window.counted.previous = value;
+            window.sliding = true;
+        }
+    }
+    for (auto& [period, window] : windows) {
+        if (!is_plausible(window, period)) {
+            window.counted.number = 0;
+        }
+    }
+    return windows;
+}
 
 Growth growth(const StoredWindows& before, const StoredWindows& after) {
     Growth least{.units = 0, .exact = true};
@@ -71,6 +119,27 @@ std::int64_t strikes_between(const std::optional<StoredBan>& before, const Store
     }
     const auto known = after.since == before->since ? before->strikes : 0;
     return std::max<std::int64_t>(after.strikes - known, 0);
+}
+
+KeyBan read_ban(RedisSession& session, const redis::Keys& keys, std::string_view id) {
+    const auto hash = session.run({"HGETALL", keys.ban(id)});
+    auto fields = hash.fields();
+    const auto now = stored_number(session.run({"TIME"}).elements.at(0).text);
+    KeyBan ban{.id = std::string(id),
+               .strikes = stored_number(fields["strikes"]),
+               .level = stored_number(fields["level"]),
+               .since = second_of(stored_number(fields["since"])),
+               .until = second_of(stored_number(fields["until"]))};
+    if (ban.until && ban.until->time_since_epoch().count() <= now) {
+        ban.until.reset();
+    }
+    return ban;
+}
+
+bool lift_ban(RedisSession& session, const redis::Keys& keys, const std::string& id) {
+    const auto replies =
+        session.run_atomically({{"DEL", keys.ban(id)}, {"PUBLISH", keys.events(), id}});
+    return replies && replies->front().integer == 1;
 }
 
 }  // namespace tollgate::cli
