@@ -9,8 +9,8 @@
 
 #include "module/cli/commands/command_definition.hpp"
 #include "module/cli/failure.hpp"
-#include "module/cli/terminal/nearest.hpp"
 #include "module/cli/terminal/printable.hpp"
+#include "module/cli/terminal/spelling.hpp"
 
 namespace tollgate::cli {
 
@@ -28,7 +28,7 @@ std::string quoted_if_plain(std::string_view word) {
 }
 
 /// The commands that were understood, from `tollgate` on.
-std::vector<const CLI::App*> understood(const CLI::App& app) {
+std::vector<const CLI::App*> parsed_commands(const CLI::App& app) {
     std::vector<const CLI::App*> path{&app};
     for (auto parsed = app.get_subcommands(); !parsed.empty();
          parsed = path.back()->get_subcommands()) {
@@ -37,7 +37,7 @@ std::vector<const CLI::App*> understood(const CLI::App& app) {
     return path;
 }
 
-std::string text_of(const std::vector<const CLI::App*>& path) {
+std::string path_text(const std::vector<const CLI::App*>& path) {
     std::string text;
     for (const auto* command : path) {
         text += (text.empty() ? "" : " ") + command->get_name();
@@ -45,7 +45,7 @@ std::string text_of(const std::vector<const CLI::App*>& path) {
     return text;
 }
 
-std::vector<std::string> commands_of(const CLI::App& app) {
+std::vector<std::string> subcommand_names(const CLI::App& app) {
     std::vector<std::string> names;
     for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
         names.push_back(command->get_name());
@@ -65,16 +65,16 @@ std::string unknown_option(const std::vector<const CLI::App*>& path, std::string
     }
     const bool plain = is_plain(word);
     return "unknown option" + quoted_if_plain(word) +
-           (plain ? did_you_mean(nearest(word, names)) : "");
+           (plain ? did_you_mean(similar_names(word, names)) : "");
 }
 
 std::string unknown_command(const CLI::App& parent, std::string_view word) {
-    const auto names = commands_of(parent);
-    const auto near = is_plain(word) ? nearest(word, names) : std::vector<std::string>{};
+    const auto names = subcommand_names(parent);
+    const auto near = is_plain(word) ? similar_names(word, names) : std::vector<std::string>{};
     return "unknown command" + quoted_if_plain(word) + did_you_mean(near);
 }
 
-std::string list_of(const std::vector<std::string>& names) {
+std::string comma_separated(const std::vector<std::string>& names) {
     std::string text;
     for (const auto& name : names) {
         text += (text.empty() ? "" : ", ") + name;
@@ -82,10 +82,10 @@ std::string list_of(const std::vector<std::string>& names) {
     return text;
 }
 
-std::string explain(const CLI::App& app, const CLI::ParseError& error) {
-    const auto path = understood(app);
-    const auto names = commands_of(*path.back());
-    const std::string see = ": see " + text_of(path) + " --help";
+std::string explain_mistake(const CLI::App& app, const CLI::ParseError& error) {
+    const auto path = parsed_commands(app);
+    const auto names = subcommand_names(*path.back());
+    const std::string see = ": see " + path_text(path) + " --help";
     const auto words = app.remaining(true);
     const auto option = std::ranges::find_if(
         words, [](const std::string& word) { return word.size() > 1 && word.front() == '-'; });
@@ -98,7 +98,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
                see;
     }
     if (!names.empty()) {
-        return "a command is missing, one of " + list_of(names) + see;
+        return "a command is missing, one of " + comma_separated(names) + see;
     }
     return error.what() + see;
 }
@@ -106,14 +106,14 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
 int run_command_line(int argc, char** argv) {
     CommandLine line;
     CLI::App app;
-    define(app, line);
+    define_commands(app, line);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) {
             return app.exit(error);
         }
-        throw Failure(ExitStatus::kUsage, explain(app, error));
+        throw Failure(ExitStatus::kUsage, explain_mistake(app, error));
     }
     line.action();
     return static_cast<int>(ExitStatus::kOk);

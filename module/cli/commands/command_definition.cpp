@@ -63,28 +63,29 @@ constexpr std::size_t kHelpWidth = 100;
 std::string notes_text() {
     std::string text;
     for (const auto& note : kNotes) {
-        text += filled(std::string(note.title) + ": " + std::string(note.text), kHelpWidth);
+        text += wrap_text(std::string(note.title) + ": " + std::string(note.text), kHelpWidth);
     }
     return text;
 }
 
 /// Gives a command a note of its own, before those that hold for all.
-void describe(CLI::App& command, std::string_view note) {
-    command.footer(filled(note, kHelpWidth) + "\n" + command.get_footer());
+void add_note(CLI::App& command, std::string_view note) {
+    command.footer(wrap_text(note, kHelpWidth) + "\n" + command.get_footer());
 }
 
-using Setting = std::optional<std::string>;
+using OptionalText = std::optional<std::string>;
 
 /// An option that may be left out, and may be given as an empty text.
-CLI::Option* add_setting(CLI::App& app, const std::string& name, Setting& setting,
-                         const std::string& description) {
+CLI::Option* add_optional(CLI::App& app, const std::string& name, OptionalText& value,
+                          const std::string& description) {
     return app.add_option_function<std::string>(
-        name, [&setting](const std::string& text) { setting = text; }, description);
+        name, [&value](const std::string& text) { value = text; }, description);
 }
 
 /// A command that needs no Redis.
-CLI::App& add_plain_command(CLI::App& app, const std::string& name, const std::string& description,
-                            CommandLine& line, std::function<void()> action) {
+CLI::App& add_offline_command(CLI::App& app, const std::string& name,
+                              const std::string& description, CommandLine& line,
+                              std::function<void()> action) {
     CLI::App* command = app.add_subcommand(name, description);
     command->fallthrough();
     command->final_callback([&line, action = std::move(action)] { line.action = action; });
@@ -93,7 +94,7 @@ CLI::App& add_plain_command(CLI::App& app, const std::string& name, const std::s
 
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& description,
                       CommandLine& line, std::function<void(Commands&)> action) {
-    return add_plain_command(app, name, description, line, [&line, action = std::move(action)] {
+    return add_offline_command(app, name, description, line, [&line, action = std::move(action)] {
         RedisSession session(parse_redis_url(line.redis));
         Commands commands(session, line.prefix, line.format());
         action(commands);
@@ -109,11 +110,11 @@ CLI::App& add_id_command(CLI::App& app, const std::string& name, const std::stri
 
 CLI::Option* add_key_options(CLI::App& command, KeyOptions& key) {
     auto* plan =
-        add_setting(command, "--plan", key.plan, "The plan, as the gateway's tables name it");
-    add_setting(command, "--name", key.name, "Your own word for the key");
-    add_setting(command, "--limits", key.limits,
-                "For plans that are `custom`: \"5000r/m 1000000r/d\", or none");
-    add_setting(command, "--expires", key.expires, "When the key ends, or never");
+        add_optional(command, "--plan", key.plan, "The plan, as the gateway's tables name it");
+    add_optional(command, "--name", key.name, "Your own word for the key");
+    add_optional(command, "--limits", key.limits,
+                 "For plans that are `custom`: \"5000r/m 1000000r/d\", or none");
+    add_optional(command, "--expires", key.expires, "When the key ends, or never");
     return plan;
 }
 
@@ -126,10 +127,10 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
     CLI::App& import = add_command(
         key, "import", "Store a key that exists elsewhere: it is read from standard input", line,
         [&](Commands& commands) { commands.import(line.key, line.new_id); });
-    describe(import, kImportNote);
+    add_note(import, kImportNote);
     for (CLI::App* command : {&issue, &import}) {
         add_key_options(*command, line.key)->required();
-        add_setting(*command, "--id", line.new_id, "The id; made up where it isn't given");
+        add_optional(*command, "--id", line.new_id, "The id; made up where it isn't given");
     }
     add_command(key, "list", "All keys, the oldest first", line,
                 [](Commands& commands) { commands.list(); });
@@ -142,13 +143,13 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
                    [&](Commands& commands) { commands.set_active(line.id, false); });
     add_id_command(key, "enable", "Accept a key that was disabled", line,
                    [&](Commands& commands) { commands.set_active(line.id, true); });
-    describe(add_id_command(key, "revoke", "Remove an id and its keys for good", line,
+    add_note(add_id_command(key, "revoke", "Remove an id and its keys for good", line,
                             [&](Commands& commands) { commands.revoke(line.id); }),
              kRevokeNote);
     CLI::App& rotate =
         add_id_command(key, "rotate", "Make a new key for an id and print it, this once", line,
                        [&](Commands& commands) { commands.rotate(line.id, line.overlap); });
-    describe(rotate, kRotateNote);
+    add_note(rotate, kRotateNote);
     rotate.add_option("--overlap", line.overlap, "How long the old key still works")
         ->capture_default_str();
 }
@@ -161,7 +162,7 @@ void add_other_commands(CLI::App& app, CommandLine& line) {
                    [&](Commands& commands) { commands.show_ban(line.id); });
     add_id_command(ban, "lift", "End a key's ban and forget its strikes", line,
                    [&](Commands& commands) { commands.lift_ban(line.id); });
-    describe(add_id_command(app, "usage", "What a key has used of its quotas", line,
+    add_note(add_id_command(app, "usage", "What a key has used of its quotas", line,
                             [&](Commands& commands) { commands.usage(line.id); }),
              kUsageNote);
 }
@@ -188,25 +189,25 @@ void add_watching_commands(CLI::App& app, CommandLine& line) {
             "Ids to watch at most; four times as many keys are looked through at each reading")
         ->check(CLI::Range(10, 1'000'000))
         ->capture_default_str();
-    describe(command, kTopNote);
+    add_note(command, kTopNote);
 
     CLI::App& status =
-        add_plain_command(app, "status", "What a node has counted, from its tollgate_status", line,
-                          [&] { run_status(line.url, line.format()); });
+        add_offline_command(app, "status", "What a node has counted, from its tollgate_status",
+                            line, [&] { print_node_status(line.url, line.format()); });
     status.add_option("URL", line.url, "http://HOST[:PORT]/PATH, https://... or unix:SOCKET:/PATH")
         ->required()
         ->envname("TOLLGATE_STATUS");
-    describe(status, kStatusNote);
+    add_note(status, kStatusNote);
 }
 
 void add_shell_commands(CLI::App& app, CommandLine& line) {
-    add_plain_command(app, "completion", "Print a shell's completion of this command", line,
-                      [&] { require_print(completion(app, line.shell)); })
+    add_offline_command(app, "completion", "Print a shell's completion of this command", line,
+                        [&] { require_print(completion(app, line.shell)); })
         .add_option("SHELL", line.shell, "The shell")
         ->required()
         ->check(CLI::IsMember({"bash", "zsh"}));
-    add_plain_command(app, "man", "Print the manual page, for man -l -", line,
-                      [&] { require_print(man_page(app)); });
+    add_offline_command(app, "man", "Print the manual page, for man -l -", line,
+                        [&] { require_print(man_page(app)); });
 }
 
 void add_global_options(CLI::App& app, CommandLine& line) {
@@ -230,7 +231,7 @@ std::span<const Note> notes() {
     return kNotes;
 }
 
-void define(CLI::App& app, CommandLine& line) {
+void define_commands(CLI::App& app, CommandLine& line) {
     app.name("tollgate");
     app.description(
         "Manages the API keys of a Tollgate gateway, in its Redis, and shows how they are used.");

@@ -44,6 +44,6 @@ std::span<const Note> notes();
 
 /// Defines every command and option, once: parsing, the help, the manual page and the completion
 /// come of it. The line must outlive the app.
-void define(CLI::App& app, CommandLine& line);
+void define_commands(CLI::App& app, CommandLine& line);
 
 }  // namespace tollgate::cli

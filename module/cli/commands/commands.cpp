@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "module/cli/failure.hpp"
-#include "module/cli/keys/key_lookup.hpp"
+#include "module/cli/keys/key_reader.hpp"
 #include "module/cli/keys/key_store.hpp"
 #include "module/cli/keys/new_key.hpp"
 #include "module/cli/keys/plan_check.hpp"
@@ -92,7 +92,7 @@ void Commands::import(const KeyOptions& options, const std::optional<std::string
     KeyStore store(session_, keys_);
     const auto now = store.now();
     auto record = record_of(options, id, now);
-    const auto digest = sha256(read_token());
+    const auto digest = sha256(read_api_key());
     if (!id) {
         // An import that was interrupted goes on with the id that it has made up.
         record.id = store.unfinished_id(digest).value_or(record.id);
@@ -105,13 +105,13 @@ void Commands::import(const KeyOptions& options, const std::optional<std::string
 
 void Commands::list() {
     KeyListText text(format_, KeyStore(session_, keys_).now());
-    KeyLookup(session_, keys_).list([&](const auto& ids) { require_print(text.next(ids)); });
+    KeyReader(session_, keys_).list([&](const auto& ids) { require_print(text.next(ids)); });
     require_print(text.end());
 }
 
 void Commands::show(const std::string& id) {
     require_valid_id(id);
-    const auto keys = KeyLookup(session_, keys_).find(id);
+    const auto keys = KeyReader(session_, keys_).find(id);
     require_print(render_key(format_, keys, KeyStore(session_, keys_).now()));
 }
 
@@ -146,7 +146,7 @@ void Commands::revoke(const std::string& id) {
 
 void Commands::rotate(const std::string& id, const std::string& overlap) {
     require_valid_id(id);
-    const auto span = parse_span(overlap);
+    const auto span = parse_duration_seconds(overlap);
     KeyStore store(session_, keys_);
     const auto key = random_api_key();
     const auto keys = store.rotate(id, sha256(key), span);
@@ -155,13 +155,13 @@ void Commands::rotate(const std::string& id, const std::string& overlap) {
 
 void Commands::show_ban(const std::string& id) {
     require_valid_id(id);
-    KeyLookup(session_, keys_).require_id(id);
+    KeyReader(session_, keys_).require_id(id);
     require_print(render_ban(format_, read_ban(session_, keys_, id)));
 }
 
 void Commands::lift_ban(const std::string& id) {
     require_valid_id(id);
-    KeyLookup(session_, keys_).require_id(id);
+    KeyReader(session_, keys_).require_id(id);
     cli::lift_ban(session_, keys_, id);
     show_ban(id);
 }

@@ -4,7 +4,7 @@
 #include <set>
 #include <string_view>
 
-#include "module/cli/commands/definition_walk.hpp"
+#include "module/cli/commands/command_tree.hpp"
 
 namespace tollgate::cli {
 
@@ -229,7 +229,7 @@ std::string zsh_completion(const DefinedCommand& all) {
 }  // namespace
 
 std::string completion(const CLI::App& app, const std::string& shell) {
-    const auto all = walk(app);
+    const auto all = read_command_tree(app);
     return shell == "zsh" ? zsh_completion(all) : bash_completion(all);
 }
 

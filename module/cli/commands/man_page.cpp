@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "module/cli/commands/command_definition.hpp"
-#include "module/cli/commands/definition_walk.hpp"
+#include "module/cli/commands/command_tree.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
@@ -43,7 +43,7 @@ std::string escaped(std::string_view text) {
 /// A paragraph: lines that are not too long for a source, none of which begins as a request does.
 std::string paragraph(std::string_view text) {
     constexpr std::size_t kWidth = 76;
-    std::istringstream lines(filled(escaped(text), kWidth));
+    std::istringstream lines(wrap_text(escaped(text), kWidth));
     std::string line;
     std::string result;
     while (std::getline(lines, line)) {
@@ -58,7 +58,7 @@ std::string today() {
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const auto time = epoch == nullptr
                           ? now
-                          : std::chrono::sys_seconds(std::chrono::seconds(stored_number(epoch)));
+                          : std::chrono::sys_seconds(std::chrono::seconds(number_or_zero(epoch)));
     return format_time(time).substr(0, std::string_view("2027-01-01").size());
 }
 
@@ -95,8 +95,8 @@ std::string details_of(const DefinedOption& option) {
     if (option.required && !option.positional) {
         add("required");
     }
-    if (!option.standard.empty()) {
-        add("default: " + option.standard);
+    if (!option.default_value.empty()) {
+        add("default: " + option.default_value);
     }
     if (!option.environment.empty()) {
         add("environment: " + option.environment);
@@ -147,7 +147,7 @@ void for_each_leaf(const DefinedCommand& command,
 }  // namespace
 
 std::string man_page(const CLI::App& app) {
-    const DefinedCommand all = walk(app);
+    const DefinedCommand all = read_command_tree(app);
     std::string page = ".TH TOLLGATE 1 " + today() + " \"Tollgate " TOLLGATE_VERSION "\"\n";
     page += ".SH NAME\ntollgate \\- API keys and quotas of a Tollgate gateway\n.SH SYNOPSIS\n";
     page += ".nf\n";

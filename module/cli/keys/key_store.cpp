@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Failure exists_already(const std::string& id) {
+Failure id_exists(const std::string& id) {
     return {ExitStatus::kConflict, "the id \"" + id + "\" exists already"};
 }
 
@@ -38,11 +38,11 @@ void require_no_overlap(const std::string& id, const std::vector<StoredKey>& key
 
 std::chrono::sys_seconds KeyStore::now() {
     const auto time = session_.run({"TIME"});
-    return std::chrono::sys_seconds(std::chrono::seconds(stored_number(time.elements.at(0).text)));
+    return std::chrono::sys_seconds(std::chrono::seconds(number_or_zero(time.elements.at(0).text)));
 }
 
 std::optional<std::string> KeyStore::unfinished_id(const KeyDigest& digest) {
-    const auto found = lookup_.read({hex(digest)});
+    const auto found = reader_.read({hex(digest)});
     if (found.empty() || !found.front().is_unfinished()) {
         return std::nullopt;
     }
@@ -54,28 +54,30 @@ KeysOfId KeyStore::create(const KeyDigest& digest, const KeyRecord& record,
     const std::string name = hex(digest);
     const auto is_finished = [](const StoredKey& key) { return !key.is_unfinished(); };
     const auto remove = [&](const StoredKey& key) {
-        return steps_.remove_unfinished(key.digest, record.id);
+        return transactions_.remove_unfinished(key.digest, record.id);
     };
     for (bool claimed = false, reserved = false; !claimed; reserved = true) {
-        const auto keys = steps_.settled(record.id, name);
+        const auto keys = transactions_.settled_keys(record.id, name);
         if (std::ranges::any_of(keys, is_finished)) {
             if (reserved) {
-                steps_.give_up(name, record.id);
+                transactions_.withdraw(name, record.id);
             }
-            throw exists_already(record.id);
+            throw id_exists(record.id);
         }
         if (!reserved) {
-            steps_.reserve(name, record.id);
+            transactions_.reserve(name, record.id);
         }
-        claimed = std::ranges::all_of(keys, remove) && steps_.claim(record.id, name, {}, true);
+        claimed =
+            std::ranges::all_of(keys, remove) && transactions_.claim(record.id, name, {}, true);
     }
     // Whoever revokes the id meanwhile has either removed the reservation, or has removed the
     // claim, or removes the key again.
-    if (!steps_.list(record.id, name, created) || !steps_.activate(name, record, created) ||
-        !steps_.is_claimed(record.id, name)) {
-        steps_.give_up(name, record.id);
-        steps_.unlist_if_empty(record.id);
-        throw changed_meanwhile(record.id);
+    if (!transactions_.list(record.id, name, created) ||
+        !transactions_.activate(name, record, created) ||
+        !transactions_.is_claimed(record.id, name)) {
+        transactions_.withdraw(name, record.id);
+        transactions_.unlist_if_empty(record.id);
+        throw concurrent_change(record.id);
     }
     return {.id = record.id, .keys = {{.digest = name, .record = record, .created = created}}};
 }
@@ -94,15 +96,15 @@ void KeyStore::update(const std::string& id, const std::function<void(KeyRecord&
     std::set<std::string> done;
     for (bool changed = true; changed;) {
         changed = false;
-        for (const auto& digest : lookup_.digests_of(id)) {
-            if (!done.contains(digest) && steps_.change(digest, id, change_key)) {
+        for (const auto& digest : reader_.digests_of(id)) {
+            if (!done.contains(digest) && transactions_.change(digest, id, change_key)) {
                 done.insert(digest);
                 changed = true;
             }
         }
     }
     if (done.empty()) {
-        lookup_.require_id(id);
+        reader_.require_id(id);
         throw without_keys(id);
     }
 }
@@ -112,14 +114,14 @@ KeysOfId KeyStore::rotate(const std::string& id, const KeyDigest& digest,
     const std::string name = hex(digest);
     const auto start = now();
     const auto before = prepare_rotation(id, name, start, overlap);
-    succeed(before, name, start);
+    activate_successor(before, name, start);
     if (overlap == 0s) {
         // All have ended. The record of one of them was kept until its successor works.
-        steps_.remove(before.front().digest, id);
+        transactions_.remove(before.front().digest, id);
     } else {
-        end(id, before, start + overlap);
+        end_previous(id, before, start + overlap);
     }
-    return {.id = id, .keys = lookup_.read(id, lookup_.digests_of(id))};
+    return {.id = id, .keys = reader_.read(id, reader_.digests_of(id))};
 }
 
 /// Ends the keys that must end now, then reserves and claims the new digest. Returns the keys that
@@ -128,10 +130,10 @@ std::vector<StoredKey> KeyStore::prepare_rotation(const std::string& id, const s
                                                   std::chrono::sys_seconds now,
                                                   std::chrono::seconds overlap) {
     for (bool reserved = false;; reserved = true) {
-        auto keys = steps_.settled(id, digest);
+        auto keys = transactions_.settled_keys(id, digest);
         try {
             if (keys.empty()) {
-                lookup_.require_id(id);
+                reader_.require_id(id);
                 throw without_keys(id);
             }
             if (overlap != 0s) {
@@ -144,56 +146,57 @@ std::vector<StoredKey> KeyStore::prepare_rotation(const std::string& id, const s
             }
         } catch (const Failure&) {
             if (reserved) {
-                steps_.give_up(digest, id);
+                transactions_.withdraw(digest, id);
             }
             throw;
         }
         if (overlap == 0s) {
-            steps_.change(keys.front().digest, id, [](StoredKey& key) {
+            transactions_.change(keys.front().digest, id, [](StoredKey& key) {
                 key.command.clear();
                 key.replaced = true;
                 key.retiring = false;
             });
             for (auto key = keys.begin() + 1; key != keys.end(); ++key) {
-                steps_.remove(key->digest, id);
+                transactions_.remove(key->digest, id);
             }
         }
         if (!reserved) {
-            steps_.reserve(digest, id);
+            transactions_.reserve(digest, id);
         }
-        if (steps_.claim(id, digest, keys, false)) {
+        if (transactions_.claim(id, digest, keys, false)) {
             return keys;
         }
     }
 }
 
 /// Activates the new key of an id with the record of the one that it follows.
-void KeyStore::succeed(const std::vector<StoredKey>& before, const std::string& digest,
-                       std::chrono::sys_seconds now) {
+void KeyStore::activate_successor(const std::vector<StoredKey>& before, const std::string& digest,
+                                  std::chrono::sys_seconds now) {
     const StoredKey& source = before.front();
     const std::string& id = source.record.id;
-    if (!steps_.activate(digest, source.record, now) || !steps_.is_claimed(id, digest)) {
-        steps_.give_up(digest, id);
-        throw changed_meanwhile(id);
+    if (!transactions_.activate(digest, source.record, now) ||
+        !transactions_.is_claimed(id, digest)) {
+        transactions_.withdraw(digest, id);
+        throw concurrent_change(id);
     }
     // Another command may have changed the key after it was read and before its copy was there to
     // be changed too.
-    for (const auto& key : lookup_.read(id, {source.digest})) {
+    for (const auto& key : reader_.read(id, {source.digest})) {
         if (!key.retiring && key.record != source.record) {
-            steps_.change(digest, id, [&](StoredKey& copy) { copy.record = key.record; });
+            transactions_.change(digest, id, [&](StoredKey& copy) { copy.record = key.record; });
         }
     }
 }
 
 /// Lets the keys before the new one end after the overlap.
-void KeyStore::end(const std::string& id, const std::vector<StoredKey>& before,
-                   std::chrono::sys_seconds end) {
+void KeyStore::end_previous(const std::string& id, const std::vector<StoredKey>& before,
+                            std::chrono::sys_seconds end) {
     for (const auto& key : before) {
         // Nobody was given the key of a rotation that was interrupted, if there is one before it.
         if (key.replaced || (key.is_unfinished() && before.size() > 1)) {
-            steps_.remove(key.digest, id);
+            transactions_.remove(key.digest, id);
         } else if (!key.retiring) {
-            steps_.change(key.digest, id, [&](StoredKey& old) {
+            transactions_.change(key.digest, id, [&](StoredKey& old) {
                 old.command.clear();
                 old.retiring = true;
                 old.record.expires = std::min(old.record.expires.value_or(end), end);
@@ -203,28 +206,28 @@ void KeyStore::end(const std::string& id, const std::vector<StoredKey>& before,
 }
 
 void KeyStore::confirm(const KeyDigest& digest, const std::string& id) {
-    if (!steps_.confirm(hex(digest), id)) {
+    if (!transactions_.confirm(hex(digest), id)) {
         throw Failure(ExitStatus::kConflict, "another command has replaced the key of \"" + id +
                                                  "\": the one that was just printed is not valid");
     }
 }
 
 void KeyStore::revoke(const std::string& id) {
-    lookup_.require_id(id);
-    auto digests = lookup_.digests_of(id);
+    reader_.require_id(id);
+    auto digests = reader_.digests_of(id);
     const auto remove_all = [&] {
         for (const auto& digest : digests) {
-            steps_.remove(digest, id);
+            transactions_.remove(digest, id);
         }
     };
     remove_all();
     const RedisCommand remove_ban{"DEL", keys_.ban(id)};
-    steps_.commit({remove_ban}, "", id);
+    transactions_.commit({remove_ban}, "", id);
     session_.run({"ZREM", keys_.ids(), id});
     do {
         session_.run({"WATCH", keys_.id(id)});
-        digests = lookup_.digests_of(id);
-    } while (!steps_.commit({RedisCommand{"DEL", keys_.id(id)}, remove_ban}, "", id));
+        digests = reader_.digests_of(id);
+    } while (!transactions_.commit({RedisCommand{"DEL", keys_.id(id)}, remove_ban}, "", id));
     remove_all();
 }
 

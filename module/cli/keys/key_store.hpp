@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "module/cli/keys/key_lookup.hpp"
-#include "module/cli/keys/key_steps.hpp"
+#include "module/cli/keys/key_reader.hpp"
+#include "module/cli/keys/key_transactions.hpp"
 #include "module/cli/keys/stored_key.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/key/api_key.hpp"
@@ -23,7 +23,7 @@ class KeyStore {
   public:
     /// Both must outlive the store.
     KeyStore(RedisSession& session, const redis::Keys& keys)
-        : session_(session), keys_(keys), lookup_(session, keys), steps_(session, keys) {}
+        : session_(session), keys_(keys), reader_(session, keys), transactions_(session, keys) {}
 
     /// The time by Redis's clock, which decides.
     std::chrono::sys_seconds now();
@@ -53,20 +53,18 @@ class KeyStore {
     void revoke(const std::string& id);
 
   private:
-    void store_first(const std::string& digest, const KeyRecord& record,
-                     std::chrono::sys_seconds created);
     std::vector<StoredKey> prepare_rotation(const std::string& id, const std::string& digest,
                                             std::chrono::sys_seconds now,
                                             std::chrono::seconds overlap);
-    void succeed(const std::vector<StoredKey>& before, const std::string& digest,
-                 std::chrono::sys_seconds now);
-    void end(const std::string& id, const std::vector<StoredKey>& before,
-             std::chrono::sys_seconds end);
+    void activate_successor(const std::vector<StoredKey>& before, const std::string& digest,
+                            std::chrono::sys_seconds now);
+    void end_previous(const std::string& id, const std::vector<StoredKey>& before,
+                      std::chrono::sys_seconds end);
 
     RedisSession& session_;
     const redis::Keys& keys_;
-    KeyLookup lookup_;
-    KeySteps steps_;
+    KeyReader reader_;
+    KeyTransactions transactions_;
 };
 
 }  // namespace tollgate::cli

@@ -59,7 +59,7 @@ std::string random_command_name() {
     return random_text("", kIdLength);
 }
 
-std::string read_token(std::istream& input) {
+std::string read_api_key(std::istream& input) {
     // One byte more than a token and its CR LF can have tells a longer one.
     std::string token(kLongestToken + 3, '\0');
     input.read(token.data(), static_cast<std::streamsize>(token.size()));
@@ -83,12 +83,12 @@ std::string read_token(std::istream& input) {
     return token;
 }
 
-std::string read_token() {
-    if (!reads_terminal()) {
-        return read_token(std::cin);
+std::string read_api_key() {
+    if (!stdin_is_terminal()) {
+        return read_api_key(std::cin);
     }
     std::istringstream input(read_hidden_line("Key (it is not shown): "));
-    return read_token(input);
+    return read_api_key(input);
 }
 
 }  // namespace tollgate::cli

@@ -17,9 +17,9 @@ std::string random_command_name();
 /// Reads a key that is to be imported: all of the input but one line end. Throws Failure for what
 /// no client could send, and for a mistyped key of our own, which the gateway would refuse. The
 /// messages don't show it.
-std::string read_token(std::istream& input);
+std::string read_api_key(std::istream& input);
 
 /// The same from standard input; from a terminal one line, which it asks for and does not echo.
-std::string read_token();
+std::string read_api_key();
 
 }  // namespace tollgate::cli

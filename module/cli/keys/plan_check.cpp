@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "module/cli/terminal/nearest.hpp"
+#include "module/cli/terminal/spelling.hpp"
 #include "module/quota/published_plans.hpp"
 
 namespace tollgate::cli {
@@ -56,8 +56,8 @@ std::string unknown_plan(const std::vector<PlanTable>& tables, const std::string
         return "";
     }
     const std::vector<std::string> all(names.begin(), names.end());
-    std::string text =
-        "no plan table names the plan \"" + plan + "\"" + did_you_mean(nearest(plan, all)) + ": ";
+    std::string text = "no plan table names the plan \"" + plan + "\"" +
+                       did_you_mean(similar_names(plan, all)) + ": ";
     if (with_default.size() < tables.size()) {
         text += "requests with the key get 403 plan_not_allowed";
         text += with_default.empty() ? "" : ", but where the default plan holds: in ";

@@ -9,7 +9,7 @@ namespace {
 // A time that cannot be read counts as long past: a damaged record must not look like one that
 // never ends.
 std::chrono::sys_seconds parse_unix_time(std::string_view text) {
-    return std::chrono::sys_seconds(std::chrono::seconds(stored_number(text)));
+    return std::chrono::sys_seconds(std::chrono::seconds(number_or_zero(text)));
 }
 
 std::string unix_time(std::chrono::sys_seconds time) {

@@ -68,20 +68,20 @@ std::map<std::string_view, std::string_view> RedisReply::fields() const {
     return fields;
 }
 
-std::int64_t stored_number(std::string_view text) {
+std::int64_t number_or_zero(std::string_view text) {
     std::int64_t number = 0;
     const char* end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(text.data(), end, number);
     return error == std::errc{} && rest == end ? number : 0;
 }
 
-Instant instant_of(const RedisReply& time) {
-    const std::chrono::seconds seconds(stored_number(time.elements.at(0).text));
-    const std::chrono::microseconds rest(stored_number(time.elements.at(1).text));
+Instant time_of_reply(const RedisReply& time) {
+    const std::chrono::seconds seconds(number_or_zero(time.elements.at(0).text));
+    const std::chrono::microseconds rest(number_or_zero(time.elements.at(1).text));
     return Instant(seconds + std::chrono::floor<std::chrono::milliseconds>(rest));
 }
 
-std::string glob_literal(std::string_view text) {
+std::string escape_glob(std::string_view text) {
     std::string pattern;
     for (const char c : text) {
         if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) {

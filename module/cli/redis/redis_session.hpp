@@ -35,13 +35,13 @@ struct RedisReply {
 };
 
 /// Reads a whole number that stands in Redis as text; 0 for anything else.
-std::int64_t stored_number(std::string_view text);
+std::int64_t number_or_zero(std::string_view text);
 
 /// What Redis's clock says, as TIME answers it.
-Instant instant_of(const RedisReply& time);
+Instant time_of_reply(const RedisReply& time);
 
 /// A text that stands for itself in a glob pattern of Redis.
-std::string glob_literal(std::string_view text);
+std::string escape_glob(std::string_view text);
 
 /// A command's words: its name and arguments, of any bytes.
 using RedisCommand = std::vector<std::string>;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdio>
+#include <optional>
 
 namespace tollgate::cli {
 
@@ -73,8 +74,8 @@ std::string json_escape(char32_t character) {
            formatted("\\u%04x", 0xdc00 + (rest & 0x3ffU));
 }
 
-}  // namespace
-
+/// Takes the first character of a text that is not empty off its front. Nothing where the text does
+/// not begin with a character of UTF-8 (RFC 3629); it loses one byte then.
 std::optional<char32_t> take_character(std::string_view& text) {
     constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
     const auto first = static_cast<unsigned char>(text.front());
@@ -92,6 +93,15 @@ std::optional<char32_t> take_character(std::string_view& text) {
     return good ? std::optional(character) : std::nullopt;
 }
 
+/// Whether a terminal may act on a character, or show it as nothing: control characters, line
+/// separators, and format characters (Unicode's category Cf), such as those that change the
+/// direction of writing.
+bool is_control_or_format(char32_t character) {
+    return is_in(kControls, character) || is_in(kFormats, character);
+}
+
+}  // namespace
+
 bool is_utf8_line(std::string_view text) {
     while (!text.empty()) {
         const auto character = take_character(text);
@@ -100,10 +110,6 @@ bool is_utf8_line(std::string_view text) {
         }
     }
     return true;
-}
-
-bool is_control_or_format(char32_t character) {
-    return is_in(kControls, character) || is_in(kFormats, character);
 }
 
 std::string printable(std::string_view text) {

@@ -25,16 +25,16 @@ Json object_of(const KeysOfId& keys, std::chrono::sys_seconds now) {
     for (const auto& key : keys.keys) {
         digests.push_back({{"sha256", key.digest},
                            {"created", format_time(key.created)},
-                           {"expires", json_of(key.record.expires)},
+                           {"expires", json_or_null(key.record.expires)},
                            {"retiring", key.retiring}});
     }
     return {{"id", keys.id},
-            {"name", json_of(current.record.name)},
-            {"plan", json_of(current.record.plan)},
-            {"limits", json_of(current.record.limits)},
-            {"state", state_of(keys, now)},
+            {"name", json_or_null(current.record.name)},
+            {"plan", json_or_null(current.record.plan)},
+            {"limits", json_or_null(current.record.limits)},
+            {"state", key_state(keys, now)},
             {"created", keys.keys.empty() ? Json(nullptr) : Json(format_time(current.created))},
-            {"expires", json_of(current.record.expires)},
+            {"expires", json_or_null(current.record.expires)},
             {"digests", std::move(digests)}};
 }
 
@@ -58,58 +58,58 @@ std::string render_usage(Format format, const KeyUsage& usage) {
                                {"window", period_name(window.period)},
                                {"seconds", window.period.count()},
                                {"count", window.count},
-                               {"previous", json_of(window.previous)},
-                               {"limit", json_of(window.limit)},
+                               {"previous", json_or_null(window.previous)},
+                               {"limit", json_or_null(window.limit)},
                                {"used", window.used},
-                               {"remaining", json_of(remaining(window))},
+                               {"remaining", json_or_null(remaining(window))},
                                {"reset", format_time(window.reset)}});
         }
-        return document({{"id", id},
-                         {"plan", json_of(record.plan)},
-                         {"limits", json_of(record.limits)},
-                         {"state", state_of(usage.keys, usage.now)},
-                         {"banned_until", json_of(usage.ban.until)},
-                         {"complete", usage.complete},
-                         {"windows", std::move(windows)}});
+        return json_document({{"id", id},
+                              {"plan", json_or_null(record.plan)},
+                              {"limits", json_or_null(record.limits)},
+                              {"state", key_state(usage.keys, usage.now)},
+                              {"banned_until", json_or_null(usage.ban.until)},
+                              {"complete", usage.complete},
+                              {"windows", std::move(windows)}});
     }
     Rows about{{"id", id},
-               {"plan", text_of(record.plan)},
-               {"limits", text_of(record.limits)},
-               {"state", state_of(usage.keys, usage.now)}};
+               {"plan", text_or_dash(record.plan)},
+               {"limits", text_or_dash(record.limits)},
+               {"state", key_state(usage.keys, usage.now)}};
     if (usage.ban.until) {
         about.push_back({"banned", "until " + format_time(*usage.ban.until)});
     }
     if (usage.windows.empty()) {
-        return align(about) + "\nNothing is counted.\n";
+        return align_columns(about) + "\nNothing is counted.\n";
     }
     Rows rows{{"TABLE", "WINDOW", "LIMIT", "USED", "REMAINING", "PREVIOUS", "RESET"}};
     for (const auto& window : usage.windows) {
         const auto rest = window.reset - usage.now;
-        rows.push_back({window.table, period_name(window.period), text_of(window.limit),
-                        std::to_string(window.used), text_of(remaining(window)),
-                        text_of(window.previous),
-                        format_time(window.reset) + " (" + format_span(rest) + ")"});
+        rows.push_back({window.table, period_name(window.period), text_or_dash(window.limit),
+                        std::to_string(window.used), text_or_dash(remaining(window)),
+                        text_or_dash(window.previous),
+                        format_time(window.reset) + " (" + format_duration(rest) + ")"});
     }
-    return align(about) + "\n" + align(rows);
+    return align_columns(about) + "\n" + align_columns(rows);
 }
 
 std::string render_ban(Format format, const KeyBan& ban) {
     if (format == Format::kJson) {
-        return document({{"id", ban.id},
-                         {"banned", ban.until.has_value()},
-                         {"until", json_of(ban.until)},
-                         {"level", ban.level},
-                         {"strikes", ban.strikes},
-                         {"since", json_of(ban.since)}});
+        return json_document({{"id", ban.id},
+                              {"banned", ban.until.has_value()},
+                              {"until", json_or_null(ban.until)},
+                              {"level", ban.level},
+                              {"strikes", ban.strikes},
+                              {"since", json_or_null(ban.since)}});
     }
-    return align({{"id", ban.id},
-                  {"banned", ban.until ? "until " + format_time(*ban.until) : "no"},
-                  {"level", std::to_string(ban.level)},
-                  {"strikes", std::to_string(ban.strikes) +
-                                  (ban.since ? " since " + format_time(*ban.since) : "")}});
+    return align_columns({{"id", ban.id},
+                          {"banned", ban.until ? "until " + format_time(*ban.until) : "no"},
+                          {"level", std::to_string(ban.level)},
+                          {"strikes", std::to_string(ban.strikes) +
+                                          (ban.since ? " since " + format_time(*ban.since) : "")}});
 }
 
-std::string state_of(const KeysOfId& keys, std::chrono::sys_seconds now) {
+std::string key_state(const KeysOfId& keys, std::chrono::sys_seconds now) {
     if (keys.keys.empty()) {
         return "none";
     }
@@ -130,33 +130,33 @@ std::string render_issued(Format format, const KeysOfId& keys, std::chrono::sys_
     }
     Json json = {{"key", key}};
     json.update(object_of(keys, now));
-    return document(json);
+    return json_document(json);
 }
 
 std::string render_key(Format format, const KeysOfId& keys, std::chrono::sys_seconds now) {
     if (format == Format::kJson) {
-        return document(object_of(keys, now));
+        return json_document(object_of(keys, now));
     }
-    Rows rows{{"id", keys.id}, {"state", state_of(keys, now)}};
+    Rows rows{{"id", keys.id}, {"state", key_state(keys, now)}};
     if (!keys.keys.empty()) {
         const StoredKey& current = keys.keys.front();
         const KeyRecord& record = current.record;
-        rows.insert(rows.end(), {{"name", text_of(record.name)},
-                                 {"plan", text_of(record.plan)},
-                                 {"limits", text_of(record.limits)},
+        rows.insert(rows.end(), {{"name", text_or_dash(record.name)},
+                                 {"plan", text_or_dash(record.plan)},
+                                 {"limits", text_or_dash(record.limits)},
                                  {"created", format_time(current.created)},
-                                 {"expires", text_of(record.expires)}});
+                                 {"expires", text_or_dash(record.expires)}});
     }
     for (const auto& key : keys.keys) {
         rows.push_back(
             {"sha256",
-             key.digest + (key.retiring ? "  until " + text_of(key.record.expires) : "")});
+             key.digest + (key.retiring ? "  until " + text_or_dash(key.record.expires) : "")});
     }
-    return align(rows);
+    return align_columns(rows);
 }
 
 std::string render_revoked(Format format, const std::string& id) {
-    return format == Format::kJson ? document({{"id", id}, {"state", "revoked"}})
+    return format == Format::kJson ? json_document({{"id", id}, {"state", "revoked"}})
                                    : "revoked " + id + "\n";
 }
 
@@ -177,12 +177,12 @@ std::string KeyListText::next(const std::vector<KeysOfId>& ids) {
     for (const auto& keys : ids) {
         const StoredKey current = keys.keys.empty() ? StoredKey{} : keys.keys.front();
         const KeyRecord& record = current.record;
-        rows.push_back({keys.id, text_of(record.name), text_of(record.plan), state_of(keys, now_),
-                        text_of(record.limits),
+        rows.push_back({keys.id, text_or_dash(record.name), text_or_dash(record.plan),
+                        key_state(keys, now_), text_or_dash(record.limits),
                         keys.keys.empty() ? "-" : format_time(current.created),
-                        text_of(record.expires)});
+                        text_or_dash(record.expires)});
     }
-    return table_.lines(rows);
+    return columns_.lines(rows);
 }
 
 std::string KeyListText::end() {

@@ -33,7 +33,7 @@ std::string render_revoked(Format format, const std::string& id);
 
 /// The state of the current key of an id: `active`, `disabled`, `expired`; `replaced` where a
 /// rotation has ended it and was interrupted; `none` without a key.
-std::string state_of(const KeysOfId& keys, std::chrono::sys_seconds now);
+std::string key_state(const KeysOfId& keys, std::chrono::sys_seconds now);
 
 /// Ids and their keys, a line or a JSON object for each, in parts.
 class KeyListText {
@@ -48,7 +48,7 @@ class KeyListText {
   private:
     Format format_;
     std::chrono::sys_seconds now_;
-    Table table_;
+    ColumnLayout columns_;
     bool begun_ = false;
 };
 

@@ -21,29 +21,29 @@ inline std::string json_text(const Json& json, int indent = 2) {
 }
 
 /// The text that `--json` prints.
-inline std::string document(const Json& json, int indent = 2) {
+inline std::string json_document(const Json& json, int indent = 2) {
     return json_text(json, indent) + "\n";
 }
 
 // Values that may be missing: null in JSON, `-` in a table.
 
-inline Json json_of(const std::string& text) {
+inline Json json_or_null(const std::string& text) {
     return text.empty() ? Json(nullptr) : Json(text);
 }
-inline Json json_of(const std::optional<std::chrono::sys_seconds>& time) {
+inline Json json_or_null(const std::optional<std::chrono::sys_seconds>& time) {
     return time ? Json(format_time(*time)) : Json(nullptr);
 }
-inline Json json_of(const std::optional<std::int64_t>& number) {
+inline Json json_or_null(const std::optional<std::int64_t>& number) {
     return number ? Json(*number) : Json(nullptr);
 }
 
-inline std::string text_of(const std::string& text) {
+inline std::string text_or_dash(const std::string& text) {
     return text.empty() ? "-" : text;
 }
-inline std::string text_of(const std::optional<std::chrono::sys_seconds>& time) {
+inline std::string text_or_dash(const std::optional<std::chrono::sys_seconds>& time) {
     return time ? format_time(*time) : "-";
 }
-inline std::string text_of(const std::optional<std::int64_t>& number) {
+inline std::string text_or_dash(const std::optional<std::int64_t>& number) {
     return number ? std::to_string(*number) : "-";
 }
 

@@ -39,7 +39,7 @@ constexpr std::string_view kClear = "\x1b[2J";
 constexpr std::string_view kClearLine = "\x1b[K";
 constexpr std::string_view kClearBelow = "\x1b[J";
 
-bool can_steer() {
+bool supports_cursor() {
     const char* term = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): there is one thread
     return ::isatty(STDOUT_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
 }
@@ -54,7 +54,7 @@ winsize size() {
 }
 
 /// The line's first characters, of UTF-8.
-std::string_view cut(std::string_view line, std::size_t width) {
+std::string_view truncated(std::string_view line, std::size_t width) {
     std::size_t characters = 0;
     for (std::size_t i = 0; i < line.size(); ++i) {
         const bool begins = (static_cast<unsigned char>(line[i]) & 0xc0U) != 0x80U;
@@ -67,12 +67,12 @@ std::string_view cut(std::string_view line, std::size_t width) {
 
 }  // namespace
 
-bool reads_terminal() {
+bool stdin_is_terminal() {
     return ::isatty(STDIN_FILENO) == 1 && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
 }
 
 TerminalMode::TerminalMode(tcflag_t cleared) {
-    if (!reads_terminal() || ::tcgetattr(STDIN_FILENO, &before) != 0) {
+    if (!stdin_is_terminal() || ::tcgetattr(STDIN_FILENO, &before) != 0) {
         return;
     }
     struct sigaction action {};
@@ -110,8 +110,8 @@ std::string read_hidden_line(std::string_view prompt) {
     return line;
 }
 
-Screen::Screen(bool in_place) : terminal_(in_place && can_steer()), separate_(in_place) {
-    if (terminal_ && reads_terminal()) {
+Screen::Screen(bool in_place) : terminal_(in_place && supports_cursor()), separate_(in_place) {
+    if (terminal_ && stdin_is_terminal()) {
         keys_.emplace(ECHO | ICANON);
     }
 }
@@ -155,7 +155,7 @@ void Screen::show(std::string_view text) {
     output += kHome;
     while (!text.empty()) {
         const auto end = text.find('\n');
-        output.append(cut(text.substr(0, end), size().ws_col - 1U))
+        output.append(truncated(text.substr(0, end), size().ws_col - 1U))
             .append(kClearLine)
             .append("\r\n");
         text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);

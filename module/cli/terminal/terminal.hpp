@@ -11,7 +11,7 @@
 namespace tollgate::cli {
 
 /// Whether standard input is a terminal, and this process may use it: it is in the foreground.
-bool reads_terminal();
+bool stdin_is_terminal();
 
 /// Changes how the terminal at standard input takes input, for as long as it lives. The signals
 /// that end the process (SIGINT, SIGTERM, SIGHUP, SIGQUIT) restore the terminal first. Only one may

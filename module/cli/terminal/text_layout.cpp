@@ -20,7 +20,7 @@ std::size_t width_of(std::string_view text) {
 
 }  // namespace
 
-std::string Table::lines(const Rows& rows) {
+std::string ColumnLayout::lines(const Rows& rows) {
     for (const auto& row : rows) {
         widths_.resize(std::max(widths_.size(), row.size()));
         for (std::size_t i = 0; i < row.size(); ++i) {
@@ -41,11 +41,11 @@ std::string Table::lines(const Rows& rows) {
     return text;
 }
 
-std::string align(const Rows& rows) {
-    return Table().lines(rows);
+std::string align_columns(const Rows& rows) {
+    return ColumnLayout().lines(rows);
 }
 
-std::string filled(std::string_view text, std::size_t width) {
+std::string wrap_text(std::string_view text, std::size_t width) {
     std::istringstream words{std::string(text)};
     std::string word;
     std::string line;

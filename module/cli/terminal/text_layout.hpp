@@ -11,7 +11,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 /// Lines of text with aligned columns, which may come in parts: a column is as wide as its widest
 /// cell so far. Cells are made printable().
-class Table {
+class ColumnLayout {
   public:
     /// The next rows as lines.
     std::string lines(const Rows& rows);
@@ -21,9 +21,9 @@ class Table {
 };
 
 /// All rows of a table as lines.
-std::string align(const Rows& rows);
+std::string align_columns(const Rows& rows);
 
 /// Words in lines of at most so many bytes, where a word isn't longer; each with its line end.
-std::string filled(std::string_view text, std::size_t width);
+std::string wrap_text(std::string_view text, std::size_t width);
 
 }  // namespace tollgate::cli

@@ -109,7 +109,8 @@ bool looks_like_date(std::string_view text) {
 }  // namespace
 
 std::chrono::sys_seconds parse_expiry(std::string_view text, std::chrono::sys_seconds now) {
-    const auto time = looks_like_date(text) ? parse_rfc3339(text) : now + parse_span(text);
+    const auto time =
+        looks_like_date(text) ? parse_rfc3339(text) : now + parse_duration_seconds(text);
     if (!time) {
         throw Failure(ExitStatus::kUsage,
                       "invalid time \"" + std::string(text) +
@@ -121,7 +122,7 @@ std::chrono::sys_seconds parse_expiry(std::string_view text, std::chrono::sys_se
     return *time;
 }
 
-std::chrono::seconds parse_span(std::string_view text) {
+std::chrono::seconds parse_duration_seconds(std::string_view text) {
     // "24" for 24 hours would end a key in 24 seconds: the unit has to be there.
     if (text != "0" && text.find_first_not_of(kDigits) == std::string_view::npos) {
         throw Failure(ExitStatus::kUsage, "invalid time \"" + std::string(text) +
@@ -147,7 +148,7 @@ std::string format_time(std::chrono::sys_seconds time) {
     return {text.data(), static_cast<std::size_t>(length)};
 }
 
-std::string format_span(std::chrono::seconds span) {
+std::string format_duration(std::chrono::seconds span) {
     constexpr std::array<std::pair<std::chrono::seconds, char>, 4> kParts{
         {{24h, 'd'}, {1h, 'h'}, {1min, 'm'}, {1s, 's'}}};
     std::string text;

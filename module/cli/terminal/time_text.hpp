@@ -12,12 +12,12 @@ std::chrono::sys_seconds parse_expiry(std::string_view text, std::chrono::sys_se
 
 /// Reads a length of time with its unit (`24h`), or `0`. Throws Failure. Parts of a second count as
 /// a whole one.
-std::chrono::seconds parse_span(std::string_view text);
+std::chrono::seconds parse_duration_seconds(std::string_view text);
 
 /// Writes a time as RFC 3339 does, in UTC.
 std::string format_time(std::chrono::sys_seconds time);
 
 /// Writes a length of time as people do, in its two largest units: `3d 4h`, `26s`.
-std::string format_span(std::chrono::seconds span);
+std::string format_duration(std::chrono::seconds span);
 
 }  // namespace tollgate::cli

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "module/cli/keys/key_lookup.hpp"
+#include "module/cli/keys/key_reader.hpp"
 #include "module/cli/usage/stored_usage.hpp"
 #include "module/text/parse_error.hpp"
 
@@ -27,7 +27,7 @@ std::set<std::string> search_tables(RedisSession& session, const std::string& pr
     std::string cursor = "0";
     for (int page = 0; page < kPages; ++page) {
         const auto reply =
-            session.run({"SCAN", cursor, "MATCH", glob_literal(prefix) + "*", "COUNT", "1000"});
+            session.run({"SCAN", cursor, "MATCH", escape_glob(prefix) + "*", "COUNT", "1000"});
         for (const auto& key : reply.elements.at(1).elements) {
             found.insert(key.text.substr(prefix.size()));
         }
@@ -87,7 +87,7 @@ WindowUsage usage_now(const TableState& state, std::chrono::seconds period,
 
 KeyUsage read_usage(RedisSession& session, const redis::Keys& keys, std::string_view id,
                     const std::vector<PlanTable>& tables) {
-    KeyUsage usage{.keys = KeyLookup(session, keys).find(id),
+    KeyUsage usage{.keys = KeyReader(session, keys).find(id),
                    .now = {},
                    .windows = {},
                    .ban = read_ban(session, keys, id)};
@@ -106,11 +106,11 @@ KeyUsage read_usage(RedisSession& session, const redis::Keys& keys, std::string_
         commands.push_back({"HGETALL", keys.quota(id, state.table)});
     }
     const auto replies = session.run_all(commands);
-    const auto now = instant_of(replies.front());
+    const auto now = time_of_reply(replies.front());
     usage.now = std::chrono::floor<std::chrono::seconds>(now);
     for (std::size_t i = 0; i < states.size(); ++i) {
         const auto& state = states[i];
-        auto windows = windows_of(replies[i + 1]);
+        auto windows = read_windows(replies[i + 1]);
         for (const auto& rate : state.rates) {
             if (state.known) {
                 windows.try_emplace(rate.period.count(),

@@ -15,7 +15,7 @@
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
-#include "module/cli/usage/fetch.hpp"
+#include "module/cli/usage/http_get.hpp"
 
 namespace tollgate::cli {
 
@@ -92,9 +92,9 @@ std::string quantile(const Json& histogram, double part) {
 Rows summary(const Json& status) {
     const std::chrono::sys_seconds started{std::chrono::seconds(number_at(status, "/started"))};
     return {{"version", text_at(status, "/version")},
-            {"counting since", format_time(started) + " (" +
-                                   format_span(std::chrono::seconds(number_at(status, "/uptime"))) +
-                                   ")"},
+            {"counting since",
+             format_time(started) + " (" +
+                 format_duration(std::chrono::seconds(number_at(status, "/uptime"))) + ")"},
             {"workers", text_at(status, "/workers")},
             {"zone", bytes(number_at(status, "/zone/size"))}};
 }
@@ -192,30 +192,30 @@ Rows stores(const Json& zone) {
 /// shown as `-`.
 std::string render_status(const Json& status) {
     const Json requests = at(status, "/requests");
-    std::string text = align(summary(status));
+    std::string text = align_columns(summary(status));
     const auto decided = verdicts(requests, "/verdicts");
-    text += decided.empty() ? "\nNo requests yet.\n" : "\n" + align(decided);
+    text += decided.empty() ? "\nNo requests yet.\n" : "\n" + align_columns(decided);
     if (const auto dry_run = verdicts(requests, "/dry_run"); !dry_run.empty()) {
-        text += "\nIn dry runs, where nothing is refused:\n" + align(dry_run);
+        text += "\nIn dry runs, where nothing is refused:\n" + align_columns(dry_run);
     }
     if (const Json redis = at(status, "/redis"); !redis.empty()) {
-        text += "\n" + align(servers(redis, at(status, "/workers")));
+        text += "\n" + align_columns(servers(redis, at(status, "/workers")));
     }
     if (const auto rows = stores(at(status, "/zone")); rows.size() > 1) {
-        text += "\n" + align(rows);
+        text += "\n" + align_columns(rows);
     }
     return text;
 }
 
 }  // namespace
 
-void run_status(const std::string& url, Format format) {
-    const auto location = parse_location(url);
-    const auto body = fetch(location);
+void print_node_status(const std::string& url, Format format) {
+    const auto node = parse_http_url(url);
+    const auto body = http_get(node);
     const auto status = Json::parse(body, nullptr, false);
     if (!status.is_object() || !status.contains("version") || !status.contains("requests")) {
         throw Failure(ExitStatus::kRedis,
-                      location.name + " answers with something else than tollgate_status");
+                      node.address + " answers with something else than tollgate_status");
     }
     require_print(format == Format::kJson ? printable_json(body) + "\n" : render_status(status));
 }

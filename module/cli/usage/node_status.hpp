@@ -8,6 +8,6 @@ namespace tollgate::cli {
 
 /// Fetches a node's `tollgate_status` and prints it: as tables, or the JSON as it came. Throws
 /// Failure.
-void run_status(const std::string& url, Format format);
+void print_node_status(const std::string& url, Format format);
 
 }  // namespace tollgate::cli

@@ -28,9 +28,9 @@ QuotaWatch::QuotaWatch(RedisSession& session, const redis::Keys& keys, std::size
 }
 
 void QuotaWatch::poll() {
-    whole_before_ = whole_;
-    now_ = instant_of(session_.run({"TIME"}));
-    look_through();
+    was_complete_ = complete_;
+    now_ = time_of_reply(session_.run({"TIME"}));
+    scan();
     std::vector<Ids::iterator> batch;
     for (auto id = ids_.begin(); id != ids_.end(); ++id) {
         batch.push_back(id);
@@ -42,32 +42,31 @@ void QuotaWatch::poll() {
     read(batch);
     polled_ = Clock::now();
     std::erase_if(ids_, [](const auto& entry) { return entry.second.is_empty(); });
-    keep_the_busiest();
+    drop_least_active();
 }
 
 /// Notes the ids that the next pages of SCAN name, and whether these were all there are.
-void QuotaWatch::look_through() {
+void QuotaWatch::scan() {
     const bool from_the_start = cursor_ == "0";
     if (from_the_start) {
-        looked_through_ = 0;
+        scanned_ = 0;
     }
     // No other keys' names begin so; hence those of key:… needn't be sent.
-    const auto pattern =
-        glob_literal(ban_prefix_.substr(0, ban_prefix_.rfind("ban:{"))) + "[bq]*{*";
+    const auto pattern = escape_glob(ban_prefix_.substr(0, ban_prefix_.rfind("ban:{"))) + "[bq]*{*";
     const auto page = std::min(kPage, budget_);
-    std::size_t looked_through = 0;
+    std::size_t scanned = 0;
     do {
         const auto found =
             session_.run({"SCAN", cursor_, "MATCH", pattern, "COUNT", std::to_string(page)});
         cursor_ = found.elements.at(0).text;
         for (const auto& key : found.elements.at(1).elements) {
-            note(key.text);
+            add_found(key.text);
         }
-        looked_through += page;
-    } while (cursor_ != "0" && looked_through < kKeysAnId * budget_);
-    looked_through_ += looked_through;
-    whole_ = from_the_start && cursor_ == "0";
-    if (!whole_) {
+        scanned += page;
+    } while (cursor_ != "0" && scanned < kKeysAnId * budget_);
+    scanned_ += scanned;
+    complete_ = from_the_start && cursor_ == "0";
+    if (!complete_) {
         progress_ = progress_now();
     }
 }
@@ -82,11 +81,11 @@ std::optional<double> QuotaWatch::progress_now() {
         return std::nullopt;
     }
     const auto keys = static_cast<double>(std::max<std::int64_t>(size->integer, 1));
-    return std::min(static_cast<double>(looked_through_) / keys, 1.0);
+    return std::min(static_cast<double>(scanned_) / keys, 1.0);
 }
 
 /// Of a key that belongs to an id: puts the id, and the table, among those that are read.
-void QuotaWatch::note(std::string_view key) {
+void QuotaWatch::add_found(std::string_view key) {
     if (key.starts_with(quota_prefix_)) {
         key.remove_prefix(quota_prefix_.size());
         const auto end = key.find("}:");
@@ -114,10 +113,10 @@ void QuotaWatch::read(const std::vector<Ids::iterator>& batch) {
     auto reply = replies.begin();
     for (const auto& entry : batch) {
         Id& id = entry->second;
-        const bool has_past = id.read || whole_before_;
+        const bool has_past = id.read || was_complete_;
         const std::chrono::duration<double> since = read_at - id.read.value_or(polled_);
         const double seconds = has_past ? since.count() : 0;
-        update(id, stored_ban(*reply++), seconds);
+        update(id, read_stored_ban(*reply++), seconds);
         for (auto table = id.tables.begin(); table != id.tables.end();) {
             table = update(table->second, *reply++, seconds) ? std::next(table)
                                                              : id.tables.erase(table);
@@ -129,11 +128,12 @@ void QuotaWatch::read(const std::vector<Ids::iterator>& batch) {
 /// Takes the new reading of a quota; false when nothing is left of it. No seconds: there is no
 /// reading before it.
 bool QuotaWatch::update(Quota& quota, const RedisReply& hash, double seconds) const {
-    auto windows = windows_of(hash);
+    auto windows = read_windows(hash);
     quota.rate.reset();
-    if (seconds > 0 && (quota.windows || whole_before_)) {
-        const auto grown = quota.windows ? growth(*quota.windows, windows)
-                                         : Growth{.units = counted_at_all(windows), .exact = true};
+    if (seconds > 0 && (quota.windows || was_complete_)) {
+        const auto grown = quota.windows
+                               ? granted_between(*quota.windows, windows)
+                               : GrantedUnits{.units = largest_count(windows), .exact = true};
         quota.rate = static_cast<double>(grown.units) / seconds;
         quota.exact = grown.exact;
     }
@@ -157,7 +157,7 @@ double QuotaWatch::Id::weight() const {
     return weight;
 }
 
-void QuotaWatch::keep_the_busiest() {
+void QuotaWatch::drop_least_active() {
     if (ids_.size() <= budget_) {
         return;
     }
@@ -169,7 +169,7 @@ void QuotaWatch::keep_the_busiest() {
     const auto rest = ranked.begin() + static_cast<std::ptrdiff_t>(budget_);
     std::ranges::nth_element(ranked, rest, std::greater<>(), [](const auto& r) { return r.first; });
     std::for_each(rest, ranked.end(), [this](const auto& r) { ids_.erase(r.second); });
-    whole_ = false;
+    complete_ = false;
 }
 
 std::vector<ActiveQuota> QuotaWatch::active() const {

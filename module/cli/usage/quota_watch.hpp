@@ -43,7 +43,7 @@ class QuotaWatch {
     Instant now() const { return now_; }  ///< Redis's clock at the last poll
     std::size_t ids() const { return ids_.size(); }
     /// Whether the last poll saw all ids there are, or a sample of them.
-    bool is_whole() const { return whole_; }
+    bool is_complete() const { return complete_; }
     /// Of a sample: how much of Redis the present round of SCAN has looked through, 0 to 1; nothing
     /// where Redis refuses DBSIZE.
     std::optional<double> progress() const { return progress_; }
@@ -68,13 +68,13 @@ class QuotaWatch {
     };
     using Ids = std::unordered_map<std::string, Id>;
 
-    void look_through();
+    void scan();
     std::optional<double> progress_now();
-    void note(std::string_view key);
+    void add_found(std::string_view key);
     void read(const std::vector<Ids::iterator>& batch);
     bool update(Quota& quota, const RedisReply& hash, double seconds) const;
     void update(Id& id, const std::optional<StoredBan>& ban, double seconds) const;
-    void keep_the_busiest();
+    void drop_least_active();
 
     RedisSession& session_;
     const redis::Keys& keys_;
@@ -83,11 +83,11 @@ class QuotaWatch {
     std::string ban_prefix_;
     Ids ids_;
     std::string cursor_ = "0";
-    std::size_t looked_through_ = 0;
+    std::size_t scanned_ = 0;
     Instant now_;
     Clock::time_point polled_;
-    bool whole_ = false;
-    bool whole_before_ = false;  ///< the poll before saw all ids: one that is new was made since
+    bool complete_ = false;
+    bool was_complete_ = false;  ///< the poll before saw all ids: one that is new was made since
     std::optional<double> progress_;
 };
 

@@ -23,12 +23,12 @@ std::optional<std::chrono::sys_seconds> second_of(std::int64_t milliseconds) {
 
 }  // namespace
 
-StoredWindows windows_of(const RedisReply& hash) {
+StoredWindows read_windows(const RedisReply& hash) {
     StoredWindows windows;
     for (const auto& [field, text] : hash.fields()) {
-        const auto value = stored_number(text);
+        const auto value = number_or_zero(text);
         const auto dot = field.find('.');
-        const auto period = stored_number(field.substr(0, dot));
+        const auto period = number_or_zero(field.substr(0, dot));
         if (dot == std::string_view::npos || period < 1 ||
             period > std::numeric_limits<std::int32_t>::max()) {
             continue;
@@ -52,8 +52,8 @@ StoredWindows windows_of(const RedisReply& hash) {
     return windows;
 }
 
-Growth growth(const StoredWindows& before, const StoredWindows& after) {
-    Growth least{.units = 0, .exact = true};
+GrantedUnits granted_between(const StoredWindows& before, const StoredWindows& after) {
+    GrantedUnits least{.units = 0, .exact = true};
     auto stored = after.rbegin();
     while (stored != after.rend()) {
         const auto& [period, window] = *stored++;
@@ -79,7 +79,7 @@ Growth growth(const StoredWindows& before, const StoredWindows& after) {
     return least;
 }
 
-std::int64_t counted_at_all(const StoredWindows& windows) {
+std::int64_t largest_count(const StoredWindows& windows) {
     std::int64_t units = 0;
     for (const auto& [period, window] : windows) {
         units = std::max(units, window.counted.count);
@@ -99,15 +99,15 @@ double average_rate(const StoredWindows& windows, Instant now) {
     return 0;
 }
 
-std::optional<StoredBan> stored_ban(const RedisReply& hash) {
+std::optional<StoredBan> read_stored_ban(const RedisReply& hash) {
     if (hash.elements.empty()) {
         return std::nullopt;
     }
     auto fields = hash.fields();
-    return StoredBan{.strikes = stored_number(fields["strikes"]),
-                     .since = stored_number(fields["since"]),
-                     .level = stored_number(fields["level"]),
-                     .until = stored_number(fields["until"])};
+    return StoredBan{.strikes = number_or_zero(fields["strikes"]),
+                     .since = number_or_zero(fields["since"]),
+                     .level = number_or_zero(fields["level"]),
+                     .until = number_or_zero(fields["until"])};
 }
 
 std::int64_t strikes_between(const std::optional<StoredBan>& before, const StoredBan& after) {
@@ -124,12 +124,12 @@ std::int64_t strikes_between(const std::optional<StoredBan>& before, const Store
 KeyBan read_ban(RedisSession& session, const redis::Keys& keys, std::string_view id) {
     const auto hash = session.run({"HGETALL", keys.ban(id)});
     auto fields = hash.fields();
-    const auto now = stored_number(session.run({"TIME"}).elements.at(0).text);
+    const auto now = number_or_zero(session.run({"TIME"}).elements.at(0).text);
     KeyBan ban{.id = std::string(id),
-               .strikes = stored_number(fields["strikes"]),
-               .level = stored_number(fields["level"]),
-               .since = second_of(stored_number(fields["since"])),
-               .until = second_of(stored_number(fields["until"]))};
+               .strikes = number_or_zero(fields["strikes"]),
+               .level = number_or_zero(fields["level"]),
+               .since = second_of(number_or_zero(fields["since"])),
+               .until = second_of(number_or_zero(fields["until"]))};
     if (ban.until && ban.until->time_since_epoch().count() <= now) {
         ban.until.reset();
     }

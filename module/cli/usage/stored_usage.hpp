@@ -24,10 +24,10 @@ using StoredWindows = std::map<std::int64_t, StoredWindow>;
 
 /// The windows of a quota's hash by their period in seconds, from fields such as `60.count`. Fields
 /// that make no sense are left out.
-StoredWindows windows_of(const RedisReply& hash);
+StoredWindows read_windows(const RedisReply& hash);
 
 /// What was counted between two readings.
-struct Growth {
+struct GrantedUnits {
     std::int64_t units = 0;
     bool exact = true;  ///< false: at least so much; a window ended meanwhile
 };
@@ -35,10 +35,10 @@ struct Growth {
 /// What was granted between two readings of a quota's hash. It is taken from the longest window
 /// that runs on, so that shorter ones may have begun anew; where none does, from what those that
 /// began since have counted. Units that a node gave back are no growth below zero.
-Growth growth(const StoredWindows& before, const StoredWindows& after);
+GrantedUnits granted_between(const StoredWindows& before, const StoredWindows& after);
 
 /// What a hash that wasn't there before has counted.
-std::int64_t counted_at_all(const StoredWindows& windows);
+std::int64_t largest_count(const StoredWindows& windows);
 
 /// How many units a second the running windows have granted so far: what a single reading tells.
 double average_rate(const StoredWindows& windows, Instant now);
@@ -52,7 +52,7 @@ struct StoredBan {
 };
 
 /// Reads HGETALL of a ban; nothing where there is none.
-std::optional<StoredBan> stored_ban(const RedisReply& hash);
+std::optional<StoredBan> read_stored_ban(const RedisReply& hash);
 
 /// The strikes between two readings. Those that led to a ban are forgotten with it, but for one.
 std::int64_t strikes_between(const std::optional<StoredBan>& before, const StoredBan& after);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "module/cli/failure.hpp"
-#include "module/cli/keys/key_lookup.hpp"
+#include "module/cli/keys/key_reader.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/terminal.hpp"
 #include "module/cli/terminal/text_layout.hpp"
@@ -37,7 +37,7 @@ struct TopRow {
 struct TopView {
     Instant now;
     std::size_t ids = 0;             ///< that are watched
-    bool whole = true;               ///< all there are
+    bool complete = true;            ///< all there are
     std::optional<double> progress;  ///< see QuotaWatch
     std::size_t active = 0;
     std::vector<TopRow> rows;
@@ -66,26 +66,26 @@ std::string json_line(const TopView& view) {
     for (const auto& [quota, record] : view.rows) {
         rows.push_back(
             {{"id", quota.id},
-             {"name", json_of(record.name)},
-             {"plan", json_of(record.plan)},
-             {"table", json_of(quota.table)},
+             {"name", json_or_null(record.name)},
+             {"plan", json_or_null(record.plan)},
+             {"table", json_or_null(quota.table)},
              {"granted_per_second", rounded(quota.granted)},
              {"exact", quota.exact},
              {"refused_per_second", quota.refused ? Json(rounded(*quota.refused)) : Json(nullptr)},
              {"banned_until",
               quota.banned_until ? Json(time_of(*quota.banned_until)) : Json(nullptr)}});
     }
-    return document({{"time", time_of(view.now)},
-                     {"ids", view.ids},
-                     {"sampled", !view.whole},
-                     {"active", view.active},
-                     {"rows", std::move(rows)}},
-                    -1);
+    return json_document({{"time", time_of(view.now)},
+                          {"ids", view.ids},
+                          {"sampled", !view.complete},
+                          {"active", view.active},
+                          {"rows", std::move(rows)}},
+                         -1);
 }
 
 std::string heading(const TopView& view) {
     std::string text = time_of(view.now) + "  ";
-    if (view.whole) {
+    if (view.complete) {
         text += std::to_string(view.ids) + " ids";
     } else {
         constexpr double kPercent = 100;
@@ -110,12 +110,12 @@ std::string render_top(Format format, const TopView& view) {
     std::vector<std::vector<std::string>> rows{
         {"ID", "NAME", "PLAN", "TABLE", "GRANTED/S", "REFUSED/S", "BANNED"}};
     for (const auto& [quota, record] : view.rows) {
-        rows.push_back({quota.id, text_of(record.name), text_of(record.plan), text_of(quota.table),
-                        rate_text(quota.granted, quota.exact),
+        rows.push_back({quota.id, text_or_dash(record.name), text_or_dash(record.plan),
+                        text_or_dash(quota.table), rate_text(quota.granted, quota.exact),
                         quota.refused ? rate_text(*quota.refused, true) : "-",
                         quota.banned_until ? "until " + time_of(*quota.banned_until) : "-"});
     }
-    return heading(view) + align(rows);
+    return heading(view) + align_columns(rows);
 }
 
 std::chrono::milliseconds parse_interval(const std::string& text) {
@@ -146,14 +146,14 @@ std::vector<ActiveQuota> busiest(std::vector<ActiveQuota> active, const std::str
 }
 
 /// Names and plans of those that are shown, which are few.
-std::vector<TopRow> describe(RedisSession& session, const redis::Keys& keys,
-                             std::vector<ActiveQuota> active) {
+std::vector<TopRow> with_records(RedisSession& session, const redis::Keys& keys,
+                                 std::vector<ActiveQuota> active) {
     std::vector<RedisCommand> sets;
     sets.reserve(active.size());
     for (const auto& quota : active) {
         sets.push_back({"SMEMBERS", keys.id(quota.id)});
     }
-    KeyLookup lookup(session, keys);
+    KeyReader lookup(session, keys);
     const auto replies = session.run_all(sets);
     std::vector<std::string> digests;
     for (const auto& reply : replies) {
@@ -186,12 +186,12 @@ void run_top(RedisSession& session, const redis::Keys& keys, Format format,
         auto active = watch.active();
         TopView view{.now = watch.now(),
                      .ids = watch.ids(),
-                     .whole = watch.is_whole(),
+                     .complete = watch.is_complete(),
                      .progress = watch.progress(),
                      .active = active.size(),
                      .rows = {}};
         const auto limit = std::min(options.limit, screen.lines_left(kTopHeadLines));
-        view.rows = describe(session, keys, busiest(std::move(active), options.sort, limit));
+        view.rows = with_records(session, keys, busiest(std::move(active), options.sort, limit));
         screen.show(render_top(format, view));
     }
 }

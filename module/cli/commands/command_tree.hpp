@@ -12,7 +12,7 @@ struct DefinedOption {
     std::string description;
     std::string value;                 ///< what its value is called; empty for a flag
     std::vector<std::string> choices;  ///< the values it may have, where these are few
-    std::string standard;              ///< what holds without it, if anything
+    std::string default_value;         ///< what holds without it, if anything
     std::string environment;
     bool positional = false;
     bool required = false;
@@ -29,6 +29,6 @@ struct DefinedCommand {
 };
 
 /// Everything that was defined, to be written down in some form.
-DefinedCommand walk(const CLI::App& app);
+DefinedCommand read_command_tree(const CLI::App& app);
 
 }  // namespace tollgate::cli

@@ -1,4 +1,4 @@
-#include "module/cli/keys/key_steps.hpp"
+#include "module/cli/keys/key_transactions.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -13,11 +13,11 @@ namespace {
 using namespace std::chrono_literals;
 
 // How long Redis keeps a reservation, in milliseconds: far longer than a command takes.
-const std::string kReservation = "60000";
+const std::string kReservationTime = "60000";
 
 // A command that is at work needs some ten round trips. It does no harm to give up too early: the
 // other command then fails.
-constexpr auto kPatience = 500ms;
+constexpr auto kLongestWait = 500ms;
 constexpr auto kPause = 20ms;
 
 bool names(const std::vector<StoredKey>& keys, std::string_view digest) {
@@ -34,14 +34,14 @@ std::string milliseconds_of(std::chrono::sys_seconds time) {
 
 }  // namespace
 
-KeySteps::KeySteps(RedisSession& session, const redis::Keys& keys)
-    : session_(session), keys_(keys), lookup_(session, keys), command_(random_command_name()) {}
+KeyTransactions::KeyTransactions(RedisSession& session, const redis::Keys& keys)
+    : session_(session), keys_(keys), reader_(session, keys), command_(random_command_name()) {}
 
-std::vector<StoredKey> KeySteps::settled(const std::string& id, std::string_view own) {
+std::vector<StoredKey> KeyTransactions::settled_keys(const std::string& id, std::string_view own) {
     while (true) {
-        auto keys = lookup_.read(id, lookup_.digests_of(id));
+        auto keys = reader_.read(id, reader_.digests_of(id));
         std::erase_if(keys, [&](const StoredKey& key) { return key.digest == own; });
-        if (std::ranges::any_of(keys, &StoredKey::is_unfinished) && !has_waited_enough()) {
+        if (std::ranges::any_of(keys, &StoredKey::is_unfinished) && !wait_or_time_out()) {
             continue;
         }
         const bool removed = std::ranges::all_of(keys, [&](const StoredKey& key) {
@@ -54,7 +54,7 @@ std::vector<StoredKey> KeySteps::settled(const std::string& id, std::string_view
     }
 }
 
-void KeySteps::reserve(const std::string& digest, const std::string& id) {
+void KeyTransactions::reserve(const std::string& digest, const std::string& id) {
     const auto hash = keys_.key(digest);
     while (true) {
         const auto found = watch(digest);
@@ -63,26 +63,26 @@ void KeySteps::reserve(const std::string& digest, const std::string& id) {
             throw Failure(ExitStatus::kConflict,
                           "this key exists already: its id is \"" + found->record.id + "\"");
         }
-        if (found && !has_waited_enough()) {
+        if (found && !wait_or_time_out()) {
             unwatch();
             continue;
         }
         if (commit(
                 {{"DEL", hash},
                  {"HSET", hash, "id", id, "state", std::string(kPendingState), "command", command_},
-                 {"PEXPIRE", hash, kReservation}},
+                 {"PEXPIRE", hash, kReservationTime}},
                 found ? digest : "", "")) {
             return;
         }
     }
 }
 
-bool KeySteps::claim(const std::string& id, const std::string& digest,
-                     const std::vector<StoredKey>& known, bool first) {
+bool KeyTransactions::claim(const std::string& id, const std::string& digest,
+                            const std::vector<StoredKey>& known, bool first) {
     const auto set = keys_.id(id);
     session_.run({"WATCH", set});
-    const auto digests = lookup_.digests_of(id);
-    const auto keys = lookup_.read(id, digests);
+    const auto digests = reader_.digests_of(id);
+    const auto keys = reader_.read(id, digests);
     const auto is_own = [&](const StoredKey& key) { return key.digest == digest; };
     const bool all_known = std::ranges::all_of(
         keys, [&](const StoredKey& key) { return is_own(key) || names(known, key.digest); });
@@ -99,33 +99,33 @@ bool KeySteps::claim(const std::string& id, const std::string& digest,
         }
     }
     if (first) {
-        commands.push_back({"PEXPIRE", set, kReservation});
+        commands.push_back({"PEXPIRE", set, kReservationTime});
     }
     return session_.run_atomically(std::move(commands)).has_value();
 }
 
-bool KeySteps::list(const std::string& id, const std::string& digest,
-                    std::chrono::sys_seconds created) {
+bool KeyTransactions::list(const std::string& id, const std::string& digest,
+                           std::chrono::sys_seconds created) {
     session_.run({"ZADD", keys_.ids(), "NX", seconds_of(created), id});
     const auto set = keys_.id(id);
     const auto replies = session_.run_atomically({{"PERSIST", set}, {"SISMEMBER", set, digest}});
     return replies && replies->back().integer == 1;
 }
 
-void KeySteps::unlist_if_empty(const std::string& id) {
+void KeyTransactions::unlist_if_empty(const std::string& id) {
     const auto score = session_.run({"ZSCORE", keys_.ids(), id});
-    if (score.is_nil() || !lookup_.digests_of(id).empty()) {
+    if (score.is_nil() || !reader_.digests_of(id).empty()) {
         return;
     }
     session_.run({"ZREM", keys_.ids(), id});
     // Another command may have claimed the id in between.
-    if (!lookup_.digests_of(id).empty()) {
+    if (!reader_.digests_of(id).empty()) {
         session_.run({"ZADD", keys_.ids(), "NX", score.text, id});
     }
 }
 
-bool KeySteps::activate(const std::string& digest, const KeyRecord& record,
-                        std::chrono::sys_seconds created) {
+bool KeyTransactions::activate(const std::string& digest, const KeyRecord& record,
+                               std::chrono::sys_seconds created) {
     const auto hash = keys_.key(digest);
     const auto found = watch(digest);
     if (!found || !found->pending || found->command != command_) {
@@ -139,11 +139,11 @@ bool KeySteps::activate(const std::string& digest, const KeyRecord& record,
     return commit(std::move(commands), digest, record.id);
 }
 
-bool KeySteps::is_claimed(const std::string& id, const std::string& digest) {
+bool KeyTransactions::is_claimed(const std::string& id, const std::string& digest) {
     return session_.run({"SISMEMBER", keys_.id(id), digest}).integer == 1;
 }
 
-bool KeySteps::confirm(const std::string& digest, const std::string& id) {
+bool KeyTransactions::confirm(const std::string& digest, const std::string& id) {
     while (true) {
         const auto found = watch(digest);
         // A command that changes the key, or lets it retire, confirms it too.
@@ -159,7 +159,8 @@ bool KeySteps::confirm(const std::string& digest, const std::string& id) {
     }
 }
 
-bool KeySteps::change(const std::string& digest, const std::string& id, const Change& apply) {
+bool KeyTransactions::change(const std::string& digest, const std::string& id,
+                             const Change& apply) {
     const auto hash = keys_.key(digest);
     while (true) {
         auto found = watch(digest);
@@ -180,15 +181,15 @@ bool KeySteps::change(const std::string& digest, const std::string& id, const Ch
     }
 }
 
-void KeySteps::remove(const std::string& digest, const std::string& id) {
+void KeyTransactions::remove(const std::string& digest, const std::string& id) {
     remove_if(digest, id, [](const StoredKey&) { return true; });
 }
 
-bool KeySteps::remove_unfinished(const std::string& digest, const std::string& id) {
+bool KeyTransactions::remove_unfinished(const std::string& digest, const std::string& id) {
     return remove_if(digest, id, std::mem_fn(&StoredKey::is_unfinished));
 }
 
-void KeySteps::give_up(const std::string& digest, const std::string& id) {
+void KeyTransactions::withdraw(const std::string& digest, const std::string& id) {
     if (remove_if(digest, id, [&](const StoredKey& key) { return key.command == command_; })) {
         session_.run({"SREM", keys_.id(id), digest});
     }
@@ -196,8 +197,8 @@ void KeySteps::give_up(const std::string& digest, const std::string& id) {
 
 /// Removes a key of this id if the condition holds. False when it is there and the condition does
 /// not hold.
-bool KeySteps::remove_if(const std::string& digest, const std::string& id,
-                         const std::function<bool(const StoredKey&)>& condition) {
+bool KeyTransactions::remove_if(const std::string& digest, const std::string& id,
+                                const std::function<bool(const StoredKey&)>& condition) {
     while (true) {
         const auto found = watch(digest);
         const bool gone = !found || found->record.id != id;
@@ -212,25 +213,25 @@ bool KeySteps::remove_if(const std::string& digest, const std::string& id,
 }
 
 /// Reads a key so that the next transaction fails if it has changed by then.
-std::optional<StoredKey> KeySteps::watch(const std::string& digest) {
+std::optional<StoredKey> KeyTransactions::watch(const std::string& digest) {
     session_.run({"WATCH", keys_.key(digest)});
-    auto found = lookup_.read({digest});
+    auto found = reader_.read({digest});
     return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
 }
 
 /// Waits a little for another command; true when this one need not wait any longer.
-bool KeySteps::has_waited_enough() {
+bool KeyTransactions::wait_or_time_out() {
     const auto now = Clock::now();
-    patience_ = patience_.value_or(now + kPatience);
-    if (now < *patience_) {
+    waits_until_ = waits_until_.value_or(now + kLongestWait);
+    if (now < *waits_until_) {
         std::this_thread::sleep_for(kPause);
         return false;
     }
     return true;
 }
 
-bool KeySteps::commit(std::vector<RedisCommand> commands, const std::string& digest,
-                      const std::string& id) {
+bool KeyTransactions::commit(std::vector<RedisCommand> commands, const std::string& digest,
+                             const std::string& id) {
     for (const auto& changed : {digest, id}) {
         if (!changed.empty()) {
             commands.push_back({"PUBLISH", keys_.events(), changed});
@@ -239,7 +240,7 @@ bool KeySteps::commit(std::vector<RedisCommand> commands, const std::string& dig
     return session_.run_atomically(std::move(commands)).has_value();
 }
 
-Failure changed_meanwhile(const std::string& id) {
+Failure concurrent_change(const std::string& id) {
     return {ExitStatus::kConflict,
             "another command has changed \"" + id + "\" meanwhile: try again"};
 }

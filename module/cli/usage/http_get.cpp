@@ -1,4 +1,4 @@
-#include "module/cli/usage/fetch.hpp"
+#include "module/cli/usage/http_get.hpp"
 
 #include <curl/curl.h>
 
@@ -37,7 +37,7 @@ std::string part_of(CURLU* url, CURLUPart part) {
     return kept.get();
 }
 
-Location parse_http(const std::string& text) {
+HttpUrl parse_http(const std::string& text) {
     const std::unique_ptr<CURLU, Deleter> url(curl_url());
     if (!url || curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) {
         refuse("http://HOST[:PORT]/PATH, https://… and unix:SOCKET:/PATH are valid");
@@ -46,20 +46,20 @@ Location parse_http(const std::string& text) {
     curl_url_set(url.get(), CURLUPART_USER, nullptr, 0);
     curl_url_set(url.get(), CURLUPART_PASSWORD, nullptr, 0);
     curl_url_set(url.get(), CURLUPART_QUERY, nullptr, 0);
-    return {.url = text, .socket = "", .name = part_of(url.get(), CURLUPART_URL)};
+    return {.url = text, .socket = "", .address = part_of(url.get(), CURLUPART_URL)};
 }
 
-Location parse_unix(std::string_view text) {
+HttpUrl parse_unix(std::string_view text) {
     const auto colon = text.find(":/");
     const auto socket = text.substr(0, colon);
     if (socket.empty()) {
         refuse("no socket after unix:");
     }
     const auto path = colon == std::string_view::npos ? "/" : text.substr(colon + 1);
-    auto location = parse_http("http://localhost" + std::string(path));
-    location.socket = socket;
-    location.name = "unix:" + std::string(text);
-    return location;
+    auto url = parse_http("http://localhost" + std::string(path));
+    url.socket = socket;
+    url.address = "unix:" + std::string(text);
+    return url;
 }
 
 std::size_t append(char* data, std::size_t size, std::size_t count, void* body) noexcept {
@@ -77,7 +77,7 @@ std::size_t append(char* data, std::size_t size, std::size_t count, void* body) 
 
 }  // namespace
 
-Location parse_location(std::string_view text) {
+HttpUrl parse_http_url(std::string_view text) {
     constexpr std::string_view kUnix = "unix:";
     auto rest = text;
     if (rest.starts_with("http://unix:")) {
@@ -92,7 +92,7 @@ Location parse_location(std::string_view text) {
     return parse_http(std::string(text));
 }
 
-std::string fetch(const Location& location) {
+std::string http_get(const HttpUrl& url) {
     const std::unique_ptr<CURL, Deleter> curl(curl_easy_init());
     const std::unique_ptr<curl_slist, Deleter> headers(
         curl_slist_append(nullptr, "Accept: application/json"));
@@ -106,7 +106,7 @@ std::string fetch(const Location& location) {
             throw Failure(ExitStatus::kRedis, "this libcurl can't do what is needed");
         }
     };
-    set(CURLOPT_URL, location.url.c_str());
+    set(CURLOPT_URL, url.url.c_str());
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_HTTPHEADER, headers.get());
     set(CURLOPT_USERAGENT, "tollgate/" TOLLGATE_VERSION);
@@ -116,18 +116,18 @@ std::string fetch(const Location& location) {
     set(CURLOPT_ERRORBUFFER, why.data());
     set(CURLOPT_WRITEFUNCTION, append);
     set(CURLOPT_WRITEDATA, &body);
-    if (!location.socket.empty()) {
-        set(CURLOPT_UNIX_SOCKET_PATH, location.socket.c_str());
+    if (!url.socket.empty()) {
+        set(CURLOPT_UNIX_SOCKET_PATH, url.socket.c_str());
     }
     if (const auto code = curl_easy_perform(curl.get()); code != CURLE_OK) {
         const std::string reason = why.front() != '\0' ? why.data() : curl_easy_strerror(code);
-        throw Failure(ExitStatus::kRedis, "no answer from " + location.name + ": " + reason);
+        throw Failure(ExitStatus::kRedis, "no answer from " + url.address + ": " + reason);
     }
     long status = 0;
     curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
     if (status != 200) {
         throw Failure(ExitStatus::kRedis,
-                      location.name + " answers with HTTP status " + std::to_string(status));
+                      url.address + " answers with HTTP status " + std::to_string(status));
     }
     return body;
 }

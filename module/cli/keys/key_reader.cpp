@@ -1,4 +1,4 @@
-#include "module/cli/keys/key_lookup.hpp"
+#include "module/cli/keys/key_reader.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -47,13 +47,13 @@ int rank_of(const StoredKey& key) {
 
 }  // namespace
 
-void KeyLookup::require_id(std::string_view id) {
+void KeyReader::require_id(std::string_view id) {
     if (session_.run({"ZSCORE", keys_.ids(), std::string(id)}).is_nil() && digests_of(id).empty()) {
         throw unknown_id(id);
     }
 }
 
-KeysOfId KeyLookup::find(std::string_view id) {
+KeysOfId KeyReader::find(std::string_view id) {
     auto keys = read(id, digests_of(id));
     std::erase_if(keys, std::mem_fn(&StoredKey::pending));
     if (keys.empty()) {
@@ -62,7 +62,7 @@ KeysOfId KeyLookup::find(std::string_view id) {
     return {.id = std::string(id), .keys = std::move(keys)};
 }
 
-void KeyLookup::list(const std::function<void(const std::vector<KeysOfId>&)>& pass) {
+void KeyReader::list(const std::function<void(const std::vector<KeysOfId>&)>& pass) {
     std::optional<Place> last;
     for (std::size_t rank = 0;;) {
         const auto page = places_of(session_.run({"ZRANGE", keys_.ids(), std::to_string(rank),
@@ -91,7 +91,7 @@ void KeyLookup::list(const std::function<void(const std::vector<KeysOfId>&)>& pa
 }
 
 /// All keys of these ids, in two round trips.
-std::vector<KeysOfId> KeyLookup::keys_of(std::span<const std::string> ids) {
+std::vector<KeysOfId> KeyReader::keys_of(std::span<const std::string> ids) {
     std::vector<RedisCommand> commands;
     for (const auto& id : ids) {
         commands.push_back({"SMEMBERS", keys_.id(id)});
@@ -113,11 +113,11 @@ std::vector<KeysOfId> KeyLookup::keys_of(std::span<const std::string> ids) {
     return all;
 }
 
-std::vector<std::string> KeyLookup::digests_of(std::string_view id) {
+std::vector<std::string> KeyReader::digests_of(std::string_view id) {
     return session_.run({"SMEMBERS", keys_.id(id)}).texts();
 }
 
-std::vector<StoredKey> KeyLookup::read(const std::vector<std::string>& digests) {
+std::vector<StoredKey> KeyReader::read(const std::vector<std::string>& digests) {
     std::vector<RedisCommand> commands;
     for (const auto& digest : digests) {
         commands.push_back({"HGETALL", keys_.key(digest)});
@@ -136,7 +136,7 @@ std::vector<StoredKey> KeyLookup::read(const std::vector<std::string>& digests) 
     return keys;
 }
 
-std::vector<StoredKey> KeyLookup::read(std::string_view id,
+std::vector<StoredKey> KeyReader::read(std::string_view id,
                                        const std::vector<std::string>& digests) {
     auto keys = read(digests);
     // The digest may have been reserved for another id since.

@@ -1,4 +1,4 @@
-#include "module/cli/commands/definition_walk.hpp"
+#include "module/cli/commands/command_tree.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -25,12 +25,12 @@ void read_value(const std::string& type, DefinedOption& option) {
     option.choices = CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
 }
 
-DefinedOption defined(const CLI::Option& option) {
+DefinedOption read_option(const CLI::Option& option) {
     DefinedOption result{.names = {},
                          .description = option.get_description(),
                          .value = "",
                          .choices = {},
-                         .standard = option.get_default_str(),
+                         .default_value = option.get_default_str(),
                          .environment = option.get_envname(),
                          .positional = !option.nonpositional(),
                          .required = option.get_required()};
@@ -49,7 +49,8 @@ DefinedOption defined(const CLI::Option& option) {
     return result;
 }
 
-DefinedCommand walk(const CLI::App& app, const std::string& parents, const std::string& footer) {
+DefinedCommand read_command(const CLI::App& app, const std::string& parents,
+                            const std::string& footer) {
     DefinedCommand command{.path = parents + app.get_name(),
                            .name = app.get_name(),
                            .description = app.get_description(),
@@ -61,21 +62,21 @@ DefinedCommand walk(const CLI::App& app, const std::string& parents, const std::
     }
     command.note = trimmed(command.note);
     for (const CLI::Option* option : app.get_options()) {
-        command.options.push_back(defined(*option));
+        command.options.push_back(read_option(*option));
     }
     std::stable_partition(command.options.begin(), command.options.end(),
                           [](const DefinedOption& option) { return option.positional; });
     const auto every = [](const CLI::App*) { return true; };
     for (const CLI::App* child : app.get_subcommands(every)) {
-        command.commands.push_back(walk(*child, command.path + " ", footer));
+        command.commands.push_back(read_command(*child, command.path + " ", footer));
     }
     return command;
 }
 
 }  // namespace
 
-DefinedCommand walk(const CLI::App& app) {
-    return walk(app, "", app.get_footer());
+DefinedCommand read_command_tree(const CLI::App& app) {
+    return read_command(app, "", app.get_footer());
 }
 
 }  // namespace tollgate::cli

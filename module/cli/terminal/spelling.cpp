@@ -1,4 +1,4 @@
-#include "module/cli/terminal/nearest.hpp"
+#include "module/cli/terminal/spelling.hpp"
 
 #include <algorithm>
 
@@ -28,7 +28,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::vector<std::string> nearest(std::string_view word, std::span<const std::string> names) {
+std::vector<std::string> similar_names(std::string_view word, std::span<const std::string> names) {
     constexpr std::size_t kMost = 3;
     constexpr std::size_t kShare = 3;
     std::size_t least = std::max<std::size_t>(2, word.size() / kShare);

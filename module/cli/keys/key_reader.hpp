@@ -14,10 +14,10 @@
 namespace tollgate::cli {
 
 /// Finds keys in Redis; changes nothing.
-class KeyLookup {
+class KeyReader {
   public:
     /// Both must outlive the look-up.
-    KeyLookup(RedisSession& session, const redis::Keys& keys) : session_(session), keys_(keys) {}
+    KeyReader(RedisSession& session, const redis::Keys& keys) : session_(session), keys_(keys) {}
 
     /// Throws ExitStatus::kUnknownId for an id that isn't there.
     void require_id(std::string_view id);

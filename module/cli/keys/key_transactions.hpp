@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "module/cli/failure.hpp"
-#include "module/cli/keys/key_lookup.hpp"
+#include "module/cli/keys/key_reader.hpp"
 #include "module/cli/keys/stored_key.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/redis/protocol/keys.hpp"
@@ -23,14 +23,14 @@ namespace tollgate::cli {
 /// minute. Then the id claims its digest, then it is activated. The name of the command stays in
 /// the key until the command has printed it. A command that finds an unfinished key of another one
 /// waits for it for half a second, then takes its place.
-class KeySteps {
+class KeyTransactions {
   public:
     /// Session and keys must outlive the steps.
-    KeySteps(RedisSession& session, const redis::Keys& keys);
+    KeyTransactions(RedisSession& session, const redis::Keys& keys);
 
     /// The keys of an id but for that with the digest `own`. Waits for unfinished ones, and removes
     /// those that are still pending then.
-    std::vector<StoredKey> settled(const std::string& id, std::string_view own);
+    std::vector<StoredKey> settled_keys(const std::string& id, std::string_view own);
 
     /// Reserves a digest for this id, in place of an interrupted command if need be. Throws
     /// ExitStatus::kConflict when the key is in use.
@@ -68,7 +68,7 @@ class KeySteps {
     /// Removes a key of this id if it is unfinished. False when it is finished.
     bool remove_unfinished(const std::string& digest, const std::string& id);
     /// Removes the key that this command has reserved or activated, and its claim.
-    void give_up(const std::string& digest, const std::string& id);
+    void withdraw(const std::string& digest, const std::string& id);
 
     /// Runs the commands and publishes the digest and the id, all or nothing; an empty text is not
     /// published. False when a watched key has changed.
@@ -80,18 +80,18 @@ class KeySteps {
                    const std::function<bool(const StoredKey&)>& condition);
     std::optional<StoredKey> watch(const std::string& digest);
     void unwatch() { session_.run({"UNWATCH"}); }
-    bool has_waited_enough();
+    bool wait_or_time_out();
 
     using Clock = std::chrono::steady_clock;
 
     RedisSession& session_;
     const redis::Keys& keys_;
-    KeyLookup lookup_;
-    std::string command_;                        ///< the name of this command
-    std::optional<Clock::time_point> patience_;  ///< when this command stops to wait for others
+    KeyReader reader_;
+    std::string command_;                           ///< the name of this command
+    std::optional<Clock::time_point> waits_until_;  ///< when this command stops to wait for others
 };
 
 /// What to throw when another command has taken the place of this one.
-Failure changed_meanwhile(const std::string& id);
+Failure concurrent_change(const std::string& id);
 
 }  // namespace tollgate::cli
