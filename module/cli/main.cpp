@@ -16,7 +16,8 @@ namespace tollgate::cli {
 
 namespace {
 
-/// Whether a word can be repeated in a message: a short one of lower-case letters is no key.
+/// Whether a word may appear in a message. A key never matches: only short words of lower-case
+/// letters and hyphens do.
 bool is_plain(std::string_view word) {
     constexpr std::size_t kLongest = 20;
     return !word.empty() && word.size() <= kLongest &&
@@ -27,7 +28,7 @@ std::string quoted_if_plain(std::string_view word) {
     return is_plain(word) ? " \"" + std::string(word) + "\"" : "";
 }
 
-/// The commands that were understood, from `tollgate` on.
+/// The commands that the parser has recognized, `tollgate` first.
 std::vector<const CLI::App*> parsed_commands(const CLI::App& app) {
     std::vector<const CLI::App*> path{&app};
     for (auto parsed = app.get_subcommands(); !parsed.empty();
@@ -82,6 +83,8 @@ std::string comma_separated(const std::vector<std::string>& names) {
     return text;
 }
 
+/// The message for a command line that the parser rejects: which word is unknown, and which names
+/// are similar. Other arguments are not repeated, because one of them may be a key.
 std::string explain_mistake(const CLI::App& app, const CLI::ParseError& error) {
     const auto path = parsed_commands(app);
     const auto names = subcommand_names(*path.back());
@@ -98,11 +101,12 @@ std::string explain_mistake(const CLI::App& app, const CLI::ParseError& error) {
                see;
     }
     if (!names.empty()) {
-        return "a command is missing, one of " + comma_separated(names) + see;
+        return "no command given: use one of " + comma_separated(names) + see;
     }
     return error.what() + see;
 }
 
+/// Parses the command line, runs the command and returns the exit status. Throws Failure.
 int run_command_line(int argc, char** argv) {
     CommandLine line;
     CLI::App app;
@@ -119,6 +123,7 @@ int run_command_line(int argc, char** argv) {
     return static_cast<int>(ExitStatus::kOk);
 }
 
+/// Writes the error to standard error and returns the exit status.
 int report(const std::exception& error, ExitStatus status) {
     std::cerr << "tollgate: " << printable(error.what()) << '\n';
     return static_cast<int>(status);
@@ -130,7 +135,7 @@ int report(const std::exception& error, ExitStatus status) {
 
 int main(int argc, char** argv) {
     using namespace tollgate::cli;
-    // A reader that has gone, or a Redis, shall be an error with a message.
+    // Report a closed pipe or socket as an error with a message, not by a signal.
     static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
     try {
         return run_command_line(argc, argv);

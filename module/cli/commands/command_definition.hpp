@@ -16,34 +16,34 @@ class App;
 
 namespace tollgate::cli {
 
-/// What the command line says, with what holds where it says nothing.
+/// The values of the command line. The initial values are the defaults.
 struct CommandLine {
     std::string redis = "redis://127.0.0.1:6379/0";
-    std::string prefix;
+    std::string prefix;  ///< of the names of all keys in Redis
     bool json = false;
-    std::optional<std::string> new_id;
-    std::string id;
+    std::optional<std::string> new_id;  ///< `--id`; without it an id is generated
+    std::string id;                     ///< the argument ID
     KeyOptions key;
     std::string overlap = "24h";
     TopOptions top;
-    std::string url;
-    std::string shell;
-    std::function<void()> action;  ///< what to do
+    std::string url;               ///< the argument URL of `status`
+    std::string shell;             ///< the argument SHELL of `completion`
+    std::function<void()> action;  ///< runs the chosen subcommand; throws Failure
 
     Format format() const { return json ? Format::kJson : Format::kText; }
 };
 
-/// What holds for all commands, and stands after the options in the help and the manual.
+/// A paragraph about all commands. The help and the manual page print it after the options.
 struct Note {
     std::string_view title;
     std::string_view text;
 };
 
-/// All notes, in their order.
+/// All notes, in the order in which they are printed.
 std::span<const Note> notes();
 
-/// Defines every command and option, once: parsing, the help, the manual page and the completion
-/// come of it. The line must outlive the app.
+/// Defines all commands and options. Parsing, the help, the manual page and the completion are
+/// derived from this definition. `line` receives the parsed values and must outlive `app`.
 void define_commands(CLI::App& app, CommandLine& line);
 
 }  // namespace tollgate::cli

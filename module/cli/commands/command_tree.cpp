@@ -14,7 +14,7 @@ std::string trimmed(std::string text) {
     return text;
 }
 
-/// What CLI11 calls a value: `TEXT`, or `TEXT:{requests,refusals}` where there are choices.
+/// Parses the type name of CLI11: `TEXT`, or `TEXT:{requests,refusals}` with the choices.
 void read_value(const std::string& type, DefinedOption& option) {
     option.value = type.substr(0, type.find_first_of(":= "));
     const auto open = type.find('{');

@@ -6,29 +6,30 @@
 
 namespace tollgate::cli {
 
-/// An option or positional of a command, as a definition has it.
+/// An option or a positional argument of a command.
 struct DefinedOption {
-    std::vector<std::string> names;  ///< `--redis`; of a positional, its one name
+    std::vector<std::string> names;  ///< such as `-h` and `--help`; one name if positional
     std::string description;
-    std::string value;                 ///< what its value is called; empty for a flag
-    std::vector<std::string> choices;  ///< the values it may have, where these are few
-    std::string default_value;         ///< what holds without it, if anything
-    std::string environment;
+    std::string value;                 ///< name of the value, such as `TEXT`; empty for a flag
+    std::vector<std::string> choices;  ///< the allowed values; empty: any
+    std::string default_value;         ///< empty: none
+    std::string environment;           ///< the variable that sets the option; empty: none
     bool positional = false;
     bool required = false;
 };
 
-/// A command with its path from the first: `tollgate key issue`.
+/// A command with its options and subcommands.
 struct DefinedCommand {
-    std::string path;
-    std::string name;
+    std::string path;  ///< such as `tollgate key issue`
+    std::string name;  ///< the last word of the path
     std::string description;
-    std::string note;  ///< its own words, without those of the first command
-    std::vector<DefinedOption> options;
+    std::string note;  ///< the command's own footer, without the footer of `tollgate`
+    std::vector<DefinedOption> options;  ///< positional arguments first
     std::vector<DefinedCommand> commands;
 };
 
-/// Everything that was defined, to be written down in some form.
+/// Reads a command definition of CLI11. The manual page and the completion are generated from the
+/// result.
 DefinedCommand read_command_tree(const CLI::App& app);
 
 }  // namespace tollgate::cli

@@ -25,8 +25,7 @@ namespace {
     throw Failure(ExitStatus::kUsage, why);
 }
 
-/// The rates as every other tool writes them: ascending, in their largest units, with one space
-/// between them.
+/// Formats rates uniformly: ascending, in the largest possible units, separated by one space.
 std::string canonical_limits(const std::string& text) {
     std::string limits;
     try {
@@ -35,22 +34,23 @@ std::string canonical_limits(const std::string& text) {
         }
     } catch (const ParseError& error) {
         refuse("--limits: " + std::string(error.what()) +
-               ": valid are one to four rates such as \"60r/m 1000r/d\" or \"100r/15m\"");
+               ": use one to four rates such as \"60r/m 1000r/d\" or \"100r/15m\"");
     }
     return limits;
 }
 
-/// Checks what was written and applies it to a record. Throws Failure.
+/// Validates the options and applies them to a record. Throws Failure.
 void apply(const KeyOptions& options, std::chrono::sys_seconds now, KeyRecord& record) {
     if (options.plan) {
         if (!is_valid_name(*options.plan)) {
-            refuse("--plan: 1 to 64 letters, digits, _, - and . are valid");
+            refuse("--plan: invalid name: use 1 to 64 letters, digits, _, - and .");
         }
         record.plan = *options.plan;
     }
     if (options.name) {
         if (!is_valid_key_name(*options.name) || !is_utf8_line(*options.name)) {
-            refuse("--name: at most 256 bytes of UTF-8 without control characters are valid");
+            refuse(
+                "--name: invalid name: use at most 256 bytes of UTF-8 without control characters");
         }
         record.name = *options.name;
     }
@@ -65,15 +65,14 @@ void apply(const KeyOptions& options, std::chrono::sys_seconds now, KeyRecord& r
     }
 }
 
-/// Checks an id that an operator wrote. Throws Failure.
+/// Validates an id from the command line. Throws Failure.
 void require_valid_id(const std::string& id) {
-    // A key that is pasted where an id belongs has to end here: ids are shown, logged and sent to
-    // Redis.
+    // Reject a key in place of an id: ids are printed, logged and sent to Redis.
     if (id.starts_with("tg_") && has_valid_checksum(id)) {
-        refuse("this is a key, not an id");
+        refuse("the id is invalid because it is a key: use the id of the key");
     }
     if (!is_valid_key_id(id)) {
-        refuse("invalid id: 1 to 64 letters, digits, _, - and . are valid");
+        refuse("invalid id: use 1 to 64 letters, digits, _, - and .");
     }
 }
 
@@ -94,7 +93,7 @@ void Commands::import(const KeyOptions& options, const std::optional<std::string
     auto record = record_of(options, id, now);
     const auto digest = sha256(read_api_key());
     if (!id) {
-        // An import that was interrupted goes on with the id that it has made up.
+        // Continue an interrupted import with the id that it generated.
         record.id = store.unfinished_id(digest).value_or(record.id);
     }
     const auto keys = store.create(digest, record, now);
@@ -173,7 +172,7 @@ void Commands::usage(const std::string& id) {
     require_print(render_usage(format_, usage));
     if (tables.empty()) {
         warn("no gateway has published its plan tables with the prefix \"" + prefix_ +
-             "\": limits of plans are not known" +
+             "\": the limits of plans are unknown" +
              (usage.complete ? "" : ", and only a part of Redis was searched for counts"));
     }
     if (!usage.keys.keys.empty()) {
@@ -185,7 +184,7 @@ void Commands::top(const TopOptions& options) {
     run_top(session_, keys_, format_, options);
 }
 
-/// The record of a new id.
+/// Makes the record of a new id from the options.
 KeyRecord Commands::record_of(const KeyOptions& options, const std::optional<std::string>& id,
                               std::chrono::sys_seconds now) {
     if (id) {
@@ -197,20 +196,22 @@ KeyRecord Commands::record_of(const KeyOptions& options, const std::optional<std
     return record;
 }
 
+/// Prints a new key and confirms it in Redis. If the key cannot be printed, it stays unfinished,
+/// and the next run of the command replaces it.
 void Commands::print_new_key(KeyStore& store, const KeysOfId& keys, std::chrono::sys_seconds now,
-                             const std::string& token) {
-    if (!print(render_issued(format_, keys, now, token))) {
-        throw Failure(ExitStatus::kRedis, "standard output can't be written: the key of \"" +
-                                              keys.id + "\" is lost, run the command again");
+                             const std::string& key) {
+    if (!print(render_issued(format_, keys, now, key))) {
+        throw Failure(ExitStatus::kRedis, "cannot write to standard output: the key of \"" +
+                                              keys.id + "\" is lost: run the command again");
     }
     if (format_ == Format::kText) {
         std::cerr << "The key of " << keys.id << ". It is shown only this once.\n";
     }
-    confirm(store, sha256(token), keys.id);
+    confirm(store, sha256(key), keys.id);
 }
 
-/// Notes in Redis that the command has done its work. The key works already: that this can't be
-/// noted is no failure of the command.
+/// Confirms in Redis that the key was printed. The key already works, so a connection failure is a
+/// warning and not an error.
 void Commands::confirm(KeyStore& store, const KeyDigest& digest, const std::string& id) {
     constexpr int kAttempts = 3;
     std::string why;
@@ -228,12 +229,12 @@ void Commands::confirm(KeyStore& store, const KeyDigest& digest, const std::stri
             why = failure.what();
         }
     }
-    warn("the key of \"" + id +
-         "\" works, but Redis could not be told that this command is done (" + why +
-         "). Until `tollgate key set` changes the key, the same command replaces it at once.");
+    warn("the key of \"" + id + "\" works, but is not confirmed in Redis (" + why +
+         "): another run of this command would replace it. Run tollgate key set to confirm it");
 }
 
-/// Warns of what the gateways will do with a key of this record. The command has done its work.
+/// Warns about a record that the gateways do not apply as written. A failure of this check is a
+/// warning too, because the command itself has succeeded.
 void Commands::warn_about(const KeyRecord& record) {
     try {
         const auto tables = read_plan_tables(session_, keys_);
@@ -245,7 +246,7 @@ void Commands::warn_about(const KeyRecord& record) {
             warn(other_prefix);
         }
     } catch (const Failure& failure) {
-        warn(std::string("the plan can't be checked: ") + failure.what());
+        warn(std::string("the plan cannot be checked: ") + failure.what());
     }
 }
 

@@ -8,7 +8,8 @@ class App;
 
 namespace tollgate::cli {
 
-/// The completion of a command line for `bash` or `zsh`, from its definition alone.
+/// Generates the completion script of a command definition. `shell` is `bash` or `zsh`. The zsh
+/// script works as a file of $fpath and with `source`.
 std::string completion(const CLI::App& app, const std::string& shell);
 
 }  // namespace tollgate::cli

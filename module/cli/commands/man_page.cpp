@@ -16,7 +16,7 @@ namespace tollgate::cli {
 
 namespace {
 
-/// Text as roff shows it unchanged.
+/// Escapes a text for roff.
 std::string escaped(std::string_view text) {
     std::string result;
     for (const char c : text) {
@@ -40,7 +40,8 @@ std::string escaped(std::string_view text) {
     return result;
 }
 
-/// A paragraph: lines that are not too long for a source, none of which begins as a request does.
+/// Formats a paragraph as source lines. A line that begins with a dot is escaped, because roff
+/// would interpret it as a request.
 std::string paragraph(std::string_view text) {
     constexpr std::size_t kWidth = 76;
     std::istringstream lines(wrap_text(escaped(text), kWidth));
@@ -53,7 +54,7 @@ std::string paragraph(std::string_view text) {
 }
 
 std::string today() {
-    // Reproducible builds say in the environment which day it is.
+    // Reproducible builds set the date in the environment.
     const char* epoch = std::getenv("SOURCE_DATE_EPOCH");  // NOLINT(concurrency-mt-unsafe)
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const auto time = epoch == nullptr
@@ -69,7 +70,7 @@ std::string upper(std::string_view text) {
     return result;
 }
 
-/// An option's names and value, as its paragraph is headed.
+/// The names and the value of an option, for the heading of its paragraph.
 std::string head_of(const DefinedOption& option) {
     std::string head;
     for (const auto& name : option.names) {
@@ -82,6 +83,7 @@ std::string head_of(const DefinedOption& option) {
     return head;
 }
 
+/// The description of an option with its choices, default and environment variable.
 std::string details_of(const DefinedOption& option) {
     std::string text = option.description;
     const auto add = [&](const std::string& detail) { text += " (" + detail + ")"; };
@@ -108,7 +110,7 @@ bool is_help(const DefinedOption& option) {
     return std::ranges::find(option.names, "--help") != option.names.end();
 }
 
-/// A command as it is written: its path, the options that it can't do without, its arguments.
+/// The synopsis of a command: its path, required options and arguments.
 std::string synopsis(const DefinedCommand& command) {
     std::string text = "\\fB" + escaped(command.path) + "\\fR";
     bool has_optional = false;
@@ -153,7 +155,7 @@ std::string man_page(const CLI::App& app) {
     page += ".nf\n";
     for_each_leaf(all, [&](const auto& command) { page += synopsis(command) + "\n"; });
     page += ".fi\n.SH DESCRIPTION\n" + paragraph(all.description);
-    page += ".SH OPTIONS\nThey may stand before or after a command.\n";
+    page += ".SH OPTIONS\nThe options may be given before or after a command.\n";
     write_options(all, true, page);
     page += ".SH COMMANDS\n";
     for_each_leaf(all, [&](const auto& command) {

@@ -8,8 +8,8 @@ class App;
 
 namespace tollgate::cli {
 
-/// The manual page of a command line, in man(7), from its definition alone. Dated today, or as
-/// SOURCE_DATE_EPOCH says.
+/// Generates the manual page of a command definition, in the man(7) format. The date is that of
+/// SOURCE_DATE_EPOCH (Unix seconds) if the variable is set, otherwise today.
 std::string man_page(const CLI::App& app);
 
 }  // namespace tollgate::cli

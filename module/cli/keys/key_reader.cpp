@@ -13,10 +13,10 @@ namespace tollgate::cli {
 
 namespace {
 
-// How many ids one reply to `list` names.
+// The number of ids that list() reads with one ZRANGE.
 constexpr std::size_t kPage = 500;
 
-/// Where an id is in the sorted set of all: Redis orders by score, then by bytes.
+/// The position of an id in the sorted set of all ids. Redis sorts by score, then by bytes.
 using Place = std::pair<double, std::string>;
 
 std::vector<Place> places_of(const RedisReply& with_scores) {
@@ -30,7 +30,7 @@ std::vector<Place> places_of(const RedisReply& with_scores) {
     return places;
 }
 
-/// The order in which keys of one id are shown.
+/// The rank of a key among the keys of one id; read() sorts by it.
 int rank_of(const StoredKey& key) {
     enum { kCurrent, kUnfinished, kReplaced, kRetiring, kPending };
     if (key.pending) {
@@ -67,8 +67,8 @@ void KeyReader::list(const std::function<void(const std::vector<KeysOfId>&)>& pa
     for (std::size_t rank = 0;;) {
         const auto page = places_of(session_.run({"ZRANGE", keys_.ids(), std::to_string(rank),
                                                   std::to_string(rank + kPage), "WITHSCORES"}));
-        // Each page begins with the last id of the one before. If it does not, ids were removed,
-        // and the next ones may have moved to an earlier page.
+        // A page begins with the last id of the previous page. If it does not, ids were removed,
+        // and later ids may have moved to an earlier page: go back one page.
         if (rank > 0 && (page.empty() || page.front() > *last)) {
             rank -= std::min(rank, kPage);
             continue;
@@ -90,7 +90,7 @@ void KeyReader::list(const std::function<void(const std::vector<KeysOfId>&)>& pa
     }
 }
 
-/// All keys of these ids, in two round trips.
+/// Reads all keys of these ids in two round trips.
 std::vector<KeysOfId> KeyReader::keys_of(std::span<const std::string> ids) {
     std::vector<RedisCommand> commands;
     for (const auto& id : ids) {
@@ -139,13 +139,14 @@ std::vector<StoredKey> KeyReader::read(const std::vector<std::string>& digests) 
 std::vector<StoredKey> KeyReader::read(std::string_view id,
                                        const std::vector<std::string>& digests) {
     auto keys = read(digests);
-    // The digest may have been reserved for another id since.
+    // The digest may have been reserved for another id in the meantime.
     std::erase_if(keys, [&](const StoredKey& key) { return key.record.id != id; });
     return keys;
 }
 
 Failure unknown_id(std::string_view id) {
-    return {ExitStatus::kUnknownId, "unknown id \"" + std::string(id) + "\""};
+    return {ExitStatus::kUnknownId,
+            "unknown id \"" + std::string(id) + "\": see tollgate key list"};
 }
 
 }  // namespace tollgate::cli

@@ -13,30 +13,32 @@
 
 namespace tollgate::cli {
 
-/// Finds keys in Redis; changes nothing.
+/// Reads keys from Redis. It writes nothing. All functions throw Failure.
 class KeyReader {
   public:
-    /// Both must outlive the look-up.
+    /// `session` and `keys` must outlive the object.
     KeyReader(RedisSession& session, const redis::Keys& keys) : session_(session), keys_(keys) {}
 
-    /// Throws ExitStatus::kUnknownId for an id that isn't there.
+    /// Throws ExitStatus::kUnknownId if the id does not exist.
     void require_id(std::string_view id);
 
-    /// The keys of one id. Throws ExitStatus::kUnknownId for an id that isn't there.
+    /// The keys of one id, without pending ones. Throws ExitStatus::kUnknownId if the id does not
+    /// exist.
     KeysOfId find(std::string_view id);
 
-    /// Passes all keys, the oldest id first, in pages of some hundred ids. An id that is there from
-    /// the first page to the last is passed exactly once, whatever is added or removed meanwhile.
+    /// Passes all ids and their keys to `pass`, the oldest id first, in pages of up to 501 ids. An
+    /// id that exists from the first page to the last is passed exactly once, even if other ids
+    /// are added or removed at the same time.
     void list(const std::function<void(const std::vector<KeysOfId>&)>& pass);
 
-    /// What the set of an id names; a digest in it may have ended.
+    /// The digests in the set of an id. Keys of some of them may have expired.
     std::vector<std::string> digests_of(std::string_view id);
 
-    /// The keys with these digests, the current ones first, then unfinished, replaced, retiring and
-    /// pending ones. Those that have ended are left out.
+    /// The keys with these digests: current keys first, then unfinished, replaced, retiring and
+    /// pending ones. Digests without a key are skipped.
     std::vector<StoredKey> read(const std::vector<std::string>& digests);
 
-    /// The same without keys of other ids.
+    /// The same, without keys that belong to another id.
     std::vector<StoredKey> read(std::string_view id, const std::vector<std::string>& digests);
 
   private:
@@ -46,7 +48,7 @@ class KeyReader {
     const redis::Keys& keys_;
 };
 
-/// What to throw for an id that isn't there.
+/// The failure for an id that does not exist.
 Failure unknown_id(std::string_view id);
 
 }  // namespace tollgate::cli

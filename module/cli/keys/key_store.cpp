@@ -14,15 +14,17 @@ namespace {
 using namespace std::chrono_literals;
 
 Failure id_exists(const std::string& id) {
-    return {ExitStatus::kConflict, "the id \"" + id + "\" exists already"};
+    return {ExitStatus::kConflict, "the id \"" + id + "\" already exists: use another --id"};
 }
 
 Failure without_keys(const std::string& id) {
-    return {ExitStatus::kUnknownId,
-            "\"" + id + "\" has no key: issue or import one with this --id, or revoke it"};
+    return {
+        ExitStatus::kUnknownId,
+        "the id \"" + id + "\" has no key: issue or import one with this --id, or revoke the id"};
 }
 
-/// Throws when the id has two keys already: a third would be one more than the client was told.
+/// Throws if the id already has two keys. A third key would also be valid, and the client does not
+/// expect it.
 void require_no_overlap(const std::string& id, const std::vector<StoredKey>& keys) {
     const auto retiring = std::ranges::find_if(keys, &StoredKey::retiring);
     if (keys.front().is_current() && retiring != keys.end()) {
@@ -30,7 +32,7 @@ void require_no_overlap(const std::string& id, const std::vector<StoredKey>& key
         throw Failure(ExitStatus::kConflict,
                       "\"" + id + "\" has two keys until " +
                           (end ? format_time(*end) : "the old one ends") +
-                          ": rotate it then, or end both now with --overlap 0s");
+                          ": rotate it after that time, or end both keys now with --overlap 0s");
     }
 }
 
@@ -70,8 +72,8 @@ KeysOfId KeyStore::create(const KeyDigest& digest, const KeyRecord& record,
         claimed =
             std::ranges::all_of(keys, remove) && transactions_.claim(record.id, name, {}, true);
     }
-    // Whoever revokes the id meanwhile has either removed the reservation, or has removed the
-    // claim, or removes the key again.
+    // A concurrent `key revoke` has removed the reservation or the claim, or will remove the key
+    // after its activation.
     if (!transactions_.list(record.id, name, created) ||
         !transactions_.activate(name, record, created) ||
         !transactions_.is_claimed(record.id, name)) {
@@ -85,14 +87,14 @@ KeysOfId KeyStore::create(const KeyDigest& digest, const KeyRecord& record,
 void KeyStore::update(const std::string& id, const std::function<void(KeyRecord&)>& change_record) {
     const auto change_key = [&](StoredKey& key) {
         const auto end = key.record.expires;
-        key.command.clear();  // whoever manages the key knows of it
+        key.command.clear();  // the key is in use, so it counts as printed
         change_record(key.record);
         if (key.retiring && (!key.record.expires || key.record.expires > end)) {
             key.record.expires = end;
         }
     };
-    // A rotation may meanwhile copy a key that is not changed yet: go on until a whole turn finds
-    // nothing to do.
+    // A concurrent rotation may copy a key before it is changed. Repeat until a pass changes
+    // nothing.
     std::set<std::string> done;
     for (bool changed = true; changed;) {
         changed = false;
@@ -116,7 +118,7 @@ KeysOfId KeyStore::rotate(const std::string& id, const KeyDigest& digest,
     const auto before = prepare_rotation(id, name, start, overlap);
     activate_successor(before, name, start);
     if (overlap == 0s) {
-        // All have ended. The record of one of them was kept until its successor works.
+        // All other keys have ended. This one was kept until its successor works.
         transactions_.remove(before.front().digest, id);
     } else {
         end_previous(id, before, start + overlap);
@@ -124,8 +126,8 @@ KeysOfId KeyStore::rotate(const std::string& id, const KeyDigest& digest,
     return {.id = id, .keys = reader_.read(id, reader_.digests_of(id))};
 }
 
-/// Ends the keys that must end now, then reserves and claims the new digest. Returns the keys that
-/// the id has, that which the new one follows first.
+/// If `overlap` is 0, ends all keys of the id. Then reserves and claims the new digest. Returns the
+/// keys of the id, the predecessor of the new key first.
 std::vector<StoredKey> KeyStore::prepare_rotation(const std::string& id, const std::string& digest,
                                                   std::chrono::sys_seconds now,
                                                   std::chrono::seconds overlap) {
@@ -142,7 +144,8 @@ std::vector<StoredKey> KeyStore::prepare_rotation(const std::string& id, const s
             const StoredKey& current = keys.front();
             if (!current.retiring && current.record.expires && *current.record.expires <= now) {
                 throw Failure(ExitStatus::kConflict,
-                              "\"" + id + "\" has expired: set --expires first");
+                              "the key of \"" + id +
+                                  "\" has expired: set --expires with tollgate key set first");
             }
         } catch (const Failure&) {
             if (reserved) {
@@ -169,7 +172,7 @@ std::vector<StoredKey> KeyStore::prepare_rotation(const std::string& id, const s
     }
 }
 
-/// Activates the new key of an id with the record of the one that it follows.
+/// Activates the new key with the record of its predecessor.
 void KeyStore::activate_successor(const std::vector<StoredKey>& before, const std::string& digest,
                                   std::chrono::sys_seconds now) {
     const StoredKey& source = before.front();
@@ -179,8 +182,8 @@ void KeyStore::activate_successor(const std::vector<StoredKey>& before, const st
         transactions_.withdraw(digest, id);
         throw concurrent_change(id);
     }
-    // Another command may have changed the key after it was read and before its copy was there to
-    // be changed too.
+    // Another command may have changed the predecessor after it was read and before the copy
+    // existed. Apply that change to the copy.
     for (const auto& key : reader_.read(id, {source.digest})) {
         if (!key.retiring && key.record != source.record) {
             transactions_.change(digest, id, [&](StoredKey& copy) { copy.record = key.record; });
@@ -188,11 +191,12 @@ void KeyStore::activate_successor(const std::vector<StoredKey>& before, const st
     }
 }
 
-/// Lets the keys before the new one end after the overlap.
+/// Lets the previous keys expire at `end`.
 void KeyStore::end_previous(const std::string& id, const std::vector<StoredKey>& before,
                             std::chrono::sys_seconds end) {
     for (const auto& key : before) {
-        // Nobody was given the key of a rotation that was interrupted, if there is one before it.
+        // An interrupted rotation has not printed its key. Remove that key if the id has another
+        // one.
         if (key.replaced || (key.is_unfinished() && before.size() > 1)) {
             transactions_.remove(key.digest, id);
         } else if (!key.retiring) {
@@ -207,8 +211,9 @@ void KeyStore::end_previous(const std::string& id, const std::vector<StoredKey>&
 
 void KeyStore::confirm(const KeyDigest& digest, const std::string& id) {
     if (!transactions_.confirm(hex(digest), id)) {
-        throw Failure(ExitStatus::kConflict, "another command has replaced the key of \"" + id +
-                                                 "\": the one that was just printed is not valid");
+        throw Failure(ExitStatus::kConflict,
+                      "another command has replaced the key of \"" + id +
+                          "\": the printed key is not valid, run the command again");
     }
 }
 

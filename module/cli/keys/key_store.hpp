@@ -15,41 +15,45 @@
 
 namespace tollgate::cli {
 
-/// Changes keys in Redis and tells the gateways. Each operation is a sequence of KeySteps. It may
-/// be interrupted after any of them: no key works that is not listed, a key that must end now has
-/// ended before anything else is done, and the same operation, run again, does the rest. All throw
-/// Failure.
+/// Changes keys in Redis and notifies the gateways. Each operation is a sequence of
+/// KeyTransactions, and may be interrupted after any of them:
+/// - A key works only after its id is listed.
+/// - A key that must end ends in the first transaction.
+/// - Running the same operation again completes it.
+/// All functions throw Failure.
 class KeyStore {
   public:
-    /// Both must outlive the store.
+    /// `session` and `keys` must outlive the object.
     KeyStore(RedisSession& session, const redis::Keys& keys)
         : session_(session), keys_(keys), reader_(session, keys), transactions_(session, keys) {}
 
-    /// The time by Redis's clock, which decides.
+    /// The time of Redis's clock. Expiry is computed from this clock.
     std::chrono::sys_seconds now();
 
-    /// The id of a key that an interrupted command has stored or reserved; nothing for others.
+    /// The id of a key that an interrupted command has reserved or stored. Empty for any other
+    /// digest.
     std::optional<std::string> unfinished_id(const KeyDigest& digest);
 
-    /// Stores the first key of an id. It works then, but counts as unfinished until confirm().
-    /// Throws ExitStatus::kConflict when the id or the key exists.
+    /// Stores the first key of an id. The key works, but is unfinished until confirm(). Throws
+    /// ExitStatus::kConflict if the id or the key already exists.
     KeysOfId create(const KeyDigest& digest, const KeyRecord& record,
                     std::chrono::sys_seconds created);
 
-    /// Applies a change to every key of an id. It does not let a retiring key live longer.
+    /// Calls `change` for every key of an id and stores the result. A retiring key keeps its
+    /// expiry time unless the new one is earlier. `change` may be called more than once for a key.
     void update(const std::string& id, const std::function<void(KeyRecord&)>& change);
 
-    /// Stores a new key with all that the current key of the id has, and lets that end after
-    /// `overlap`. 0: all keys of the id have ended before the new one is stored. Unfinished until
-    /// confirm(). Throws ExitStatus::kConflict when an earlier overlap has not ended yet, unless
-    /// `overlap` is 0, and when the current key has expired.
+    /// Stores a new key with the record of the current key of the id, and lets the current key
+    /// expire after `overlap`. If `overlap` is 0, all keys of the id end before the new one is
+    /// stored. The new key is unfinished until confirm(). Throws ExitStatus::kConflict if the
+    /// current key has expired, or if an earlier overlap has not ended and `overlap` is not 0.
     KeysOfId rotate(const std::string& id, const KeyDigest& digest, std::chrono::seconds overlap);
 
-    /// Notes that the key that this store has created was printed. Throws ExitStatus::kConflict
-    /// when another command has replaced it.
+    /// Records that the new key was printed. Throws ExitStatus::kConflict if another command has
+    /// replaced the key.
     void confirm(const KeyDigest& digest, const std::string& id);
 
-    /// Removes an id, its keys, which stop working at once, and its ban.
+    /// Removes an id, its keys and its ban. The keys stop working at once.
     void revoke(const std::string& id);
 
   private:

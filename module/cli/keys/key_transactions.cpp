@@ -12,11 +12,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long Redis keeps a reservation, in milliseconds: far longer than a command takes.
+// The lifetime of a reservation in milliseconds. A command finishes much earlier.
 const std::string kReservationTime = "60000";
 
-// A command that is at work needs some ten round trips. It does no harm to give up too early: the
-// other command then fails.
+// How long to wait for another command, which needs about ten round trips, and how often to check.
+// If the wait is too short, the other command fails without harm.
 constexpr auto kLongestWait = 500ms;
 constexpr auto kPause = 20ms;
 
@@ -61,7 +61,7 @@ void KeyTransactions::reserve(const std::string& digest, const std::string& id) 
         if (found && !(found->pending || (found->is_unfinished() && found->record.id == id))) {
             unwatch();
             throw Failure(ExitStatus::kConflict,
-                          "this key exists already: its id is \"" + found->record.id + "\"");
+                          "the key already exists: its id is \"" + found->record.id + "\"");
         }
         if (found && !wait_or_time_out()) {
             unwatch();
@@ -86,7 +86,7 @@ bool KeyTransactions::claim(const std::string& id, const std::string& digest,
     const auto is_own = [&](const StoredKey& key) { return key.digest == digest; };
     const bool all_known = std::ranges::all_of(
         keys, [&](const StoredKey& key) { return is_own(key) || names(known, key.digest); });
-    // Without any of the keys that the id had, it was revoked meanwhile.
+    // If none of the known keys is left, the id was revoked in the meantime.
     const bool revoked = !first && std::ranges::all_of(keys, is_own);
     if (!all_known || revoked) {
         unwatch();
@@ -118,7 +118,7 @@ void KeyTransactions::unlist_if_empty(const std::string& id) {
         return;
     }
     session_.run({"ZREM", keys_.ids(), id});
-    // Another command may have claimed the id in between.
+    // Another command may have claimed the id since the check.
     if (!reader_.digests_of(id).empty()) {
         session_.run({"ZADD", keys_.ids(), "NX", score.text, id});
     }
@@ -146,7 +146,7 @@ bool KeyTransactions::is_claimed(const std::string& id, const std::string& diges
 bool KeyTransactions::confirm(const std::string& digest, const std::string& id) {
     while (true) {
         const auto found = watch(digest);
-        // A command that changes the key, or lets it retire, confirms it too.
+        // A command that changes or retires the key confirms it too.
         const bool lost = !found || found->pending || found->replaced || found->record.id != id ||
                           (!found->command.empty() && found->command != command_);
         if (lost || found->command.empty()) {
@@ -195,8 +195,8 @@ void KeyTransactions::withdraw(const std::string& digest, const std::string& id)
     }
 }
 
-/// Removes a key of this id if the condition holds. False when it is there and the condition does
-/// not hold.
+/// Removes a key of this id if `condition` is true. Returns false if the key exists and `condition`
+/// is false.
 bool KeyTransactions::remove_if(const std::string& digest, const std::string& id,
                                 const std::function<bool(const StoredKey&)>& condition) {
     while (true) {
@@ -212,14 +212,15 @@ bool KeyTransactions::remove_if(const std::string& digest, const std::string& id
     }
 }
 
-/// Reads a key so that the next transaction fails if it has changed by then.
+/// Watches and reads a key: the next transaction fails if the key changes before it.
 std::optional<StoredKey> KeyTransactions::watch(const std::string& digest) {
     session_.run({"WATCH", keys_.key(digest)});
     auto found = reader_.read({digest});
     return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
 }
 
-/// Waits a little for another command; true when this one need not wait any longer.
+/// Waits kPause for another command. Returns true without waiting if kLongestWait has passed since
+/// the first call.
 bool KeyTransactions::wait_or_time_out() {
     const auto now = Clock::now();
     waits_until_ = waits_until_.value_or(now + kLongestWait);
@@ -242,7 +243,7 @@ bool KeyTransactions::commit(std::vector<RedisCommand> commands, const std::stri
 
 Failure concurrent_change(const std::string& id) {
     return {ExitStatus::kConflict,
-            "another command has changed \"" + id + "\" meanwhile: try again"};
+            "another command has changed \"" + id + "\" at the same time: run the command again"};
 }
 
 }  // namespace tollgate::cli

@@ -30,11 +30,11 @@ std::array<unsigned char, Size> random_bytes() {
 // 62^12 is about 2^71.
 constexpr std::size_t kIdLength = 12;
 
-/// Adds so many random letters and digits to a text.
+/// Appends `length` random letters and digits to a text.
 std::string random_text(std::string text, std::size_t length) {
     constexpr std::string_view kAlphabet =
         "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    // Bytes beyond the largest multiple of 62 would make some characters likelier than others.
+    // Reject bytes from the largest multiple of 62 up. They would make some characters more likely.
     constexpr unsigned kFair = 256 - 256 % kAlphabet.size();
     for (length += text.size(); text.size() < length;) {
         const unsigned byte = random_bytes<1>().front();
@@ -60,7 +60,7 @@ std::string random_command_name() {
 }
 
 std::string read_api_key(std::istream& input) {
-    // One byte more than a token and its CR LF can have tells a longer one.
+    // Read one byte more than the longest token with CR LF, to detect a longer token.
     std::string token(kLongestToken + 3, '\0');
     input.read(token.data(), static_cast<std::streamsize>(token.size()));
     token.resize(static_cast<std::size_t>(input.gcount()));
@@ -72,13 +72,13 @@ std::string read_api_key(std::istream& input) {
     if (!is_b64token(token)) {
         throw Failure(
             ExitStatus::kUsage,
-            "standard input does not hold a key: a key is one line of 1 to 512 letters, digits "
-            "and -._~+/, then any number of =");
+            "standard input does not contain a key: a key is one line of 1 to 512 letters, digits "
+            "and -._~+/, optionally followed by =");
     }
     if (!has_valid_checksum(token)) {
         throw Failure(
             ExitStatus::kUsage,
-            "the key begins with tg_ and has a wrong checksum: it is mistyped or cut short");
+            "the key begins with tg_ and has a wrong checksum: it is mistyped or incomplete");
     }
     return token;
 }

@@ -5,21 +5,23 @@
 
 namespace tollgate::cli {
 
-/// A new key, from the system's random numbers. Throws std::system_error where there are none.
+/// Generates a key. Throws std::system_error if the system provides no random numbers, as the next
+/// two functions do.
 std::string random_api_key();
 
-/// A new id: `key_` and 12 base62 characters.
+/// Generates an id: `key_` and 12 base62 characters.
 std::string random_key_id();
 
-/// A name for one run of a command: 12 base62 characters.
+/// Generates a name for one run of a command: 12 base62 characters.
 std::string random_command_name();
 
-/// Reads a key that is to be imported: all of the input but one line end. Throws Failure for what
-/// no client could send, and for a mistyped key of our own, which the gateway would refuse. The
-/// messages don't show it.
+/// Reads the key to import: the whole input without one line end. Throws Failure if it is not a
+/// valid bearer token of at most 512 bytes, or if it begins with `tg_` and has a wrong checksum.
+/// The messages don't contain the key.
 std::string read_api_key(std::istream& input);
 
-/// The same from standard input; from a terminal one line, which it asks for and does not echo.
+/// Reads the key to import from standard input. If that is a terminal, prompts for one line and
+/// reads it without echo. Throws as above.
 std::string read_api_key();
 
 }  // namespace tollgate::cli

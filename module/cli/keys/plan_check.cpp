@@ -18,7 +18,8 @@ std::string quoted_list(const std::vector<std::string>& names) {
     return text;
 }
 
-/// The tables in which a plan of this name, which may be the default, is of this kind.
+/// The names of the tables in which a key with this plan has a plan of this kind. A table without
+/// the plan uses its default plan.
 std::vector<std::string> tables_with(const std::vector<PlanTable>& tables, const std::string& plan,
                                      Plan::Kind kind) {
     std::vector<std::string> found;
@@ -41,6 +42,7 @@ std::vector<PlanTable> tables_of(const RedisReply& hash) {
     return tables;
 }
 
+/// The warning for a plan that no table has. Empty if a table has it.
 std::string unknown_plan(const std::vector<PlanTable>& tables, const std::string& plan) {
     std::set<std::string> names;
     std::vector<std::string> with_default;
@@ -56,11 +58,11 @@ std::string unknown_plan(const std::vector<PlanTable>& tables, const std::string
         return "";
     }
     const std::vector<std::string> all(names.begin(), names.end());
-    std::string text = "no plan table names the plan \"" + plan + "\"" +
+    std::string text = "no plan table has the plan \"" + plan + "\"" +
                        did_you_mean(similar_names(plan, all)) + ": ";
     if (with_default.size() < tables.size()) {
-        text += "requests with the key get 403 plan_not_allowed";
-        text += with_default.empty() ? "" : ", but where the default plan holds: in ";
+        text += "requests with the key are refused with 403 plan_not_allowed";
+        text += with_default.empty() ? "" : ", except where the default plan applies: in ";
     } else {
         text += "the key gets the default plan of ";
     }
@@ -85,7 +87,7 @@ std::vector<std::string> plan_warnings(const std::vector<PlanTable>& tables,
     const auto custom = tables_with(tables, record.plan, Plan::Kind::kCustom);
     if (!record.limits.empty() && custom.empty()) {
         warnings.push_back("the limits of the key have no effect: the plan \"" + record.plan +
-                           "\" is custom in no plan table");
+                           "\" is not custom in any plan table");
     }
     if (record.limits.empty() && !custom.empty()) {
         warnings.push_back("the plan \"" + record.plan + "\" is custom in " + quoted_list(custom) +
@@ -108,7 +110,7 @@ std::string prefix_warning(RedisSession& session, std::string_view prefix) {
                 std::ranges::find(others, other) != others.end()) {
                 continue;
             }
-            // The key may be of another program, or not to be read by this user.
+            // The key may belong to another program, or this user may not read it.
             const auto hash = session.run_if_accepted({"HGETALL", key});
             if (hash && !tables_of(*hash).empty()) {
                 others.push_back(std::move(other));
@@ -123,8 +125,8 @@ std::string prefix_warning(RedisSession& session, std::string_view prefix) {
         return "";
     }
     return "no gateway has published plan tables with the prefix \"" + std::string(prefix) +
-           "\", but there are some with " + quoted_list(others) +
-           ": is --prefix (or TOLLGATE_PREFIX) the one of tollgate_redis?";
+           "\", but plan tables exist with " + quoted_list(others) +
+           ": set --prefix (or TOLLGATE_PREFIX) to the prefix of tollgate_redis";
 }
 
 }  // namespace tollgate::cli

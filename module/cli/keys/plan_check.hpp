@@ -11,17 +11,17 @@
 
 namespace tollgate::cli {
 
-/// The plan tables that gateways have published under this prefix, by name; none if they have not.
-/// Fields that are no table are left out. Throws Failure.
+/// Reads the plan tables that gateways have published with this prefix, sorted by name. Empty if
+/// there are none. Skips fields that are not a valid table. Throws Failure.
 std::vector<PlanTable> read_plan_tables(RedisSession& session, const redis::Keys& keys);
 
-/// What the gateways will not do as the operator expects: a plan that no table names, a plan that
-/// is `custom` without limits, limits that no plan uses. None where no table is published.
+/// Warnings about a record that the gateways do not apply as written: a plan that no table has, a
+/// `custom` plan without limits, limits without a `custom` plan. Empty if `tables` is empty.
 std::vector<std::string> plan_warnings(const std::vector<PlanTable>& tables,
                                        const KeyRecord& record);
 
-/// A warning if plan tables are published under other prefixes; to be asked where this prefix has
-/// none. It looks through 10,000 keys at most. Empty if it finds none. Throws Failure.
+/// A warning that plan tables are published with other prefixes. Call it only if `prefix` has none.
+/// Scans about 10,000 keys of Redis. Empty if it finds no other prefix. Throws Failure.
 std::string prefix_warning(RedisSession& session, std::string_view prefix);
 
 }  // namespace tollgate::cli

@@ -6,8 +6,7 @@ namespace tollgate::cli {
 
 namespace {
 
-// A time that cannot be read counts as long past: a damaged record must not look like one that
-// never ends.
+// An invalid time is parsed as 1970: a damaged record must not look like a key that never expires.
 std::chrono::sys_seconds parse_unix_time(std::string_view text) {
     return std::chrono::sys_seconds(std::chrono::seconds(number_or_zero(text)));
 }

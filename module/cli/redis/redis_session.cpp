@@ -12,8 +12,7 @@ namespace tollgate::cli {
 
 namespace {
 
-// An operator waits for this command, or a script does: long enough for a busy server, and an end
-// for a dead one.
+// Long enough for a busy server. A command for a dead server ends soon enough.
 constexpr timeval kTimeout{.tv_sec = 5, .tv_usec = 0};
 
 RedisReply copy_of(const redisReply& reply) {
@@ -46,7 +45,7 @@ RedisReply copy_of(const redisReply& reply) {
 
 void require_success(const RedisReply& reply) {
     if (reply.kind == RedisReply::Kind::kError) {
-        throw Failure(ExitStatus::kRedis, "Redis answers: " + reply.text);
+        throw Failure(ExitStatus::kRedis, "Redis replies with an error: " + reply.text);
     }
     std::ranges::for_each(reply.elements, require_success);
 }
@@ -117,7 +116,7 @@ void RedisSession::log_in() {
                              : RedisCommand{"AUTH", url_.user, url_.password});
     const auto reply = receive();
     if (reply.kind == RedisReply::Kind::kError) {
-        // Only the error's code: some of these messages repeat the command's arguments.
+        // Print only the error code: some of these messages contain the arguments of the command.
         throw Failure(ExitStatus::kRedis, "Redis at " + url_.address() +
                                               " refuses the user or password (" +
                                               reply.text.substr(0, reply.text.find(' ')) + ")");

@@ -16,56 +16,57 @@
 
 namespace tollgate::cli {
 
-/// What Redis answered.
+/// A reply of Redis.
 struct RedisReply {
     enum class Kind { kNil, kInteger, kText, kArray, kError };
 
     Kind kind = Kind::kNil;
     std::int64_t integer = 0;
-    std::string text;  ///< of an error too
-    std::vector<RedisReply> elements;
+    std::string text;                  ///< of kText and kError
+    std::vector<RedisReply> elements;  ///< of kArray
 
     bool is_nil() const { return kind == Kind::kNil; }
 
-    /// The elements' texts.
+    /// The texts of the elements.
     std::vector<std::string> texts() const;
 
-    /// The elements as HGETALL answers them: names and values by turns. Views of this reply.
+    /// The fields of a hash, from a reply to HGETALL. The views point into this reply.
     std::map<std::string_view, std::string_view> fields() const;
 };
 
-/// Reads a whole number that stands in Redis as text; 0 for anything else.
+/// Parses a decimal integer that Redis stores as text. Returns 0 if the text is not an integer.
 std::int64_t number_or_zero(std::string_view text);
 
-/// What Redis's clock says, as TIME answers it.
+/// The time in a reply to TIME, in whole milliseconds.
 Instant time_of_reply(const RedisReply& time);
 
-/// A text that stands for itself in a glob pattern of Redis.
+/// Escapes the special characters of a glob pattern of Redis (SCAN … MATCH).
 std::string escape_glob(std::string_view text);
 
-/// A command's words: its name and arguments, of any bytes.
+/// The name and the arguments of a command. They may contain any bytes.
 using RedisCommand = std::vector<std::string>;
 
-/// One connection to Redis that waits for each answer. Whatever goes wrong, an answer that is an
-/// error included, is thrown as Failure with ExitStatus::kRedis.
+/// A blocking connection to Redis. All functions throw Failure with ExitStatus::kRedis if the
+/// connection fails, if Redis does not reply within 5 seconds, or if the reply is an error.
 class RedisSession {
   public:
-    /// Connects, logs in and selects the database.
+    /// Connects, authenticates and selects the database.
     explicit RedisSession(RedisUrl url);
 
-    /// Makes a new connection in place of one that was lost.
+    /// Replaces the connection with a new one.
     void reconnect();
 
-    /// Sends one command and waits for its answer.
+    /// Sends one command and waits for the reply.
     RedisReply run(const RedisCommand& command);
 
-    /// The same for a command that Redis may refuse: nothing when it replies with an error.
+    /// Sends one command and waits for the reply. Empty if the reply is an error.
     std::optional<RedisReply> run_if_accepted(const RedisCommand& command);
 
-    /// Sends all commands in one go and waits for all answers, which are in the same order.
+    /// Sends all commands in one pipeline and waits for all replies. The replies are in the order
+    /// of the commands.
     std::vector<RedisReply> run_all(std::span<const RedisCommand> commands);
 
-    /// Runs the commands between MULTI and EXEC. Nothing when a key that was watched has changed.
+    /// Runs the commands between MULTI and EXEC. Empty if a watched key has changed.
     std::optional<std::vector<RedisReply>> run_atomically(std::vector<RedisCommand> commands);
 
   private:

@@ -9,7 +9,7 @@ namespace tollgate::cli {
 
 namespace {
 
-// The URL itself stays out of the messages: there may be a password in it.
+// The messages don't contain the URL, because it may contain a password.
 [[noreturn]] void refuse(const std::string& why) {
     throw Failure(ExitStatus::kUsage, "invalid Redis URL: " + why);
 }
@@ -36,7 +36,7 @@ std::optional<Number> whole_number(std::string_view text) {
 std::uint32_t parse_database(std::string_view text) {
     const auto database = whole_number<std::uint32_t>(text);
     if (!database) {
-        refuse("the database is not a number");
+        refuse("the database must be a number");
     }
     return *database;
 }
@@ -55,7 +55,7 @@ std::string percent_decoded(std::string_view text) {
         unsigned char byte = 0;
         const auto [rest, error] = std::from_chars(escape.data() + 1, end, byte, kHexadecimal);
         if (escape.size() != kEscapeLength || error != std::errc{} || rest != end) {
-            refuse("a % in the user or password is not followed by two hexadecimal digits");
+            refuse("two hexadecimal digits must follow each % in the user and the password");
         }
         decoded += static_cast<char>(byte);
         i += kEscapeLength - 1;
@@ -63,7 +63,7 @@ std::string percent_decoded(std::string_view text) {
     return decoded;
 }
 
-/// Takes `USER:PASSWORD@` off the front.
+/// Removes `USER:PASSWORD@` from the front of `authority`.
 void take_login(std::string_view& authority, RedisUrl& url) {
     const auto at = authority.rfind('@');
     if (at == std::string_view::npos) {
@@ -72,7 +72,7 @@ void take_login(std::string_view& authority, RedisUrl& url) {
     const auto login = authority.substr(0, at);
     const auto colon = login.find(':');
     if (colon == std::string_view::npos || colon + 1 == login.size()) {
-        refuse("a user without a password (a password alone is written :PASSWORD@)");
+        refuse("the password is missing (use USER:PASSWORD@ or :PASSWORD@)");
     }
     url.user = percent_decoded(login.substr(0, colon));
     url.password = percent_decoded(login.substr(colon + 1));
@@ -84,14 +84,14 @@ void parse_host_and_port(std::string_view text, RedisUrl& url) {
     if (take_prefix(text, "[")) {
         const auto bracket = text.find(']');
         if (bracket == std::string_view::npos) {
-            refuse("a [ without its ]");
+            refuse("the ] after [ is missing");
         }
         url.host = text.substr(0, bracket);
         text.remove_prefix(bracket + 1);
         if (take_prefix(text, ":")) {
             port = text;
         } else if (!text.empty()) {
-            refuse("text after the ]");
+            refuse("unexpected text after ]");
         }
     } else {
         const auto colon = text.find(':');
@@ -101,12 +101,12 @@ void parse_host_and_port(std::string_view text, RedisUrl& url) {
         }
     }
     if (url.host.empty()) {
-        refuse("no host");
+        refuse("the host is missing");
     }
     if (port) {
         const auto number = whole_number<std::uint16_t>(*port);
         if (!number || *number == 0) {
-            refuse("the port is not a number from 1 to 65535 (an IPv6 address stands in brackets)");
+            refuse("the port must be 1 to 65535 (write an IPv6 address in brackets)");
         }
         url.port = *number;
     }
@@ -128,12 +128,12 @@ RedisUrl parse_unix(std::string_view text) {
         auto login = text.substr(0, slash);
         take_login(login, url);
         if (!login.empty() || slash == std::string_view::npos) {
-            refuse("the path of a unix: URL with // is absolute");
+            refuse("the path after unix:// must be absolute");
         }
         text.remove_prefix(slash);
     }
     if (text.empty()) {
-        refuse("no path");
+        refuse("the path is missing");
     }
     url.path = text;
     return url;
@@ -151,16 +151,16 @@ std::string RedisUrl::address() const {
 
 RedisUrl parse_redis_url(std::string_view text) {
     if (text.find('\0') != std::string_view::npos) {
-        refuse("a NUL byte");
+        refuse("it contains a NUL byte");
     }
     if (take_prefix(text, "unix:")) {
         return parse_unix(text);
     }
     if (text.starts_with("rediss:")) {
-        refuse("rediss: needs TLS, which this build's hiredis does not have");
+        refuse("rediss: is not supported, because this build has no TLS");
     }
     if (!take_prefix(text, "redis://")) {
-        refuse("it begins with redis:// or unix:");
+        refuse("it must begin with redis:// or unix:");
     }
     RedisUrl url;
     const auto slash = text.find('/');

@@ -6,22 +6,22 @@
 
 namespace tollgate::cli {
 
-/// Where a Redis is and how to log in.
+/// The address of a Redis server and the credentials for it.
 struct RedisUrl {
-    std::string host;  ///< a name or an address; empty where there is a path
+    std::string host;  ///< a name or an address; empty if `path` is set
     std::uint16_t port = 6379;
-    std::string path;      ///< of a unix socket
-    std::string user;      ///< empty: Redis's default user
-    std::string password;  ///< empty: no AUTH
+    std::string path;      ///< of a unix socket; empty: `host` and `port` are used
+    std::string user;      ///< empty: the default user of Redis
+    std::string password;  ///< empty: AUTH is not sent
     std::uint32_t database = 0;
 
-    /// The place without the secrets, for messages.
+    /// The address without user and password, for messages.
     std::string address() const;
 };
 
-/// Reads `redis://[USER:PASSWORD@]HOST[:PORT][/DB]` (IPv6 addresses in brackets, percent-encoding
-/// in the user and the password), `unix:PATH[?db=DB]` or `unix://[USER:PASSWORD@]PATH[?db=DB]`.
-/// Throws Failure; its text bears no secrets.
+/// Parses `redis://[USER:PASSWORD@]HOST[:PORT][/DB]` (an IPv6 address in brackets, user and
+/// password percent-encoded), `unix:PATH[?db=DB]` or `unix://[USER:PASSWORD@]PATH[?db=DB]`. Throws
+/// Failure with ExitStatus::kUsage. The message contains no part of the URL.
 RedisUrl parse_redis_url(std::string_view text);
 
 }  // namespace tollgate::cli

@@ -34,7 +34,7 @@ void require_print(std::string_view text) {
         static_cast<void>(std::raise(SIGPIPE));
     }
     throw Failure(ExitStatus::kRedis,
-                  "standard output can't be written: " + std::generic_category().message(error));
+                  "cannot write to standard output: " + std::generic_category().message(error));
 }
 
 void warn(std::string_view text) {

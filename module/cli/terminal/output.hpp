@@ -4,17 +4,17 @@
 
 namespace tollgate::cli {
 
-/// How results are shown: tables to read, or one JSON document.
+/// The format of results: text in columns, or one JSON document (`--json`).
 enum class Format { kText, kJson };
 
-/// Writes to standard output; false when that fails.
+/// Writes to standard output. Returns false and sets errno if it fails.
 bool print(std::string_view text);
 
-/// Writes to standard output. When its reader is gone (EPIPE), the process ends by SIGPIPE, as
-/// other commands do. Throws Failure when it can't be written for another reason.
+/// Writes to standard output. If the reader has closed the pipe (EPIPE), the process ends with
+/// SIGPIPE, as other commands do. Throws Failure for any other error.
 void require_print(std::string_view text);
 
-/// Writes a warning to standard error, on a line that begins with the command's name.
+/// Writes a line `tollgate: warning: …` to standard error.
 void warn(std::string_view text);
 
 }  // namespace tollgate::cli

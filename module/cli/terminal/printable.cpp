@@ -21,7 +21,7 @@ constexpr std::array kControls{
     Range{0x2028, 0x2029},
 };
 
-// Unicode 15.
+// Format characters (category Cf) of Unicode 15.
 constexpr std::array kFormats{
     Range{0xad, 0xad},       Range{0x600, 0x605},     Range{0x61c, 0x61c},
     Range{0x6dd, 0x6dd},     Range{0x70f, 0x70f},     Range{0x890, 0x891},
@@ -38,7 +38,7 @@ bool is_in(const auto& ranges, char32_t character) {
     });
 }
 
-/// The number of bytes of a character, by its first one; 0 where none begins so.
+/// The length of a UTF-8 character in bytes, from its first byte. 0 if the byte is invalid.
 std::size_t length_of(unsigned char first) {
     if (first < 0x80) {
         return 1;
@@ -49,15 +49,15 @@ std::size_t length_of(unsigned char first) {
     return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
 
-/// A number in hexadecimal, within a format of printf.
+/// Formats a number with a printf format.
 std::string formatted(const char* format, unsigned number) {
     std::array<char, 16> text{};
     const int length = std::snprintf(text.data(), text.size(), format, number);
     return {text.data(), static_cast<std::size_t>(length)};
 }
 
-/// Moves the characters at the front that any terminal shows as they are, most of all texts, to the
-/// end of `shown`.
+/// Moves the printable ASCII characters at the front of `text` to the end of `shown`. Most texts
+/// contain nothing else.
 void take_plain(std::string_view& text, std::string& shown) {
     const auto end = std::ranges::find_if(text, [](char c) { return c < 0x20 || c > 0x7e; });
     const auto length = static_cast<std::size_t>(end - text.begin());
@@ -74,8 +74,8 @@ std::string json_escape(char32_t character) {
            formatted("\\u%04x", 0xdc00 + (rest & 0x3ffU));
 }
 
-/// Takes the first character of a text that is not empty off its front. Nothing where the text does
-/// not begin with a character of UTF-8 (RFC 3629); it loses one byte then.
+/// Removes and returns the first UTF-8 character (RFC 3629) of a text that is not empty. If the
+/// text does not begin with a valid character, removes one byte and returns nothing.
 std::optional<char32_t> take_character(std::string_view& text) {
     constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
     const auto first = static_cast<unsigned char>(text.front());
@@ -93,9 +93,8 @@ std::optional<char32_t> take_character(std::string_view& text) {
     return good ? std::optional(character) : std::nullopt;
 }
 
-/// Whether a terminal may act on a character, or show it as nothing: control characters, line
-/// separators, and format characters (Unicode's category Cf), such as those that change the
-/// direction of writing.
+/// Whether a terminal may interpret or hide a character: control characters, line separators and
+/// format characters (Unicode category Cf), for example those that change the writing direction.
 bool is_control_or_format(char32_t character) {
     return is_in(kControls, character) || is_in(kFormats, character);
 }

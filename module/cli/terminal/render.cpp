@@ -19,6 +19,7 @@ std::optional<std::int64_t> remaining(const WindowUsage& window) {
     return std::max<std::int64_t>(*window.limit - window.used, 0);
 }
 
+/// The keys of one id as a JSON object.
 Json object_of(const KeysOfId& keys, std::chrono::sys_seconds now) {
     const StoredKey current = keys.keys.empty() ? StoredKey{} : keys.keys.front();
     Json digests = Json::array();
@@ -38,7 +39,7 @@ Json object_of(const KeysOfId& keys, std::chrono::sys_seconds now) {
             {"digests", std::move(digests)}};
 }
 
-/// A JSON text that stands within a list.
+/// Indents a JSON text by two spaces, for an element of a list.
 std::string indented(std::string text) {
     for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
         text.insert(at + 1, "  ");

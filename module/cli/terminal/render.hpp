@@ -1,9 +1,7 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "module/cli/keys/stored_key.hpp"
@@ -14,28 +12,29 @@
 
 namespace tollgate::cli {
 
-/// What an id has used, and of which limits.
+// All functions return what the command prints, with the last line end.
+
+/// The quota usage of an id.
 std::string render_usage(Format format, const KeyUsage& usage);
 
 /// The strikes and the ban of an id.
 std::string render_ban(Format format, const KeyBan& ban);
 
-/// A key that was just made, with its text, which is shown here and nowhere else. As text: the key
-/// alone.
+/// A new key. The text format is the key alone. JSON also contains the keys of the id.
 std::string render_issued(Format format, const KeysOfId& keys, std::chrono::sys_seconds now,
                           const std::string& key);
 
-/// All that is known of one id.
+/// The keys of one id.
 std::string render_key(Format format, const KeysOfId& keys, std::chrono::sys_seconds now);
 
-/// That an id and its keys are gone.
+/// The confirmation that an id was revoked.
 std::string render_revoked(Format format, const std::string& id);
 
-/// The state of the current key of an id: `active`, `disabled`, `expired`; `replaced` where a
-/// rotation has ended it and was interrupted; `none` without a key.
+/// The state of the current key of an id: `active`, `disabled` or `expired`; `replaced` if an
+/// interrupted rotation has ended it; `none` if there is no key.
 std::string key_state(const KeysOfId& keys, std::chrono::sys_seconds now);
 
-/// Ids and their keys, a line or a JSON object for each, in parts.
+/// Renders a list of ids and their keys in parts: a line or a JSON object for each id.
 class KeyListText {
   public:
     KeyListText(Format format, std::chrono::sys_seconds now) : format_(format), now_(now) {}

@@ -11,22 +11,22 @@
 
 namespace tollgate::cli {
 
+/// JSON whose members keep the order in which they were added.
 using Json = nlohmann::ordered_json;
 
-/// A JSON text without the line end: over many lines to be read, or on one (indent -1). A terminal
-/// acts on nothing in it.
+/// Serializes JSON without a final line end. `indent` is in spaces; -1 writes one line. Characters
+/// that a terminal interprets are escaped.
 inline std::string json_text(const Json& json, int indent = 2) {
-    // Another program may have stored a name that is not UTF-8: the rest is shown nevertheless.
+    // Another program may have stored a name that is not UTF-8. Replace its invalid bytes.
     return printable_json(json.dump(indent, ' ', false, Json::error_handler_t::replace));
 }
 
-/// The text that `--json` prints.
+/// Serializes JSON with a final line end, as `--json` prints it.
 inline std::string json_document(const Json& json, int indent = 2) {
     return json_text(json, indent) + "\n";
 }
 
-// Values that may be missing: null in JSON, `-` in a table.
-
+/// A value that may be missing, in JSON: `null` if it is empty.
 inline Json json_or_null(const std::string& text) {
     return text.empty() ? Json(nullptr) : Json(text);
 }
@@ -37,6 +37,7 @@ inline Json json_or_null(const std::optional<std::int64_t>& number) {
     return number ? Json(*number) : Json(nullptr);
 }
 
+/// A value that may be missing, in a table: `-` if it is empty.
 inline std::string text_or_dash(const std::string& text) {
     return text.empty() ? "-" : text;
 }

@@ -6,7 +6,8 @@ namespace tollgate::cli {
 
 namespace {
 
-/// The distance of Damerau and Levenshtein, without letters that change after they moved.
+/// The optimal string alignment distance: the Damerau-Levenshtein distance without edits of letters
+/// that were exchanged before.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::vector<std::size_t>> table(a.size() + 1,
                                                 std::vector<std::size_t>(b.size() + 1));
@@ -35,7 +36,7 @@ std::vector<std::string> similar_names(std::string_view word, std::span<const st
     std::vector<std::string> found;
     for (const auto& name : names) {
         const auto differs = distance(word, name);
-        // "a" is no misspelling of "pro": something has to be left of the word.
+        // A name with no letter in common is not similar.
         if (differs > least || differs >= std::max(word.size(), name.size())) {
             continue;
         }

@@ -7,12 +7,12 @@
 
 namespace tollgate::cli {
 
-/// The names that somebody may have meant who wrote `word`: those that differ from it in the fewest
-/// letters (added, left out, replaced, or two that changed places), if these are at most a third of
-/// its letters or two; three names at most.
+/// The names that are most similar to `word`, at most three. Similarity is the edit distance:
+/// letters added, removed, replaced, or two neighbours exchanged. The distance of a similar name is
+/// at most two, or a third of the length of `word`, whichever is more.
 std::vector<std::string> similar_names(std::string_view word, std::span<const std::string> names);
 
-/// The names as a question, ` (did you mean "free"?)`; empty without names.
+/// A suggestion for a message: ` (did you mean "free"?)`. Empty if `names` is empty.
 std::string did_you_mean(std::span<const std::string> names);
 
 }  // namespace tollgate::cli

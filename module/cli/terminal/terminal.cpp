@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-// Where a signal handler finds them.
+// Global, because a signal handler reads them.
 termios before{};
 std::array<struct sigaction, kSignals.size()> handlers_before{};
 
@@ -30,7 +30,8 @@ void restore_terminal() {
 
 extern "C" void restore_and_end(int signal) {
     restore_terminal();
-    // It was reset to the default by SA_RESETHAND and comes when this handler returns.
+    // SA_RESETHAND has restored the default action. The signal is delivered when this handler
+    // returns.
     static_cast<void>(std::raise(signal));
 }
 
@@ -39,11 +40,13 @@ constexpr std::string_view kClear = "\x1b[2J";
 constexpr std::string_view kClearLine = "\x1b[K";
 constexpr std::string_view kClearBelow = "\x1b[J";
 
+/// Whether standard output is a terminal that supports escape sequences.
 bool supports_cursor() {
     const char* term = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): there is one thread
     return ::isatty(STDOUT_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
 }
 
+/// The size of the terminal, or 24 lines of 80 columns if it is unknown.
 winsize size() {
     winsize size{};
     if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) {
@@ -53,7 +56,7 @@ winsize size() {
     return size;
 }
 
-/// The line's first characters, of UTF-8.
+/// The first `width` UTF-8 characters of a line.
 std::string_view truncated(std::string_view line, std::size_t width) {
     std::size_t characters = 0;
     for (std::size_t i = 0; i < line.size(); ++i) {
@@ -150,7 +153,7 @@ void Screen::show(std::string_view text) {
         shown_ = true;
         return;
     }
-    // Line by line over what stands there: clearing it first would flicker.
+    // Overwrite each line: clearing the screen first would flicker.
     std::string output(shown_ ? "" : kClear);
     output += kHome;
     while (!text.empty()) {

@@ -10,15 +10,15 @@
 
 namespace tollgate::cli {
 
-/// Whether standard input is a terminal, and this process may use it: it is in the foreground.
+/// Whether standard input is a terminal and this process is in its foreground process group.
 bool stdin_is_terminal();
 
-/// Changes how the terminal at standard input takes input, for as long as it lives. The signals
-/// that end the process (SIGINT, SIGTERM, SIGHUP, SIGQUIT) restore the terminal first. Only one may
-/// exist at a time. It does nothing where standard input is no terminal.
+/// Changes the input mode of the terminal at standard input until it is destroyed. SIGINT, SIGTERM,
+/// SIGHUP and SIGQUIT restore the mode before they end the process. At most one object may exist at
+/// a time. Does nothing if standard input is not a terminal.
 class TerminalMode {
   public:
-    /// `cleared`: flags of c_lflag to turn off, such as ECHO.
+    /// `cleared` are the flags of c_lflag to turn off, such as ECHO.
     explicit TerminalMode(tcflag_t cleared);
     ~TerminalMode();
     TerminalMode(const TerminalMode&) = delete;
@@ -28,28 +28,30 @@ class TerminalMode {
     bool changed_ = false;
 };
 
-/// Writes a prompt to standard error and reads one line from the terminal without echo.
+/// Writes a prompt to standard error and reads one line from standard input without echo. Returns
+/// the line without its line end.
 std::string read_hidden_line(std::string_view prompt);
 
-/// Standard output where a text takes the place of the last one: on a terminal in place, elsewhere
-/// one after the other with an empty line between them.
+/// Standard output for texts that replace each other. On a terminal a text overwrites the previous
+/// one. Otherwise an empty line separates the texts.
 class Screen {
   public:
-    /// `in_place`: on a terminal, texts are shown in place.
+    /// If `in_place` is false, texts are written one after the other, without empty lines.
     explicit Screen(bool in_place);
 
-    /// How many lines the terminal has beside so many others; elsewhere any number.
+    /// The number of lines that remain on the terminal besides `others` lines, at least 1.
+    /// Unlimited if the screen is not a terminal.
     std::size_t lines_left(std::size_t others) const;
 
-    /// Shows a text. Throws Failure when it can't be written.
+    /// Shows a text. Throws Failure if it can't be written.
     void show(std::string_view text);
 
-    /// Waits. False when somebody has pressed `q` on the terminal meanwhile, or closed it.
+    /// Waits for `time`. Returns false if the key `q` is pressed or the terminal is closed.
     bool wait(std::chrono::milliseconds time);
 
   private:
     bool terminal_;
-    std::optional<TerminalMode> keys_;  ///< lets keys be read one by one
+    std::optional<TerminalMode> keys_;  ///< makes single key presses readable
     bool separate_;
     bool shown_ = false;
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kGap = "  ";
 
-/// How many characters of UTF-8 a text has: most terminals show it as wide.
+/// The number of UTF-8 characters of a text, which is its width on most terminals.
 std::size_t width_of(std::string_view text) {
     return static_cast<std::size_t>(std::ranges::count_if(
         text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));

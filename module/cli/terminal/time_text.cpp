@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789";
 
-/// Takes the parts of an RFC 3339 text off its front; after the first that doesn't fit, all fail.
+/// Parses a text from front to back. After the first mismatch is_good() returns false.
 class Scanner {
   public:
     explicit Scanner(std::string_view rest) : rest_(rest) {}
 
-    /// Exactly so many digits, up to `most`.
+    /// Parses exactly `digits` digits. The value must not exceed `most`.
     int number(std::size_t digits, int most) {
         int value = 0;
         const auto text = rest_.substr(0, digits);
@@ -38,7 +38,7 @@ class Scanner {
         return value;
     }
 
-    /// One of these characters.
+    /// Parses one of the given characters.
     char one_of(std::string_view characters) {
         if (rest_.empty() || characters.find(rest_.front()) == std::string_view::npos) {
             good_ = false;
@@ -49,7 +49,7 @@ class Scanner {
         return found;
     }
 
-    /// A fraction of a second, which nobody needs here, or nothing.
+    /// Skips a fraction of a second, if there is one.
     void skip_fraction() {
         if (rest_.starts_with('.')) {
             rest_.remove_prefix(1);
@@ -66,6 +66,7 @@ class Scanner {
     bool good_ = true;
 };
 
+/// Parses `Z` or an offset from UTC.
 std::chrono::minutes scan_offset(Scanner& scanner) {
     const char sign = scanner.one_of("Zz+-");
     if (sign != '+' && sign != '-') {
@@ -112,21 +113,21 @@ std::chrono::sys_seconds parse_expiry(std::string_view text, std::chrono::sys_se
     const auto time =
         looks_like_date(text) ? parse_rfc3339(text) : now + parse_duration_seconds(text);
     if (!time) {
-        throw Failure(ExitStatus::kUsage,
-                      "invalid time \"" + std::string(text) +
-                          "\": 2027-01-01T00:00:00Z, 2027-01-01 and 90d are valid");
+        throw Failure(ExitStatus::kUsage, "invalid time \"" + std::string(text) +
+                                              "\": use 2027-01-01T00:00:00Z, 2027-01-01 or 90d");
     }
     if (*time <= now) {
-        throw Failure(ExitStatus::kUsage, "\"" + std::string(text) + "\" is not in the future");
+        throw Failure(ExitStatus::kUsage,
+                      "the time \"" + std::string(text) + "\" is not in the future");
     }
     return *time;
 }
 
 std::chrono::seconds parse_duration_seconds(std::string_view text) {
-    // "24" for 24 hours would end a key in 24 seconds: the unit has to be there.
+    // Require a unit: a user who writes 24 for 24 hours must not end a key after 24 seconds.
     if (text != "0" && text.find_first_not_of(kDigits) == std::string_view::npos) {
-        throw Failure(ExitStatus::kUsage, "invalid time \"" + std::string(text) +
-                                              "\": a unit is missing, as in 24h or 90d");
+        throw Failure(ExitStatus::kUsage,
+                      "invalid time \"" + std::string(text) + "\": add a unit, as in 24h or 90d");
     }
     try {
         return std::chrono::ceil<std::chrono::seconds>(parse_duration(text));
@@ -148,14 +149,14 @@ std::string format_time(std::chrono::sys_seconds time) {
     return {text.data(), static_cast<std::size_t>(length)};
 }
 
-std::string format_duration(std::chrono::seconds span) {
+std::string format_duration(std::chrono::seconds duration) {
     constexpr std::array<std::pair<std::chrono::seconds, char>, 4> kParts{
         {{24h, 'd'}, {1h, 'h'}, {1min, 'm'}, {1s, 's'}}};
     std::string text;
     std::size_t units = 0;
     for (const auto& [length, unit] : kParts) {
-        const auto count = span / length;
-        span %= length;
+        const auto count = duration / length;
+        duration %= length;
         if ((count > 0 || units == 1) && units < 2) {
             ++units;
             if (count > 0) {

@@ -6,18 +6,19 @@
 
 namespace tollgate::cli {
 
-/// Reads when a key ends: RFC 3339 (`2027-01-01T00:00:00Z`), a date (its midnight, UTC), or a time
-/// from `now` (`90d`). Throws Failure for anything else, and for what is not after `now`.
+/// Parses the time when a key expires: RFC 3339 (`2027-01-01T00:00:00Z`), a date (midnight, UTC),
+/// or a duration from `now` (`90d`). Throws Failure with ExitStatus::kUsage if the text is invalid
+/// or the time is not after `now`.
 std::chrono::sys_seconds parse_expiry(std::string_view text, std::chrono::sys_seconds now);
 
-/// Reads a length of time with its unit (`24h`), or `0`. Throws Failure. Parts of a second count as
-/// a whole one.
+/// Parses a duration with its unit (`24h`), or `0`. Rounds up to full seconds. Throws Failure with
+/// ExitStatus::kUsage.
 std::chrono::seconds parse_duration_seconds(std::string_view text);
 
-/// Writes a time as RFC 3339 does, in UTC.
+/// Formats a time as RFC 3339, in UTC.
 std::string format_time(std::chrono::sys_seconds time);
 
-/// Writes a length of time as people do, in its two largest units: `3d 4h`, `26s`.
-std::string format_duration(std::chrono::seconds span);
+/// Formats a duration in its two largest units: `3d 4h`, `26s`.
+std::string format_duration(std::chrono::seconds duration);
 
 }  // namespace tollgate::cli

@@ -23,11 +23,11 @@ struct Deleter {
 };
 
 [[noreturn]] void refuse(const std::string& why) {
-    // The URL itself stays out of it: there may be a password in it.
+    // The message does not contain the URL, because it may contain a password.
     throw Failure(ExitStatus::kUsage, "invalid URL: " + why);
 }
 
-/// A part of the URL; empty where it has none.
+/// Returns a part of the URL, or an empty text if the URL does not have it.
 std::string part_of(CURLU* url, CURLUPart part) {
     char* text = nullptr;
     if (curl_url_get(url, part, &text, 0) != CURLUE_OK) {
@@ -40,9 +40,9 @@ std::string part_of(CURLU* url, CURLUPart part) {
 HttpUrl parse_http(const std::string& text) {
     const std::unique_ptr<CURLU, Deleter> url(curl_url());
     if (!url || curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) {
-        refuse("http://HOST[:PORT]/PATH, https://… and unix:SOCKET:/PATH are valid");
+        refuse("use http://HOST[:PORT]/PATH, https://… or unix:SOCKET:/PATH");
     }
-    // Without the user and the password, for messages.
+    // Remove the user, the password and the query from the address in messages.
     curl_url_set(url.get(), CURLUPART_USER, nullptr, 0);
     curl_url_set(url.get(), CURLUPART_PASSWORD, nullptr, 0);
     curl_url_set(url.get(), CURLUPART_QUERY, nullptr, 0);
@@ -53,7 +53,7 @@ HttpUrl parse_unix(std::string_view text) {
     const auto colon = text.find(":/");
     const auto socket = text.substr(0, colon);
     if (socket.empty()) {
-        refuse("no socket after unix:");
+        refuse("the socket after unix: is missing");
     }
     const auto path = colon == std::string_view::npos ? "/" : text.substr(colon + 1);
     auto url = parse_http("http://localhost" + std::string(path));
@@ -62,6 +62,7 @@ HttpUrl parse_unix(std::string_view text) {
     return url;
 }
 
+/// Receives a part of the body from libcurl.
 std::size_t append(char* data, std::size_t size, std::size_t count, void* body) noexcept {
     try {
         auto& text = *static_cast<std::string*>(body);
@@ -71,7 +72,7 @@ std::size_t append(char* data, std::size_t size, std::size_t count, void* body) 
         text.append(data, size * count);
         return size * count;
     } catch (...) {
-        return 0;  // libcurl takes it as an error
+        return 0;  // libcurl reports an error
     }
 }
 
@@ -87,7 +88,7 @@ HttpUrl parse_http_url(std::string_view text) {
         return parse_unix(rest.substr(kUnix.size()));
     }
     if (!text.starts_with("http://") && !text.starts_with("https://")) {
-        refuse("it begins with http://, https:// or unix:");
+        refuse("it must begin with http://, https:// or unix:");
     }
     return parse_http(std::string(text));
 }
@@ -97,13 +98,14 @@ std::string http_get(const HttpUrl& url) {
     const std::unique_ptr<curl_slist, Deleter> headers(
         curl_slist_append(nullptr, "Accept: application/json"));
     if (!curl || !headers) {
-        throw Failure(ExitStatus::kRedis, "libcurl can't be set up");
+        throw Failure(ExitStatus::kRedis, "libcurl cannot be initialized");
     }
     std::string body;
     std::array<char, CURL_ERROR_SIZE> why{};
     const auto set = [&](CURLoption option, auto value) {
         if (curl_easy_setopt(curl.get(), option, value) != CURLE_OK) {
-            throw Failure(ExitStatus::kRedis, "this libcurl can't do what is needed");
+            throw Failure(ExitStatus::kRedis,
+                          "libcurl does not support a required option: install a newer one");
         }
     };
     set(CURLOPT_URL, url.url.c_str());
@@ -121,13 +123,13 @@ std::string http_get(const HttpUrl& url) {
     }
     if (const auto code = curl_easy_perform(curl.get()); code != CURLE_OK) {
         const std::string reason = why.front() != '\0' ? why.data() : curl_easy_strerror(code);
-        throw Failure(ExitStatus::kRedis, "no answer from " + url.address + ": " + reason);
+        throw Failure(ExitStatus::kRedis, "no response from " + url.address + ": " + reason);
     }
     long status = 0;
     curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
     if (status != 200) {
         throw Failure(ExitStatus::kRedis,
-                      url.address + " answers with HTTP status " + std::to_string(status));
+                      url.address + " responds with HTTP status " + std::to_string(status));
     }
     return body;
 }

@@ -11,15 +11,16 @@ namespace tollgate::cli {
 
 namespace {
 
-/// How an id stands with one table.
+/// The limits of an id in one table.
 struct TableState {
     std::string table;
-    std::vector<Rate> rates;  ///< what holds for the key, as far as it is known
-    bool sliding = false;     ///< of those rates; a count tells for itself
-    bool known = false;       ///< whether `rates` is all that holds
+    std::vector<Rate> rates;  ///< the known rates of the key
+    bool sliding = false;     ///< of `rates`; stored windows have their own value
+    bool known = false;       ///< whether `rates` is complete
 };
 
-/// The tables that have counted something for an id, found by SCAN, which may name one twice.
+/// Finds the tables that have counts for an id, with SCAN. Clears `complete` if keys are left after
+/// the last page.
 std::set<std::string> search_tables(RedisSession& session, const std::string& prefix,
                                     bool& complete) {
     constexpr int kPages = 100;
@@ -40,7 +41,7 @@ std::set<std::string> search_tables(RedisSession& session, const std::string& pr
     return found;
 }
 
-/// The limits in the key's own record, which hold where a table has its plan as `custom`.
+/// The limits in the record of the key. They apply in tables where its plan is `custom`.
 std::vector<Rate> own_limits(const KeysOfId& keys) {
     if (keys.keys.empty() || keys.keys.front().record.limits.empty()) {
         return {};
@@ -48,7 +49,7 @@ std::vector<Rate> own_limits(const KeysOfId& keys) {
     try {
         return parse_rates(keys.keys.front().record.limits);
     } catch (const ParseError&) {
-        return {};  // as another program wrote it: the gateway refuses such a key
+        return {};  // not written by this command: gateways refuse such a key
     }
 }
 

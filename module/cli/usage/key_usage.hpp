@@ -15,18 +15,18 @@
 
 namespace tollgate::cli {
 
-/// What was counted for an id in one window of one plan table.
+/// The usage of an id in one window of one plan table. Counts are in units of quota.
 struct WindowUsage {
     std::string table;
     std::chrono::seconds period;
-    std::int64_t count = 0;                ///< in the window that is running now
-    std::optional<std::int64_t> previous;  ///< in the one before, where the windows slide
-    std::int64_t used = 0;                 ///< what of the limit is spent now
-    std::optional<std::int64_t> limit;     ///< where it is known
-    std::chrono::sys_seconds reset;        ///< when the window ends
+    std::int64_t count = 0;                ///< counted in the current window
+    std::optional<std::int64_t> previous;  ///< counted in the previous window, if windows slide
+    std::int64_t used = 0;                 ///< the part of the limit that is used now
+    std::optional<std::int64_t> limit;     ///< empty: unknown
+    std::chrono::sys_seconds reset;        ///< end of the current window
 };
 
-/// How an id stands with its quotas.
+/// The usage of an id in all plan tables.
 struct KeyUsage {
     KeysOfId keys;
     std::chrono::sys_seconds now;  ///< by Redis's clock
@@ -35,10 +35,10 @@ struct KeyUsage {
     bool complete = true;  ///< false: only a part of Redis was searched for counts
 };
 
-/// Reads what is counted for an id, by table and period, and the limits of its plan in the tables
-/// that the gateways have published. Windows of the plan in which nothing is counted are there too.
-/// Without tables, some 100,000 keys of Redis at most are searched for counts, and limits are those
-/// of the key's own record, which hold where its plan is `custom`. Throws Failure.
+/// Reads the usage of an id by table and period, with the limits of its plan in `tables`. The
+/// windows of the plan without a count are included. If `tables` is empty, the function scans about
+/// 100,000 keys of Redis for counts, and takes the limits from the key's record, where they apply
+/// to `custom` plans. Throws Failure.
 KeyUsage read_usage(RedisSession& session, const redis::Keys& keys, std::string_view id,
                     const std::vector<PlanTable>& tables);
 

@@ -23,7 +23,7 @@ namespace {
 
 using Pointer = Json::json_pointer;
 
-/// What stands at a path such as `/breaker/opened`; null where nothing does.
+/// Returns the value at a path such as `/breaker/opened`, or null if there is none.
 Json at(const Json& json, const std::string& path) {
     const Pointer pointer(path);
     return json.contains(pointer) ? json.at(pointer) : Json();
@@ -71,7 +71,7 @@ std::string bytes(std::int64_t size) {
     return std::to_string(size / kKibi) + " KiB";
 }
 
-/// Below which bound so much of the histogram lies: as exact as its classes are.
+/// The upper bound of the histogram class that contains the quantile.
 std::string quantile(const Json& histogram, double part) {
     constexpr double kMilliseconds = 1000;
     const auto count = number_at(histogram, "/count");
@@ -99,7 +99,7 @@ Rows summary(const Json& status) {
             {"zone", bytes(number_at(status, "/zone/size"))}};
 }
 
-/// Requests by table and plan, a column for each verdict that was ever reached.
+/// Requests by table and plan, with one column for each verdict that has a count.
 Rows verdicts(const Json& requests, const std::string& path) {
     std::vector<std::string> names;
     for (const auto& one : requests) {
@@ -125,19 +125,19 @@ Rows verdicts(const Json& requests, const std::string& path) {
     return rows;
 }
 
-/// A line a figure, a column a Redis.
+/// One line for each figure, one column for each Redis.
 Rows servers(const Json& redis, const Json& workers) {
     Rows rows{{"REDIS"},
-              {"in reach"},
+              {"reachable from"},
               {"subscribed"},
-              {"out of reach, times"},
+              {"breaker opened"},
               {"errors"},
               {"reconnects"},
-              {"calls to decide"},
-              {"calls for keys"},
+              {"acquire calls"},
+              {"lookup calls"},
               {"round trip, median"},
               {"round trip, 99 %"},
-              {"keys known, of looks"},
+              {"key cache hits"},
               {"decided by Redis"},
               {"decided by lease"},
               {"decided by refusal"},
@@ -188,15 +188,15 @@ Rows stores(const Json& zone) {
     return rows;
 }
 
-/// What a node's `tollgate_status` told, as tables. Members that another version doesn't have are
-/// shown as `-`.
+/// Formats a `tollgate_status` document as tables. Members that the version of the node does not
+/// have are shown as `-`.
 std::string render_status(const Json& status) {
     const Json requests = at(status, "/requests");
     std::string text = align_columns(summary(status));
     const auto decided = verdicts(requests, "/verdicts");
     text += decided.empty() ? "\nNo requests yet.\n" : "\n" + align_columns(decided);
     if (const auto dry_run = verdicts(requests, "/dry_run"); !dry_run.empty()) {
-        text += "\nIn dry runs, where nothing is refused:\n" + align_columns(dry_run);
+        text += "\nDry runs (nothing is refused):\n" + align_columns(dry_run);
     }
     if (const Json redis = at(status, "/redis"); !redis.empty()) {
         text += "\n" + align_columns(servers(redis, at(status, "/workers")));
@@ -215,7 +215,7 @@ void print_node_status(const std::string& url, Format format) {
     const auto status = Json::parse(body, nullptr, false);
     if (!status.is_object() || !status.contains("version") || !status.contains("requests")) {
         throw Failure(ExitStatus::kRedis,
-                      node.address + " answers with something else than tollgate_status");
+                      node.address + " does not return a tollgate_status document: check the URL");
     }
     require_print(format == Format::kJson ? printable_json(body) + "\n" : render_status(status));
 }

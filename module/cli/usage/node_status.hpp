@@ -6,8 +6,8 @@
 
 namespace tollgate::cli {
 
-/// Fetches a node's `tollgate_status` and prints it: as tables, or the JSON as it came. Throws
-/// Failure.
+/// Requests the `tollgate_status` of a node and prints it: as tables, or the JSON as received.
+/// `url` is a URL that parse_http_url accepts. Throws Failure.
 void print_node_status(const std::string& url, Format format);
 
 }  // namespace tollgate::cli

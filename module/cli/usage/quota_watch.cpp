@@ -9,13 +9,13 @@ namespace tollgate::cli {
 
 namespace {
 
-// What one call of SCAN looks through, and how many ids one round trip reads: Redis answers others
-// in between.
+// The number of keys per SCAN call, and of ids per round trip. Redis serves other clients in
+// between.
 constexpr std::size_t kPage = 500;
 constexpr std::size_t kBatch = 200;
 
-// To look through a key costs Redis a fraction of what it costs to read a hash.
-constexpr std::size_t kKeysAnId = 4;
+// Scanning a key costs Redis much less than reading a hash.
+constexpr std::size_t kScannedKeysPerId = 4;
 
 }  // namespace
 
@@ -45,13 +45,14 @@ void QuotaWatch::poll() {
     drop_least_active();
 }
 
-/// Notes the ids that the next pages of SCAN name, and whether these were all there are.
+/// Scans the next keys and adds their ids. Sets complete_ if SCAN started and finished here.
 void QuotaWatch::scan() {
     const bool from_the_start = cursor_ == "0";
     if (from_the_start) {
         scanned_ = 0;
     }
-    // No other keys' names begin so; hence those of key:… needn't be sent.
+    // The pattern matches the keys of bans and quotas only, so that Redis does not send key:…
+    // names.
     const auto pattern = escape_glob(ban_prefix_.substr(0, ban_prefix_.rfind("ban:{"))) + "[bq]*{*";
     const auto page = std::min(kPage, budget_);
     std::size_t scanned = 0;
@@ -63,16 +64,16 @@ void QuotaWatch::scan() {
             add_found(key.text);
         }
         scanned += page;
-    } while (cursor_ != "0" && scanned < kKeysAnId * budget_);
+    } while (cursor_ != "0" && scanned < kScannedKeysPerId * budget_);
     scanned_ += scanned;
     complete_ = from_the_start && cursor_ == "0";
     if (!complete_) {
-        progress_ = progress_now();
+        progress_ = scan_progress();
     }
 }
 
-/// How much of Redis was looked through since SCAN began; nothing where the user may not ask.
-std::optional<double> QuotaWatch::progress_now() {
+/// The part of Redis scanned since cursor 0. Empty if the user may not run DBSIZE.
+std::optional<double> QuotaWatch::scan_progress() {
     if (cursor_ == "0") {
         return 1.0;
     }
@@ -84,7 +85,7 @@ std::optional<double> QuotaWatch::progress_now() {
     return std::min(static_cast<double>(scanned_) / keys, 1.0);
 }
 
-/// Of a key that belongs to an id: puts the id, and the table, among those that are read.
+/// Adds the id, and the table, that the name of a quota or ban key contains.
 void QuotaWatch::add_found(std::string_view key) {
     if (key.starts_with(quota_prefix_)) {
         key.remove_prefix(quota_prefix_.size());
@@ -100,6 +101,7 @@ void QuotaWatch::add_found(std::string_view key) {
     }
 }
 
+/// Reads the hashes of some ids in one round trip and updates their rates.
 void QuotaWatch::read(const std::vector<Ids::iterator>& batch) {
     std::vector<RedisCommand> commands;
     for (const auto& entry : batch) {
@@ -125,8 +127,8 @@ void QuotaWatch::read(const std::vector<Ids::iterator>& batch) {
     }
 }
 
-/// Takes the new reading of a quota; false when nothing is left of it. No seconds: there is no
-/// reading before it.
+/// Updates a quota from its hash. Returns false if the hash is empty. `seconds` is the time since
+/// the last reading, 0 if there was none.
 bool QuotaWatch::update(Quota& quota, const RedisReply& hash, double seconds) const {
     auto windows = read_windows(hash);
     quota.rate.reset();
@@ -148,7 +150,7 @@ void QuotaWatch::update(Id& id, const std::optional<StoredBan>& ban, double seco
     id.ban = ban;
 }
 
-/// What ranks an id: its rate or, where it was read only once, what its windows tell.
+/// The rank of an id: its rate, or the average of its current windows if it was read only once.
 double QuotaWatch::Id::weight() const {
     double weight = strike_rate;
     for (const auto& [table, quota] : tables) {
@@ -157,6 +159,7 @@ double QuotaWatch::Id::weight() const {
     return weight;
 }
 
+/// Removes the least active ids until `budget_` ids remain.
 void QuotaWatch::drop_least_active() {
     if (ids_.size() <= budget_) {
         return;
@@ -190,7 +193,8 @@ std::vector<ActiveQuota> QuotaWatch::active() const {
             if (first == active.size()) {
                 active.push_back({.id = name, .table = "", .refused = {}, .banned_until = {}});
             }
-            // A refusal is one of the id, not of a table: it stands where it is seen first.
+            // A refusal belongs to the id and not to a table: show it on the line of the busiest
+            // table.
             ActiveQuota& busiest = *std::max_element(
                 active.begin() + static_cast<std::ptrdiff_t>(first), active.end(),
                 [](const auto& a, const auto& b) { return a.granted < b.granted; });

@@ -15,46 +15,49 @@
 
 namespace tollgate::cli {
 
-/// What one id did in one plan table between the last two readings.
+/// The activity of one id in one plan table between the last two polls.
 struct ActiveQuota {
     std::string id;
-    std::string table;              ///< empty: the id has strikes, and nothing counted
-    double granted = 0;             ///< units a second
-    bool exact = true;              ///< false: at least so many
-    std::optional<double> refused;  ///< strikes a second, of the id's busiest table alone
+    std::string table;              ///< empty: the id has strikes, but no counts
+    double granted = 0;             ///< units per second
+    bool exact = true;              ///< false: `granted` is a lower bound
+    std::optional<double> refused;  ///< strikes per second; set for the id's busiest table only
     std::optional<Instant> banned_until;
 };
 
-/// Reads quotas and bans again and again, and works out how fast they grow. It writes nothing, and
-/// a poll costs Redis a bounded amount of work however many ids there are: it looks through
-/// `budget` keys (SCAN goes on where it stopped) and reads the hashes of the ids it finds there,
-/// and of up to `budget` ids that it watches: the busiest of all that it has met.
+/// Polls quotas and bans in Redis and computes rates from the differences. It writes nothing. The
+/// cost of a poll is bounded: it scans up to 4 * `budget` keys (SCAN continues where the last poll
+/// stopped), and reads the hashes of the ids found there and of up to `budget` watched ids. It
+/// watches the busiest ids found so far.
 class QuotaWatch {
   public:
-    /// Session and keys must outlive it.
+    /// `session` and `keys` must outlive the object. `budget` is a number of ids.
     QuotaWatch(RedisSession& session, const redis::Keys& keys, std::size_t budget);
 
-    /// Reads once more.
+    /// Reads Redis once. Throws Failure.
     void poll();
 
-    /// Who was granted or refused anything between the last two polls, or is banned.
+    /// The quotas of ids that were granted or refused units between the last two polls, or that
+    /// are banned.
     std::vector<ActiveQuota> active() const;
 
-    Instant now() const { return now_; }  ///< Redis's clock at the last poll
+    /// Redis's clock at the last poll.
+    Instant now() const { return now_; }
+    /// The number of watched ids.
     std::size_t ids() const { return ids_.size(); }
-    /// Whether the last poll saw all ids there are, or a sample of them.
+    /// Whether the last poll read all ids in Redis. If not, it read a sample.
     bool is_complete() const { return complete_; }
-    /// Of a sample: how much of Redis the present round of SCAN has looked through, 0 to 1; nothing
-    /// where Redis refuses DBSIZE.
+    /// The part of Redis that the current iteration of SCAN has covered, 0 to 1. Empty if the last
+    /// poll was complete, or if Redis refuses DBSIZE.
     std::optional<double> progress() const { return progress_; }
 
   private:
     using Clock = std::chrono::steady_clock;
 
     struct Quota {
-        std::optional<StoredWindows> windows;  ///< as read last
-        double average = 0;                    ///< over the windows that run; ranks what is new
-        std::optional<double> rate;            ///< units a second, once there are two readings
+        std::optional<StoredWindows> windows;  ///< as of the last poll
+        double average = 0;          ///< units per second in the current windows; ranks new ids
+        std::optional<double> rate;  ///< units per second; empty until the second poll
         bool exact = true;
     };
     struct Id {
@@ -69,7 +72,7 @@ class QuotaWatch {
     using Ids = std::unordered_map<std::string, Id>;
 
     void scan();
-    std::optional<double> progress_now();
+    std::optional<double> scan_progress();
     void add_found(std::string_view key);
     void read(const std::vector<Ids::iterator>& batch);
     bool update(Quota& quota, const RedisReply& hash, double seconds) const;
@@ -83,11 +86,11 @@ class QuotaWatch {
     std::string ban_prefix_;
     Ids ids_;
     std::string cursor_ = "0";
-    std::size_t scanned_ = 0;
+    std::size_t scanned_ = 0;  ///< keys, since SCAN began at cursor 0
     Instant now_;
     Clock::time_point polled_;
     bool complete_ = false;
-    bool was_complete_ = false;  ///< the poll before saw all ids: one that is new was made since
+    bool was_complete_ = false;  ///< the previous poll was complete: an unknown id is a new one
     std::optional<double> progress_;
 };
 

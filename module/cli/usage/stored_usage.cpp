@@ -7,12 +7,14 @@ namespace tollgate::cli {
 
 namespace {
 
-/// Something else may have written the number: one that is centuries off would overflow as a time.
+/// Whether the window can be converted to a time. Another program may have written a number that
+/// would overflow.
 bool is_plausible(const StoredWindow& window, std::int64_t period) {
     constexpr std::int64_t kLatest = 100'000'000'000;  // Unix seconds
     return window.counted.number >= 0 && window.counted.number <= kLatest / period;
 }
 
+/// Rounds a Unix time in milliseconds up to seconds. Empty if it is not positive.
 std::optional<std::chrono::sys_seconds> second_of(std::int64_t milliseconds) {
     if (milliseconds <= 0) {
         return std::nullopt;
@@ -59,7 +61,7 @@ GrantedUnits granted_between(const StoredWindows& before, const StoredWindows& a
         const auto& [period, window] = *stored++;
         const auto earlier = before.find(period);
         if (earlier == before.end()) {
-            continue;  // of a plan that the key has only now
+            continue;  // the plan of the key has changed
         }
         const WindowCount& now = window.counted;
         const WindowCount& then = earlier->second.counted;
@@ -70,7 +72,7 @@ GrantedUnits granted_between(const StoredWindows& before, const StoredWindows& a
             return {.units = now.count + std::max<std::int64_t>(now.previous - then.count, 0),
                     .exact = true};
         }
-        // Of a window that was set back nothing is known: Redis's clock, or its data, is another.
+        // A window with a lower number gives no information: Redis's clock or data was changed.
         if (now.number > then.number) {
             least.units = std::max(least.units, now.count);
         }

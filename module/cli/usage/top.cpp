@@ -30,10 +30,10 @@ using namespace std::chrono_literals;
 /// A line of `tollgate top`.
 struct TopRow {
     ActiveQuota quota;
-    KeyRecord record;  ///< empty where the key has ended
+    KeyRecord record;  ///< empty if the key has expired
 };
 
-/// What one refresh of `tollgate top` shows.
+/// The content of one refresh of `tollgate top`.
 struct TopView {
     Instant now;
     std::size_t ids = 0;             ///< that are watched
@@ -43,7 +43,7 @@ struct TopView {
     std::vector<TopRow> rows;
 };
 
-/// Lines of a refresh that are not rows.
+/// The number of lines of a refresh besides the rows.
 constexpr std::size_t kTopHeadLines = 4;
 
 std::string time_of(Instant instant) {
@@ -89,10 +89,10 @@ std::string heading(const TopView& view) {
         text += std::to_string(view.ids) + " ids";
     } else {
         constexpr double kPercent = 100;
-        text += "a sample: the busiest " + std::to_string(view.ids) + " ids found so far";
+        text += "sample: the busiest " + std::to_string(view.ids) + " ids found so far";
         if (view.progress) {
             text += ", " + std::to_string(std::lround(*view.progress * kPercent)) +
-                    " % of Redis looked through";
+                    " % of Redis scanned";
         }
     }
     text += ", " + std::to_string(view.active) + " active";
@@ -102,7 +102,7 @@ std::string heading(const TopView& view) {
     return text + "\n\n";
 }
 
-/// One refresh: lines of text, or a JSON document on one line.
+/// Formats one refresh: lines of text, or a JSON document on one line.
 std::string render_top(Format format, const TopView& view) {
     if (format == Format::kJson) {
         return json_line(view);
@@ -124,12 +124,12 @@ std::chrono::milliseconds parse_interval(const std::string& text) {
         if (interval >= 100ms && interval <= 1h) {
             return interval;
         }
-    } catch (const ParseError&) {  // said below
+    } catch (const ParseError&) {  // reported below
     }
-    throw Failure(ExitStatus::kUsage,
-                  "--interval: \"" + text + "\" is not a time from 100ms to 1h");
+    throw Failure(ExitStatus::kUsage, "--interval: invalid time \"" + text + "\": use 100ms to 1h");
 }
 
+/// Sorts the quotas by `sort`, descending, and returns the first `limit` ones.
 std::vector<ActiveQuota> busiest(std::vector<ActiveQuota> active, const std::string& sort,
                                  std::size_t limit) {
     const bool by_refusals = sort == "refusals";
@@ -145,7 +145,7 @@ std::vector<ActiveQuota> busiest(std::vector<ActiveQuota> active, const std::str
     return active;
 }
 
-/// Names and plans of those that are shown, which are few.
+/// Reads the names and plans of the quotas on the screen.
 std::vector<TopRow> with_records(RedisSession& session, const redis::Keys& keys,
                                  std::vector<ActiveQuota> active) {
     std::vector<RedisCommand> sets;

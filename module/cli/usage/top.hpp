@@ -10,17 +10,17 @@
 
 namespace tollgate::cli {
 
-/// What `tollgate top` was asked for.
+/// The options of `tollgate top`. The initial values are the defaults.
 struct TopOptions {
-    std::string interval = "2s";
-    std::uint64_t count = 0;  ///< how often to print; 0: without end
-    std::size_t limit = 20;   ///< rows
-    std::string sort = "requests";
-    std::size_t budget = 5000;  ///< see QuotaWatch
+    std::string interval = "2s";    ///< between two readings, 100ms to 1h
+    std::uint64_t count = 0;        ///< number of refreshes; 0: no limit
+    std::size_t limit = 20;         ///< maximum number of rows
+    std::string sort = "requests";  ///< `requests` or `refusals`
+    std::size_t budget = 5000;      ///< maximum number of watched ids, see QuotaWatch
 };
 
-/// Prints who is busy, again and again: in place on a terminal, where `q` ends it, line after
-/// line elsewhere. Throws Failure.
+/// Prints the busiest ids after every interval. On a terminal each refresh overwrites the previous
+/// one, and the key `q` ends the function. Throws Failure.
 void run_top(RedisSession& session, const redis::Keys& keys, Format format,
              const TopOptions& options);
 
