@@ -44,7 +44,7 @@ subtest 'the manual page' => sub {
     }
     my ($global) = $text =~ /^OPTIONS\n(.*?)^COMMANDS\n/ms;
     like $global, qr/(?:^ +|, )\Q$_\E\b/m, "global: $_" for @{ $options{''} };
-    like $text, qr/^EXIT STATUS\n +0 done; /m, 'exit status';
+    like $text, qr/^EXIT STATUS\n +0 success; /m, 'exit status';
     like $text, qr/TOLLGATE_REDIS.*TOLLGATE_PREFIX.*TOLLGATE_STATUS/s, 'environment';
     unlike $text, qr/\\/, 'no escape is left';
     local $ENV{SOURCE_DATE_EPOCH} = 86400;

@@ -85,7 +85,7 @@ subtest 'refused' => sub {
     refused(2, qr/time|future/, qw(key issue --plan p --expires), $_)
         for '', '24', 'soon', '2020-01-01', '2031-13-01', '2031-02-30', '2031-01-01T24:00:00Z', '2031-01-01T00:00:00',
         '2031-01-01T00:00:00Zx', '0s', '-1d', '2031-1-1';
-    refused(4, qr/"alice" exists/, qw(key issue --plan p --id alice));
+    refused(4, qr/"alice" already exists/, qw(key issue --plan p --id alice));
     refused(2, qr/--help/, @$_) for [], ['key'], ['nothing'], [qw(key list --nothing)], [qw(key show)], [qw(key show a b)];
     refused(3, qr/unknown id "nobody"/, @$_)
         for map { [split / /] } 'key show nobody', 'key set nobody --plan p', 'key disable nobody', 'key enable nobody',
@@ -113,7 +113,7 @@ subtest 'import' => sub {
     refused(2, qr/checksum/, { stdin => $mistyped }, @command);
     refused(4, qr/exists/, { stdin => $token }, @command);
     refused(4, qr/exists/, { stdin => $own }, @command);
-    refused(4, qr/"bob" exists/, { stdin => 'other' }, qw(key import --plan pro --id bob));
+    refused(4, qr/"bob" already exists/, { stdin => 'other' }, qw(key import --plan pro --id bob));
     is $redis->cmd('ZSCORE', 'p[1]*:ids', 'fresh'), undef, 'what was refused has no id';
     is record($token)->{id}, 'bob', 'and has changed no other key';
 };

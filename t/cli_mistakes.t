@@ -30,7 +30,7 @@ subtest 'words' => sub {
     says(2, qr/unknown option "--nam" \(did you mean "--name"\?\): see tollgate key issue --help/, qw(key issue --plan p --nam x));
     says(2, qr/unknown option "--pln" \(did you mean "--plan"\?\)/, qw(key issue --pln p));
     says(2, qr/unknown option "--jsn" \(did you mean "--json"\?\): see tollgate key list --help/, qw(key list --jsn=1));
-    says(2, qr/a command is missing, one of issue, import, .*rotate: see tollgate key --help/, 'key');
+    says(2, qr/no command given: use one of issue, import, .*rotate: see tollgate key --help/, 'key');
     says(2, qr/too many arguments: see tollgate key show --help/, qw(key show a b));
     for my $secret ('tg_0123456789abcdefghijABCDEFGHIJ0123456789', 'Secret1', 'canary-imported-token-of-a-client') {
         for my $command (['key', $secret], [$secret], [qw(key show a), $secret], ['key', 'list', "--$secret"]) {
@@ -39,7 +39,7 @@ subtest 'words' => sub {
             is $result->{status}, 2, '… and refused';
         }
     }
-    says(2, qr{--limits: invalid rate "fast": valid are .*60r/m 1000r/d}, qw(key issue --plan p --limits fast));
+    says(2, qr{--limits: invalid rate "fast": use .*60r/m 1000r/d}, qw(key issue --plan p --limits fast));
 };
 
 subtest 'names' => sub {
@@ -77,10 +77,10 @@ subtest 'the prefix' => sub {
     $redis->cmd('FLUSHALL');
     is says(0, qr/\AThe key of a\. .*\n\z/, qw(key issue --plan free --id a))->{status}, 0, 'no plan tables at all: no warning';
     publish('web:', api => \%api);
-    my $forgotten = qr/^tollgate: warning: no gateway has published plan tables with the prefix "shop:", but there are some with "web:": is --prefix/m;
+    my $forgotten = qr/^tollgate: warning: no gateway has published plan tables with the prefix "shop:", but plan tables exist with "web:": set --prefix/m;
     says(0, $forgotten, qw(key issue --plan free --id b));
     says(0, $forgotten, qw(key set b --plan pro));
-    says(0, qr/the prefix "", but there are some with "web:"/, qw(key issue --plan free --id b --prefix), '');
+    says(0, qr/the prefix "", but plan tables exist with "web:"/, qw(key issue --plan free --id b --prefix), '');
     says(0, qr/\AThe key of b\. .*\n\z/, qw(key issue --plan free --id b --prefix web:));
     $redis->cmd('SET', 'other:plans', 'a text');
     $redis->cmd('HSET', 'another:plans', 'api', 'no table');
@@ -98,19 +98,19 @@ subtest 'plans and limits' => sub {
     $redis->cmd('FLUSHALL');
     publish('shop:', api => \%api);
     says(0, qr/\AThe key of ok\. [^\n]*\n\z/, qw(key issue --plan free --id ok));
-    says(0, qr/^tollgate: warning: no plan table names the plan "fre" \(did you mean "free"\?\): requests with the key get 403 plan_not_allowed$/m,
+    says(0, qr/^tollgate: warning: no plan table has the plan "fre" \(did you mean "free"\?\): requests with the key are refused with 403 plan_not_allowed$/m,
         qw(key issue --plan fre --id typo));
-    says(0, qr/^tollgate: warning: no plan table names the plan "prp" \(did you mean "pro"\?\)/m, qw(key set ok --plan prp));
-    says(0, qr/^tollgate: warning: the limits of the key have no effect: the plan "free" is custom in no plan table$/m,
+    says(0, qr/^tollgate: warning: no plan table has the plan "prp" \(did you mean "pro"\?\)/m, qw(key set ok --plan prp));
+    says(0, qr/^tollgate: warning: the limits of the key have no effect: the plan "free" is not custom in any plan table$/m,
         qw(key issue --plan free --id limits --limits 5r/h));
     says(0, qr/^tollgate: warning: the plan "enterprise" is custom in "api" and the key has no limits: give --limits$/m,
         qw(key issue --plan enterprise --id big));
     is says(0, qr/\A\z/, qw(key set big --limits 7r/h))->{status}, 0, 'a custom plan with limits: no warning';
     publish('shop:', search => \%search);
-    says(0, qr/names the plan "fre" .*: requests with the key get 403 plan_not_allowed, but where the default plan holds: in "search"$/m,
+    says(0, qr/has the plan "fre" .*: requests with the key are refused with 403 plan_not_allowed, except where the default plan applies: in "search"$/m,
         qw(key set ok --plan fre));
     $redis->cmd('HDEL', 'shop:plans', 'api');
-    says(0, qr/names the plan "fre" .*: the key gets the default plan of "search"$/m, qw(key set ok --plan fre));
+    says(0, qr/has the plan "fre" .*: the key gets the default plan of "search"$/m, qw(key set ok --plan fre));
     $redis->cmd('HSET', 'shop:plans', 'api', '{"broken"');
     is $tollgate->run(qw(key set ok --plan free))->{status}, 0, 'a field that is no table does no harm';
 };
@@ -136,7 +136,7 @@ subtest 'usage' => sub {
     $tollgate->run(qw(key set u --plan pro));
     is $tollgate->json(qw(usage u))->{windows}[1]{limit}, 9, 'another plan';
     $redis->cmd('DEL', 'shop:plans');
-    like $tollgate->run(qw(usage u))->{err}, qr/\Atollgate: warning: no gateway has published its plan tables with the prefix "shop:": limits of plans are not known\n\z/,
+    like $tollgate->run(qw(usage u))->{err}, qr/\Atollgate: warning: no gateway has published its plan tables with the prefix "shop:": the limits of plans are unknown\n\z/,
         'without published tables there is a note';
     $redis->cmd('EVAL', q[for i = 1, 110000 do redis.call('SET', 'x' .. i, 1) end], 0);
     $redis->cmd('CONFIG', 'RESETSTAT');

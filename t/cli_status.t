@@ -38,7 +38,7 @@ sub verdicts { return JSON::PP->new->decode(status("$url/status", '--json')->{ou
 subtest 'before any request' => sub {
     my $result = status("$url/status");
     is $result->{status}, 0, 'it is answered';
-    like $result->{out}, qr/^version +\d+\.\d+\.\d+\ncounting since +\d{4}-\S+Z \(\d+s\)\nworkers +1\nzone +8 MiB\n\nNo requests yet\.\n\nREDIS +main\nin reach +1 of 1 workers\n/,
+    like $result->{out}, qr/^version +\d+\.\d+\.\d+\ncounting since +\d{4}-\S+Z \(\d+s\)\nworkers +1\nzone +8 MiB\n\nNo requests yet\.\n\nREDIS +main\nreachable from +1 of 1 workers\n/,
         'in lines that can be read';
     is $result->{err}, '', 'and with no complaint';
 };
@@ -61,10 +61,10 @@ subtest 'tables' => sub {
     like $text, qr/^api +free +3 +2 +0$/m, '… by table and plan';
     like $text, qr/^api +all +2 +0 +0$/m, '… each of them';
     like $text, qr/^api +- +0 +0 +1$/m, '… and of none';
-    like $text, qr/\n\nIn dry runs, where nothing is refused:\nTABLES +PLAN +LIMITED\n/, 'dry runs apart';
+    like $text, qr/\n\nDry runs \(nothing is refused\):\nTABLES +PLAN +LIMITED\n/, 'dry runs apart';
     like $text, qr/^round trip, median +[<>][\d.]+ms$/m, 'round trips';
-    like $text, qr/^calls to decide +[1-9]\d*$/m, 'calls of Redis';
-    like $text, qr/^keys known, of looks +\d+\.\d%$/m, 'the key cache';
+    like $text, qr/^acquire calls +[1-9]\d*$/m, 'calls of Redis';
+    like $text, qr/^key cache hits +\d+\.\d%$/m, 'the key cache';
     like $text, qr/^ZONE +USED +PLACES +FULL +EVICTIONS\nkeys +2 +\d+ +0\.\d% +0\n/m, 'the zone';
 };
 
@@ -89,19 +89,19 @@ subtest 'failures' => sub {
     my $closed = free_port();
     my $secret = "http://operator:hunter2\@127.0.0.1:$port/guarded";
     my @cases = (
-        ["$url/none",                       1, qr{^tollgate: \Q$url\E/none answers with HTTP status 404\n\z}],
-        [$secret,                           1, qr{^tollgate: http://127\.0\.0\.1:$port/guarded answers with HTTP status 401\n\z}],
+        ["$url/none",                       1, qr{^tollgate: \Q$url\E/none responds with HTTP status 404\n\z}],
+        [$secret,                           1, qr{^tollgate: http://127\.0\.0\.1:$port/guarded responds with HTTP status 401\n\z}],
         ["$url/moved",                      1, qr{HTTP status 302\n\z}],
-        ["$url/text",                       1, qr{^tollgate: \Q$url\E/text answers with something else than tollgate_status\n\z}],
-        ["$url/json",                       1, qr{something else than tollgate_status\n\z}],
-        ["$url/status?format=prometheus",   1, qr{^tollgate: \Q$url\E/status answers with something else}],
-        ["http://127.0.0.1:$closed/status", 1, qr{^tollgate: no answer from http://127\.0\.0\.1:$closed/status: .*connect}],
-        ["https://127.0.0.1:$port/status",  1, qr{^tollgate: no answer from https://}],
-        ['unix:/nowhere/x.sock:/status',    1, qr{^tollgate: no answer from unix:/nowhere/x\.sock:/status: }],
-        ['file:///etc/passwd',              2, qr{^tollgate: invalid URL: it begins with http://, https:// or unix:\n\z}],
+        ["$url/text",                       1, qr{^tollgate: \Q$url\E/text does not return a tollgate_status document: check the URL\n\z}],
+        ["$url/json",                       1, qr{does not return a tollgate_status document: check the URL\n\z}],
+        ["$url/status?format=prometheus",   1, qr{^tollgate: \Q$url\E/status does not return a tollgate_status document}],
+        ["http://127.0.0.1:$closed/status", 1, qr{^tollgate: no response from http://127\.0\.0\.1:$closed/status: .*connect}],
+        ["https://127.0.0.1:$port/status",  1, qr{^tollgate: no response from https://}],
+        ['unix:/nowhere/x.sock:/status',    1, qr{^tollgate: no response from unix:/nowhere/x\.sock:/status: }],
+        ['file:///etc/passwd',              2, qr{^tollgate: invalid URL: it must begin with http://, https:// or unix:\n\z}],
         ["127.0.0.1:$port/status",          2, qr{^tollgate: invalid URL: }],
         ['http://[::1/status',              2, qr{^tollgate: invalid URL: }],
-        ['unix::/status',                   2, qr{^tollgate: invalid URL: no socket}],
+        ['unix::/status',                   2, qr{^tollgate: invalid URL: the socket}],
     );
     for my $case (@cases) {
         my ($address, $status, $message) = @$case;

@@ -74,7 +74,7 @@ subtest 'a reader that goes away' => sub {
     $redis->cmd('EVAL', q[for i = 1, 20000 do redis.call('ZADD', 'ids', i, 'some-long-id-of-a-client-' .. i) end], 0);
     for my $arguments ('', ' --json') {
         my $output = `bash -c '{ $binary key list$arguments; echo status \$? >&2; } 2>&1 >/dev/full' 2>&1`;
-        like $output, qr/tollgate: standard output can't be written: No space left on device\n.*status 1/s, 'a full device is an error';
+        like $output, qr/tollgate: cannot write to standard output: No space left on device\n.*status 1/s, 'a full device is an error';
         my $piped = `bash -c '$binary key list$arguments 2>&1 | head -n 1; echo status \${PIPESTATUS[0]}'`;
         like $piped, qr/status 141\n\z/, "key list$arguments | head ends by SIGPIPE";
         unlike $piped, qr/tollgate:/, '… and says nothing';

@@ -118,7 +118,7 @@ subtest 'options' => sub {
         is $tollgate->run('top', @$case)->{status}, 2, "@$case: wrong usage";
     }
     my $help = $tollgate->run(qw(top --help))->{out};
-    like $help, qr/holds only where a\s+plan\s+table has a `ban` policy/, 'the help says of whom refusals are known';
+    like $help, qr/Redis\s+holds\s+strikes\s+only\s+if\s+a\s+plan\s+table\s+has\s+a\s+`ban`\s+policy/, 'the help says of whom refusals are known';
 };
 
 subtest 'on a terminal' => sub {
@@ -173,7 +173,7 @@ subtest 'a sample of many ids' => sub {
     is $seen->{rows}[0]{id}, 'hot', 'the busiest is found';
     cmp_ok $seen->{rows}[0]{granted_per_second}, '<', 100000, '… and what it had before is not taken for growth';
     my $text = join '', (top_while($tollgate, $redis, sub { }, qw(--interval 100ms --count 1 --budget 500)))[1 .. 1];
-    like $text, qr/a sample: the busiest \d+ ids found so far, \d+ % of Redis looked through/, 'text says so';
+    like $text, qr/sample: the busiest \d+ ids found so far, \d+ % of Redis scanned/, 'text says so';
 };
 
 subtest 'a gateway' => sub {

@@ -42,7 +42,7 @@ subtest 'what is published' => sub {
 subtest 'the command warns from it' => sub {
     my $issued = $tollgate->run(qw(key issue --id a --plan fre));
     is($issued->{status}, 0, 'a plan that no table names is stored');
-    like($issued->{err}, qr/warning: no plan table names the plan "fre" \(did you mean "free"\?\)/, '… with a warning');
+    like($issued->{err}, qr/warning: no plan table has the plan "fre" \(did you mean "free"\?\)/, '… with a warning');
     $issued = $tollgate->run(qw(key issue --id b --plan free --limits 5r/s));
     like($issued->{err}, qr/warning: the limits of the key have no effect/, 'limits that no plan uses');
     unlike($tollgate->run(qw(key issue --id c --plan free))->{err}, qr/warning/, 'none for a plan that is there');

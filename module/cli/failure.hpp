@@ -5,16 +5,16 @@
 
 namespace tollgate::cli {
 
-/// What the command's exit status says; --help lists them.
+/// The exit status of the command. `tollgate --help` lists the values.
 enum class ExitStatus : int {
     kOk = 0,
-    kRedis = 1,      ///< Redis, a node or the output can't be reached, or answers an error
-    kUsage = 2,      ///< the command line or what it holds is wrong
+    kRedis = 1,      ///< Redis, a node or the output is not reachable, or replies with an error
+    kUsage = 2,      ///< the command line, or a value on it, is invalid
     kUnknownId = 3,  ///< no key has this id
-    kConflict = 4,   ///< the id or the key exists already, or another command changed it meanwhile
+    kConflict = 4,   ///< the id or the key already exists, or another command changed it
 };
 
-/// Why a command can't be done, in one line, and the status that says so to a script.
+/// The command fails. what() is a message of one line, status() is the exit status.
 class Failure : public std::runtime_error {
   public:
     Failure(ExitStatus status, const std::string& message)

@@ -1,28 +1,145 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "module/cli/command_line.hpp"
+#include "module/cli/commands/command_definition.hpp"
 #include "module/cli/failure.hpp"
-#include "module/cli/printable.hpp"
+#include "module/cli/terminal/printable.hpp"
+#include "module/cli/terminal/spelling.hpp"
+
+namespace tollgate::cli {
 
 namespace {
 
-using tollgate::cli::ExitStatus;
+/// Whether a word may appear in a message. A key never matches: only short words of lower-case
+/// letters and hyphens do.
+bool is_plain(std::string_view word) {
+    constexpr std::size_t kLongest = 20;
+    return !word.empty() && word.size() <= kLongest &&
+           std::ranges::all_of(word, [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+}
 
+std::string quoted_if_plain(std::string_view word) {
+    return is_plain(word) ? " \"" + std::string(word) + "\"" : "";
+}
+
+/// The commands that the parser has recognized, `tollgate` first.
+std::vector<const CLI::App*> parsed_commands(const CLI::App& app) {
+    std::vector<const CLI::App*> path{&app};
+    for (auto parsed = app.get_subcommands(); !parsed.empty();
+         parsed = path.back()->get_subcommands()) {
+        path.push_back(parsed.front());
+    }
+    return path;
+}
+
+std::string path_text(const std::vector<const CLI::App*>& path) {
+    std::string text;
+    for (const auto* command : path) {
+        text += (text.empty() ? "" : " ") + command->get_name();
+    }
+    return text;
+}
+
+std::vector<std::string> subcommand_names(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        names.push_back(command->get_name());
+    }
+    return names;
+}
+
+std::string unknown_option(const std::vector<const CLI::App*>& path, std::string_view word) {
+    word = word.substr(0, word.find('='));
+    std::vector<std::string> names;
+    for (const auto* command : path) {
+        for (const auto* option : command->get_options()) {
+            for (const auto& name : option->get_lnames()) {
+                names.push_back("--" + name);
+            }
+        }
+    }
+    const bool plain = is_plain(word);
+    return "unknown option" + quoted_if_plain(word) +
+           (plain ? did_you_mean(similar_names(word, names)) : "");
+}
+
+std::string unknown_command(const CLI::App& parent, std::string_view word) {
+    const auto names = subcommand_names(parent);
+    const auto near = is_plain(word) ? similar_names(word, names) : std::vector<std::string>{};
+    return "unknown command" + quoted_if_plain(word) + did_you_mean(near);
+}
+
+std::string comma_separated(const std::vector<std::string>& names) {
+    std::string text;
+    for (const auto& name : names) {
+        text += (text.empty() ? "" : ", ") + name;
+    }
+    return text;
+}
+
+/// The message for a command line that the parser rejects: which word is unknown, and which names
+/// are similar. Other arguments are not repeated, because one of them may be a key.
+std::string explain_mistake(const CLI::App& app, const CLI::ParseError& error) {
+    const auto path = parsed_commands(app);
+    const auto names = subcommand_names(*path.back());
+    const std::string see = ": see " + path_text(path) + " --help";
+    const auto words = app.remaining(true);
+    const auto option = std::ranges::find_if(
+        words, [](const std::string& word) { return word.size() > 1 && word.front() == '-'; });
+    if (option != words.end()) {
+        return unknown_option(path, *option) + see;
+    }
+    if (!words.empty()) {
+        return (names.empty() ? "too many arguments"
+                              : unknown_command(*path.back(), words.front())) +
+               see;
+    }
+    if (!names.empty()) {
+        return "no command given: use one of " + comma_separated(names) + see;
+    }
+    return error.what() + see;
+}
+
+/// Parses the command line, runs the command and returns the exit status. Throws Failure.
+int run_command_line(int argc, char** argv) {
+    CommandLine line;
+    CLI::App app;
+    define_commands(app, line);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) {
+            return app.exit(error);
+        }
+        throw Failure(ExitStatus::kUsage, explain_mistake(app, error));
+    }
+    line.action();
+    return static_cast<int>(ExitStatus::kOk);
+}
+
+/// Writes the error to standard error and returns the exit status.
 int report(const std::exception& error, ExitStatus status) {
-    std::cerr << "tollgate: " << tollgate::cli::printable(error.what()) << '\n';
+    std::cerr << "tollgate: " << printable(error.what()) << '\n';
     return static_cast<int>(status);
 }
 
 }  // namespace
 
+}  // namespace tollgate::cli
+
 int main(int argc, char** argv) {
-    // A reader that has gone, or a Redis, shall be an error with a message.
+    using namespace tollgate::cli;
+    // Report a closed pipe or socket as an error with a message, not by a signal.
     static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
     try {
-        return tollgate::cli::run_command_line(argc, argv);
-    } catch (const tollgate::cli::Failure& failure) {
+        return run_command_line(argc, argv);
+    } catch (const Failure& failure) {
         return report(failure, failure.status());
     } catch (const std::exception& error) {
         return report(error, ExitStatus::kRedis);

@@ -1,0 +1,245 @@
+#include "module/cli/commands/command_definition.hpp"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <utility>
+
+#include "module/cli/commands/commands.hpp"
+#include "module/cli/commands/completion.hpp"
+#include "module/cli/commands/man_page.hpp"
+#include "module/cli/redis/redis_session.hpp"
+#include "module/cli/redis/redis_url.hpp"
+#include "module/cli/terminal/output.hpp"
+#include "module/cli/terminal/text_layout.hpp"
+#include "module/cli/usage/node_status.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+constexpr std::array kNotes{
+    Note{
+        "Times",
+        "2027-01-01T00:00:00Z, 2027-01-01 (midnight, UTC), or a duration from now: 90d, 12h, 30m."},
+    Note{"Exit status",
+         "0 success; 1 Redis, the node or standard output is not reachable or returns an error; 2 "
+         "invalid usage; 3 unknown id; 4 conflict: the id or the key already exists, an earlier "
+         "overlap has not ended, or another command changed the id. Run an interrupted command "
+         "again to complete it."},
+};
+
+constexpr std::string_view kUsageNote =
+    "LIMIT and REMAINING are shown if the gateways have published their plan tables in Redis. "
+    "Otherwise they come from the record of the key, which applies to `custom` plans, and only "
+    "a part of a large Redis is searched for counts. USED includes units that nodes have "
+    "leased. PREVIOUS is the previous window, if windows slide.";
+
+constexpr std::string_view kImportNote =
+    "On a terminal, the command prompts for one line and does not echo it.";
+
+constexpr std::string_view kRevokeNote =
+    "The ban of the id is removed too. The usage of its quotas remains until the windows end.";
+
+constexpr std::string_view kRotateNote =
+    "An id has at most two keys: another rotation is refused until the overlap ends. 0s ends "
+    "all keys of the id before the new key is made, and is allowed during an overlap.";
+
+constexpr std::string_view kTopNote =
+    "GRANTED/S is the number of units of quota per second, for an id in a plan table. A + marks "
+    "a lower bound: a window ended between the readings. Leased units count when a node leases "
+    "them. `unlimited` plans and costs of 0 are not counted. REFUSED/S is the number of "
+    "strikes per second, on the line of the busiest table of the id. Redis holds strikes only "
+    "if a plan table has a `ban` policy, and not during a ban. Without this policy, `tollgate "
+    "status` and the access log show refusals. The command writes nothing to Redis. If there "
+    "are more ids than --budget, it watches the busiest ids found so far while SCAN continues: "
+    "1,000,000 ids, which have about 3,000,000 keys, take 150 readings. On a terminal, q ends "
+    "the command.";
+
+constexpr std::string_view kStatusNote =
+    "URL may contain USER:PASSWORD@. Set it in the environment to keep it out of the process "
+    "list. --json prints the response of the node unchanged. The counts of a node begin when it "
+    "starts.";
+
+constexpr std::size_t kHelpWidth = 100;
+
+/// All notes as the help prints them after the options.
+std::string notes_text() {
+    std::string text;
+    for (const auto& note : kNotes) {
+        text += wrap_text(std::string(note.title) + ": " + std::string(note.text), kHelpWidth);
+    }
+    return text;
+}
+
+/// Prints `note` in the help of the command, before the notes about all commands.
+void add_note(CLI::App& command, std::string_view note) {
+    command.footer(wrap_text(note, kHelpWidth) + "\n" + command.get_footer());
+}
+
+using OptionalText = std::optional<std::string>;
+
+/// Defines an option without a default. An empty text is a value.
+CLI::Option* add_optional(CLI::App& app, const std::string& name, OptionalText& value,
+                          const std::string& description) {
+    return app.add_option_function<std::string>(
+        name, [&value](const std::string& text) { value = text; }, description);
+}
+
+/// Defines a command that does not connect to Redis.
+CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& description,
+                      CommandLine& line, std::function<void()> action) {
+    CLI::App* command = app.add_subcommand(name, description);
+    command->fallthrough();
+    command->final_callback([&line, action = std::move(action)] { line.action = action; });
+    return *command;
+}
+
+/// Defines a command that connects to Redis.
+CLI::App& add_redis_command(CLI::App& app, const std::string& name, const std::string& description,
+                            CommandLine& line, std::function<void(Commands&)> action) {
+    return add_command(app, name, description, line, [&line, action = std::move(action)] {
+        RedisSession session(parse_redis_url(line.redis));
+        Commands commands(session, line.prefix, line.format());
+        action(commands);
+    });
+}
+
+/// Defines a command that connects to Redis and has the argument ID.
+CLI::App& add_id_command(CLI::App& app, const std::string& name, const std::string& description,
+                         CommandLine& line, std::function<void(Commands&)> action) {
+    CLI::App& command = add_redis_command(app, name, description, line, std::move(action));
+    command.add_option("ID", line.id, "Id of the key")->required();
+    return command;
+}
+
+CLI::Option* add_key_options(CLI::App& command, KeyOptions& key) {
+    auto* plan = add_optional(command, "--plan", key.plan,
+                              "Plan of the key, as named in the plan tables of the gateway");
+    add_optional(command, "--name", key.name, "Name of the key, for your own use");
+    add_optional(command, "--limits", key.limits,
+                 "Limits for `custom` plans, such as \"5000r/m 1000000r/d\", or none");
+    add_optional(command, "--expires", key.expires, "Time when the key expires, or never");
+    return plan;
+}
+
+void add_key_commands(CLI::App& app, CommandLine& line) {
+    CLI::App& key = *app.add_subcommand("key", "API keys");
+    key.require_subcommand(1)->fallthrough();
+    CLI::App& issue =
+        add_redis_command(key, "issue", "Make a key and print it; it is shown only once", line,
+                          [&](Commands& commands) { commands.issue(line.key, line.new_id); });
+    CLI::App& import = add_redis_command(
+        key, "import", "Store an existing key, which is read from standard input", line,
+        [&](Commands& commands) { commands.import(line.key, line.new_id); });
+    add_note(import, kImportNote);
+    for (CLI::App* command : {&issue, &import}) {
+        add_key_options(*command, line.key)->required();
+        add_optional(*command, "--id", line.new_id, "Id of the key; without it an id is generated");
+    }
+    add_redis_command(key, "list", "List all keys, the oldest first", line,
+                      [](Commands& commands) { commands.list(); });
+    add_id_command(key, "show", "Show one key", line,
+                   [&](Commands& commands) { commands.show(line.id); });
+    CLI::App& set = add_id_command(key, "set", "Change a key", line,
+                                   [&](Commands& commands) { commands.set(line.id, line.key); });
+    add_key_options(set, line.key);
+    add_id_command(key, "disable", "Disable a key until it is enabled again", line,
+                   [&](Commands& commands) { commands.set_active(line.id, false); });
+    add_id_command(key, "enable", "Enable a disabled key", line,
+                   [&](Commands& commands) { commands.set_active(line.id, true); });
+    add_note(add_id_command(key, "revoke", "Remove an id and its keys permanently", line,
+                            [&](Commands& commands) { commands.revoke(line.id); }),
+             kRevokeNote);
+    CLI::App& rotate = add_id_command(
+        key, "rotate", "Make a new key for an id and print it; it is shown only once", line,
+        [&](Commands& commands) { commands.rotate(line.id, line.overlap); });
+    add_note(rotate, kRotateNote);
+    rotate.add_option("--overlap", line.overlap, "Time for which the old key remains valid")
+        ->capture_default_str();
+}
+
+void add_other_commands(CLI::App& app, CommandLine& line) {
+    CLI::App& ban = *app.add_subcommand("ban", "Bans of keys that repeatedly exceed their quota");
+    ban.require_subcommand(1)->fallthrough();
+    add_id_command(ban, "show", "Show the strikes and the ban of a key", line,
+                   [&](Commands& commands) { commands.show_ban(line.id); });
+    add_id_command(ban, "lift", "Remove the ban and the strikes of a key", line,
+                   [&](Commands& commands) { commands.lift_ban(line.id); });
+    add_note(add_id_command(app, "usage", "Show the quota usage of a key", line,
+                            [&](Commands& commands) { commands.usage(line.id); }),
+             kUsageNote);
+}
+
+void add_watching_commands(CLI::App& app, CommandLine& line) {
+    TopOptions& top = line.top;
+    CLI::App& command =
+        add_redis_command(app, "top", "Show the busiest ids by requests and refusals, refreshed",
+                          line, [&](Commands& commands) { commands.top(top); });
+    command.add_option("--interval", top.interval, "Time between two readings, 100ms to 1h")
+        ->capture_default_str();
+    command.add_option("--count", top.count, "Number of refreshes; 0: until interrupted")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    command.add_option("--limit", top.limit, "Maximum number of lines")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    command.add_option("--sort", top.sort, "Sort order of the lines, descending")
+        ->check(CLI::IsMember({"requests", "refusals"}))
+        ->capture_default_str();
+    command
+        .add_option("--budget", top.budget,
+                    "Maximum number of ids to watch; each reading scans four times as many keys")
+        ->check(CLI::Range(10, 1'000'000))
+        ->capture_default_str();
+    add_note(command, kTopNote);
+
+    CLI::App& status =
+        add_command(app, "status", "Show the counts of a node, from its tollgate_status", line,
+                    [&] { print_node_status(line.url, line.format()); });
+    status.add_option("URL", line.url, "http://HOST[:PORT]/PATH, https://... or unix:SOCKET:/PATH")
+        ->required()
+        ->envname("TOLLGATE_STATUS");
+    add_note(status, kStatusNote);
+}
+
+void add_shell_commands(CLI::App& app, CommandLine& line) {
+    add_command(app, "completion", "Print the completion script for a shell", line,
+                [&] { require_print(completion(app, line.shell)); })
+        .add_option("SHELL", line.shell, "Shell that reads the script")
+        ->required()
+        ->check(CLI::IsMember({"bash", "zsh"}));
+    add_command(app, "man", "Print the manual page; view it with man -l -", line,
+                [&] { require_print(man_page(app)); });
+}
+
+void add_global_options(CLI::App& app, CommandLine& line) {
+    app.add_option("--redis", line.redis,
+                   "redis://[USER:PASSWORD@]HOST[:PORT][/DB], unix:PATH[?db=DB] or "
+                   "unix://[USER:PASSWORD@]PATH[?db=DB]")
+        ->envname("TOLLGATE_REDIS")
+        ->capture_default_str();
+    app.add_option("--prefix", line.prefix, "Prefix of all keys in Redis, as in tollgate_redis")
+        ->envname("TOLLGATE_PREFIX");
+    app.add_flag("--json", line.json, "Print one JSON document");
+    app.set_version_flag("--version", TOLLGATE_VERSION);
+    app.footer(notes_text());
+    app.require_subcommand(1);
+}
+
+}  // namespace
+
+std::span<const Note> notes() {
+    return kNotes;
+}
+
+void define_commands(CLI::App& app, CommandLine& line) {
+    app.name("tollgate");
+    app.description("Manages the API keys of a Tollgate gateway in Redis and shows their usage.");
+    add_global_options(app, line);
+    add_key_commands(app, line);
+    add_other_commands(app, line);
+    add_watching_commands(app, line);
+    add_shell_commands(app, line);
+}
+
+}  // namespace tollgate::cli

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "module/cli/commands/commands.hpp"
+#include "module/cli/terminal/output.hpp"
+#include "module/cli/usage/top.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace tollgate::cli {
+
+/// The values of the command line. The initial values are the defaults.
+struct CommandLine {
+    std::string redis = "redis://127.0.0.1:6379/0";
+    std::string prefix;  ///< of the names of all keys in Redis
+    bool json = false;
+    std::optional<std::string> new_id;  ///< `--id`; without it an id is generated
+    std::string id;                     ///< the argument ID
+    KeyOptions key;
+    std::string overlap = "24h";
+    TopOptions top;
+    std::string url;               ///< the argument URL of `status`
+    std::string shell;             ///< the argument SHELL of `completion`
+    std::function<void()> action;  ///< runs the chosen subcommand; throws Failure
+
+    Format format() const { return json ? Format::kJson : Format::kText; }
+};
+
+/// A paragraph about all commands. The help and the manual page print it after the options.
+struct Note {
+    std::string_view title;
+    std::string_view text;
+};
+
+/// All notes, in the order in which they are printed.
+std::span<const Note> notes();
+
+/// Defines all commands and options. Parsing, the help, the manual page and the completion are
+/// derived from this definition. `line` receives the parsed values and must outlive `app`.
+void define_commands(CLI::App& app, CommandLine& line);
+
+}  // namespace tollgate::cli

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "module/cli/keys/key_store.hpp"
+#include "module/cli/redis/redis_session.hpp"
+#include "module/cli/terminal/output.hpp"
+#include "module/cli/usage/top.hpp"
+#include "module/key/key_record.hpp"
+#include "module/redis/protocol/keys.hpp"
+
+namespace tollgate::cli {
+
+/// The options that describe a key, as given on the command line, unchecked.
+struct KeyOptions {
+    std::optional<std::string> plan;
+    std::optional<std::string> name;
+    std::optional<std::string> limits;   ///< rates, or `none`
+    std::optional<std::string> expires;  ///< see parse_expiry, or `never`
+
+    bool empty() const { return !plan && !name && !limits && !expires; }
+};
+
+/// The subcommands that use Redis. Each one checks its arguments, changes or reads Redis, and
+/// prints the result. All throw Failure.
+class Commands {
+  public:
+    /// `session` must outlive the object.
+    Commands(RedisSession& session, const std::string& prefix, Format format)
+        : session_(session), keys_(prefix), prefix_(prefix), format_(format) {}
+
+    /// Makes a key, stores its digest and prints the key. Without `id`, an id is generated.
+    void issue(const KeyOptions& options, const std::optional<std::string>& id);
+    /// Reads a key from standard input and stores its digest. Without `id`, an id is generated.
+    void import(const KeyOptions& options, const std::optional<std::string>& id);
+    /// Prints all keys.
+    void list();
+    /// Prints one key.
+    void show(const std::string& id);
+    /// Changes the given values of a key and prints the key.
+    void set(const std::string& id, const KeyOptions& options);
+    /// Enables or disables a key and prints it.
+    void set_active(const std::string& id, bool active);
+    /// Removes an id and its keys.
+    void revoke(const std::string& id);
+    /// Makes a new key for an id and prints it. The previous key expires after `overlap`, a
+    /// duration such as `24h`.
+    void rotate(const std::string& id, const std::string& overlap);
+    /// Prints the strikes and the ban of an id.
+    void show_ban(const std::string& id);
+    /// Removes the strikes and the ban of an id, and prints what remains.
+    void lift_ban(const std::string& id);
+    /// Prints the quota usage of an id.
+    void usage(const std::string& id);
+    /// Prints the most active ids repeatedly.
+    void top(const TopOptions& options);
+
+  private:
+    KeyRecord record_of(const KeyOptions& options, const std::optional<std::string>& id,
+                        std::chrono::sys_seconds now);
+    void print_new_key(KeyStore& store, const KeysOfId& keys, std::chrono::sys_seconds now,
+                       const std::string& key);
+    void confirm(KeyStore& store, const KeyDigest& digest, const std::string& id);
+    void warn_about(const KeyRecord& record);
+
+    RedisSession& session_;
+    redis::Keys keys_;
+    std::string prefix_;
+    Format format_;
+};
+
+}  // namespace tollgate::cli

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tollgate::cli {
+
+/// Whether a text is valid UTF-8 without control characters (C0, DEL, C1) and line separators.
+bool is_utf8_line(std::string_view text);
+
+/// Escapes everything in a text that a terminal interprets, including line ends. Control and format
+/// characters become `\u{202e}`. Bytes below 0x20 and bytes that are not UTF-8 become `\x9b`.
+std::string printable(std::string_view text);
+
+/// Escapes the same characters in a JSON document, as `\u202e`. Line feeds and tabs are kept. Bytes
+/// that are not UTF-8 become `\ufffd`.
+std::string printable_json(std::string_view json);
+
+}  // namespace tollgate::cli

@@ -1,0 +1,196 @@
+#include "module/cli/terminal/render.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "module/cli/terminal/result_format.hpp"
+#include "module/cli/terminal/text_layout.hpp"
+#include "module/cli/terminal/time_text.hpp"
+#include "module/quota/rate.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+std::optional<std::int64_t> remaining(const WindowUsage& window) {
+    if (!window.limit) {
+        return std::nullopt;
+    }
+    return std::max<std::int64_t>(*window.limit - window.used, 0);
+}
+
+/// The keys of one id as a JSON object.
+Json object_of(const KeysOfId& keys, std::chrono::sys_seconds now) {
+    const StoredKey current = keys.keys.empty() ? StoredKey{} : keys.keys.front();
+    Json digests = Json::array();
+    for (const auto& key : keys.keys) {
+        digests.push_back({{"sha256", key.digest},
+                           {"created", format_time(key.created)},
+                           {"expires", json_or_null(key.record.expires)},
+                           {"retiring", key.retiring}});
+    }
+    return {{"id", keys.id},
+            {"name", json_or_null(current.record.name)},
+            {"plan", json_or_null(current.record.plan)},
+            {"limits", json_or_null(current.record.limits)},
+            {"state", key_state(keys, now)},
+            {"created", keys.keys.empty() ? Json(nullptr) : Json(format_time(current.created))},
+            {"expires", json_or_null(current.record.expires)},
+            {"digests", std::move(digests)}};
+}
+
+/// Indents a JSON text by two spaces, for an element of a list.
+std::string indented(std::string text) {
+    for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
+        text.insert(at + 1, "  ");
+    }
+    return "  " + text;
+}
+
+}  // namespace
+
+std::string render_usage(Format format, const KeyUsage& usage) {
+    const auto& id = usage.keys.id;
+    const KeyRecord record = usage.keys.keys.empty() ? KeyRecord{} : usage.keys.keys.front().record;
+    if (format == Format::kJson) {
+        Json windows = Json::array();
+        for (const auto& window : usage.windows) {
+            windows.push_back({{"table", window.table},
+                               {"window", period_name(window.period)},
+                               {"seconds", window.period.count()},
+                               {"count", window.count},
+                               {"previous", json_or_null(window.previous)},
+                               {"limit", json_or_null(window.limit)},
+                               {"used", window.used},
+                               {"remaining", json_or_null(remaining(window))},
+                               {"reset", format_time(window.reset)}});
+        }
+        return json_document({{"id", id},
+                              {"plan", json_or_null(record.plan)},
+                              {"limits", json_or_null(record.limits)},
+                              {"state", key_state(usage.keys, usage.now)},
+                              {"banned_until", json_or_null(usage.ban.until)},
+                              {"complete", usage.complete},
+                              {"windows", std::move(windows)}});
+    }
+    Rows about{{"id", id},
+               {"plan", text_or_dash(record.plan)},
+               {"limits", text_or_dash(record.limits)},
+               {"state", key_state(usage.keys, usage.now)}};
+    if (usage.ban.until) {
+        about.push_back({"banned", "until " + format_time(*usage.ban.until)});
+    }
+    if (usage.windows.empty()) {
+        return align_columns(about) + "\nNothing is counted.\n";
+    }
+    Rows rows{{"TABLE", "WINDOW", "LIMIT", "USED", "REMAINING", "PREVIOUS", "RESET"}};
+    for (const auto& window : usage.windows) {
+        const auto rest = window.reset - usage.now;
+        rows.push_back({window.table, period_name(window.period), text_or_dash(window.limit),
+                        std::to_string(window.used), text_or_dash(remaining(window)),
+                        text_or_dash(window.previous),
+                        format_time(window.reset) + " (" + format_duration(rest) + ")"});
+    }
+    return align_columns(about) + "\n" + align_columns(rows);
+}
+
+std::string render_ban(Format format, const KeyBan& ban) {
+    if (format == Format::kJson) {
+        return json_document({{"id", ban.id},
+                              {"banned", ban.until.has_value()},
+                              {"until", json_or_null(ban.until)},
+                              {"level", ban.level},
+                              {"strikes", ban.strikes},
+                              {"since", json_or_null(ban.since)}});
+    }
+    return align_columns({{"id", ban.id},
+                          {"banned", ban.until ? "until " + format_time(*ban.until) : "no"},
+                          {"level", std::to_string(ban.level)},
+                          {"strikes", std::to_string(ban.strikes) +
+                                          (ban.since ? " since " + format_time(*ban.since) : "")}});
+}
+
+std::string key_state(const KeysOfId& keys, std::chrono::sys_seconds now) {
+    if (keys.keys.empty()) {
+        return "none";
+    }
+    if (keys.keys.front().replaced) {
+        return "replaced";
+    }
+    const KeyRecord& record = keys.keys.front().record;
+    if (!record.active) {
+        return "disabled";
+    }
+    return record.is_valid_at(now) ? "active" : "expired";
+}
+
+std::string render_issued(Format format, const KeysOfId& keys, std::chrono::sys_seconds now,
+                          const std::string& key) {
+    if (format == Format::kText) {
+        return key + "\n";
+    }
+    Json json = {{"key", key}};
+    json.update(object_of(keys, now));
+    return json_document(json);
+}
+
+std::string render_key(Format format, const KeysOfId& keys, std::chrono::sys_seconds now) {
+    if (format == Format::kJson) {
+        return json_document(object_of(keys, now));
+    }
+    Rows rows{{"id", keys.id}, {"state", key_state(keys, now)}};
+    if (!keys.keys.empty()) {
+        const StoredKey& current = keys.keys.front();
+        const KeyRecord& record = current.record;
+        rows.insert(rows.end(), {{"name", text_or_dash(record.name)},
+                                 {"plan", text_or_dash(record.plan)},
+                                 {"limits", text_or_dash(record.limits)},
+                                 {"created", format_time(current.created)},
+                                 {"expires", text_or_dash(record.expires)}});
+    }
+    for (const auto& key : keys.keys) {
+        rows.push_back(
+            {"sha256",
+             key.digest + (key.retiring ? "  until " + text_or_dash(key.record.expires) : "")});
+    }
+    return align_columns(rows);
+}
+
+std::string render_revoked(Format format, const std::string& id) {
+    return format == Format::kJson ? json_document({{"id", id}, {"state", "revoked"}})
+                                   : "revoked " + id + "\n";
+}
+
+std::string KeyListText::next(const std::vector<KeysOfId>& ids) {
+    std::string text;
+    if (format_ == Format::kJson) {
+        for (const auto& keys : ids) {
+            text.append(begun_ ? ",\n" : "[\n").append(indented(json_text(object_of(keys, now_))));
+            begun_ = true;
+        }
+        return text;
+    }
+    Rows rows;
+    if (!begun_) {
+        rows.push_back({"ID", "NAME", "PLAN", "STATE", "LIMITS", "CREATED", "EXPIRES"});
+        begun_ = true;
+    }
+    for (const auto& keys : ids) {
+        const StoredKey current = keys.keys.empty() ? StoredKey{} : keys.keys.front();
+        const KeyRecord& record = current.record;
+        rows.push_back({keys.id, text_or_dash(record.name), text_or_dash(record.plan),
+                        key_state(keys, now_), text_or_dash(record.limits),
+                        keys.keys.empty() ? "-" : format_time(current.created),
+                        text_or_dash(record.expires)});
+    }
+    return columns_.lines(rows);
+}
+
+std::string KeyListText::end() {
+    if (format_ == Format::kJson) {
+        return begun_ ? "\n]\n" : "[]\n";
+    }
+    return begun_ ? "" : next({});
+}
+
+}  // namespace tollgate::cli

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "module/cli/keys/stored_key.hpp"
+#include "module/cli/terminal/output.hpp"
+#include "module/cli/terminal/text_layout.hpp"
+#include "module/cli/usage/key_usage.hpp"
+#include "module/cli/usage/stored_usage.hpp"
+
+namespace tollgate::cli {
+
+// All functions return what the command prints, with the last line end.
+
+/// The quota usage of an id.
+std::string render_usage(Format format, const KeyUsage& usage);
+
+/// The strikes and the ban of an id.
+std::string render_ban(Format format, const KeyBan& ban);
+
+/// A new key. The text format is the key alone. JSON also contains the keys of the id.
+std::string render_issued(Format format, const KeysOfId& keys, std::chrono::sys_seconds now,
+                          const std::string& key);
+
+/// The keys of one id.
+std::string render_key(Format format, const KeysOfId& keys, std::chrono::sys_seconds now);
+
+/// The confirmation that an id was revoked.
+std::string render_revoked(Format format, const std::string& id);
+
+/// The state of the current key of an id: `active`, `disabled` or `expired`; `replaced` if an
+/// interrupted rotation has ended it; `none` if there is no key.
+std::string key_state(const KeysOfId& keys, std::chrono::sys_seconds now);
+
+/// Renders a list of ids and their keys in parts: a line or a JSON object for each id.
+class KeyListText {
+  public:
+    KeyListText(Format format, std::chrono::sys_seconds now) : format_(format), now_(now) {}
+
+    /// The text of the next ids.
+    std::string next(const std::vector<KeysOfId>& ids);
+    /// The text after the last id.
+    std::string end();
+
+  private:
+    Format format_;
+    std::chrono::sys_seconds now_;
+    ColumnLayout columns_;
+    bool begun_ = false;
+};
+
+}  // namespace tollgate::cli

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "module/cli/terminal/printable.hpp"
+#include "module/cli/terminal/time_text.hpp"
+
+namespace tollgate::cli {
+
+/// JSON whose members keep the order in which they were added.
+using Json = nlohmann::ordered_json;
+
+/// Serializes JSON without a final line end. `indent` is in spaces; -1 writes one line. Characters
+/// that a terminal interprets are escaped.
+inline std::string json_text(const Json& json, int indent = 2) {
+    // Another program may have stored a name that is not UTF-8. Replace its invalid bytes.
+    return printable_json(json.dump(indent, ' ', false, Json::error_handler_t::replace));
+}
+
+/// Serializes JSON with a final line end, as `--json` prints it.
+inline std::string json_document(const Json& json, int indent = 2) {
+    return json_text(json, indent) + "\n";
+}
+
+/// A value that may be missing, in JSON: `null` if it is empty.
+inline Json json_or_null(const std::string& text) {
+    return text.empty() ? Json(nullptr) : Json(text);
+}
+inline Json json_or_null(const std::optional<std::chrono::sys_seconds>& time) {
+    return time ? Json(format_time(*time)) : Json(nullptr);
+}
+inline Json json_or_null(const std::optional<std::int64_t>& number) {
+    return number ? Json(*number) : Json(nullptr);
+}
+
+/// A value that may be missing, in a table: `-` if it is empty.
+inline std::string text_or_dash(const std::string& text) {
+    return text.empty() ? "-" : text;
+}
+inline std::string text_or_dash(const std::optional<std::chrono::sys_seconds>& time) {
+    return time ? format_time(*time) : "-";
+}
+inline std::string text_or_dash(const std::optional<std::int64_t>& number) {
+    return number ? std::to_string(*number) : "-";
+}
+
+}  // namespace tollgate::cli

@@ -1,0 +1,214 @@
+#include "module/cli/usage/quota_watch.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+namespace tollgate::cli {
+
+namespace {
+
+// The number of keys per SCAN call, and of ids per round trip. Redis serves other clients in
+// between.
+constexpr std::size_t kPage = 500;
+constexpr std::size_t kBatch = 200;
+
+// Scanning a key costs Redis much less than reading a hash.
+constexpr std::size_t kScannedKeysPerId = 4;
+
+}  // namespace
+
+QuotaWatch::QuotaWatch(RedisSession& session, const redis::Keys& keys, std::size_t budget)
+    : session_(session), keys_(keys), budget_(budget) {
+    quota_prefix_ = keys_.quota("", "");
+    quota_prefix_.resize(quota_prefix_.size() - std::string_view("}:").size());
+    ban_prefix_ = keys_.ban("");
+    ban_prefix_.pop_back();
+}
+
+void QuotaWatch::poll() {
+    was_complete_ = complete_;
+    now_ = time_of_reply(session_.run({"TIME"}));
+    scan();
+    std::vector<Ids::iterator> batch;
+    for (auto id = ids_.begin(); id != ids_.end(); ++id) {
+        batch.push_back(id);
+        if (batch.size() == kBatch) {
+            read(batch);
+            batch.clear();
+        }
+    }
+    read(batch);
+    polled_ = Clock::now();
+    std::erase_if(ids_, [](const auto& entry) { return entry.second.is_empty(); });
+    drop_least_active();
+}
+
+/// Scans the next keys and adds their ids. Sets complete_ if SCAN started and finished here.
+void QuotaWatch::scan() {
+    const bool from_the_start = cursor_ == "0";
+    if (from_the_start) {
+        scanned_ = 0;
+    }
+    // The pattern matches the keys of bans and quotas only, so that Redis does not send key:…
+    // names.
+    const auto pattern = escape_glob(ban_prefix_.substr(0, ban_prefix_.rfind("ban:{"))) + "[bq]*{*";
+    const auto page = std::min(kPage, budget_);
+    std::size_t scanned = 0;
+    do {
+        const auto found =
+            session_.run({"SCAN", cursor_, "MATCH", pattern, "COUNT", std::to_string(page)});
+        cursor_ = found.elements.at(0).text;
+        for (const auto& key : found.elements.at(1).elements) {
+            add_found(key.text);
+        }
+        scanned += page;
+    } while (cursor_ != "0" && scanned < kScannedKeysPerId * budget_);
+    scanned_ += scanned;
+    complete_ = from_the_start && cursor_ == "0";
+    if (!complete_) {
+        progress_ = scan_progress();
+    }
+}
+
+/// The part of Redis scanned since cursor 0. Empty if the user may not run DBSIZE.
+std::optional<double> QuotaWatch::scan_progress() {
+    if (cursor_ == "0") {
+        return 1.0;
+    }
+    const auto size = session_.run_if_accepted({"DBSIZE"});
+    if (!size) {
+        return std::nullopt;
+    }
+    const auto keys = static_cast<double>(std::max<std::int64_t>(size->integer, 1));
+    return std::min(static_cast<double>(scanned_) / keys, 1.0);
+}
+
+/// Adds the id, and the table, that the name of a quota or ban key contains.
+void QuotaWatch::add_found(std::string_view key) {
+    if (key.starts_with(quota_prefix_)) {
+        key.remove_prefix(quota_prefix_.size());
+        const auto end = key.find("}:");
+        if (end != std::string_view::npos && end != 0) {
+            ids_[std::string(key.substr(0, end))].tables.try_emplace(
+                std::string(key.substr(end + 2)));
+        }
+    } else if (key.starts_with(ban_prefix_) && key.ends_with('}')) {
+        key.remove_prefix(ban_prefix_.size());
+        key.remove_suffix(1);
+        ids_.try_emplace(std::string(key));
+    }
+}
+
+/// Reads the hashes of some ids in one round trip and updates their rates.
+void QuotaWatch::read(const std::vector<Ids::iterator>& batch) {
+    std::vector<RedisCommand> commands;
+    for (const auto& entry : batch) {
+        commands.push_back({"HGETALL", keys_.ban(entry->first)});
+        for (const auto& [table, quota] : entry->second.tables) {
+            commands.push_back({"HGETALL", keys_.quota(entry->first, table)});
+        }
+    }
+    const auto replies = session_.run_all(commands);
+    const auto read_at = Clock::now();
+    auto reply = replies.begin();
+    for (const auto& entry : batch) {
+        Id& id = entry->second;
+        const bool has_past = id.read || was_complete_;
+        const std::chrono::duration<double> since = read_at - id.read.value_or(polled_);
+        const double seconds = has_past ? since.count() : 0;
+        update(id, read_stored_ban(*reply++), seconds);
+        for (auto table = id.tables.begin(); table != id.tables.end();) {
+            table = update(table->second, *reply++, seconds) ? std::next(table)
+                                                             : id.tables.erase(table);
+        }
+        id.read = read_at;
+    }
+}
+
+/// Updates a quota from its hash. Returns false if the hash is empty. `seconds` is the time since
+/// the last reading, 0 if there was none.
+bool QuotaWatch::update(Quota& quota, const RedisReply& hash, double seconds) const {
+    auto windows = read_windows(hash);
+    quota.rate.reset();
+    if (seconds > 0 && (quota.windows || was_complete_)) {
+        const auto grown = quota.windows
+                               ? granted_between(*quota.windows, windows)
+                               : GrantedUnits{.units = largest_count(windows), .exact = true};
+        quota.rate = static_cast<double>(grown.units) / seconds;
+        quota.exact = grown.exact;
+    }
+    quota.average = average_rate(windows, now_);
+    quota.windows = std::move(windows);
+    return !quota.windows->empty();
+}
+
+void QuotaWatch::update(Id& id, const std::optional<StoredBan>& ban, double seconds) const {
+    id.strike_rate =
+        ban && seconds > 0 ? static_cast<double>(strikes_between(id.ban, *ban)) / seconds : 0;
+    id.ban = ban;
+}
+
+/// The rank of an id: its rate, or the average of its current windows if it was read only once.
+double QuotaWatch::Id::weight() const {
+    double weight = strike_rate;
+    for (const auto& [table, quota] : tables) {
+        weight += quota.rate.value_or(quota.average);
+    }
+    return weight;
+}
+
+/// Removes the least active ids until `budget_` ids remain.
+void QuotaWatch::drop_least_active() {
+    if (ids_.size() <= budget_) {
+        return;
+    }
+    std::vector<std::pair<double, Ids::iterator>> ranked;
+    ranked.reserve(ids_.size());
+    for (auto id = ids_.begin(); id != ids_.end(); ++id) {
+        ranked.emplace_back(id->second.weight(), id);
+    }
+    const auto rest = ranked.begin() + static_cast<std::ptrdiff_t>(budget_);
+    std::ranges::nth_element(ranked, rest, std::greater<>(), [](const auto& r) { return r.first; });
+    std::for_each(rest, ranked.end(), [this](const auto& r) { ids_.erase(r.second); });
+    complete_ = false;
+}
+
+std::vector<ActiveQuota> QuotaWatch::active() const {
+    std::vector<ActiveQuota> active;
+    for (const auto& [name, id] : ids_) {
+        const auto first = active.size();
+        for (const auto& [table, quota] : id.tables) {
+            if (quota.rate) {
+                active.push_back({.id = name,
+                                  .table = table,
+                                  .granted = *quota.rate,
+                                  .exact = quota.exact,
+                                  .refused = std::nullopt,
+                                  .banned_until = std::nullopt});
+            }
+        }
+        if (id.ban) {
+            if (first == active.size()) {
+                active.push_back({.id = name, .table = "", .refused = {}, .banned_until = {}});
+            }
+            // A refusal belongs to the id and not to a table: show it on the line of the busiest
+            // table.
+            ActiveQuota& busiest = *std::max_element(
+                active.begin() + static_cast<std::ptrdiff_t>(first), active.end(),
+                [](const auto& a, const auto& b) { return a.granted < b.granted; });
+            busiest.refused = id.strike_rate;
+            const Instant until{std::chrono::milliseconds(id.ban->until)};
+            if (until > now_) {
+                busiest.banned_until = until;
+            }
+        }
+    }
+    std::erase_if(active, [](const ActiveQuota& quota) {
+        return quota.granted == 0 && quota.refused.value_or(0) == 0 && !quota.banned_until;
+    });
+    return active;
+}
+
+}  // namespace tollgate::cli

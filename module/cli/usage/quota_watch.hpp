@@ -1,0 +1,97 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "module/cli/redis/redis_session.hpp"
+#include "module/cli/usage/stored_usage.hpp"
+#include "module/redis/protocol/keys.hpp"
+
+namespace tollgate::cli {
+
+/// The activity of one id in one plan table between the last two polls.
+struct ActiveQuota {
+    std::string id;
+    std::string table;              ///< empty: the id has strikes, but no counts
+    double granted = 0;             ///< units per second
+    bool exact = true;              ///< false: `granted` is a lower bound
+    std::optional<double> refused;  ///< strikes per second; set for the id's busiest table only
+    std::optional<Instant> banned_until;
+};
+
+/// Polls quotas and bans in Redis and computes rates from the differences. It writes nothing. The
+/// cost of a poll is bounded: it scans up to 4 * `budget` keys (SCAN continues where the last poll
+/// stopped), and reads the hashes of the ids found there and of up to `budget` watched ids. It
+/// watches the busiest ids found so far.
+class QuotaWatch {
+  public:
+    /// `session` and `keys` must outlive the object. `budget` is a number of ids.
+    QuotaWatch(RedisSession& session, const redis::Keys& keys, std::size_t budget);
+
+    /// Reads Redis once. Throws Failure.
+    void poll();
+
+    /// The quotas of ids that were granted or refused units between the last two polls, or that
+    /// are banned.
+    std::vector<ActiveQuota> active() const;
+
+    /// Redis's clock at the last poll.
+    Instant now() const { return now_; }
+    /// The number of watched ids.
+    std::size_t ids() const { return ids_.size(); }
+    /// Whether the last poll read all ids in Redis. If not, it read a sample.
+    bool is_complete() const { return complete_; }
+    /// The part of Redis that the current iteration of SCAN has covered, 0 to 1. Empty if the last
+    /// poll was complete, or if Redis refuses DBSIZE.
+    std::optional<double> progress() const { return progress_; }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    struct Quota {
+        std::optional<StoredWindows> windows;  ///< as of the last poll
+        double average = 0;          ///< units per second in the current windows; ranks new ids
+        std::optional<double> rate;  ///< units per second; empty until the second poll
+        bool exact = true;
+    };
+    struct Id {
+        std::map<std::string, Quota> tables;
+        std::optional<StoredBan> ban;
+        double strike_rate = 0;
+        std::optional<Clock::time_point> read;
+
+        double weight() const;
+        bool is_empty() const { return tables.empty() && !ban; }
+    };
+    using Ids = std::unordered_map<std::string, Id>;
+
+    void scan();
+    std::optional<double> scan_progress();
+    void add_found(std::string_view key);
+    void read(const std::vector<Ids::iterator>& batch);
+    bool update(Quota& quota, const RedisReply& hash, double seconds) const;
+    void update(Id& id, const std::optional<StoredBan>& ban, double seconds) const;
+    void drop_least_active();
+
+    RedisSession& session_;
+    const redis::Keys& keys_;
+    std::size_t budget_;
+    std::string quota_prefix_;
+    std::string ban_prefix_;
+    Ids ids_;
+    std::string cursor_ = "0";
+    std::size_t scanned_ = 0;  ///< keys, since SCAN began at cursor 0
+    Instant now_;
+    Clock::time_point polled_;
+    bool complete_ = false;
+    bool was_complete_ = false;  ///< the previous poll was complete: an unknown id is a new one
+    std::optional<double> progress_;
+};
+
+}  // namespace tollgate::cli

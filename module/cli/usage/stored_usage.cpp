@@ -1,0 +1,147 @@
+#include "module/cli/usage/stored_usage.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace tollgate::cli {
+
+namespace {
+
+/// Whether the window can be converted to a time. Another program may have written a number that
+/// would overflow.
+bool is_plausible(const StoredWindow& window, std::int64_t period) {
+    constexpr std::int64_t kLatest = 100'000'000'000;  // Unix seconds
+    return window.counted.number >= 0 && window.counted.number <= kLatest / period;
+}
+
+/// Rounds a Unix time in milliseconds up to seconds. Empty if it is not positive.
+std::optional<std::chrono::sys_seconds> second_of(std::int64_t milliseconds) {
+    if (milliseconds <= 0) {
+        return std::nullopt;
+    }
+    return std::chrono::sys_seconds(
+        std::chrono::ceil<std::chrono::seconds>(std::chrono::milliseconds(milliseconds)));
+}
+
+}  // namespace
+
+StoredWindows read_windows(const RedisReply& hash) {
+    StoredWindows windows;
+    for (const auto& [field, text] : hash.fields()) {
+        const auto value = number_or_zero(text);
+        const auto dot = field.find('.');
+        const auto period = number_or_zero(field.substr(0, dot));
+        if (dot == std::string_view::npos || period < 1 ||
+            period > std::numeric_limits<std::int32_t>::max()) {
+            continue;
+        }
+        const auto part = field.substr(dot + 1);
+        StoredWindow& window = windows[period];
+        if (part == "number") {
+            window.counted.number = value;
+        } else if (part == "count") {
+            window.counted.count = value;
+        } else if (part == "previous") {
+            window.counted.previous = value;
+            window.sliding = true;
+        }
+    }
+    for (auto& [period, window] : windows) {
+        if (!is_plausible(window, period)) {
+            window.counted.number = 0;
+        }
+    }
+    return windows;
+}
+
+GrantedUnits granted_between(const StoredWindows& before, const StoredWindows& after) {
+    GrantedUnits least{.units = 0, .exact = true};
+    auto stored = after.rbegin();
+    while (stored != after.rend()) {
+        const auto& [period, window] = *stored++;
+        const auto earlier = before.find(period);
+        if (earlier == before.end()) {
+            continue;  // the plan of the key has changed
+        }
+        const WindowCount& now = window.counted;
+        const WindowCount& then = earlier->second.counted;
+        if (now.number == then.number) {
+            return {.units = std::max<std::int64_t>(now.count - then.count, 0), .exact = true};
+        }
+        if (window.sliding && now.number == then.number + 1) {
+            return {.units = now.count + std::max<std::int64_t>(now.previous - then.count, 0),
+                    .exact = true};
+        }
+        // A window with a lower number gives no information: Redis's clock or data was changed.
+        if (now.number > then.number) {
+            least.units = std::max(least.units, now.count);
+        }
+        least.exact = false;
+    }
+    return least;
+}
+
+std::int64_t largest_count(const StoredWindows& windows) {
+    std::int64_t units = 0;
+    for (const auto& [period, window] : windows) {
+        units = std::max(units, window.counted.count);
+    }
+    return units;
+}
+
+double average_rate(const StoredWindows& windows, Instant now) {
+    for (const auto& [period, window] : windows) {
+        const std::chrono::seconds length(period);
+        if (window.counted.number == window_number(now, length)) {
+            const auto elapsed = now - window_end(window.counted.number - 1, length);
+            const double seconds = std::chrono::duration<double>(elapsed).count();
+            return static_cast<double>(window.counted.count) / std::max(seconds, 1.0);
+        }
+    }
+    return 0;
+}
+
+std::optional<StoredBan> read_stored_ban(const RedisReply& hash) {
+    if (hash.elements.empty()) {
+        return std::nullopt;
+    }
+    auto fields = hash.fields();
+    return StoredBan{.strikes = number_or_zero(fields["strikes"]),
+                     .since = number_or_zero(fields["since"]),
+                     .level = number_or_zero(fields["level"]),
+                     .until = number_or_zero(fields["until"])};
+}
+
+std::int64_t strikes_between(const std::optional<StoredBan>& before, const StoredBan& after) {
+    if (!before) {
+        return std::max<std::int64_t>(after.strikes, after.level > 0 ? 1 : 0);
+    }
+    if (after.level > before->level) {
+        return std::max<std::int64_t>(after.strikes, 1);
+    }
+    const auto known = after.since == before->since ? before->strikes : 0;
+    return std::max<std::int64_t>(after.strikes - known, 0);
+}
+
+KeyBan read_ban(RedisSession& session, const redis::Keys& keys, std::string_view id) {
+    const auto hash = session.run({"HGETALL", keys.ban(id)});
+    auto fields = hash.fields();
+    const auto now = number_or_zero(session.run({"TIME"}).elements.at(0).text);
+    KeyBan ban{.id = std::string(id),
+               .strikes = number_or_zero(fields["strikes"]),
+               .level = number_or_zero(fields["level"]),
+               .since = second_of(number_or_zero(fields["since"])),
+               .until = second_of(number_or_zero(fields["until"]))};
+    if (ban.until && ban.until->time_since_epoch().count() <= now) {
+        ban.until.reset();
+    }
+    return ban;
+}
+
+bool lift_ban(RedisSession& session, const redis::Keys& keys, const std::string& id) {
+    const auto replies =
+        session.run_atomically({{"DEL", keys.ban(id)}, {"PUBLISH", keys.events(), id}});
+    return replies && replies->front().integer == 1;
+}
+
+}  // namespace tollgate::cli

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "module/cli/redis/redis_session.hpp"
+#include "module/quota/window.hpp"
+#include "module/redis/protocol/keys.hpp"
+
+namespace tollgate::cli {
+
+/// One window in the hash of a quota.
+struct StoredWindow {
+    WindowCount counted;
+    bool sliding = false;
+};
+
+/// The windows of one quota, by period in seconds.
+using StoredWindows = std::map<std::int64_t, StoredWindow>;
+
+/// Parses the reply to HGETALL of a quota's hash. Its fields have names such as `60.count`. Skips
+/// fields with other names.
+StoredWindows read_windows(const RedisReply& hash);
+
+/// The units that were granted between two readings of a quota.
+struct GrantedUnits {
+    std::int64_t units = 0;
+    bool exact = true;  ///< false: a lower bound, because a window ended between the readings
+};
+
+/// Computes the units that were granted between two readings of a quota. Uses the longest window
+/// whose count is known in both readings. If there is none, the result is the largest count of the
+/// windows that began in between. Never negative: returned units are ignored.
+GrantedUnits granted_between(const StoredWindows& before, const StoredWindows& after);
+
+/// The largest count of all windows: the units granted so far to a quota that is new.
+std::int64_t largest_count(const StoredWindows& windows);
+
+/// Units per second granted in the shortest current window, from its beginning until `now`. An
+/// estimate for a quota that was read only once.
+double average_rate(const StoredWindows& windows, Instant now);
+
+/// The hash of an id's ban. Times are Unix times in milliseconds.
+struct StoredBan {
+    std::int64_t strikes = 0;
+    std::int64_t since = 0;  ///< time of the first strike
+    std::int64_t level = 0;
+    std::int64_t until = 0;  ///< end of the last ban
+};
+
+/// Parses the reply to HGETALL of a ban's hash. Empty if the hash does not exist.
+std::optional<StoredBan> read_stored_ban(const RedisReply& hash);
+
+/// The strikes between two readings. A ban resets the strikes, so the result counts at least one
+/// for each reading with a new ban.
+std::int64_t strikes_between(const std::optional<StoredBan>& before, const StoredBan& after);
+
+/// The strikes and the ban of an id.
+struct KeyBan {
+    std::string id;
+    std::int64_t strikes = 0;  ///< refusals since `since`
+    std::int64_t level = 0;    ///< number of bans; each ban is twice as long as the previous one
+    std::optional<std::chrono::sys_seconds> since;  ///< time of the first strike
+    std::optional<std::chrono::sys_seconds> until;  ///< end of the current ban; empty: no ban
+};
+
+/// Reads the strikes and the ban of an id. Throws Failure.
+KeyBan read_ban(RedisSession& session, const redis::Keys& keys, std::string_view id);
+
+/// Removes the strikes and the ban of an id, and notifies the gateways. Returns false if there were
+/// none. Throws Failure.
+bool lift_ban(RedisSession& session, const redis::Keys& keys, const std::string& id);
+
+}  // namespace tollgate::cli

@@ -1,0 +1,199 @@
+#include "module/cli/usage/top.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "module/cli/failure.hpp"
+#include "module/cli/keys/key_reader.hpp"
+#include "module/cli/terminal/result_format.hpp"
+#include "module/cli/terminal/terminal.hpp"
+#include "module/cli/terminal/text_layout.hpp"
+#include "module/cli/terminal/time_text.hpp"
+#include "module/cli/usage/quota_watch.hpp"
+#include "module/key/key_record.hpp"
+#include "module/text/duration.hpp"
+#include "module/text/parse_error.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A line of `tollgate top`.
+struct TopRow {
+    ActiveQuota quota;
+    KeyRecord record;  ///< empty if the key has expired
+};
+
+/// The content of one refresh of `tollgate top`.
+struct TopView {
+    Instant now;
+    std::size_t ids = 0;             ///< that are watched
+    bool complete = true;            ///< all there are
+    std::optional<double> progress;  ///< see QuotaWatch
+    std::size_t active = 0;
+    std::vector<TopRow> rows;
+};
+
+/// The number of lines of a refresh besides the rows.
+constexpr std::size_t kTopHeadLines = 4;
+
+std::string time_of(Instant instant) {
+    return format_time(std::chrono::floor<std::chrono::seconds>(instant));
+}
+
+std::string rate_text(double rate, bool exact) {
+    std::array<char, 64> text{};
+    const int length = std::snprintf(text.data(), text.size(), "%.1f%s", rate, exact ? "" : "+");
+    return {text.data(), static_cast<std::size_t>(length)};
+}
+
+double rounded(double rate) {
+    constexpr double kThousandths = 1000;
+    return std::round(rate * kThousandths) / kThousandths;
+}
+
+std::string json_line(const TopView& view) {
+    Json rows = Json::array();
+    for (const auto& [quota, record] : view.rows) {
+        rows.push_back(
+            {{"id", quota.id},
+             {"name", json_or_null(record.name)},
+             {"plan", json_or_null(record.plan)},
+             {"table", json_or_null(quota.table)},
+             {"granted_per_second", rounded(quota.granted)},
+             {"exact", quota.exact},
+             {"refused_per_second", quota.refused ? Json(rounded(*quota.refused)) : Json(nullptr)},
+             {"banned_until",
+              quota.banned_until ? Json(time_of(*quota.banned_until)) : Json(nullptr)}});
+    }
+    return json_document({{"time", time_of(view.now)},
+                          {"ids", view.ids},
+                          {"sampled", !view.complete},
+                          {"active", view.active},
+                          {"rows", std::move(rows)}},
+                         -1);
+}
+
+std::string heading(const TopView& view) {
+    std::string text = time_of(view.now) + "  ";
+    if (view.complete) {
+        text += std::to_string(view.ids) + " ids";
+    } else {
+        constexpr double kPercent = 100;
+        text += "sample: the busiest " + std::to_string(view.ids) + " ids found so far";
+        if (view.progress) {
+            text += ", " + std::to_string(std::lround(*view.progress * kPercent)) +
+                    " % of Redis scanned";
+        }
+    }
+    text += ", " + std::to_string(view.active) + " active";
+    if (view.active > view.rows.size()) {
+        text += ", " + std::to_string(view.rows.size()) + " shown";
+    }
+    return text + "\n\n";
+}
+
+/// Formats one refresh: lines of text, or a JSON document on one line.
+std::string render_top(Format format, const TopView& view) {
+    if (format == Format::kJson) {
+        return json_line(view);
+    }
+    std::vector<std::vector<std::string>> rows{
+        {"ID", "NAME", "PLAN", "TABLE", "GRANTED/S", "REFUSED/S", "BANNED"}};
+    for (const auto& [quota, record] : view.rows) {
+        rows.push_back({quota.id, text_or_dash(record.name), text_or_dash(record.plan),
+                        text_or_dash(quota.table), rate_text(quota.granted, quota.exact),
+                        quota.refused ? rate_text(*quota.refused, true) : "-",
+                        quota.banned_until ? "until " + time_of(*quota.banned_until) : "-"});
+    }
+    return heading(view) + align_columns(rows);
+}
+
+std::chrono::milliseconds parse_interval(const std::string& text) {
+    try {
+        const auto interval = parse_duration(text);
+        if (interval >= 100ms && interval <= 1h) {
+            return interval;
+        }
+    } catch (const ParseError&) {  // reported below
+    }
+    throw Failure(ExitStatus::kUsage, "--interval: invalid time \"" + text + "\": use 100ms to 1h");
+}
+
+/// Sorts the quotas by `sort`, descending, and returns the first `limit` ones.
+std::vector<ActiveQuota> busiest(std::vector<ActiveQuota> active, const std::string& sort,
+                                 std::size_t limit) {
+    const bool by_refusals = sort == "refusals";
+    std::ranges::sort(active, [&](const ActiveQuota& a, const ActiveQuota& b) {
+        const auto rank = [&](const ActiveQuota& quota) {
+            const double refused = quota.refused.value_or(0);
+            return std::pair(by_refusals ? refused : quota.granted + refused, quota.granted);
+        };
+        return rank(a) != rank(b) ? rank(a) > rank(b)
+                                  : std::tie(a.id, a.table) < std::tie(b.id, b.table);
+    });
+    active.resize(std::min(active.size(), limit));
+    return active;
+}
+
+/// Reads the names and plans of the quotas on the screen.
+std::vector<TopRow> with_records(RedisSession& session, const redis::Keys& keys,
+                                 std::vector<ActiveQuota> active) {
+    std::vector<RedisCommand> sets;
+    sets.reserve(active.size());
+    for (const auto& quota : active) {
+        sets.push_back({"SMEMBERS", keys.id(quota.id)});
+    }
+    KeyReader lookup(session, keys);
+    const auto replies = session.run_all(sets);
+    std::vector<std::string> digests;
+    for (const auto& reply : replies) {
+        std::ranges::copy(reply.texts(), std::back_inserter(digests));
+    }
+    const auto found = lookup.read(digests);
+    std::vector<TopRow> rows;
+    for (auto& quota : active) {
+        const auto key = std::ranges::find(
+            found, quota.id, [](const StoredKey& stored) { return stored.record.id; });
+        rows.push_back(
+            {.quota = std::move(quota), .record = key == found.end() ? KeyRecord{} : key->record});
+    }
+    return rows;
+}
+
+}  // namespace
+
+void run_top(RedisSession& session, const redis::Keys& keys, Format format,
+             const TopOptions& options) {
+    const auto interval = parse_interval(options.interval);
+    QuotaWatch watch(session, keys, options.budget);
+    Screen screen(format == Format::kText);
+    watch.poll();
+    for (std::uint64_t printed = 0; options.count == 0 || printed < options.count; ++printed) {
+        if (!screen.wait(interval)) {
+            return;
+        }
+        watch.poll();
+        auto active = watch.active();
+        TopView view{.now = watch.now(),
+                     .ids = watch.ids(),
+                     .complete = watch.is_complete(),
+                     .progress = watch.progress(),
+                     .active = active.size(),
+                     .rows = {}};
+        const auto limit = std::min(options.limit, screen.lines_left(kTopHeadLines));
+        view.rows = with_records(session, keys, busiest(std::move(active), options.sort, limit));
+        screen.show(render_top(format, view));
+    }
+}
+
+}  // namespace tollgate::cli
