@@ -195,7 +195,7 @@ subtest 'tollgate_dashboard' => sub {
     mistake('twice', '"tollgate_dashboard" directive is duplicate',
         "$head location / {\n tollgate_dashboard;\n tollgate_dashboard; # here\n } }");
     mistake("an address of another host: $_",
-        qq("tollgate_dashboard": invalid address of a status "$_": a path on the same host is needed),
+        qq("tollgate_dashboard": invalid status URI "$_": a path on the same host is needed),
         "$head location / {\n tollgate_dashboard $_; # here\n } }") for qw(https://example.com/status //example.com);
     mistake('two addresses', 'invalid number of arguments in "tollgate_dashboard" directive',
         "$head location / {\n tollgate_dashboard a b; # here\n } }");

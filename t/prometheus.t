@@ -87,7 +87,7 @@ tests:
           - exp_labels: {severity: warning, job: tollgate, instance: a, tables: api, plan: free}
             exp_annotations:
               summary: '50% of requests of plan "free" are refused on a'
-              description: Quotas of api are exceeded. `tollgate top --sort refusals` tells by whom.
+              description: Quotas of api are exceeded. `tollgate top --sort refusals` shows the ids.
   - name: unauthenticated requests from many addresses
     interval: 1m
     input_series:
@@ -98,8 +98,8 @@ tests:
         exp_alerts:
           - exp_labels: {severity: warning, job: tollgate, instance: a}
             exp_annotations:
-              summary: '20 requests a second without a good key on a'
-              description: A client has lost its key, or somebody tries keys. The access log has the addresses; one that has spent `anonymous` gets 429.
+              summary: '20 requests a second without a valid key on a'
+              description: A client uses a wrong key, or an attacker tries keys. The access log shows the addresses. An address that has spent `anonymous` gets 429.
   - name: a flood from one address is not called an exceeded quota
     interval: 1m
     input_series:

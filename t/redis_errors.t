@@ -119,7 +119,7 @@ sub behind_fake {
 my %logged = (
     lookup  => qr/redis "main": ERR $shown/,
     all     => qr/redis "main" is out of reach: LOADING $shown/,
-    channel => qr/redis "main" refuses the channel "t:events", .*: NOPERM $shown/,
+    channel => qr/redis "main" refuses the channel "t:events"; .*: NOPERM $shown/,
 );
 for my $fault (sort keys %logged) {
     subtest "control characters of Redis's text are escaped in the log: $fault" => sub {

@@ -1,5 +1,5 @@
-# What is installed, and the Debian packages that `cpack -G DEB` makes of it in a build directory: the gateway's module,
-# the pet store's, and the tollgate command.
+# Defines what is installed, and the Debian packages that `cpack -G DEB` makes in a build directory: the gateway's
+# module, the pet store's module, and the tollgate command.
 
 set(DEBIAN_FILES ${CMAKE_SOURCE_DIR}/conf/debian)
 set(GATEWAY_PACKAGE libnginx-mod-http-tollgate)
@@ -8,8 +8,8 @@ set(COMMAND_PACKAGE tollgate)
 
 # --- what is installed -----------------------------------------------------------------------------------------------
 
-# Installs FILE, if it exists by then, as NAME in FOLDER; where NAME ends in .gz, compressed with no time stamp, as
-# Debian's policy wants documents.
+# Installs FILE as NAME in FOLDER, if it exists at that time. If NAME ends in .gz, the file is compressed without a time
+# stamp, as Debian's policy requires for documents.
 function(install_if_made component file folder name)
     string(CONCAT names "set(file [[${file}]])\nset(folder [[${folder}]])\nset(name [[${name}]])\n"
         "set(compressed [[${CMAKE_BINARY_DIR}/compressed]])")
@@ -25,7 +25,7 @@ function(install_if_made component file folder name)
     ]] COMPONENT ${component})
 endfunction()
 
-# What Debian's policy wants of each package.
+# Required by Debian's policy for each package.
 function(install_debian_documents component)
     string(TOUPPER ${component} COMPONENT)
     set(PACKAGE ${${COMPONENT}_PACKAGE})
@@ -41,14 +41,14 @@ install_debian_documents(gateway)
 install_debian_documents(petstore)
 install_debian_documents(command)
 
-# nginx's modules lie in lib, not in a folder of the architecture.
+# nginx's modules are in lib, not in a folder of the architecture.
 install(TARGETS ngx_http_tollgate_module LIBRARY DESTINATION lib/nginx/modules COMPONENT gateway)
 install(FILES ${DEBIAN_FILES}/mod-http-tollgate.conf DESTINATION share/nginx/modules-available COMPONENT gateway)
 install(TARGETS ngx_http_petstore_module LIBRARY DESTINATION lib/nginx/modules COMPONENT petstore)
 install(FILES ${DEBIAN_FILES}/mod-http-petstore.conf DESTINATION share/nginx/modules-available COMPONENT petstore)
 
-# The documents lie below the folders that they link to each other by. What is only for contributors is not packaged,
-# nor is the line of README.md that leads there.
+# The documents keep their folders, because they link to each other. Documents for contributors are not packaged, nor is
+# the line of README.md that links to them.
 set(GATEWAY_DOC share/doc/${GATEWAY_PACKAGE})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/README.md)
 file(READ ${CMAKE_SOURCE_DIR}/README.md readme)
@@ -71,8 +71,8 @@ install(FILES ${TOLLGATE_COMPLETION}/tollgate.bash DESTINATION share/bash-comple
 install(FILES ${TOLLGATE_COMPLETION}/_tollgate DESTINATION share/zsh/vendor-completions COMPONENT command)
 install_if_made(command ${TOLLGATE_MAN} share/man/man1 tollgate.1.gz)
 
-# A package needs none of the tests: it is made of this target, not of all. It is built as Debian builds packages: by
-# this build where conf/debian/configure configured it, else by one of its own.
+# A package needs no tests, so it depends on this target instead of all. It is built with the flags of Debian's
+# packages: by this build if conf/debian/configure configured it, else by a separate build.
 option(DEBIAN_FLAGS "Set by conf/debian/configure: the flags are those of Debian's packages" OFF)
 mark_as_advanced(DEBIAN_FLAGS)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
@@ -90,8 +90,8 @@ set(CPACK_INSTALL_CMAKE_PROJECTS "${PACKAGE_BUILD};${PROJECT_NAME};ALL;/")
 
 # --- the packages ----------------------------------------------------------------------------------------------------
 
-# Debian's nginx provides a name for its binary interface, and modules depend on it. For an nginx that has none, or with
-# headers that are not Debian's, there is no package.
+# Debian's nginx provides a name for its binary interface, and modules depend on it. There is no package for an nginx
+# without this name, or with headers that are not Debian's.
 execute_process(COMMAND dpkg-query -W -f "\${db:Status-Status} \${Provides}\n"
                 OUTPUT_VARIABLE NGINX_PROVIDES ERROR_QUIET)
 string(REGEX MATCH "\ninstalled [^\n]*(nginx-abi-[0-9.-]+)" NGINX_PROVIDES "\n${NGINX_PROVIDES}")
@@ -103,7 +103,7 @@ if(NOT NGINX_ABI OR NGINX_SOURCE_IS_FOREIGN)
     return()
 endif()
 
-# Debian's version stands where Debian looks for it, at the top of the changelog: UPSTREAM-REVISION.
+# Debian's version is at the top of the changelog, as Debian requires: UPSTREAM-REVISION.
 file(STRINGS ${DEBIAN_FILES}/changelog DEBIAN_VERSION LIMIT_COUNT 1)
 string(REGEX MATCH "\\(([0-9.]+)-([^)]+)\\)" DEBIAN_VERSION "${DEBIAN_VERSION}")
 set(CPACK_PACKAGE_VERSION ${CMAKE_MATCH_1})
@@ -128,8 +128,9 @@ set(CPACK_DEBIAN_PACKAGE_SECTION httpd)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
-# What dpkg runs when it installs and removes a package of an nginx module: CONF is loaded with the first installation
-# if ENABLED is `yes`; DIRECTIVES, a regular expression, are gone with the module.
+# The scripts that dpkg runs when it installs and removes the package of an nginx module. CONF is loaded after the first
+# installation if ENABLED is `yes`. DIRECTIVES is a regular expression for the directives that are removed with the
+# module.
 function(add_module_scripts PACKAGE CONF ENABLED DIRECTIVES)
     foreach(script postinst prerm postrm)
         configure_file(${DEBIAN_FILES}/${script}.in ${CMAKE_BINARY_DIR}/debian/${PACKAGE}/${script} @ONLY)

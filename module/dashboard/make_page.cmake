@@ -1,11 +1,11 @@
-# Makes the page of tollgate_dashboard one file and writes it as C++:
+# Combines the page of tollgate_dashboard into one file and writes it as C++:
 #
 #   cmake -DESBUILD=PROGRAM -DCHARTJS=FILE -DCHARTJS_LICENCE=FILE -DSOURCE=module/dashboard -DOUTPUT=FILE.cpp \
 #       -P make_page.cmake
 
 cmake_minimum_required(VERSION 3.25)
 
-# What esbuild makes of a file and of all that it imports, with the comments that name authors and licences.
+# Bundles a file and its imports with esbuild, and keeps the comments with authors and licences.
 function(bundle entry out)
     execute_process(
         COMMAND ${ESBUILD} ${SOURCE}/${entry} --bundle --minify --format=iife --target=es2022 --charset=utf8
@@ -15,11 +15,11 @@ function(bundle entry out)
     set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-# A source of a Content-Security-Policy: the SHA-256 of a text, in Base64, which CMake doesn't write by itself.
+# A source expression of a Content-Security-Policy: the SHA-256 of a text in Base64, which CMake has no function for.
 function(hash_source text out)
     set(digits ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
     string(SHA256 hash "${text}")
-    # Three bytes are four digits. 32 bytes want one more, whose digit is "=".
+    # Three bytes are four digits. 32 bytes need one byte of padding, whose digit is "=".
     string(APPEND hash 00)
     set(base64 "")
     foreach(start RANGE 0 60 6)
@@ -34,7 +34,7 @@ function(hash_source text out)
     set(${out} "'sha256-${base64}'" PARENT_SCOPE)
 endfunction()
 
-# A string literal of C++: an escape for each byte, a hundred of them on a line.
+# A C++ string literal: an escape for each byte, one hundred per line.
 function(literal text out)
     string(HEX "${text}" bytes)
     string(LENGTH "${bytes}" length)
@@ -57,7 +57,7 @@ hash_source("${script}" script_hash)
 file(READ ${CHARTJS_LICENCE} licence)
 string(STRIP "${licence}" licence)
 
-# Nothing is allowed but these two texts, the page's own icon, and questions to the page's own host.
+# Allows only the page's script, its style, its icon, and requests to its own host.
 string(CONCAT policy
     "default-src 'none'; script-src ${script_hash}; style-src ${style_hash}; img-src data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -65,7 +65,7 @@ string(CONCAT policy
 
 file(READ ${SOURCE}/page.html page)
 string(REPLACE "<!-- licence -->" "<!-- Chart.js:\n${licence}\n-->" page "${page}")
-# The address is looked for in page.html alone: what is put into it may hold the same word.
+# The placeholder is searched for in page.html only, because the inserted texts may contain the same word.
 string(FIND "${page}" STATUS_URI at)
 string(SUBSTRING "${page}" 0 ${at} before)
 string(LENGTH STATUS_URI length)

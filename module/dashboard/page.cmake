@@ -1,6 +1,6 @@
-# Builds the page of tollgate_dashboard: DASHBOARD_TEMPLATE is the C++ file that will hold it, or the one that stands in
-# for it in a build with -DDASHBOARD=OFF. ESBUILD is the program, CHARTJS the ES module of Chart.js, CHARTJS_LICENCE its
-# licence; each may be given where it isn't where Debian has it.
+# Builds the page of tollgate_dashboard. DASHBOARD_TEMPLATE is the generated C++ file, or its replacement in a build
+# with -DDASHBOARD=OFF. ESBUILD is the program, CHARTJS the ES module of Chart.js, CHARTJS_LICENCE its licence. Set them
+# if they are not in Debian's locations.
 
 option(DASHBOARD "Build the page of tollgate_dashboard, which needs esbuild and Chart.js" ON)
 

@@ -27,7 +27,7 @@ std::string checksum_of(std::string_view text) {
 }  // namespace
 
 std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random) {
-    // The bytes are one large number, written in base 62 by long division; its low digits are
+    // The bytes are one large number, written in base 62 by long division. Its low digits are
     // uniform to 2^-64.
     std::array<unsigned char, kKeyEntropy> number{};
     std::ranges::copy(random, number.begin());

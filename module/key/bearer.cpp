@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view kScheme = "bearer";
 
-/// By character, whether a token may have it before the `=` at its end: each request's is looked
-/// through.
+/// Per character, whether a token may contain it before the `=` at its end. A table, because the
+/// token of every request is checked.
 constexpr auto kTokenCharacters = [] {
     std::array<bool, 256> allowed{};
     for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -4,7 +4,7 @@
 
 namespace tollgate {
 
-/// What an `Authorization` field says, as RFC 6750 section 2.1 writes it.
+/// The contents of an `Authorization` field, in the form of RFC 6750 section 2.1.
 struct Credentials {
     enum class Kind {
         kMissing,    ///< no field, another scheme, or no token after the scheme
@@ -16,10 +16,10 @@ struct Credentials {
     std::string_view token;  ///< a view of the field; empty unless kToken
 };
 
-/// Longest token that is looked at, in bytes.
+/// The maximum length of a token, in bytes.
 constexpr std::size_t kLongestToken = 512;
 
-/// Reads an `Authorization` field's value: the scheme in any case, then one or more spaces, then
+/// Parses the value of an `Authorization` field: the scheme in any case, one or more spaces, and
 /// the token.
 Credentials parse_bearer(std::string_view field);
 

@@ -8,7 +8,7 @@
 
 namespace tollgate {
 
-/// What Redis knows of a key (the hash `key:SHA256HEX`), as far as admission needs it.
+/// The record of a key in Redis (the hash `key:SHA256HEX`), as far as decisions need it.
 struct KeyRecord {
     std::string id;      ///< see is_valid_key_id
     std::string name;    ///< the operator's own word for it; free text without control characters,
@@ -19,21 +19,21 @@ struct KeyRecord {
     bool active = true;
     bool operator==(const KeyRecord&) const = default;
 
-    /// Whether the key is good at this time: active and not expired.
+    /// Whether the key is valid at this time: active and not expired.
     bool is_valid_at(std::chrono::sys_seconds now) const {
         return active && (!expires || now < *expires);
     }
 };
 
-/// Ids stand in Redis keys, inside a `{…}` hash tag, and in logs: 1 to 64 of letters, digits, `_`,
-/// `-` and `.`.
+/// Whether the text is an id: 1 to 64 letters, digits, `_`, `-` and `.`. Ids are part of Redis
+/// keys, inside a `{…}` hash tag, and of log lines.
 bool is_valid_key_id(std::string_view id);
 
-/// Plans and plan tables stand in Redis keys and header fields: 1 to 64 of the characters that ids
-/// have.
+/// Whether the text is a name of a plan or a plan table: 1 to 64 of the characters of an id. Names
+/// are part of Redis keys and header fields.
 bool is_valid_name(std::string_view name);
 
-/// Free text with no control characters (C0, DEL), at most 256 bytes.
+/// Whether the text is a name of a key: no control characters (C0, DEL), at most 256 bytes.
 bool is_valid_key_name(std::string_view name);
 
 }  // namespace tollgate

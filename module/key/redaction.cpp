@@ -10,12 +10,13 @@ namespace tollgate {
 namespace {
 
 constexpr char kBlank = '*';
-// With the space: no request line can hold it, so that a client can't have other lines blanked.
+// With the space: a request line cannot contain it, so a client cannot cause other lines to be
+// redacted.
 constexpr std::string_view kField = "authorization: ";
 constexpr std::string_view kScheme = "bearer ";
 
-/// Blanks what follows each `word`, spaces and quotes left out, up to the first character that
-/// `ends` it.
+/// Replaces the text after each `word`, except spaces and quotes, up to the first character for
+/// which `ends` returns true.
 template <typename Ends>
 void blank_after(std::string_view word, std::span<char> line, Ends ends) {
     auto at = line.begin();

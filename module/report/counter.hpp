@@ -9,8 +9,8 @@
 
 namespace tollgate {
 
-/// A number in memory that workers share, where zeros are 0: counted without a lock. Relaxed, since
-/// nothing else is read by it. A copy holds what was counted so far.
+/// A number in memory that workers share; memory of zeros is 0. Counting needs no lock. The memory
+/// order is relaxed, because no other data depends on the number. A copy has the current value.
 template <typename Value>
 class SharedNumber {
   public:
@@ -28,13 +28,13 @@ class SharedNumber {
     void set(Value value) noexcept { atomic().store(value, std::memory_order_relaxed); }
     Value value() const noexcept { return atomic().load(std::memory_order_relaxed); }
 
-    /// Becomes `value` if it is `expected`.
+    /// Sets the number to `value` if it is `expected`.
     void replace(Value expected, Value value) noexcept {
         atomic().compare_exchange_strong(expected, value, std::memory_order_relaxed);
     }
 
   private:
-    // C++20 has no atomic_ref to what is const.
+    // C++20 has no atomic_ref to const types.
     std::atomic_ref<Value> atomic() const noexcept {
         return std::atomic_ref<Value>(const_cast<Value&>(value_));
     }
@@ -42,14 +42,14 @@ class SharedNumber {
     alignas(std::atomic_ref<Value>::required_alignment) Value value_{};
 };
 
-/// Only grows.
+/// A number that only increases.
 using Counter = SharedNumber<std::uint64_t>;
-/// Grows and shrinks.
+/// A number that increases and decreases.
 using Gauge = SharedNumber<std::int64_t>;
 
-/// How many durations were at most so long, in classes that the field is used to.
+/// A histogram of durations, with bounds that are common for this purpose.
 struct Histogram {
-    /// The longest of each class; a last class has all that is longer.
+    /// The upper bound of each class. A last class has all longer durations.
     static constexpr std::array<std::chrono::microseconds, 14> kBounds{
         std::chrono::microseconds(50),  std::chrono::microseconds(100),
         std::chrono::microseconds(250), std::chrono::microseconds(500),
@@ -59,7 +59,7 @@ struct Histogram {
         std::chrono::milliseconds(100), std::chrono::milliseconds(250),
         std::chrono::milliseconds(500), std::chrono::seconds(1)};
 
-    std::array<Counter, kBounds.size() + 1> classes{};  ///< each without the shorter ones
+    std::array<Counter, kBounds.size() + 1> classes{};  ///< not cumulative
     Counter microseconds;                               ///< the sum of all durations
 
     void note(std::chrono::microseconds duration) noexcept {
@@ -68,20 +68,21 @@ struct Histogram {
             ++index;
         }
         classes[index].add();
-        // A clock that was set back gives durations below 0, which no sum of them may have.
+        // A clock that was set back gives negative durations. The sum must not decrease.
         microseconds.add(duration.count() > 0 ? static_cast<std::uint64_t>(duration.count()) : 0);
     }
 };
 
-/// Which workers are in some state. Each has the place of its number (`ngx_worker`), which holds
-/// its process id while it is: a worker that was killed is forgotten when its successor has
-/// started, and one that leaves after a reload doesn't clear what its successor has set.
+/// The set of workers that are in some state. Each worker has the place of its number
+/// (`ngx_worker`), which contains its process id while it is in the state. A worker that was killed
+/// remains until its successor starts. A worker that exits after a reload does not clear the entry
+/// of its successor.
 class WorkerSet {
   public:
-    /// Workers beyond are not counted.
+    /// Workers with higher numbers are not counted.
     static constexpr std::size_t kMost = 128;
 
-    /// The worker has started, and is in no state yet.
+    /// A worker has started. It is not in the state yet.
     void start(std::size_t worker) noexcept {
         if (worker < kMost) {
             places_[worker].set(0);
@@ -97,8 +98,8 @@ class WorkerSet {
             places_[worker].replace(process, 0);
         }
     }
-    /// Whether another one than `process` is, for which `is_alive` is true: one that was killed
-    /// stays until its successor has started.
+    /// Whether a process other than `process` is in the state and `is_alive` returns true for it. A
+    /// worker that was killed remains until its successor starts.
     template <typename IsAlive>
     bool has_other(std::uint32_t process, IsAlive is_alive) const {
         return std::ranges::any_of(places_, [&](const auto& place) {
@@ -106,7 +107,7 @@ class WorkerSet {
             return other != 0 && other != process && is_alive(other);
         });
     }
-    /// How many of the first `workers` are.
+    /// The number of workers in the state, among the first `workers`.
     std::uint64_t count(std::size_t workers) const noexcept {
         std::uint64_t found = 0;
         for (std::size_t i = 0; i < workers && i < kMost; ++i) {

@@ -6,8 +6,8 @@ namespace tollgate {
 
 namespace {
 
-/// Whether a browser finds it on the page's own host (RFC 3986 section 4.2): it begins with neither
-/// a scheme nor `//`, which a `\` or a character that browsers drop might hide.
+/// Whether the URI is on the page's own host (RFC 3986 section 4.2): it starts with neither a
+/// scheme nor `//`. A `\` or a character that browsers remove could hide either.
 bool stays_on_host(std::string_view uri) {
     for (const char c : uri) {
         const auto byte = static_cast<unsigned char>(c);
@@ -45,7 +45,7 @@ void append_escaped(std::string& html, std::string_view text) {
 
 std::string dashboard_page(const DashboardTemplate& page, std::string_view status_uri) {
     if (!stays_on_host(status_uri)) {
-        throw ParseError("invalid address of a status " + quoted(status_uri) +
+        throw ParseError("invalid status URI " + quoted(status_uri) +
                          ": a path on the same host is needed");
     }
     std::string html(page.before);

@@ -5,7 +5,7 @@
 
 namespace tollgate {
 
-/// What an Error body says: a code for programs and a message for people.
+/// The contents of an Error body: a code for programs and a message for people.
 struct Error {
     std::string_view code;
     std::string_view message;
@@ -25,13 +25,13 @@ constexpr Error kServiceUnavailable{
     "service_unavailable",
     "The API key can't be checked right now; retry after Retry-After seconds."};
 
-/// The Error for a status that nginx itself answers with: the reason phrase of RFC 9110, and a code
-/// made of it.
+/// The Error for a status that nginx itself generates: the reason phrase of RFC 9110, and a code
+/// derived from it.
 Error error_of_status(int status);
 
-/// An Error body (JSON): `{"code":…,"message":…,"status":…}`. Rendered once for each error and
-/// status, of which there are few, and lives as long as the process, as the texts of `error` must.
-/// Not for several threads.
+/// An Error body (JSON): `{"code":…,"message":…,"status":…}`. Each combination of error and status
+/// is rendered once and kept for the life of the process; there are few. The texts of `error` must
+/// live as long. Not thread-safe.
 const std::string& error_body(const Error& error, int status);
 
 }  // namespace tollgate

@@ -1,4 +1,4 @@
-// Takes the place of the file that CMake makes from module/dashboard, in a build without the page.
+// Replaces the file that CMake makes from module/dashboard, in a build without the page.
 
 #include "module/report/dashboard_page.hpp"
 

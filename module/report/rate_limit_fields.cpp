@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 5> kQuotaFields{
     "RateLimit",         "RateLimit-Policy",
 };
 
-/// Joins what `write` says of each window into one list (RFC 9651 section 3.1).
+/// Joins the result of `write` for each window into one list (RFC 9651 section 3.1).
 template <typename Write>
 std::string join(std::span<const WindowState> windows, Write write) {
     std::string field;
@@ -28,7 +28,7 @@ std::string join(std::span<const WindowState> windows, Write write) {
 }  // namespace
 
 bool is_quota_field(std::string_view name) {
-    // Each request asks this of each of its fields: nearly all differ at the first letter.
+    // Called for each field of each request: nearly all names differ in the first letter.
     const char first = name.empty() ? ' ' : to_lower(name.front());
     return (first == 'x' || first == 'r') &&
            std::ranges::any_of(kQuotaFields, [&](std::string_view field) {

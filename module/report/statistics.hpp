@@ -16,12 +16,12 @@ constexpr std::array kVerdicts{
     Verdict::kBanned,   Verdict::kUnauthenticated, Verdict::kForbidden,
     Verdict::kBypassed, Verdict::kDegraded,        Verdict::kUnavailable};
 
-/// The verdict as statistics show it. One that was never reached is a client's that left before.
+/// The name of a verdict in the statistics. If there is no verdict, the client left first.
 constexpr std::string_view statistics_name(Verdict verdict) {
     return verdict == Verdict::kNone ? "abandoned" : name_of(verdict);
 }
 
-/// What became of requests, by verdict.
+/// The number of requests, by verdict.
 struct VerdictCounts {
     std::array<Counter, kVerdicts.size()> counts{};
 
@@ -31,39 +31,38 @@ struct VerdictCounts {
     void note(Verdict verdict) noexcept { counts[static_cast<std::size_t>(verdict)].add(); }
 };
 
-/// Of the requests of one plan in one set of plan tables.
+/// Statistics of the requests of one plan in one set of plan tables.
 struct RequestStatistics {
     VerdictCounts decided;
-    VerdictCounts dry_run;  ///< where `tollgate_dry_run` held: nothing was refused
+    VerdictCounts dry_run;  ///< with `tollgate_dry_run on`: nothing was refused
 
     void note(Verdict verdict, bool is_dry_run) noexcept {
         (is_dry_run ? dry_run : decided).note(verdict);
     }
 };
 
-/// How keys' records were found: a key that is looked up is one of these.
+/// The sources of keys' records. Each key that a request needs is counted once.
 struct KeyCacheStatistics {
-    Counter hits;           ///< a good or bad record was known
-    Counter negative_hits;  ///< it was known that Redis has none
-    Counter misses;         ///< Redis had to be asked
+    Counter hits;           ///< the record was in the cache, valid or not
+    Counter negative_hits;  ///< the cache showed that the key does not exist
+    Counter misses;         ///< a look-up was needed
 };
 
-/// Who decided the quotas of requests: each is one of these.
+/// What decided the quotas of requests. Each decision is counted once.
 struct DecisionStatistics {
     Counter by_redis;
-    Counter by_lease;    ///< granted ahead of Redis
-    Counter by_refusal;  ///< refused for what is known to be exhausted or banned
-    Counter alone;       ///< while Redis was out of reach
+    Counter by_lease;    ///< granted from a lease
+    Counter by_refusal;  ///< refused from the cache: exhausted or banned
+    Counter alone;       ///< while Redis was unreachable
 };
 
-/// What was taken from Redis to be granted here. Units are those of `tollgate_cost`, each counted
-/// once for each plan table.
+/// Statistics of leases. Units are those of `tollgate_cost`; each is counted once per plan table.
 struct LeaseStatistics {
     Counter number;
     Counter granted;   ///< units that Redis leased
     Counter spent;     ///< of them: granted to requests
-    Counter returned;  ///< of them: given back
-    Counter lost;      ///< of them: lapsed with their window, given way, or sent and not answered
+    Counter returned;  ///< of them: returned to Redis
+    Counter lost;      ///< of them: their window ended, they were evicted, or a reply was lost
 
     void note_granted(std::uint64_t units) noexcept {
         number.add();
@@ -71,24 +70,24 @@ struct LeaseStatistics {
     }
 };
 
-/// Of one `tollgate_redis`.
+/// Statistics of one `tollgate_redis`.
 struct RedisStatistics {
-    Counter acquires;  ///< calls of the script that decides
-    Counter lookups;   ///< calls for a key's record
-    Counter errors;    ///< Redis answered with an error, too late, or not at all
+    Counter acquires;  ///< calls of acquire_script()
+    Counter lookups;   ///< calls of lookup_script()
+    Counter errors;    ///< error replies, late replies and missing replies
     Counter reconnects;
     Counter breaker_opened;
     Histogram round_trips;
-    WorkerSet breaker_open;  ///< the workers that hold Redis to be out of reach
-    WorkerSet subscribed;    ///< the workers that are told of changed keys
+    WorkerSet breaker_open;  ///< the workers whose breaker is open
+    WorkerSet subscribed;    ///< the workers that are subscribed to `events`
     KeyCacheStatistics keys;
     DecisionStatistics decisions;
     LeaseStatistics leases;
-    Counter owed;     ///< units granted while Redis was out of reach, counted as those of leases
-    Counter settled;  ///< of them: Redis has counted them
-    Counter lapsed;   ///< of them: their window ended before Redis was told
+    Counter owed;     ///< units granted while Redis was unreachable, counted as in LeaseStatistics
+    Counter settled;  ///< of them: reported to Redis and counted
+    Counter lapsed;   ///< of them: their window ended before the report
 
-    /// A worker has started: what its predecessor of the same number left behind is no longer so.
+    /// A worker has started: resets the state that its predecessor of the same number left.
     void start_worker(std::size_t worker) noexcept {
         breaker_open.start(worker);
         subscribed.start(worker);
@@ -107,16 +106,16 @@ constexpr std::string_view name_of(Store store) {
     return kNames[static_cast<std::size_t>(store)];
 }
 
-/// How full one of them is.
+/// The occupancy of one of these tables.
 struct StoreStatistics {
-    std::uint64_t size = 0;       ///< places for entries; 0 where it isn't known
+    std::uint64_t size = 0;       ///< places for entries; 0 if unknown
     std::uint64_t used = 0;       ///< of them
-    std::uint64_t evictions = 0;  ///< entries that gave way to others before their time
+    std::uint64_t evictions = 0;  ///< evicted entries
 };
 
-/// Of the node as a whole.
+/// Statistics of the whole node.
 struct NodeStatistics {
-    Gauge started;  ///< Unix seconds; since then everything is counted
+    Gauge started;  ///< when counting began, in Unix seconds
 };
 
 }  // namespace tollgate

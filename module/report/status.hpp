@@ -12,11 +12,11 @@
 
 namespace tollgate {
 
-/// What `tollgate_status` shows: the statistics, copied, and what they are of.
+/// The contents of `tollgate_status`: a copy of the statistics, and facts about the node.
 struct Status {
     struct Requests {
         std::string tables;  ///< joined by `+`, as one `tollgate` directive names them
-        std::string plan;    ///< as the first of them calls it; empty for requests that have none
+        std::string plan;    ///< the plan in the first of them; empty for requests without a plan
         RequestStatistics counts;
     };
     struct Redis {

@@ -17,14 +17,14 @@ constexpr std::string_view trim(std::string_view text) {
                : text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-/// Takes what stands before the next `separator` from the text.
+/// Removes and returns the text before the next `separator`.
 std::string_view take(std::string_view& text, char separator) {
     const auto part = text.substr(0, text.find(separator));
     text.remove_prefix(std::min(part.size() + 1, text.size()));
     return trim(part);
 }
 
-/// A weight in thousandths: `1`, `0.5`, `1.000`; what isn't one counts as 1.
+/// A weight in thousandths: `1`, `0.5`, `1.000`. An invalid weight counts as 1.
 std::int64_t parse_weight(std::string_view text) {
     constexpr std::int64_t kMost = 1000;
     if (text.empty() || text.front() != '0') {
@@ -42,7 +42,7 @@ std::int64_t parse_weight(std::string_view text) {
     return weight;
 }
 
-/// The weight that a media range gives, in thousandths.
+/// The weight of a media range, in thousandths.
 std::int64_t weight_of(std::string_view parameters) {
     while (!parameters.empty()) {
         auto parameter = take(parameters, ';');

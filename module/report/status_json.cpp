@@ -27,7 +27,7 @@ void add(JsonWriter& json, const Status::Requests& requests) {
     });
 }
 
-/// Cumulative, as Prometheus has it.
+/// Cumulative, as in Prometheus.
 void add(JsonWriter& json, std::string_view name, const Histogram& histogram) {
     std::uint64_t all = 0;
     for (const Counter& counter : histogram.classes) {

@@ -12,7 +12,7 @@ namespace {
 using Label = std::pair<std::string_view, std::string_view>;
 using Labels = std::initializer_list<Label>;
 
-/// A value as the format's label values and nothing else may hold it.
+/// A label value, escaped for the format.
 std::string escaped(std::string_view value) {
     std::string text;
     for (const char c : value) {
@@ -28,7 +28,7 @@ std::string escaped(std::string_view value) {
     return text;
 }
 
-/// Microseconds in seconds, exactly: `0.00005`, `1`.
+/// Converts microseconds to seconds, exactly: `0.00005`, `1`.
 std::string seconds(std::uint64_t microseconds) {
     constexpr std::uint64_t kPerSecond = 1'000'000;
     std::string text = std::to_string(microseconds / kPerSecond);
@@ -39,7 +39,7 @@ std::string seconds(std::uint64_t microseconds) {
     return text;
 }
 
-/// The text while it is written, family by family.
+/// Builds the text, family by family.
 class Exposition {
   public:
     void family(std::string_view name, std::string_view type, std::string_view help) {
@@ -48,7 +48,7 @@ class Exposition {
         text_.append("# TYPE ").append(name).append(" ").append(type).append("\n");
     }
 
-    /// A sample of the last family; `suffix` is what the name of a histogram's has more.
+    /// Adds a sample of the last family. `suffix` is for the samples of a histogram.
     void sample(std::string_view suffix, Labels labels, std::string_view value) {
         text_.append(name_).append(suffix);
         char separator = '{';
@@ -82,11 +82,10 @@ void write_requests(Exposition& out, const Status& status) {
             }
         }
     };
-    out.family("tollgate_requests_total", "counter",
-               "Requests by what Tollgate made of them, once each.");
+    out.family("tollgate_requests_total", "counter", "Requests by verdict, each counted once.");
     write(&RequestStatistics::decided);
     out.family("tollgate_dry_run_requests_total", "counter",
-               "Requests of locations with tollgate_dry_run: what would have become of them.");
+               "Requests with tollgate_dry_run on, by the verdict that was not enforced.");
     write(&RequestStatistics::dry_run);
 }
 
@@ -101,14 +100,14 @@ void write_stores(Exposition& out, const Status& status) {
     };
     out.family("tollgate_zone_entries", "gauge", "Entries in each of the zone's tables.");
     write([](const StoreStatistics& s) { return s.used; });
-    out.family("tollgate_zone_entries_max", "gauge", "Places in each of the zone's tables.");
+    out.family("tollgate_zone_entries_max", "gauge", "Capacity of each of the zone's tables.");
     write([](const StoreStatistics& s) { return s.size; });
     out.family("tollgate_zone_evictions_total", "counter",
-               "Entries that gave way to others before their time.");
+               "Entries evicted from each of the zone's tables.");
     write([](const StoreStatistics& s) { return s.evictions; });
 }
 
-/// A counter of a Redis: what the values of the family's own label mean, or the only one with none.
+/// A counter of a Redis, and the value of the family's label; empty if the family has none.
 struct RedisCounter {
     std::string_view label;
     const Counter& (*of)(const RedisStatistics&);
@@ -136,7 +135,7 @@ void write_workers(Exposition& out, const Status& status, WorkerSet RedisStatist
 
 void write_round_trips(Exposition& out, const Status& status) {
     out.family("tollgate_redis_round_trip_seconds", "histogram",
-               "How long Redis took to answer, from sending to the reply.");
+               "Time from a call to the reply of Redis.");
     for (const auto& redis : status.redis) {
         const Histogram& histogram = redis.counts.round_trips;
         std::uint64_t count = 0;
@@ -168,36 +167,37 @@ void write_connections(Exposition& out, const Status& status) {
 }  // namespace tollgate
 );
 out.family("tollgate_redis_errors_total", "counter",
-           "Commands that Redis answered with an error, too late, or not at all.");
+           "Commands with an error reply, a late reply or no reply.");
     write_counters(out, status, "", {{"", [](const Redis& r) -> auto& { return r.errors;
     }
     }
     });
-    out.family("tollgate_redis_reconnects_total", "counter", "Connections to Redis made anew.");
+    out.family("tollgate_redis_reconnects_total", "counter",
+               "New connections to Redis after a lost one.");
     write_counters(out, status, "", {{"", [](const Redis& r) -> auto& { return r.reconnects;
     }
     }
     });
     out.family("tollgate_redis_breaker_opened_total", "counter",
-               "How often a worker took Redis to be out of reach.");
+               "How often the circuit breaker of a worker opened.");
     write_counters(out, status, "",
                    {{"", [](const Redis& r) -> auto& { return r.breaker_opened;
     }
     }
     });
     out.family("tollgate_redis_breaker_open_workers", "gauge",
-               "Workers that take Redis to be out of reach.");
+               "Workers whose circuit breaker is open.");
     write_workers(out, status, &Redis::breaker_open);
     out.family("tollgate_redis_subscribed_workers", "gauge",
-               "Workers that Redis tells of changed keys.");
+               "Workers that are subscribed to changes of keys.");
     write_workers(out, status, &Redis::subscribed);
     write_round_trips(out, status);
     }
 
     void write_local_work(Exposition& out, const Status& status) {
-        out.family(
-            "tollgate_key_cache_lookups_total", "counter",
-            "Looks for a key in shared memory: hit, negative_hit (Redis has no such key), miss.");
+        out.family("tollgate_key_cache_lookups_total", "counter",
+                   "Searches for a key in shared memory: hit, negative_hit (the key does not "
+                   "exist), miss.");
     write_counters(
         out, status, "result",
         {{"hit", [](const Redis& r) -> auto& { return r.keys.hits;
@@ -214,7 +214,7 @@ out.family("tollgate_redis_errors_total", "counter",
     });
     out.family(
         "tollgate_quota_decisions_total", "counter",
-        "Requests by who decided their quota: redis, a lease, a known refusal, the node alone.");
+        "Requests by what decided their quota: redis, a lease, a cached refusal, the node alone.");
     write_counters(out, status, "by",
                    {{"redis", [](const Redis& r) -> auto& { return r.decisions.by_redis;
     }
@@ -238,7 +238,7 @@ out.family("tollgate_redis_errors_total", "counter",
     }
     });
     out.family("tollgate_lease_units_total", "counter",
-               "Units of quota that were leased, and what became of them.");
+               "Leased units: granted, spent, returned, lost.");
     write_counters(out, status, "event",
                    {{"granted", [](const Redis& r) -> auto& { return r.leases.granted;
     }
@@ -256,8 +256,8 @@ out.family("tollgate_redis_errors_total", "counter",
     }
     });
     out.family("tollgate_owed_units_total", "counter",
-               "Units granted while Redis was out of reach: noted, and of them settled with Redis "
-               "since, or lapsed with their window.");
+               "Units granted while Redis was unreachable: noted; settled (reported to Redis) or "
+               "lapsed (their window ended first).");
     write_counters(out, status, "event",
                    {{"noted", [](const Redis& r) -> auto& { return r.owed;
     }
@@ -277,11 +277,11 @@ out.family("tollgate_redis_errors_total", "counter",
 
     std::string status_prometheus(const Status& status) {
         Exposition out;
-        out.family("tollgate_info", "gauge", "The version that runs.");
+        out.family("tollgate_info", "gauge", "The running version.");
         out.sample({{"version", status.version}}, 1);
         out.family("tollgate_start_time_seconds", "gauge", "When counting began, in Unix time.");
         out.sample({}, status.node.started.value());
-        out.family("tollgate_workers", "gauge", "Worker processes that are configured.");
+        out.family("tollgate_workers", "gauge", "Configured worker processes.");
         out.sample({}, status.workers);
         out.family("tollgate_zone_size_bytes", "gauge", "Size of the shared memory.");
         out.sample({}, status.zone_size);

@@ -18,7 +18,7 @@ void add_text_or_null(JsonWriter& json, std::string_view name, std::string_view 
     }
 }
 
-/// The table of each window; none where the windows are not those of quotas: of an address.
+/// The table of each window; empty if the windows are the budget of an address.
 std::vector<std::string_view> tables_of(const Usage& usage) {
     std::vector<std::string_view> tables;
     for (const TableQuota& quota : usage.quotas) {

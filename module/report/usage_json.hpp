@@ -10,12 +10,12 @@
 
 namespace tollgate {
 
-/// What a client is told of its own quotas.
+/// The quotas of a client, as shown to the client.
 struct Usage {
-    std::string_view id;    ///< empty where there is no key
-    std::string_view plan;  ///< empty where there is no key
+    std::string_view id;    ///< empty if there is no key
+    std::string_view plan;  ///< empty if there is no key
     Verdict verdict = Verdict::kNone;
-    std::span<const TableQuota> quotas;  ///< what `windows` belong to, in their order
+    std::span<const TableQuota> quotas;  ///< the quotas of `windows`, in the same order
     std::span<const WindowState> windows;
 };
 

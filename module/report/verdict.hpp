@@ -4,20 +4,20 @@
 
 namespace tollgate {
 
-/// What became of a request; the values of `$tollgate_verdict`.
+/// The result of a request: the values of `$tollgate_verdict`.
 enum class Verdict {
-    kNone,             ///< no tollgate location was passed
+    kNone,             ///< no location with `tollgate`
     kGranted,          ///< counted in every window
     kLimited,          ///< a window is exhausted
-    kBanned,           ///< the key is banned for going on after its 429s
-    kUnauthenticated,  ///< no key, or one that is not good
-    kForbidden,        ///< the key's plan has no place in a table
+    kBanned,           ///< the key is banned
+    kUnauthenticated,  ///< no key, or an invalid one
+    kForbidden,        ///< the key's plan is not in a table
     kBypassed,         ///< `tollgate_bypass`
-    kDegraded,         ///< let through uncounted, since Redis is out of reach
-    kUnavailable,      ///< refused, since Redis is out of reach
+    kDegraded,         ///< granted while Redis is unreachable
+    kUnavailable,      ///< refused because Redis is unreachable
 };
 
-/// The verdict as `$tollgate_verdict` shows it.
+/// The value of `$tollgate_verdict`.
 constexpr std::string_view name_of(Verdict verdict) {
     switch (verdict) {
         case Verdict::kNone:

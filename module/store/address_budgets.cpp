@@ -6,14 +6,14 @@ namespace tollgate {
 
 namespace {
 
-/// A window's number as entries have it.
+/// The number of a window as stored in an entry.
 std::uint32_t number_in(Instant now, const Rate& rate) {
     return static_cast<std::uint32_t>(window_number(now, rate.period));
 }
 
 }  // namespace
 
-/// What the entry has counted in this window.
+/// The count of the entry in this window.
 std::int64_t AddressBudgets::count_in(const Entry& entry, const Window& window) {
     const auto same = std::ranges::find_if(entry.windows, [&](const Window& other) {
         return other.period == window.period && other.number == window.number;

@@ -15,11 +15,11 @@
 
 namespace tollgate {
 
-/// What client addresses spent on failed authentications, in memory that workers share: see
+/// Counts failed authentications per client address, in memory that workers share: see
 /// SetAssociative.
 class AddressBudgets {
   public:
-    /// Whose budget: an address's in a plan table.
+    /// A budget: of an address in a plan table.
     struct Owner {
         std::uint32_t table;  ///< see name_hash
         ClientAddress address;
@@ -32,13 +32,13 @@ class AddressBudgets {
 
     explicit AddressBudgets(std::span<std::byte> memory) : entries_(memory) {}
 
-    /// Takes `cost` (0: looks only) from every window, or from none where one has too little left:
-    /// then that one is marked as exhausted. Windows are fixed ones of the caller's clock.
+    /// Takes `cost` from every window, or from none if a window has too little left; that window is
+    /// marked as exhausted. A cost of 0 only reads. Windows are fixed and use the caller's clock.
     std::vector<WindowState> charge(const Owner& owner, std::span<const Rate> rates,
                                     std::int64_t cost, Instant now);
 
-    /// Whether a key that may be made up may be looked up for this owner. Always, while the budget
-    /// lasts; then so often in each second of the caller's clock, which counts this one.
+    /// Whether an unknown key may be looked up for this owner, and counts this look-up. Always true
+    /// while the budget lasts; then at most kLookUpsASecond times per second of the caller's clock.
     bool admits_look_up(const Owner& owner, std::span<const Rate> rates, Instant now);
     static constexpr std::uint32_t kLookUpsASecond = 10;
 
@@ -57,14 +57,15 @@ class AddressBudgets {
 
         Owner owner;
         std::array<Window, kMaxRates> windows;
-        std::uint32_t look_up_second;  ///< Unix seconds; of the last look-up beyond the budget
-        std::uint32_t look_ups;        ///< in that second
+        std::uint32_t
+            look_up_second;      ///< Unix seconds of the last look-up after the budget was spent
+        std::uint32_t look_ups;  ///< in that second
     };
 
     static std::int64_t count_in(const Entry& entry, const Window& window);
 
   public:
-    // For those who divide memory.
+    // For divide_zone.
     using Table = SetAssociative<Entry>;
 
   private:

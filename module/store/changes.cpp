@@ -40,7 +40,7 @@ SteadyTime& Changes::slot(std::uint32_t redis, std::span<const unsigned char> ha
 }
 
 void Changes::note(std::uint32_t redis, std::string_view name, SteadyTime now) {
-    // Every worker hears of it, and what one noted later is not to be taken back.
+    // Every worker receives the message. Do not replace a later time that another worker recorded.
     const auto mark = [&](std::span<const unsigned char> hash) {
         SteadyTime& last = slot(redis, hash);
         last = std::max(last, now);

@@ -11,18 +11,19 @@
 
 namespace tollgate {
 
-/// When something of an id, or of a key, was last changed in Redis, as the channel `events` tells.
-/// Kept by hash, in memory that workers share: ids that fall together are taken for changed
-/// together, which costs a look-up. The caller holds the zone's lock.
+/// The time of the last change in Redis of each id and each key, as published on the channel
+/// `events`. Stored by hash, in memory that workers share. Ids that share a slot share a timestamp;
+/// a false match costs one look-up. The caller holds the zone's lock.
 class Changes {
   public:
-    /// A view of shared memory, of zeros at first, of which a power of two is used. Throws
-    /// std::length_error for none.
+    /// A view of shared memory that is initially zero. Uses a power of two of the slots. Throws
+    /// std::length_error if there is no slot.
     explicit Changes(std::span<SteadyTime> slots);
 
-    /// The id or digest (in hexadecimal) was changed. What may be either counts for both.
+    /// Records a change of an id or of a digest (in hexadecimal). A name that may be either is
+    /// recorded as both.
     void note(std::uint32_t redis, std::string_view name, SteadyTime now);
-    /// 0 for never.
+    /// The time of the last change; 0 if there was none.
     SteadyTime last(std::uint32_t redis, const IdHash& id) const;
     SteadyTime last(std::uint32_t redis, const KeyDigest& digest) const;
 

@@ -5,11 +5,11 @@
 
 namespace tollgate {
 
-/// An id in 96 bits of its SHA-256: two ids are not told apart with a probability of 2^-57 among a
-/// million.
+/// The first 96 bits of the SHA-256 of an id. Among a million ids, two have the same hash with a
+/// probability of 2^-57.
 using IdHash = std::array<unsigned char, 12>;
 
-/// Throws std::runtime_error when OpenSSL fails.
+/// Throws std::runtime_error if OpenSSL fails.
 IdHash id_hash(std::string_view id);
 
 }  // namespace tollgate

@@ -9,7 +9,7 @@ namespace tollgate {
 
 namespace {
 
-/// Where the stored half of a digest begins: behind what SetAssociative compares of it.
+/// The offset of the stored half of a digest. SetAssociative compares the bytes before it.
 constexpr std::size_t kStoredFrom = 8;
 
 }  // namespace
@@ -48,7 +48,7 @@ template <std::size_t kText>
 void KeyCache::Record<kText>::unpack(Found& found) const {
     std::string_view rest(text.data(), text.size());
     const auto read = [&](std::string& part, std::size_t length) {
-        part.assign(rest.substr(0, length));  // a length may be garbage, after a worker was killed
+        part.assign(rest.substr(0, length));  // a length may be invalid if a worker was killed
         rest.remove_prefix(part.size());
     };
     KeyRecord& record = found.record;
@@ -106,7 +106,7 @@ std::string KeyCache::find_id(std::uint64_t hash_of_key, const IdHash& id) const
 
 void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked,
                    const Keeps& keeps) {
-    static_assert(SmallTable::place_size() == 112, "a million keys are to fit 256 MiB");
+    static_assert(SmallTable::place_size() == 112, "a million keys must fit 256 MiB");
     const IdHash id = id_hash(record.id);
     const std::size_t length =
         record.id.size() + record.plan.size() + record.limits.size() + record.name.size();
@@ -114,7 +114,7 @@ void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked,
     const bool is_large =
         !is_small && record.id.size() <= kLargestId && record.plan.size() <= kLargestPlan &&
         record.limits.size() <= kLargestLimits && record.name.size() <= kLargestName;
-    // First, so that a worker that is killed leaves no two records of one key.
+    // Remove first: a worker that is killed here must not leave two records of one key.
     unknown_.remove(key);
     if (!is_small) {
         small_.remove(key);

@@ -17,15 +17,14 @@
 
 namespace tollgate {
 
-/// What Redis last said of keys, in memory that workers share. Records that are long lie in larger
-/// places than others, and keys that Redis doesn't know in places of their own, so that a flood of
-/// them displaces no key that is good. The least recently used give way, but for records that the
-/// caller wants kept. The caller holds the
-/// zone's lock.
+/// Caches key records, in memory that workers share. Long records are stored in larger places. Keys
+/// that do not exist in Redis have their own places, so that a flood of them evicts no valid key.
+/// The least recently used records are evicted, except those that the caller wants to keep. The
+/// caller holds the zone's lock.
 class KeyCache {
   public:
-    /// Which key: its digest, in the Redis of a `tollgate_redis` (see name_hash), since each has
-    /// keys of its own.
+    /// Identifies a key: its digest and the name_hash of a `tollgate_redis`. Each Redis has its own
+    /// keys.
     struct Key {
         std::uint32_t redis;
         KeyDigest digest;
@@ -37,30 +36,30 @@ class KeyCache {
     };
 
     struct Found {
-        bool exists = false;   ///< else Redis said that there is no such key
-        KeyRecord record;      ///< where it exists
+        bool exists = false;   ///< false: Redis has no such key
+        KeyRecord record;      ///< valid if `exists`
         IdHash id{};           ///< of the record's id
-        SteadyTime checked{};  ///< when Redis was asked
+        SteadyTime checked{};  ///< the time of the look-up
     };
 
     /// Views of shared memory: see SetAssociative.
     KeyCache(std::span<std::byte> small, std::span<std::byte> large, std::span<std::byte> unknown)
         : small_(small), large_(large), unknown_(unknown) {}
 
-    /// What is known of the key, into `found`, whose strings are used again; it is used now. False
-    /// for nothing, and `found` stays as it is.
+    /// Copies the cached entry of the key into `found`, whose strings are reused, and marks the
+    /// entry as used now. Returns false if there is none; `found` is then unchanged.
     bool find(const Key& key, SteadyTime now, Found& found) const;
 
-    /// The id of this hash, as the record of the key with this Key::hash has it; empty where there
-    /// is none.
+    /// Returns the id with this hash from the record of the key with this Key::hash; empty if there
+    /// is no such record.
     std::string find_id(std::uint64_t hash_of_key, const IdHash& id) const;
 
-    /// Whether a record, of the key of a Redis (see name_hash), must not give way.
+    /// Whether a record of a key in this Redis (see name_hash) must not be evicted.
     using Keeps = std::function<bool(std::uint32_t redis, const Found& found)>;
 
-    /// Redis, asked at `checked`, said this. A record too long for any place isn't kept, nor one
-    /// for which others would have to give way that `keeps` wants kept. Throws std::runtime_error
-    /// when OpenSSL fails.
+    /// Stores the result of a look-up made at `checked`. A record is not stored if it is too long,
+    /// or if only records that `keeps` wants to keep could be evicted. Throws std::runtime_error if
+    /// OpenSSL fails.
     void put(const Key& key, const KeyRecord& record, SteadyTime checked, const Keeps& keeps);
     void put(const Key& key, const KeyRecord& record, SteadyTime checked) {
         put(key, record, checked, [](std::uint32_t, const Found&) { return false; });
@@ -72,8 +71,8 @@ class KeyCache {
     Occupancy unknown() const { return unknown_.occupancy(); }
 
   private:
-    /// A key as it lies in a table: half of its digest; with the tag that makes 160 bits, which no
-    /// other key has, be it made for that.
+    /// A key as stored in a table: half of its digest. Together with the tag this is 160 bits, for
+    /// which no second key can be constructed.
     struct StoredKey {
         explicit StoredKey(const Key& key);
         bool is(const Key& key) const;
@@ -82,7 +81,7 @@ class KeyCache {
         std::array<unsigned char, 16> digest{};
     };
 
-    /// The record's texts stand one after the other in `text`.
+    /// The texts of the record are stored one after the other in `text`.
     template <std::size_t kText>
     struct Record {
         using Key = KeyCache::Key;
@@ -93,7 +92,7 @@ class KeyCache {
         StoredKey key;
         IdHash id_hash;
         Uint48 checked;
-        Uint48 expires;  ///< one second more than the record says; 0: never
+        Uint48 expires;  ///< one second more than in the record; 0: never
         std::uint32_t id_length : 7;
         std::uint32_t plan_length : 7;
         std::uint32_t limits_length : 8;
@@ -125,7 +124,7 @@ class KeyCache {
         kLargestId + kLargestPlan + kLargestName + kLargestLimits;
 
   public:
-    // For those who divide memory.
+    // For divide_zone.
     using SmallTable = SetAssociative<Record<kSmallText>>;
     using LargeTable = SetAssociative<Record<kLargeText>>;
     using UnknownTable = SetAssociative<Unknown>;

@@ -9,14 +9,14 @@
 
 namespace tollgate {
 
-/// Blocks of memory that workers share, each found by a name in two parts and made where there is
-/// none. They are never taken back; when there is no room for a further name, or a name is too
-/// long, it shares the last block with others. Memory of zeros has no blocks, and a worker that is
-/// killed while it makes one leaves none.
+/// Blocks of memory that workers share. Each block has a name in two parts and is created when the
+/// name is first used. Blocks are never freed. If there is no room for another name, or a name is
+/// too long, it shares the last block with others. Memory of zeros has no blocks. A worker that is
+/// killed while it creates a block leaves none.
 template <typename Contents>
 class NamedBlocks {
   public:
-    /// The longest names that have blocks of their own, in bytes.
+    /// The maximum length of names with a block of their own, in bytes.
     static constexpr std::size_t kLongestFirst = 128;
     static constexpr std::size_t kLongestSecond = 64;
 
@@ -35,12 +35,12 @@ class NamedBlocks {
         }
     };
 
-    /// A view of two blocks at least, and of the number of those that were made.
+    /// A view of at least two blocks, and of the number of blocks that were created.
     NamedBlocks(std::span<Block> blocks, std::uint32_t& made)
         : blocks_(blocks.first(blocks.size() - 1)), others_(&blocks.back()), made_(&made) {}
 
-    /// The contents of the block of this name; the caller holds a lock. `others` is the name, in
-    /// both parts, of the block for names that have none.
+    /// The contents of the block with this name; the caller holds a lock. `others` is the name, in
+    /// both parts, of the shared block.
     Contents& find_or_make(std::string_view first, std::string_view second,
                            std::string_view others) const {
         const auto before = made();
@@ -62,13 +62,13 @@ class NamedBlocks {
         return block.contents;
     }
 
-    /// The blocks that were made, in that order; needs no lock.
+    /// The created blocks, in order of creation; needs no lock.
     std::span<Block> made() const {
         const std::size_t number = std::atomic_ref(*made_).load(std::memory_order_acquire);
         return blocks_.first(std::min(number, blocks_.size()));
     }
 
-    /// The block for names that have none; nullptr while there is no such name.
+    /// The shared block; nullptr while no name uses it.
     const Block* others() const { return others_->first_length == 0 ? nullptr : others_; }
 
   private:

@@ -8,11 +8,12 @@ namespace tollgate {
 
 namespace {
 
-/// How many sets with held quotas one call of visit_held looks at: it bounds the time for which the
-/// caller holds the lock.
+/// The number of sets with held quotas that one call of visit_held visits. It limits the time for
+/// which the caller holds the lock.
 constexpr std::uint32_t kSetsAtOnce = 64;
 
-/// The largest limit of a small place: what a window owes is at most its limit.
+/// The largest limit of a quota in a small place. The owed units of a window never exceed its
+/// limit.
 constexpr std::int64_t kLargestLimit = std::numeric_limits<std::int32_t>::max();
 
 template <typename Number>
@@ -34,7 +35,7 @@ std::uint64_t QuotaCache::Key::hash() const {
     for (const std::uint32_t period : shape.periods) {
         of_shape = of_shape * 31 + period;
     }
-    // Odd factors spread both over all bits, and no two pairs of Redis and table are alike.
+    // Odd factors spread both over all bits. No two pairs of Redis and table have the same product.
     return hash_of_id ^ (std::uint64_t{redis} << 32U | table) * 0x9e3779b97f4a7c15U ^
            of_shape * 0xc4ceb9fe1a85ec53U;
 }
@@ -171,7 +172,7 @@ QuotaCache::Held QuotaCache::Large::unpack() const {
 }
 
 bool QuotaCache::is_small(const TableQuota& quota) {
-    static_assert(SmallTable::place_size() == 116, "a million keys are to fit 256 MiB");
+    static_assert(SmallTable::place_size() == 116, "a million keys must fit 256 MiB");
     return quota.rates.size() <= Small::kMostWindows &&
            std::ranges::all_of(quota.rates,
                                [](const Rate& rate) { return rate.requests <= kLargestLimit; });
@@ -217,7 +218,7 @@ bool QuotaCache::save(const Key& key, const TableQuota& quota, const QuotaState&
 
 bool QuotaCache::save(Place place, const Key& key, const TableQuota& quota, const QuotaState& state,
                       SteadyTime now) {
-    // The report first: units that left the windows must not be lost where it has no room.
+    // Store the report first: units that have left the windows must not be lost if it has no room.
     if (state.report && !reports_.put(key, now, key, *state.report)) {
         return false;
     }

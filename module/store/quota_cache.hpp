@@ -16,20 +16,20 @@
 
 namespace tollgate {
 
-/// What the node knows of quotas (QuotaState), packed into memory that workers share. Those of one
-/// or two windows with limits below 2^31 take small places. The least recently used give way, but
-/// for those that hold a lease or units that Redis does not know: these stay until Redis was told,
-/// whichever worker tells it. The caller holds the zone's lock.
+/// Stores the node's state of quotas (QuotaState), packed into memory that workers share. Quotas of
+/// one or two windows with limits below 2^31 use small places. The least recently used are evicted,
+/// except those that hold a lease or owed units. These remain until any worker has reported them to
+/// Redis. The caller holds the zone's lock.
 class QuotaCache {
   public:
-    /// Whose quota: an id's in a plan table of a Redis.
+    /// Identifies a quota: an id in a plan table of a Redis.
     struct Key {
         IdHash id;
         std::uint32_t redis;  ///< name_hash of the `tollgate_redis`
         std::uint32_t table;  ///< name_hash of the plan table
         WindowLayout shape;
-        /// KeyCache::Key::hash of the API key that was used last: its record has the id in clear.
-        /// It does not tell quotas apart.
+        /// KeyCache::Key::hash of the API key that was used last; its record contains the id in
+        /// clear text. Not part of the identity of a quota.
         std::uint64_t api_key = 0;
 
         Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota, std::uint64_t used);
@@ -37,7 +37,7 @@ class QuotaCache {
         std::uint64_t hash() const;
     };
 
-    /// A quota that holds a lease or units that Redis does not know.
+    /// A quota that holds a lease or owed units.
     struct Held {
         IdHash id;
         std::uint64_t api_key;
@@ -46,11 +46,12 @@ class QuotaCache {
         WindowLayout shape;
         QuotaState state;  ///< without its report
         bool has_report;
-        bool is_small;  ///< lies in a small place
+        bool is_small;  ///< stored in a small place
 
-        /// A quota that is counted, and lies, as this one. Its limits are not known.
+        /// A quota with the same windows, stored in the same kind of place. Its limits are not
+        /// known.
         TableQuota quota(std::string_view table_name) const;
-        /// Whether all its windows have ended: nothing of it counts any more.
+        /// Whether all its windows have ended: its counts have no effect any more.
         bool has_ended(Instant now) const;
     };
 
@@ -58,29 +59,29 @@ class QuotaCache {
     QuotaCache(std::span<std::byte> small, std::span<std::byte> large, std::span<std::byte> reports)
         : small_(small), large_(large), reports_(reports) {}
 
-    /// What is known; an empty state where nothing is. It counts as used only when it is saved.
+    /// The stored state, or an empty one. Only save() marks the quota as used.
     QuotaState load(const Key& key, const TableQuota& quota) const;
-    /// The same, and where it lies, for save under the same lock.
+    /// The same. Also returns the place, for a save() under the same lock.
     QuotaState load(const Key& key, const TableQuota& quota, Place& place) const;
 
-    /// Keeps it; it is used now. Of a small one what doesn't fit becomes the nearest that does:
-    /// counts and leases have 32 bits, strikes and arrivals 16. False where there is no room: all
-    /// that could give way is held.
+    /// Stores the state and marks the quota as used now. In a small place, values are clamped:
+    /// counts and leases have 32 bits, strikes and arrivals 16. Returns false if all entries that
+    /// could be evicted are held.
     bool save(const Key& key, const TableQuota& quota, const QuotaState& state, SteadyTime now);
-    /// The same, quicker where it still lies where load has found it.
+    /// The same, and faster if the quota is still at the place that load() returned.
     bool save(Place place, const Key& key, const TableQuota& quota, const QuotaState& state,
               SteadyTime now);
 
-    /// Where a walk through the held quotas goes on.
+    /// The position of an iteration over the held quotas.
     struct Cursor {
         bool large = false;
         std::uint32_t set = 0;
     };
-    /// Calls `visit` with held quotas, from the cursor on, until it returns false or a bounded
-    /// number was visited. True at the end of all; the cursor then is at the beginning.
+    /// Calls `visit` with held quotas from the cursor on, until it returns false or a bounded
+    /// number was visited. Returns true at the end; the cursor is then at the beginning.
     bool visit_held(Cursor& cursor, const std::function<bool(const Held&)>& visit) const;
 
-    /// Drops what is known of a held quota.
+    /// Removes a held quota.
     void drop(const Held& held) const;
 
     Occupancy small() const { return small_.occupancy(); }
@@ -125,8 +126,8 @@ class QuotaCache {
         std::uint16_t arrivals_before;
     };
 
-    /// A key as it lies in a large place. Of numbers alone: what a worker leaves that is killed may
-    /// be garbage.
+    /// A key as stored in a large place. Contains only numbers, because a worker that is killed may
+    /// leave invalid bytes.
     struct StoredKey {
         explicit StoredKey(const Key& key);
         bool is(const Key& key) const;
@@ -159,7 +160,7 @@ class QuotaCache {
         Arrivals arrivals;
     };
 
-    /// The report of a quota, which few have at a time.
+    /// The report of a quota. Few quotas have one at the same time.
     struct ReportEntry {
         using Key = QuotaCache::Key;
         ReportEntry(const Key& whose, const Report& sent) : key(whose), report(sent) {}
@@ -170,14 +171,14 @@ class QuotaCache {
         Report report;
     };
 
-    /// Whether a quota's states lie among the small ones. It depends on nothing else, so that a
-    /// state is found where it was put.
+    /// Whether a quota is stored in small places. Depends only on the quota, so that a state is
+    /// found where it was stored.
     static bool is_small(const TableQuota& quota);
 
     void load_report(const Key& key, QuotaState& state) const;
 
   public:
-    // For those who divide memory.
+    // For divide_zone.
     using SmallTable = SetAssociative<Small>;
     using LargeTable = SetAssociative<Large>;
     using ReportTable = SetAssociative<ReportEntry>;

@@ -17,15 +17,15 @@
 
 namespace tollgate {
 
-/// How full a table is.
+/// The occupancy of a table.
 struct Occupancy {
     std::uint64_t size = 0;     ///< places
-    std::uint64_t used = 0;     ///< of them; off by one for each worker that was killed in a write
-    std::uint64_t evicted = 0;  ///< entries that gave way to others, ever
+    std::uint64_t used = 0;     ///< used places; off by one for each worker killed in a write
+    std::uint64_t evicted = 0;  ///< evicted entries since the table was created
 };
 
-/// Where in its table an entry lies; false: nowhere. Good for one look under one lock: what is put
-/// into the table may move it.
+/// The position of an entry in its table; false: none. Valid for one access under one lock: an
+/// insertion may move the entry.
 struct Place {
     static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
     std::uint32_t set = kNowhere;
@@ -33,34 +33,34 @@ struct Place {
     explicit operator bool() const { return set != kNowhere; }
 };
 
-/// A table of fixed size in memory that workers share. Memory of zeros is an empty table, it holds
-/// no pointers, and an entry that is being written when its worker is killed is lost and nothing
-/// else. The caller holds the zone's lock.
+/// A hash table of fixed size in memory that workers share. Memory of zeros is an empty table. The
+/// table contains no pointers. If a worker is killed while it writes an entry, only this entry is
+/// lost. The caller holds the zone's lock.
 ///
-/// A key lies in one of two sets of eight places, one in each half of the table: where both are
-/// full, an entry moves to its other set, and where that can't be, the least recently used gives
-/// way. So nearly all places fill before any does: at a load of 0.92 less than one in 100,000. A
-/// set begins with all that a look-up has to read, a tag (a part of the hash) and a time for each
-/// place, in one cache line where memory is aligned to 64 bytes.
+/// A key may be in one of two sets of eight places, one set in each half of the table. If both are
+/// full, an entry moves to its other set. If no entry can move, the least recently used one is
+/// evicted. Nearly all places fill before the first eviction: at a load of 0.92, fewer than one
+/// insertion in 100,000 evicts. Each set begins with the data that a search reads: a tag (part of
+/// the hash) and a time for each place. They share a cache line if the memory is aligned to 64
+/// bytes.
 ///
-/// Entry is trivially copyable, has a type Key, with `std::uint64_t hash() const`, and
-/// `bool is(const Key&) const`, which need not compare the lower half of the hash. Where it has
-/// `bool is_held() const`, an entry for which that is true never gives way, and the table keeps a
-/// bit for each set that may have one, so that all of them are found without a walk through the
-/// table.
+/// Entry is trivially copyable. It has a type Key with `std::uint64_t hash() const`, and `bool
+/// is(const Key&) const`, which need not compare the lower half of the hash. An entry whose
+/// optional `bool is_held() const` returns true is never evicted. The table then has a bit for each
+/// set that may contain such an entry, so that all of them are found without a scan of the table.
 template <typename Entry>
 class SetAssociative {
   public:
     using Key = typename Entry::Key;
 
-    /// The bytes of so many sets.
+    /// The size of this number of sets, in bytes.
     static constexpr std::size_t memory_for(std::size_t sets) {
         return sizeof(Header) + bits_for(sets) + sets * sizeof(Set);
     }
-    /// What an entry takes with all that belongs to it.
+    /// The size of a place with its tag and time, in bytes.
     static constexpr std::size_t place_size() { return sizeof(Set) / kWays; }
 
-    /// A view of shared memory that is aligned for Entry. Throws std::length_error where it has no
+    /// A view of shared memory that is aligned for Entry. Throws std::length_error if there is no
     /// room for one set.
     explicit SetAssociative(std::span<std::byte> memory)
         : header_(reinterpret_cast<Header*>(memory.data())) {
@@ -77,37 +77,37 @@ class SetAssociative {
         sets_ = reinterpret_cast<Set*>(memory.data() + sizeof(Header) + bits_for(size_in_sets()));
     }
 
-    /// Where the key's entry lies.
+    /// The place of the key's entry.
     Place find(const Key& key) const { return find(key, choose(key)); }
-    /// Where an entry lies whose key has this hash, and for which `is_right` is true.
+    /// The place of an entry whose key has this hash and for which `is_right` returns true.
     template <typename IsRight>
     Place find_hash(std::uint64_t hash, IsRight is_right) const {
         return find(choose(hash), is_right);
     }
-    /// The entry at a place that find or put has just given.
+    /// The entry at a place that find or put has just returned.
     const Entry& at(Place place) const { return sets_[place.set].entries[place.way]; }
-    /// It is used now.
+    /// Marks the entry as used now.
     void touch(Place place, std::chrono::milliseconds now) const {
         auto& used_at = sets_[place.set].used_at[place.way];
-        if (used_at != tick(now)) {  // else the line stays clean for other cores
+        if (used_at != tick(now)) {  // an unchanged cache line stays shared
             used_at = tick(now);
         }
     }
 
-    /// Makes the key's entry, in its old place or in one that it makes room for, of what Entry's
-    /// constructor takes; it is used now. Nowhere where all places of both sets are held.
+    /// Constructs the key's entry from the arguments, in its old place or in a new one, and marks
+    /// it as used now. Returns no place if all places of both sets are held.
     template <typename... Args>
     Place put(const Key& key, std::chrono::milliseconds now, const Args&... args) const {
         return put_at(Place{}, key, now, args...);
     }
-    /// The same, but an entry for which `keeps` is true doesn't give way either. It is asked from
-    /// the least recently used one on, until one may give way.
+    /// The same, but does not evict entries for which `keeps` returns true. `keeps` is called for
+    /// the least recently used entry first, until it returns false.
     template <typename Keeps, typename... Args>
     Place put_unless(const Keeps& keeps, const Key& key, std::chrono::milliseconds now,
                      const Args&... args) const {
         return put_anywhere(keeps, Place{}, key, now, args...);
     }
-    /// The same, quicker where the entry still lies where find has found it.
+    /// The same, and faster if the entry is still at the place that find returned.
     template <typename... Args>
     Place put_at(Place place, const Key& key, std::chrono::milliseconds now,
                  const Args&... args) const {
@@ -115,7 +115,7 @@ class SetAssociative {
         return put_anywhere(keeps_none, place, key, now, args...);
     }
 
-    /// Frees the place of the key's entry, if there is one.
+    /// Removes the key's entry, if there is one.
     void remove(const Key& key) const {
         if (const Place place = find(key)) {
             sets_[place.set].tags[place.way] = 0;
@@ -124,7 +124,7 @@ class SetAssociative {
     }
 
     /// Calls `visit` with the held entries of the sets from `set` on, until it returns false or
-    /// `most` sets with such entries were looked at. Returns the set to go on with; 0 at the end.
+    /// `most` sets with such entries were visited. Returns the next set; 0 at the end.
     template <typename Visit>
     std::uint32_t visit_held(std::uint32_t set, std::uint32_t most, Visit visit) const {
         static_assert(kHolds);
@@ -155,11 +155,11 @@ class SetAssociative {
 
   private:
     static constexpr unsigned kWays = 8;
-    static constexpr std::size_t kChoices = std::size_t{2} * kWays;  ///< places that a key may take
+    static constexpr std::size_t kChoices = std::size_t{2} * kWays;  ///< possible places of a key
     static constexpr std::size_t kMostSets = std::size_t{1} << 31U;
     static constexpr bool kHolds = requires(const Entry& entry) { entry.is_held(); };
 
-    /// The bytes of a bit for each set: whole cache lines, or none.
+    /// The size of one bit per set, in whole cache lines; 0 if entries cannot be held.
     static constexpr std::size_t bits_for(std::size_t sets) {
         return kHolds ? (sets + 511) / 512 * 64 : 0;
     }
@@ -194,19 +194,19 @@ class SetAssociative {
         return place;
     }
 
-    /// Where a key may lie.
+    /// The two sets of a key, and its tag.
     struct Choice {
         std::uint32_t tag;
         std::uint32_t left;
         std::uint32_t right;
     };
 
-    /// 64 ms are near enough, and 2^32 of them are 8 years.
+    /// The unit is 64 ms, which is precise enough. 2^32 units are 8 years.
     static std::uint32_t tick(std::chrono::milliseconds now) {
         return static_cast<std::uint32_t>(now.count() >> 6U);
     }
 
-    /// A part of `half_`, as large as that of 2^32 which `hash` is.
+    /// Maps a hash of 32 bits to a set of one half.
     std::uint32_t scale(std::uint64_t hash) const {
         return static_cast<std::uint32_t>(hash * half_ >> 32U);
     }
@@ -218,8 +218,8 @@ class SetAssociative {
         return {tag, left, other(left, tag)};
     }
 
-    /// The other set of an entry in this one. The two add up to what the tag says, so that the tag
-    /// and either one tell the other.
+    /// The other set of an entry in this set. The sum of both sets is determined by the tag, so the
+    /// tag and one set determine the other set.
     std::uint32_t other(std::uint32_t set, std::uint32_t tag) const {
         const bool is_left = set < half_;
         const std::uint32_t sum = scale(tag);
@@ -228,9 +228,9 @@ class SetAssociative {
         return is_left ? rest + half_ : rest;
     }
 
-    /// The places, a bit each, that have this tag.
+    /// The places that have this tag, one bit each.
     static unsigned tagged(const Set& set, std::uint32_t tag) {
-        // Four at once, which g++ 12 doesn't make of a loop at -O2.
+        // Compares four at once; g++ 12 does not vectorize a loop at -O2.
         using Four = std::uint32_t __attribute__((vector_size(16)));
         Four low;
         Four high;
@@ -261,7 +261,7 @@ class SetAssociative {
 
     std::uint32_t size_in_sets() const { return std::max(2 * half_, 1U); }
 
-    /// The first set from this one on whose bit is set; size_in_sets() or more for none.
+    /// The first set from this one on whose bit is set; size_in_sets() or more if there is none.
     std::uint32_t next_with_bit(std::uint32_t set) const {
         const std::uint32_t words = (size_in_sets() + 63) / 64;
         for (std::uint32_t word = set / 64; word < words; ++word) {
@@ -282,7 +282,7 @@ class SetAssociative {
     }
 
     bool holds(Place place, const Key& key, std::uint32_t tag) const {
-        // A table of another size may have more sets.
+        // The place may be from a table of another size.
         return place.set < size_in_sets() && place.way < kWays &&
                sets_[place.set].tags[place.way] == tag && at(place).is(key);
     }
@@ -306,7 +306,7 @@ class SetAssociative {
                 const std::uint32_t tag = sets_[set].tags[way];
                 if (const Place free = free_place(other(set, tag))) {
                     const Entry moving = sets_[set].entries[way];
-                    sets_[set].tags[way] = 0;  // first: never may one key have two entries
+                    sets_[set].tags[way] = 0;  // first, so that no key has two entries
                     write(free, tag, sets_[set].used_at[way], moving);
                     return {set, way};
                 }
@@ -320,7 +320,7 @@ class SetAssociative {
         return oldest;
     }
 
-    /// Of the entries that may give way.
+    /// Considers only entries that may be evicted.
     template <typename Keeps>
     Place least_recently_used(const Choice& choice, std::uint32_t now, const Keeps& keeps) const {
         std::bitset<kChoices> kept;
@@ -340,7 +340,7 @@ class SetAssociative {
                               const std::bitset<kChoices>& kept) const {
         Place oldest;
         const auto age = [&](Place place) {
-            // Signed, for another worker's clock may be a little ahead.
+            // Signed, because the clock of another worker may be slightly ahead.
             return static_cast<std::int32_t>(now - sets_[place.set].used_at[place.way]);
         };
         for (const std::uint32_t set : {choice.left, choice.right}) {
@@ -355,8 +355,8 @@ class SetAssociative {
         return oldest;
     }
 
-    /// Frees the place while the entry is made, in place, for copies of what was just written are
-    /// slow: a worker may be killed between any two of these.
+    /// Constructs the entry in place, because copies of bytes that were just written are slow. The
+    /// place is free during the construction: a worker may be killed between any two statements.
     template <typename... Args>
     void write(Place place, std::uint32_t tag, std::uint32_t used_at, const Args&... args) const {
         Set& set = sets_[place.set];
@@ -372,9 +372,10 @@ class SetAssociative {
     }
 
     Header* header_;
-    std::uint64_t* bits_;  ///< one a set: it may have held entries; none where entries are not held
+    std::uint64_t*
+        bits_;  ///< one per set: it may have held entries; none if entries cannot be held
     Set* sets_;
-    std::uint32_t half_;  ///< sets in each half; 0: there is one set in all
+    std::uint32_t half_;  ///< sets in each half; 0: the table has a single set
 };
 
 }  // namespace tollgate

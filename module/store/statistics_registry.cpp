@@ -8,13 +8,14 @@ namespace tollgate {
 
 namespace {
 
-/// As many blocks as lie in the memory.
+/// As many blocks as fit into the memory.
 template <typename Block>
 std::span<Block> blocks_in(std::span<std::byte> memory) {
     return {reinterpret_cast<Block*>(memory.data()), memory.size() / sizeof(Block)};
 }
 
-/// How many bytes Redis get: plans are many and have small blocks, a node has few Redis.
+/// The number of bytes for the blocks of Redis. There are many plans with small blocks, and few
+/// Redis.
 template <typename Block>
 std::size_t size_for_redis(std::size_t size) {
     return std::max<std::size_t>(size / 4 / sizeof(Block), 2) * sizeof(Block);

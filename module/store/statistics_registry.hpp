@@ -12,10 +12,10 @@
 
 namespace tollgate {
 
-/// The statistics of a node, in memory that workers share: a block for each Redis and for each
-/// plan, found by name once, when a worker starts, and counted in by pointer from then on. So a
-/// reload keeps the counts of all that it doesn't rename. See NamedBlocks. Memory of zeros is an
-/// empty registry.
+/// The statistics of a node, in memory that workers share. There is a block for each Redis and for
+/// each plan. A worker finds a block by name once, when it starts, and then counts through a
+/// pointer. A reload keeps the counts of everything that keeps its name. See NamedBlocks. Memory of
+/// zeros is an empty registry.
 class StatisticsRegistry {
     struct Header {
         NodeStatistics node;
@@ -26,25 +26,25 @@ class StatisticsRegistry {
     using RedisBlocks = NamedBlocks<RedisStatistics>;
 
   public:
-    /// The name of what has no block of its own.
+    /// The name of the shared block.
     static constexpr std::string_view kOthers = "(other)";
 
-    /// A block for one Redis and for one plan, beside those of the others.
+    /// Room for one Redis and one plan, and for the shared blocks.
     static constexpr std::size_t kLeastMemory =
         sizeof(Header) + 2 * sizeof(RequestsBlocks::Block) + 2 * sizeof(RedisBlocks::Block);
 
-    /// A view of shared memory, aligned to 8 bytes. Throws std::length_error for less than
-    /// kLeastMemory.
+    /// A view of shared memory, aligned to 8 bytes. Throws std::length_error if it has less than
+    /// kLeastMemory bytes.
     explicit StatisticsRegistry(std::span<std::byte> memory);
 
-    /// Where to count for a Redis, and for a plan in a set of tables (see Status). The caller holds
-    /// the zone's lock; it counts without.
+    /// The counters of a Redis, and of a plan in a set of tables (see Status). The caller holds the
+    /// zone's lock; counting needs no lock.
     RedisStatistics& redis(std::string_view name) const;
     RequestStatistics& requests(std::string_view tables, std::string_view plan) const;
 
     NodeStatistics& node() const { return header_->node; }
 
-    /// Copies what was counted into a status; needs no lock.
+    /// Copies the counters into a status; needs no lock.
     void copy_to(Status& status) const;
 
   private:

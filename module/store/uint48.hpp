@@ -6,8 +6,8 @@
 
 namespace tollgate {
 
-/// A number of 48 bits, enough for 8900 years in ms, that lies at any even address. What is below 0
-/// or too large becomes the nearest.
+/// A number of 48 bits, enough for 8900 years in ms, that can be stored at any even address. Values
+/// outside the range are clamped.
 class Uint48 {
   public:
     static constexpr std::int64_t kMax = (std::int64_t{1} << 48U) - 1;

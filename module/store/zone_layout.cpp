@@ -10,13 +10,14 @@ namespace {
 
 constexpr std::size_t kCacheLine = 64;
 
-/// Bytes for changes: one id in 131,072 shares its place with another that changes.
+/// Bytes for changes: one id in 131,072 shares its slot with another id that changes.
 constexpr std::size_t kMostChanges = std::size_t{1} << 20U;
 
-/// Bytes for reports that wait for their acknowledgement: some 600, more than are sent at a time.
+/// Bytes for reports that wait for their acknowledgement: about 600 reports, more than are sent at
+/// a time.
 constexpr std::size_t kMostReports = std::size_t{128} << 10U;
 
-/// Cuts parts off memory, one after the other.
+/// Cuts memory into parts, one after the other.
 class Divider {
   public:
     explicit Divider(std::size_t size) : rest_(size) {}
@@ -32,7 +33,7 @@ class Divider {
         return part;
     }
 
-    /// For a table: so many bytes, or what two sets take, so that it works at all.
+    /// For a table: this number of bytes, but at least the size of two sets.
     template <typename Table>
     ZoneLayout::Part cut_table(std::size_t size) {
         return cut(std::max(size, Table::memory_for(2)));

@@ -10,11 +10,11 @@
 
 namespace tollgate {
 
-/// How the memory of a zone is divided. It follows from its size alone, so that every process finds
-/// the same, wherever it maps the zone; where that or a part's entries change, zones need another
-/// name (nginx hands them from one binary to the next).
+/// The layout of a zone's memory. It depends only on the size, so that every process finds the same
+/// layout, wherever the zone is mapped. Rename the zone if the layout or an entry changes: nginx
+/// passes zones from one binary to the next.
 struct ZoneLayout {
-    /// A part of the memory; both are multiples of a cache line.
+    /// A part of the memory; offset and size are multiples of a cache line.
     struct Part {
         std::size_t offset = 0;
         std::size_t size = 0;
@@ -30,13 +30,13 @@ struct ZoneLayout {
     Part changes;
 };
 
-/// Divides so many bytes: as many small keys as small quotas, and some of the rest. Throws
-/// std::length_error where that has no room; 32 KiB are enough.
+/// Divides this number of bytes: as many small keys as small quotas, and a share for each of the
+/// others. Throws std::length_error if there is too little room; 32 KiB are enough.
 ZoneLayout divide_zone(std::size_t size);
 
-/// What lies in the memory of a zone, as this process sees it. Memory of zeros is all empty.
+/// The tables in the memory of a zone. Memory of zeros is empty tables.
 struct ZoneTables {
-    /// The memory should be aligned to 64 bytes, and must be to 8. Throws as divide_zone.
+    /// The memory must be aligned to 8 bytes, and should be aligned to 64. Throws as divide_zone.
     explicit ZoneTables(std::span<std::byte> memory);
 
     KeyCache keys;

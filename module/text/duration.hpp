@@ -5,8 +5,8 @@
 
 namespace tollgate {
 
-/// Reads a whole number with a unit (`ms`, `s`, `m`, `h`, `d`, `w`; seconds without one), as nginx
-/// writes times. From zero to 100 years. Throws ParseError.
+/// Parses a whole number with a unit (`ms`, `s`, `m`, `h`, `d`, `w`; seconds without one), in
+/// nginx's syntax of times. The range is zero to 100 years. Throws ParseError.
 std::chrono::milliseconds parse_duration(std::string_view text);
 
 }  // namespace tollgate

@@ -4,7 +4,8 @@ namespace tollgate {
 
 namespace {
 
-/// How many bytes of the text's beginning are one character in UTF-8 (RFC 3629); 0 for none.
+/// The length of the UTF-8 character (RFC 3629) at the start of the text, in bytes; 0 if it is
+/// invalid.
 std::size_t character_length(std::string_view text) {
     const auto byte = [&](std::size_t i) {
         return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -31,7 +32,7 @@ std::size_t character_length(std::string_view text) {
     return 0;
 }
 
-/// The letter that stands behind a backslash for this character; 0 where there is none.
+/// The letter of the short escape sequence of this character; 0 if there is none.
 char short_escape(char character) {
     constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t";
     constexpr std::string_view kLetters = "\"\\bfnrt";

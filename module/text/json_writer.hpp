@@ -10,12 +10,12 @@
 
 namespace tollgate {
 
-/// Writes a JSON text (RFC 8259) from front to back, without spaces. nlohmann_json is not used in
-/// workers: the destructor of its values allocates memory, so that it ends the process where memory
-/// is short. All members but take() throw std::bad_alloc.
+/// Writes a JSON text (RFC 8259) sequentially, without spaces. Workers do not use nlohmann_json:
+/// the destructor of its values allocates memory, which terminates the process if memory is short.
+/// All members except take() throw std::bad_alloc.
 class JsonWriter {
   public:
-    /// Runs `write`, which writes the members of an object, or the elements of an array.
+    /// Writes an object or an array. `write` writes its members or elements.
     template <typename Write>
     void object(Write write) {
         nest('{', '}', write);
@@ -25,7 +25,7 @@ class JsonWriter {
         nest('[', ']', write);
     }
 
-    /// Begins a member of an object: its value follows.
+    /// Writes the name of a member of an object. Its value must follow.
     void name(std::string_view name);
     template <typename Value>
     void member(std::string_view its_name, const Value& its_value) {

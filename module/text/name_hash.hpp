@@ -10,15 +10,15 @@
 
 namespace tollgate {
 
-/// A name of the configuration as a number that is the same in every process, for keys in shared
+/// The hash of a name in the configuration. It is the same in every process, for keys in shared
 /// memory.
 inline std::uint32_t name_hash(std::string_view name) {
     return static_cast<std::uint32_t>(
         crc32_z(0, reinterpret_cast<const Bytef*>(name.data()), name.size()));
 }
 
-/// Why `directive` can't define `name` beside `other`: a duplicate, or another name with the same
-/// id. Empty if it can.
+/// The reason why `directive` cannot define `name` in addition to `other`: a duplicate, or another
+/// name with the same hash. Empty if there is no conflict.
 inline std::string name_conflict(std::string_view directive, std::string_view name,
                                  std::string_view other) {
     if (name_hash(name) != name_hash(other)) {

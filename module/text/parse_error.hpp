@@ -6,14 +6,13 @@
 
 namespace tollgate {
 
-/// A text that an operator wrote is not what it should be; what() says why, without the text's
-/// place.
+/// A text from an operator is invalid. what() is the reason, without the position.
 class ParseError : public std::invalid_argument {
   public:
     using std::invalid_argument::invalid_argument;
 };
 
-/// What the operator wrote, as messages show it.
+/// The text in quotes, for messages.
 inline std::string quoted(std::string_view text) {
     return "\"" + std::string(text) + "\"";
 }

@@ -7,8 +7,8 @@
 
 namespace tollgate {
 
-/// All of the text as a decimal number from `least` to `most`; nothing for any other text. A sign
-/// can only be a minus.
+/// Parses the whole text as a decimal number from `least` to `most`; nothing for any other text.
+/// The only sign allowed is a minus.
 inline std::optional<std::int64_t> parse_whole_number(std::string_view text, std::int64_t least,
                                                       std::int64_t most) {
     std::int64_t number = 0;

@@ -1,12 +1,12 @@
 package BackgroundLoad;
 
-# Load.pm in a process of its own, until it is told to end.
+# Load.pm in a separate process, until finish.
 #
 #   my $load = BackgroundLoad->start(servers => …, connections => 8, token => 'k');    # as Load->run
 #   …
 #   my $result = $load->finish;                   # of Load->run
 #
-# Every request that was begun is finished first.
+# finish waits for all requests in flight.
 
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
 package Calm;
 
-# Judges how a gateway bears a fault of its Redis.
+# Tests how a gateway handles a fault of its Redis.
 #
 #   my $calm = Calm->new(
 #       gateway => $gateway,                      # its table "api" has the plans free (5r/s) and pro (9r/s), and it
@@ -9,14 +9,14 @@ package Calm;
 #   );
 #   $calm->bears('out of memory',                 # a subtest
 #       begin   => sub { … },
-#       end     => sub { … },                     # what brings Redis back; it may be left out
+#       end     => sub { … },                     # restores Redis; optional
 #       refuses => 'all',                         # get 503; or 'none', or 'some'; left out: any number
 #       window  => 0,                             # leave out the counting of a whole window, which takes up to 1 s
 #   );
 #
-# While the fault lasts, requests of two keys come interleaved, several at once: each must be answered within the
-# timeout and a second, with its own plan's limit or with a proper 503. After it, the gateway must serve again within
-# 2 s by itself, with the same workers, and the next window must grant exactly the limit of each key.
+# While the fault lasts, requests of two keys are sent interleaved, several at once. Each must be answered within the
+# timeout and one second, with the limit of its own plan or with a correct 503. After the fault, the gateway must serve
+# again within 2 s by itself, with the same workers, and the next window must grant exactly the limit of each key.
 
 use strict;
 use warnings;

@@ -1,14 +1,14 @@
 package Command;
 
-# Runs the tollgate command of the build directory and tells what it said.
+# Runs the tollgate command of the build directory and returns its output.
 #
-#   my $tollgate = Command->new(redis => 'unix:/…', prefix => 't:');     # given to it as its environment
+#   my $tollgate = Command->new(redis => 'unix:/…', prefix => 't:');     # in the environment of the command
 #   my $result = $tollgate->run('key', 'issue', '--plan', 'free');       # list of arguments, no shell
 #   my $result = $tollgate->run({ stdin => "token\n" }, 'key', 'import', …);
 #   $result->{status}, $result->{out}, $result->{err}                    # exit status; -1 and $result->{signal} if killed
 #   my $data = $tollgate->json('key', 'list');                           # what --json prints, decoded; dies on failure
 #   my @results = $tollgate->run_at_once([@arguments], [@arguments] …);  # in parallel
-#   my $started = $tollgate->start(@arguments); $started->{pid}          # runs on; the caller ends it and waits
+#   my $started = $tollgate->start(@arguments); $started->{pid}          # keeps running; the caller ends it and waits
 #
 # Environment: TOLLGATE_BUILD, the build directory (build).
 

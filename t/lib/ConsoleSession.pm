@@ -1,11 +1,11 @@
 package ConsoleSession;
 
-# A console session of the documentation: `$ command`, then what it prints.
+# A console session of the documentation: `$ command`, followed by its output.
 #
 #   my @commands = commands_of($text);             # [command, line that it prints …] of each command
-#   my $line = first_not_printed($shown, $output); # the first of the lines that $output doesn't hold, in this order;
-#                                                  #   undef for none. `…` stands for anything; points and lengths of
-#                                                  #   time may differ.
+#   my $line = first_not_printed($shown, $output); # the first line that is missing in $output, in this order;
+#                                                  #   undef for none. `…` matches anything; times and durations
+#                                                  #   may differ.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use Exporter qw(import);
 
 our @EXPORT_OK = qw(commands_of first_not_printed);
 
-# What a line of a session says, as a pattern: what depends on the time or on chance may differ.
+# The pattern of a line of a session. Text that depends on the time or on chance may differ.
 sub pattern_of {
     my ($line) = @_;
     my $pattern = join '.*', map { quotemeta } split /…/, $line, -1;

@@ -1,24 +1,24 @@
 package DebianRoot;
 
-# A throw-away Debian of the running release: made with debootstrap in memory, in a namespace of its own, so that its
-# mounts and processes are gone when the object goes, whatever becomes of the test. It has the machine's network.
+# A temporary Debian of the running release, made with debootstrap in memory, in a separate namespace. Its mounts and
+# processes end when the object is destroyed, also if the test dies. It uses the machine's network.
 #
-#   my ($root, $why) = DebianRoot->make(packages => ['nginx']);    # no root: $why says what stood in the way
-#   my ($exit, $output) = $root->run('apt-get update');            # a shell's command line, as root in there
+#   my ($root, $why) = DebianRoot->make(packages => ['nginx']);    # undef and the reason if it cannot be made
+#   my ($exit, $output) = $root->run('apt-get update');            # a shell command line, run as root in the new system
 #   $root->copy($file => '/tmp/file');
 #   $root->write('/etc/motd' => $text);
-#   $root->list('/etc')                       # every file below: name, kind, where a link leads, size and mode
+#   $root->list('/etc')                       # every file below: name, kind, target of a link, size and mode
 #
-# Packages come from where the machine's own apt takes Debian's. Nothing starts a server when it is installed.
+# Packages come from the same sources as those of the machine's apt. No package starts a server when it is installed.
 
 use strict;
 use warnings;
 use File::Temp ();
 use IPC::Open2 qw(open2);
 
-# Prints its pid as the machine sees it (/proc is still the machine's), then lives until the test closes its pipe:
-# the namespace's processes and mounts end with its first process. As such it inherits daemons, and buries them when
-# they die: a stop script takes a zombie for alive.
+# Prints its pid in the machine's namespace (/proc is still the machine's), then runs until the test closes its pipe:
+# the processes and mounts of the namespace end with its first process. As the first process it inherits daemons and
+# reaps them when they exit; a stop script takes a zombie for a running process.
 my $first_process = <<'END';
     mount -t tmpfs -o mode=755,size=1g tmpfs "$1" && mknod "$1/null" c 1 3 && mkdir "$1/proc" &&
     mount -t proc proc "$1/proc" && chroot / true || exit
@@ -38,7 +38,7 @@ sub make {
     chomp($self->{pid} = readline($self->{out}) // '');
     return (undef, 'this root may not mount, make devices or chroot') unless $self->{pid};
 
-    # A proxy that only apt knows of; debootstrap fetches with wget.
+    # The proxy may be configured for apt only; debootstrap uses wget.
     my (undef, $proxy) = _capture('apt-config', 'shell', 'proxy', 'Acquire::http::Proxy');
     local $ENV{http_proxy} = $ENV{http_proxy} // ($proxy =~ /^proxy='(.+)'$/m)[0] // '';
 
@@ -83,11 +83,11 @@ sub list {
     my ($self, $folder) = @_;
     my ($exit, $output) = $self->run("find $folder -printf '%p %y %l %s %m\\n'");
     die $output if $exit;
-    # The size of a folder tells of files that were there once.
+    # The size of a folder depends on files that existed earlier.
     return [sort map { s/ d  \d+ / d /r } split /\n/, $output];
 }
 
-# What apt knows of this release of Debian: [{ release => …, uri => … }].
+# Apt's sources of this release of Debian: [{ release => …, uri => … }].
 sub _sources {
     open my $file, '<', '/etc/os-release' or return;
     my ($codename) = map { /^VERSION_CODENAME=(\w+)$/ ? $1 : () } <$file>;
@@ -96,7 +96,8 @@ sub _sources {
     my @sources;
     for my $target (split /\n/, $targets) {
         my ($name, $release, $component, $uri, $origin) = split / /, $target, 5;
-        # Before the first update apt knows but what the sources say, and leaves the other words as they are.
+        # Before the first update, apt has only the contents of the sources, and leaves the other placeholders
+        # unchanged.
         $name = $release if $name =~ /^\$/;
         next unless $component eq 'main' && $uri =~ /^https?:/ && ($origin // '') =~ /^(?:Debian$|\$|$)/;
         push @sources, { release => $name, uri => $uri } if $name =~ /^\Q$codename\E(?:-updates|-security)?$/;

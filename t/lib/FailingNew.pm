@@ -1,12 +1,12 @@
 package FailingNew;
 
-# Makes allocations of C++ fail in the workers of an nginx, by failing_new.cpp, which nginx must be started with.
+# Makes C++ allocations fail in the workers of an nginx. nginx must be started with failing_new.cpp.
 #
-#   my $failing = FailingNew->new;              # undef where the build has no failing_new.so, or has sanitizers
-#   my $gateway = $failing->start(sub { Gateway->start(…) });      # nginx is started with it, and is not affected yet
+#   my $failing = FailingNew->new;              # undef if the build has no failing_new.so, or has sanitizers
+#   my $gateway = $failing->start(sub { Gateway->start(…) });      # starts nginx with it; nothing fails yet
 #   $failing->begin(one_of => 50, seed => 1, workers => [$nginx->workers]);
 #   $failing->also(@pids);                      # further workers; 13 in all
-#   my $count = $failing->end;                  # how many allocations failed since begin
+#   my $count = $failing->end;                  # the number of allocations that failed since begin
 
 use strict;
 use warnings;

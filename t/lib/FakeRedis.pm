@@ -1,9 +1,9 @@
 package FakeRedis;
 
-# Stands between a gateway and a Redis, in a process of its own, and spoils what passes as the test says.
+# A proxy between a gateway and a Redis, in a separate process. It injects the faults that a test selects.
 #
 #   my $fake = FakeRedis->start(
-#       redis  => $redis->address,              # where commands go; without it each is answered +OK
+#       redis  => $redis->address,              # the server; without it each command is answered +OK
 #       faults => {
 #           no_memory => { answer => sub { name_of($_[0]) eq 'acquire' ? "-OOM command not allowed\r\n" : undef } },
 #           truncated => { reply  => sub { my ($bytes, $command) = @_; (substr($bytes, 0, 9), $CLOSE) } },
@@ -11,21 +11,21 @@ package FakeRedis;
 #       },
 #   );
 #   $fake->address                              # "unix:…", for tollgate_redis
-#   $fake->fault('no_memory'); $fake->heal      # for every connection, from the next command and reply on
+#   $fake->fault('no_memory'); $fake->heal      # for every connection, from the next command or reply on
 #   $fake->inject("+stray\r\n")                 # sends these bytes now, on every connection
 #   $fake->cut                                  # closes every connection
-#   $fake->connections                          # how many there are
+#   $fake->connections                          # the number of connections
 #   $fake->reads                                # the names of the commands that came in each read since the last
 #                                               #   time this was asked: [['probe', 'lookup'], ['acquire'], …]
 #   name_of($command)                           # 'lookup', 'acquire', 'probe' or 'plans' of a call of the gateway's scripts, with
 #                                               #   EVALSHA or EVAL; of any other command its first word
-#   token_of($command)                          # what such a call's reply must begin with
+#   token_of($command)                          # the token that the reply to such a call must start with
 #
-# `answer` sees each command (an array) before Redis does: what it returns is the reply in place of Redis's, which then
-# never gets the command. `reply` sees each reply's bytes, and the command, and returns what to send: any number of
-# strings, each in a write of its own; pause(SECONDS) between them; $CLOSE. `greet` returns what a new connection gets.
-# They run in the other process: what they change is not seen here. What is published passes as it is. Without `reply`
-# the replies to what came together leave together, as Redis's do.
+# `answer` gets each command (an array) before Redis does. What it returns is the reply; Redis then does not get the
+# command. `reply` gets the bytes of each reply, and the command, and returns what to send: any number of strings, each
+# in a separate write; pause(SECONDS) between them; $CLOSE. `greet` returns what a new connection gets. They run in the
+# other process: their changes are not visible here. Published messages pass unchanged. Without `reply`, the replies to
+# commands that arrived together are sent together, as Redis does.
 
 use strict;
 use warnings;
@@ -105,7 +105,7 @@ sub DESTROY {
     waitpid $self->{pid}, 0;
 }
 
-# --- in the other process; a link is a gateway's connection and the one to Redis that belongs to it -----------------
+# --- in the other process; a link is a connection of the gateway and its connection to Redis ------------------------
 
 sub _serve {
     my ($self) = @_;
@@ -211,7 +211,7 @@ sub _read {
     push @{ $link->{out} }, $spoil ? @replies : join '', @replies;
 }
 
-# Returns what Redis gets of this command: its bytes, or nothing where a fault answers it.
+# Returns the bytes that Redis gets for this command, or nothing if a fault answers it.
 sub _forward {
     my ($self, $link, $bytes, $command) = @_;
     my $answer = $self->{fault}{answer};
@@ -221,7 +221,7 @@ sub _forward {
     return defined $reply ? '' : $bytes;
 }
 
-# Takes a complete RESP value off the buffer's front and returns its bytes; undef while there is none.
+# Removes a complete RESP value from the start of the buffer and returns its bytes; undef if there is none yet.
 sub _take_value {
     my ($buffer) = @_;
     my ($open, $at) = (1, 0);

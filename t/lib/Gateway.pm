@@ -1,6 +1,6 @@
 package Gateway;
 
-# A gateway with a Redis of its own, and an upstream that tells what reached it.
+# A gateway with its own Redis, and an upstream that reports what it received.
 #
 #   use Gateway;
 #   my $gateway = Gateway->start(
@@ -10,27 +10,27 @@ package Gateway;
 #       server    => 'location /off { … }',        # put into its server
 #       http      => 'tollgate_plans search { … }',         # put before its server
 #       redis     => 'timeout 200ms;',             # put into tollgate_redis "main" (its prefix is "t:")
-#       server_address => 'unix:/…',               # where tollgate_redis reaches Redis; Redis itself unless given
+#       server_address => 'unix:/…',               # the address in tollgate_redis; that of Redis by default
 #       redis_options  => { password => 'x' },     # of RedisServer->start
-#       share     => $other,                       # another gateway whose Redis this one takes
-#       redis_server => $redis,                    # a RedisServer that is there already
+#       share     => $other,                       # another gateway whose Redis this one uses
+#       redis_server => $redis,                    # an existing RedisServer
 #       workers => 2, log_level => 'debug', …      # as Nginx->start
 #   );
 #   $gateway->import_key('secret', id => 'k1', plan => 'free');     # writes a key's record, as `tollgate key import`
-#   $gateway->change_key('secret', plan => 'pro');                  # changes the record, and tells on `events`
-#   $gateway->change_key('secret');                                 # deletes it, and tells
-#   $gateway->subscribed(2);                                        # waits until so many workers, of all gateways, hear
-#                                                                   # `events`, and this one's know that they do
-#   $gateway->status                                                # what tollgate_status tells
+#   $gateway->change_key('secret', plan => 'pro');                  # changes the record, and publishes it on `events`
+#   $gateway->change_key('secret');                                 # deletes it, and publishes that
+#   $gateway->subscribed(2);                                        # waits until so many workers, of all gateways, are
+#                                                                   # subscribed, and this gateway's workers know it
+#   $gateway->status                                                # the contents of tollgate_status
 #   $gateway->unsettled                                             # units granted alone and not yet settled
-#   my $calls = $gateway->calls(sub { … });                         # of scripts, by any gateway, while this runs
+#   my $calls = $gateway->calls(sub { … });                         # calls of scripts by any gateway, while this runs
 #   my $r = $gateway->get('/', 'secret', %headers);                 # see Http.pm
 #   my $r = $gateway->request('POST', '/', { … }, $body);
 #   $gateway->nginx, $gateway->redis
-#   my $count = $gateway->count('k1', 'api', 86400);                # what Redis has counted in that window
+#   my $count = $gateway->count('k1', 'api', 86400);                # the count of that window in Redis
 #
-# The upstream answers 200 with a line that tells the request's uri, authorization and limit (its X-RateLimit-Limit);
-# `upstream` puts other locations into it.
+# The upstream answers 200 with a line that contains the request's uri, authorization and limit (its X-RateLimit-Limit).
+# `upstream` adds other locations to it.
 
 use strict;
 use warnings;
@@ -51,7 +51,7 @@ sub start {
     my $address = delete $options{server_address} // $redis->address;
     my %text = map { $_ => delete $options{$_} // '' } qw(plans table location server http redis upstream);
     delete $options{share};
-    # A busy machine isn't a fault of Redis.
+    # A busy machine is not a fault of Redis.
     $text{redis} .= ' timeout 2s;' unless $text{redis} =~ /\btimeout\b/;
     my $nginx = Nginx->start(
         conf => <<"END",
@@ -100,7 +100,8 @@ sub change_key {
 sub subscribed {
     my ($self, $workers) = @_;
     wait_until('subscriptions', sub { $self->redis->cmd('PUBSUB', 'NUMSUB', 't:events')->[1] >= $workers });
-    # A worker hears of its subscription later than Redis. What it asks before then is asked again a second later.
+    # A worker receives the confirmation of its subscription later than Redis sends it. A record that it looks up before
+    # then is looked up again one second later.
     my $own = min($workers, $self->nginx->{workers});
     wait_until('the workers to know', sub { $self->status->{redis}[0]{subscribed_workers} >= $own });
 }
@@ -113,7 +114,7 @@ sub status {
 sub calls {
     my ($self, $code) = @_;
     my $count = sub { my ($calls) = $self->redis->cmd('INFO', 'commandstats') =~ /cmdstat_evalsha:calls=(\d+)/; return $calls // 0 };
-    # The first worker publishes the plan tables on its first connection, which is no call of the code's.
+    # The first worker publishes the plan tables on its first connection. This call is not counted.
     wait_until('the plan tables', sub { $self->redis->cmd('EXISTS', 't:plans') });
     my $before = $count->();
     $code->();
@@ -142,8 +143,8 @@ sub count {
     return $self->redis->cmd('HGET', "t:quota:{$id}:$table", "$period.count");
 }
 
-# Waits until a window of this many seconds of Redis's clock has begun less than `slack` of itself ago, so that what
-# follows falls into one window.
+# Waits until a window of this many seconds of Redis's clock began less than `slack` of its length ago, so that the
+# following requests are in one window.
 sub wait_for_window {
     my ($redis, $period, $slack) = @_;
     $slack //= 0.2;
@@ -155,8 +156,8 @@ sub wait_for_window {
     }
 }
 
-# Waits until at least so many seconds are left of a window that is longer than the test: only in a test that begins just
-# before the end of an hour or of a day, and never for longer than those seconds (30 unless given).
+# Waits until at least so many seconds of a window are left that is longer than the test. It waits only if the test
+# starts just before the end of an hour or of a day, and never longer than those seconds (30 by default).
 sub wait_for_room {
     my ($redis, $period, $seconds) = @_;
     $seconds //= 30;
@@ -168,8 +169,8 @@ sub wait_for_room {
     }
 }
 
-# Runs the code at the beginning of a window of Redis's clock, again if that window ended meanwhile, and returns what it
-# returned. Dies where the code takes longer than a window each time.
+# Runs the code at the start of a window of Redis's clock, again if the window ended meanwhile, and returns its result.
+# Dies if the code takes longer than a window each time.
 sub in_one_window {
     my ($redis, $period, $code) = @_;
     my $window = sub { int($redis->cmd('TIME')->[0] / $period) };

@@ -1,11 +1,11 @@
 package GrpcServer;
 
-# A gRPC service over HTTP/2 in clear (h2c): it answers each call with the message that it got, and status 0.
+# A gRPC service over cleartext HTTP/2 (h2c). It answers each call with the message that it received, and status 0.
 #
 #   my $server = GrpcServer->start;
 #   $server->port
 #
-# It serves one connection after the other, until the object goes. It reads no header fields.
+# It serves one connection after the other, until the object is destroyed. It reads no header fields.
 
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
 package Http;
 
-# A small raw HTTP/1.1 client: it sends what it is told, byte for byte, and adds only what is said here.
+# A small raw HTTP/1.1 client. It sends the given bytes unchanged, and adds only what is described here.
 #
 #   use Http qw(http_get http_request http_raw);
 #   my $r = http_get($server, '/v1/pets', Authorization => "Bearer $key");
@@ -24,7 +24,7 @@ package Http;
 #   $c->closed;                                        # waits for the server's end of the connection
 #   $c->close;                                         # leaves at once, with or without an answer
 #
-# A read that brings nothing for `timeout` seconds (30), or an end too early, dies.
+# Dies if a read returns nothing for `timeout` seconds (30), or if the connection ends too early.
 
 use strict;
 use warnings;
@@ -84,7 +84,7 @@ sub format_request {
     return "$text\r\n" . ($body // '');
 }
 
-# A server that refuses a body may close before it has read it all: what it answered is read all the same.
+# A server that refuses a body may close before it has read it all. Its response is read nevertheless.
 sub send {
     my ($self, $bytes) = @_;
     local $SIG{PIPE} = 'IGNORE';

@@ -1,6 +1,6 @@
 package Http2;
 
-# Raw HTTP/2 with prior knowledge: it sends header fields as it is told, byte for byte.
+# A raw HTTP/2 client with prior knowledge. It sends the given header fields unchanged.
 #
 #   my $c = Http2->connect($address);                      # as Http.pm takes it
 #   my $stream = $c->request([':path' => '/', authorization => 'Bearer k'], indexed => 1);

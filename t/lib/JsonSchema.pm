@@ -1,7 +1,7 @@
 package JsonSchema;
 
-# Validates JSON against the part of JSON Schema 2020-12 that an OpenAPI 3.1 document of ours uses. A keyword that it
-# doesn't know makes it die, so that nothing passes unchecked.
+# Validates JSON against the part of JSON Schema 2020-12 that our OpenAPI 3.1 document uses. It dies on an unknown
+# keyword, so that nothing passes unchecked.
 #
 #   my $schema = JsonSchema->new($document);              # $ref is looked up in the document: "#/components/…"
 #   my @errors = $schema->validate($json_text, { '$ref' => '#/components/schemas/Pet' });

@@ -1,6 +1,6 @@
 package Load;
 
-# Many requests at once, from one process, over kept-alive connections.
+# Sends many requests at once, from one process, over keep-alive connections.
 #
 #   my $result = Load->run(
 #       servers     => [$address, …],            # as Http.pm takes them; "host:port" or "unix:/path"
@@ -14,7 +14,8 @@ package Load;
 #   $result->{broken}                            # connections that ended before an answer was complete
 #   $result->{slowest}                           # seconds from a request to its answer
 #
-# A connection that the server closes between requests is made anew. Dies when no answer comes for `timeout` seconds (30).
+# A connection that the server closes between requests is replaced. Dies if there is no response for `timeout` seconds
+# (30).
 
 use strict;
 use warnings;

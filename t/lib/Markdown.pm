@@ -1,6 +1,6 @@
 package Markdown;
 
-# What the documentation holds for machines to check.
+# Reads the parts of the documentation that tests check.
 #
 #   my @pages = Markdown->pages($root);          # the repository's Markdown files, README.md first
 #   $page->path                                  # relative to the root
@@ -8,8 +8,8 @@ package Markdown;
 #                                              #   { language, text, line, heading }
 #   $page->links                                 # [target, line] of each link to a file or a heading
 #   my $page = Markdown->read($root, 'module/README.md');
-#   $page->leads_to($target, { path => $page, … }, $root)     # whether such a link finds its file and its heading
-#   $page->anchors                               # what its headings are called in links, as GitHub makes them
+#   $page->leads_to($target, { path => $page, … }, $root)     # whether the file and the heading of a link exist
+#   $page->anchors                               # the anchors of its headings, as GitHub makes them
 #   $page->paths                                 # files that it names in `…` with their folder: module/quota/rate.cpp
 
 use strict;

@@ -1,6 +1,6 @@
 package Nginx;
 
-# An nginx of the test's own, with the modules of this repository, in a temporary directory.
+# Starts an nginx with the modules of this repository, in a temporary directory.
 #
 #   use Nginx;
 #   my $nginx = Nginx->start(conf => <<'END');
@@ -20,8 +20,8 @@ package Nginx;
 #       expect    => qr/.../,               # lines of the log at [alert] and worse that are meant to be there
 #   );
 #
-# %DIR% in every text is the directory; %PORT%, %PORT1%, %PORT2% … are free TCP ports, the same one wherever the name
-# stands. The first `listen` is the instance's address. Access is not logged unless the test says so.
+# In every text, %DIR% is the directory, and %PORT%, %PORT1%, %PORT2% … are free TCP ports; the same name is always the
+# same port. The first `listen` is the instance's address. There is no access log unless the test configures one.
 #
 #   $nginx->address                         # "unix:…" or "host:port": what Http.pm takes
 #   $nginx->port, $nginx->port(2)           # what %PORT%, %PORT2% became
@@ -37,12 +37,12 @@ package Nginx;
 #   Nginx->can_replace_hosts                # whether this machine lets a process have an /etc/hosts of its own
 #   my ($exit, $output) = Nginx->test_config(conf => …);    # nginx -t; options as start
 #
-# stop() checks that the log holds no [alert], no [emerg], no crash and no sanitizer's report but what `expect`
-# matches (deaths that kill_worker and kill_all brought about are expected). An nginx that is still there when the
-# object goes, also when the test dies, is stopped without that check.
+# stop() checks that the log contains no [alert], no [emerg], no crash and no sanitizer report, except lines that match
+# `expect`. Processes that kill_worker and kill_all end are expected. If the object is destroyed first, also because the
+# test dies, nginx is stopped without this check.
 #
-# Environment: TOLLGATE_BUILD, the build directory (build); TOLLGATE_SANITIZE, set if it was built with sanitizers;
-# TOLLGATE_NGINX, the binary (nginx). As root, workers are root as well, so that they reach the directory.
+# Environment: TOLLGATE_BUILD, the build directory (build); TOLLGATE_SANITIZE, set if the build has sanitizers;
+# TOLLGATE_NGINX, the binary (nginx). As root, workers run as root too, so that they can access the directory.
 
 use strict;
 use warnings;
@@ -132,7 +132,7 @@ sub kill_worker {
     });
 }
 
-# The master is halted first, so that it starts no further workers.
+# Stops the master first, so that it starts no further workers.
 sub kill_all {
     my ($self) = @_;
     my $master = delete $self->{pid};
@@ -177,7 +177,7 @@ sub DESTROY {
     eval { $self->_end('TERM') };
 }
 
-# Objects that are global would otherwise go after the modules that they need.
+# Global objects would otherwise be destroyed after the modules that they need.
 my @instances;
 END {
     local $?;
@@ -237,7 +237,7 @@ sub _write {
     close $file or die "$name: $!\n";
 }
 
-# Runs nginx with the options given and waits until it has ended or become a daemon.
+# Runs nginx with these options and waits until it has exited or become a daemon.
 sub _run {
     my ($self, @arguments) = @_;
     my $dir = $self->{dir};
@@ -253,7 +253,7 @@ sub _run {
     return ($? >> 8 || $? & 127, _read("$dir/output"));
 }
 
-# The command to run nginx by, where it has an /etc/hosts of its own: in a mount namespace.
+# The command that runs nginx with its own /etc/hosts, in a mount namespace.
 sub _with_hosts {
     my ($self) = @_;
     my $hosts = $self->{options}{hosts} // return;
@@ -261,7 +261,7 @@ sub _with_hosts {
     return (@unshare, 'sh', '-c', 'mount --bind "$0" /etc/hosts && exec "$@"', "$self->{dir}/hosts");
 }
 
-# nginx itself has no sanitizer's runtime, so it must come before everything else.
+# nginx itself is not linked with the sanitizer runtime, so the runtime must be loaded first.
 sub _prepare_sanitizers {
     my @libraries = map { my $path = `g++ -print-file-name=$_`; chomp $path; $path } qw(libasan.so libubsan.so libstdc++.so);
     $ENV{LD_PRELOAD} = join ' ', map { Cwd::abs_path($_) } @libraries;
@@ -306,7 +306,7 @@ sub _children_of {
     return grep { (_stat($_))[1] == $parent } map { m{/(\d+)$} } glob '/proc/[0-9]*';
 }
 
-# State and parent of a process; its name, which stands before them in parentheses, may hold anything.
+# The state and the parent of a process. Its name precedes them in parentheses and may contain anything.
 sub _stat {
     my ($pid) = @_;
     return _read("/proc/$pid/stat") =~ /.*\) (\S) (\d+)/s ? ($1, $2) : ('', 0);

@@ -1,6 +1,6 @@
 package RedisServer;
 
-# A redis-server of the test's own, in a temporary directory, on a unix socket and, if asked, on a TCP port.
+# Starts a redis-server in a temporary directory, on a unix socket and, optionally, on a TCP port.
 #
 #   my $redis = RedisServer->start;
 #   my $redis = RedisServer->start(
@@ -19,7 +19,7 @@ package RedisServer;
 #   $redis->kill                                      # SIGKILL and wait
 #   $redis->restart                                   # start again on the same socket, port and data
 #
-# It is stopped when the object goes, also when the test dies.
+# The server is stopped when the object is destroyed, also if the test dies.
 
 use strict;
 use warnings;
@@ -85,7 +85,7 @@ sub cmd {
 
 sub pause   { $_[0]->cmd('CLIENT', 'PAUSE', $_[1]) }
 
-# The signal may reach a process that runs on another core only later.
+# A process on another core may receive the signal later.
 sub sigstop {
     my ($self) = @_;
     CORE::kill STOP => $self->{pid};
@@ -104,7 +104,7 @@ sub _end {
     delete $self->{connection};
     my $pid = delete $self->{pid} or return;
     CORE::kill($signal => $pid);
-    # A stopped process ends at once by SIGKILL alone: it must not answer before.
+    # Only SIGKILL ends a stopped process immediately: it must not answer before.
     CORE::kill(CONT => $pid) if $signal ne 'KILL';
     waitpid $pid, 0;
 }

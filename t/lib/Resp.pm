@@ -57,7 +57,7 @@ sub pending {
     return length $self->{buffer} || IO::Select->new($self->{socket})->can_read(0);
 }
 
-# An error is a reference to its text here.
+# Here, an error is a reference to its text.
 sub _reply {
     my ($self) = @_;
     my $line = $self->_take_line;

@@ -1,6 +1,6 @@
 package Sqlite;
 
-# A connection to a database file, held by a sqlite3 of its own: for looking in, and for getting in the way.
+# A connection to a database file through a separate sqlite3 process, for reading the database and for holding locks.
 #
 #   my $db = Sqlite->open($path);
 #   my @lines = $db->run('SELECT id, name FROM pets');     # columns are separated by |

@@ -1,6 +1,6 @@
 package Wait;
 
-# Waiting for something that gives no event of its own: asks again every few milliseconds until a deadline.
+# Waits for a condition that has no event: tests it every few milliseconds until a deadline.
 #
 #   use Wait qw(wait_until free_port);
 #   wait_until('the old workers to leave', sub { !@old_still_there });      # dies after 30 s
@@ -8,10 +8,10 @@ package Wait;
 #   becomes(sub { $redis->cmd('GET', 'x') }, 5, 'x is 5');                 # a test of Test::More, after at most 30 s
 #   my $port = free_port();                                                # a TCP port of 127.0.0.1 that is free
 #
-# wait_until returns what the condition returned. becomes compares texts; it fails and shows the last value where the
-# expected one doesn't come. The wait ends with the event, so a deadline costs nothing where all is
-# well: give one only where the length of the wait is what the test is about. The condition is asked once more after the
-# deadline, so that a test which did not run meanwhile doesn't miss the event.
+# wait_until returns the result of the condition. becomes compares texts; if the expected one does not appear, it fails
+# and shows the last value. The wait ends as soon as the condition is true, so a long deadline costs nothing: pass one
+# only if the test is about the duration. The condition is tested once more after the deadline, in case the test itself
+# was not running.
 
 use strict;
 use warnings;
@@ -43,7 +43,7 @@ sub becomes {
     return Test::More::is($value, $expected, $name);
 }
 
-# The kernel gives ports from 32768 on to connections of clients: one of those may be taken before a server binds it.
+# The kernel assigns ports from 32768 on to client connections, which could take such a port before a server binds it.
 my %given;
 
 sub free_port {

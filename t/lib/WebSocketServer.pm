@@ -1,6 +1,6 @@
 package WebSocketServer;
 
-# A WebSocket service (RFC 6455) that sends each message back, and the frames that a client needs to talk to it.
+# A WebSocket service (RFC 6455) that echoes each message, and the frames that a client needs.
 #
 #   my $server = WebSocketServer->start;
 #   $server->port
@@ -9,7 +9,7 @@ package WebSocketServer;
 #   $socket->{fields}                                # of the response, as text
 #   $socket->echo('hello')                           # sends a text message and returns the next one
 #
-# The service answers 200 to a request that is no handshake. The first message that it sends is the handshake's X-Key-Id.
+# The service answers 200 to a request that is not a handshake. Its first message is the X-Key-Id of the handshake.
 
 use strict;
 use warnings;
@@ -74,7 +74,7 @@ sub handshake {
         accepted => $status == 101 && $head =~ /^Sec-WebSocket-Accept: \Q$accept\E\r$/mi }, 'WebSocketServer::Socket';
 }
 
-# A text frame of less than 126 bytes; a client's has a mask.
+# A text frame of less than 126 bytes; frames of clients are masked.
 sub _frame {
     my ($text, $mask) = @_;
     my $head = pack 'CC', 0x81, length($text) | (defined $mask ? 0x80 : 0);
@@ -99,7 +99,7 @@ sub _take {
     return $bytes;
 }
 
-# A connection has a process of its own, which ends when the client leaves.
+# Each connection has its own process, which ends when the client disconnects.
 sub DESTROY {
     my ($self) = @_;
     local ($?, $@, $!);

@@ -1,5 +1,5 @@
 // The driver behind Browser.pm:  node browser.mjs PACKAGES CHROMIUM
-// A line of input is a call, a JSON array; a line of output its answer, {"value": …} or {"error": …}.
+// Each line of input is a call, as a JSON array. Each line of output is its result, {"value": …} or {"error": …}.
 
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
@@ -23,7 +23,7 @@ const calls = {
     open: async address => (await page.goto(address)).status(),
     eval: expression => page.evaluate(expression),
     wait_for: async (expression, milliseconds) => {
-        // Not page.waitForFunction: the page's policy forbids what that does.
+        // Not page.waitForFunction: the page's Content-Security-Policy forbids eval.
         for (const end = Date.now() + milliseconds; !await page.evaluate(expression); await pause(20)) {
             if (Date.now() > end) throw new Error(`waited in vain for ${expression}`);
         }

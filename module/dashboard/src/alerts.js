@@ -1,4 +1,4 @@
-// What is wrong just now, above all else and in the tab's title.
+// The current problems, at the top of the page and in the tab's title.
 
 import { element } from './element.js';
 import * as format from './format.js';
@@ -11,7 +11,7 @@ export class Alerts {
         this.shown = '';
     }
 
-    // `failure`: why there is no status, or null.
+    // `failure`: the reason why there is no status, or null.
     show(failure, point) {
         const found = new Map();
         if (failure !== null) {

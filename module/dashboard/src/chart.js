@@ -1,4 +1,4 @@
-// The canvas of a plot: lines, or areas on top of each other, over the time. Chart.js draws them.
+// The canvas of a plot: lines or stacked areas over time. Chart.js draws them.
 
 import { Chart, Filler, LinearScale, LineController, LineElement, PointElement } from 'chart.js';
 import * as format from './format.js';
@@ -10,8 +10,8 @@ Chart.register(Filler, LinearScale, LineController, LineElement, PointElement);
 const font = { family: 'system-ui, sans-serif', size: 12 };
 
 export class TimeChart {
-    // For the members of `options` see Plot. `onPoint` gets where the pointer is, as a share of the axis of times, or null
-    // where it isn't over the chart.
+    // See Plot for the members of `options`. `onPoint` receives the position of the pointer as a fraction of the time
+    // axis, or null if the pointer is not over the chart.
     constructor(place, options, onPoint) {
         this.place = place;
         this.options = options;
@@ -23,7 +23,7 @@ export class TimeChart {
         new ResizeObserver(() => this.#fit()).observe(place);
     }
 
-    // Shows other series, or the same in the colours that hold now. `points` and `series` are those of Plot.
+    // Shows other series, or the same series in the current colours. `points` and `series` are those of Plot.
     draw(points, series) {
         this.#take(points, series);
         this.chart?.destroy();
@@ -40,7 +40,7 @@ export class TimeChart {
     update(points, series) {
         this.#take(points, series);
         for (const [i, dataset] of this.chart.data.datasets.entries()) dataset.data = this.data[i];
-        // No observer tells of a window that has moved to a screen with another number of pixels.
+        // There is no event for a window that moves to a screen with another pixel ratio.
         this.#fit();
         this.chart.update('none');
     }
@@ -52,7 +52,7 @@ export class TimeChart {
         this.chart?.draw();
     }
 
-    // The number of the point that is marked, null where there is none.
+    // The index of the marked point, or null.
     get pointed() {
         if (this.share === null) return null;
         const [from, to] = this.#times();
@@ -60,7 +60,7 @@ export class TimeChart {
         return this.points.reduce((nearest, point, i) => distance(point) < distance(this.points[nearest]) ? i : nearest, 0);
     }
 
-    // Areas become the sums of all below; on a logarithmic axis values become their logarithms.
+    // Areas become cumulative sums. On a logarithmic axis, values become their logarithms.
     #take(points, series) {
         const { stacked, log, range } = this.options;
         this.points = points;
@@ -73,7 +73,7 @@ export class TimeChart {
         this.data = values.map(one => one.map((value, i) => ({ x: points[i].time, y: scaled(value) })));
     }
 
-    // Two minutes at least, and then more until it is the whole span.
+    // At least two minutes; grows to the whole span.
     #times() {
         const last = this.points.at(-1)?.time ?? Date.now() / 1000;
         const first = this.points[0]?.time ?? last;
@@ -89,8 +89,8 @@ export class TimeChart {
         this.chart?.resize(width, height);
     }
 
-    // Chart.js draws what comes last in the order first. So of a stack, whose values are sums, each area hides the rest of
-    // the one above it; of lines the last is on top.
+    // Chart.js draws the last dataset of the order first. In a stack, whose values are sums, each area therefore covers
+    // the lower part of the area above it. Of lines, the last one is on top.
     #look(one, i) {
         return this.options.stacked
             ? { fill: 'start', backgroundColor: colour(one.colour), borderColor: colour('card'), borderWidth: 0.5 }
@@ -105,7 +105,7 @@ export class TimeChart {
             bounds: 'data',
             afterDataLimits: scale => [scale.min, scale.max] = range(),
             afterBuildTicks: scale => scale.ticks = ticks([scale.min, scale.max], length(scale)).map(value => ({ value })),
-            // Labels stand out into the padding of the layout.
+            // Labels extend into the padding of the layout.
             afterFit: scale => Object.assign(scale, size),
             grid: { color: colour('line'), drawBorder: false, drawTicks: false },
             border: { display: false },
@@ -142,7 +142,7 @@ export class TimeChart {
         return x >= left && x <= right && y >= top && y <= bottom ? (x - left) / (right - left) : null;
     }
 
-    // Behind the points that `shade` picks out.
+    // The background of the points that `shade` selects.
     #shade({ ctx, chartArea, scales }) {
         if (!this.options.shade) return;
         ctx.fillStyle = colour('bad-card');
@@ -153,7 +153,7 @@ export class TimeChart {
         }
     }
 
-    // A line at the time that is marked.
+    // A line at the marked time.
     #drawPointer({ ctx, chartArea }) {
         if (this.share === null) return;
         const x = Math.round(chartArea.left + this.share * chartArea.width) - 0.5;

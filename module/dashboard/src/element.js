@@ -1,4 +1,4 @@
-// element('td', { class: 'text' }, 'free'): made without any HTML being parsed.
+// element('td', { class: 'text' }, 'free'): creates an element without parsing HTML.
 export function element(name, attributes = {}, ...children) {
     const made = document.createElement(name);
     for (const [attribute, value] of Object.entries(attributes)) {
@@ -8,7 +8,7 @@ export function element(name, attributes = {}, ...children) {
     return made;
 }
 
-// Changes a text only where it differs, so that a selection stays and nothing is announced anew.
+// Changes a text only if it differs, so that a selection is kept and screen readers announce nothing twice.
 export function setText(target, text) {
     if (target.textContent !== text) target.textContent = text;
 }

@@ -30,7 +30,7 @@ export function showFigures(point, status) {
     });
 }
 
-// Which of several Redis is meant.
+// The name of a Redis, if there are several.
 const of = (one, all) => all.length > 1 ? ` (${one.name})` : '';
 
 function showRedis(all) {

@@ -1,10 +1,10 @@
-// Numbers as people read them. What isn't known is a dash.
+// Formats numbers for people. An unknown number is a dash.
 
 const dash = '–';
 const known = format => value => value === null || value === undefined || Number.isNaN(value) ? dash : format(value);
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
-// Two or three digits that matter, no more.
+// Rounds to two or three significant digits.
 function brief(value) {
     if (value >= 100) return whole.format(value);
     return value >= 1 ? value.toFixed(1).replace(/\.0$/, '') : String(Number(value.toPrecision(2)));
@@ -41,5 +41,5 @@ const minuteOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: 
 export const time = seconds => timeOfDay.format(seconds * 1000);
 const minute = seconds => minuteOfDay.format(seconds * 1000);
 
-// For an axis: seconds where they matter.
+// For an axis: shows seconds only if needed.
 export const times = all => all.map(all.some(one => one % 60 !== 0) ? time : minute);

@@ -3,7 +3,7 @@
 import { pointOf } from './point.js';
 
 export class History {
-    // `span` and `window` in seconds: how far back points go, and over how long a time each of them is a mean.
+    // `span`: the age of the oldest point, in seconds. `window`: the time over which each point is a mean, in seconds.
     constructor({ span, window }) {
         this.span = span;
         this.window = window;
@@ -16,7 +16,7 @@ export class History {
     }
 
     add(status, time) {
-        // nginx was started anew: its counts have nothing to do with the ones before.
+        // nginx was restarted: its counters are not comparable with the earlier ones.
         if (this.statuses.length && this.statuses[0].status.started !== status.started) this.statuses = [];
         this.statuses.push({ status, time });
         while (this.statuses.length > 2 && this.statuses[1].time <= time - this.window) this.statuses.shift();
@@ -24,7 +24,7 @@ export class History {
         this.#append(pointOf(older, this.statuses.at(-1)));
     }
 
-    // There was no status: plots have a gap here.
+    // There was no status: plots show a gap here.
     addGap(time) {
         this.statuses = [];
         this.#append({ time, gap: true });

@@ -1,4 +1,4 @@
-// The dashboard: asks tollgate_status once a second and shows what it says.
+// The dashboard: requests tollgate_status once a second and shows it.
 
 import { Alerts } from './alerts.js';
 import { setText } from './element.js';
@@ -49,7 +49,7 @@ byId('pause').addEventListener('click', () => {
     if (lastPoint || failure !== null) show();
 });
 
-// Canvases don't take new colours by themselves.
+// Canvases do not update their colours automatically.
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => plots.redraw());
 
 poll(document.querySelector('meta[name=tollgate-status]').content, {

@@ -6,9 +6,9 @@ import * as format from './format.js';
 import { colour, dashes } from './style.js';
 
 export class Plot {
-    // `title`, `span` (seconds), `stacked`, `format` of a value, `range`: the ends of the axis for the least and the most of
-    // the values, which are undefined where there are none, `log`; `empty`: what to say where there is nothing; `shade`:
-    // whether a point's background is one of alarm. For `onPoint` see TimeChart.
+    // `title`; `span` in seconds; `stacked`; `format` of a value; `range`: returns the ends of the axis for the minimum
+    // and the maximum of the values, which are undefined if there are no values; `log`; `empty`: the text if there are
+    // no values; `shade`: whether the background of a point shows an alarm. For `onPoint` see TimeChart.
     constructor(place, options, onPoint) {
         this.options = options;
         this.keys = '';
@@ -22,10 +22,10 @@ export class Plot {
         this.canvas.append(this.empty);
     }
 
-    // `series`: { key, label, colour, dash, values }; `dash` is the number of a way to draw a line, values are in the
-    // order of the points.
+    // `series`: { key, label, colour, dash, values }. `dash` is the index of a line style. The values are in the order
+    // of the points.
     show(points, series) {
-        // While the page is paused, the history goes on.
+        // While the page is paused, the history continues.
         this.points = [...points];
         this.series = series;
         const keys = JSON.stringify(series.map(one => one.key));
@@ -38,7 +38,7 @@ export class Plot {
         }
     }
 
-    // Anew, with the colours that hold now.
+    // Redraws with the current colours.
     redraw() {
         if (!this.series) return;
         this.chart.draw(this.points, this.series);
@@ -55,7 +55,7 @@ export class Plot {
         this.#showValues();
     }
 
-    // A piece of the line, or of the area, for the legend.
+    // A sample of the line or the area, for the legend.
     #sample(one) {
         const space = 'http://www.w3.org/2000/svg';
         const svg = document.createElementNS(space, 'svg');
@@ -69,7 +69,7 @@ export class Plot {
         return svg;
     }
 
-    // In the legend: the values where the pointer is, or else the last ones.
+    // In the legend: the values at the pointer, or else the last ones.
     #showValues() {
         const { pointed } = this.chart;
         const index = pointed ?? this.points.length - 1;

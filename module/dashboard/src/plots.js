@@ -1,4 +1,4 @@
-// Which plots there are, and what they show.
+// The plots and their contents.
 
 import * as format from './format.js';
 import { planName } from './point.js';
@@ -7,12 +7,12 @@ import { planStyles } from './plan_styles.js';
 import { refused, verdicts } from './verdicts.js';
 
 const upFromZero = least => (_, most) => [0, Math.max(least, (most ?? 0) * 1.1)];
-// Whole powers of ten around all values.
+// Whole powers of ten that enclose all values.
 const aroundDecades = (least, most) => least > 0 && most > 0
     ? [10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(most * 1.01))]
     : [1e-4, 1e-2];
 
-// A line: `value` of each point, null where there is none. `style` is the number of its colour or dashes.
+// A line: `value` of each point, null if there is none. `style` is the index of its colour or dashes.
 const line = (points, key, label, { colour, style = 0 }, value) => ({
     key,
     label,
@@ -52,7 +52,7 @@ function roundTripLines(points) {
 const hitLines = points => [line(points, 'hits', 'of all look-ups', {}, point => point.hitRate)]
     .filter(({ values }) => values.some(value => value !== null));
 
-// Tables that are full in normal use are left out.
+// Omits tables that are full in normal use.
 const zoneLines = points => latest(points, 'zone').filter(store => !store.fillsUp).map(({ name }, i) =>
     line(points, name, name, { style: i % styles }, point => point.zone.find(store => store.name === name)?.use))
     .filter(hasAny);
@@ -75,7 +75,7 @@ const plots = [
 
 export class Plots {
     constructor(place, span) {
-        // The pointer marks the same time in all of them.
+        // The pointer marks the same time in all plots.
         const point = share => this.all.forEach(({ plot }) => plot.point(share));
         this.all = plots.map(options => ({ options, plot: new Plot(place, { ...options, span }, point) }));
     }

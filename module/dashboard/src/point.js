@@ -1,4 +1,4 @@
-// What a status says of a moment, by comparison with an earlier one.
+// Computes a point from a status and an earlier one.
 
 import { quantile } from './quantile.js';
 import { refused, verdicts } from './verdicts.js';
@@ -6,7 +6,7 @@ import { refused, verdicts } from './verdicts.js';
 const sum = numbers => numbers.reduce((total, one) => total + one, 0);
 const share = (part, whole) => whole > 0 ? part / whole : null;
 
-// A point: rates are a second; those, quantiles and shares are null where there is no earlier status or where nothing
+// A point. Rates are per second. Rates, quantiles and shares are null if there is no earlier status or if nothing
 // happened.
 export function pointOf(older, newer) {
     const rate = (now, before) => older ? Math.max(0, now - before) / (newer.time - older.time) : null;
@@ -75,10 +75,11 @@ function redisOf(older, newer, rate) {
     });
 }
 
-// How the page calls the plan of requests without a good key, which the status leaves empty.
+// The name of the plan of requests without a valid key, which is empty in the status.
 export const planName = plan => plan || 'no plan';
 
-// Tables of the zone that are full in normal use: what was used least recently gives way, at no cost to a good key.
+// Tables of the zone that are full in normal use. They evict the least recently used entries, which costs valid keys
+// nothing.
 const fillingUp = ['unknown_keys', 'addresses'];
 
 function zoneOf(older, newer, rate) {

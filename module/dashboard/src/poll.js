@@ -1,10 +1,10 @@
-// Asks for the status, once a second.
+// Requests the status once a second.
 
 const patience = 2500;
 const pause = 1000;
 
-// Calls one of the two, with the status and the time (seconds, of a clock that doesn't jump), or with a message, for
-// each answer or want of one. Never ends.
+// After each request, calls one of the two: with the status and the time (seconds, of a monotonic clock), or with an
+// error message. Never ends.
 export async function poll(address, { onStatus, onFailure }) {
     for (;;) {
         const begun = performance.now();
@@ -21,7 +21,8 @@ export async function poll(address, { onStatus, onFailure }) {
 const clock = () => (performance.timeOrigin + performance.now()) / 1000;
 
 async function ask(address) {
-    // Of a page that was opened as user:password@host the browser knows these, but takes no address that has them.
+    // If the page was opened as user:password@host, the browser sends these by itself, but rejects URLs that contain
+    // them.
     const url = new URL(address, location.href);
     url.username = url.password = '';
     const response = await fetch(url, {

@@ -1,7 +1,7 @@
-// Quantiles of what a histogram counted between two readings of it.
+// Quantiles of the values that a histogram counted between two readings.
 
-// The value that a share `q` of the durations didn't exceed, in seconds; null where there were none. Within a class
-// durations count as spread evenly. What is longer than the last bound counts as that bound.
+// Returns the value that a share `q` of the durations did not exceed, in seconds; null if there were none. Durations
+// count as evenly distributed within a class. Durations beyond the last bound count as that bound.
 export function quantile(q, older, newer) {
     const total = newer.count - older.count;
     if (!(total > 0)) return null;

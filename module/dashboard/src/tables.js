@@ -1,11 +1,11 @@
-// The tables at the bottom: all that the plots show, for people who read rather than look, and more.
+// The tables at the bottom: all data of the plots as text, and more.
 
 import { element, setText } from './element.js';
 import * as format from './format.js';
 import { workers } from './figures.js';
 import { planName } from './point.js';
 
-// A column: its heading, its text for a row, and what else its cells need.
+// A column: its heading, its text for a row, and other properties of its cells.
 const column = (heading, text, options = {}) => ({ heading, text, ...options });
 const asText = { class: 'text' };
 

@@ -1,4 +1,4 @@
-// The verdicts, from the bottom of a stack to its top: what was let through, then what was refused.
+// The verdicts, from the bottom of a stack to its top: granted requests, then refused ones.
 
 const passed = ['granted', 'degraded', 'bypassed'];
 

@@ -14,9 +14,9 @@ namespace {
 
 using Clock = Pipeline::Clock;
 
-/// A server that greets and hangs up, again and again, must not keep the worker busy.
+/// Limits reconnects to a server that accepts a connection and closes it again and again.
 constexpr std::chrono::milliseconds kBetweenPromptConnects{500};
-/// A timer that fires later than this shows that the event loop has stalled.
+/// A timer that fires later than this indicates that the event loop has stalled.
 constexpr std::chrono::milliseconds kLate{20};
 
 ExactSteadyTime steady(Pipeline::Time time) {
@@ -25,8 +25,8 @@ ExactSteadyTime steady(Pipeline::Time time) {
 
 }  // namespace
 
-/// The first call on a connection that replaces a lost one: shows that Redis takes writes, and what
-/// its clock shows.
+/// The first call on a connection that replaces a lost one: tests whether Redis accepts writes, and
+/// reads its clock.
 class Connection::Probe : public ReplyHandler {
   public:
     explicit Probe(Connection& connection) : connection_(connection), sent_(Clock::now()) {}
@@ -43,13 +43,13 @@ class Connection::Probe : public ReplyHandler {
     void on_error(std::string_view message) noexcept override {
         switch (error_scope(message)) {
             case ErrorScope::kServer:
-                break;  // The connection refuses it.
+                break;  // The connection handles it.
             case ErrorScope::kCluster:
-                close_breaker();  // The probe's key is kept elsewhere.
+                close_breaker();  // Another node of the cluster has the probe's key.
                 break;
             case ErrorScope::kCommand:
                 if (has_error_code(message, "WRONGTYPE")) {
-                    close_breaker();  // Someone else uses the probe's key.
+                    close_breaker();  // Another program uses the probe's key.
                 } else {
                     connection_.link_.give_up(message);
                 }
@@ -92,13 +92,13 @@ void Connection::run(Call call, std::unique_ptr<ReplyHandler> handler) noexcept 
     watch_deadlines();
 }
 
-/// False where memory is short: then both arguments are as before.
+/// Returns false if memory is short; both arguments are then unchanged.
 bool Connection::push(Call&& call, std::unique_ptr<ReplyHandler>&& handler) noexcept {
     try {
         pipeline_.push(std::move(call), std::move(handler), Clock::now());
         return true;
     } catch (const std::exception& e) {
-        ngx_log_error(NGX_LOG_CRIT, log_, 0, "tollgate: redis \"%s\": a call is not made: %s",
+        ngx_log_error(NGX_LOG_CRIT, log_, 0, "tollgate: redis \"%s\": a call was not sent: %s",
                       endpoint_.name.c_str(), e.what());
         return false;
     }
@@ -155,7 +155,7 @@ void Connection::on_reply(const redisReply& reply) {
         case Pipeline::Taken::kValues:
             listener_.on_answer(std::chrono::duration_cast<std::chrono::microseconds>(
                 Clock::now() - pipeline_.answered_push()));
-            // A probe alone doesn't show that what comes behind it is taken too.
+            // A probe alone does not prove that later commands are accepted.
             if (was_closed && !refused_) {
                 backoff_.reset();
             }
@@ -171,7 +171,7 @@ void Connection::on_reply(const redisReply& reply) {
             release();
             break;
         case Pipeline::Taken::kMismatched:
-            // A stray reply, or an error that Redis has for the connection itself.
+            // An unsolicited reply, or an error that concerns the connection itself.
             if (is_refusal) {
                 refuse(error);
             } else {
@@ -186,8 +186,8 @@ void Connection::on_lost(std::string_view reason) noexcept {
     fail(reason);
 }
 
-/// Tells those that wait on a link that it is gone. Calls that have not left yet go out on the next
-/// one, while the breaker lets them.
+/// The link is lost: reports a failure to the handlers of calls that were sent. Calls that were not
+/// sent yet are sent on the next link, unless the breaker is open.
 void Connection::fail(std::string_view reason) noexcept {
     reason_ = LogText(reason);
     const bool has_calls = !pipeline_.empty();
@@ -218,12 +218,12 @@ void Connection::log_loss(std::string_view reason, bool is_failure) noexcept {
     if (const auto left_out = losses_.admit(Clock::now())) {
         ngx_log_error(level, log_, 0, "tollgate: redis \"%s\": %*s%s", endpoint_.name.c_str(),
                       reason.size(), reason.data(),
-                      *left_out > 0 ? ", and more connections were lost since the last line" : "");
+                      *left_out > 0 ? "; more connections were lost since the last line" : "");
     }
 }
 
-/// At once where Redis served just now (it may have closed a connection for being idle), but not
-/// again and again; else after a delay.
+/// Reconnects at once if the breaker is closed, for example when Redis closed an idle connection,
+/// but only once per kBetweenPromptConnects. Otherwise after a delay.
 void Connection::reconnect() noexcept {
     const Time now = Clock::now();
     if (is_reachable() && calm_until_ <= now) {
@@ -247,8 +247,8 @@ void Connection::on_timer() noexcept {
     watch_deadlines();
 }
 
-/// A call is overdue. It may be this worker that was late: then what has come is read first, and
-/// Redis gets its time once more.
+/// The deadline of a call has passed. The cause may be a stall of this worker. Therefore read the
+/// replies that have arrived, and extend the deadline once after a stall.
 void Connection::time_out(Time now) noexcept {
     const bool stalled = now - pipeline_.first_deadline() > kLate;
     link_.poll();
@@ -268,8 +268,8 @@ void Connection::time_out(Time now) noexcept {
     }
 }
 
-/// Sets the timer to what is due first. A worker that shuts down waits for it only while a call
-/// waits.
+/// Sets the timer to the earliest deadline. A worker that shuts down waits for the timer only while
+/// a call is pending.
 void Connection::watch_deadlines() noexcept {
     timer_.let_shutdown_pass(pipeline_.empty());
     std::optional<Time> end;
@@ -283,8 +283,8 @@ void Connection::watch_deadlines() noexcept {
     if (!end) {
         return;
     }
-    // A timer that is set for earlier is left alone: it comes here again. That spares the tree of
-    // timers the work.
+    // A timer that is set for an earlier time remains: it calls this function again. This saves
+    // updates of the tree of timers.
     if (timer_.is_running() && *end < timer_end_) {
         timer_.cancel();
     }

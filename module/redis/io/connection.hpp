@@ -17,37 +17,39 @@
 
 namespace tollgate::redis {
 
-/// A worker's one connection to one Redis, for calls of scripts: pipelined, made anew by itself
-/// when it is lost, behind a circuit breaker. Calls made in one turn of the event loop leave in one
-/// write. A call that times out takes the connection down, so that a late reply reaches nobody. So
-/// does an error that concerns the server as a whole: it counts as a failure of the server.
+/// The connection of a worker to a Redis, for calls of scripts. Calls are pipelined: those made in
+/// one iteration of the event loop are sent in one write. A lost connection is replaced
+/// automatically, behind a circuit breaker. A call that times out closes the connection, so that
+/// its late reply is never read. An error that concerns the whole server does the same and counts
+/// as a failure of the server.
 class Connection : private LinkOwner {
   public:
-    /// Begins to connect at once. `endpoint`, `listener` and `log` must outlive it. `probe_key` is
-    /// the key that probe_script() writes.
+    /// Starts to connect at once. `endpoint`, `listener` and `log` must outlive the connection.
+    /// `probe_key` is the key that probe_script() writes.
     Connection(const Endpoint& endpoint, std::string probe_key, ConnectionListener& listener,
                ngx_log_t* log);
 
-    /// Closes the socket. The handlers of calls under way are destroyed and hear nothing.
+    /// Closes the socket. The handlers of pending calls are destroyed; no callback follows.
     ~Connection() override = default;
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
-    /// Calls a script, or lets the call wait while the connection is being made. Where Redis is out
-    /// of reach, or memory is short, the handler's on_failure is called before this returns.
+    /// Calls a script. The call is queued while the connection is being established. If Redis is
+    /// unreachable or memory is short, the handler's on_failure is called before this function
+    /// returns.
     void run(Call call, std::unique_ptr<ReplyHandler> handler) noexcept;
 
-    /// Whether run() has a chance.
+    /// Whether run() may succeed.
     bool is_reachable() const noexcept {
         return breaker_.state() != Breaker::State::kOpen && !link_.is_over();
     }
 
-    /// Redis has this error of ErrorScope::kServer. For a handler that finds it among the values of
-    /// a script; an error that answers a whole call is known here. Safe from inside a handler.
+    /// Reports an error of ErrorScope::kServer that a handler found among the values of a script.
+    /// Errors that answer a whole call are detected here. May be called from a handler.
     void refuse(std::string_view message) noexcept;
 
-    /// Writes and reads what the socket has room and bytes for, at once: for a timer, which may
-    /// fire ahead of replies that have come while the event loop stalled.
+    /// Writes and reads as much as the socket allows, immediately. For timers: a timer may fire
+    /// before replies are read that arrived while the event loop stalled.
     void poll() noexcept { link_.poll(); }
 
   private:
@@ -82,9 +84,9 @@ class Connection : private LinkOwner {
     LogThrottle losses_;
     LogText reason_;  ///< why the link is down
     bool was_ready_ = false;
-    bool refused_ = false;  ///< the link is given up since Redis refuses commands
+    bool refused_ = false;  ///< the link is being closed because Redis refuses commands
     Time retry_at_{};       ///< while the link is down
-    Time calm_until_{};     ///< a link lost before is not made anew at once
+    Time calm_until_{};     ///< a link that is lost before this time is replaced after a delay
     Time timer_end_{};      ///< while the timer is running
     Event timer_;
 };

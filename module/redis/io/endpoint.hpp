@@ -11,13 +11,13 @@ extern "C" {
 
 namespace tollgate::redis {
 
-/// How to reach and greet a Redis; made when the configuration is read.
+/// The addresses and credentials of a Redis; created when the configuration is read.
 struct Endpoint {
     std::string name;               ///< of `tollgate_redis`, for the log
-    std::vector<ngx_addr_t> addrs;  ///< at least one; tried in turn; memory of the cycle's pool
+    std::vector<ngx_addr_t> addrs;  ///< at least one, tried in turn; in memory of the cycle's pool
     std::string username;
-    std::string password;  ///< no AUTH where empty
-    int database = 0;      ///< no SELECT where 0
+    std::string password;  ///< empty: no AUTH
+    int database = 0;      ///< 0: no SELECT
     std::chrono::milliseconds connect_timeout{1000};
     std::chrono::milliseconds timeout{100};  ///< of one command, until its reply
 };

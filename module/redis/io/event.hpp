@@ -12,11 +12,11 @@ extern "C" {
 
 namespace tollgate::redis {
 
-/// An event of nginx's loop that belongs to no connection: a timer, or what is posted to the end of
-/// the turn. It is cancelled when it is destroyed.
+/// An event of nginx's event loop without a connection: a timer, or an event that is posted to the
+/// end of the iteration. The destructor cancels it.
 class Event {
   public:
-    /// When it happens it calls this member function of `owner`, which must not throw.
+    /// Creates an event that calls this member function of `owner`, which must not throw.
     template <auto Method, typename Owner>
     static Event calling(Owner* owner, ngx_log_t* log) {
         const auto handler = [](ngx_event_t* event) noexcept {
@@ -28,14 +28,13 @@ class Event {
     Event(const Event&) = delete;
     Event& operator=(const Event&) = delete;
 
-    /// Whether a worker that shuts down goes without waiting for the timer.
+    /// Whether a worker that shuts down exits without waiting for the timer.
     void let_shutdown_pass(bool passes) { event_.cancelable = passes ? 1 : 0; }
 
-    /// Sets the timer, or sets it anew: see ngx_add_timer.
+    /// Starts or restarts the timer: see ngx_add_timer.
     void start(ngx_msec_t delay) { ngx_add_timer(&event_, delay); }
-    /// The same, for a time of the clock. nginx counts from the beginning of this turn of the event
-    /// loop, so that the timer may end too early: whoever it calls asks the clock, and may set it
-    /// again.
+    /// The same for a time of the clock. nginx counts from the start of the iteration, so the timer
+    /// may fire early: the handler must check the clock, and may start the timer again.
     void start_until(std::chrono::steady_clock::time_point end) {
         const auto rest =
             std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
@@ -66,7 +65,7 @@ class Event {
         event_.handler = handler;
     }
 
-    ngx_connection_t ident_{};  ///< an event's data must be shaped as one: debug builds log its fd
+    ngx_connection_t ident_{};  ///< an event's data must have this layout: debug builds log its fd
     ngx_event_t event_{};
 };
 

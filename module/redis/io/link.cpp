@@ -58,8 +58,8 @@ void Link::on_writable() {
     }
 }
 
-/// nginx closes connections by a call of their handlers: those that are idle when a graceful
-/// shutdown begins, and all of them when its time is up.
+/// nginx closes connections by calling their handlers: idle connections when a graceful shutdown
+/// begins, and all connections when worker_shutdown_timeout expires.
 bool Link::was_closed_by_nginx() {
     ngx_connection_t* connection = peer_.connection;
     if (connection->close == 0) {
@@ -72,7 +72,7 @@ bool Link::was_closed_by_nginx() {
     }
     connection->close = 0;
     owner_.on_shutdown();
-    // What is posted now would wait for the next event, and for timers before it.
+    // An event that is posted now runs only after the next event, and timers run before it.
     if (is_ready()) {
         flush();
     }
@@ -90,8 +90,7 @@ void Link::on_readable() {
 }
 
 void Link::read() {
-    // Edge-triggered: what is not read now is not announced again.
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): recv fills it
+    // Edge-triggered: nginx reports data only once, so read all of it.
     std::array<u_char, 16384> buffer;
     while (!is_down() && peer_.connection->read->ready) {
         ngx_connection_t* connection = peer_.connection;
@@ -121,7 +120,7 @@ void Link::read_and_write() {
     if (state_ == State::kConnecting && is_connected()) {
         finish_connecting();
     }
-    // The event loop has not yet been told what the socket is ready for by now.
+    // The event loop does not know the current state of the socket yet.
     if (state_ == State::kGreeting || state_ == State::kReady) {
         peer_.connection->write->ready = 1;
         flush();
@@ -162,7 +161,7 @@ void Link::give_up(std::string_view reason) noexcept {
     }
 }
 
-/// This connection is of no use: goes on to the next address, or tells the owner.
+/// The connection has failed: tries the next address, or reports the loss to the owner.
 void Link::lose(std::string_view reason) noexcept {
     const bool is_next_tried = state_ != State::kReady && !over_;
     if (!is_next_tried) {
@@ -181,7 +180,7 @@ void Link::lose(std::string_view reason) noexcept {
 }
 
 void Link::drop(std::string_view reason) noexcept {
-    const LogText copy(reason);  // `reason` may be a text of what is closed here.
+    const LogText copy(reason);  // `reason` may point into an object that is closed here.
     if (state_ != State::kReady || leaves_address_) {
         move_on();
     }

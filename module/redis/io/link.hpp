@@ -24,7 +24,8 @@ extern "C" {
 
 namespace tollgate::redis {
 
-/// Whose link it is: hears of all that comes. What on_ready or on_reply throws ends the link.
+/// The owner of a link, which receives its events. An exception from on_ready or on_reply closes
+/// the link.
 class LinkOwner {
   public:
     LinkOwner() = default;
@@ -32,52 +33,54 @@ class LinkOwner {
     LinkOwner& operator=(const LinkOwner&) = delete;
     virtual ~LinkOwner() = default;
 
-    /// It is connected and greeted.
+    /// The link is connected, and AUTH and SELECT have succeeded.
     virtual void on_ready() = 0;
-    /// So many bytes are written to the socket since it was connected: see Link::position.
+    /// The number of bytes written to the socket since it was connected: see Link::position.
     virtual void on_written(std::uint64_t bytes) noexcept = 0;
-    /// The next reply, the greeting's apart.
+    /// The next reply, except the replies to AUTH and SELECT.
     virtual void on_reply(const redisReply& reply) = 0;
-    /// It is down, and stays so until it is told to connect.
+    /// The link is down, and remains so until connect() is called.
     virtual void on_lost(std::string_view reason) noexcept = 0;
-    /// A graceful shutdown of the worker has begun. The link stays as it is, and writes what is
-    /// appended here as soon as this returns.
+    /// A graceful shutdown of the worker has begun. The link remains open. Data that is appended
+    /// here is written as soon as this function returns.
     virtual void on_shutdown() noexcept = 0;
 };
 
-/// A non-blocking socket to a Redis on nginx's events: connects, greets, writes what it is given
-/// at the end of the turn of the event loop, and reads replies.
+/// A non-blocking socket to a Redis, driven by nginx's events. It connects, sends AUTH and SELECT,
+/// writes the appended data at the end of the event loop iteration, and reads replies.
 class Link {
   public:
-    /// `endpoint`, `owner` and `log` must outlive it.
+    /// `endpoint`, `owner` and `log` must outlive the link.
     Link(const Endpoint& endpoint, LinkOwner& owner, ngx_log_t* log);
-    /// Closes it. The owner hears nothing.
+    /// Closes the link; no callback follows.
     ~Link();
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
 
-    /// Begins to connect, to the address that served last, and to each of the others where that
-    /// fails. Only where it is down. The owner may be told before this returns that all failed.
+    /// Starts to connect: first to the address that worked last, then to each of the others. The
+    /// link must be down. on_lost may be called before this function returns if all addresses fail.
     void connect() noexcept;
 
-    /// Gives it up; the owner is told at once, or, from inside on_reply, when that has returned.
-    /// The next attempt begins with another address where this one did not become ready.
+    /// Closes the link. on_lost is called immediately, or after on_reply has returned. If the link
+    /// was not ready, the next attempt starts with another address.
     void give_up(std::string_view reason) noexcept;
-    /// The next attempt begins with another address than this one, which serves no more.
+    /// The next attempt starts with another address: the server at this one does not accept
+    /// commands.
     void leave_address() noexcept { leaves_address_ = true; }
 
-    /// Writes what waits and reads what has come, at once. For a timer of the owner: the event loop
-    /// may have stalled, so that what came in time was not read yet. Does nothing in on_reply.
+    /// Writes pending data and reads available data immediately. For a timer of the owner: after a
+    /// stall of the event loop, replies that arrived in time may not have been read. Has no effect
+    /// in on_reply.
     void poll() noexcept;
 
     bool is_down() const noexcept { return state_ == State::kDown; }
     bool is_ready() const noexcept { return state_ == State::kReady; }
-    /// Whether the worker's time is up: it connects no more.
+    /// Whether the worker shuts down, so that the link does not connect again.
     bool is_over() const noexcept { return over_; }
 
-    /// What is appended to this is sent after flush_soon(). Only where it is ready.
+    /// The output buffer, which is sent after flush_soon(). The link must be ready.
     std::string& out() noexcept { return out_; }
-    /// How many bytes there are from the start of the connection to the end of out().
+    /// The number of bytes from the start of the connection to the end of out().
     std::uint64_t position() const noexcept { return sent_ + (out_.size() - written_); }
     void flush_soon() noexcept { flush_event_.post(); }
 
@@ -113,17 +116,17 @@ class Link {
     std::string failed_connect(ngx_err_t error) const;
     const ngx_addr_t& address() const { return endpoint_.addrs[address_]; }
 
-    /// What a member function throws ends the link, not the worker.
+    /// Calls a member function. An exception closes the link; the worker continues.
     template <void (Link::*Method)()>
     void call() noexcept;
-    /// nginx's view of it, for the socket's events.
+    /// The handler of the socket's events.
     template <void (Link::*Method)()>
     static void handle(ngx_event_t* event) noexcept;
 
     const Endpoint& endpoint_;
     LinkOwner& owner_;
     ngx_log_t* log_;
-    ngx_log_t quiet_log_;  ///< for nginx's own words: the owner is told the reason
+    ngx_log_t quiet_log_;  ///< for nginx's own messages; the owner logs the reason
     State state_ = State::kDown;
     bool reading_ = false;
     bool over_ = false;
@@ -132,13 +135,13 @@ class Link {
     bool leaves_address_ = false;  ///< see leave_address
     std::size_t untried_ = 0;      ///< addresses that remain for connect()
     bool trying_ = false;          ///< in try_addresses()
-    LogText failures_;             ///< of the addresses that were tried
-    Clock::time_point deadline_;   ///< for this address to become ready
+    LogText failures_;             ///< errors of the addresses that were tried
+    Clock::time_point deadline_;   ///< by which this address must be ready
     Event timeout_;
     Event flush_event_;
     std::unique_ptr<ReplyReader> reader_;
     Greeting greeting_;
-    std::string out_;  ///< bytes to write; the first `written_` of them are gone
+    std::string out_;  ///< bytes to write; the first `written_` of them are written
     std::size_t written_ = 0;
     std::uint64_t sent_ = 0;            ///< bytes written since the socket was opened
     std::optional<LogText> giving_up_;  ///< the reason, until on_reply has returned

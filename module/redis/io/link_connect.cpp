@@ -1,4 +1,4 @@
-// How a link comes up: the addresses of the endpoint in turn, then the greeting.
+// Establishes a link: tries the addresses of the endpoint in turn, then sends AUTH and SELECT.
 
 #include <poll.h>
 
@@ -14,8 +14,8 @@ void Link::connect() noexcept {
     try_addresses();
 }
 
-/// Goes on to the next address until one can be waited for. A loop, since a socket may fail at
-/// once.
+/// Tries the next address until a connection is in progress. A loop, because a socket may fail
+/// immediately.
 void Link::try_addresses() noexcept {
     trying_ = true;
     while (is_down() && untried_ > 0) {
@@ -56,21 +56,21 @@ void Link::open_socket() {
     connection->write->log = log_;
     connection->read->handler = handle<&Link::on_readable>;
     connection->write->handler = handle<&Link::on_writable>;
-    connection->idle = 1;  // ngx_close_idle_connections then tells that the worker shuts down
-    ngx_tcp_nodelay(connection);  // A turn's commands don't wait for the replies of those before.
+    connection->idle = 1;         // ngx_close_idle_connections then reports a graceful shutdown
+    ngx_tcp_nodelay(connection);  // Commands must not wait for earlier replies.
     reader_ = std::make_unique<ReplyReader>();
     state_ = State::kConnecting;
     deadline_ = Clock::now() + endpoint_.connect_timeout;
     timeout_.start_until(deadline_);
 }
 
-/// Whether the socket is connected, or its connect() has failed.
+/// Whether the socket is connected, or connect() has failed.
 bool Link::is_connected() const noexcept {
     pollfd socket{peer_.connection->fd, POLLOUT, 0};
     return ::poll(&socket, 1, 0) == 1;
 }
 
-/// Asks whether connect() succeeded, as ngx_http_upstream_test_connect does, and goes on.
+/// Checks whether connect() succeeded, as ngx_http_upstream_test_connect does, and continues.
 void Link::finish_connecting() {
     int error = 0;
     socklen_t length = sizeof(error);
@@ -111,7 +111,7 @@ void Link::become_ready() {
 
 void Link::take_greeting(const redisReply& reply) {
     if (!greeting_.take(reply)) {
-        // What doesn't know AUTH may repeat its arguments: ", with args beginning with: …".
+        // A server without AUTH may repeat its arguments: ", with args beginning with: …".
         const auto words = text_of(reply);
         give_up(words.substr(0, words.find(',')));
     } else if (greeting_.done()) {

@@ -12,13 +12,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Between two PINGs, and within which each must be answered. Not the `timeout` of commands: this
-/// bounds how long a revoked key stays valid on a connection that is dead.
+/// The interval of PINGs, and the time limit for each reply. Does not depend on the `timeout` of
+/// commands: it limits how long a revoked key remains valid on a dead connection.
 constexpr std::chrono::milliseconds kHeartbeat = 1s;
-/// A timer that fires later than this shows that the event loop has stalled.
+/// A timer that fires later than this indicates that the event loop has stalled.
 constexpr std::chrono::milliseconds kLate = 20ms;
 constexpr std::chrono::milliseconds kBetweenAttempts = 500ms;
-/// One that Redis refuses (its rules forbid the channel) is for an operator to mend.
+/// If Redis refuses the channel, an operator must change its ACL.
 constexpr std::chrono::milliseconds kAfterRefusal = 10s;
 
 }  // namespace
@@ -39,7 +39,7 @@ void Subscription::on_ready() {
     ask({"SUBSCRIBE", channel_});
 }
 
-/// Sends a command; its reply, or any message, is to come before the next one.
+/// Sends a command. Its reply, or any message, must arrive before the next command.
 void Subscription::ask(const Words& command) {
     append_command(link_.out(), command);
     link_.flush_soon();
@@ -81,8 +81,8 @@ void Subscription::take_error(std::string_view message) noexcept {
         const LogText text(message);
         const std::string_view shown = text;
         ngx_log_error(NGX_LOG_WARN, log_, 0,
-                      "tollgate: redis \"%s\" refuses the channel \"%s\", so that records of keys "
-                      "are asked for each second: %*s",
+                      "tollgate: redis \"%s\" refuses the channel \"%s\"; key records are cached "
+                      "for one second: %*s",
                       endpoint_.name.c_str(), channel_.c_str(), shown.size(), shown.data());
     }
     link_.leave_address();
@@ -124,7 +124,7 @@ void Subscription::on_timer() noexcept {
     }
 }
 
-/// Sets the timer, to begin what is due then.
+/// Sets the timer for the next action.
 void Subscription::schedule(Clock::time_point end) noexcept {
     due_ = end;
     timer_.start_until(end);

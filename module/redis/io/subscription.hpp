@@ -13,7 +13,7 @@
 
 namespace tollgate::redis {
 
-/// Hears what is published.
+/// Receives the messages and the state of a subscription.
 class MessageListener {
   public:
     MessageListener() = default;
@@ -22,28 +22,29 @@ class MessageListener {
     virtual ~MessageListener() = default;
 
     virtual void on_message(std::string_view text) noexcept = 0;
-    /// It stands from now on, or does so no more: what is published meanwhile is missed.
+    /// The subscription was established or lost. Messages that are published while it is lost are
+    /// missed.
     virtual void on_subscribed(bool stands) noexcept = 0;
 };
 
-/// A worker's subscription to one channel of a Redis, on a link of its own, made anew by itself
-/// when it is lost. Redis is asked each second whether it is still there, and must answer within
-/// one second, whatever `timeout` is: what is published meanwhile may be missed.
+/// The subscription of a worker to one channel of a Redis, on its own link. A lost subscription is
+/// restored automatically. A PING is sent each second and must be answered within one second,
+/// regardless of `timeout`: until then, messages may be missed.
 class Subscription : private LinkOwner {
   public:
-    /// Begins to connect at once. `endpoint`, `listener` and `log` must outlive it.
+    /// Starts to connect at once. `endpoint`, `listener` and `log` must outlive the subscription.
     Subscription(const Endpoint& endpoint, std::string channel, MessageListener& listener,
                  ngx_log_t* log);
     ~Subscription() override = default;
     Subscription(const Subscription&) = delete;
     Subscription& operator=(const Subscription&) = delete;
 
-    /// Gives up this connection for a new one: the server is not, or was not, the right one. Safe
-    /// from inside on_message.
+    /// Replaces the connection: the server is not, or was not, the right one. May be called from
+    /// on_message.
     void renew() noexcept;
 
-    /// Since when nothing that was published was missed, by the steady clock; nothing where it may
-    /// be missed now.
+    /// The time since which no message was missed, by the steady clock; nothing if messages may be
+    /// missed now.
     std::optional<std::chrono::milliseconds> standing_since() const { return standing_since_; }
 
   private:
@@ -67,8 +68,8 @@ class Subscription : private LinkOwner {
     Link link_;
     std::optional<std::chrono::milliseconds> standing_since_;
     bool awaits_reply_ = false;
-    bool postponed_ = false;   ///< for the reply that is awaited
-    Clock::time_point due_{};  ///< of the reply that is awaited, or of what the timer is to begin
+    bool postponed_ = false;   ///< the deadline of the awaited reply was extended
+    Clock::time_point due_{};  ///< deadline of the awaited reply, or time of the next action
     bool was_refused_ = false;
     Event timer_;
 };

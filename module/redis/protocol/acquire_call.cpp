@@ -9,8 +9,8 @@ namespace tollgate::redis {
 
 namespace {
 
-/// The latest time that arithmetic with it bears, in ms: the end of the year 9999. Counts are
-/// bounded alike, so that none can overflow.
+/// The latest valid time in ms: the end of the year 9999. Counts have the same maximum. No
+/// arithmetic with them can overflow.
 constexpr std::int64_t kLatest = 253'402'300'799'999;
 constexpr std::int64_t kLatestExact = kLatest * 1000;
 
@@ -22,8 +22,7 @@ bool is_counted_alike(const TableQuota& a, const TableQuota& b) {
     return a.sliding == b.sliding && a.rates == b.rates;
 }
 
-/// Whether all that stays the same from call to call is the same for both, so that the script needs
-/// to be told it but once.
+/// Whether two acquires have the same terms, so that the script gets them only once.
 bool share_terms(const Acquire& a, const Acquire& b) {
     const bool ban_alike = a.ban && b.ban
                                ? a.refusals_strike == b.refusals_strike && is_alike(*a.ban, *b.ban)
@@ -89,7 +88,7 @@ void add_adjustments(Words& ids, const Acquire& acquire) {
     }
 }
 
-/// What is asked for an id beside the terms, which stand at ARGV[terms].
+/// The arguments of an id. Its terms start at ARGV[terms].
 void add_id(Words& ids, const Acquire& acquire, std::size_t terms) {
     const bool adjusts = has_adjustments(acquire);
     const bool has_more = adjusts || acquire.lease > 0 || acquire.strikes > 0;
@@ -119,10 +118,10 @@ void add_report_keys(Words& words, const Acquire& acquire, const Keys& keys,
     }
 }
 
-/// Terms that ids share are given once.
+/// The terms of all ids. Ids with the same terms share them.
 class SharedTerms {
   public:
-    /// Where in ARGV those of this one stand, which must outlive this.
+    /// The index in ARGV of the terms of this acquire, which must outlive this object.
     std::size_t place_of(const Acquire& acquire) {
         const auto known = std::ranges::find_if(
             places_, [&](const auto& place) { return share_terms(*place.first, acquire); });
@@ -135,18 +134,18 @@ class SharedTerms {
         return place;
     }
     const Words& words() const { return words_; }
-    /// Where the ids begin.
+    /// The index in ARGV of the first id.
     std::size_t end() const { return kFirst + words_.size(); }
 
   private:
-    /// Lua counts from 1; the token, where the ids begin, and the deadline go ahead.
+    /// Lua counts from 1. The token, the index of the first id, and the deadline precede the terms.
     static constexpr std::size_t kFirst = 4;
     Words words_;
     std::vector<std::pair<const Acquire*, std::size_t>> places_;
 };
 
-/// Takes numbers off the reply, one after the other. Where one is missing or isn't plausible, it
-/// and all that follow are 0, and `good` is false.
+/// Reads numbers from the reply. If one is missing or out of range, it and all further numbers are
+/// 0, and good() is false.
 class Numbers {
   public:
     explicit Numbers(std::span<const redisReply* const> values) {
@@ -157,7 +156,7 @@ class Numbers {
         }
     }
 
-    /// The next number, of `most` at most.
+    /// The next number, at most `most`.
     std::int64_t next(std::int64_t most = kLatest) {
         const auto number = peek();
         good_ = good_ && number && *number >= 0 && *number <= most;
@@ -172,7 +171,7 @@ class Numbers {
         return ExactInstant(std::chrono::microseconds(next(kLatestExact)));
     }
 
-    /// The error that an id has in place of numbers; nothing where they are there.
+    /// The error of an id, which replaces its numbers; nothing if the id has numbers.
     std::optional<std::string_view> next_error() {
         if (!good_ || peek() != kError) {
             return std::nullopt;
@@ -192,7 +191,7 @@ class Numbers {
     static constexpr std::size_t kWidth = 8;
     static constexpr std::int64_t kError = -1;
 
-    /// As struct.pack's `<i8` writes one: its lowest byte first.
+    /// A number in the format `<i8` of struct.pack: little-endian.
     std::optional<std::int64_t> peek() const {
         if (numbers_.size() < kWidth) {
             return std::nullopt;
@@ -232,8 +231,8 @@ Acquired read_one(Numbers& numbers, const Acquire& acquire, Instant now) {
     return acquired;
 }
 
-/// Whether it answers what was asked: no more granted or refused than there were requests, no more
-/// leased than was wanted.
+/// Whether the result is plausible: at most as many requests granted or limited as were sent, and
+/// at most as many units leased as were requested.
 bool answers(const Acquired& acquired, const Acquire& acquire) {
     return acquired.granted <= acquire.count &&
            acquired.limited <= acquire.count - acquired.granted &&

@@ -15,17 +15,17 @@
 
 namespace tollgate::redis {
 
-/// What all acquires of one call share.
+/// The context of all acquires of one call.
 struct AcquireContext {
-    std::string_view node;  ///< names the reports of this node; as in Redis keys
-    Instant deadline{};     ///< Redis refuses the call after this time of its clock; 0: never
+    std::string_view node;  ///< the node's name in the Redis keys of its reports
+    Instant deadline{};     ///< Redis rejects the call after this time of its clock; 0: never
 };
 
-/// The call of acquire_script() that decides these ids at once; its text says what it takes.
+/// The call of acquire_script() for these acquires. The text of the script describes its arguments.
 Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
                   const AcquireContext& context);
 
-/// What became of one id: decided, or Redis's error, a view into the reply.
+/// The result of one id: the decision, or Redis's error as a view into the reply.
 using AcquireResult = std::variant<Acquired, std::string_view>;
 
 struct AcquireResults {
@@ -34,8 +34,8 @@ struct AcquireResults {
     std::vector<AcquireResult> of_ids;
 };
 
-/// Reads what the script returned behind the token for these; nothing where it isn't of the right
-/// shape. An error that Redis has for one id (WRONGTYPE) is that id's alone.
+/// Reads the values that the script returned after the token; nothing if they are malformed. An
+/// error of one id (WRONGTYPE) does not affect the others.
 std::optional<AcquireResults> read_acquired(std::span<const redisReply* const> values,
                                             std::span<const Acquire> acquires);
 

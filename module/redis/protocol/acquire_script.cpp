@@ -7,39 +7,40 @@ namespace tollgate::redis {
 
 namespace {
 
-// It is what a request costs in Redis. Hence arguments are read where they stand (arithmetic makes
-// numbers of them), terms that ids share are given once, windows are worked out within the reply
-// itself, and few tables and closures are made. Its numbers come packed into one string, since
-// hiredis allocates each element of an array.
+// This script determines the cost of a request in Redis. Therefore it reads arguments in place
+// (arithmetic converts them to numbers), ids share terms, windows are computed within the reply,
+// and few tables and closures are created. The numbers of the reply are packed into one string,
+// because hiredis allocates each element of an array.
 constexpr std::string_view kText = R"lua(
--- Decides requests of many ids, each in every window of every table of that id at once.
+-- Decides requests of many ids. Each request is decided in every window of every table of its id at once.
 --
--- KEYS  of each id, one after the other: ban:{ID} where a ban of it counts; quota:{ID}:TABLE, one a table; and
---       report:{ID}:TABLE:NODE, one a table whose adjustments are a report
+-- KEYS  for each id, one after the other: ban:{ID} if the id can be banned; one quota:{ID}:TABLE per table; and one
+--       report:{ID}:TABLE:NODE per table whose adjustments are a report
 -- ARGV  1        a token, which is returned
---       2        where in ARGV the ids begin
---       3        the time in ms after which nothing is decided, since the node waits no longer; 0: none
+--       2        the index in ARGV of the first id
+--       3        the deadline in ms: nothing is decided after it, because the node no longer waits; 0: none
 --       4...     terms, which ids may share:
 --                  the cost of a request; 0 takes nothing
---                  the strikes that make a ban, or 0, where none counts and the next four are left out:
---                    the time within which they must fall, the first ban, the longest ban, in ms; 1: a refusal is one
+--                  the number of strikes that cause a ban; or 0 for no bans, and the next four are omitted:
+--                    the time within which they must occur, the first ban, the longest ban, in ms; 1: a refusal is a strike
 --                  the number of tables; per table:
---                    the number of its windows, below 0 where they slide
+--                    the number of its windows, negative if they slide
 --                    per window, ascending, its limit and its length in ms
---                    per window its fields P.number, P.count and, where it slides, P.previous; P: its period in s
---       ...      ids: where in ARGV its terms stand, the requests, and how many arguments of it follow, perhaps none:
---                  the lease that is wanted, and the strikes that are not counted yet
---                  perhaps the number of its report keys and, per table: the number of the node's report, which is applied once, or 0;
---                    per window: its number, the units to add to it, and to the window before it where it slides
+--                    per window its fields P.number, P.count and, if it slides, P.previous; P: its period in s
+--       ...      ids: the index in ARGV of its terms, the number of requests, and how many further arguments follow (or 0):
+--                  the units wanted as a lease, and the strikes that are not counted yet
+--                  optionally the number of its report keys and, per table: the number of the node's report, which is
+--                    applied once, or 0;
+--                    per window: its number, the units to add to it, and to the previous window if it slides
 --
--- Returns  the token; numbers, packed into a string, of 8 bytes each; and the errors of ids that have one.
---          The numbers are the time in us and, unless that is after the deadline, per id -1, if it has an error, or
---            the requests granted; where a lease is wanted, the lease;
---            where a ban counts, the requests limited, the end of the ban in ms or 0, and the strikes so far;
---            per window its number, its count and, where it slides, the count of the one before.
+-- Returns  the token; numbers of 8 bytes each, packed into a string; and the errors of the ids that have one.
+--          The numbers are the time in us and, unless the deadline has passed, for each id -1 if it has an error; else
+--            the requests granted; if a lease is wanted, the lease;
+--            if bans are counted, the requests limited, the end of the ban in ms or 0, and the strikes so far;
+--            per window its number, its count and, if it slides, the count of the previous window.
 --
--- A table's hash holds of each window the number of the one counted last, its count and, where it slides, the count of
--- the one before.
+-- The hash of a table has for each window the number of the last counted window, its count and, if it slides, the count
+-- of the previous window.
 
 local KEYS, ARGV, pcall, tonumber, unpack = KEYS, ARGV, redis.pcall, tonumber, unpack
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
@@ -52,7 +53,7 @@ if ARGV[3] ~= '0' and now > ARGV[3] + 0 then
     return {ARGV[1], struct.pack('<i8', reply[1])}
 end
 
--- The ban of an id as it stands, or Redis's error.
+-- Returns the ban of an id, or nil and Redis's error.
 local function read_ban(name, terms)
     local values = pcall('HMGET', name, 'strikes', 'since', 'level', 'until')
     if values.err then
@@ -72,8 +73,8 @@ local function read_ban(name, terms)
     return ban
 end
 
--- Counts the strikes that are pending, then the refusals; the one that makes a ban is banned itself. Returns how many
--- are merely limited, or Redis's error.
+-- Counts the pending strikes, then the refusals. The refusal that completes a ban is itself banned. Returns the number
+-- of refusals that are only limited, or nil and Redis's error.
 local function strike(ban, terms, pending, refused)
     local strikes = ARGV[terms + 5] == '1' and refused or 0
     if pending + strikes == 0 then
@@ -99,13 +100,14 @@ local function strike(ban, terms, pending, refused)
     return limited
 end
 
--- By table of the id at hand: what HMGET found, but for the number of each window whether it has to be written, under
--- `adjusted` whether something of the table was, and under `report` what to write into KEYS[marker], if anything.
+-- Per table of the current id: the values of HMGET, where the number of each window is replaced by whether it must be
+-- written. `adjusted` is true if an adjustment changed the table. `report` is the number to write into KEYS[marker], if
+-- any.
 local found = {}
 
--- Reads the windows of the tables described at ARGV[at], whose keys follow KEYS[key], and puts them behind reply[last]
--- as they count now. Returns how many requests fit, at most `count`; the room that is left for any; where the reply
--- ends, and Redis's error.
+-- Reads the windows of the tables described at ARGV[at], whose keys follow KEYS[key], and stores their current state
+-- after reply[last]. Returns how many requests fit, at most `count`; the units left in the fullest window; the end of
+-- the reply; and Redis's error.
 local function read(key, tables, at, last, cost, count, adjustments)
     local left, marker = math.huge, key + tables
     for t = 1, tables do
@@ -145,8 +147,8 @@ local function read(key, tables, at, last, cost, count, adjustments)
                 before = before or 0
             end
             if number ~= current then
-                -- A window to come was counted already when the clock went back, at a failover: by a minute at most, or
-                -- one window; what is further off was counted by a clock that was wrong.
+                -- A future window was counted before the clock went back (a failover). It is kept if it is at most one
+                -- minute or one window ahead. One that is further ahead was counted with a wrong clock.
                 local ahead = (number or -2) - current
                 if ahead ~= 1 and not (ahead > 1 and number * length - now <= 60000) then
                     before = ahead == -1 and units or 0
@@ -188,8 +190,8 @@ end
 
 local changes = {}
 
--- Adds `taken` to the windows that were read behind reply[last], and writes those that it or an adjustment changed.
--- Returns Redis's error.
+-- Adds `taken` to the windows after reply[last], and writes the windows that it or an adjustment changed. Returns
+-- Redis's error.
 local function write(key, tables, at, last, taken)
     for t = 1, tables do
         local windows, width = ARGV[at] + 0, 2
@@ -221,12 +223,13 @@ local function write(key, tables, at, last, taken)
                 return done
             end
             local ends = (reply[last - width + 1] + width - 1) * ARGV[at + 2 * windows]
-            -- If the longest window has begun; a longer one of a plan that the key had before keeps what it has.
+            -- Only if the longest window is new. The key keeps a later expiry, which a longer window of the id's
+            -- previous plan has set.
             if new and ends > now + redis.call('PTTL', name) then
                 redis.call('PEXPIREAT', name, ends)
             end
             if values.report then
-                -- As long as a window of the report may count.
+                -- Expires when no window of the report counts any more.
                 redis.call('HSET', KEYS[values.marker], 'number', values.report)
                 redis.call('PEXPIREAT', KEYS[values.marker], ends)
             end
@@ -238,8 +241,8 @@ local function write(key, tables, at, last, taken)
     end
 end
 
--- Decides the id whose keys follow KEYS[key]. Returns where its reply ends, the number of its keys but for those of
--- reports, and Redis's error.
+-- Decides the id whose keys follow KEYS[key]. Returns the end of the reply, the number of the id's keys without those
+-- of reports, and Redis's error.
 local function decide(key, terms, count, wanted, pending, adjustments)
     local cost, at = ARGV[terms] + 0, terms + 2
     local start = size + (wanted > 0 and 2 or 1)

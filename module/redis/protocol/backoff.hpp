@@ -5,12 +5,12 @@
 
 namespace tollgate {
 
-/// Delays between attempts to reach a server that doesn't answer: growing, so as not to press it,
-/// and jittered, so that workers don't come all at once.
+/// Delays between attempts to connect to a server that does not answer. They grow, to limit the
+/// load of the server, and are jittered, so that workers do not connect at the same time.
 class Backoff {
   public:
-    /// The next delay: half of a step to all of it, as `random` (0 to 1) says; steps double from 50
-    /// ms to 1 s.
+    /// The next delay: between half of the step and the whole step, selected by `random` (0 to 1).
+    /// Steps double from 50 ms to 1 s.
     std::chrono::milliseconds next(double random) {
         const auto delay =
             step_ / 2 + std::chrono::duration_cast<std::chrono::milliseconds>(step_ / 2 * random);
@@ -18,10 +18,10 @@ class Backoff {
         return delay;
     }
 
-    /// The server answered: begin anew.
+    /// Restarts at the shortest delay; call this when the server has answered.
     void reset() { step_ = kShortest; }
 
-    /// True until the first delay after a reset.
+    /// Whether there was no delay since the last reset.
     bool is_fresh() const { return step_ == kShortest; }
 
   private:

@@ -10,9 +10,9 @@
 
 namespace tollgate::redis {
 
-/// Words of a command, written at once as RESP has them: an array's bulk strings. Not by hiredis,
-/// whose redisFormatCommandArgv took a fifth of what a request that Redis decides spends in the
-/// module. What adds throws std::bad_alloc.
+/// The words of a command, encoded as bulk strings of RESP. Not by hiredis: redisFormatCommandArgv
+/// took a fifth of the module's time for a request that Redis decides. Functions that add words
+/// throw std::bad_alloc.
 class Words {
   public:
     Words() = default;
@@ -25,9 +25,9 @@ class Words {
     /// Binary safe.
     void add(std::string_view word);
     void add(std::integral auto number) { add_number(static_cast<std::int64_t>(number)); }
-    /// One word of these parts.
+    /// Adds one word that consists of these parts.
     void add_joined(std::span<const std::string_view> parts);
-    /// All of the other ones.
+    /// Adds all words of `words`.
     void add(const Words& words);
 
     std::size_t size() const { return size_; }

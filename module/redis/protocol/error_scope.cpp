@@ -12,12 +12,12 @@ constexpr std::array<std::string_view, 12> kServerCodes{
     "MASTERDOWN", "CLUSTERDOWN", "NOAUTH",  "WRONGPASS",  "NOPERM",  "DENIED"};
 constexpr std::array<std::string_view, 4> kClusterCodes{"MOVED", "ASK", "TRYAGAIN", "CROSSSLOT"};
 
-/// Redis has no code of their own for these: no place for a connection, and a command in a script
-/// that the user may not run.
+/// Errors without their own code: too many connections, and a command in a script that the ACL of
+/// the user forbids.
 constexpr std::array<std::string_view, 2> kServerTexts{"max number of clients",
                                                        "The user executing the script"};
 
-/// The message without the place in a script: "ERR Error running script (call to f_…): " and
+/// The message without the position in a script: "ERR Error running script (call to f_…): " and
 /// "@user_script:12: @user_script: 12: -OOM …".
 std::string_view without_place(std::string_view message) {
     constexpr std::string_view kScript = "@user_script";

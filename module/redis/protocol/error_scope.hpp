@@ -5,15 +5,15 @@
 
 namespace tollgate::redis {
 
-/// What an error reply of Redis concerns.
+/// The scope of an error reply of Redis.
 enum class ErrorScope : std::uint8_t {
     kServer,   ///< all commands of this connection: OOM, READONLY, LOADING, NOAUTH, …
-    kCluster,  ///< where in a cluster a key is: MOVED, ASK, TRYAGAIN, CROSSSLOT
-    kCommand   ///< this command and its keys alone: WRONGTYPE, and what is not known here
+    kCluster,  ///< the location of a key in a cluster: MOVED, ASK, TRYAGAIN, CROSSSLOT
+    kCommand   ///< only this command and its keys: WRONGTYPE, and unknown errors
 };
 
-/// Tells by the error's code: the first word of the message, also behind the place in a script that
-/// Redis 6 and earlier put ahead of it.
+/// Determines the scope by the error's code: the first word of the message. Redis 6 and earlier put
+/// the position in a script before the code.
 ErrorScope error_scope(std::string_view message) noexcept;
 
 /// Whether the message has this code, such as "READONLY".

@@ -7,16 +7,17 @@
 
 namespace tollgate::redis {
 
-/// What goes ahead of all else on a new connection: AUTH (with a user since Redis 6) and SELECT.
-/// There may be neither.
+/// The first commands on a new connection: AUTH (with a user since Redis 6) and SELECT, if
+/// configured.
 class Greeting {
   public:
-    /// Appends the commands to `out`: no AUTH where the password is empty, no user where that is,
-    /// no SELECT of database 0. Throws std::bad_alloc.
+    /// Appends the commands to `out`. AUTH is omitted if the password is empty, its user if the
+    /// username is empty, and SELECT for database 0. Throws std::bad_alloc.
     void begin(const std::string& username, const std::string& password, int database,
                std::string& out);
 
-    /// Takes the reply to one of them. False when Redis refuses it: this connection is of no use.
+    /// Processes the reply to one of the commands. Returns false if Redis refuses the command: the
+    /// connection is not usable.
     bool take(const redisReply& reply);
 
     /// Whether all of them were accepted.

@@ -6,9 +6,8 @@
 
 namespace tollgate::redis {
 
-/// The names of everything that Tollgate keeps in one Redis, after the prefix of `tollgate_redis`.
-/// All that one request's quotas touch shares the `{ID}` hash tag, so that one script decides it on
-/// a cluster too.
+/// The names of all Redis keys of Tollgate, after the prefix of `tollgate_redis`. All quota keys of
+/// one request have the same `{ID}` hash tag, so that one script can decide it on a cluster.
 class Keys {
   public:
     explicit Keys(std::string prefix) : prefix_(std::move(prefix)) {}
@@ -25,11 +24,11 @@ class Keys {
         }
         return key;
     }
-    /// The parts of quota(): each request that Redis decides needs one.
+    /// The parts of quota(), without an allocation: every request that Redis decides needs them.
     std::array<std::string_view, 5> quota_parts(std::string_view id, std::string_view table) const {
         return {prefix_, "quota:{", id, "}:", table};
     }
-    /// Marks the last report of a node that Redis has applied to a quota.
+    /// Stores the number of the last report of a node that was applied to a quota.
     std::string report(std::string_view id, std::string_view table, std::string_view node) const {
         return tagged("report:", id).append(":").append(table).append(":").append(node);
     }

@@ -6,9 +6,9 @@
 
 namespace tollgate::redis {
 
-/// A text as it may enter the log: a byte that is not printable ASCII is shown as \xHH, and what is
-/// longer than kMost is cut off and ends with "...". Holds its own bytes and takes no memory, so
-/// that it can be made where nothing may throw.
+/// Text for the log. Bytes that are not printable ASCII become \xHH. Text longer than kMost is
+/// truncated and ends with "...". Stores its own bytes and allocates no memory, so it can be used
+/// where nothing may throw.
 class LogText {
   public:
     static constexpr std::size_t kMost = 512;

@@ -7,12 +7,13 @@
 
 namespace tollgate::redis {
 
-/// Admits one line of a kind to the log in a second, and counts those that are left out.
+/// Limits a kind of log line to one per second, and counts the omitted lines.
 class LogThrottle {
   public:
     using Time = std::chrono::steady_clock::time_point;
 
-    /// Whether a line may be written now; if so, how many were left out since the one before.
+    /// If a line may be written now, returns the number of lines omitted since the last one;
+    /// otherwise nothing.
     std::optional<std::uint64_t> admit(Time now) noexcept {
         if (last_ && now - *last_ < std::chrono::seconds(1)) {
             ++left_out_;

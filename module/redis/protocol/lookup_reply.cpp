@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kFieldCount = 6;
 
-/// Seconds since the epoch, within what the clock's arithmetic bears.
+/// Seconds since the epoch, within the range of the clock's arithmetic.
 std::optional<std::chrono::sys_seconds> parse_time(std::string_view text) {
     constexpr std::int64_t kLatest = 253'402'300'799;  // the end of the year 9999
     const auto seconds = parse_whole_number(text, 0, kLatest);

@@ -8,19 +8,19 @@
 
 namespace tollgate::redis {
 
-/// What Redis says of a key.
+/// The result of a look-up.
 struct Lookup {
     enum class Outcome {
         kFound,
         kUnknown,    ///< there is no such record
-        kMalformed,  ///< there is one that no `tollgate` command wrote: not to be trusted
-        kUnexpected  ///< not what lookup_script() returns
+        kMalformed,  ///< the record is invalid: no `tollgate` command wrote it
+        kUnexpected  ///< not a reply of lookup_script()
     };
     Outcome outcome;
-    KeyRecord record;  ///< filled when found
+    KeyRecord record;  ///< valid if found
 };
 
-/// Reads what lookup_script() returned behind the token.
+/// Reads the values that lookup_script() returned after the token.
 Lookup read_lookup(std::span<const redisReply* const> fields);
 
 }  // namespace tollgate::redis

@@ -8,7 +8,7 @@ namespace tollgate::redis {
 namespace {
 
 constexpr std::string_view kText = R"lua(
--- Fetches a key's record, KEYS[1]. Returns the token ARGV[1], then the fields.
+-- Reads a key's record, KEYS[1]. Returns the token ARGV[1], then the fields.
 
 local values = redis.pcall('HMGET', KEYS[1], 'id', 'name', 'plan', 'limits', 'expires', 'state')
 if values.err then

@@ -115,7 +115,7 @@ Pipeline::Time Pipeline::first_deadline() const noexcept {
     if (out_of_turn_ > 0) {
         return std::ranges::min_element(pending_, {}, &Pending::deadline)->deadline;
     }
-    // Calls that are written and calls that are not are each in the order of their deadlines.
+    // Written calls and unwritten calls are each in the order of their deadlines.
     const Time first = pending_.front().deadline;
     return written_ < pending_.size() ? std::min(first, pending_[written_].deadline) : first;
 }
@@ -129,7 +129,7 @@ void Pipeline::postpone(Time now) noexcept {
 }
 
 void Pipeline::fail_released() noexcept {
-    // Handlers may push further calls meanwhile.
+    // Handlers may push further calls.
     for (auto left = std::exchange(released_, 0); left > 0; --left) {
         take_front().handler->on_failure();
     }

@@ -14,9 +14,10 @@
 
 namespace tollgate::redis {
 
-/// Waits for the reply to one call of a script. One of the three functions is called, once, from
-/// inside the reader of replies; they may make further calls. A handler that is destroyed with its
-/// pipeline hears nothing: then the worker ends, and what the handler refers to may be gone.
+/// Receives the reply to one call of a script. Exactly one of the three functions is called, once,
+/// while replies are being read; it may make further calls. If the pipeline is destroyed first, the
+/// handler is destroyed without a call: the worker exits, and objects that the handler refers to
+/// may be gone.
 class ReplyHandler {
   public:
     ReplyHandler() = default;
@@ -24,68 +25,68 @@ class ReplyHandler {
     ReplyHandler& operator=(const ReplyHandler&) = delete;
     virtual ~ReplyHandler() = default;
 
-    /// What the script returned behind the token.
+    /// The values that the script returned after the token.
     virtual void on_values(std::span<const redisReply* const> values) noexcept = 0;
 
     /// Redis answered with an error.
     virtual void on_error(std::string_view message) noexcept = 0;
 
-    /// No reply will come: the connection failed, or the call's time ran out.
+    /// There is no reply: the connection failed, or the call timed out.
     virtual void on_failure() noexcept = 0;
 };
 
-/// The calls under way on one connection, and which reply is whose. A script returns the token of
-/// its call, so that a stream with a reply too many or too few can't hand one the answer to
-/// another.
+/// The pending calls of one connection, in order. A script returns the token of its call, so that a
+/// missing or an extra reply in the stream is never taken for the reply to another call.
 ///
 /// A call must be written to the socket within `timeout` after it was pushed, and answered within
-/// `timeout` after it was written. All times are read from the clock when they are needed: those of
-/// an event loop that stalls would blame Redis for the stall.
+/// `timeout` after it was written. All times are read from the clock when they are needed: with the
+/// cached time of the event loop, a stall of the worker would appear as a timeout of Redis.
 class Pipeline {
   public:
     using Clock = std::chrono::steady_clock;
     using Time = Clock::time_point;
 
-    /// `first_token` should be hard to guess: a stray reply must not look like an answer.
+    /// `first_token` should be hard to guess: an unsolicited reply must not match a call.
     Pipeline(std::uint64_t first_token, std::chrono::milliseconds timeout)
         : last_token_(first_token), timeout_(timeout) {}
 
-    /// Adds a call, which waits to be released. Throws std::bad_alloc: then nothing is added, and
-    /// both arguments are as before.
+    /// Adds a call to the queue, until it is released. If it throws std::bad_alloc, nothing is
+    /// added and both arguments are unchanged.
     void push(Call&& call, std::unique_ptr<ReplyHandler>&& handler, Time now);
-    /// Adds it ahead of those that wait. Only where none is released.
+    /// Adds a call at the front of the queue. No call may be released.
     void push_ahead(Call&& call, std::unique_ptr<ReplyHandler>&& handler, Time now);
 
-    /// Appends what waits to `out`, whose end is so many bytes behind the start of the stream.
-    /// Throws std::bad_alloc: then nothing is appended.
+    /// Appends the queued calls to `out`, whose end is at `position` of the stream. If it throws
+    /// std::bad_alloc, nothing is appended.
     void release(std::string& out, std::uint64_t position);
-    /// So many bytes of the stream are written to the socket.
+    /// `bytes` bytes of the stream have been written to the socket.
     void note_written(std::uint64_t bytes, Time now) noexcept;
 
     enum class Taken : std::uint8_t {
-        kValues,     ///< its handler has it
-        kError,      ///< its handler has the error
-        kRepeated,   ///< Redis doesn't know the script: the call waits again, to go with its text
-        kMismatched  ///< it belongs to no call: no further reply of this stream can be trusted
+        kValues,     ///< the handler received the values
+        kError,      ///< the handler received the error
+        kRepeated,   ///< Redis does not have the script: the call is queued again with its text
+        kMismatched  ///< the reply matches no call: close the connection
     };
-    /// Takes the next reply of the stream. Throws std::bad_alloc: then the call still waits.
+    /// Processes the next reply of the stream. If it throws std::bad_alloc, the call is still
+    /// pending.
     Taken take(const redisReply& reply);
 
-    /// When the call that was answered last was pushed.
+    /// The time when the call that was answered last was pushed.
     Time answered_push() const noexcept { return answered_push_; }
 
-    /// Tells the handlers of released calls that no reply will come. Those that wait stay, for
-    /// another connection.
+    /// Calls on_failure for all released calls. Queued calls remain, for another connection.
     void fail_released() noexcept;
-    /// Tells all handlers.
+    /// Calls on_failure for all calls.
     void fail_all() noexcept;
 
     bool empty() const noexcept { return pending_.empty(); }
     bool has_unreleased() const noexcept { return released_ < pending_.size(); }
 
-    /// The earliest of all. Not to be asked when empty().
+    /// The earliest deadline. The pipeline must not be empty.
     Time first_deadline() const noexcept;
-    /// The event loop has stalled: gives each call `timeout` from now, but no call twice.
+    /// The event loop has stalled: extends each deadline to `timeout` from now, at most once per
+    /// call.
     void postpone(Time now) noexcept;
 
   private:
@@ -95,9 +96,9 @@ class Pipeline {
         std::string token;
         Time pushed;
         Time deadline;
-        std::uint64_t end = 0;     ///< where it ends in the stream, once it is released
-        bool in_full = false;      ///< goes with the script's text in place of its digest
-        bool out_of_turn = false;  ///< may be due before those ahead of it, or after those behind
+        std::uint64_t end = 0;     ///< the end of the released call in the stream
+        bool in_full = false;      ///< sent with the script's text instead of its digest
+        bool out_of_turn = false;  ///< its deadline may not be in the order of the queue
         bool postponed = false;
     };
 
@@ -108,9 +109,9 @@ class Pipeline {
     void repeat_front();
 
     std::deque<Pending> pending_;
-    std::size_t released_ = 0;     ///< the first so many of pending_
-    std::size_t written_ = 0;      ///< the first so many of those
-    std::size_t out_of_turn_ = 0;  ///< so many of pending_
+    std::size_t released_ = 0;     ///< number of released calls, at the front of pending_
+    std::size_t written_ = 0;      ///< number of written calls, at the front of pending_
+    std::size_t out_of_turn_ = 0;  ///< number of calls in pending_ with out_of_turn
     std::uint64_t last_token_;
     std::chrono::milliseconds timeout_;
     Time answered_push_{};

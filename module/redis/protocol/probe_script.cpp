@@ -8,8 +8,8 @@ namespace tollgate::redis {
 namespace {
 
 constexpr std::string_view kText = R"lua(
--- Shows whether Redis takes writes: writes KEYS[1], which expires in a minute. Returns the token ARGV[1], then the time
--- in seconds and the microseconds of that second.
+-- Tests whether Redis accepts writes: writes KEYS[1], which expires in a minute. Returns the token ARGV[1], then the
+-- time in seconds and the microseconds of that second.
 
 local time = redis.call('TIME')
 local done = redis.pcall('HSET', KEYS[1], 'time', time[1])

@@ -8,7 +8,7 @@ namespace tollgate::redis {
 namespace {
 
 constexpr std::string_view kText = R"lua(
--- Writes fields of the hash KEYS[1]: their names and values follow the token ARGV[1], which is returned.
+-- Writes fields of the hash KEYS[1]. ARGV[1] is a token, which is returned; the names and values of the fields follow.
 
 local done = redis.pcall('HSET', KEYS[1], unpack(ARGV, 2))
 return type(done) == 'table' and done or {ARGV[1]}

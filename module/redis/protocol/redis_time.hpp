@@ -9,8 +9,8 @@
 
 namespace tollgate::redis {
 
-/// The time that the command TIME returned: its seconds and the microseconds of that second, as two
-/// texts. Nothing where they are not that, or later than the year 9999.
+/// The time in a reply of the command TIME: the seconds and the microseconds of that second, as two
+/// strings. Nothing if they are malformed, or later than the year 9999.
 std::optional<ExactInstant> read_time(std::span<const redisReply* const> values);
 
 }  // namespace tollgate::redis

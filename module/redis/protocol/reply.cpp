@@ -10,8 +10,8 @@ namespace {
 constexpr int kMostElements = 1024;
 constexpr std::size_t kLongestReply = 65536;
 
-/// hiredis's own table of constructors, but for arrays, which it would allocate as long as they say
-/// they are.
+/// The reply object functions of hiredis, with a limit for arrays. hiredis allocates an array with
+/// the length that the reply declares.
 redisReplyObjectFunctions* bounded_functions(const redisReader& reader) {
     static redisReplyObjectFunctions functions;
     static void* (*create_array)(const redisReadTask*, int) = nullptr;
@@ -73,8 +73,8 @@ ReplyPtr ReplyReader::next() {
     return owner;
 }
 
-/// What hiredis has of an incomplete reply is too much when it is long, whether as text or as many
-/// small elements, or when it ends with the length of a string that never can be right.
+/// Whether an incomplete reply is too large: it is too long, as a string or as many small elements,
+/// or it ends with a string length that exceeds the limit.
 bool ReplyReader::awaits_too_much() const {
     if (fed_ > kLongestReply) {
         return true;

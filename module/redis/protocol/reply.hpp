@@ -15,26 +15,26 @@ struct ReplyDeleter {
 };
 using ReplyPtr = std::unique_ptr<redisReply, ReplyDeleter>;
 
-/// A reply's text (of a string, a status or an error), a view into it; empty for other types.
+/// The text of a string, a status or an error, as a view into the reply; empty for other types.
 std::string_view text_of(const redisReply& reply);
 
-/// An array's elements; empty for other types.
+/// The elements of an array; empty for other types.
 std::span<const redisReply* const> elements_of(const redisReply& reply);
 
-/// Reads replies off a stream with hiredis's parser. What a Redis would never answer Tollgate (an
-/// array of thousands, a string of megabytes, garbage) is an error at once, before it is waited for
-/// or allocated.
+/// Reads replies from a stream with hiredis's parser. Replies that Redis never sends to Tollgate
+/// (an array of thousands of elements, a string of megabytes, garbage) are errors at once. The
+/// reader neither waits for them nor allocates memory for them.
 class ReplyReader {
   public:
     ReplyReader();
 
-    /// Takes bytes from the stream. False when the stream is broken: close it.
+    /// Appends bytes of the stream. Returns false if the stream is invalid: close it.
     bool feed(std::string_view bytes);
 
-    /// The next complete reply; nullptr when there is none yet, or when the stream is broken.
+    /// The next complete reply; nullptr if there is none yet, or if the stream is invalid.
     ReplyPtr next();
 
-    /// Whether the stream is broken, and why.
+    /// Whether the stream is invalid, and the reason.
     bool broken() const { return !error_.empty(); }
     const std::string& error() const { return error_; }
 

@@ -8,26 +8,26 @@
 namespace tollgate::redis {
 
 /// A Lua script that Redis runs. The first argument of each call is a token, and the first element
-/// of what it returns is that token: by it a reply is known to be the call's own.
+/// of the result is the same token. The token identifies the reply to the call.
 struct Script {
     std::string_view text;
-    std::string sha1;  ///< as EVALSHA names it
+    std::string sha1;  ///< in hexadecimal, for EVALSHA
 };
 
-/// A call of a script, which must outlive it. The token goes ahead of its arguments.
+/// A call of a script. The script must outlive it. The token precedes the arguments.
 struct Call {
     const Script* script;
     Words keys{};
     Words arguments{};
 };
 
-/// The script that decides requests over every window of every table of their ids at once.
+/// Decides requests in every window of every table of their ids at once.
 const Script& acquire_script();
-/// The script that fetches a key's record.
+/// Reads the record of a key.
 const Script& lookup_script();
-/// The script that shows whether Redis takes writes.
+/// Tests whether Redis accepts writes.
 const Script& probe_script();
-/// The script that writes the plan tables for the command.
+/// Publishes the plan tables for the command.
 const Script& publish_script();
 
 }  // namespace tollgate::redis
