@@ -25,7 +25,7 @@ my $conf = <<'END';
     }
 END
 my $pools = 'thread_pool narrow threads=1 max_queue=0; thread_pool single threads=1;';
-# The debugging log tells what can't be seen from outside; it also looks into every timer's connection.
+# The debug log shows what responses don't show. With it, nginx also reads the connection of every timer.
 my %files = ('pages.html' => '<!--# include virtual="/v1/pets/1" -->' x 300);
 my $nginx = Nginx->start(files => \%files, log_level => 'debug', conf => $conf, main => $pools);
 
@@ -63,7 +63,7 @@ subtest 'a reload while requests wait' => sub {
     $nginx->old_workers_gone;
 };
 
-subtest 'clients that leave' => sub {
+subtest 'clients that close their connections' => sub {
     my ($before) = $db->run('SELECT count(*) FROM pets');
     $db->run('BEGIN IMMEDIATE');
     my @posts = begin_posts(500);
@@ -76,7 +76,7 @@ subtest 'clients that leave' => sub {
     cmp_ok($after, '<=', $before + 501, 'no pet was added twice');
 };
 
-subtest 'a worker that must end' => sub {
+subtest 'worker_shutdown_timeout' => sub {
     $nginx->reload(main => "$pools worker_shutdown_timeout 100ms;");
     $db->run('BEGIN IMMEDIATE');
     my @posts = begin_posts(10);
@@ -98,9 +98,9 @@ subtest 'the database is locked for longer than 5 s' => sub {
     like($r->header('retry-after'), qr/^[1-9]\d*$/);
     $db->run('COMMIT');
     like($posts[1]->response->status, qr/^(201|503)$/);
-    is(add()->status, 201, 'and then it is not');
+    is(add()->status, 201, 'a request after that is served');
     like($nginx->error_log, qr/\[error\].*petstore: ".*pets\.db": database is locked/);
-    like($nginx->error_log, qr/\[notice\].*petstore: the database is back/);
+    like($nginx->error_log, qr/\[notice\].*petstore: ".*pets\.db": the database is available again/);
 };
 
 subtest 'a thread pool that is full' => sub {
@@ -111,11 +111,11 @@ subtest 'a thread pool that is full' => sub {
     $post->send(Http::format_request('POST', '/narrow/pets', @post[2, 3]));
     is(http_get($nginx, '/v1/pets/1')->status, 200);
     my $r = http_get($nginx, '/narrow/pets');
-    is($r->status, 503, 'is told');
+    is($r->status, 503, 'the client gets 503');
     is($r->json->{code}, 'database_unavailable');
     $narrow->run('COMMIT');
     is($post->response->status, 201);
-    is(http_get($nginx, '/narrow/pets')->status, 200, 'and then it is not');
+    is(http_get($nginx, '/narrow/pets')->status, 200, 'a request after that is served');
 };
 
 # The only thread waits for the lock, so that requests wait for the thread.
