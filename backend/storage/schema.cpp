@@ -115,13 +115,16 @@ void apply_migrations(Connection& connection) {
 }  // namespace
 
 void migrate(Connection& connection) {
+    // One transaction, because another process may be migrating the database.
+    connection.execute("BEGIN");
     const State state = state_of(connection);
+    connection.execute("COMMIT");
     connection.execute("PRAGMA synchronous = FULL");
     if (state.origin != Origin::kCurrent || state.version.schema < kMigrations.size()) {
         // An empty file gets its random numbers before it gets its first WAL.
         apply_migrations(connection);
     }
-    connection.execute("PRAGMA journal_mode = WAL");
+    connection.set_wal_mode();
 }
 
 }  // namespace petstore

@@ -82,6 +82,21 @@ void Connection::execute(const char* sql) {
     }
 }
 
+/// SQLite upgrades its own read lock for this PRAGMA, and doesn't call the busy handler for an
+/// upgrade: the busy handler could wait for a connection that waits for the read lock.
+void Connection::set_wal_mode() {
+    const auto deadline = std::chrono::steady_clock::now() + kBusyTimeout;
+    constexpr const char* kSql = "PRAGMA journal_mode = WAL";
+    int code = sqlite3_exec(handle_.get(), kSql, nullptr, nullptr, nullptr);
+    while ((code & 0xff) == SQLITE_BUSY && std::chrono::steady_clock::now() < deadline) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        code = sqlite3_exec(handle_.get(), kSql, nullptr, nullptr, nullptr);
+    }
+    if (code != SQLITE_OK) {
+        fail(code);
+    }
+}
+
 bool Connection::is_moved() const {
     int is_moved = 0;
     sqlite3_file_control(handle_.get(), nullptr, SQLITE_FCNTL_HAS_MOVED, &is_moved);

@@ -46,6 +46,9 @@ class Connection {
     /// Runs SQL statements and ignores their rows.
     void execute(const char* sql);
 
+    /// Runs `PRAGMA journal_mode = WAL`. Waits for the locks of other connections.
+    void set_wal_mode();
+
     /// Whether the file that is open is no longer the one at its path.
     bool is_moved() const;
 

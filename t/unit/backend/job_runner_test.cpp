@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <string>
 #include <thread>
 
@@ -153,6 +155,15 @@ TEST_F(JobRunnerTest, WaitsForOtherWriters) {
     for (const std::string& error : errors) {
         EXPECT_EQ(error, "");
     }
+}
+
+TEST_F(JobRunnerTest, SetsWalModeAfterTheTransactionOfAnotherWriter) {
+    Connection writer(path_);
+    writer.execute("CREATE TABLE a (b); BEGIN IMMEDIATE");
+    auto wal_mode = std::async(std::launch::async, [&] { Connection(path_).set_wal_mode(); });
+    EXPECT_EQ(wal_mode.wait_for(std::chrono::milliseconds{100}), std::future_status::timeout);
+    writer.execute("COMMIT");
+    EXPECT_NO_THROW(wal_mode.get());
 }
 
 }  // namespace
