@@ -1,4 +1,4 @@
-# Requests that wait for the database while something happens to them, to the worker or to nginx.
+# Requests that wait for the database during a reload, a stop, an upgrade, or after their client has left.
 
 use strict;
 use warnings;
@@ -44,21 +44,21 @@ sub begin_posts {
 is(add()->status, 201);
 my $db = Sqlite->open($nginx->dir . '/pets.db');
 
-subtest 'readers do not wait for a writer' => sub {
+subtest 'reads do not wait for a writer' => sub {
     $db->run('BEGIN IMMEDIATE');
     my ($post) = begin_posts(1);
     is(http_get($nginx, '/v1/pets/1')->status, 200);
     $db->run('COMMIT');
-    is($post->response->status, 201, 'and the other writer goes on');
+    is($post->response->status, 201, 'the write is done after the lock is released');
 };
 
 subtest 'a reload while requests wait' => sub {
     $db->run('BEGIN IMMEDIATE');
     my @posts = begin_posts(10);
-    is(http_get($nginx, '/v1/pets/1')->status, 200, 'they have arrived');
+    is(http_get($nginx, '/v1/pets/1')->status, 200, 'nginx has the requests');
     $nginx->reload;
     $db->run('COMMIT');
-    is_deeply([map { $_->response->status } @posts], [(201) x 10], 'the old worker answers them');
+    is_deeply([map { $_->response->status } @posts], [(201) x 10], 'the old worker sends the responses');
     $_->close for @posts;
     $nginx->old_workers_gone;
 };
@@ -71,7 +71,7 @@ subtest 'clients that close their connections' => sub {
     $_->close for @posts;
     is(http_get($nginx, '/v1/pets/1')->status, 200);
     $db->run('COMMIT');
-    is(add()->status, 201, 'the next one is served');
+    is(add()->status, 201, 'the next request is served');
     my ($after) = $db->run('SELECT count(*) FROM pets');
     cmp_ok($after, '<=', $before + 501, 'no pet was added twice');
 };
@@ -118,7 +118,7 @@ subtest 'a thread pool that is full' => sub {
     is(http_get($nginx, '/narrow/pets')->status, 200, 'a request after that is served');
 };
 
-# The only thread waits for the lock, so that requests wait for the thread.
+# The only thread of the pool waits for the lock, and the requests wait for the thread.
 subtest 'a request whose body ends too early, while it waits for a thread' => sub {
     my $server = '127.0.0.1:' . $nginx->port(2);
     is(http_request($nginx, 'POST', '/single/pets', @post[2, 3])->status, 201);
@@ -152,9 +152,9 @@ subtest 'a request whose body ends too early, while it waits for a thread' => su
             push @waiting, ["$begin, then $end", $c, $end{$end}, $end];
         }
     }
-    is(http_get($server, '/v1/pets/1')->status, 200, 'they have arrived');
+    is(http_get($server, '/v1/pets/1')->status, 200, 'nginx has the requests');
     $_->[2]->($_->[1]) for @waiting;
-    is(http_get($server, '/v1/pets/1')->status, 200, 'so have their ends');
+    is(http_get($server, '/v1/pets/1')->status, 200, 'nginx has seen the ends of the bodies');
     $single->run('COMMIT');
     is($post->response->status, 201);
     for (@waiting) {
@@ -163,7 +163,7 @@ subtest 'a request whose body ends too early, while it waits for a thread' => su
         $c->close;
     }
     $post->close;
-    is(http_get($server, '/single/pets/1')->status, 200, 'the next one is served');
+    is(http_get($server, '/single/pets/1')->status, 200, 'the next request is served');
     wait_until('the connections to be closed', sub { $sockets->() <= $before });
     pass('no connection is left');
 };
@@ -172,8 +172,8 @@ subtest 'a page of 300 pets' => sub {
     my $body = http_get($nginx, '/pages.html')->body;
     my $pets = () = $body =~ /"name":"Rex"/g;
     my $refused = () = $body =~ /"database_unavailable"/g;
-    cmp_ok($pets, '>=', 255, 'as many as nginx can wait for at a time');
-    is($pets + $refused, 300, 'and an answer for each');
+    cmp_ok($pets, '>=', 255, 'up to the maximum of r->blocked');
+    is($pets + $refused, 300, 'each subrequest has a response');
 };
 
 is(http_get($nginx, '/page')->body, http_get($nginx, '/v1/pets/1')->body . http_get($nginx, '/v1/pets/9')->body, 'subrequests');
