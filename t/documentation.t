@@ -235,7 +235,7 @@ for my $block (qw(plans redis)) {
 }
 like($text, qr/`\$$_`/, "… and \$$_") for source('module/http/variables.cpp') =~ /ngx_string\("(tollgate_\w+)"\)/g;
 
-for my $errors (['module/report/error_body.hpp', 'module/README.md'], ['backend/core/refusal.hpp', 'backend/README.md']) {
+for my $errors (['module/report/error_body.hpp', 'module/README.md'], ['backend/core/error.hpp', 'backend/README.md']) {
     my @codes = source($errors->[0]) =~ /constexpr Error(?:Kind)? \w+\{[^"}]*"(\w+)"/g;
     cmp_ok(scalar @codes, '>=', 5, "$errors->[0] has codes");
     like(source($errors->[1]), qr/`$_`/, "… and $errors->[1] tells of $_") for @codes;

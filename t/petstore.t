@@ -60,7 +60,7 @@ sub post {
     return http_request($nginx, 'POST', $path // '/v1/pets', { 'Content-Type' => 'application/json', %headers }, $body);
 }
 
-# What a client makes of a reference (RFC 3986, section 5.2): the cases that occur here.
+# Resolves a reference against a base URI (RFC 3986, section 5.2): the cases that occur here.
 sub resolve {
     my ($base, $reference) = @_;
     $base =~ s/\?.*//s;
@@ -93,7 +93,7 @@ subtest 'adding' => sub {
     is($r->body, '{"id":1,"name":"Rex","categoryId":7,"status":"pending"}');
     is($r->header('content-type'), 'application/json');
     is_deeply([$r->headers('location')], ['pets/1'], 'one Location');
-    is(http_get($nginx, resolve('/v1/pets', $r->header('location')))->body, $r->body, 'and it is there');
+    is(http_get($nginx, resolve('/v1/pets', $r->header('location')))->body, $r->body, 'Location leads to the pet');
 
     is(post('{"categoryId":1.0,"name":"No status","x":[{}],"id":99}')->body,
         '{"id":2,"name":"No status","categoryId":1}', 'status stays absent, other members are ignored');
@@ -102,25 +102,25 @@ subtest 'adding' => sub {
     is(post('{"name":"","categoryId":1}', undef, 'Content-Type' => 'Application/JSON; charset=utf-8')->status, 201);
 };
 
-subtest 'any UTF-8 comes back' => sub {
+subtest 'UTF-8 in names' => sub {
     my $name = Encode::encode('UTF-8', "\x{e9}\x{20ac}\x{1f415}\x{10ffff}\x{7f}");
     my $r = post(qq({"name":"$name \\u0000 \\ud83d\\udc15 \\"\\\\","categoryId":1}));
     is($r->status, 201);
     my $dog = Encode::encode('UTF-8', "\x{1f415}");
-    ok(index($r->body, qq("$name \\u0000 $dog \\"\\\\")) > 0, 'byte for byte') or diag $r->body;
-    is(http_get($nginx, resolve('/v1/pets', $r->header('location')))->body, $r->body, 'from the database too');
+    ok(index($r->body, qq("$name \\u0000 $dog \\"\\\\")) > 0, 'the response has the same bytes') or diag $r->body;
+    is(http_get($nginx, resolve('/v1/pets', $r->header('location')))->body, $r->body, 'the database has the same bytes');
 };
 
 subtest 'a byte order mark' => sub {
     my $mark = "\xef\xbb\xbf";
     is(post($mark . '{"name":"marked","categoryId":1}')->json->{name}, 'marked', 'is ignored at the start of the body');
-    is_error(post("$mark$mark" . '{"name":"a","categoryId":1}'), 400, 'invalid_json', qr/not valid JSON/, 'two of them are not');
-    is_error(post('{"name":"a",' . $mark . '"categoryId":1}'), 400, 'invalid_json', qr/not valid JSON/, 'nor is one elsewhere');
-    is_error(post($_), 400, 'invalid_json', qr/not valid JSON/, 'nor is UTF-16') for "\xff\xfe{\0}\0", "\xef\xbb{}";
+    is_error(post("$mark$mark" . '{"name":"a","categoryId":1}'), 400, 'invalid_json', qr/not valid JSON/, 'two marks are not');
+    is_error(post('{"name":"a",' . $mark . '"categoryId":1}'), 400, 'invalid_json', qr/not valid JSON/, 'a mark inside the JSON is not');
+    is_error(post($_), 400, 'invalid_json', qr/not valid JSON/, 'UTF-16 is not') for "\xff\xfe{\0}\0", "\xef\xbb{}";
     is(post('{"name":"' . $mark . 'a","categoryId":1}')->json->{name}, "\x{feff}a", 'in a string it is a character');
 };
 
-subtest 'bodies that are no pets' => sub {
+subtest 'invalid bodies' => sub {
     my $count = scalar @{ http_get($nginx, '/v1/pets?limit=100')->json };
     is_error(post(''), 400, 'invalid_json', qr/not valid JSON/, 'empty');
     is_error(post('{"name":'), 400, 'invalid_json', qr/at byte 9/, 'truncated');
@@ -136,19 +136,19 @@ subtest 'bodies that are no pets' => sub {
         for "\xff", "\xc0\xaf", "\xed\xa0\x80", '\ud83d', "a\0b";
     is_error(post('{"name":"a","categoryId":1,"x":' . '[' x 100_000, '/vast/pets'),
         400, 'invalid_json', qr/deeper than 100/, 'depth 100,000');
-    is(scalar @{ http_get($nginx, '/v1/pets?limit=100')->json }, $count, 'nothing was added');
+    is(scalar @{ http_get($nginx, '/v1/pets?limit=100')->json }, $count, 'no pet was added');
 };
 
-subtest 'bodies that are no JSON, or too large' => sub {
+subtest 'unsupported media types, and large bodies' => sub {
     my $pet = '{"name":"a","categoryId":1}';
     is_error(post($pet, undef, 'Content-Type' => $_), 415, 'unsupported_media_type', qr{application/json}, $_ // 'no type')
         for 'application/x-www-form-urlencoded', 'text/json', '', undef;
 
     my $padded = sub { $pet . ' ' x ($_[0] - length $pet) };
-    is(post($padded->(102_400))->status, 201, 'as large as client_max_body_size allows');
-    is_error(post($padded->(102_401)), 413, 'body_too_large', qr/102400 bytes/, 'a byte more');
+    is(post($padded->(102_400))->status, 201, 'client_max_body_size');
+    is_error(post($padded->(102_401)), 413, 'body_too_large', qr/102400 bytes/, 'one byte more');
     is(post($padded->(1 << 20), '/vast/pets')->status, 201, 'a MiB');
-    is_error(post($padded->((1 << 20) + 1), '/vast/pets'), 413, 'body_too_large', qr/1048576 bytes/, 'a byte more');
+    is_error(post($padded->((1 << 20) + 1), '/vast/pets'), 413, 'body_too_large', qr/1048576 bytes/, 'one byte more');
 
     my $chunk = sprintf("%x\r\n%s\r\n", 65536, ' ' x 65536);
     is_error(
@@ -165,7 +165,7 @@ subtest 'bodies that are no JSON, or too large' => sub {
     is(post($padded->(5000), '/mirrored/pets')->status, 201, 'a body that mirror has read into a file');
 };
 
-subtest 'a body that arrives byte by byte, and one that does not' => sub {
+subtest 'a body in single bytes, a pipelined body and an incomplete body' => sub {
     my $pet = '{"name":"slow","categoryId":1}';
     my $head = "POST /v1/pets HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ";
     my $c = Http->connect($nginx);
@@ -174,10 +174,10 @@ subtest 'a body that arrives byte by byte, and one that does not' => sub {
     is($c->response->json->{name}, 'slow');
     $c->send($head . length($pet) . "\r\n\r\n$pet" . "GET /v1/store/orders HTTP/1.1\r\nHost: a\r\n\r\n");
     is($c->response->json->{name}, 'slow', 'pipelined');
-    is($c->response->body, '[]', 'what follows it');
+    is($c->response->body, '[]', 'the next pipelined request');
     $c->send($head . "100\r\n\r\n{");
     $c->close;
-    is(http_get($nginx, '/v1/pets?limit=1')->status, 200, 'a client that leaves harms nothing');
+    is(http_get($nginx, '/v1/pets?limit=1')->status, 200, 'a request after the client has closed the connection');
 };
 
 subtest 'getting' => sub {
@@ -206,7 +206,7 @@ subtest 'listing' => sub {
             my $r = http_get($nginx, $path);
             push @ids, map { $_->{id} } @{ $r->json };
             my ($next) = ($r->header('link') // '') =~ m{^<([^>]*)>; rel="next"$};
-            is(defined $next, defined $r->header('link'), 'a link that is one') if defined $r->header('link');
+            is(defined $next, defined $r->header('link'), 'the Link field has this form') if defined $r->header('link');
             $path = defined $next ? resolve($path, $next) : undef;
         }
         my $pets = http_get($nginx, '/v1/pets?limit=100')->json;
@@ -225,21 +225,21 @@ subtest 'listing' => sub {
 subtest 'orders' => sub {
     is(http_get($nginx, '/v1/store/orders')->body, '[]');
     system('sqlite3', $nginx->dir . '/pets.db', q(INSERT INTO store_orders (document) VALUES ('{"a":1}'), ('2')));
-    is(http_get($nginx, '/v1/store/orders')->body, '[{"a":1},2]', 'whatever the table holds');
+    is(http_get($nginx, '/v1/store/orders')->body, '[{"a":1},2]', 'the documents of the table');
     Sqlite->open($nginx->dir . '/pets.db')->run(<<"SQL");
         INSERT INTO store_orders (id, document) SELECT 100000 + value, json_object('n', value) FROM generate_series(1, 30000);
         INSERT INTO store_orders (id, document) VALUES ($min, '"first"'), (-5, '"second"'), ($max, '"last"');
 SQL
     my $expected = '["first","second",{"a":1},2,' . join(',', map { "{\"n\":$_}" } 1 .. 30_000) . ',"last"]';
     my $all = http_get($nginx, '/v1/store/orders')->body;
-    ok($all eq $expected, 'many are one array, in the order of their ids') or diag length $all;
+    ok($all eq $expected, 'many orders: one array, in the order of the ids') or diag length $all;
 };
 
 subtest 'methods' => sub {
     for my $path (qw(/v1/pets /v1/pets/1 /v1/pets/999999 /v1/store/orders /v1/nothing /v1/pets?limit=0)) {
         my ($get, $head) = map { http_request($nginx, $_, $path) } qw(GET HEAD);
         my $seen = sub { join "\n", $_[0]->status, map { "$_->[0]: $_->[1]" } grep { $_->[0] ne 'Date' } $_[0]->headers };
-        is($seen->($head), $seen->($get), "HEAD $path is as GET");
+        is($seen->($head), $seen->($get), "HEAD $path has the status and the fields of GET");
         is($head->body, '', 'without a body');
     }
     my %allow = ('/pets' => 'GET, HEAD, POST', '/pets/1' => 'GET, HEAD', '/store/orders' => 'GET, HEAD');
@@ -251,12 +251,12 @@ subtest 'methods' => sub {
             is($r->header('allow'), $allow{$path}, 'Allow');
         }
     }
-    is(http_request($nginx, 'GET', '/v1/pets/1', {}, 'a body that nobody wants')->status, 200);
+    is(http_request($nginx, 'GET', '/v1/pets/1', {}, 'an unused body')->status, 200);
 };
 
 subtest 'locations' => sub {
     is(post('{"name":"a","categoryId":1}', '/staging/v1/pets')->header('location'), 'pets/1', 'another database');
-    ok(-e $nginx->dir . '/staging.db', 'a relative path is one of the prefix');
+    ok(-e $nginx->dir . '/staging.db', 'a relative path is relative to the prefix');
     is(http_get($nginx, '/a%20b/pets/1')->status, 200, 'a base path with a space');
     is(http_request($nginx, 'POST', '/limited/pets', { 'Content-Type' => 'application/json' }, '{"name":"a","categoryId":1}')->status,
         201, 'within limit_except');
@@ -281,7 +281,7 @@ subtest 'references, behind proxies that change the path' => sub {
     }
 };
 
-# Those that nginx answers before it has found a location, and those that it answers in ours.
+# Before nginx has found a location, and in a location with petstore.
 subtest 'errors of nginx itself' => sub {
     my $raw = sub { http_raw($nginx, @_) };
     is_error($raw->("GET /v1/pets HTTP/1.1\r\n\r\n"), 400, 'bad_request', qr/malformed/, 'no Host');
@@ -294,14 +294,14 @@ subtest 'errors of nginx itself' => sub {
     is_error(http_get($nginx, '/denied/pets'), 403, 'forbidden', qr/not allowed/, 'deny all');
     is_error(http_get($nginx, '/nothing'), 404, 'not_found', qr/nothing/, 'no location');
     is(http_request($nginx, 'HEAD', '/denied/pets')->body, '', 'HEAD');
-    is(http_get($nginx, '/other/nothing')->header('content-type'), 'text/html', 'another location keeps its pages');
+    is(http_get($nginx, '/other/nothing')->header('content-type'), 'text/html', 'another location has the pages of nginx');
     my $c = Http->connect($nginx);
     is_error($c->request('GET', '/nothing'), 404, 'not_found', qr/nothing/, 'kept alive');
     is($c->request('GET', '/v1/store/orders')->status, 200);
     my $paged = 'unix:' . $nginx->dir . '/paged.sock';
-    is(http_get($paged, '/v1/denied')->body, 'a page of the operator', 'error_page wins');
+    is(http_get($paged, '/v1/denied')->body, 'a page of the operator', 'a page of error_page is kept');
     is(http_raw($paged, "GET /v1/pets HTTP/1.1\r\n\r\n")->body, 'a page of the operator');
-    is(http_get('unix:' . $nginx->dir . '/plain.sock', '/nothing')->header('content-type'), 'text/html', 'so does a server without pets');
+    is(http_get('unix:' . $nginx->dir . '/plain.sock', '/nothing')->header('content-type'), 'text/html', 'a server without petstore has the pages of nginx');
 };
 
 $nginx->stop;

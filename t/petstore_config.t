@@ -1,4 +1,4 @@
-# The `petstore` directive: what nginx -t says to mistakes.
+# The `petstore` directive: valid forms, and the messages of nginx -t for mistakes.
 
 use strict;
 use warnings;
@@ -27,23 +27,23 @@ accepted('location /a/ { petstore pets.db; } location /b/ { petstore pets.db thr
 
 refused('location / { petstore; }', 'invalid number of arguments in "petstore" directive');
 refused('location / { petstore a b c; }', 'invalid number of arguments');
-refused('location / { petstore a b; }', 'invalid parameter "b"');
+refused('location / { petstore a b; }', 'invalid parameter "b", use "threads=POOL"');
 refused('location / { petstore a threads=; }', 'invalid parameter "threads="');
 refused('location / { petstore a threads=nowhere; }', 'unknown thread pool "nowhere"');
-refused('location / { petstore ""; }', '"petstore" directive must name the file of the database');
+refused('location / { petstore ""; }', '"petstore" directive has an empty path; name the database file');
 refused('location / { petstore a; petstore a; }', '"petstore" directive is duplicate');
-refused("location $_ { petstore a; }", '"petstore" directive must stand in a location that is given by a prefix')
+refused("location $_ { petstore a; }", '"petstore" directive needs a location with a prefix, such as "location /v1/"')
     for '= /pets', '~ ^/v1/', '~* ^/v1/', '@pets';
 refused('petstore a;', '"petstore" directive is not allowed here');
 refused('location / { if ($arg_x) { petstore a; } }', '"petstore" directive is not allowed here');
 
-# Where there is nothing to serve, nothing is opened.
+# Workers without a petstore location open no database. A stop deletes the write-ahead log.
 my $nginx = Nginx->start(main => 'worker_shutdown_timeout 5s;');
 $nginx->stop;
 $nginx = Nginx->start(conf => 'server { listen unix:%DIR%/s; location / { return 204; } }');
 $nginx->reload(conf => 'server { listen unix:%DIR%/s; location / { petstore %DIR%/pets.db; } }');
 ok(-e $nginx->dir . '/nginx.conf');
 $nginx->stop;
-is_deeply([glob $nginx->dir . '/pets.db*'], [$nginx->dir . '/pets.db'], 'a clean end leaves no log to recover from');
+is_deeply([glob $nginx->dir . '/pets.db*'], [$nginx->dir . '/pets.db'], 'a stop leaves no write-ahead log');
 
 done_testing;

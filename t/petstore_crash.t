@@ -1,5 +1,5 @@
-# kill -9 of workers and masters, 50 times, with reloads and binary upgrades in between, while 64 clients write to two
-# instances with one database: whatever was acknowledged is there afterwards, once, and the file is sound.
+# 64 clients write to two instances with one database, while workers and masters are killed 50 times (SIGKILL), reloaded
+# and upgraded. Each pet that was confirmed with 201 is stored once, and the database file is intact.
 
 use strict;
 use warnings;
@@ -48,7 +48,7 @@ sub write_pets {
             $select->add($socket);
             $post->($socket);
         }
-        my $opened = $select->count or select undef, undef, undef, 0.01;    # nobody listens: ask again
+        my $opened = $select->count or select undef, undef, undef, 0.01;    # nginx is not listening: try again
         for my $socket ($opened ? $select->can_read(1) : ()) {
             if (!$socket->sysread($answer{$socket}, 4096, length $answer{$socket})) {
                 $select->remove($socket);
@@ -89,7 +89,7 @@ for my $round (1 .. $rounds) {
     wait_until('acknowledged pets', sub { (-s "$journal.$i" // 0) > $before + 1000 }, 30);
     if ($round % 5) {
         $nginx->kill_worker(($nginx->workers)[$round % 3 ? 0 : 1]);
-    } else {    # every other time both, so that nobody is left and the database recovers from its log
+    } else {    # every other time both instances, so that SQLite recovers the database from the log
         my @killed = $round % 10 ? $nginx : @instances;
         $_->kill_all for @killed;
         $_->start_again for @killed;
@@ -117,11 +117,11 @@ for my $i (0 .. $#instances) {
     }
 }
 cmp_ok(scalar keys %acknowledged, '>', $rounds, scalar(keys %acknowledged) . ' pets were acknowledged');
-is("@wrong[0 .. ($#wrong > 5 ? 5 : $#wrong)]", '', 'each is there, with an id of its own');
-is("@refused[0 .. ($#refused > 5 ? 5 : $#refused)]", '', 'and none was refused');
+is("@wrong[0 .. ($#wrong > 5 ? 5 : $#wrong)]", '', 'each is stored, with its own id');
+is("@refused[0 .. ($#refused > 5 ? 5 : $#refused)]", '', 'no request got an error');
 my %names;
 $names{$_}++ for values %stored;
 is_deeply([grep { $names{$_} > 1 } keys %names], [], 'no pet was stored twice');
-is(join("\n", $db->run('PRAGMA integrity_check')), 'ok', 'the file is sound');
+is(join("\n", $db->run('PRAGMA integrity_check')), 'ok', 'the database file is intact');
 
 done_testing;

@@ -1,4 +1,5 @@
-# What happens when the database can't be had: a clear log line, 503 or 507, and recovery without a restart.
+# The database is unavailable: the log has one clear line, clients get 503 or 507, and the module recovers without a
+# restart.
 
 use strict;
 use warnings;
@@ -26,20 +27,20 @@ sub is_unavailable {
     for my $r (add($nginx), http_get($nginx, '/v1/pets/1'), http_get($nginx, '/v1/pets')) {
         is($r->status, 503, $name);
         is($r->json->{code}, 'database_unavailable');
-        ok($r->header('retry-after'), 'says when to come back');
+        ok($r->header('retry-after'), 'has Retry-After');
     }
-    like($nginx->error_log, qr/\[error\].* petstore: "[^"]+": $log/, 'the log says why');
+    like($nginx->error_log, qr/\[error\].* petstore: "[^"]+": $log/, 'the log has the reason');
     my @lines = $nginx->error_log =~ /(petstore: .*$log)/g;
-    cmp_ok(scalar @lines, '<=', 3, 'and not with every request');
+    cmp_ok(scalar @lines, '<=', 3, 'but not for each request');
 }
 
-sub is_back {
+sub is_available_again {
     my ($nginx) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $r = add($nginx);
-    is($r->status, 201, 'it is back without a restart');
+    is($r->status, 201, 'it is available again without a restart');
     is(http_get($nginx, '/v1/' . $r->header('location'))->body, $r->body);
-    like($nginx->error_log, qr/\[notice\].* petstore: the database is back/);
+    like($nginx->error_log, qr/\[notice\].* petstore: "[^"]+": the database is available again/);
 }
 
 sub spoil {
@@ -52,21 +53,21 @@ sub spoil {
 
 subtest 'no such directory' => sub {
     my ($nginx, $dir) = start('%DIR%/there/pets.db');
-    is_unavailable($nginx, 'unable to open database file', 'there is none');
+    is_unavailable($nginx, 'unable to open database file', 'the directory is missing');
     mkdir "$dir/there";
-    is_back($nginx);
+    is_available_again($nginx);
     $nginx->stop;
 };
 
-subtest 'a file that is no database' => sub {
+subtest 'a file that is not a database' => sub {
     my ($nginx, $dir) = start('%DIR%/pets.db');
     $nginx->stop;
     unlink "$dir/pets.db";
     spoil("$dir/pets.db", 0, 'x' x 8192);
     $nginx->start_again;
-    is_unavailable($nginx, 'file is not a database', 'it is none');
+    is_unavailable($nginx, 'file is not a database', 'not a database');
     unlink "$dir/pets.db";
-    is_back($nginx);
+    is_available_again($nginx);
     $nginx->stop;
 };
 
@@ -81,7 +82,7 @@ subtest 'a file that becomes corrupt' => sub {
     is_unavailable($nginx, 'database disk image is malformed', 'it is corrupt');
     rename "$dir/good.db", "$dir/pets.db";
     unlink "$dir/pets.db-wal", "$dir/pets.db-shm";
-    is_back($nginx);
+    is_available_again($nginx);
     is(http_get($nginx, '/v1/pets/20')->status, 200);
     $nginx->stop;
 };
@@ -92,10 +93,10 @@ subtest 'a newer version' => sub {
     $nginx->stop;
     Sqlite->open("$dir/pets.db")->run('PRAGMA user_version = 7');
     $nginx->start_again;
-    is_unavailable($nginx, 'its schema has version 7, this module knows no later one than 1', 'too new');
-    is(join(',', Sqlite->open("$dir/pets.db")->run('PRAGMA user_version')), '7', 'it was left as it is');
+    is_unavailable($nginx, 'the database has schema version 7, but this module supports versions up to 1; upgrade the module', 'too new');
+    is(join(',', Sqlite->open("$dir/pets.db")->run('PRAGMA user_version')), '7', 'the file is unchanged');
     Sqlite->open("$dir/pets.db")->run('PRAGMA user_version = 1');
-    is_back($nginx);
+    is_available_again($nginx);
     $nginx->stop;
 };
 
@@ -105,11 +106,11 @@ subtest 'the first version, which has no application_id' => sub {
     $nginx->stop;
     Sqlite->open("$dir/pets.db")->run('PRAGMA application_id = 0; PRAGMA user_version = 1');
     $nginx->start_again;
-    is(add($nginx)->json->{id}, 2, 'is taken over');
-    is(join(',', Sqlite->open("$dir/pets.db")->run('PRAGMA application_id')), 0x50657473, 'and marked');
+    is(add($nginx)->json->{id}, 2, 'is migrated');
+    is(join(',', Sqlite->open("$dir/pets.db")->run('PRAGMA application_id')), 0x50657473, 'and gets an application_id');
     $nginx->kill_all;
     $nginx->start_again;
-    is(add($nginx)->json->{id}, 3, 'a crash does no harm');
+    is(add($nginx)->json->{id}, 3, 'also after a crash');
     $nginx->stop;
 };
 
@@ -128,9 +129,9 @@ subtest 'a database of another application' => sub {
         my $read = sub { open my $file, '<:raw', "$dir/pets.db" or die; local $/; <$file> };
         my $before = $read->();
         $nginx->start_again;
-        is_unavailable($nginx, "this is a database of another application \\($other{$sql}\\)", $sql);
+        is_unavailable($nginx, "the file is a database of another application \\($other{$sql}\\)", $sql);
         $nginx->stop;
-        ok($read->() eq $before, 'it is left as it is');
+        ok($read->() eq $before, 'the file is unchanged');
     }
 };
 
@@ -146,7 +147,7 @@ subtest 'a read-only file system or directory' => sub {
         is_unavailable($nginx, 'unable to open database file', 'read-only');
         chmod 0700, "$dir/store";
     }
-    is_back($nginx);
+    is_available_again($nginx);
     $nginx->stop;
 };
 
@@ -159,19 +160,19 @@ subtest 'a full disk' => sub {
     my $large = '{"name":"' . 'x' x 100_000 . '","categoryId":1}';
     my ($r, $acknowledged) = (undef, 1);
     $acknowledged++ while ($r = add($nginx, $large))->status == 201 && $acknowledged < 100;
-    is($r->status, 507, 'is told');
+    is($r->status, 507, 'the client gets 507');
     is($r->json->{code}, 'storage_full');
     like($nginx->error_log, qr/\[error\].* petstore: "[^"]+": database or disk is full/);
-    is(http_get($nginx, "/v1/pets/$acknowledged")->status, 200, 'readers go on');
-    is(scalar @{ http_get($nginx, '/v1/pets?limit=100')->json }, $acknowledged, 'what was refused is not there');
+    is(http_get($nginx, "/v1/pets/$acknowledged")->status, 200, 'reads still work');
+    is(scalar @{ http_get($nginx, '/v1/pets?limit=100')->json }, $acknowledged, 'pets of error responses are not stored');
     system "mount -o remount,size=20m $dir/store";
-    is_back($nginx);
+    is_available_again($nginx);
     is(add($nginx, $large)->status, 201);
     $nginx->stop;
     system 'umount', "$dir/store";
 };
 
-subtest 'several instances on one file, from the first moment on' => sub {
+subtest 'several instances that start on one file' => sub {
     my ($first, $dir) = start('%DIR%/pets.db');
     my @instances = ($first, map { (start("$dir/pets.db"))[0] } 1 .. 3);
     my @connections = map { my $nginx = $_; map { Http->connect($nginx) } 1 .. 8 } @instances;
@@ -184,7 +185,7 @@ subtest 'several instances on one file, from the first moment on' => sub {
         }
     }
     is_deeply([sort { $a <=> $b } keys %ids], [1 .. 640], 'every pet has an id of its own');
-    is(http_get($_, '/v1/pets/640')->status, 200, 'that all know') for @instances;
+    is(http_get($_, '/v1/pets/640')->status, 200, 'which all instances return') for @instances;
     $_->stop for @instances;
 };
 

@@ -1,4 +1,4 @@
-# Requests that wait for the database while something happens to them, to the worker or to nginx.
+# Requests that wait for the database during a reload, a stop, an upgrade, or after their client has left.
 
 use strict;
 use warnings;
@@ -25,7 +25,7 @@ my $conf = <<'END';
     }
 END
 my $pools = 'thread_pool narrow threads=1 max_queue=0; thread_pool single threads=1;';
-# The debugging log tells what can't be seen from outside; it also looks into every timer's connection.
+# The debug log shows what responses don't show. With it, nginx also reads the connection of every timer.
 my %files = ('pages.html' => '<!--# include virtual="/v1/pets/1" -->' x 300);
 my $nginx = Nginx->start(files => \%files, log_level => 'debug', conf => $conf, main => $pools);
 
@@ -44,26 +44,26 @@ sub begin_posts {
 is(add()->status, 201);
 my $db = Sqlite->open($nginx->dir . '/pets.db');
 
-subtest 'readers do not wait for a writer' => sub {
+subtest 'reads do not wait for a writer' => sub {
     $db->run('BEGIN IMMEDIATE');
     my ($post) = begin_posts(1);
     is(http_get($nginx, '/v1/pets/1')->status, 200);
     $db->run('COMMIT');
-    is($post->response->status, 201, 'and the other writer goes on');
+    is($post->response->status, 201, 'the write is done after the lock is released');
 };
 
 subtest 'a reload while requests wait' => sub {
     $db->run('BEGIN IMMEDIATE');
     my @posts = begin_posts(10);
-    is(http_get($nginx, '/v1/pets/1')->status, 200, 'they have arrived');
+    is(http_get($nginx, '/v1/pets/1')->status, 200, 'nginx has the requests');
     $nginx->reload;
     $db->run('COMMIT');
-    is_deeply([map { $_->response->status } @posts], [(201) x 10], 'the old worker answers them');
+    is_deeply([map { $_->response->status } @posts], [(201) x 10], 'the old worker sends the responses');
     $_->close for @posts;
     $nginx->old_workers_gone;
 };
 
-subtest 'clients that leave' => sub {
+subtest 'clients that close their connections' => sub {
     my ($before) = $db->run('SELECT count(*) FROM pets');
     $db->run('BEGIN IMMEDIATE');
     my @posts = begin_posts(500);
@@ -71,12 +71,12 @@ subtest 'clients that leave' => sub {
     $_->close for @posts;
     is(http_get($nginx, '/v1/pets/1')->status, 200);
     $db->run('COMMIT');
-    is(add()->status, 201, 'the next one is served');
+    is(add()->status, 201, 'the next request is served');
     my ($after) = $db->run('SELECT count(*) FROM pets');
     cmp_ok($after, '<=', $before + 501, 'no pet was added twice');
 };
 
-subtest 'a worker that must end' => sub {
+subtest 'worker_shutdown_timeout' => sub {
     $nginx->reload(main => "$pools worker_shutdown_timeout 100ms;");
     $db->run('BEGIN IMMEDIATE');
     my @posts = begin_posts(10);
@@ -98,9 +98,9 @@ subtest 'the database is locked for longer than 5 s' => sub {
     like($r->header('retry-after'), qr/^[1-9]\d*$/);
     $db->run('COMMIT');
     like($posts[1]->response->status, qr/^(201|503)$/);
-    is(add()->status, 201, 'and then it is not');
+    is(add()->status, 201, 'a request after that is served');
     like($nginx->error_log, qr/\[error\].*petstore: ".*pets\.db": database is locked/);
-    like($nginx->error_log, qr/\[notice\].*petstore: the database is back/);
+    like($nginx->error_log, qr/\[notice\].*petstore: ".*pets\.db": the database is available again/);
 };
 
 subtest 'a thread pool that is full' => sub {
@@ -111,14 +111,14 @@ subtest 'a thread pool that is full' => sub {
     $post->send(Http::format_request('POST', '/narrow/pets', @post[2, 3]));
     is(http_get($nginx, '/v1/pets/1')->status, 200);
     my $r = http_get($nginx, '/narrow/pets');
-    is($r->status, 503, 'is told');
+    is($r->status, 503, 'the client gets 503');
     is($r->json->{code}, 'database_unavailable');
     $narrow->run('COMMIT');
     is($post->response->status, 201);
-    is(http_get($nginx, '/narrow/pets')->status, 200, 'and then it is not');
+    is(http_get($nginx, '/narrow/pets')->status, 200, 'a request after that is served');
 };
 
-# The only thread waits for the lock, so that requests wait for the thread.
+# The only thread of the pool waits for the lock, and the requests wait for the thread.
 subtest 'a request whose body ends too early, while it waits for a thread' => sub {
     my $server = '127.0.0.1:' . $nginx->port(2);
     is(http_request($nginx, 'POST', '/single/pets', @post[2, 3])->status, 201);
@@ -152,9 +152,9 @@ subtest 'a request whose body ends too early, while it waits for a thread' => su
             push @waiting, ["$begin, then $end", $c, $end{$end}, $end];
         }
     }
-    is(http_get($server, '/v1/pets/1')->status, 200, 'they have arrived');
+    is(http_get($server, '/v1/pets/1')->status, 200, 'nginx has the requests');
     $_->[2]->($_->[1]) for @waiting;
-    is(http_get($server, '/v1/pets/1')->status, 200, 'so have their ends');
+    is(http_get($server, '/v1/pets/1')->status, 200, 'nginx has seen the ends of the bodies');
     $single->run('COMMIT');
     is($post->response->status, 201);
     for (@waiting) {
@@ -163,7 +163,7 @@ subtest 'a request whose body ends too early, while it waits for a thread' => su
         $c->close;
     }
     $post->close;
-    is(http_get($server, '/single/pets/1')->status, 200, 'the next one is served');
+    is(http_get($server, '/single/pets/1')->status, 200, 'the next request is served');
     wait_until('the connections to be closed', sub { $sockets->() <= $before });
     pass('no connection is left');
 };
@@ -172,8 +172,8 @@ subtest 'a page of 300 pets' => sub {
     my $body = http_get($nginx, '/pages.html')->body;
     my $pets = () = $body =~ /"name":"Rex"/g;
     my $refused = () = $body =~ /"database_unavailable"/g;
-    cmp_ok($pets, '>=', 255, 'as many as nginx can wait for at a time');
-    is($pets + $refused, 300, 'and an answer for each');
+    cmp_ok($pets, '>=', 255, 'up to the maximum of r->blocked');
+    is($pets + $refused, 300, 'each subrequest has a response');
 };
 
 is(http_get($nginx, '/page')->body, http_get($nginx, '/v1/pets/1')->body . http_get($nginx, '/v1/pets/9')->body, 'subrequests');

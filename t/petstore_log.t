@@ -1,4 +1,4 @@
-# The write-ahead log stays small, whatever readers and writers do at the same time.
+# The size of the write-ahead log is limited while clients read and write at the same time.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use Test::More;
 use Wait qw(wait_until);
 
 my $limit = 4 << 20;
-my $bound = 3 * $limit;    # a checkpoint that finds readers in its way is tried again after 4 MiB more
+my $bound = 3 * $limit;    # a checkpoint that readers block is tried again after another 4 MiB
 
 # A process for each client, which sends the request again and again until it is killed.
 my %clients;
@@ -49,7 +49,7 @@ my $name = 'x' x 20_000;
 my @post = ('POST', '/v1/pets', { 'Content-Type' => 'application/json' }, qq({"name":"$name","categoryId":1}));
 http_get($nginx, '/v1/pets');
 
-# Follows the log while the file grows by so many bytes, and returns the largest size that was seen.
+# Watches the log until the database file has grown by this number of bytes. Returns the largest size of the log.
 sub watch_log {
     my ($bytes) = @_;
     my $end = (-s $path) + $bytes;
@@ -65,20 +65,20 @@ sub watch_log {
 subtest '32 readers and 16 writers' => sub {
     my @clients = (start_clients($nginx, 32, 'GET', '/v1/pets?limit=100'), start_clients($nginx, 16, @post));
     my $most = watch_log(8 * $limit);
-    cmp_ok($most, '<=', $bound, "the log has had $most bytes at most");
+    cmp_ok($most, '<=', $bound, "the largest size of the log is $most bytes");
     stop_clients(@clients);
 };
 
-subtest 'a reader that stays' => sub {
+subtest 'a long read transaction' => sub {
     my $reader = Sqlite->open($path);
     $reader->run('BEGIN');
     $reader->run('SELECT count(*) FROM pets');
     my @writers = start_clients($nginx, 4, @post);
     wait_until('the log to grow', sub { -s "$path-wal" > 3 * $limit }, 120);
-    is(http_get($nginx, '/v1/pets?limit=1')->status, 200, 'nobody waits for it');
+    is(http_get($nginx, '/v1/pets?limit=1')->status, 200, 'other requests do not wait for it');
     $reader->run('COMMIT');
     wait_until('the log to shrink', sub { -s "$path-wal" <= $bound - $limit }, 60);
-    pass('the log shrinks when it has gone');
+    pass('the log shrinks after the transaction');
     stop_clients(@writers);
 };
 
@@ -88,9 +88,9 @@ subtest 'orders are read in parts' => sub {
     my @clients = (start_clients($nginx, 4, 'GET', '/v1/store/orders'), start_clients($nginx, 4, @post));
     wait_until('the log to shrink', sub { -s "$path-wal" <= $bound }, 60);
     my $most = watch_log(4 * $limit);
-    cmp_ok($most, '<=', $bound, "the log has had $most bytes at most");
+    cmp_ok($most, '<=', $bound, "the largest size of the log is $most bytes");
     stop_clients(@clients);
-    is(scalar @{ http_get($nginx, '/v1/store/orders')->json }, $orders, 'each is there');
+    is(scalar @{ http_get($nginx, '/v1/store/orders')->json }, $orders, 'the response has all orders');
 };
 
 $nginx->stop;

@@ -1,5 +1,6 @@
-# A database file that is replaced, overwritten or removed, at any time: it is used as it is, or not at all, and never
-# written to before the log of the previous file is gone. The procedure of backend/README.md restores a backup.
+# A database file that is replaced, overwritten or removed at any time. The module never mixes it with the write-ahead log
+# of the previous file, and writes nothing to it while that log exists. The procedure of backend/README.md restores a
+# backup.
 
 use strict;
 use warnings;
@@ -62,22 +63,22 @@ my %replace = (
     'removed, copied' => sub { unlink $_[1] or die; system('cp', $_[0], $_[1]) == 0 or die },
 );
 
-# Nothing is served or written while the log is there, and what was put there is served when it is gone.
+# While the log exists, requests get 503 and the file is not written. Without the log, the new file is served.
 sub is_refused_until_log_is_gone {
     my ($nginx, $path, $count, $copy) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $post = sub { http_request($nginx, 'POST', '/v1/pets', { 'Content-Type' => 'application/json' }, $pet) };
-    is($post->()->status, 503, 'a write is refused') for 1 .. 2;
-    is(pets($nginx), 503, 'a read, too');
+    is($post->()->status, 503, 'a write gets 503') for 1 .. 2;
+    is(pets($nginx), 503, 'a read gets 503');
     is($post->()->json->{code}, 'database_unavailable');
-    like($nginx->error_log, qr/\[error\].* petstore: "\Q$path\E": the database file was replaced or overwritten, and "\Q$path\E-wal" is the log of the previous file; to use the file as it is now, remove "\Q$path\E-wal" and "\Q$path\E-shm"/,
-        'the log says why, and what to do');
+    like($nginx->error_log, qr/\[error\].* petstore: "\Q$path\E": the database file was replaced or overwritten, and "\Q$path\E-wal" is the write-ahead log of the previous file; put the previous file back, or remove "\Q$path\E-wal" and "\Q$path\E-shm" to use the present file/,
+        'the log has the reason and the remedy');
     ok(bytes($path) eq $copy, 'the file was not written to');
     unlink "$path-wal", "$path-shm";
     is(pets($nginx), $count, 'without the log the file is served as it is');
     add($nginx, 1);
-    is(pets($nginx), $count + 1, 'and takes pets');
-    is(join("\n", Sqlite->open($path)->run('PRAGMA integrity_check')), 'ok', 'it is sound');
+    is(pets($nginx), $count + 1, 'pets can be added');
+    is(join("\n", Sqlite->open($path)->run('PRAGMA integrity_check')), 'ok', 'the file is intact');
 }
 
 for my $how (sort keys %replace) {
@@ -148,7 +149,7 @@ subtest 'a backup that is larger, or written in another way' => sub {
     $nginx->stop;
 };
 
-subtest 'no backup: what a crash leaves is replayed' => sub {
+subtest 'a crash without a replaced file: the log is replayed' => sub {
     my ($nginx, $path) = start(workers => 2);
     for my $round (1 .. 5) {
         add($nginx, 10);
@@ -157,7 +158,7 @@ subtest 'no backup: what a crash leaves is replayed' => sub {
         Sqlite->open($path)->run('PRAGMA wal_checkpoint') if $round == 4;
         $nginx->kill_all;
         $nginx->start_again;
-        is(pets($nginx), 10 * $round, 'all pets are there');
+        is(pets($nginx), 10 * $round, 'no pet is lost');
     }
     add($nginx, 10);
     $nginx->kill_all;
@@ -173,18 +174,18 @@ subtest 'a file that is removed' => sub {
     my ($nginx, $path, $backup) = start_with_backup();
     unlink $path;
     is(pets($nginx), 503);
-    like($nginx->error_log, qr/petstore: "\Q$path\E": the database file is missing, but its log "\Q$path\E-wal" is there/);
-    ok(!-e $path, 'no other one takes its place');
+    like($nginx->error_log, qr/petstore: "\Q$path\E": the database file is missing, but its write-ahead log "\Q$path\E-wal" exists; put the database file back, or remove "\Q$path\E-wal" and "\Q$path\E-shm" to create a new database/);
+    ok(!-e $path, 'the module creates no new file');
     $nginx->reload;
     is(pets($nginx), 503, 'nor after a reload');
     rename $backup, $path;
     is_refused_until_log_is_gone($nginx, $path, 3, bytes($path));
     unlink $path, "$path-wal", "$path-shm";
-    is(pets($nginx), 0, 'where nothing is left, the store begins anew');
+    is(pets($nginx), 0, 'without any file, the module creates a new database');
     $nginx->stop;
 };
 
-# What backend/README.md says.
+# The command of backend/README.md.
 sub restore {
     my ($path, $backup) = @_;
     return system('sqlite3', $path, '.timeout 10000', ".restore $backup") == 0;
@@ -217,7 +218,7 @@ subtest 'the procedure: .restore' => sub {
     $nginx->stop;
 };
 
-# Each adds pets as fast as it can until SIGTERM, and leaves with the number of answers that are neither 201 nor 503.
+# Processes that add pets until SIGTERM. The exit status is the number of responses that are neither 201 nor 503.
 sub start_writers {
     my ($nginx, $count) = @_;
     return map {
@@ -250,11 +251,11 @@ subtest 'under 16 writers' => sub {
     wait_until('pets again', sub { $count->() > 300 });
     my $copy = bytes($backup);
     rename $backup, $path;
-    wait_until('a refusal', sub { pets($nginx) == 503 });
+    wait_until('a response with 503', sub { pets($nginx) == 503 });
     ok(bytes($path) eq $copy, 'a file that is moved there is not written to');
     unlink "$path-wal", "$path-shm";
     wait_until('the restored file to be written to', sub { my $n = eval { $count->() } // 0; $n > 100 });
-    is(join(' ', stop_writers(@writers)), join(' ', (0) x 16), 'no answer but 201 and 503');
+    is(join(' ', stop_writers(@writers)), join(' ', (0) x 16), 'all responses have status 201 or 503');
     is(join("\n", Sqlite->open($path)->run('PRAGMA integrity_check')), 'ok');
     $nginx->stop;
 };
@@ -270,7 +271,7 @@ subtest 'kill -9 of nginx, of sqlite3 and of both during .restore' => sub {
         my $size = -s "$path-wal" // 0;
         my $restore = fork // die "fork: $!";
         exec 'sqlite3', $path, '.timeout 10000', ".restore $backup" or die if !$restore;
-        # It writes through the log: at different times of that.
+        # sqlite3 writes to the log: kill it at different sizes of the log.
         wait_until('a part of it', sub { abs((-s "$path-wal" // 0) - $size) > 300_000 * ($round % 5) || waitpid($restore, POSIX::WNOHANG()) }, 30);
         kill KILL => $restore if $round % 3;
         $nginx->kill_all if $round % 3 != 1;
@@ -280,8 +281,8 @@ subtest 'kill -9 of nginx, of sqlite3 and of both during .restore' => sub {
         add($nginx, 1);
         is(http_get($nginx, '/v1/pets/2000')->status, 200, "round $round: all is served");
     }
-    unlike($nginx->error_log, qr/\[error\].*petstore/, 'and nothing was refused');
-    is(join("\n", Sqlite->open($path)->run('PRAGMA integrity_check')), 'ok', 'the file is sound');
+    unlike($nginx->error_log, qr/\[error\].*petstore/, 'the log has no error of petstore');
+    is(join("\n", Sqlite->open($path)->run('PRAGMA integrity_check')), 'ok', 'the file is intact');
     $nginx->stop;
 };
 
@@ -296,7 +297,7 @@ subtest 'two instances, one of which is idle while the file is replaced' => sub 
     unlink "$path-wal", "$path-shm";
     add($nginx, 2);
     is(pets($nginx), 5);
-    is(pets($idle), 5, 'it does not use the log that was removed');
+    is(pets($idle), 5, 'it does not use the removed log');
     add($idle, 1);
     is(pets($_), 6) for $nginx, $idle;
     $_->stop for $idle, $nginx;

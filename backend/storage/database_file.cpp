@@ -4,12 +4,12 @@
 #include <thread>
 #include <vector>
 
-#include "backend/storage/wal_file.hpp"
+#include "backend/storage/file_format.hpp"
 
 namespace petstore {
 namespace {
 
-/// A file that is missing has no inode.
+/// The status of the file at `path`. If there is none, the inode is 0.
 struct stat status_of(const std::string& path) {
     struct stat status {};
     if (stat(path.c_str(), &status) != 0) {
@@ -18,122 +18,130 @@ struct stat status_of(const std::string& path) {
     return status;
 }
 
-bool same_inode(const struct stat& a, const struct stat& b) {
+bool is_same_inode(const struct stat& a, const struct stat& b) {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-bool not_later(const timespec& a, const timespec& b) {
+bool is_not_later(const timespec& a, const timespec& b) {
     return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec <= b.tv_nsec);
 }
 
-/// Whether the first transaction of a log, which wrote `first`, may have been made on a file that
-/// begins with `base`. SQLite itself increments the change counter at most once for it.
-bool precedes(const DatabaseHeader& base, const DatabaseHeader& first) {
-    const std::uint32_t counted = first.change_counter - base.change_counter;
-    const std::uint32_t cookies = first.schema_cookie - base.schema_cookie;
-    const std::uint32_t batches =
-        (first.user_version.batch - base.user_version.batch) % UserVersion::kBatches;
-    constexpr std::uint32_t kMaxSchemaChanges = 1000;  // that one transaction makes
-    // `.restore` of sqlite3 brings the batch number of the backup, and increments the cookie.
-    const bool restored = cookies == 1;
-    return counted <= 1 && (restored || (batches <= 1 && cookies <= kMaxSchemaChanges));
+/// Whether a transaction that wrote the header `next` may have followed the header `previous`.
+/// SQLite increments the change counter by at most one in a transaction.
+bool may_follow(const DatabaseHeader& next, const DatabaseHeader& previous) {
+    const std::uint32_t changes = next.change_counter - previous.change_counter;
+    const std::uint32_t cookies = next.schema_cookie - previous.schema_cookie;
+    const std::uint32_t transactions =
+        (next.user_version.transaction - previous.user_version.transaction) %
+        UserVersion::kTransactionNumbers;
+    constexpr std::uint32_t kMaxSchemaChanges = 1000;  // in one transaction
+    // `.restore` of sqlite3 writes the transaction number of the backup, and increments the cookie.
+    const bool is_restore = cookies == 1;
+    return changes <= 1 && (is_restore || (transactions <= 1 && cookies <= kMaxSchemaChanges));
 }
 
-bool belongs(const WalContent& log, Bytes first_page, const std::string& path,
-             const std::string& log_path) {
-    if (!log.commits || log.holds_page) {
+bool belongs(const WalContent& wal, Bytes first_page, const std::string& path,
+             const std::string& wal_path) {
+    if (!wal.has_commits || wal.has_page) {
         return true;
     }
     if (first_page.size() < DatabaseHeader::kSize) {
         return false;
     }
-    if (log.first_header) {
-        return precedes(DatabaseHeader::of(first_page), *log.first_header);
+    if (wal.first_header) {
+        return may_follow(*wal.first_header, DatabaseHeader::of(first_page));
     }
-    // Only other programs have written, and not to the first page: only the time tells.
-    return not_later(status_of(path).st_ctim, status_of(log_path).st_mtim);
+    // Only other programs have written to the WAL, and not the first page: compare the times.
+    return is_not_later(status_of(path).st_ctim, status_of(wal_path).st_mtim);
 }
 
-/// What is at the path of a connection and of its log. Other processes may be writing both.
-struct Tie {
-    bool holds = false;
-    bool has_commits = false;
+struct WalCheck {
+    bool belongs = false;      ///< to the database file
+    bool has_commits = false;  ///< in the WAL
 };
 
-Tie tie_of(const Connection& connection) {
-    const std::string log_path = connection.log_path();
+/// Reads the database file and the WAL at the connection's paths. Other processes may write both
+/// meanwhile.
+WalCheck check_wal(const Connection& connection) {
+    const std::string wal_path = connection.wal_path();
     constexpr int kTries = 100;
     for (int i = 0;; ++i) {
         const std::vector<unsigned char> page = connection.first_page();
-        const std::string generation = wal_generation(log_path);
-        const WalContent log = read_wal(log_path, page);
-        if (belongs(log, page, connection.path(), log_path)) {
-            return {true, log.commits};
+        const std::string header = read_wal_header(wal_path);
+        const WalContent wal = read_wal(wal_path, page);
+        if (belongs(wal, page, connection.path(), wal_path)) {
+            return {true, wal.has_commits};
         }
-        // A checkpoint in between makes the two look like strangers.
-        const bool steady =
-            generation == wal_generation(log_path) && page == connection.first_page();
-        if (steady || i == kTries) {
-            return {false, log.commits};
+        // A checkpoint between the reads makes a matching pair look like a mismatch: read again.
+        const bool is_unchanged =
+            header == read_wal_header(wal_path) && page == connection.first_page();
+        if (is_unchanged || i == kTries) {
+            return {false, wal.has_commits};
         }
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
-}
-
-[[noreturn]] void refuse(const std::string& path, const std::string& what) {
-    throw StorageError(kDatabaseUnavailable, true, '"' + path + "\": " + what);
 }
 
 std::string quoted(const std::string& path) {
     return '"' + path + '"';
 }
 
+[[noreturn]] void throw_unavailable(const std::string& path, const std::string& what) {
+    throw StorageError(kDatabaseUnavailable, StorageError::Recovery::kReopen,
+                       quoted(path) + ": " + what);
+}
+
 }  // namespace
 
-void refuse_log_without_file(const std::string& path) {
-    const std::string log_path = path + "-wal";
-    if (status_of(path).st_ino == 0 && read_wal(log_path, {}).commits) {
-        refuse(path, "the database file is missing, but its log " + quoted(log_path) +
-                         " is there; put the file back, or remove " + quoted(log_path) + " and " +
-                         quoted(path + "-shm") + " to start with another one");
+void check_wal_has_database(const std::string& path) {
+    const std::string wal_path = path + "-wal";
+    if (status_of(path).st_ino == 0 && read_wal(wal_path, {}).has_commits) {
+        throw_unavailable(path, "the database file is missing, but its write-ahead log " +
+                                    quoted(wal_path) + " exists; put the database file back, or " +
+                                    "remove " + quoted(wal_path) + " and " + quoted(path + "-shm") +
+                                    " to create a new database");
     }
 }
 
-bool refuse_log_of_another_file(const Connection& connection) {
-    const Tie tie = tie_of(connection);
-    if (!tie.holds) {
+bool check_wal_belongs(const Connection& connection) {
+    const WalCheck check = check_wal(connection);
+    if (!check.belongs) {
         const std::string& path = connection.path();
-        refuse(path, "the database file was replaced or overwritten, and " +
-                         quoted(connection.log_path()) +
-                         " is the log of the previous file; to use the file as it is now, remove " +
-                         quoted(connection.log_path()) + " and " + quoted(path + "-shm"));
+        const std::string wal_path = quoted(connection.wal_path());
+        throw_unavailable(path, "the database file was replaced or overwritten, and " + wal_path +
+                                    " is the write-ahead log of the previous file; put the " +
+                                    "previous file back, or remove " + wal_path + " and " +
+                                    quoted(path + "-shm") + " to use the present file");
     }
-    return tie.has_commits;
+    return check.has_commits;
 }
 
-void refuse_moved(const Connection& connection) {
-    if (connection.moved()) {
-        refuse(connection.path(), "the database file was replaced while it was opened");
+void check_not_moved(const Connection& connection) {
+    if (connection.is_moved()) {
+        throw_unavailable(connection.path(),
+                          "the database file was replaced while it was opened; the next request "
+                          "opens the new file");
     }
 }
 
 DatabaseFile::DatabaseFile(const Connection& connection)
-    : file_(status_of(connection.path())), log_(status_of(connection.log_path())) {
-    refuse_moved(connection);
+    : file_(status_of(connection.path())), wal_(status_of(connection.wal_path())) {
+    check_not_moved(connection);
 }
 
-bool DatabaseFile::replaced(const Connection& connection) {
+bool DatabaseFile::is_replaced(const Connection& connection) {
     const struct stat file = status_of(connection.path());
-    if (!same_inode(file, file_) || !same_inode(status_of(connection.log_path()), log_)) {
+    if (!is_same_inode(file, file_) || !is_same_inode(status_of(connection.wal_path()), wal_)) {
         return true;
     }
-    const bool unchanged = not_later(file.st_ctim, file_.st_ctim) &&
-                           not_later(file_.st_ctim, file.st_ctim) && file.st_size == file_.st_size;
-    if (unchanged) {
+    const bool is_unchanged = is_not_later(file.st_ctim, file_.st_ctim) &&
+                              is_not_later(file_.st_ctim, file.st_ctim) &&
+                              file.st_size == file_.st_size;
+    if (is_unchanged) {
         return false;
     }
-    // A checkpoint, or another program.
-    if (!tie_of(connection).holds) {
+    // A checkpoint or another program has written to the file.
+    if (!check_wal(connection).belongs) {
         return true;
     }
     file_ = file;

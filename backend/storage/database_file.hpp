@@ -8,40 +8,43 @@
 
 namespace petstore {
 
-/// Guards against a database file that takes the place of another one, such as a restored backup.
-/// SQLite ties a write-ahead log to its file by the name alone: it would replay the log of the old
-/// file over the new one.
+/// Protects against a database file that takes the place of another one, such as a backup that is
+/// copied over it. SQLite finds the write-ahead log (WAL) of a database by its name alone: it would
+/// replay the WAL of the previous file into the new one.
 ///
-/// The log belongs to the file if the first page of the file is one that the log has written there
-/// (by a checkpoint), or the one that the log was begun on. Each transaction of this module writes
-/// the first page, with the next batch number in it (UserVersion), so that the log tells which page
-/// precedes it.
+/// A WAL belongs to a database file in two cases: a checkpoint has copied the file's first page
+/// from the WAL, or the WAL was begun on the file with that first page. Each transaction of this
+/// module writes the first page with the next transaction number (UserVersion). So the first page
+/// in the WAL shows which page it follows.
 
-/// Throws StorageError if a log is left beside `path`, but no file. Call it before the file is
-/// opened, which would create it.
-void refuse_log_without_file(const std::string& path);
+/// Throws StorageError if there is a WAL for `path`, but no database file. Call it before SQLite
+/// opens the file, because opening creates it.
+void check_wal_has_database(const std::string& path);
 
-/// Throws StorageError if the log beside the file belongs to another file. Call it before the first
-/// statement of the connection, which would replay it. Returns whether the log holds transactions.
-bool refuse_log_of_another_file(const Connection& connection);
+/// Throws StorageError if the WAL belongs to another database file. Call it before the first
+/// statement of the connection, which would replay the WAL. Returns whether the WAL has commits.
+bool check_wal_belongs(const Connection& connection);
 
-/// Throws StorageError if the file that is open is not the one at its path. Call it after the first
-/// statement, before anything is written: the log may be the one of the file at the path.
-void refuse_moved(const Connection& connection);
+/// Throws StorageError if the file that is open is no longer the one at its path. Call it after the
+/// first statement and before the first write, because the WAL may belong to the file at the path.
+void check_not_moved(const Connection& connection);
 
-/// The file and the log that a connection has open, compared with what is at their paths.
+/// Identifies the database file and the WAL that a connection has open, to detect when other files
+/// are at their paths.
 class DatabaseFile {
   public:
-    /// The connection has run a statement, so that it has the log open, too.
+    /// The connection must have run a statement, which opens the WAL. Throws StorageError if the
+    /// file is no longer at its path.
     explicit DatabaseFile(const Connection& connection);
 
-    /// Whether the file or its log has been removed, replaced or overwritten by another program
-    /// since then. What the connection has open must then neither be used nor be checkpointed.
-    bool replaced(const Connection& connection);
+    /// Whether another program has removed, replaced or overwritten the file or the WAL since the
+    /// constructor. If so, the connection must not be used any more, not even for a checkpoint.
+    /// Throws StorageError if the file can't be read.
+    bool is_replaced(const Connection& connection);
 
   private:
     struct stat file_ {};
-    struct stat log_ {};
+    struct stat wal_ {};
 };
 
 }  // namespace petstore

@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-#include "backend/storage/database_header.hpp"
+#include "backend/storage/file_format.hpp"
 #include "backend/storage/schema.hpp"
 
 namespace petstore {
@@ -16,25 +16,28 @@ namespace {
 struct Reset {
     void operator()(Statement* statement) const { statement->reset(); }
 };
-/// Ends a statement's run, which would otherwise keep the transaction from ending.
+/// Resets a statement at the end of a scope. A statement that is not reset keeps its transaction
+/// open.
 using Run = std::unique_ptr<Statement, Reset>;
 
 void read_row(const Statement& row, Pet& pet) {
     pet.id = row.int64(0);
     pet.name = row.text(1);
     pet.category_id = row.int64(2);
-    pet.status = parse_pet_status(row.text(3));  // NULL is empty, which no status is
+    pet.status = parse_pet_status(row.text(3));  // NULL reads as empty, which is no status
 }
 
-/// About 4 MiB of pages, and what is left of the file of a log that has once been larger.
-constexpr int kLogPages = 1000;
-constexpr const char* kLimitLogFile = "PRAGMA journal_size_limit = 4194304";
+// The size of the WAL at which a checkpoint is due, in pages of 4096 bytes. The limit in bytes is
+// the size to which SQLite truncates a larger WAL file after a checkpoint.
+constexpr int kCheckpointPages = 1000;
+constexpr const char* kLimitWalFile = "PRAGMA journal_size_limit = 4194304";
 
 constexpr std::chrono::milliseconds kCheckpointWait{250};
 
-constexpr std::size_t kOrdersSize = 65536;
+constexpr std::size_t kOrdersSize = 65536;  // bytes of one part of the orders
 
-void begin_batch(Connection& connection, Statement& user_version) {
+/// Writes the next transaction number to the database.
+void increment_transaction_number(Connection& connection, Statement& user_version) {
     const Run run(&user_version);
     user_version.step();
     const auto number = static_cast<std::uint32_t>(user_version.int64(0));
@@ -42,28 +45,28 @@ void begin_batch(Connection& connection, Statement& user_version) {
     connection.execute(("PRAGMA user_version = " + std::to_string(next)).c_str());
 }
 
-/// A fresh log is begun on a file that no earlier copy equals: a backup of the file as it was
-/// before the start is then told from it.
-void set_apart(Connection& connection) {
+/// Writes a transaction to the database file, so that it differs from every earlier copy of the
+/// file. A WAL that begins afterwards then belongs to none of these copies.
+void write_new_first_page(Connection& connection) {
     connection.execute("BEGIN IMMEDIATE");
     Statement user_version(connection, "PRAGMA user_version");
-    begin_batch(connection, user_version);
+    increment_transaction_number(connection, user_version);
     connection.execute("COMMIT");
-    connection.checkpoint(true, kCheckpointWait);
+    connection.checkpoint(Connection::Checkpoint::kTruncate, kCheckpointWait);
 }
 
 Connection open_database(const std::string& path, PetDatabase::Access access) {
-    refuse_log_without_file(path);
+    check_wal_has_database(path);
     Connection connection(path);
-    const bool has_log = refuse_log_of_another_file(connection);
-    constexpr const char* kOpenLog = "SELECT count(*) FROM sqlite_schema";
-    connection.execute(kOpenLog);
-    refuse_moved(connection);
+    const bool wal_has_commits = check_wal_belongs(connection);
+    constexpr const char* kOpenWal = "SELECT count(*) FROM sqlite_schema";
+    connection.execute(kOpenWal);
+    check_not_moved(connection);
     migrate(connection);
-    connection.execute(kOpenLog);  // which there was none of, if the file was not in WAL mode
-    connection.execute(kLimitLogFile);
-    if (!has_log && access == PetDatabase::Access::write) {
-        set_apart(connection);
+    connection.execute(kOpenWal);  // again: there was no WAL if migrate() has set WAL mode
+    connection.execute(kLimitWalFile);
+    if (!wal_has_commits && access == PetDatabase::Access::kWrite) {
+        write_new_first_page(connection);
     }
     return connection;
 }
@@ -73,33 +76,34 @@ Connection open_database(const std::string& path, PetDatabase::Access access) {
 PetDatabase::PetDatabase(const std::string& path, Access access)
     : connection_(open_database(path, access)),
       file_(connection_),
-      next_checkpoint_(kLogPages),
+      next_checkpoint_(kCheckpointPages),
       user_version_(connection_, "PRAGMA user_version"),
       begin_read_(connection_, "BEGIN"),
       begin_write_(connection_, "BEGIN IMMEDIATE"),
       commit_(connection_, "COMMIT"),
       roll_back_(connection_, "ROLLBACK"),
-      add_(connection_, "INSERT INTO pets (name, category_id, status) VALUES (?1, ?2, ?3)"),
+      insert_(connection_, "INSERT INTO pets (name, category_id, status) VALUES (?1, ?2, ?3)"),
       find_(connection_, PET_COLUMNS "WHERE id = ?1"),
       list_(connection_, PET_COLUMNS "WHERE id > ?1 ORDER BY id LIMIT ?2"),
       list_status_(connection_, PET_COLUMNS "WHERE status = ?3 AND id > ?1 ORDER BY id LIMIT ?2"),
-      orders_(connection_, "SELECT id, document FROM store_orders WHERE id >= ?1 ORDER BY id") {}
+      list_orders_(connection_,
+                   "SELECT id, document FROM store_orders WHERE id >= ?1 ORDER BY id") {}
 
 PetDatabase::~PetDatabase() {
     try {
-        if (!replaced()) {
+        if (!is_replaced()) {
             connection_.checkpoint_on_close();
         }
     } catch (const std::exception&) {
-        return;  // the log is left as it is
+        return;  // leave the WAL as it is
     }
 }
 
 PetDatabase::Transaction::Transaction(PetDatabase& database, Access access) {
-    (access == Access::write ? database.begin_write_ : database.begin_read_).run();
+    (access == Access::kWrite ? database.begin_write_ : database.begin_read_).run();
     database_.reset(&database);
-    if (access == Access::write) {
-        begin_batch(database.connection_, database.user_version_);
+    if (access == Access::kWrite) {
+        increment_transaction_number(database.connection_, database.user_version_);
     }
 }
 
@@ -108,9 +112,9 @@ void PetDatabase::Transaction::commit() {
 }
 
 void PetDatabase::Transaction::RollBack::operator()(PetDatabase* database) const {
-    // SQLite itself rolls back after some errors; if this one fails, closing the connection will do
-    // it.
-    if (database->connection_.in_transaction()) {
+    // After some errors SQLite has rolled back by itself. If ROLLBACK fails, closing the connection
+    // rolls back.
+    if (database->connection_.is_in_transaction()) {
         try {
             database->roll_back_.run();
         } catch (const StorageError&) {
@@ -119,16 +123,16 @@ void PetDatabase::Transaction::RollBack::operator()(PetDatabase* database) const
     }
 }
 
-std::int64_t PetDatabase::add(const NewPet& pet) {
-    const Run run(&add_);
-    add_.bind(1, pet.name);
-    add_.bind(2, pet.category_id);
+std::int64_t PetDatabase::insert(const NewPet& pet) {
+    const Run run(&insert_);
+    insert_.bind(1, pet.name);
+    insert_.bind(2, pet.category_id);
     if (pet.status) {
-        add_.bind(3, to_string(*pet.status));
+        insert_.bind(3, to_string(*pet.status));
     } else {
-        add_.bind_null(3);
+        insert_.bind_null(3);
     }
-    add_.step();
+    insert_.step();
     return connection_.last_insert_rowid();
 }
 
@@ -158,30 +162,30 @@ void PetDatabase::list(const PetQuery& query, const std::function<void(const Pet
     }
 }
 
-std::optional<std::int64_t> PetDatabase::orders(std::int64_t from,
-                                                const std::function<void(std::string_view)>& each) {
-    const Run run(&orders_);
-    orders_.bind(1, from);
+std::optional<std::int64_t> PetDatabase::list_orders(
+    std::int64_t from, const std::function<void(std::string_view)>& each) {
+    const Run run(&list_orders_);
+    list_orders_.bind(1, from);
     std::size_t size = 0;
-    while (orders_.step()) {
+    while (list_orders_.step()) {
         if (size >= kOrdersSize) {
-            return orders_.int64(0);
+            return list_orders_.int64(0);
         }
-        const std::string_view document = orders_.text(1);
+        const std::string_view document = list_orders_.text(1);
         each(document);
         size += document.size() + 1;
     }
     return std::nullopt;
 }
 
-void PetDatabase::bound_log() {
-    const int pages = connection_.log_pages();
+void PetDatabase::limit_wal_size() {
+    const int pages = connection_.wal_pages();
     if (pages < next_checkpoint_) {
-        next_checkpoint_ = pages < kLogPages ? kLogPages : next_checkpoint_;
+        next_checkpoint_ = pages < kCheckpointPages ? kCheckpointPages : next_checkpoint_;
         return;
     }
-    next_checkpoint_ =
-        connection_.checkpoint(false, kCheckpointWait) ? kLogPages : pages + kLogPages;
+    const bool is_done = connection_.checkpoint(Connection::Checkpoint::kRestart, kCheckpointWait);
+    next_checkpoint_ = is_done ? kCheckpointPages : pages + kCheckpointPages;
 }
 
 }  // namespace petstore

@@ -5,35 +5,35 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "backend/core/pet.hpp"
-#include "backend/core/pet_query.hpp"
 #include "backend/storage/database_file.hpp"
 #include "backend/storage/sqlite.hpp"
 
 namespace petstore {
 
-/// The pets in an SQLite file: write-ahead log, every commit synced to the disk, ids never used
-/// twice. Any number of connections, of any number of processes, may have the file open. One thread
-/// at a time uses an object. Every member throws StorageError.
+/// The pets and orders in an SQLite file with a write-ahead log (WAL). Every commit is synced to
+/// the disk. Ids are never used twice. Any number of connections in any number of processes may
+/// have the file open. One thread at a time may use an object. All members throw StorageError.
 class PetDatabase {
   public:
-    enum class Access { read, write };
+    enum class Access : std::uint8_t { kRead, kWrite };
 
-    /// Opens the file, creates it if need be, and brings its schema up to date. A newer schema, a
-    /// database of another application and a file beside the log of another one are refused.
+    /// Opens the file or creates it, and migrates its schema. Throws StorageError also for a newer
+    /// schema, a database of another application, and a WAL that belongs to another file.
     PetDatabase(const std::string& path, Access access);
+    /// Closes the file, and moves the WAL into it if no other connection has it open.
     ~PetDatabase();
     PetDatabase(const PetDatabase&) = delete;
     PetDatabase& operator=(const PetDatabase&) = delete;
 
-    /// All that is done during its life is one transaction: undone, if nobody commits. A writing
-    /// one excludes all other writers from the start, and takes the next batch number.
+    /// A transaction. The destructor rolls back what is not committed. With Access::kWrite, it
+    /// locks out other writers from its beginning, and takes the next transaction number.
     class Transaction {
       public:
         Transaction(PetDatabase& database, Access access);
-        /// Returns when the disk has it.
+        /// Returns after the sync to the disk.
         void commit();
 
       private:
@@ -44,41 +44,42 @@ class PetDatabase {
     };
 
     /// Stores a pet and returns its id.
-    std::int64_t add(const NewPet& pet);
+    std::int64_t insert(const NewPet& pet);
 
     std::optional<Pet> find(std::int64_t id);
 
-    /// Shows `each` of the pets in ascending order of ids: one more than the limit, where there is
-    /// one more.
+    /// Calls `each` with the pets of a query, in ascending order of ids. If there are more than the
+    /// limit, it also gets the first of the next page.
     void list(const PetQuery& query, const std::function<void(const Pet&)>& each);
 
-    /// Shows `each` of the next JSON documents of the orders, in the order of their ids, beginning
-    /// with `from`: some 64 KiB of them. Returns the next id, or nothing if there are no more.
-    std::optional<std::int64_t> orders(std::int64_t from,
-                                       const std::function<void(std::string_view)>& each);
+    /// Calls `each` with the JSON documents of the orders, in ascending order of ids, beginning
+    /// with `from`. Stops after about 64 KiB, and returns the next id; nothing after the last
+    /// order. A text is valid during its call.
+    std::optional<std::int64_t> list_orders(std::int64_t from,
+                                            const std::function<void(std::string_view)>& each);
 
-    /// Whether the file or its log is no longer what is at its path: see DatabaseFile.
-    bool replaced() { return file_->replaced(connection_); }
+    /// Whether other files are at the paths of the database or of its WAL: see DatabaseFile.
+    bool is_replaced() { return file_.is_replaced(connection_); }
 
-    /// Moves the log into the file when it has grown by 4 MiB. SQLite's own checkpoints never get
-    /// to its end while readers overlap, so this one makes writers wait for the readers that are in
-    /// its way, 250 ms at most; the next try is after 4 MiB more.
-    void bound_log();
+    /// Makes a checkpoint if the WAL has grown by 4 MiB. SQLite's automatic checkpoint never
+    /// reaches the end of the WAL while readers overlap. This one makes writers wait up to 250 ms
+    /// for readers. If they block it for longer, the next try is after another 4 MiB.
+    void limit_wal_size();
 
   private:
     Connection connection_;
-    std::optional<DatabaseFile> file_;
-    int next_checkpoint_;  ///< pages in the log
+    DatabaseFile file_;
+    int next_checkpoint_;  ///< at this number of pages in the WAL
     Statement user_version_;
     Statement begin_read_;
     Statement begin_write_;
     Statement commit_;
     Statement roll_back_;
-    Statement add_;
+    Statement insert_;
     Statement find_;
     Statement list_;
     Statement list_status_;
-    Statement orders_;
+    Statement list_orders_;
 };
 
 }  // namespace petstore

@@ -4,20 +4,21 @@
 #include <cerrno>
 #include <thread>
 
-#include "backend/storage/database_header.hpp"
+#include "backend/storage/file_format.hpp"
 
 namespace petstore {
 namespace {
 
 constexpr std::chrono::seconds kBusyTimeout{5};
 
-bool out_of_space(int code, int system_error) {
+bool is_out_of_space(int code, int system_error) {
     return code == SQLITE_FULL ||
            (code == SQLITE_IOERR && (system_error == ENOSPC || system_error == EDQUOT));
 }
 
+/// `code` is a primary result code of SQLite, `system_error` the errno that caused it.
 ErrorKind kind_of(int code, int system_error) {
-    if (out_of_space(code, system_error)) {
+    if (is_out_of_space(code, system_error)) {
         return kStorageFull;
     }
     switch (code) {
@@ -51,17 +52,17 @@ Connection::Connection(const std::string& path)
     }
     sqlite3_busy_handler(handle, wait_for_lock, state_.get());
     sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-    // Takes the place of SQLite's own hook, which makes a checkpoint at each 1000 pages.
-    const auto keep_pages = [](void* data, sqlite3*, const char*, int pages) {
-        static_cast<State*>(data)->log_pages = pages;
+    // Replaces SQLite's own hook, which makes an automatic checkpoint at each 1000 pages.
+    const auto save_pages = [](void* data, sqlite3*, const char*, int pages) {
+        static_cast<State*>(data)->wal_pages = pages;
         return SQLITE_OK;
     };
-    sqlite3_wal_hook(handle, keep_pages, state_.get());
+    sqlite3_wal_hook(handle, save_pages, state_.get());
 }
 
-/// SQLite's own busy handler backs off to 100 ms between tries: among writers that never rest, it
-/// starves. The lock of another process gives no event to wait for, so this one asks each
-/// millisecond.
+/// A busy handler. SQLite's own one sleeps for up to 100 ms between tries, and starves while other
+/// connections write without a pause. This one tries each millisecond. There is no event to wait
+/// for: another process holds the lock.
 int Connection::wait_for_lock(void* data, int tries) {
     auto& state = *static_cast<State*>(data);
     const auto now = std::chrono::steady_clock::now();
@@ -81,10 +82,25 @@ void Connection::execute(const char* sql) {
     }
 }
 
-bool Connection::moved() const {
-    int moved = 0;
-    sqlite3_file_control(handle_.get(), nullptr, SQLITE_FCNTL_HAS_MOVED, &moved);
-    return moved != 0;
+/// SQLite upgrades its own read lock for this PRAGMA, and doesn't call the busy handler for an
+/// upgrade: the busy handler could wait for a connection that waits for the read lock.
+void Connection::set_wal_mode() {
+    const auto deadline = std::chrono::steady_clock::now() + kBusyTimeout;
+    constexpr const char* kSql = "PRAGMA journal_mode = WAL";
+    int code = sqlite3_exec(handle_.get(), kSql, nullptr, nullptr, nullptr);
+    while ((code & 0xff) == SQLITE_BUSY && std::chrono::steady_clock::now() < deadline) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        code = sqlite3_exec(handle_.get(), kSql, nullptr, nullptr, nullptr);
+    }
+    if (code != SQLITE_OK) {
+        fail(code);
+    }
+}
+
+bool Connection::is_moved() const {
+    int is_moved = 0;
+    sqlite3_file_control(handle_.get(), nullptr, SQLITE_FCNTL_HAS_MOVED, &is_moved);
+    return is_moved != 0;
 }
 
 std::vector<unsigned char> Connection::first_page() const {
@@ -105,20 +121,22 @@ std::vector<unsigned char> Connection::first_page() const {
     read(DatabaseHeader::kSize);
     if (page.size() == DatabaseHeader::kSize) {
         const std::int64_t size = page[16] << 8U | page[17];
-        constexpr std::int64_t kLargestPage = 65536;  // which 16 bits can't hold: 1 stands for it
+        constexpr std::int64_t kLargestPage = 65536;  // the header stores it as 1
         read(size == 1 ? kLargestPage : std::max<std::int64_t>(size, DatabaseHeader::kSize));
     }
     return page;
 }
 
-std::string Connection::log_path() const {
+std::string Connection::wal_path() const {
     return sqlite3_filename_wal(sqlite3_db_filename(handle_.get(), "main"));
 }
 
-bool Connection::checkpoint(bool truncate, std::chrono::milliseconds wait) {
+bool Connection::checkpoint(Checkpoint mode, std::chrono::milliseconds wait) {
     state_->wait = wait;
-    const int mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_RESTART;
-    const int code = sqlite3_wal_checkpoint_v2(handle_.get(), nullptr, mode, nullptr, nullptr);
+    const int code = sqlite3_wal_checkpoint_v2(
+        handle_.get(), nullptr,
+        mode == Checkpoint::kTruncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_RESTART,
+        nullptr, nullptr);
     state_->wait = kBusyTimeout;
     if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) {
         fail(code);
@@ -140,8 +158,10 @@ void Connection::fail(int code) const {
     }
     text += ')';
     const int primary = code & 0xff;  // the low byte of an extended result code
-    const bool reopen = !out_of_space(primary, system_error) && primary != SQLITE_BUSY;
-    throw StorageError(kind_of(primary, system_error), reopen, text);
+    const bool retry = is_out_of_space(primary, system_error) || primary == SQLITE_BUSY;
+    throw StorageError(kind_of(primary, system_error),
+                       retry ? StorageError::Recovery::kRetry : StorageError::Recovery::kReopen,
+                       text);
 }
 
 Statement::Statement(const Connection& connection, const char* sql) : connection_(&connection) {

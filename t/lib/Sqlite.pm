@@ -1,13 +1,13 @@
 package Sqlite;
 
-# A connection to a database file through a separate sqlite3 process, for reading the database and for holding locks.
+# A connection to a database file, in a sqlite3 process of its own: to read the database, and to lock it.
 #
 #   my $db = Sqlite->open($path);
 #   my @lines = $db->run('SELECT id, name FROM pets');     # columns are separated by |
-#   $db->run('BEGIN IMMEDIATE');                           # nobody else writes, until
-#   $db->run('COMMIT');                                    # or the object goes
+#   $db->run('BEGIN IMMEDIATE');                           # blocks other writers until
+#   $db->run('COMMIT');                                    # or until the object is destroyed
 #
-# Waits up to 30 s for a lock. An error dies with sqlite3's message.
+# Waits up to 30 s for a lock. Dies with sqlite3's message on an error.
 
 use strict;
 use warnings;
@@ -25,12 +25,12 @@ sub open {
 sub run {
     my ($self, $sql) = @_;
     $sql .= ';' unless $sql =~ /^\.|;\s*$/;
-    print { $self->{in} } "$sql\n.print end-of-answer\n";
+    print { $self->{in} } "$sql\n.print end-of-output\n";
     $self->{in}->flush;
     my @lines;
     while (defined(my $line = readline $self->{out})) {
         chomp $line;
-        return @lines if $line eq 'end-of-answer';
+        return @lines if $line eq 'end-of-output';
         die "$line\n" if $line =~ /^(?:Parse |Runtime )?[Ee]rror/;
         push @lines, $line;
     }

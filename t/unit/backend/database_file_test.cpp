@@ -7,8 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "backend/storage/file_format.hpp"
 #include "backend/storage/pet_database.hpp"
-#include "backend/storage/wal_file.hpp"
 
 namespace petstore {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Access = PetDatabase::Access;
 
-/// A database with pets in its log, as a crash leaves it: a copy of the files while they are open.
+/// A database with pets in its WAL, as after a crash: a copy of the files while they are open.
 class DatabaseFileTest : public ::testing::Test {
   protected:
     void SetUp() override {
@@ -30,8 +30,8 @@ class DatabaseFileTest : public ::testing::Test {
 
     static void add(PetDatabase& database, int count) {
         for (int i = 0; i < count; ++i) {
-            PetDatabase::Transaction transaction(database, Access::write);
-            database.add({"Rex", 1, {}});
+            PetDatabase::Transaction transaction(database, Access::kWrite);
+            database.insert({"Rex", 1, {}});
             transaction.commit();
         }
     }
@@ -40,10 +40,10 @@ class DatabaseFileTest : public ::testing::Test {
             fs::copy_file(live_ + suffix, crashed_ + suffix, fs::copy_options::overwrite_existing);
         }
     }
-    bool is_accepted() const {
+    bool is_wal_accepted() const {
         const Connection connection(crashed_);
         try {
-            refuse_log_of_another_file(connection);
+            check_wal_belongs(connection);
             return true;
         } catch (const StorageError&) {
             return false;
@@ -55,9 +55,9 @@ class DatabaseFileTest : public ::testing::Test {
     std::string crashed_;
 };
 
-TEST_F(DatabaseFileTest, AcceptsTheLogAtAnyMomentOfItsLife) {
-    PetDatabase database(live_, Access::write);
-    PetDatabase other(live_, Access::write);
+TEST_F(DatabaseFileTest, AcceptsTheWalAfterAnyStatement) {
+    PetDatabase database(live_, Access::kWrite);
+    PetDatabase other(live_, Access::kWrite);
     Connection program(live_);
     for (int round = 0; round < 3; ++round) {
         for (const char* statement :
@@ -68,83 +68,83 @@ TEST_F(DatabaseFileTest, AcceptsTheLogAtAnyMomentOfItsLife) {
             for (PetDatabase* writer : {&database, &other, &database}) {
                 add(*writer, 1);
                 crash();
-                EXPECT_TRUE(is_accepted()) << round << ", before " << statement;
+                EXPECT_TRUE(is_wal_accepted()) << round << ", before " << statement;
             }
             program.execute(statement);
             crash();
-            EXPECT_TRUE(is_accepted()) << round << ", after " << statement;
+            EXPECT_TRUE(is_wal_accepted()) << round << ", after " << statement;
         }
     }
 }
 
-TEST_F(DatabaseFileTest, RefusesTheLogOfALaterTime) {
+TEST_F(DatabaseFileTest, RejectsTheWalOfALaterState) {
     const std::string copy = live_ + ".copy";
     {
-        PetDatabase database(live_, Access::write);
+        PetDatabase database(live_, Access::kWrite);
         add(database, 3);
     }
     fs::copy_file(live_, copy);
-    PetDatabase database(live_, Access::write);
+    PetDatabase database(live_, Access::kWrite);
     for (int i = 0; i < 3; ++i) {
         add(database, 5);
         crash();
         fs::copy_file(copy, crashed_, fs::copy_options::overwrite_existing);
-        EXPECT_FALSE(is_accepted()) << i;
+        EXPECT_FALSE(is_wal_accepted()) << i;
         Connection(live_).execute("PRAGMA wal_checkpoint(RESTART)");
     }
 }
 
-TEST_F(DatabaseFileTest, RefusesTheLogOfAnotherDatabase) {
-    PetDatabase database(live_, Access::write);
+TEST_F(DatabaseFileTest, RejectsTheWalOfAnotherDatabase) {
+    PetDatabase database(live_, Access::kWrite);
     const std::string other = live_ + ".other";
-    { const PetDatabase created(other, Access::write); }
+    { const PetDatabase created(other, Access::kWrite); }
     add(database, 1);
     crash();
     fs::copy_file(other, crashed_, fs::copy_options::overwrite_existing);
-    EXPECT_FALSE(is_accepted());
+    EXPECT_FALSE(is_wal_accepted());
     fs::resize_file(crashed_, 0);
-    EXPECT_FALSE(is_accepted());
+    EXPECT_FALSE(is_wal_accepted());
 }
 
-TEST_F(DatabaseFileTest, TellsALogWithoutItsFile) {
-    PetDatabase database(live_, Access::write);
+TEST_F(DatabaseFileTest, DetectsAWalWithoutItsDatabase) {
+    PetDatabase database(live_, Access::kWrite);
     add(database, 1);
     crash();
-    EXPECT_NO_THROW(refuse_log_without_file(crashed_));
+    EXPECT_NO_THROW(check_wal_has_database(crashed_));
     fs::remove(crashed_);
-    EXPECT_THROW(refuse_log_without_file(crashed_), StorageError);
+    EXPECT_THROW(check_wal_has_database(crashed_), StorageError);
     fs::remove(crashed_ + "-wal");
-    EXPECT_NO_THROW(refuse_log_without_file(crashed_));
+    EXPECT_NO_THROW(check_wal_has_database(crashed_));
 }
 
-TEST_F(DatabaseFileTest, ReadsALogAsFarAsSQLiteWould) {
-    PetDatabase database(live_, Access::write);
+TEST_F(DatabaseFileTest, ReadsAWalAsFarAsSQLite) {
+    PetDatabase database(live_, Access::kWrite);
     add(database, 2);
     crash();
-    const std::string log = crashed_ + "-wal";
-    EXPECT_TRUE(read_wal(log, {}).commits);
-    ASSERT_TRUE(read_wal(log, {}).first_header);
-    std::fstream(log, std::ios::in | std::ios::out | std::ios::binary).seekp(100).put('x');
-    EXPECT_FALSE(read_wal(log, {}).commits) << "a checksum in the first transaction is wrong";
+    const std::string wal = crashed_ + "-wal";
+    EXPECT_TRUE(read_wal(wal, {}).has_commits);
+    ASSERT_TRUE(read_wal(wal, {}).first_header);
+    std::fstream(wal, std::ios::in | std::ios::out | std::ios::binary).seekp(100).put('x');
+    EXPECT_FALSE(read_wal(wal, {}).has_commits) << "a checksum in the first transaction is wrong";
     crash();
-    fs::resize_file(log, 32 + 24 + 4096);
-    EXPECT_FALSE(read_wal(log, {}).commits) << "its first transaction is incomplete";
-    std::ofstream(log, std::ios::trunc) << std::string(5000, 'x');
-    EXPECT_FALSE(read_wal(log, {}).commits) << "it is no log";
+    fs::resize_file(wal, 32 + 24 + 4096);
+    EXPECT_FALSE(read_wal(wal, {}).has_commits) << "its first transaction is incomplete";
+    std::ofstream(wal, std::ios::trunc) << std::string(5000, 'x');
+    EXPECT_FALSE(read_wal(wal, {}).has_commits) << "it is not a WAL";
 }
 
-TEST_F(DatabaseFileTest, SeesThatAFileIsReplaced) {
-    PetDatabase database(live_, Access::write);
+TEST_F(DatabaseFileTest, DetectsAReplacedFile) {
+    PetDatabase database(live_, Access::kWrite);
     add(database, 1);
-    EXPECT_FALSE(database.replaced());
+    EXPECT_FALSE(database.is_replaced());
     Connection(live_).execute("PRAGMA wal_checkpoint(TRUNCATE)");
-    EXPECT_FALSE(database.replaced()) << "a checkpoint replaces nothing";
+    EXPECT_FALSE(database.is_replaced()) << "a checkpoint replaces nothing";
     fs::rename(live_ + "-wal", live_ + "-wal.old");
-    EXPECT_TRUE(database.replaced());
+    EXPECT_TRUE(database.is_replaced());
     fs::rename(live_ + "-wal.old", live_ + "-wal");
-    EXPECT_FALSE(database.replaced());
+    EXPECT_FALSE(database.is_replaced());
     fs::rename(live_, crashed_);
-    EXPECT_TRUE(database.replaced());
+    EXPECT_TRUE(database.is_replaced());
 }
 
 }  // namespace

@@ -1,0 +1,92 @@
+#include "backend/core/pet_response.hpp"
+#include "backend/http/petstore_conf.hpp"
+#include "backend/http/response_output.hpp"
+
+namespace petstore {
+namespace {
+
+ngx_http_output_header_filter_pt next_header_filter;
+ngx_http_output_body_filter_pt next_body_filter;
+
+/// The Error body that replaces nginx's page. It is in the request's pool and not in the module's
+/// context, because the context may hold a body (request_body.cpp) and nginx may clear it.
+struct ErrorBody {
+    ngx_str_t text;
+    bool is_sent = false;
+};
+
+/// Whether the request is in a location with `petstore`, or outside of all locations in a server
+/// that has one.
+bool is_for_petstore(ngx_http_request_t* r) {
+    if (LocationConf::of(r).queues != nullptr) {
+        return true;
+    }
+    const auto* const server = static_cast<ngx_http_core_srv_conf_t*>(
+        ngx_http_get_module_srv_conf(r, ngx_http_core_module));
+    return ServerConf::of(r).has_petstore && r->loc_conf == server->ctx->loc_conf;
+}
+
+/// nginx sets err_status for its own errors only. It then sends its built-in page, or redirects the
+/// request to a page of `error_page`.
+bool is_builtin_error_page(ngx_http_request_t* r) {
+    return r == r->main && r->internal == 0 && r->err_status >= NGX_HTTP_BAD_REQUEST &&
+           r->headers_out.status == r->err_status;
+}
+
+void replace_error_page(ngx_http_request_t* r) {
+    const Response response = error_of_status(static_cast<int>(r->headers_out.status));
+    const ngx_str_t text = copy(r->pool, response.body);
+    make_pooled<ErrorBody>(r->pool, ErrorBody{text});
+    ngx_str_set(&r->headers_out.content_type, "application/json");
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    r->headers_out.content_type_lowcase = nullptr;
+    r->headers_out.content_length_n = static_cast<off_t>(text.len);
+}
+
+ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
+    const bool is_ready = guarded(r->connection->log, false, [&] {
+        if (is_builtin_error_page(r) && is_for_petstore(r)) {
+            replace_error_page(r);
+        }
+        return true;
+    });
+    return is_ready ? next_header_filter(r) : NGX_ERROR;
+}
+
+ngx_int_t body_filter(ngx_http_request_t* r, ngx_chain_t* in) noexcept {
+    auto* const body =
+        in != nullptr && is_builtin_error_page(r) ? find_pooled<ErrorBody>(r->pool) : nullptr;
+    if (body == nullptr) {
+        return next_body_filter(r, in);
+    }
+    for (ngx_chain_t* link = in; link != nullptr; link = link->next) {
+        link->buf->pos = link->buf->last;
+    }
+    if (body->is_sent) {
+        return NGX_OK;
+    }
+    body->is_sent = true;
+    auto* const buffer = static_cast<ngx_buf_t*>(ngx_calloc_buf(r->pool));
+    if (buffer == nullptr) {
+        return NGX_ERROR;
+    }
+    buffer->pos = body->text.data;
+    buffer->last = body->text.data + body->text.len;
+    buffer->memory = 1;
+    buffer->last_buf = 1;
+    buffer->last_in_chain = 1;
+    ngx_chain_t out{buffer, nullptr};
+    return next_body_filter(r, &out);
+}
+
+}  // namespace
+
+ngx_int_t install_error_page_filters(ngx_conf_t* /*cf*/) noexcept {
+    next_header_filter = ngx_http_top_header_filter;
+    ngx_http_top_header_filter = header_filter;
+    next_body_filter = ngx_http_top_body_filter;
+    ngx_http_top_body_filter = body_filter;
+    return NGX_OK;
+}
+
+}  // namespace petstore

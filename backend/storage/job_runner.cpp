@@ -1,0 +1,195 @@
+#include "backend/storage/job_runner.hpp"
+
+#include <cstddef>
+#include <exception>
+#include <new>
+#include <string_view>
+#include <utility>
+
+namespace petstore {
+namespace {
+
+/// All runners of this process. SQLite shares the index of a WAL (`-shm`) between all connections
+/// of a process that have the same inode open. While one of them has a removed WAL open, a new
+/// connection would read the new WAL with the old index.
+struct Runners {
+    std::mutex mutex;
+    std::vector<JobRunner*> all;
+};
+
+Runners& runners() {
+    static Runners runners;
+    return runners;
+}
+
+/// The size of the responses that one read transaction produces, in bytes: about, because a
+/// response is never split. Checkpoints wait for read transactions.
+constexpr std::size_t kReadSize = 65536;
+
+/// Runs an operation on the database. Returns the response; nothing if more parts follow.
+struct RunOperation {
+    PetDatabase& database;
+
+    std::optional<Response> operator()(CreatePet& operation) const {
+        Pet pet{std::move(operation.pet), 0};
+        pet.id = database.insert(pet);
+        return pet_created(pet);
+    }
+    std::optional<Response> operator()(const GetPet& operation) const {
+        return pet_found(database.find(operation.id));
+    }
+    std::optional<Response> operator()(const ListPets& operation) const {
+        PetPage page(operation.query);
+        database.list(operation.query, [&page](const Pet& pet) { page.add(pet); });
+        return std::move(page).response();
+    }
+    std::optional<Response> operator()(ListOrders& operation) const {
+        std::string& body = operation.body;
+        const auto next = database.list_orders(operation.from, [&body](std::string_view document) {
+            body += body.size() == 1 ? "" : ",";
+            body += document;
+        });
+        if (next) {
+            operation.from = *next;
+            return std::nullopt;
+        }
+        body += ']';
+        return orders_listed(std::move(body));
+    }
+};
+
+/// The message to the client. The error log has the details.
+std::string_view message_for(int status) {
+    switch (status) {
+        case kStorageFull.status:
+            return "There is no space left for more pets.";
+        case kDatabaseUnavailable.status:
+            return "The pets are not available at the moment.";
+        default:
+            return "The request could not be served.";
+    }
+}
+
+}  // namespace
+
+void fail_jobs(std::vector<Job>& jobs, ErrorKind kind) noexcept {
+    for (Job& job : jobs) {
+        job.response.reset();
+        job.is_unfinished = false;
+        try {
+            job.response = error_response(kind, message_for(kind.status));
+        } catch (const std::bad_alloc&) {
+            continue;
+        }
+    }
+}
+
+JobRunner::JobRunner(std::string path, PetDatabase::Access access)
+    : path_(std::move(path)), access_(access) {
+    const std::lock_guard lock(runners().mutex);
+    runners().all.push_back(this);
+}
+
+JobRunner::~JobRunner() {
+    const std::lock_guard lock(runners().mutex);
+    std::erase(runners().all, this);
+}
+
+std::string JobRunner::run(std::vector<Job>& jobs) noexcept {
+    std::unique_lock lock(mutex_);
+    try {
+        open(lock);
+        run_transactions(jobs);
+        return limit_wal_size();
+    } catch (const StorageError& error) {
+        if (error.recovery() == StorageError::Recovery::kReopen) {
+            close();
+        }
+        fail_jobs(jobs, error.kind());
+        return error.what();
+    } catch (const std::exception& error) {
+        fail_jobs(jobs, kInternalError);
+        return error.what();
+    }
+}
+
+void JobRunner::close() noexcept {
+    database_.reset();
+    check_other_runners_ = true;
+}
+
+void JobRunner::close_if_replaced() {
+    if (database_ && database_->is_replaced()) {
+        close();
+    }
+}
+
+/// Opens the database, or keeps it open if the file is still the one at the path.
+void JobRunner::open(std::unique_lock<std::mutex>& lock) {
+    close_if_replaced();
+    if (database_) {
+        return;
+    }
+    if (check_other_runners_) {
+        lock.unlock();  // another runner may hold the list and wait for this one
+        close_all_replaced();
+        lock.lock();
+        check_other_runners_ = false;
+    }
+    database_.emplace(path_, access_);
+}
+
+void JobRunner::close_all_replaced() {
+    const std::lock_guard all(runners().mutex);
+    for (JobRunner* const runner : runners().all) {
+        const std::lock_guard lock(runner->mutex_);
+        runner->close_if_replaced();
+    }
+}
+
+void JobRunner::run_transactions(std::vector<Job>& jobs) {
+    if (jobs.empty()) {
+        return;
+    }
+    std::size_t read = 0;
+    std::optional<PetDatabase::Transaction> transaction;
+    for (Job& job : jobs) {
+        if (access_ == PetDatabase::Access::kRead && read > kReadSize) {
+            transaction.reset();
+            read = 0;
+        }
+        if (!transaction) {
+            transaction.emplace(*database_, access_);
+        }
+        job.response = std::visit(RunOperation{*database_}, job.operation);
+        job.is_unfinished = !job.response;
+        read += job.response ? job.response->body.size() : kReadSize;
+    }
+    transaction->commit();
+    if (database_->is_replaced()) {
+        throw StorageError(
+            kDatabaseUnavailable, StorageError::Recovery::kReopen,
+            '"' + path_ +
+                "\": the database file was replaced while a transaction was running; the next "
+                "request opens the new file");
+    }
+}
+
+/// An error here doesn't change the responses: the jobs are committed.
+std::string JobRunner::limit_wal_size() noexcept {
+    try {
+        if (access_ == PetDatabase::Access::kWrite) {
+            database_->limit_wal_size();
+        }
+        return {};
+    } catch (const StorageError& error) {
+        if (error.recovery() == StorageError::Recovery::kReopen) {
+            close();
+        }
+        return error.what();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+}
+
+}  // namespace petstore

@@ -1,0 +1,170 @@
+#include "backend/storage/job_runner.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <string>
+#include <thread>
+
+namespace petstore {
+namespace {
+
+namespace fs = std::filesystem;
+using Access = PetDatabase::Access;
+
+class JobRunnerTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        std::string name = (fs::temp_directory_path() / "petstore-XXXXXX").string();
+        ASSERT_NE(mkdtemp(name.data()), nullptr);
+        directory_ = name;
+        path_ = name + "/pets.db";
+    }
+    void TearDown() override { fs::remove_all(directory_); }
+
+    static Job add(std::string name, std::optional<PetStatus> status = {}) {
+        return {CreatePet{{std::move(name), 1, status}}, {}};
+    }
+    static Job list(PetQuery query) { return {ListPets{query}, {}}; }
+
+    /// The error, or the status and body of the first response.
+    static std::string run(JobRunner& runner, Job job) {
+        std::vector<Job> jobs{std::move(job)};
+        const std::string error = runner.run(jobs);
+        return error.empty()
+                   ? std::to_string(jobs[0].response->status) + " " + jobs[0].response->body
+                   : error;
+    }
+
+    fs::path directory_;
+    std::string path_;
+};
+
+TEST_F(JobRunnerTest, CreatesAndGets) {
+    JobRunner runner(path_, Access::kWrite);
+    EXPECT_EQ(run(runner, add("Rex", PetStatus::kSold)),
+              R"(201 {"id":1,"name":"Rex","categoryId":1,"status":"sold"})");
+    EXPECT_EQ(run(runner, {GetPet{1}, {}}),
+              R"(200 {"id":1,"name":"Rex","categoryId":1,"status":"sold"})");
+    EXPECT_EQ(run(runner, {GetPet{2}, {}}).substr(0, 3), "404");
+    EXPECT_EQ(run(runner, {ListOrders{}, {}}), "200 []");
+}
+
+TEST_F(JobRunnerTest, ListsInPages) {
+    JobRunner runner(path_, Access::kWrite);
+    for (int i = 0; i < 5; ++i) {
+        run(runner, add("a", i % 2 == 0 ? PetStatus::kSold : PetStatus::kPending));
+    }
+    std::vector<Job> jobs{list({2, {}, 0}), list({2, PetStatus::kSold, 1}),
+                          list({2, PetStatus::kSold, 0}), list({5, {}, 0})};
+    ASSERT_EQ(runner.run(jobs), "");
+    EXPECT_EQ(jobs[0].response->fields.at(0).value, R"(<?limit=2&after=2>; rel="next")");
+    EXPECT_EQ(jobs[1].response->body, R"([{"id":3,"name":"a","categoryId":1,"status":"sold"},)"
+                                      R"({"id":5,"name":"a","categoryId":1,"status":"sold"}])");
+    EXPECT_TRUE(jobs[1].response->fields.empty());
+    EXPECT_EQ(jobs[2].response->fields.at(0).value,
+              R"(<?limit=2&status=sold&after=3>; rel="next")");
+    EXPECT_TRUE(jobs[3].response->fields.empty());
+}
+
+TEST_F(JobRunnerTest, NeverUsesAnIdTwice) {
+    JobRunner runner(path_, Access::kWrite);
+    run(runner, add("a"));
+    run(runner, add("b"));
+    Connection(path_).execute("DELETE FROM pets");
+    EXPECT_EQ(run(runner, add("c")), R"(201 {"id":3,"name":"c","categoryId":1})");
+}
+
+TEST_F(JobRunnerTest, FailsAllJobsOfATransaction) {
+    JobRunner runner(path_, Access::kWrite);
+    ASSERT_EQ(run(runner, add("a")).substr(0, 3), "201");
+    Connection(path_).execute(
+        "CREATE TRIGGER t BEFORE INSERT ON pets WHEN NEW.name = 'bad' BEGIN SELECT RAISE(ABORT, "
+        "'no'); END");
+    std::vector<Job> jobs{add("good"), add("bad")};
+    EXPECT_NE(runner.run(jobs).find("no"), std::string::npos);
+    EXPECT_EQ(jobs[0].response->status, 500);
+    EXPECT_EQ(jobs[1].response->status, 500);
+    EXPECT_EQ(run(runner, {GetPet{2}, {}}).substr(0, 3), "404");
+    EXPECT_EQ(run(runner, add("next")).substr(0, 3), "201");
+}
+
+TEST_F(JobRunnerTest, ReportsThatNoIdIsLeft) {
+    JobRunner runner(path_, Access::kWrite);
+    run(runner, add("a"));
+    Connection(path_).execute("UPDATE sqlite_sequence SET seq = 9223372036854775807");
+    std::vector<Job> jobs{add("b")};
+    EXPECT_NE(runner.run(jobs), "");
+    EXPECT_EQ(jobs[0].response->status, 507);
+}
+
+TEST_F(JobRunnerTest, KeepsANewerSchema) {
+    Connection(path_).execute("PRAGMA application_id = 1348826227; PRAGMA user_version = 2");
+    JobRunner runner(path_, Access::kWrite);
+    EXPECT_EQ(run(runner, add("a")),
+              "\"" + path_ +
+                  "\": the database has schema version 2, but this module supports versions up to "
+                  "1; upgrade the module or restore an older backup");
+    EXPECT_FALSE(fs::exists(path_ + "-wal"));
+    fs::remove(path_);
+    EXPECT_EQ(run(runner, add("a")).substr(0, 3), "201");
+}
+
+TEST_F(JobRunnerTest, RecoversFromAFileThatIsNotADatabase) {
+    std::ofstream(path_) << std::string(4096, 'x');
+    JobRunner runner(path_, Access::kWrite);
+    std::vector<Job> jobs{add("a")};
+    EXPECT_NE(runner.run(jobs).find("not a database"), std::string::npos);
+    EXPECT_EQ(jobs[0].response->status, 503);
+    fs::remove(path_);
+    EXPECT_EQ(run(runner, add("a")).substr(0, 3), "201");
+}
+
+TEST_F(JobRunnerTest, OpensANewFile) {
+    JobRunner runner(path_, Access::kWrite);
+    run(runner, add("a"));
+    for (const char* suffix : {"", "-wal", "-shm"}) {
+        fs::remove(path_ + suffix);
+    }
+    EXPECT_EQ(run(runner, add("b")), R"(201 {"id":1,"name":"b","categoryId":1})");
+    EXPECT_TRUE(fs::exists(path_));
+}
+
+TEST_F(JobRunnerTest, WaitsForOtherWriters) {
+    constexpr int kWriters = 4;
+    constexpr int kPets = 50;
+    std::array<std::thread, kWriters> writers;
+    std::array<std::string, kWriters> errors;
+    for (std::size_t i = 0; i < writers.size(); ++i) {
+        writers[i] = std::thread([&, i] {
+            JobRunner runner(path_, Access::kWrite);
+            for (int n = 0; n < kPets; ++n) {
+                const std::string result = run(runner, add("a"));
+                errors[i] += result.starts_with("201") ? "" : result + "\n";
+            }
+        });
+    }
+    for (std::thread& writer : writers) {
+        writer.join();
+    }
+    for (const std::string& error : errors) {
+        EXPECT_EQ(error, "");
+    }
+}
+
+TEST_F(JobRunnerTest, SetsWalModeAfterTheTransactionOfAnotherWriter) {
+    Connection writer(path_);
+    writer.execute("CREATE TABLE a (b); BEGIN IMMEDIATE");
+    auto wal_mode = std::async(std::launch::async, [&] { Connection(path_).set_wal_mode(); });
+    EXPECT_EQ(wal_mode.wait_for(std::chrono::milliseconds{100}), std::future_status::timeout);
+    writer.execute("COMMIT");
+    EXPECT_NO_THROW(wal_mode.get());
+}
+
+}  // namespace
+}  // namespace petstore
