@@ -1,0 +1,41 @@
+# A layer of the gateway includes only the layers below it, and a pure layer nothing of nginx.
+
+use strict;
+use warnings;
+use Test::More;
+
+my %below = (
+    text             => [],
+    key              => [qw(text)],
+    quota            => [qw(text key)],
+    report           => [qw(text key quota)],
+    store            => [qw(text key quota report)],
+    'redis/protocol' => [qw(text key quota)],
+    'redis/io'       => [qw(text key quota redis/protocol)],
+    gateway          => [qw(text key quota report store redis/protocol)],
+    http             => [qw(text key quota report store redis/protocol redis/io gateway)],
+    cli              => [qw(text key quota report redis/protocol)],
+);
+my %uses_nginx = map { $_ => 1 } qw(redis/io http);
+
+sub layer_of { my ($path) = @_; return $path =~ m{^module/(redis/\w+|\w+)/} ? $1 : undef }
+
+my @files = split /\n/, `git ls-files 'module/*.cpp' 'module/*.hpp' 2>/dev/null`;
+@files = split /\n/, `find module -name '*.?pp'` unless @files;
+cmp_ok(scalar @files, '>', 100, 'the sources');
+my (%seen, @wrong);
+for my $file (@files) {
+    my $layer = layer_of($file);
+    $seen{$layer}++;
+    open my $source, '<', $file or die "$file: $!\n";
+    while (my $line = <$source>) {
+        next unless $line =~ /^\s*#include\s+[<"]([^>"]+)[>"]/;
+        my $included = $1;
+        my $other = layer_of($included);
+        push @wrong, "$file includes $included" if $included =~ /^ngx_/ && !$uses_nginx{$layer};
+        push @wrong, "$file includes $included" if $other && $other ne $layer && !grep { $_ eq $other } @{ $below{$layer} // [] };
+    }
+}
+is_deeply([sort keys %seen], [sort keys %below], 'every layer is known');
+is_deeply(\@wrong, [], 'includes lead down only');
+done_testing;
