@@ -229,7 +229,7 @@ for my $directive (source('module/http/ngx_http_tollgate_module.cpp') =~ /\{ngx_
     like($text, qr/^### $directive$/m, "$directive is described");
 }
 for my $block (qw(plans redis)) {
-    for my $directive (source("module/http/config/${block}_block.cpp") =~ /name == "(\w+)"/g) {
+    for my $directive (source("module/http/config/${block}_block.cpp") =~ /Directive\{"(\w+)"/g) {
         like($text, qr/[`; ]$directive /, "… and $directive of tollgate_$block");
     }
 }

@@ -9,7 +9,7 @@
 #include "module/gateway/acquire_batcher.hpp"
 #include "module/gateway/zone.hpp"
 #include "module/quota/owed_units.hpp"
-#include "module/redis/protocol/acquire_call.hpp"
+#include "module/redis/protocol/acquire_codec.hpp"
 #include "module/redis/protocol/pipeline.hpp"
 
 namespace tollgate::gateway {

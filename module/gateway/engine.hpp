@@ -34,7 +34,7 @@ class Engine {
     Transport& transport() const { return transport_; }
     const Clock& clock() const { return environment_.clock; }
     Log& log() const { return environment_.log; }
-    const Worker& worker() const { return environment_.worker; }
+    const WorkerProcess& worker() const { return environment_.worker; }
     std::unique_ptr<Timer> make_timer(std::function<void()> handler) const {
         return environment_.events.make_timer(std::move(handler));
     }

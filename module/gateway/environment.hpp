@@ -73,12 +73,12 @@ class Log {
 };
 
 /// The worker process that the engine runs in.
-class Worker {
+class WorkerProcess {
   public:
-    Worker() = default;
-    Worker(const Worker&) = delete;
-    Worker& operator=(const Worker&) = delete;
-    virtual ~Worker() = default;
+    WorkerProcess() = default;
+    WorkerProcess(const WorkerProcess&) = delete;
+    WorkerProcess& operator=(const WorkerProcess&) = delete;
+    virtual ~WorkerProcess() = default;
 
     /// Its number among the workers, from 0.
     virtual std::size_t number() const noexcept = 0;
@@ -94,7 +94,7 @@ struct Environment {
     const Clock& clock;
     EventLoop& events;
     Log& log;
-    const Worker& worker;
+    const WorkerProcess& worker;
 };
 
 /// Runs a step. False if it threw; the exception is logged.

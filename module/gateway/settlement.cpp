@@ -119,7 +119,7 @@ void Settlement::settle(const QuotaCache::Held& held, std::string_view id, const
 std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaCache::Held& held) {
     const auto is_same = [&](const auto& known) {
         const TableQuota& quota = known->front();
-        return quota.table_id == held.table && WindowLayout(quota) == held.shape &&
+        return quota.table_id == held.table && WindowLayout(quota) == held.layout &&
                quota.rates == held.quota(quota.table).rates;
     };
     const auto known = std::ranges::find_if(quotas_, is_same);
@@ -148,7 +148,7 @@ void Settlement::shut_down() {
         return;
     }
     timer_->cancel();
-    const Worker& worker = engine_.worker();
+    const WorkerProcess& worker = engine_.worker();
     engine_.zone().workers().erase(worker.number(), worker.process());
     if (returns_leases() && engine_.transport().is_reachable()) {
         cursor_ = {};
@@ -159,7 +159,7 @@ void Settlement::shut_down() {
 }
 
 bool Settlement::returns_leases() const {
-    const Worker& worker = engine_.worker();
+    const WorkerProcess& worker = engine_.worker();
     return worker.is_exiting() &&
            !engine_.zone().workers().has_other(
                worker.process(), [&](std::uint32_t process) { return worker.is_alive(process); });

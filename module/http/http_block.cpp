@@ -1,7 +1,7 @@
 #include "module/http/http_block.hpp"
 
+#include "module/http/shared_memory.hpp"
 #include "module/http/worker.hpp"
-#include "module/http/zone.hpp"
 
 namespace tollgate::http {
 

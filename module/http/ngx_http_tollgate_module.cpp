@@ -12,9 +12,9 @@
 #include "module/http/request/access.hpp"
 #include "module/http/request/request_fields.hpp"
 #include "module/http/request/request_statistics.hpp"
+#include "module/http/shared_memory.hpp"
 #include "module/http/variables.hpp"
 #include "module/http/worker.hpp"
-#include "module/http/zone.hpp"
 
 namespace tollgate::http {
 
@@ -88,7 +88,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         ngx_str_t authorization = ngx_string("http_authorization");
         conf.authorization_index = ngx_http_get_variable_index(cf, &authorization);
         const bool done = conf.authorization_index != NGX_ERROR && add_zone(cf, block) &&
-                          add_key_removal(cf) &&
+                          add_field_stripping(cf) &&
                           !add_phase_handler(cf, NGX_HTTP_LOG_PHASE, count_request).empty() &&
                           !add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access).empty();
         return done ? NGX_OK : NGX_ERROR;

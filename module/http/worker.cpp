@@ -4,7 +4,7 @@
 #include <string>
 
 #include "module/http/request/log_redaction.hpp"
-#include "module/http/zone.hpp"
+#include "module/http/shared_memory.hpp"
 
 namespace tollgate::http {
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "module/gateway/table_set.hpp"
-#include "module/http/environment.hpp"
 #include "module/http/http_block.hpp"
 #include "module/http/nginx.hpp"
+#include "module/http/nginx_environment.hpp"
 #include "module/http/redis_client.hpp"
 
 namespace tollgate::http {

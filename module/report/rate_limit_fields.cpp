@@ -27,7 +27,7 @@ std::string join(std::span<const WindowState> windows, Write write) {
 
 }  // namespace
 
-bool is_quota_field(std::string_view name) {
+bool is_rate_limit_field(std::string_view name) {
     // Called for each field of each request: nearly all names differ in the first letter.
     const char first = name.empty() ? ' ' : to_lower(name.front());
     return (first == 'x' || first == 'r') &&

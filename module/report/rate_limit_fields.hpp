@@ -10,7 +10,7 @@ namespace tollgate {
 
 /// Whether this is the name (in any case) of a field that shows a quota. In responses, only the
 /// gateway sets these fields.
-bool is_quota_field(std::string_view name);
+bool is_rate_limit_field(std::string_view name);
 
 /// The `RateLimit-Policy` field of the IETF's draft-ietf-httpapi-ratelimit-headers: a name, quota
 /// and window for each policy.

@@ -110,14 +110,14 @@ void write_stores(Exposition& out, const Status& status) {
 /// A counter of a Redis, and the value of the family's label; empty if the family has none.
 struct RedisCounter {
     std::string_view label;
-    const Counter& (*of)(const RedisStatistics&);
+    const Counter* (*of)(const RedisStatistics&);
 };
 
 void write_counters(Exposition& out, const Status& status, std::string_view label,
                     std::initializer_list<RedisCounter> counters) {
     for (const auto& redis : status.redis) {
         for (const auto& counter : counters) {
-            const auto value = counter.of(redis.counts).value();
+            const auto value = counter.of(redis.counts)->value();
             if (label.empty()) {
                 out.sample({{"redis", redis.name}}, value);
             } else {
@@ -156,35 +156,17 @@ using Redis = RedisStatistics;
 void write_connections(Exposition& out, const Status& status) {
     out.family("tollgate_redis_commands_total", "counter", "Commands sent to Redis.");
     write_counters(out, status, "command",
-                   {{"acquire", [](const Redis& r) -> auto& { return r.acquires;
-}
-}  // namespace
-, {
-    "lookup", [](const Redis& r) -> auto& {
-        return r.lookups;
-    }
-}
-}  // namespace tollgate
-);
-out.family("tollgate_redis_errors_total", "counter",
-           "Commands with an error reply, a late reply or no reply.");
-    write_counters(out, status, "", {{"", [](const Redis& r) -> auto& { return r.errors;
-    }
-    }
-    });
+                   {{"acquire", [](const Redis& r) { return &r.acquires; }},
+                    {"lookup", [](const Redis& r) { return &r.lookups; }}});
+    out.family("tollgate_redis_errors_total", "counter",
+               "Commands with an error reply, a late reply or no reply.");
+    write_counters(out, status, "", {{"", [](const Redis& r) { return &r.errors; }}});
     out.family("tollgate_redis_reconnects_total", "counter",
                "New connections to Redis after a lost one.");
-    write_counters(out, status, "", {{"", [](const Redis& r) -> auto& { return r.reconnects;
-    }
-    }
-    });
+    write_counters(out, status, "", {{"", [](const Redis& r) { return &r.reconnects; }}});
     out.family("tollgate_redis_breaker_opened_total", "counter",
                "How often the circuit breaker of a worker opened.");
-    write_counters(out, status, "",
-                   {{"", [](const Redis& r) -> auto& { return r.breaker_opened;
-    }
-    }
-    });
+    write_counters(out, status, "", {{"", [](const Redis& r) { return &r.breaker_opened; }}});
     out.family("tollgate_redis_breaker_open_workers", "gauge",
                "Workers whose circuit breaker is open.");
     write_workers(out, status, &Redis::breaker_open);
@@ -192,104 +174,59 @@ out.family("tollgate_redis_errors_total", "counter",
                "Workers that are subscribed to changes of keys.");
     write_workers(out, status, &Redis::subscribed);
     write_round_trips(out, status);
-    }
+}
 
-    void write_local_work(Exposition& out, const Status& status) {
-        out.family("tollgate_key_cache_lookups_total", "counter",
-                   "Searches for a key in shared memory: hit, negative_hit (the key does not "
-                   "exist), miss.");
-    write_counters(
-        out, status, "result",
-        {{"hit", [](const Redis& r) -> auto& { return r.keys.hits;
-    }
-    }
-    , {"negative_hit", [](const Redis& r) -> auto& {return r.keys.negative_hits;
-    }
-    }
-    , {
-        "miss", [](const Redis& r) -> auto& {
-            return r.keys.misses;
-        }
-    }
-    });
+void write_local_work(Exposition& out, const Status& status) {
+    out.family(
+        "tollgate_key_cache_lookups_total", "counter",
+        "Searches for a key in shared memory: hit, negative_hit (the key does not exist), miss.");
+    write_counters(out, status, "result",
+                   {{"hit", [](const Redis& r) { return &r.keys.hits; }},
+                    {"negative_hit", [](const Redis& r) { return &r.keys.negative_hits; }},
+                    {"miss", [](const Redis& r) { return &r.keys.misses; }}});
     out.family(
         "tollgate_quota_decisions_total", "counter",
         "Requests by what decided their quota: redis, a lease, a cached refusal, the node alone.");
     write_counters(out, status, "by",
-                   {{"redis", [](const Redis& r) -> auto& { return r.decisions.by_redis;
-    }
-    }
-    , {"lease", [](const Redis& r) -> auto& {return r.decisions.by_lease;
-    }
-    }
-    , {"refusal", [](const Redis& r) -> auto& {return r.decisions.by_refusal;
-    }
-    }
-    , {
-        "alone", [](const Redis& r) -> auto& {
-            return r.decisions.alone;
-        }
-    }
-    });
+                   {{"redis", [](const Redis& r) { return &r.decisions.by_redis; }},
+                    {"lease", [](const Redis& r) { return &r.decisions.by_lease; }},
+                    {"refusal", [](const Redis& r) { return &r.decisions.by_refusal; }},
+                    {"alone", [](const Redis& r) { return &r.decisions.alone; }}});
     out.family("tollgate_leases_total", "counter", "Leases taken from Redis.");
-    write_counters(out, status, "",
-                   {{"", [](const Redis& r) -> auto& { return r.leases.number;
-    }
-    }
-    });
+    write_counters(out, status, "", {{"", [](const Redis& r) { return &r.leases.number; }}});
     out.family("tollgate_lease_units_total", "counter",
                "Leased units: granted, spent, returned, lost.");
     write_counters(out, status, "event",
-                   {{"granted", [](const Redis& r) -> auto& { return r.leases.granted;
-    }
-    }
-    , {"spent", [](const Redis& r) -> auto& {return r.leases.spent;
-    }
-    }
-    , {"returned", [](const Redis& r) -> auto& {return r.leases.returned;
-    }
-    }
-    , {
-        "lost", [](const Redis& r) -> auto& {
-            return r.leases.lost;
-        }
-    }
-    });
+                   {{"granted", [](const Redis& r) { return &r.leases.granted; }},
+                    {"spent", [](const Redis& r) { return &r.leases.spent; }},
+                    {"returned", [](const Redis& r) { return &r.leases.returned; }},
+                    {"lost", [](const Redis& r) { return &r.leases.lost; }}});
     out.family("tollgate_owed_units_total", "counter",
                "Units granted while Redis was unreachable: noted; settled (reported to Redis) or "
                "lapsed (their window ended first).");
     write_counters(out, status, "event",
-                   {{"noted", [](const Redis& r) -> auto& { return r.owed;
-    }
-    }
-    , {"settled", [](const Redis& r) -> auto& {return r.settled;
-    }
-    }
-    , {
-        "lapsed", [](const Redis& r) -> auto& {
-            return r.lapsed;
-        }
-    }
-    });
-    }
+                   {{"noted", [](const Redis& r) { return &r.owed; }},
+                    {"settled", [](const Redis& r) { return &r.settled; }},
+                    {"lapsed", [](const Redis& r) { return &r.lapsed; }}});
+}
 
-    }  // namespace
+}  // namespace
 
-    std::string status_prometheus(const Status& status) {
-        Exposition out;
-        out.family("tollgate_info", "gauge", "The running version.");
-        out.sample({{"version", status.version}}, 1);
-        out.family("tollgate_start_time_seconds", "gauge", "When counting began, in Unix time.");
-        out.sample({}, status.node.started.value());
-        out.family("tollgate_workers", "gauge", "Configured worker processes.");
-        out.sample({}, status.workers);
-        out.family("tollgate_zone_size_bytes", "gauge", "Size of the shared memory.");
-        out.sample({}, status.zone_size);
-        write_stores(out, status);
-        write_requests(out, status);
-        write_connections(out, status);
-        write_local_work(out, status);
-        return out.take();
-    }
+std::string status_prometheus(const Status& status) {
+    Exposition out;
+    out.family("tollgate_info", "gauge", "The running version.");
+    out.sample({{"version", status.version}}, 1);
+    out.family("tollgate_start_time_seconds", "gauge", "When counting began, in Unix time.");
+    out.sample({}, status.node.started.value());
+    out.family("tollgate_workers", "gauge", "Configured worker processes.");
+    out.sample({}, status.workers);
+    out.family("tollgate_zone_size_bytes", "gauge", "Size of the shared memory.");
+    out.sample({}, status.zone_size);
+    write_stores(out, status);
+    write_requests(out, status);
+    write_connections(out, status);
+    write_local_work(out, status);
+    return out.take();
+}
 
-    }  // namespace tollgate
+}  // namespace tollgate

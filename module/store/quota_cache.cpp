@@ -26,13 +26,13 @@ Number nearest(std::int64_t value) {
 
 QuotaCache::Key::Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota,
                      std::uint64_t used)
-    : id(of), redis(redis_id), table(quota.table_id), shape(quota), api_key(used) {}
+    : id(of), redis(redis_id), table(quota.table_id), layout(quota), api_key(used) {}
 
 std::uint64_t QuotaCache::Key::hash() const {
     std::uint64_t hash_of_id = 0;
     std::memcpy(&hash_of_id, id.data(), sizeof(hash_of_id));
-    std::uint64_t of_shape = shape.sliding ? 1 : 0;
-    for (const std::uint32_t period : shape.periods) {
+    std::uint64_t of_shape = layout.sliding ? 1 : 0;
+    for (const std::uint32_t period : layout.periods) {
         of_shape = of_shape * 31 + period;
     }
     // Odd factors spread both over all bits. No two pairs of Redis and table have the same product.
@@ -44,10 +44,10 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
     : id(key.id),
       redis(key.redis),
       table(key.table),
-      first_period(key.shape.periods[0] & ((1U << 30U) - 1)),
-      sliding(key.shape.sliding ? 1U : 0U),
+      first_period(key.layout.periods[0] & ((1U << 30U) - 1)),
+      sliding(key.layout.sliding ? 1U : 0U),
       has_report(state.report ? 1U : 0U),
-      second_period(key.shape.periods[1]),
+      second_period(key.layout.periods[1]),
       api_key{static_cast<std::uint32_t>(key.api_key),
               static_cast<std::uint32_t>(key.api_key >> 32U)},
       windows{},
@@ -61,17 +61,18 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
       arrivals_before(nearest<std::uint16_t>(state.arrivals.before)) {
     for (std::size_t i = 0; i < windows.size(); ++i) {
         const QuotaState::Window& window = state.windows[i];
-        windows[i] = {
-            nearest<std::uint32_t>(window.counted.number), nearest<std::uint32_t>(window.counted.count),
-            nearest<std::uint32_t>(window.counted.previous), nearest<std::int32_t>(window.owed),
-            nearest<std::int32_t>(window.owed_previous)};
+        windows[i] = {nearest<std::uint32_t>(window.counted.number),
+                      nearest<std::uint32_t>(window.counted.count),
+                      nearest<std::uint32_t>(window.counted.previous),
+                      nearest<std::int32_t>(window.owed),
+                      nearest<std::int32_t>(window.owed_previous)};
     }
 }
 
 bool QuotaCache::Small::is(const Key& other) const {
     return id == other.id && table == other.table && redis == other.redis &&
-           first_period == other.shape.periods[0] && second_period == other.shape.periods[1] &&
-           (sliding != 0) == other.shape.sliding;
+           first_period == other.layout.periods[0] && second_period == other.layout.periods[1] &&
+           (sliding != 0) == other.layout.sliding;
 }
 
 bool QuotaCache::Small::is_held() const {
@@ -101,12 +102,12 @@ QuotaCache::Held QuotaCache::Small::unpack() const {
               .api_key = std::uint64_t{api_key[1]} << 32U | api_key[0],
               .redis = redis,
               .table = table,
-              .shape = {},
+              .layout = {},
               .state = unpack_state(),
               .has_report = has_report != 0,
               .is_small = true};
-    held.shape.periods = {first_period, second_period};
-    held.shape.sliding = sliding != 0;
+    held.layout.periods = {first_period, second_period};
+    held.layout.sliding = sliding != 0;
     return held;
 }
 
@@ -114,20 +115,20 @@ QuotaCache::StoredKey::StoredKey(const Key& key)
     : id(key.id),
       redis(key.redis),
       table(key.table),
-      periods(key.shape.periods),
-      sliding(key.shape.sliding ? 1 : 0),
+      periods(key.layout.periods),
+      sliding(key.layout.sliding ? 1 : 0),
       api_key(key.api_key) {}
 
 bool QuotaCache::StoredKey::is(const Key& key) const {
     return id == key.id && table == key.table && redis == key.redis &&
-           periods == key.shape.periods && (sliding != 0) == key.shape.sliding;
+           periods == key.layout.periods && (sliding != 0) == key.layout.sliding;
 }
 
-WindowLayout QuotaCache::StoredKey::shape() const {
-    WindowLayout shape;
-    shape.periods = periods;
-    shape.sliding = sliding != 0;
-    return shape;
+WindowLayout QuotaCache::StoredKey::layout() const {
+    WindowLayout layout;
+    layout.periods = periods;
+    layout.sliding = sliding != 0;
+    return layout;
 }
 
 QuotaCache::Large::Large(const Key& whose, const QuotaState& state)
@@ -165,7 +166,7 @@ QuotaCache::Held QuotaCache::Large::unpack() const {
             .api_key = key.api_key,
             .redis = key.redis,
             .table = key.table,
-            .shape = key.shape(),
+            .layout = key.layout(),
             .state = unpack_state(),
             .has_report = has_report != 0,
             .is_small = false};
@@ -239,9 +240,9 @@ bool QuotaCache::save(Place place, const Key& key, const TableQuota& quota, cons
 }
 
 bool QuotaCache::Held::has_ended(Instant now) const {
-    for (std::size_t i = 0; i < kMaxRates && shape.periods[i] != 0; ++i) {
-        const auto last = state.windows[i].counted.number + (shape.sliding ? 1 : 0);
-        if (window_number(now, std::chrono::seconds(shape.periods[i])) <= last) {
+    for (std::size_t i = 0; i < kMaxRates && layout.periods[i] != 0; ++i) {
+        const auto last = state.windows[i].counted.number + (layout.sliding ? 1 : 0);
+        if (window_number(now, std::chrono::seconds(layout.periods[i])) <= last) {
             return false;
         }
     }
@@ -251,9 +252,9 @@ bool QuotaCache::Held::has_ended(Instant now) const {
 TableQuota QuotaCache::Held::quota(std::string_view table_name) const {
     TableQuota quota;
     quota.table = table_name;
-    quota.sliding = shape.sliding;
+    quota.sliding = layout.sliding;
     quota.table_id = table;
-    for (const std::uint32_t period : shape.periods) {
+    for (const std::uint32_t period : layout.periods) {
         if (period != 0) {
             quota.rates.push_back(
                 {is_small ? kLargestLimit : kLargestLimit + 1, std::chrono::seconds(period)});

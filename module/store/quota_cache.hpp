@@ -27,7 +27,7 @@ class QuotaCache {
         IdHash id;
         std::uint32_t redis;  ///< name_hash of the `tollgate_redis`
         std::uint32_t table;  ///< name_hash of the plan table
-        WindowLayout shape;
+        WindowLayout layout;
         /// KeyCache::Key::hash of the API key that was used last; its record contains the id in
         /// clear text. Not part of the identity of a quota.
         std::uint64_t api_key = 0;
@@ -43,7 +43,7 @@ class QuotaCache {
         std::uint64_t api_key;
         std::uint32_t redis;
         std::uint32_t table;
-        WindowLayout shape;
+        WindowLayout layout;
         QuotaState state;  ///< without its report
         bool has_report;
         bool is_small;  ///< stored in a small place
@@ -131,7 +131,7 @@ class QuotaCache {
     struct StoredKey {
         explicit StoredKey(const Key& key);
         bool is(const Key& key) const;
-        WindowLayout shape() const;
+        WindowLayout layout() const;
 
         IdHash id;
         std::uint32_t redis;

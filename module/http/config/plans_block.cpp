@@ -1,6 +1,7 @@
 #include "module/http/config/plans_block.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "module/http/config/conf_block.hpp"
@@ -20,34 +21,57 @@ void refuse_if(bool duplicate, std::string_view name) {
     }
 }
 
-/// Takes one directive of the block.
-void take(PlanTable& table, std::span<const std::string_view> words) {
-    const auto name = words.front();
-    const auto values = words.subspan(1);
-    if (name == "plan") {
-        Plan plan = parse_plan(values);
-        if (std::ranges::find(table.plans, plan.name, &Plan::name) != table.plans.end()) {
-            throw ParseError("duplicate plan " + quoted(plan.name));
-        }
-        table.plans.push_back(std::move(plan));
-    } else if (name == "default") {
-        refuse_if(!table.default_plan.empty(), name);
-        if (values.size() != 1 || values.front().empty()) {
-            throw ParseError("\"default\" names one plan");
-        }
-        table.default_plan = values.front();
-    } else if (name == "anonymous") {
-        refuse_if(!table.anonymous.empty(), name);
-        table.anonymous = parse_rates(values);
-        for (const Rate& rate : table.anonymous) {
-            table.anonymous_policies.push_back(policy_name(name, rate.period));
-        }
-    } else if (name == "ban") {
-        refuse_if(table.ban.has_value(), name);
-        table.ban = parse_ban(values);
-    } else {
-        throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_plans\"");
+using Words = std::span<const std::string_view>;
+
+void add_plan(PlanTable& table, Words values) {
+    Plan plan = parse_plan(values);
+    if (std::ranges::find(table.plans, plan.name, &Plan::name) != table.plans.end()) {
+        throw ParseError("duplicate plan " + quoted(plan.name));
     }
+    table.plans.push_back(std::move(plan));
+}
+
+void set_default(PlanTable& table, Words values) {
+    refuse_if(!table.default_plan.empty(), "default");
+    if (values.size() != 1 || values.front().empty()) {
+        throw ParseError("\"default\" names one plan");
+    }
+    table.default_plan = values.front();
+}
+
+void set_anonymous(PlanTable& table, Words values) {
+    refuse_if(!table.anonymous.empty(), "anonymous");
+    table.anonymous = parse_rates(values);
+    for (const Rate& rate : table.anonymous) {
+        table.anonymous_policies.push_back(policy_name("anonymous", rate.period));
+    }
+}
+
+void set_ban(PlanTable& table, Words values) {
+    refuse_if(table.ban.has_value(), "ban");
+    table.ban = parse_ban(values);
+}
+
+/// A directive of the block, and what sets it. It throws ParseError for values that are not valid.
+struct Directive {
+    std::string_view name;
+    void (*set)(PlanTable& table, Words values);
+};
+
+constexpr std::array kDirectives{
+    Directive{"plan", add_plan},
+    Directive{"default", set_default},
+    Directive{"anonymous", set_anonymous},
+    Directive{"ban", set_ban},
+};
+
+/// Sets one directive of the block; its name is the first word.
+void set(PlanTable& table, Words words) {
+    const auto* directive = std::ranges::find(kDirectives, words.front(), &Directive::name);
+    if (directive == kDirectives.end()) {
+        throw ParseError("unknown directive " + quoted(words.front()) + " in \"tollgate_plans\"");
+    }
+    directive->set(table, words.subspan(1));
 }
 
 }  // namespace
@@ -85,7 +109,7 @@ char* read_plans_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
             }
         }
         char* result = read_block(
-            cf, [&](std::span<const std::string_view> directive) { take(conf->table, directive); });
+            cf, [&](std::span<const std::string_view> directive) { set(conf->table, directive); });
         if (result != conf_ok()) {
             return result;
         }

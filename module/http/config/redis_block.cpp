@@ -1,6 +1,7 @@
 #include "module/http/config/redis_block.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fstream>
 #include <set>
@@ -95,33 +96,65 @@ std::chrono::milliseconds parse_timeout(std::string_view text) {
     return time;
 }
 
-/// Takes one directive of the block.
-void take(ngx_conf_t* cf, RedisConf& conf, std::string_view name, std::string_view value) {
-    if (name == "server") {
-        conf.endpoint.addrs = parse_server(cf, value);
-    } else if (name == "username") {
-        conf.endpoint.username = value;
-    } else if (name == "password") {
-        conf.endpoint.password = value;
-    } else if (name == "password_file") {
-        conf.endpoint.password = read_password(cf, value);
-    } else if (name == "database") {
-        conf.endpoint.database = parse_database(value);
-    } else if (name == "prefix") {
-        conf.settings.keys = redis::Keys(std::string(value));
-    } else if (name == "connect_timeout") {
-        conf.endpoint.connect_timeout = parse_timeout(value);
-    } else if (name == "timeout") {
-        conf.endpoint.timeout = parse_timeout(value);
-    } else if (name == "on_failure") {
-        conf.settings.on_failure = parse_policy(value);
-    } else if (name == "key_cache") {
-        conf.settings.key_cache = parse_duration(value);
-    } else if (name == "stale_keys") {
-        conf.settings.stale_keys = parse_duration(value);
-    } else {
+/// A directive of the block, and what sets it. It throws ParseError for a value that is not valid.
+struct Directive {
+    std::string_view name;
+    void (*set)(ngx_conf_t* cf, RedisConf& conf, std::string_view value);
+};
+
+using Cf = ngx_conf_t*;
+
+constexpr std::array kDirectives{
+    Directive{"server",
+              [](Cf cf, RedisConf& conf, std::string_view value) {
+                  conf.endpoint.addrs = parse_server(cf, value);
+              }},
+    Directive{"username",
+              [](Cf, RedisConf& conf, std::string_view value) { conf.endpoint.username = value; }},
+    Directive{"password",
+              [](Cf, RedisConf& conf, std::string_view value) { conf.endpoint.password = value; }},
+    Directive{"password_file",
+              [](Cf cf, RedisConf& conf, std::string_view value) {
+                  conf.endpoint.password = read_password(cf, value);
+              }},
+    Directive{"database",
+              [](Cf, RedisConf& conf, std::string_view value) {
+                  conf.endpoint.database = parse_database(value);
+              }},
+    Directive{"prefix",
+              [](Cf, RedisConf& conf, std::string_view value) {
+                  conf.settings.keys = redis::Keys(std::string(value));
+              }},
+    Directive{"connect_timeout",
+              [](Cf, RedisConf& conf, std::string_view value) {
+                  conf.endpoint.connect_timeout = parse_timeout(value);
+              }},
+    Directive{"timeout",
+              [](Cf, RedisConf& conf, std::string_view value) {
+                  conf.endpoint.timeout = parse_timeout(value);
+                  conf.settings.timeout = conf.endpoint.timeout;
+              }},
+    Directive{"on_failure",
+              [](Cf, RedisConf& conf, std::string_view value) {
+                  conf.settings.on_failure = parse_policy(value);
+              }},
+    Directive{"key_cache",
+              [](Cf, RedisConf& conf, std::string_view value) {
+                  conf.settings.key_cache = parse_duration(value);
+              }},
+    Directive{"stale_keys",
+              [](Cf, RedisConf& conf, std::string_view value) {
+                  conf.settings.stale_keys = parse_duration(value);
+              }},
+};
+
+/// Sets one directive of the block.
+void set(ngx_conf_t* cf, RedisConf& conf, std::string_view name, std::string_view value) {
+    const auto* directive = std::ranges::find(kDirectives, name, &Directive::name);
+    if (directive == kDirectives.end()) {
         throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_redis\"");
     }
+    directive->set(cf, conf, value);
 }
 
 }  // namespace
@@ -151,11 +184,11 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
                 throw ParseError("invalid number of arguments in " + quoted(words[0]) +
                                  " directive");
             }
-            // password and password_file are two ways to say one thing.
+            // password and password_file set the same value.
             if (!seen.emplace(words[0] == "password_file" ? "password" : words[0]).second) {
                 throw ParseError(quoted(words[0]) + " directive is duplicate");
             }
-            take(cf, *conf, words[0], words[1]);
+            set(cf, *conf, words[0], words[1]);
         });
         if (result != conf_ok()) {
             return result;
@@ -167,7 +200,6 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
             return failed("\"username\" without a password in tollgate_redis " +
                           quoted(conf->endpoint.name));
         }
-        conf->settings.timeout = conf->endpoint.timeout;
         main.redis.push_back(std::move(conf));
         return conf_ok();
     });

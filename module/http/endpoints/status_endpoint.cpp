@@ -4,10 +4,10 @@
 #include <span>
 #include <string>
 
-#include "module/http/environment.hpp"
 #include "module/http/http_block.hpp"
+#include "module/http/nginx_environment.hpp"
 #include "module/http/response/response.hpp"
-#include "module/http/zone.hpp"
+#include "module/http/shared_memory.hpp"
 #include "module/report/status_format.hpp"
 #include "module/report/status_json.hpp"
 #include "module/report/status_prometheus.hpp"

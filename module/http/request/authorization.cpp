@@ -34,7 +34,7 @@ void strip_request_fields(ngx_http_request_t* r, bool forward_authorization) {
     const auto is_stripped = [&](const ngx_table_elt_t& field) {
         // nginx has the name of a request's field in lower case, and goes by that itself.
         const auto name = view({field.key.len, field.lowcase_key});
-        return (!forward_authorization && name == "authorization") || is_quota_field(name);
+        return (!forward_authorization && name == "authorization") || is_rate_limit_field(name);
     };
     ngx_uint_t all = 0;
     ngx_uint_t stripped = 0;

@@ -6,8 +6,8 @@
 #include "module/gateway/admission.hpp"
 #include "module/gateway/patience.hpp"
 #include "module/http/config/location_conf.hpp"
-#include "module/http/environment.hpp"
 #include "module/http/nginx.hpp"
+#include "module/http/nginx_environment.hpp"
 
 namespace tollgate::http {
 

@@ -70,7 +70,7 @@ ngx_int_t note_guarded(ngx_http_request_t* r) noexcept {
     });
 }
 
-bool add_key_removal(ngx_conf_t* cf) {
+bool add_field_stripping(ngx_conf_t* cf) {
     // The handlers of most phases run from the last added to the first, those of the log from the
     // first.
     const auto logging = add_phase_handler(cf, NGX_HTTP_LOG_PHASE, remove_before_log);

@@ -7,7 +7,7 @@ namespace tollgate::http {
 /// Adds what removes keys from requests that the access handler never sees: one that `satisfy any`
 /// granted before its turn, a subrequest, and, from the access log, one that nginx or `return`
 /// answered first. Returns false when memory is short.
-bool add_key_removal(ngx_conf_t* cf);
+bool add_field_stripping(ngx_conf_t* cf);
 
 /// A handler of NGX_HTTP_PREACCESS_PHASE, before those of nginx's own modules: remembers that the
 /// request came to a guarded location. `limit_req` or an access module may send it on, with its

@@ -6,8 +6,8 @@
 #include "module/gateway/address_budget.hpp"
 #include "module/http/request/request_context.hpp"
 #include "module/http/response/response.hpp"
+#include "module/http/shared_memory.hpp"
 #include "module/http/worker.hpp"
-#include "module/http/zone.hpp"
 #include "module/key/challenge.hpp"
 #include "module/report/rate_limit_fields.hpp"
 #include "module/text/ascii.hpp"
@@ -31,8 +31,8 @@ void drop_fields(ngx_http_request_t* r, bool (*is_dropped)(std::string_view name
     }
 }
 
-void add_quota_fields(ngx_http_request_t* r, ngx_uint_t families,
-                      std::span<const WindowState> windows, ExactInstant now) {
+void add_rate_limit_fields(ngx_http_request_t* r, ngx_uint_t families,
+                           std::span<const WindowState> windows, ExactInstant now) {
     if (families == kNoHeaders || windows.empty()) {
         return;
     }
@@ -56,7 +56,7 @@ void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
     Worker& worker = Worker::of(r);
     const auto windows = gateway::charge_address(
         worker.memory(), worker.tables(*conf.tables).budget(), address_of(r), 0, now);
-    add_quota_fields(r, conf.headers, windows, now);
+    add_rate_limit_fields(r, conf.headers, windows, now);
 }
 
 void add_retry_after(ngx_http_request_t* r, const gateway::Outcome& outcome) {
@@ -75,7 +75,7 @@ void add_challenge(ngx_http_request_t* r, const RequestContext& context) {
     }
 }
 
-void add_quota_fields(ngx_http_request_t* r, const RequestContext* context) {
+void add_rate_limit_fields(ngx_http_request_t* r, const RequestContext* context) {
     const bool is_decided = context != nullptr && context->outcome().is_decided();
     const LocationConf& conf = is_decided ? context->conf() : LocationConf::of(r);
     if (conf.tables == nullptr ||
@@ -83,12 +83,12 @@ void add_quota_fields(ngx_http_request_t* r, const RequestContext* context) {
         return;
     }
     if (conf.headers != kNoHeaders) {
-        drop_fields(r, is_quota_field);
+        drop_fields(r, is_rate_limit_field);
     }
     if (!is_decided || (context->outcome().windows.empty() && context->refuses())) {
         add_anonymous_fields(r, conf);
     } else {
-        add_quota_fields(r, conf.headers, context->outcome().windows, context->outcome().now);
+        add_rate_limit_fields(r, conf.headers, context->outcome().windows, context->outcome().now);
     }
 }
 
@@ -105,7 +105,7 @@ void attempt(const ngx_http_request_t* r, Step step) noexcept {
 
 void add_response_fields(ngx_http_request_t* r) noexcept {
     const RequestContext* context = RequestContext::find(r);
-    attempt(r, [&] { add_quota_fields(r, context); });
+    attempt(r, [&] { add_rate_limit_fields(r, context); });
     if (context != nullptr && context->refuses()) {
         attempt(r, [&] { add_retry_after(r, context->outcome()); });
         attempt(r, [&] { add_challenge(r, *context); });

@@ -204,7 +204,7 @@ void Connection::fail(std::string_view reason) noexcept {
     } else {
         pipeline_.fail_all();
     }
-    if (!link_.is_over()) {
+    if (!link_.is_shutting_down()) {
         reconnect();
     }
     watch_deadlines();
@@ -241,7 +241,7 @@ void Connection::on_timer() noexcept {
     if (!pipeline_.empty() && pipeline_.first_deadline() <= now) {
         time_out(now);
     }
-    if (link_.is_down() && !link_.is_over() && retry_at_ <= now) {
+    if (link_.is_down() && !link_.is_shutting_down() && retry_at_ <= now) {
         link_.connect();
     }
     watch_deadlines();
@@ -271,9 +271,9 @@ void Connection::time_out(Time now) noexcept {
 /// Sets the timer to the earliest deadline. A worker that shuts down waits for the timer only while
 /// a call is pending.
 void Connection::watch_deadlines() noexcept {
-    timer_.let_shutdown_pass(pipeline_.empty());
+    timer_.set_cancelable(pipeline_.empty());
     std::optional<Time> end;
-    if (link_.is_down() && !link_.is_over()) {
+    if (link_.is_down() && !link_.is_shutting_down()) {
         end = retry_at_;
     }
     if (!pipeline_.empty()) {

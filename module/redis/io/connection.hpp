@@ -41,7 +41,7 @@ class Connection : private LinkOwner {
 
     /// Whether run() may succeed.
     bool is_reachable() const noexcept {
-        return breaker_.state() != Breaker::State::kOpen && !link_.is_over();
+        return breaker_.state() != Breaker::State::kOpen && !link_.is_shutting_down();
     }
 
     /// Reports an error of ErrorScope::kServer that a handler found among the values of a script.

@@ -29,7 +29,7 @@ class Event {
     Event& operator=(const Event&) = delete;
 
     /// Whether a worker that shuts down exits without waiting for the timer.
-    void let_shutdown_pass(bool passes) { event_.cancelable = passes ? 1 : 0; }
+    void set_cancelable(bool passes) { event_.cancelable = passes ? 1 : 0; }
 
     /// Starts or restarts the timer: see ngx_add_timer.
     void start(ngx_msec_t delay) { ngx_add_timer(&event_, delay); }

@@ -13,7 +13,7 @@ Link::Link(const Endpoint& endpoint, LinkOwner& owner, ngx_log_t* log)
       timeout_(Event::calling<&Link::call<&Link::on_timeout>>(this, log)),
       flush_event_(Event::calling<&Link::call<&Link::flush>>(this, log)) {
     quiet_log_.log_level = NGX_LOG_ALERT;
-    timeout_.let_shutdown_pass(true);
+    timeout_.set_cancelable(true);
 }
 
 Link::~Link() {
@@ -66,7 +66,7 @@ bool Link::was_closed_by_nginx() {
         return false;
     }
     if (connection->error != 0) {
-        over_ = true;
+        shutting_down_ = true;
         lose("the worker shuts down");
         return true;
     }
@@ -163,7 +163,7 @@ void Link::give_up(std::string_view reason) noexcept {
 
 /// The connection has failed: tries the next address, or reports the loss to the owner.
 void Link::lose(std::string_view reason) noexcept {
-    const bool is_next_tried = state_ != State::kReady && !over_;
+    const bool is_next_tried = state_ != State::kReady && !shutting_down_;
     if (!is_next_tried) {
         drop(reason);
         return;

@@ -76,7 +76,7 @@ class Link {
     bool is_down() const noexcept { return state_ == State::kDown; }
     bool is_ready() const noexcept { return state_ == State::kReady; }
     /// Whether the worker shuts down, so that the link does not connect again.
-    bool is_over() const noexcept { return over_; }
+    bool is_shutting_down() const noexcept { return shutting_down_; }
 
     /// The output buffer, which is sent after flush_soon(). The link must be ready.
     std::string& out() noexcept { return out_; }
@@ -129,7 +129,7 @@ class Link {
     ngx_log_t quiet_log_;  ///< for nginx's own messages; the owner logs the reason
     State state_ = State::kDown;
     bool reading_ = false;
-    bool over_ = false;
+    bool shutting_down_ = false;
     ngx_peer_connection_t peer_{};
     std::size_t address_ = 0;      ///< of endpoint_.addrs, for this attempt or the next
     bool leaves_address_ = false;  ///< see leave_address

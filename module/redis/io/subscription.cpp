@@ -31,7 +31,7 @@ Subscription::Subscription(const Endpoint& endpoint, std::string channel, Messag
       log_(log),
       link_(endpoint, *this, log),
       timer_(Event::calling<&Subscription::on_timer>(this, log)) {
-    timer_.let_shutdown_pass(true);
+    timer_.set_cancelable(true);
     link_.connect();
 }
 
@@ -94,7 +94,7 @@ void Subscription::on_lost(std::string_view /*reason*/) noexcept {
     if (std::exchange(standing_since_, std::nullopt)) {
         listener_.on_subscribed(false);
     }
-    if (!link_.is_over()) {
+    if (!link_.is_shutting_down()) {
         schedule(Clock::now() + (was_refused_ ? kAfterRefusal : kBetweenAttempts));
     }
 }
@@ -108,7 +108,7 @@ void Subscription::on_timer() noexcept {
     const bool stalled = now - due_ > kLate;
     link_.poll();
     if (link_.is_down()) {
-        if (due_ <= now && !link_.is_over()) {
+        if (due_ <= now && !link_.is_shutting_down()) {
             link_.connect();
         }
     } else if (awaits_reply_ && stalled && !std::exchange(postponed_, true)) {

@@ -105,7 +105,7 @@ class SimulatedLog final : public Log {
 };
 
 /// A worker process. `processes` are those of its node that run.
-class SimulatedWorker final : public Worker {
+class SimulatedWorker final : public WorkerProcess {
   public:
     SimulatedWorker(std::size_t number, std::set<std::uint32_t>& processes)
         : number_(number),

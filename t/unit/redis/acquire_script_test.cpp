@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "module/redis/protocol/acquire_call.hpp"
+#include "module/redis/protocol/acquire_codec.hpp"
 #include "module/redis/protocol/lookup_reply.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/script.hpp"

@@ -163,7 +163,7 @@ TEST_F(QuotaStatesTest, VisitsWhatIsHeld) {
         EXPECT_EQ(held.redis, 1U);
         EXPECT_EQ(held.api_key, 1000U + held.id.front());
         EXPECT_EQ(held.table, 7U);
-        EXPECT_EQ(held.shape, WindowLayout(held.is_small ? two_ : four_));
+        EXPECT_EQ(held.layout, WindowLayout(held.is_small ? two_ : four_));
         EXPECT_EQ(held.has_report, !held.is_small);
         EXPECT_NE(states_.load(key(held.id.front(), held.quota("api")), held.quota("api")),
                   QuotaState{})
@@ -176,12 +176,12 @@ TEST_F(QuotaStatesTest, VisitsWhatIsHeld) {
 
 TEST_F(QuotaStatesTest, TellsWhenAHeldQuotaCountsNoMore) {
     QuotaCache::Held held{};
-    held.shape = WindowLayout(two_);
+    held.layout = WindowLayout(two_);
     held.state.windows[0].counted.number = 100;
     held.state.windows[1].counted.number = 2;
     EXPECT_FALSE(held.has_ended(Instant(3 * 86400s - 1ms)));
     EXPECT_TRUE(held.has_ended(Instant(3 * 86400s)));
-    held.shape.sliding = true;
+    held.layout.sliding = true;
     EXPECT_FALSE(held.has_ended(Instant(4 * 86400s - 1ms)));
     EXPECT_TRUE(held.has_ended(Instant(4 * 86400s)));
 }

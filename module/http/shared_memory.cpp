@@ -1,4 +1,4 @@
-#include "module/http/zone.hpp"
+#include "module/http/shared_memory.hpp"
 
 #include <openssl/rand.h>
 

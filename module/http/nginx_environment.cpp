@@ -1,4 +1,4 @@
-#include "module/http/environment.hpp"
+#include "module/http/nginx_environment.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -15,7 +15,7 @@ class NginxTimer final : public gateway::Timer {
     NginxTimer(std::function<void()> handler, ngx_log_t* log)
         : handler_(std::move(handler)),
           event_(redis::Event::calling<&NginxTimer::fire>(this, log)) {
-        event_.let_shutdown_pass(true);
+        event_.set_cancelable(true);
     }
     void start(std::chrono::milliseconds delay) noexcept override {
         event_.start(static_cast<ngx_msec_t>(delay.count()));

@@ -44,7 +44,7 @@ class NginxEventLoop final : public gateway::EventLoop {
     ngx_log_t* log_;
 };
 
-class NginxWorker final : public gateway::Worker {
+class NginxWorker final : public gateway::WorkerProcess {
   public:
     std::size_t number() const noexcept override { return ngx_worker; }
     std::uint32_t process() const noexcept override { return static_cast<std::uint32_t>(ngx_pid); }

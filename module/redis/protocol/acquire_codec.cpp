@@ -1,4 +1,4 @@
-#include "module/redis/protocol/acquire_call.hpp"
+#include "module/redis/protocol/acquire_codec.hpp"
 
 #include <algorithm>
 #include <utility>
