@@ -69,9 +69,12 @@ class LookupCall : public redis::ReplyHandler {
 };
 
 void LookupWaiter::leave_lookup() noexcept {
+    if (pending_ == nullptr) {
+        return;
+    }
     leave_list();
-    Pending* pending = std::exchange(pending_, nullptr);
-    if (pending != nullptr && pending->is_in_list() && pending->waiters.empty()) {
+    const Pending* pending = std::exchange(pending_, nullptr);
+    if (pending->is_in_list() && pending->waiters.empty()) {
         pending->lookups.drop(*pending);
     }
 }
@@ -155,7 +158,7 @@ bool KeyLookups::is_needed(Pending& pending) noexcept {
     return false;
 }
 
-void KeyLookups::drop(Pending& pending) noexcept {
+void KeyLookups::drop(const Pending& pending) noexcept {
     const KeyDigest key = pending.key;  // erase() must not refer to what it destroys.
     pending_.erase(key);
 }

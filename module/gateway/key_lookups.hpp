@@ -97,7 +97,7 @@ class KeyLookups {
     void send_or_fail(Pending& pending) noexcept;
     void send(Pending& pending);
     bool is_needed(Pending& pending) noexcept;
-    void drop(Pending& pending) noexcept;
+    void drop(const Pending& pending) noexcept;
     bool apply_reply(const LookupCall& call, std::span<const redisReply* const> values);
     bool cache(const LookupCall& call, const redis::Lookup& lookup) const;
     void on_call_lost(const LookupCall& call) noexcept;

@@ -9,7 +9,11 @@ template <typename T>
 class WaitLink {
   public:
     WaitLink() = default;
-    ~WaitLink() { leave_list(); }
+    ~WaitLink() {
+        if (is_in_list()) {
+            leave_list();
+        }
+    }
     WaitLink(const WaitLink&) = delete;
     WaitLink& operator=(const WaitLink&) = delete;
 

@@ -141,7 +141,8 @@ TEST(ZoneTables, AMillionKeysFit256MiB) {
     std::uint64_t missing = 0;
     for (int i = 0; i < 1'000'000; ++i) {
         missing += mapped.keys.find(key(again), 1s, found) && found.record == shop ? 0 : 1;
-        missing += mapped.quotas.load(quota_key(again), kQuota).windows[0].counted.count == i ? 0 : 1;
+        missing +=
+            mapped.quotas.load(quota_key(again), kQuota).windows[0].counted.count == i ? 0 : 1;
     }
     EXPECT_EQ(missing, evicted);
 }
