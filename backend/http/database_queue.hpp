@@ -15,6 +15,7 @@ class DatabaseQueue {
   public:
     /// `path` is the database file. `pool` runs the batches.
     DatabaseQueue(const std::string& path, PetDatabase::Access access, ngx_thread_pool_t* pool);
+    ~DatabaseQueue() = default;
     DatabaseQueue(const DatabaseQueue&) = delete;
     DatabaseQueue& operator=(const DatabaseQueue&) = delete;
 

@@ -29,6 +29,7 @@ class DatabaseTask {
     /// `path` is the database file.
     DatabaseTask(std::string path, PetDatabase::Access access, ngx_thread_pool_t* pool,
                  DoneHandler on_done);
+    ~DatabaseTask() = default;
     DatabaseTask(const DatabaseTask&) = delete;
     DatabaseTask& operator=(const DatabaseTask&) = delete;
 
