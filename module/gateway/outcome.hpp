@@ -33,7 +33,7 @@ struct Outcome {
     bool is_granted() const {
         return verdict == Verdict::kGranted || verdict == Verdict::kDegraded;
     }
-    /// The window that stands for all; nullptr for none.
+    /// The binding window: see binding_window; nullptr for none.
     const WindowState* binding() const { return binding_window(windows); }
 };
 

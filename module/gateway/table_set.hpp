@@ -17,7 +17,7 @@ class Engine;
 /// their Redis, the quotas of each plan, and where requests are counted.
 class TableSet {
   public:
-    /// The tables, of which there is at least one, and the engine must outlive it. `statistics` has
+    /// There is at least one table. The tables and the engine must outlive it. `statistics` has
     /// an entry for each plan of the first table, and a last one for requests without a plan; it
     /// may be empty.
     TableSet(std::span<const PlanTable* const> tables, const std::optional<BanPolicy>& ban,

@@ -48,7 +48,7 @@ inline ngx_str_t copy(ngx_pool_t* pool, std::string_view text) {
     return target;
 }
 
-/// What a pool's cleanup runs to destroy a T; also tells such cleanups from others.
+/// A pool's cleanup handler that destroys a T. Its address identifies such cleanups.
 template <typename T>
 void destroy(void* object) noexcept {
     static_cast<T*>(object)->~T();

@@ -73,7 +73,7 @@ ngx_command_t commands[] = {
     ngx_null_command,
 };
 
-/// Where no plan table stands, the module takes no part in anything.
+/// Without a plan table, the module adds no handlers.
 ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
     return guarded(cf->log, static_cast<ngx_int_t>(NGX_ERROR), [&]() -> ngx_int_t {
         HttpBlock& block = HttpBlock::of(cf);

@@ -35,8 +35,8 @@ void RedisClient::on_message(std::string_view text) noexcept {
     }
 }
 
-void RedisClient::on_subscribed(bool stands) noexcept {
-    if (stands) {
+void RedisClient::on_subscribed(bool is_subscribed) noexcept {
+    if (is_subscribed) {
         statistics().subscribed.insert(ngx_worker, this_process());
     } else {
         statistics().subscribed.erase(ngx_worker, this_process());

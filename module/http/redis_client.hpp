@@ -45,7 +45,7 @@ class RedisClient final : public gateway::Transport,
 
   private:
     void on_message(std::string_view text) noexcept override;
-    void on_subscribed(bool stands) noexcept override;
+    void on_subscribed(bool is_subscribed) noexcept override;
     void on_answer(std::chrono::microseconds round_trip) noexcept override;
     void on_error() noexcept override;
     void on_connected(bool is_first) noexcept override;

@@ -19,7 +19,7 @@ constexpr std::size_t kMostStatistics = std::size_t{128} << 10U;
 static_assert(kSmallestSize / 32 >= StatisticsRegistry::kLeastMemory);
 
 /// The zone's name has the number of its layout: a reload takes over a zone by its name, and a
-/// module that was upgraded mustn't misread what an older one wrote.
+/// module that was upgraded must not misread what an older one wrote.
 constexpr std::string_view kName = "tollgate-3";
 
 ngx_slab_pool_t* slab_pool(const ngx_shm_zone_t* zone) {

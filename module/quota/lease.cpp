@@ -37,7 +37,7 @@ std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,
                   const ClockBounds& now) {
     for (std::size_t i = 0; i < quotas.size(); ++i) {
-        if (states[i].lease < cost || !stands(states[i], quotas[i], now)) {
+        if (states[i].lease < cost || !are_current(states[i], quotas[i], now)) {
             return false;
         }
     }
@@ -82,7 +82,7 @@ void give_back_lease(QuotaState& state, const TableQuota& quota) {
     if (lease == 0) {
         return;
     }
-    // Where units are owed, the lease stands for them, and neither goes to Redis.
+    // Owed units take the place of the lease; neither is sent to Redis.
     const std::int64_t cancelled =
         std::clamp<std::int64_t>(state.windows[quota.rates.size() - 1].owed, 0, lease);
     state.counts.returned += cancelled;

@@ -10,7 +10,7 @@ namespace {
 
 /// For how long a refusal holds without asking Redis again.
 constexpr SteadyTime kRefusalHolds{1000};
-/// For how long the bounds of Redis's clock are taken to be as narrow as when it was last heard of.
+/// After this time without a reply, the bounds of Redis's clock are too wide for Retry-After.
 constexpr SteadyTime kClockHolds{100};
 
 /// Whether Retry-After is the same by both bounds of Redis's clock. Close to a full second it may
@@ -59,7 +59,7 @@ LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Dem
     bool exhausted = false;
     bool known = true;
     for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        if (!is_fresh(state) || !stands(state, quota, now)) {
+        if (!is_fresh(state) || !are_current(state, quota, now)) {
             return;
         }
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {

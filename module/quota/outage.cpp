@@ -9,9 +9,9 @@ namespace tollgate {
 
 namespace {
 
-/// Grants units that Redis is to be told about.
+/// Grants units, which are reported to Redis later.
 void owe(QuotaState& state, const TableQuota& quota, std::int64_t cost) {
-    // Units that wait to be given back are granted first: of these Redis need not hear.
+    // Units that wait to be given back are granted first. Redis has counted them.
     const std::int64_t cancelled =
         std::clamp<std::int64_t>(-state.windows[quota.rates.size() - 1].owed, 0, cost);
     state.counts.noted += cost;
@@ -35,7 +35,7 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
     }
     bool exhausted = false;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        if (!stands(state, quota, now)) {
+        if (!are_current(state, quota, now)) {
             roll_windows(state, quota, now.earliest);
         }
         exhausted = exhausted || is_exhausted(state, quota, demand.cost, now.earliest);

@@ -50,7 +50,7 @@ void drop_ended_report(QuotaState& state, const TableQuota& quota, const ClockBo
     state.report.reset();
 }
 
-/// Takes what is owed out of the windows, but for windows that have ended.
+/// Takes the owed units out of the windows. Units of windows that have ended are dropped.
 std::array<Adjustment, kMaxRates> take_owed(QuotaState& state, const TableQuota& quota,
                                             const ClockBounds& now) {
     std::array<Adjustment, kMaxRates> owed{};
@@ -189,7 +189,7 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         // Redis refuses what only the lease makes room for.
         if (state.lease > 0 &&
-            (!stands(state, quota, now) || is_idle(state, now) ||
+            (!are_current(state, quota, now) || is_idle(state, now) ||
              is_exhausted(state, quota, state.lease + demand.cost, now.latest))) {
             give_back_lease(state, quota);
         }
@@ -226,7 +226,7 @@ void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedA
                           if (prepared.report_numbers[table] != 0) {
                               return;
                           }
-                          // What Redis told since doesn't have them.
+                          // Counts that came since do not include them.
                           if (state.counted_at == prepared.counted_at[table]) {
                               add_to_counted(state, adjustments, -1);
                           }

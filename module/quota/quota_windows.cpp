@@ -15,7 +15,7 @@ bool is_longest(const TableQuota& quota, std::size_t window) {
 
 }  // namespace
 
-bool stands(const QuotaState& state, const TableQuota& quota, const ClockBounds& now) {
+bool are_current(const QuotaState& state, const TableQuota& quota, const ClockBounds& now) {
     if (state.counted_at == Instant{}) {
         return false;
     }

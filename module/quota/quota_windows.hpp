@@ -17,7 +17,7 @@ void for_each_table(States states, const Quotas& quotas, Use use) {
 }
 
 /// Whether all windows of Redis's last counts are certainly still the current ones.
-bool stands(const QuotaState& state, const TableQuota& quota, const ClockBounds& now);
+bool are_current(const QuotaState& state, const TableQuota& quota, const ClockBounds& now);
 
 /// What was granted in a window: Redis's last count and the owed units, without the lease.
 WindowCount granted_in(const QuotaState& state, std::size_t window);

@@ -35,7 +35,7 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
                          .sliding = plan->sliding,
                          .leases = table->leases,
                          .policies = {}};
-        // Where several tables have a plan of one name, the table's tells their policies apart.
+        // Several tables may have a plan of this name; the table's name makes the policy unique.
         const std::string prefix = tables.size() > 1 ? table->name + "-" : "";
         for (const Rate& rate : quota.rates) {
             quota.policies.push_back(policy_name(prefix + plan->name, rate.period));

@@ -22,8 +22,8 @@ struct TableQuota {
     std::uint32_t table_id = 0;           ///< name_hash of `table`
 };
 
-/// The periods of a quota's windows and how they are counted: what tells apart quotas that are not
-/// counted alike. The limits are no part of it: what was counted holds for others too.
+/// The periods of a quota's windows, and whether they slide. Quotas with the same layout share
+/// their counts; the limits may differ.
 struct WindowLayout {
     std::array<std::uint32_t, kMaxRates> periods{};  ///< seconds, ascending; 0: none
     bool sliding = false;

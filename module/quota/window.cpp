@@ -42,7 +42,7 @@ WindowCount roll(const WindowCount& window, std::chrono::seconds period, Instant
 
 bool still_counts(const WindowCount& window, std::chrono::seconds period, Instant earliest,
                   Instant latest) {
-    // As good as always, and told without the divisions.
+    // The common case, without divisions.
     if (start_of(window, period) <= earliest && latest < window_end(window.number, period)) {
         return true;
     }

@@ -12,7 +12,7 @@ namespace tollgate {
 /// A point in time to the millisecond, of whichever clock the window is counted by.
 using Instant = std::chrono::sys_time<std::chrono::milliseconds>;
 
-/// The same to the microsecond, as Redis's command TIME tells it.
+/// The same to the microsecond, as the Redis command TIME returns it.
 using ExactInstant = std::chrono::sys_time<std::chrono::microseconds>;
 
 /// The number of the fixed window that holds `now`: windows of a period are aligned to the Unix

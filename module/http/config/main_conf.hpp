@@ -12,7 +12,7 @@
 
 namespace tollgate::http {
 
-/// Where in the configuration something stands, for messages about it that come later.
+/// The place of a directive in the configuration, for later messages about it.
 struct Position {
     std::string file;
     ngx_uint_t line = 0;

@@ -6,7 +6,7 @@
 
 namespace tollgate::http {
 
-/// Adds a handler to a phase, behind those that are there; most phases call the last one first.
+/// Adds a handler to the end of a phase's list. Most phases call the last handler first.
 /// Returns all handlers of the phase, none when memory is short.
 std::span<ngx_http_handler_pt> add_phase_handler(ngx_conf_t* cf, ngx_http_phases phase,
                                                  ngx_http_handler_pt handler);

@@ -6,7 +6,7 @@
 
 namespace tollgate::http {
 
-/// A directive that makes a location answer by itself, as it stands in the configuration.
+/// A directive that sets a location's content handler, and its place in the configuration.
 struct ContentHandler {
     ngx_http_handler_pt handler;
     ngx_str_t directive;

@@ -12,7 +12,7 @@ namespace tollgate::http {
 
 namespace {
 
-/// As short as a tag can be that tells two pages apart.
+/// 12 bytes of a SHA-256 identify a page.
 std::string etag_of(std::string_view page) {
     constexpr std::size_t kBytes = 12;
     const Sha256 digest = sha256(page);

@@ -32,7 +32,7 @@ std::optional<std::string_view> authorization_of(const ngx_http_request_t* r) {
 
 void strip_request_fields(ngx_http_request_t* r, bool forward_authorization) {
     const auto is_stripped = [&](const ngx_table_elt_t& field) {
-        // nginx has the name of a request's field in lower case, and goes by that itself.
+        // nginx keeps the field's name in lower case, and compares that too.
         const auto name = view({field.key.len, field.lowcase_key});
         return (!forward_authorization && name == "authorization") || is_rate_limit_field(name);
     };

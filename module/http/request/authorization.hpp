@@ -10,9 +10,9 @@ namespace tollgate::http {
 /// The value of `Authorization`; nothing where there is none.
 std::optional<std::string_view> authorization_of(const ngx_http_request_t* r);
 
-/// Removes the fields that mustn't reach the upstream: `Authorization`, unless it is to be
-/// forwarded, and those that only a gateway may set (`X-RateLimit-*`, `RateLimit`,
-/// `RateLimit-Policy`).
+/// Removes the fields that must not reach the upstream: `Authorization`, unless it is forwarded,
+/// and the fields that only a gateway may set (`X-RateLimit-*`, `RateLimit`, `RateLimit-Policy`).
+/// Throws std::bad_alloc.
 void strip_request_fields(ngx_http_request_t* r, bool forward_authorization);
 
 }  // namespace tollgate::http

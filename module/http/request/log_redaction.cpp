@@ -39,7 +39,7 @@ void write_redacted(ngx_log_t* log, ngx_uint_t level, u_char* line, std::size_t 
     target->writer(&original, level, line, length);
 }
 
-/// Puts Tollgate's writer into a log and those that are chained to it.
+/// Sets Tollgate's writer in a log and in the logs chained to it.
 void redact(ngx_cycle_t* cycle, ngx_log_t* log) {
     for (; log != nullptr; log = log->next) {
         if (log->writer != write_redacted) {

@@ -4,7 +4,7 @@
 
 namespace tollgate::http {
 
-/// Puts Tollgate's filters before those that nginx has so far; a postconfiguration.
+/// Installs Tollgate's filters ahead of the present ones; a postconfiguration.
 ngx_int_t install_response_filters(ngx_conf_t* cf) noexcept;
 
 }  // namespace tollgate::http

@@ -24,7 +24,7 @@ class MessageListener {
     virtual void on_message(std::string_view text) noexcept = 0;
     /// The subscription was established or lost. Messages that are published while it is lost are
     /// missed.
-    virtual void on_subscribed(bool stands) noexcept = 0;
+    virtual void on_subscribed(bool is_subscribed) noexcept = 0;
 };
 
 /// The subscription of a worker to one channel of a Redis, on its own link. A lost subscription is
