@@ -66,13 +66,14 @@ void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
         call = pending->call();
     });
     if (!ready) {
-        if (pending) {
-            pending->fail_all(AcquireFailure::kNotApplied);
-        }
+        // Groups that are not in the call first: when the call fails, its groups may be destroyed.
         for (Group* group : groups) {
             if (group->is_queued) {
                 fail(*group);
             }
+        }
+        if (pending) {
+            pending->fail_all(AcquireFailure::kNotApplied);
         }
     } else if (!pending->empty()) {
         engine_.statistics().acquires.add();

@@ -104,9 +104,9 @@ class Cluster {
               clock(cluster.timeline_),
               events(cluster.timeline_),
               process(number, zone.processes),
-              transport(cluster.timeline_, cluster.redis_, kBeginning, cluster.redis_offset_),
               engine(cluster.settings_, cluster.served_, zone, statistics, transport,
-                     {clock, events, log, process}) {
+                     {clock, events, log, process}),
+              transport(cluster.timeline_, cluster.redis_, kBeginning, cluster.redis_offset_) {
             zone.workers().insert(process.number(), process.process());
             tables = std::make_unique<TableSet>(cluster.set_, std::nullopt, engine,
                                                 std::vector<RequestStatistics*>());
@@ -118,8 +118,8 @@ class Cluster {
         SimulatedLog log;
         SimulatedWorker process;
         RedisStatistics statistics;
-        SimulatedTransport transport;
         Engine engine;
+        SimulatedTransport transport;  ///< destroyed before the engine, as in RedisClient
         std::unique_ptr<TableSet> tables;
         std::list<std::unique_ptr<Request>> requests;  ///< that wait
     };

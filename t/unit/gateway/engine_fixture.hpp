@@ -29,9 +29,9 @@ class EngineTest : public testing::Test {
             : clock(test.timeline),
               events(test.timeline),
               process(number, test.zone->processes),
-              transport(test.timeline, test.redis, clock.start, test.redis_offset),
               engine(test.settings, test.served, *test.zone, test.statistics, transport,
                      {clock, events, log, process}),
+              transport(test.timeline, test.redis, clock.start, test.redis_offset),
               tables(test.set, test.ban, engine, {}) {
             test.zone->workers().insert(process.number(), process.process());
         }
@@ -40,8 +40,8 @@ class EngineTest : public testing::Test {
         SimulatedEventLoop events;
         SimulatedLog log;
         SimulatedWorker process;
-        SimulatedTransport transport;
         Engine engine;
+        SimulatedTransport transport;  ///< destroyed before the engine, as in RedisClient
         TableSet tables;
     };
 

@@ -31,7 +31,12 @@ class SimulatedTransport final : public Transport {
                        const Milliseconds& redis_offset)
         : timeline_(timeline), redis_(redis), start_(start), redis_offset_(redis_offset) {}
     /// Handlers are destroyed and get no callback.
-    ~SimulatedTransport() override { *is_alive_ = false; }
+    ~SimulatedTransport() override {
+        *is_alive_ = false;
+        for (const auto& pending : pending_) {
+            pending->handler.reset();
+        }
+    }
     SimulatedTransport(const SimulatedTransport&) = delete;
     SimulatedTransport& operator=(const SimulatedTransport&) = delete;
 
