@@ -103,6 +103,7 @@ subtest 'while the quota is taken' => sub {
     is(leave_together($token, $pause_writes, $unpause), $count, 'each is logged with 499');
     is_deeply([asked()], [$lookups, $acquires + 1], 'they have asked for the quota, in one call, and for no key');
     # The call's units are counted until the settlement returns them.
+    cmp_ok(counted() - $before, '<=', 5, 'no more than one window is counted');
     becomes(sub { counted() }, $before, 'what that call took goes back, and nothing is counted for those behind it');
     is(granted_in_a_window(), 5, 'the next window is whole');
 };

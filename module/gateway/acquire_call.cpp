@@ -45,7 +45,6 @@ bool AcquireCall::add(Group& group, const LockedZone& zone) {
     item.asking.append(group.waiting);
     item.count = static_cast<std::int64_t>(item.asking.size());
     group.is_queued = false;
-    group.is_under_way = true;
     const ClockBounds now = engine_.clock_bounds(zone, engine_.clock().steady());
     const bool returns_leases =
         engine_.settlement().returns_leases() || (request.returns_lease && item.count == 0);
@@ -71,6 +70,7 @@ bool AcquireCall::add(Group& group, const LockedZone& zone) {
             // A lease needs room in the zone.
             acquire.lease = saved && !returns_leases ? acquire.lease : 0;
             item.prepared = std::move(prepared);
+            group.is_under_way = true;
             return true;
         }
         // The zone has no room for a report: the units stay owed and are reported later.

@@ -1,7 +1,5 @@
 #include "module/gateway/address_budget.hpp"
 
-#include <algorithm>
-
 #include "module/text/name_hash.hpp"
 
 namespace tollgate::gateway {
@@ -23,12 +21,6 @@ std::vector<WindowState> charge_address(Zone& zone, const PlanTable* table,
 bool admits_look_up(Zone& zone, const PlanTable* table, const ClientAddress& address, Instant now) {
     return table == nullptr || LockedZone(zone).addresses().admits_look_up(
                                    {name_hash(table->name), address}, table->anonymous, now);
-}
-
-const PlanTable* table_with_budget(std::span<const PlanTable* const> tables) {
-    const auto found = std::ranges::find_if(
-        tables, [](const PlanTable* table) { return !table->anonymous.empty(); });
-    return found == tables.end() ? nullptr : *found;
 }
 
 }  // namespace tollgate::gateway

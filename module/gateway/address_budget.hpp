@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "module/gateway/zone.hpp"
@@ -20,8 +19,5 @@ std::vector<WindowState> charge_address(Zone& zone, const PlanTable* table,
 /// Whether a key that may be made up may be looked up for this address: see
 /// AddressBudgets::admits_look_up. Always true without a budget.
 bool admits_look_up(Zone& zone, const PlanTable* table, const ClientAddress& address, Instant now);
-
-/// The first table with an `anonymous` budget; nullptr if there is none.
-const PlanTable* table_with_budget(std::span<const PlanTable* const> tables);
 
 }  // namespace tollgate::gateway

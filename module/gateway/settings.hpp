@@ -2,9 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "module/quota/plan.hpp"
 #include "module/redis/protocol/keys.hpp"

@@ -3,9 +3,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/gateway/address_budget.hpp"
-
 namespace tollgate::gateway {
+
+namespace {
+
+/// The first table with an `anonymous` budget; nullptr if there is none.
+const PlanTable* table_with_budget(std::span<const PlanTable* const> tables) {
+    const auto found = std::ranges::find_if(
+        tables, [](const PlanTable* table) { return !table->anonymous.empty(); });
+    return found == tables.end() ? nullptr : *found;
+}
+
+}  // namespace
 
 TableSet::TableSet(std::span<const PlanTable* const> tables, const std::optional<BanPolicy>& ban,
                    Engine& engine, std::vector<RequestStatistics*> statistics)

@@ -62,8 +62,7 @@ void on_write_event(ngx_http_request_t* r) noexcept {
 }
 
 /// Lets the request wait for its outcome, through several commands of Redis, which share one
-/// `timeout`. nginx ends it with 499 if its client leaves, as in
-/// ngx_http_limit_req_handler.
+/// `timeout`. nginx ends it with 499 if its client leaves, as in ngx_http_limit_req_handler.
 ngx_int_t wait_for_outcome(ngx_http_request_t* r, RequestContext& context) {
     const auto timeout = Worker::of(r).client(*context.conf().tables).timeout();
     context.patience() = Patience(Patience::Clock::now(), timeout);
@@ -90,16 +89,15 @@ ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
     return context.outcome().is_decided() ? answer(context) : wait_for_outcome(r, context);
 }
 
-/// The request comes again, by an internal redirect or to an error page, after it was decided
-/// before:
+/// The request comes again, by an internal redirect or to an error page, after it was decided:
 ///
-/// | before                          | now                                                    |
-/// |---------------------------------|--------------------------------------------------------|
-/// | refused                         | passes: it is on its way to an error page              |
-/// | bypassed, or passed in a dry run | decided by this location                              |
-/// | granted, to an error page       | passes                                                 |
-/// | granted, plan in these tables   | passes: it is counted already                          |
-/// | granted, plan not in them       | 403                                                    |
+/// | before                           | now                                       |
+/// |----------------------------------|-------------------------------------------|
+/// | refused                          | passes: it is on its way to an error page |
+/// | bypassed, or passed in a dry run | is decided by this location               |
+/// | granted, to an error page        | passes                                    |
+/// | granted, plan in these tables    | passes: it is counted already             |
+/// | granted, plan not in them        | 403                                       |
 ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf,
                        const RequestContext& before) {
     if (before.refuses()) {
