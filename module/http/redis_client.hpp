@@ -62,6 +62,7 @@ class RedisClient final : public gateway::Transport,
     ngx_log_t* log_;
     bool renews_subscription_ = false;  ///< when the next connection is proved to take writes
     gateway::Engine engine_;
+    redis::AddressList addresses_;
     redis::Connection connection_;
     redis::Subscription subscription_;
 };
