@@ -1,5 +1,5 @@
-// What Tollgate adds to responses is a module of its own: nginx orders filters and access handlers
-// by module, and the two belong in different places (see the order in `config`).
+// The filters are a module of their own: nginx orders filters and access handlers by module, and
+// the two belong in different places (module/module_order).
 
 #include <array>
 #include <utility>
@@ -15,7 +15,7 @@ namespace tollgate::http {
 namespace {
 
 ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
-    // Of this module, since it comes behind nginx's own and so is asked before them: `return` and
+    // This module follows nginx's own modules, so that its handlers run before theirs: `return` and
     // `limit_req` end their phases.
     constexpr std::array<std::pair<ngx_http_phases, ngx_http_handler_pt>, 3> kHandlers{{
         {NGX_HTTP_SERVER_REWRITE_PHASE, mark_error_page},
