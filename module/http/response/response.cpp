@@ -45,7 +45,7 @@ ngx_int_t send_body(ngx_http_request_t* r, std::string_view media_type, std::str
     r->headers_out.status = NGX_HTTP_OK;
     r->headers_out.content_length_n = static_cast<off_t>(body.size());
     r->headers_out.content_type = borrow(media_type);
-    // Without its parameters: as filters compare it.
+    // The length without parameters, which filters compare.
     r->headers_out.content_type_len = std::min(media_type.size(), media_type.find(';'));
     r->headers_out.content_type_lowcase = nullptr;
     const ngx_int_t rc = ngx_http_send_header(r);
