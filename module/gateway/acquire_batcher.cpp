@@ -81,8 +81,8 @@ void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
     }
 }
 
-/// The group's call has ended. Requests that came meanwhile are decided again: a lease may serve
-/// them.
+/// The group's call has ended. Requests that arrived in the meantime are decided again: a lease may
+/// serve them.
 void AcquireBatcher::finish(Group& group) noexcept {
     group.is_under_way = false;
     WaitList<AcquireWaiter> waiting(std::move(group.waiting));

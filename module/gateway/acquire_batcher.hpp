@@ -63,7 +63,7 @@ class AcquireBatcher {
         WaitList<AcquireWaiter> waiting;
         bool is_queued = false;     ///< in `queued_`
         bool is_under_way = false;  ///< in a call
-        bool was_late = false;      ///< Redis refused the last call since its deadline had passed
+        bool was_late = false;      ///< Redis refused the last call: its deadline had passed
         bool settle_again = false;  ///< queue it once more when its call has ended
     };
     /// What the requests of a group have in common.

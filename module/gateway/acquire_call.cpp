@@ -174,8 +174,8 @@ void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, const Lock
             leases.lost.add(units);
         }
     }
-    // The node's last worker leaves nothing behind: neither a lease that came now, nor units owed
-    // beside the report that this call carried.
+    // Before it exits, the node's last worker settles everything: a lease that this reply granted,
+    // and owed units that were not in this call's report.
     if (engine_.settlement().returns_leases() &&
         std::ranges::any_of(std::span<const QuotaState>(states), is_held)) {
         item.group->settle_again = true;
@@ -183,7 +183,8 @@ void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, const Lock
     item.is_applied = true;
 }
 
-/// The requests that came first are granted; each shows the windows as it left them.
+/// Grants the requests that came first. Each response shows the windows as they were after its own
+/// request.
 void AcquireCall::decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept {
     const std::int64_t cost = item.group->request.demand.cost;
     const std::int64_t present =

@@ -1,5 +1,5 @@
-// Whether a request may pass: from the node's own leases and counts, from Redis, or during an
-// outage by `on_failure`. authentication.cpp has the steps before: whose request it is.
+// Decides whether a request may pass: by the node's own leases and counts, by Redis, or during an
+// outage by `on_failure`. The steps before, in authentication.cpp, find the record of its key.
 
 #include "module/gateway/admission.hpp"
 
@@ -192,7 +192,7 @@ void Admission::on_unavailable() noexcept {
     guard([&] { apply_failure_policy(); });
 }
 
-/// Redis can't be asked.
+/// Applies `on_failure` because Redis can't be asked.
 void Admission::apply_failure_policy() {
     const FailurePolicy policy = engine().settings().on_failure;
     if (policy == FailurePolicy::kDeny || !is_known_) {

@@ -46,7 +46,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
 
     /// The table set and the client must outlive it.
     Admission(TableSet& tables, Client& client, const Options& options);
-    /// Calls that are under way find no waiter.
+    /// Calls under way continue without a waiter.
     ~Admission() override = default;
     Admission(const Admission&) = delete;
     Admission& operator=(const Admission&) = delete;

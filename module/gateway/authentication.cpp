@@ -1,5 +1,4 @@
-// Whose request it is: the steps of Admission that find the record of its key, in the zone or in
-// Redis.
+// The first steps of Admission: they find the record of the request's key, in the zone or in Redis.
 
 #include <algorithm>
 
@@ -87,7 +86,7 @@ void Admission::look_up() {
     engine().lookups().submit(*this, sought_.digest, priority);
 }
 
-/// Once an address has spent its budget, only few keys that may be made up are looked up for it.
+/// Once an address has spent its budget, only a few of its possibly made-up keys are looked up.
 bool Admission::on_turn() noexcept {
     guard([&] {
         const bool is_admitted =

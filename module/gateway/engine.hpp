@@ -50,7 +50,7 @@ class Engine {
     void observe_time(ExactSteadyTime sent, ExactSteadyTime received, ExactInstant time) const;
 
     /// Whether a record that Redis gave at `checked` may be used without asking again: for
-    /// `key_cache` under a subscription that has stood since, otherwise for one second at most.
+    /// `key_cache` if the subscription has lasted since then, otherwise for at most one second.
     bool is_fresh(SteadyTime checked, SteadyTime now) const;
     /// The channel `events` announced a change of this id or digest. Throws std::runtime_error if
     /// OpenSSL fails.

@@ -18,7 +18,7 @@ class LookupCall : public redis::ReplyHandler {
         : lookups_(lookups), key_(key), number_(number), sent_(lookups.engine_.steady_time()) {
         ++lookups_.calls_;
     }
-    /// Calls no waiter: whoever destroys it may not expect that.
+    /// Does not call waiters: the code that destroys the call may not expect callbacks.
     ~LookupCall() override {
         if (!has_ended_) {
             end();

@@ -25,8 +25,8 @@ class Settlement {
     Settlement(const Settlement&) = delete;
     Settlement& operator=(const Settlement&) = delete;
 
-    /// Settles what the id of this record holds, at once: the record, from which the id is known,
-    /// has left the zone, since Redis has no such key any more. `api_key` is its
+    /// Settles at once what the id of this record holds. Redis no longer has the key, so the record
+    /// has left the zone, and a later pass could not find the id. `api_key` is its
     /// KeyCache::Key::hash. Throws std::bad_alloc.
     void settle_ended(const KeyCache::Found& ended, std::uint64_t api_key);
 

@@ -27,7 +27,7 @@ class Transport {
     /// Redis answered with this error, which concerns the server (redis::ErrorScope::kServer) but
     /// was found among the values of a reply. Counts as a failure of the server.
     virtual void refuse(std::string_view error) noexcept = 0;
-    /// Since when the subscription to `events` has missed nothing; nothing while it may miss
+    /// Since when the subscription to `events` has missed nothing; nullopt while it may miss
     /// messages.
     virtual std::optional<SteadyTime> subscribed_since() const noexcept = 0;
 };

@@ -1,5 +1,5 @@
-// The filters are a module of their own: nginx orders filters and access handlers by module, and
-// the two belong in different places (module/module_order).
+// The filters are a separate module: nginx orders filters and access handlers by module, and the
+// two need different places in that order (see module/module_order).
 
 #include <array>
 #include <utility>
@@ -15,8 +15,8 @@ namespace tollgate::http {
 namespace {
 
 ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
-    // This module follows nginx's own modules, so that its handlers run before theirs: `return` and
-    // `limit_req` end their phases.
+    // This module is ordered after nginx's own, so nginx calls its handlers first. Otherwise
+    // `return` or `limit_req` could end the phase before them.
     constexpr std::array<std::pair<ngx_http_phases, ngx_http_handler_pt>, 3> kHandlers{{
         {NGX_HTTP_SERVER_REWRITE_PHASE, mark_error_page},
         {NGX_HTTP_REWRITE_PHASE, mark_error_page},

@@ -1,4 +1,4 @@
-// The gateway's module as nginx sees it: its directives, and where it takes part in the work.
+// The gateway's nginx module: its directives, and the functions that nginx calls.
 
 #include "module/http/config/auth_basic_conflict.hpp"
 #include "module/http/config/location_conf.hpp"

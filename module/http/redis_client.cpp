@@ -60,7 +60,7 @@ void RedisClient::on_connected(bool is_first) noexcept {
 }
 
 void RedisClient::on_refusal(std::string_view message) noexcept {
-    // After a failover another server takes writes and publishes changes.
+    // READONLY follows a failover: another server now accepts writes and publishes changes.
     if (redis::has_error_code(message, "READONLY")) {
         renews_subscription_ = true;
     }
@@ -97,7 +97,7 @@ void RedisClient::on_breaker_close() noexcept {
         statistics().breaker_open.erase(ngx_worker, this_process());
         return statistics().breaker_open.count(WorkerSet::kMost) == 0;
     }();
-    // The same level as the line "is out of reach", so that a log shows both or neither.
+    // The same level as "is out of reach", so that a log shows both lines or neither.
     if (is_last) {
         ngx_log_error(NGX_LOG_ERR, log_, 0, "tollgate: redis \"%s\" is back",
                       conf_.endpoint.name.c_str());

@@ -22,7 +22,7 @@ class RedisClient final : public gateway::Transport,
     RedisClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
                 gateway::Zone& zone, RedisStatistics& statistics,
                 const gateway::Environment& environment, ngx_log_t* log);
-    /// Closes both. Handlers of calls get no callback.
+    /// Closes both. Handlers of pending calls are not called.
     ~RedisClient() override;
     RedisClient(const RedisClient&) = delete;
     RedisClient& operator=(const RedisClient&) = delete;
@@ -30,8 +30,8 @@ class RedisClient final : public gateway::Transport,
     gateway::Engine& engine() { return engine_; }
     std::chrono::milliseconds timeout() const { return conf_.endpoint.timeout; }
 
-    /// Reads replies that have come while the event loop stalled: for a timer that fires ahead of
-    /// them.
+    /// Reads replies that arrived while the event loop stalled. For a timer, since a late timer may
+    /// fire before the replies are read.
     void poll() noexcept { connection_.poll(); }
 
     bool is_reachable() const noexcept override { return connection_.is_reachable(); }
@@ -60,7 +60,7 @@ class RedisClient final : public gateway::Transport,
 
     const RedisConf& conf_;
     ngx_log_t* log_;
-    bool renews_subscription_ = false;  ///< when the next connection is proved to take writes
+    bool renews_subscription_ = false;  ///< once a connection accepts writes again
     gateway::Engine engine_;
     redis::AddressList addresses_;
     redis::Connection connection_;

@@ -18,7 +18,7 @@ std::string joined(const std::vector<std::string>& names) {
     return text;
 }
 
-/// Where requests of each plan of the first table are counted, and those without a plan.
+/// The statistics of each plan of the first table, then those of requests without a plan.
 std::vector<RequestStatistics*> request_statistics(const StatisticsRegistry& registry,
                                                    const TableSetConf& set) {
     const auto tables = joined(set.names);

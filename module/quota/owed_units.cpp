@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Replies come late by less than this; a time that is earlier still is that of another clock.
+/// A reply is late by less than this. If its time is older still, Redis's clock has changed.
 constexpr std::chrono::milliseconds kLate = 1s;
 
 bool changes(const Adjustment& adjustment) {

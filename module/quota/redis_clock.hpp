@@ -48,8 +48,8 @@ class RedisClock {
         known_ = 1;
     }
 
-    /// The bounds at `steady`. Before the first reply, `wall`, the node's own clock, is taken for
-    /// Redis's.
+    /// The bounds at `steady`. Before the first reply, `wall`, the node's own clock, is used
+    /// instead of Redis's.
     ClockBounds at(ExactSteadyTime steady, Instant wall) const {
         const auto whole = std::chrono::floor<SteadyTime>(steady);
         if (known_ == 0) {
@@ -63,8 +63,8 @@ class RedisClock {
     }
 
     /// The deadline of a call, by Redis's clock: not earlier than `timeout` after `sent`, and at
-    /// most `timeout` too late while the bounds are wide. Nobody waits for what Redis runs after
-    /// it. 0 before the first reply.
+    /// most `timeout` too late while the bounds are wide. No request waits for a call that Redis
+    /// runs later. 0 before the first reply.
     Instant deadline(ExactSteadyTime sent, std::chrono::milliseconds timeout) const {
         if (known_ == 0) {
             return {};

@@ -12,9 +12,9 @@ namespace tollgate::http {
 /// The words of the directive that is being read, its name first.
 std::vector<std::string_view> words_of(const ngx_conf_t* cf);
 
-/// Reads a directive's block, whose own directives nginx doesn't know: `directive` is called with
-/// each one's words, its name first, and throws ParseError for what it can't take. `include` works
-/// inside. Returns NGX_CONF_OK, or NGX_CONF_ERROR after a message.
+/// Reads the block of a directive. Calls `directive` for each directive inside, with its words, its
+/// name first; `directive` throws ParseError if they are not valid. `include` works inside the
+/// block. Returns NGX_CONF_OK, or NGX_CONF_ERROR after logging a message.
 char* read_block(ngx_conf_t* cf,
                  const std::function<void(std::span<const std::string_view>)>& directive);
 

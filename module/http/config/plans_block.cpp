@@ -52,7 +52,8 @@ void set_ban(PlanTable& table, Words values) {
     table.ban = parse_ban(values);
 }
 
-/// A directive of the block, and what sets it. It throws ParseError for values that are not valid.
+/// A directive of the block and the function that sets it, which throws ParseError for invalid
+/// values.
 struct Directive {
     std::string_view name;
     void (*set)(PlanTable& table, Words values);

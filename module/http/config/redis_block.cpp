@@ -22,8 +22,8 @@ namespace {
 
 constexpr in_port_t kRedisPort = 6379;
 
-/// The addresses of a server: names are resolved here, once, as nginx resolves those of its
-/// upstreams.
+/// The addresses of a server. Names are resolved once, when the configuration is read, as nginx
+/// does for its upstreams.
 std::vector<redis::SocketAddress> parse_server(ngx_conf_t* cf, std::string_view text) {
     ngx_url_t url{};
     url.url = copy(cf->pool, text);
@@ -39,7 +39,7 @@ std::vector<redis::SocketAddress> parse_server(ngx_conf_t* cf, std::string_view 
     return addresses;
 }
 
-/// The first line of a file, which is named relative to nginx.conf's folder.
+/// Returns the first line of a file. The path is relative to the folder of nginx.conf.
 std::string read_password(ngx_conf_t* cf, std::string_view path) {
     ngx_str_t name = copy(cf->pool, path);
     if (ngx_conf_full_name(cf->cycle, &name, 1) != NGX_OK) {
@@ -101,7 +101,8 @@ std::chrono::milliseconds parse_timeout(std::string_view text) {
     return time;
 }
 
-/// A directive of the block, and what sets it. It throws ParseError for a value that is not valid.
+/// A directive of the block and the function that sets it, which throws ParseError for an invalid
+/// value.
 struct Directive {
     std::string_view name;
     void (*set)(ngx_conf_t* cf, RedisConf& conf, std::string_view value);

@@ -14,8 +14,8 @@ struct Dashboard {
     std::string_view policy;  ///< its Content-Security-Policy
 };
 
-/// A dashboard that asks `status_uri`. Throws ParseError where that is no path, and where the
-/// module was built without the page.
+/// Makes a dashboard that reads the statistics from `status_uri`. Throws ParseError if that is not
+/// a path, or if the module was built without the page.
 Dashboard make_dashboard(std::string_view status_uri);
 
 /// The content handler of `tollgate_dashboard`.

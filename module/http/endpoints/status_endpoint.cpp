@@ -32,7 +32,8 @@ std::string accepted(const ngx_http_request_t* r) {
     return list;
 }
 
-/// As the argument `format` or else `Accept` says; nothing for a format that there isn't.
+/// The format that the argument `format` names, otherwise the one that `Accept` prefers. Returns
+/// nullopt if `format` is unknown.
 std::optional<StatusFormat> format_for(ngx_http_request_t* r) {
     ngx_str_t name = ngx_string("format");
     ngx_str_t value{};

@@ -4,14 +4,14 @@
 
 namespace tollgate::http {
 
-/// Adds what removes keys from requests that the access handler never sees: one that `satisfy any`
-/// granted before its turn, a subrequest, and, from the access log, one that nginx or `return`
-/// answered first. Returns false when memory is short.
+/// Adds handlers that remove keys from requests that the access handler never sees: a request that
+/// `satisfy any` granted earlier, a subrequest, and, before the access log is written, a request
+/// that nginx or `return` answered earlier. Returns false if memory can't be allocated.
 bool add_field_stripping(ngx_conf_t* cf);
 
-/// A handler of NGX_HTTP_PREACCESS_PHASE, before those of nginx's own modules: remembers that the
-/// request came to a guarded location. `limit_req` or an access module may send it on, with its
-/// key, to a page in a location that isn't.
+/// A handler of NGX_HTTP_PREACCESS_PHASE that runs before those of nginx's own modules. Records
+/// that the request reached a guarded location: `limit_req` or an access module may redirect it,
+/// with its key, to an error page in an unguarded location.
 ngx_int_t note_guarded(ngx_http_request_t* r) noexcept;
 
 }  // namespace tollgate::http

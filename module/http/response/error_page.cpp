@@ -4,7 +4,8 @@ namespace tollgate::http {
 
 namespace {
 
-/// Never sent: only its address counts. ngx_http_clear_accept_ranges writes to its hash.
+/// The mark. Only its address is used; it is never sent. Not const: ngx_http_clear_accept_ranges
+/// writes to its hash.
 ngx_table_elt_t mark{};
 
 }  // namespace

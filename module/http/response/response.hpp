@@ -13,15 +13,15 @@ using nginx::add_field;
 /// The same for a number.
 void add_field(ngx_http_request_t* r, std::string_view name, std::int64_t value);
 
-/// Checks the method for a content handler: NGX_OK for GET and HEAD, otherwise the status to
-/// return. Discards the body of the request.
+/// Allows only GET and HEAD, for a content handler. Returns NGX_OK for these two, otherwise the
+/// status to return. Discards the request's body.
 ngx_int_t allow_reading_only(ngx_http_request_t* r);
 
-/// Sends status 200 and a body, which must live as long as the request; `media_type` must be a
-/// literal. Returns what a content handler returns. Throws std::bad_alloc.
+/// Sends a response with status 200. `body` must outlive the request; `media_type` must be a
+/// literal. Returns the value for a content handler to return.
 ngx_int_t send_body(ngx_http_request_t* r, std::string_view media_type, std::string_view body);
 
-/// The same for a text that caches must not store.
+/// The same with `Cache-Control: no-store`; keeps the text alive.
 ngx_int_t send_text(ngx_http_request_t* r, std::string_view media_type, std::string text);
 
 }  // namespace tollgate::http

@@ -4,9 +4,9 @@
 
 namespace tollgate::http {
 
-/// Puts into a response's header what Tollgate has to say: the quota's fields in the place of an
-/// upstream's own, `Retry-After` and `WWW-Authenticate`. Does nothing outside of tollgate
-/// locations. A field that memory is short for is left out, with a line in the log.
+/// Adds Tollgate's fields to a response: the quota's fields, which replace those of the upstream,
+/// `Retry-After` and `WWW-Authenticate`. Does nothing outside tollgate locations. If memory is
+/// short, the field is left out and the error is logged.
 void add_response_fields(ngx_http_request_t* r) noexcept;
 
 }  // namespace tollgate::http
