@@ -11,10 +11,11 @@ my %below = (
     report           => [qw(text key quota)],
     store            => [qw(text key quota report)],
     'redis/protocol' => [qw(text key quota)],
-    'redis/io'       => [qw(text key quota redis/protocol)],
-    gateway          => [qw(text key quota report store redis/protocol)],
-    http             => [qw(text key quota report store redis/protocol redis/io gateway)],
-    cli              => [qw(text key quota report redis/protocol)],
+    'redis/topology' => [qw(text redis/protocol)],
+    'redis/io'       => [qw(text key quota redis/protocol redis/topology)],
+    gateway          => [qw(text key quota report store redis/protocol redis/topology)],
+    http             => [qw(text key quota report store redis/protocol redis/topology redis/io gateway)],
+    cli              => [qw(text key quota report redis/protocol redis/topology)],
 );
 my %uses_nginx = map { $_ => 1 } qw(redis/io http);
 
