@@ -118,6 +118,32 @@ TEST(ReplyReader, WaitsForTheRestOfAnOrdinaryReply) {
     EXPECT_EQ(text_of(*reply).size(), 60'000);
 }
 
+TEST(ReplyReader, HasLimitsOfItsOwn) {
+    ReplyReader small({.elements = 2, .bytes = 100});
+    ReplyReader large({.elements = 5000, .bytes = 200'000});
+    const std::string array = "*5000\r\n:1\r\n";
+    large.feed(array);
+    EXPECT_EQ(large.next(), nullptr);
+    EXPECT_FALSE(large.broken());
+    large.feed("*5001\r\n");
+    EXPECT_EQ(large.next(), nullptr);
+    EXPECT_TRUE(large.broken());
+
+    small.feed("*2\r\n:1\r\n:2\r\n");
+    EXPECT_NE(small.next(), nullptr);
+    small.feed("*3\r\n");
+    EXPECT_EQ(small.next(), nullptr);
+    EXPECT_TRUE(small.broken());
+
+    ReplyReader text({.elements = 1, .bytes = 200'000});
+    text.feed("$200000\r\n" + std::string(150'000, 'x'));
+    EXPECT_EQ(text.next(), nullptr);
+    EXPECT_FALSE(text.broken());
+    text.feed(std::string(50'001, 'x'));
+    EXPECT_EQ(text.next(), nullptr);
+    EXPECT_TRUE(text.broken());
+}
+
 TEST(ReplyReader, SurvivesGarbage) {
     std::minstd_rand random(1);
     const std::string_view alphabet = "*$:+-0123456789\r\nx";
