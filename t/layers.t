@@ -1,4 +1,4 @@
-# A layer of the gateway includes only the layers below it, and a pure layer nothing of nginx.
+# A layer of the gateway includes only layers below it, and a pure layer includes nothing of nginx.
 
 use strict;
 use warnings;
@@ -37,5 +37,5 @@ for my $file (@files) {
     }
 }
 is_deeply([sort keys %seen], [sort keys %below], 'every layer is known');
-is_deeply(\@wrong, [], 'includes lead down only');
+is_deeply(\@wrong, [], 'each include is of a lower layer');
 done_testing;

@@ -57,7 +57,7 @@ class RedisModel {
     std::string node;
 
   private:
-    /// Whether a report was not applied before; one without a number is always new.
+    /// Whether a report has not been applied yet. Adjustments without a number are always new.
     bool is_new(const Acquire& acquire, std::size_t table) {
         const auto number = acquire.adjustments.empty() ? 0 : acquire.report_numbers[table];
         auto& last = reports_[{std::string(acquire.id) + ":" + std::to_string(table), node}];
