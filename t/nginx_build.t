@@ -11,6 +11,7 @@ use Nginx;
 plan skip_all => 'nginx builds them without sanitizers' if $ENV{TOLLGATE_SANITIZE};
 
 my $root = getcwd;
+my $build = Cwd::abs_path($ENV{TOLLGATE_BUILD} // 'build');
 my $source = '/usr/share/nginx/src';
 my $dir = File::Temp->newdir('nginx-build-XXXXXX', TMPDIR => 1);
 
@@ -23,6 +24,14 @@ sub bash {
     return ($? >> 8, $output);
 }
 
+# The names of modules in a table that nginx loads, in their order.
+sub names_in {
+    my ($path) = @_;
+    open my $file, '<', $path or die "$path: $!\n";
+    local $/;
+    return [<$file> =~ /"(ngx_\w+)"/g];
+}
+
 my ($exit, $output) =
     bash(". $source/conf_flags && ./configure \"\${NGX_CONF_FLAGS[\@]}\" --add-dynamic-module=$root");
 is($exit, 0, 'configure accepts the modules') or diag($output);
@@ -33,6 +42,10 @@ unlike($output, qr/warning:/, '… without a warning');
 for my $module (qw(ngx_http_tollgate_module ngx_http_petstore_module)) {
     my @symbols = map { (split)[2] } `nm -D --defined-only '$dir/objs/$module.so'`;
     is_deeply([sort @symbols], [qw(ngx_module_names ngx_module_order ngx_modules)], "$module exports only the symbols that nginx needs");
+
+    my $table = names_in("$dir/objs/${module}_modules.c");
+    ok(@$table, '… its table has names of modules');
+    is_deeply($table, names_in("$build/${module}_modules.c"), '… the same names as in CMake\'s build, in the same order');
 }
 
 ($exit, $output) = Nginx->test_config(modules => [glob "$dir/objs/*.so"], conf => <<'END');

@@ -180,6 +180,19 @@ subtest 'after READONLY the subscription is renewed too' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'a replica does not make a key unknown' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 1000r/h;');
+    my $redis = $gateway->redis;
+    is($gateway->get('/', 'k')->status, 401, 'the master does not know the key');
+    $redis->cmd('REPLICAOF', '127.0.0.1', free_port());
+    is($gateway->get('/', 'k2')->status, 503, 'a replica cannot tell');
+    like($gateway->nginx->error_log, qr/READONLY/, 'the log says why');
+    $redis->cmd('REPLICAOF', 'NO', 'ONE');
+    wait_until('service', sub { $gateway->get('/', 'k2')->status == 401 });
+    pass('the new master knows');
+    $gateway->nginx->stop;
+};
+
 subtest 'an error of one id counts' => sub {
     my $gateway = Gateway->start(plans => 'plan free 1000r/d;');
     $gateway->import_key('k', id => 'k1', plan => 'free');

@@ -11,7 +11,7 @@
 #include "module/gateway/environment.hpp"
 #include "module/gateway/wait_list.hpp"
 #include "module/key/api_key.hpp"
-#include "module/redis/protocol/lookup_reply.hpp"
+#include "module/redis/protocol/lookup.hpp"
 
 namespace tollgate::gateway {
 

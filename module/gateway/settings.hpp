@@ -5,7 +5,7 @@
 #include <string>
 
 #include "module/quota/plan.hpp"
-#include "module/redis/protocol/keys.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::gateway {
 

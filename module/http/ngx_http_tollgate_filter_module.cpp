@@ -1,5 +1,5 @@
 // The filters are a separate module: nginx orders filters and access handlers by module, and the
-// two need different places in that order (see `config`).
+// two need different places in that order (see module/module_order).
 
 #include <array>
 #include <utility>

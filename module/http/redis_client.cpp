@@ -21,8 +21,9 @@ RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedT
     : conf_(conf),
       log_(log),
       engine_(conf.settings, tables, zone, statistics, *this, environment),
-      connection_(conf.endpoint, conf.settings.keys.probe(), *this, log),
-      subscription_(conf.endpoint, conf.settings.keys.events(), *this, log) {}
+      addresses_(conf.endpoint.addresses),
+      connection_(conf.endpoint, addresses_, conf.settings.keys.probe(), *this, log),
+      subscription_(conf.endpoint, addresses_, conf.settings.keys.events(), *this, log) {}
 
 RedisClient::~RedisClient() {
     statistics().breaker_open.erase(ngx_worker, this_process());

@@ -62,6 +62,7 @@ class RedisClient final : public gateway::Transport,
     ngx_log_t* log_;
     bool renews_subscription_ = false;  ///< once a connection accepts writes again
     gateway::Engine engine_;
+    redis::AddressList addresses_;
     redis::Connection connection_;
     redis::Subscription subscription_;
 };

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <fstream>
 #include <set>
+#include <span>
 #include <string>
 #include <system_error>
 
@@ -23,7 +24,7 @@ constexpr in_port_t kRedisPort = 6379;
 
 /// The addresses of a server. Names are resolved once, when the configuration is read, as nginx
 /// does for its upstreams.
-std::vector<ngx_addr_t> parse_server(ngx_conf_t* cf, std::string_view text) {
+std::vector<redis::SocketAddress> parse_server(ngx_conf_t* cf, std::string_view text) {
     ngx_url_t url{};
     url.url = copy(cf->pool, text);
     url.default_port = kRedisPort;
@@ -31,7 +32,11 @@ std::vector<ngx_addr_t> parse_server(ngx_conf_t* cf, std::string_view text) {
         const char* reason = url.err != nullptr ? url.err : "no address";
         throw ParseError(std::string(reason) + " in server " + quoted(text));
     }
-    return {url.addrs, url.addrs + url.naddrs};
+    std::vector<redis::SocketAddress> addresses;
+    for (const ngx_addr_t& found : std::span(url.addrs, url.naddrs)) {
+        addresses.emplace_back(found.sockaddr, found.socklen, std::string(view(found.name)));
+    }
+    return addresses;
 }
 
 /// Returns the first line of a file. The path is relative to the folder of nginx.conf.
@@ -108,7 +113,7 @@ using Cf = ngx_conf_t*;
 constexpr std::array kDirectives{
     Directive{"server",
               [](Cf cf, RedisConf& conf, std::string_view value) {
-                  conf.endpoint.addrs = parse_server(cf, value);
+                  conf.endpoint.addresses = parse_server(cf, value);
               }},
     Directive{"username",
               [](Cf, RedisConf& conf, std::string_view value) { conf.endpoint.username = value; }},
@@ -194,7 +199,7 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         if (result != conf_ok()) {
             return result;
         }
-        if (conf->endpoint.addrs.empty()) {
+        if (conf->endpoint.addresses.empty()) {
             return failed("\"server\" is missing in tollgate_redis " + quoted(conf->endpoint.name));
         }
         if (conf->endpoint.password.empty() && !conf->endpoint.username.empty()) {

@@ -5,12 +5,12 @@
 #include <string_view>
 
 #include "module/http/nginx.hpp"
+#include "module/nginx/response.hpp"
 
 namespace tollgate::http {
 
-/// Adds a field to the response; `name` must be a literal. Throws std::bad_alloc.
-ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name, std::string_view value);
-/// The same with a number.
+using nginx::add_field;
+/// The same for a number.
 void add_field(ngx_http_request_t* r, std::string_view name, std::int64_t value);
 
 /// Allows only GET and HEAD, for a content handler. Returns NGX_OK for these two, otherwise the

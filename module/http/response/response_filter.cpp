@@ -5,6 +5,7 @@
 #include "module/http/request/request_context.hpp"
 #include "module/http/response/error_page.hpp"
 #include "module/http/response/response_fields.hpp"
+#include "module/nginx/response.hpp"
 #include "module/report/error_body.hpp"
 
 namespace tollgate::http {
@@ -13,12 +14,6 @@ namespace {
 
 ngx_http_output_header_filter_pt next_header_filter;
 ngx_http_output_body_filter_pt next_body_filter;
-
-/// The Error body that takes the place of nginx's page.
-struct ErrorBody {
-    ngx_str_t text;
-    bool sent = false;
-};
 
 /// Replaces nginx's own page for an error: always for Tollgate's refusals, and for all where
 /// `tollgate_json_errors` holds.
@@ -32,12 +27,9 @@ void replace_error_page(ngx_http_request_t* r) {
     // A refusal has another status where the operator's page for it is missing.
     const bool is_own = refused && context->outcome().status == status;
     const Error error = is_own ? context->outcome().error : error_of_status(status);
-    auto* body = make_pooled<ErrorBody>(r->pool, ErrorBody{borrow(error_body(error, status))});
+    auto* body = make_pooled<nginx::ReplacementBody>(r->pool, error_body(error, status));
     ngx_http_set_ctx(r, body, ngx_http_tollgate_filter_module);
-    ngx_str_set(&r->headers_out.content_type, "application/json");
-    r->headers_out.content_type_len = r->headers_out.content_type.len;
-    r->headers_out.content_type_lowcase = nullptr;
-    r->headers_out.content_length_n = static_cast<off_t>(body->text.len);
+    nginx::describe_body(r, "application/json", body->size());
 }
 
 ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
@@ -56,29 +48,10 @@ ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
 }
 
 ngx_int_t body_filter(ngx_http_request_t* r, ngx_chain_t* in) noexcept {
-    auto* body =
-        static_cast<ErrorBody*>(ngx_http_get_module_ctx(r, ngx_http_tollgate_filter_module));
-    if (body == nullptr || r != r->main || in == nullptr) {
-        return next_body_filter(r, in);
-    }
-    for (ngx_chain_t* link = in; link != nullptr; link = link->next) {
-        link->buf->pos = link->buf->last;
-    }
-    if (body->sent) {
-        return NGX_OK;
-    }
-    body->sent = true;
-    auto* buffer = static_cast<ngx_buf_t*>(ngx_calloc_buf(r->pool));
-    if (buffer == nullptr) {
-        return NGX_ERROR;
-    }
-    buffer->pos = body->text.data;
-    buffer->last = body->text.data + body->text.len;
-    buffer->memory = 1;
-    buffer->last_buf = 1;
-    buffer->last_in_chain = 1;
-    ngx_chain_t out{buffer, nullptr};
-    return next_body_filter(r, &out);
+    auto* body = static_cast<nginx::ReplacementBody*>(
+        ngx_http_get_module_ctx(r, ngx_http_tollgate_filter_module));
+    const bool is_replaced = body != nullptr && r == r->main && in != nullptr;
+    return is_replaced ? body->send(r, in, next_body_filter) : next_body_filter(r, in);
 }
 
 }  // namespace

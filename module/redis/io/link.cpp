@@ -5,8 +5,9 @@
 
 namespace tollgate::redis {
 
-Link::Link(const Endpoint& endpoint, LinkOwner& owner, ngx_log_t* log)
+Link::Link(const Endpoint& endpoint, const AddressList& addresses, LinkOwner& owner, ngx_log_t* log)
     : endpoint_(endpoint),
+      addresses_(addresses),
       owner_(owner),
       log_(log),
       quiet_log_(*log),

@@ -50,8 +50,8 @@ class LinkOwner {
 /// writes the appended data at the end of the event loop iteration, and reads replies.
 class Link {
   public:
-    /// `endpoint`, `owner` and `log` must outlive the link.
-    Link(const Endpoint& endpoint, LinkOwner& owner, ngx_log_t* log);
+    /// All arguments must outlive the link. `addresses` may change.
+    Link(const Endpoint& endpoint, const AddressList& addresses, LinkOwner& owner, ngx_log_t* log);
     /// Closes the link; no callback follows.
     ~Link();
     Link(const Link&) = delete;
@@ -114,7 +114,6 @@ class Link {
     void move_on() noexcept;
     bool is_connected() const noexcept;
     std::string failed_connect(ngx_err_t error) const;
-    const ngx_addr_t& address() const { return endpoint_.addrs[address_]; }
 
     /// Calls a member function. An exception closes the link; the worker continues.
     template <void (Link::*Method)()>
@@ -124,6 +123,7 @@ class Link {
     static void handle(ngx_event_t* event) noexcept;
 
     const Endpoint& endpoint_;
+    const AddressList& addresses_;
     LinkOwner& owner_;
     ngx_log_t* log_;
     ngx_log_t quiet_log_;  ///< for nginx's own messages; the owner logs the reason
@@ -131,12 +131,13 @@ class Link {
     bool reading_ = false;
     bool shutting_down_ = false;
     ngx_peer_connection_t peer_{};
-    std::size_t address_ = 0;      ///< of endpoint_.addrs, for this attempt or the next
-    bool leaves_address_ = false;  ///< see leave_address
-    std::size_t untried_ = 0;      ///< addresses that remain for connect()
-    bool trying_ = false;          ///< in try_addresses()
-    LogText failures_;             ///< errors of the addresses that were tried
-    Clock::time_point deadline_;   ///< by which this address must be ready
+    std::optional<SocketAddress> address_;  ///< of this attempt, or of the next
+    ngx_str_t address_name_{};              ///< for nginx's messages
+    bool leaves_address_ = false;           ///< see leave_address
+    std::size_t untried_ = 0;               ///< addresses that remain for connect()
+    bool trying_ = false;                   ///< in try_addresses()
+    LogText failures_;                      ///< errors of the addresses that were tried
+    Clock::time_point deadline_;            ///< by which this address must be ready
     Event timeout_;
     Event flush_event_;
     std::unique_ptr<ReplyReader> reader_;

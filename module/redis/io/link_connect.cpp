@@ -2,15 +2,23 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "module/redis/io/link.hpp"
 
 namespace tollgate::redis {
 
 void Link::connect() noexcept {
-    untried_ = endpoint_.addrs.size();
+    const auto all = addresses_.all();
+    untried_ = all.size();
     failures_ = {};
+    if (all.empty()) {
+        failures_.append("no address is known");
+    } else if (!address_ || std::ranges::find(all, *address_) == all.end()) {
+        address_ = all.front();
+    }
     try_addresses();
 }
 
@@ -32,15 +40,16 @@ void Link::try_addresses() noexcept {
 }
 
 void Link::open_socket() {
-    const auto& addr = address();
+    address_name_ = {address_->name().size(),
+                     reinterpret_cast<u_char*>(const_cast<char*>(address_->name().data()))};
     peer_ = {};
-    peer_.sockaddr = addr.sockaddr;
-    peer_.socklen = addr.socklen;
-    peer_.name = const_cast<ngx_str_t*>(&addr.name);
+    peer_.sockaddr = const_cast<sockaddr*>(address_->get());
+    peer_.socklen = address_->length();
+    peer_.name = &address_name_;
     peer_.get = ngx_event_get_peer;
     peer_.log = &quiet_log_;
     peer_.log_error = NGX_ERROR_ERR;
-    peer_.so_keepalive = addr.sockaddr->sa_family == AF_UNIX ? 0 : 1;
+    peer_.so_keepalive = address_->is_unix() ? 0 : 1;
 
     const ngx_int_t rc = ngx_event_connect_peer(&peer_);
     if (rc != NGX_OK && rc != NGX_AGAIN) {
@@ -132,7 +141,12 @@ void Link::on_timeout() {
 }
 
 void Link::move_on() noexcept {
-    address_ = (address_ + 1) % endpoint_.addrs.size();
+    const auto all = addresses_.all();
+    const auto current = address_ ? std::ranges::find(all, *address_) : all.end();
+    if (current != all.end()) {
+        const auto next = std::next(current);
+        address_ = next == all.end() ? all.front() : *next;
+    }
 }
 
 }  // namespace tollgate::redis

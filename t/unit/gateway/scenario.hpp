@@ -23,6 +23,14 @@ struct Outage {
     double executed = 0;  ///< the share of their calls that Redis still executes
 };
 
+/// A replica becomes the master. It lacks what the old master counted in the last `lag`, and its
+/// clock differs. Calls that are under way are lost.
+struct Failover {
+    Milliseconds at{};  ///< 0: none
+    Milliseconds lag{};
+    Milliseconds clock{};  ///< how far the new master's clock is ahead of the old one's
+};
+
 struct Scenario {
     const char* name;
     int nodes;
@@ -37,6 +45,7 @@ struct Scenario {
     int workers = 1;        ///< per node; they share its zone
     Milliseconds jump{};    ///< of Redis's clock, in the middle
     Outage outage{};
+    Failover failover{};
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {

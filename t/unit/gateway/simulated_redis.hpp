@@ -16,7 +16,7 @@
 namespace tollgate::gateway {
 
 /// A Redis for the engine's calls: it takes the words of a call and replies in RESP. The acquire
-/// script is RedisModel's; bans are not counted.
+/// script is RedisModel's.
 class SimulatedRedis {
   public:
     /// The result of an acquire.
@@ -109,6 +109,10 @@ class SimulatedRedis {
         /// ARGV[1] is the token, which the transport adds.
         std::int64_t integer_at(std::size_t argv) const { return std::stoll(arguments_[argv - 2]); }
 
+        std::chrono::milliseconds time_at(std::size_t argv) const {
+            return std::chrono::milliseconds(integer_at(argv));
+        }
+
         Executed read_id(std::size_t at) {
             std::size_t terms = number_at(at);
             Executed one;
@@ -116,7 +120,9 @@ class SimulatedRedis {
             one.acquire.count = integer_at(at + 1);
             const auto strikes = integer_at(terms++);
             if (strikes != 0) {
-                one.acquire.ban = BanPolicy{strikes, {}, {}, {}};
+                one.acquire.ban =
+                    BanPolicy{strikes, time_at(terms), time_at(terms + 1), time_at(terms + 2)};
+                one.acquire.refusals_strike = integer_at(terms + 3) == 1;
                 terms += 4;
                 ++key_;
             }
@@ -198,8 +204,8 @@ class SimulatedRedis {
             }
             if (one.acquire.ban) {
                 add(one.acquired.limited);
-                add(0);
-                add(0);
+                add(one.acquired.banned_until.time_since_epoch().count());
+                add(one.acquired.strikes);
             }
             auto window = one.acquired.windows.begin();
             for (const TableQuota& quota : *one.acquire.quotas) {

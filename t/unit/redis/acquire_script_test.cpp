@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "module/redis/protocol/acquire_codec.hpp"
-#include "module/redis/protocol/lookup_reply.hpp"
+#include "module/redis/protocol/lookup.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/script.hpp"
 
@@ -593,9 +593,35 @@ TEST_F(AcquireScript, CountsTheSameIdTwiceInOneCall) {
     EXPECT_EQ(std::get<Acquired>(results[1]).granted, 1);
 }
 
+TEST(Scripts, NameEachField) {
+    for (const Script* script : {&acquire_script(), &lookup_script()}) {
+        EXPECT_EQ(script->text.find('$'), std::string::npos);
+    }
+}
+
+TEST_F(AcquireScript, TheLookUpOfAMissingKeyNeedsAMaster) {
+    const auto look_up = [&](const std::string& key) {
+        return redis_->run({"EVAL", lookup_script().text, "1", key, "token"});
+    };
+    redis_->run({"HSET", "t:key:x", "id", "k1", "plan", "free", "state", "active"});
+    redis_->run({"REPLICAOF", "127.0.0.1", "1"});
+    const auto found = look_up("t:key:x");
+    const auto missing = look_up("t:key:y");
+    redis_->run({"REPLICAOF", "NO", "ONE"});
+    EXPECT_EQ(elements_of(*found).size(), 7);
+    ASSERT_EQ(missing->type, REDIS_REPLY_ERROR);
+    EXPECT_TRUE(text_of(*missing).starts_with("READONLY"));
+}
+
+TEST_F(AcquireScript, ALookUpChangesNoExpiry) {
+    redis_->run({"HSET", "t:key:x", "plan", "free"});
+    redis_->run({"EVAL", lookup_script().text, "1", "t:key:x", "token"});
+    EXPECT_EQ(redis_->integer({"PTTL", "t:key:x"}), -1);
+}
+
 TEST_F(AcquireScript, TheLookUpFetchesARecord) {
     const auto look_up = [&] {
-        return redis_->run({"EVAL", std::string(lookup_script().text), "1", "t:key:x", "token"});
+        return redis_->run({"EVAL", lookup_script().text, "1", "t:key:x", "token"});
     };
     redis_->run({"HSET", "t:key:x", "id", "k1", "plan", "free", "state", "active"});
     auto reply = look_up();

@@ -24,9 +24,9 @@
 namespace tollgate::gateway {
 
 /// Nodes that share keys over one Redis. Each worker runs the engine.
-class Cluster {
+class Fleet {
   public:
-    Cluster(Scenario scenario, unsigned seed) : scenario_(std::move(scenario)), random_(seed) {
+    Fleet(Scenario scenario, unsigned seed) : scenario_(std::move(scenario)), random_(seed) {
         table_.name = "api";
         table_.plans.push_back(
             {.name = "free", .kind = Plan::Kind::kLimited, .rates = scenario_.rates});
@@ -53,7 +53,14 @@ class Cluster {
         if (scenario_.crashes) {
             crash();
         }
-        timeline_.at(kDuration / 2, [this] { redis_offset_ = scenario_.jump; });
+        timeline_.at(kDuration / 2, [this] { redis_offset_ += scenario_.jump; });
+        if (scenario_.failover.at > Milliseconds(0)) {
+            // Nodes that count alone would hide what the failover itself costs.
+            settings_.on_failure = FailurePolicy::kDeny;
+            timeline_.at(scenario_.failover.at - scenario_.failover.lag,
+                         [this] { replica_ = redis_.counts; });
+            timeline_.at(scenario_.failover.at, [this] { fail_over(); });
+        }
     }
 
     void run_for(Milliseconds time) { timeline_.run_until(timeline_.now() + time); }
@@ -77,6 +84,8 @@ class Cluster {
     std::int64_t granted = 0;
     std::int64_t granted_alone = 0;
     std::int64_t critical = 0;  ///< lines of the log
+    /// Units of each key that the old master of a failover counted and the new master lacks.
+    std::map<std::string, std::int64_t> not_replicated;
     /// Units of each key that may be counted and not granted, because a call got no reply.
     std::map<std::string, std::int64_t> lost;
 
@@ -84,31 +93,31 @@ class Cluster {
     struct Worker;
 
     struct Request final : Admission::Client {
-        Request(Cluster& of, Worker& at, std::string key)
-            : cluster(of), worker(at), id(std::move(key)), admission(*at.tables, *this, {1}) {}
+        Request(Fleet& of, Worker& at, std::string key)
+            : fleet(of), worker(at), id(std::move(key)), admission(*at.tables, *this, {1}) {}
 
         std::int64_t cost() override { return 1; }
         ClientAddress address() const override { return {}; }
         Log& log() noexcept override { return worker.log; }
-        void on_outcome() noexcept override { cluster.tally(*this); }
+        void on_outcome() noexcept override { fleet.tally(*this); }
 
-        Cluster& cluster;
+        Fleet& fleet;
         Worker& worker;
         std::string id;
         Admission admission;
     };
 
     struct Worker {
-        Worker(Cluster& cluster, int node_number, std::size_t number, SimulatedZone& zone)
+        Worker(Fleet& fleet, int node_number, std::size_t number, SimulatedZone& zone)
             : node(node_number),
-              clock(cluster.timeline_),
-              events(cluster.timeline_),
+              clock(fleet.timeline_),
+              events(fleet.timeline_),
               process(number, zone.processes),
-              engine(cluster.settings_, cluster.served_, zone, statistics, transport,
+              engine(fleet.settings_, fleet.served_, zone, statistics, transport,
                      {clock, events, log, process}),
-              transport(cluster.timeline_, cluster.redis_, kBeginning, cluster.redis_offset_) {
+              transport(fleet.timeline_, fleet.redis_, kBeginning, fleet.redis_offset_) {
             zone.workers().insert(process.number(), process.process());
-            tables = std::make_unique<TableSet>(cluster.set_, std::nullopt, engine,
+            tables = std::make_unique<TableSet>(fleet.set_, std::nullopt, engine,
                                                 std::vector<RequestStatistics*>());
         }
 
@@ -224,6 +233,28 @@ class Cluster {
         critical += request.worker.log.critical;
     }
 
+    void fail_over() {
+        for (int i = 1; i <= scenario_.keys; ++i) {
+            const auto id = "k" + std::to_string(i);
+            TableQuota quota;
+            quota.table = "api";
+            for (const Rate& rate : scenario_.rates) {
+                const WindowCount& old = redis_.counts.count(id, quota, rate);
+                const WindowCount& copy = replica_.count(id, quota, rate);
+                not_replicated[id] =
+                    std::max(not_replicated[id],
+                             old.number == copy.number ? old.count - copy.count : old.count);
+            }
+        }
+        redis_.counts = replica_;
+        redis_offset_ += scenario_.failover.clock;
+        for (Node& node : nodes_) {
+            for (auto& worker : node.workers) {
+                worker->transport.fail_all();
+            }
+        }
+    }
+
     /// A node dies and loses its state. A new node replaces it.
     void crash() {
         timeline_.at(timeline_.now() + Milliseconds(number(50, 500)), [this] {
@@ -247,6 +278,7 @@ class Cluster {
     Timeline timeline_;
     Milliseconds redis_offset_{};
     SimulatedRedis redis_;
+    RedisModel replica_;
     int next_node_ = 0;
     std::set<int> dead_;
     std::deque<Node> nodes_;

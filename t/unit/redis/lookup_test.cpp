@@ -1,4 +1,4 @@
-#include "module/redis/protocol/lookup_reply.hpp"
+#include "module/redis/protocol/lookup.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,13 @@
 #include <span>
 
 #include "module/key/key_record.hpp"
+#include "module/redis/protocol/script.hpp"
 
 namespace tollgate::redis {
+
+/// Reads the record of a key. If there is none, the call fails unless this Redis takes writes: a
+/// replica may lack a key that its master has.
+const Script& lookup_script();
 
 /// The result of a look-up.
 struct Lookup {
