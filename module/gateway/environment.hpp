@@ -39,8 +39,8 @@ class Timer {
 
     /// Calls the handler after this time; a running timer starts again.
     virtual void start(std::chrono::milliseconds delay) noexcept = 0;
-    /// Calls the handler at the end of this turn of the event loop; once, however often it is
-    /// posted.
+    /// Calls the handler once at the end of this turn of the event loop, even if it is posted
+    /// several times.
     virtual void post() noexcept = 0;
     virtual void cancel() noexcept = 0;
 };
