@@ -10,8 +10,8 @@
 
 #include "module/quota/redis_clock.hpp"
 
-// What the engine needs of the process that it runs in. nginx provides it in module/http; unit
-// tests provide a simulated one.
+// The interfaces of the engine to the process that it runs in. nginx provides it in module/http;
+// unit tests provide a simulated one.
 namespace tollgate::gateway {
 
 /// The node's clocks, read when they are called.

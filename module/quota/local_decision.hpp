@@ -31,7 +31,7 @@ void note_arrivals(std::span<QuotaState> states, const Demand& demand, std::int6
 LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                    const ClockBounds& now);
 
-/// Whether a ban of the id counts now, for certain.
+/// Whether the id is certainly banned now.
 bool is_banned(const QuotaState& first, const Demand& demand, const ClockBounds& now);
 
 }  // namespace tollgate
