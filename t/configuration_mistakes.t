@@ -1,4 +1,4 @@
-# nginx -t explains every mistake in the gateway's directives, with the file and the line where it stands.
+# nginx -t explains every mistake in the gateway's directives, with file and line.
 
 use strict;
 use warnings;
@@ -6,7 +6,7 @@ use lib 't/lib';
 use Test::More;
 use Nginx;
 
-# The line that ends in "# here" is the one that the message must name; `rest` stands after the text.
+# The line that ends in "# here" is the one that the message must name; `rest` is appended to the text.
 sub mistake {
     my ($name, $message, $text, $rest) = @_;
     my ($before) = $text =~ /^(.*?)# here/s or die "$name: no mark\n";
@@ -126,7 +126,7 @@ subtest 'tollgate_redis' => sub {
     mistake('a user without a password', '"username" without a password', "tollgate_redis main { # here\n server 127.0.0.1; username u; }");
 };
 
-subtest 'what stands in servers and locations' => sub {
+subtest 'directives of servers and locations' => sub {
     my %refused = (
         'tollgate_cost -1'                      => '"tollgate_cost" directive has an invalid number',
         'tollgate_cost 1.5'                     => '"tollgate_cost" directive has an invalid number',
@@ -208,7 +208,7 @@ subtest 'tollgate_zone' => sub {
     mistake('twice', '"tollgate_zone" directive is duplicate', "tollgate_zone 8m;\n tollgate_zone 8m; # here");
 };
 
-subtest 'the file is named where the mistake stands in an included one' => sub {
+subtest 'the message names an included file' => sub {
     my ($exit, $output) = Nginx->test_config(
         conf  => "$redis tollgate_plans api { include plans.conf; }",
         files => { 'plans.conf' => "plan pro 5r/s;\nplan free x;\n" },

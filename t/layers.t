@@ -1,5 +1,5 @@
-# A layer of the gateway includes only the layers below it, and a pure layer nothing of nginx. The pet store includes
-# only what both modules share.
+# A layer of the gateway includes only layers below it, and a pure layer includes nothing of nginx. The pet store includes
+# only the layers that both modules share.
 
 use strict;
 use warnings;
@@ -47,5 +47,5 @@ for my $file (@files) {
     }
 }
 is_deeply([sort keys %seen], [sort keys %below], 'every layer is known');
-is_deeply(\@wrong, [], 'includes lead down only');
+is_deeply(\@wrong, [], 'each include is of a lower layer');
 done_testing;

@@ -143,7 +143,7 @@ Admission::Next Admission::decide_locally(LoadedStates& states, const ClockBound
     return Next::kDecided;
 }
 
-/// Keeps a decision of the node, to be used when the zone is unlocked.
+/// Stores a local decision, which is applied after the zone is unlocked.
 void Admission::keep_decision(LocalAnswer answer, LoadedStates& states, const ClockBounds& time) {
     const std::span<const QuotaState> shown = states;
     const ClockBounds now = no_earlier_than_replies(time, shown);

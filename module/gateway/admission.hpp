@@ -34,7 +34,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
         virtual std::int64_t cost() = 0;
         virtual ClientAddress address() const = 0;
         virtual Log& log() noexcept = 0;
-        /// The outcome is decided. Called once, perhaps before start() returns. Must not destroy
+        /// The outcome is decided. Called once, possibly before start() returns. Must not destroy
         /// the admission.
         virtual void on_outcome() noexcept = 0;
     };

@@ -12,7 +12,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-/// Whether `events` announced a change of the key (0: never) so lately that the key may be new.
+/// Whether `events` announced a change of the key (0: never) so recently that the key may be new.
 bool is_recent(SteadyTime announced, SteadyTime now) {
     return announced != SteadyTime() && now - announced < std::chrono::minutes(1);
 }

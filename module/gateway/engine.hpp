@@ -60,9 +60,9 @@ class Engine {
     /// failure; otherwise it is logged, once a second at most.
     void report_error(std::string_view error) noexcept;
 
-    /// Writes the plan tables of this Redis into its hash `plans`, from which the command takes
-    /// plans and limits. Only the first worker does it, and only while Redis is reachable. No
-    /// request depends on it.
+    /// Writes the plan tables of this Redis into its hash `plans`. The command reads plans and
+    /// limits there. Only the first worker does it, and only while Redis is reachable. No request
+    /// depends on it.
     void publish_plans() noexcept;
 
     /// A graceful shutdown of this worker has begun.

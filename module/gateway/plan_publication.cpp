@@ -25,7 +25,7 @@ class PublicationReply : public redis::ReplyHandler {
             engine_.log().write(LogLevel::kWarning, line.append(shown));
         });
     }
-    void on_failure() noexcept override {}  // They are published on the next connection.
+    void on_failure() noexcept override {}  // The next connection publishes them again.
 
   private:
     const Engine& engine_;

@@ -40,7 +40,7 @@ void Settlement::on_timer() {
     timer_->start(is_complete ? kInterval : kContinueAfter);
 }
 
-/// Whether this worker is the one that looks now.
+/// Whether this worker runs the pass that is due now.
 bool Settlement::claim_turn() const {
     if (!engine_.transport().is_reachable()) {
         return false;

@@ -32,7 +32,7 @@ constexpr std::size_t kMostRedis = 16;
 struct alignas(64) ZoneHeader {
     gateway::SharedNode node;
     std::array<gateway::SharedRedis, kMostRedis> redis;
-    std::size_t size;  ///< of what follows
+    std::size_t size;  ///< of the memory after the header, in bytes
 };
 
 /// Initializes the zone. After a reload, `old` is the context of the previous zone of this name;
@@ -47,7 +47,7 @@ ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
             return NGX_ERROR;
         }
         header->size = size - sizeof(ZoneHeader);
-        // Each zone needs an id of its own: Redis tells the reports of nodes apart by it.
+        // Each zone needs its own id, because Redis distinguishes the reports of nodes by it.
         if (RAND_bytes(reinterpret_cast<unsigned char*>(&header->node.id),
                        sizeof(header->node.id)) != 1) {
             ngx_log_error(NGX_LOG_EMERG, zone->shm.log, 0,

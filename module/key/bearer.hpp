@@ -8,7 +8,7 @@ namespace tollgate {
 struct Credentials {
     enum class Kind {
         kMissing,    ///< no field, another scheme, or no token after the scheme
-        kMalformed,  ///< the Bearer scheme with something that is no b64token of at most
+        kMalformed,  ///< the Bearer scheme with a token that is not a b64token of at most
                      ///< kLongestToken bytes
         kToken,
     };

@@ -19,14 +19,14 @@ struct ClockBounds {
     SteadyTime steady{};
     Instant earliest{};  ///< Redis's clock shows at least this
     Instant latest{};    ///< and at most this
-    /// `earliest` in microseconds, for Retry-After: after rounding up to seconds, one ms too much
-    /// can become a second.
+    /// `earliest` in microseconds, for Retry-After: rounded up to seconds, an error of one ms can
+    /// become one second.
     ExactInstant exact{};
 };
 
-/// Bounds of the offset of Redis's clock, by which windows are counted, from the node's steady
-/// clock. They come from the times in Redis's replies (Cristian's algorithm). It lies in the zone:
-/// plain memory, all zeros at first.
+/// Bounds of the offset between Redis's clock, which counts the windows, and the node's steady
+/// clock. They come from the times in Redis's replies (Cristian's algorithm). The object is in the
+/// zone: plain memory, all zeros at first.
 class RedisClock {
   public:
     /// Redis's clock showed `now` at a time between `sent` and `received`. All three are whole us,

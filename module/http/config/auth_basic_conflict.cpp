@@ -72,8 +72,7 @@ void warn_of_auth_basic(ngx_conf_t* cf) {
     if (!slot) {
         return;
     }
-    // An `if` or `limit_except` block has a configuration of its own, with the name of its
-    // location.
+    // An `if` or `limit_except` block has its own configuration, with the name of its location.
     std::set<const u_char*> warned;
     for (const auto& place : MainConf::of(cf).guarded) {
         const auto& core = core_conf_of(place.loc_conf);

@@ -49,7 +49,7 @@ class RequestContext : private gateway::Admission::Client {
     /// Removes the fields of the request that must not reach the upstream: `Authorization`, unless
     /// it is forwarded, and those that only a gateway may set. Throws std::bad_alloc.
     void strip_request_fields(bool forward_authorization);
-    /// Whether strip_request_fields has done that.
+    /// Whether strip_request_fields has removed all fields that it would remove with this argument.
     bool is_stripped(bool forward_authorization) const {
         return stripped_ == Stripped::kAll ||
                (forward_authorization && stripped_ == Stripped::kRateLimitFields);

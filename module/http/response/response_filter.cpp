@@ -15,8 +15,8 @@ namespace {
 ngx_http_output_header_filter_pt next_header_filter;
 ngx_http_output_body_filter_pt next_body_filter;
 
-/// Replaces nginx's own page for an error: always for Tollgate's refusals, and for all where
-/// `tollgate_json_errors` holds.
+/// Replaces nginx's own page for an error: always for Tollgate's refusals, and for all other errors
+/// with `tollgate_json_errors on`.
 void replace_error_page(ngx_http_request_t* r) {
     const RequestContext* context = RequestContext::find(r);
     const auto status = static_cast<int>(r->headers_out.status);
@@ -24,7 +24,7 @@ void replace_error_page(ngx_http_request_t* r) {
     if (!refused && LocationConf::of(r).json_errors == 0) {
         return;
     }
-    // A refusal has another status where the operator's page for it is missing.
+    // The status differs from the refusal's if the operator's page for it is missing.
     const bool is_own = refused && context->outcome().status == status;
     const Error error = is_own ? context->outcome().error : error_of_status(status);
     auto* body = make_pooled<nginx::ReplacementBody>(r->pool, error_body(error, status));
@@ -37,7 +37,7 @@ ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
         return next_header_filter(r);
     }
     add_response_fields(r);
-    // Where memory is short, the client gets nginx's page.
+    // If memory is short, the client gets nginx's page.
     guarded(r->connection->log, false, [&] {
         if (is_builtin_error_page(r)) {
             replace_error_page(r);

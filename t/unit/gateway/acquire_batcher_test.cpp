@@ -163,7 +163,7 @@ TEST_F(AcquireBatcherTest, AClusterGetsOneKeyACall) {
                    ? std::optional<std::string>("-CROSSSLOT Keys in request don't hash\r\n")
                    : std::nullopt;
     };
-    // The simulated Redis has executed what it refuses here: only the calls count.
+    // The simulated Redis has executed the calls that it refuses here: only their number matters.
     for (int i = 0; i < 3; ++i) {
         begin(worker, "k" + std::to_string(i));
     }
@@ -263,7 +263,7 @@ TEST_F(AcquireBatcherTest, AFullZoneReportsLater) {
     EXPECT_EQ(requests.back()->outcome().verdict, Verdict::kGranted);
 }
 
-/// Every allocation of a call, and of what its reply does, fails in turn.
+/// Each allocation of a call and of its reply fails in turn.
 TEST_F(AcquireBatcherTest, ShortMemoryInACallLosesNoGrant) {
     tables[0].plans[0].rates = {{10'000, 3600s}};
     Worker& worker = start_with_keys(1);
@@ -287,7 +287,7 @@ TEST_F(AcquireBatcherTest, ShortMemoryInACallLosesNoGrant) {
     }
     EXPECT_GT(granted, 100) << "by Redis, or by on_failure";
     run_for(3s);
-    // A reply that could not be applied was counted by Redis, and its requests by the node.
+    // If a reply can't be applied, Redis has counted its requests, and the node counts them again.
     EXPECT_GE(counted("k0"), granted);
     EXPECT_LE(counted("k0"), granted + 80);
 }

@@ -1,4 +1,4 @@
-// From credentials to an outcome.
+// The whole decision of a request, from its credentials to its outcome.
 
 #include "module/gateway/admission.hpp"
 

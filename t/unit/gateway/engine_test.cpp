@@ -1,4 +1,4 @@
-// The parts of an engine that no request starts, and the lists that waiters stand in.
+// The parts of an engine that run without a request, and the wait lists.
 
 #include "module/gateway/engine.hpp"
 

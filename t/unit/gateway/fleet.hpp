@@ -65,7 +65,7 @@ class Fleet {
 
     void run_for(Milliseconds time) { timeline_.run_until(timeline_.now() + time); }
 
-    /// What Redis has counted of the window of this rate.
+    /// Redis's count of the window of this rate.
     std::int64_t counted(const std::string& id, const Rate& rate) {
         TableQuota quota;
         quota.table = "api";
@@ -76,17 +76,17 @@ class Fleet {
         std::int64_t granted = 0;
         std::int64_t refused = 0;
     };
-    /// What each window of each key granted and refused, by its number.
+    /// The granted and refused units of each window of each key, by the window's number.
     std::map<std::tuple<std::string, std::size_t, std::int64_t>, Tally> tallies;
-    /// What each node granted of each window of each key.
+    /// The units that each node granted of each window of each key.
     std::map<std::tuple<int, std::string, std::size_t, std::int64_t>, std::int64_t> node_granted;
     std::int64_t calls = 0;
     std::int64_t granted = 0;
     std::int64_t granted_alone = 0;
     std::int64_t critical = 0;  ///< lines of the log
-    /// What the old master of a failover counted of each key and the new one lacks.
+    /// Units of each key that the old master of a failover counted and the new master lacks.
     std::map<std::string, std::int64_t> not_replicated;
-    /// What may be counted of each key and granted to nobody: of calls without an answer.
+    /// Units of each key that may be counted and not granted, because a call got no reply.
     std::map<std::string, std::int64_t> lost;
 
   private:
@@ -130,7 +130,7 @@ class Fleet {
         Engine engine;
         SimulatedTransport transport;  ///< destroyed before the engine, as in RedisClient
         std::unique_ptr<TableSet> tables;
-        std::list<std::unique_ptr<Request>> requests;  ///< that wait
+        std::list<std::unique_ptr<Request>> requests;  ///< waiting
     };
 
     struct Node {
@@ -255,7 +255,7 @@ class Fleet {
         }
     }
 
-    /// A node dies with all that it holds, and another takes its place.
+    /// A node dies and loses its state. A new node replaces it.
     void crash() {
         timeline_.at(timeline_.now() + Milliseconds(number(50, 500)), [this] {
             Node& node = nodes_[static_cast<std::size_t>(number(0, scenario_.nodes - 1))];

@@ -81,7 +81,7 @@ class RedisModel {
         return ban;
     }
 
-    /// Counts the strikes of an acquire. Returns how many refusals are only limited.
+    /// Counts the strikes of an acquire. Returns the number of refusals that are only limited.
     static std::int64_t strike(Ban& ban, const Acquire& acquire, std::int64_t refused,
                                Instant now) {
         const std::int64_t strikes = acquire.refusals_strike ? refused : 0;
@@ -102,7 +102,7 @@ class RedisModel {
         return std::max<std::int64_t>(missing - 1, 0);
     }
 
-    /// Whether a report was not applied before; one without a number is always new.
+    /// Whether a report has not been applied yet. Adjustments without a number are always new.
     bool is_new(const Acquire& acquire, std::size_t table) {
         const auto number = acquire.adjustments.empty() ? 0 : acquire.report_numbers[table];
         auto& last = reports_[{std::string(acquire.id) + ":" + std::to_string(table), node}];

@@ -15,11 +15,11 @@
 
 namespace tollgate::gateway {
 
-/// Redis as the engine's calls see it: takes the words of a call, and answers in RESP. The acquire
+/// A Redis for the engine's calls: it takes the words of a call and replies in RESP. The acquire
 /// script is RedisModel's.
 class SimulatedRedis {
   public:
-    /// What became of an acquire.
+    /// The result of an acquire.
     struct Executed {
         Acquire acquire;
         std::string id;
@@ -41,7 +41,7 @@ class SimulatedRedis {
     }
 
     std::map<std::string, KeyRecord> records;   ///< by the key's name in Redis
-    std::map<std::string, std::string> errors;  ///< by id: what acquires of it are answered
+    std::map<std::string, std::string> errors;  ///< by id: the error reply to its acquires
     std::vector<Executed> executed;             ///< the acquires of the last call
     RedisModel counts;
     int published = 0;

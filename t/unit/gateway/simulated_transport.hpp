@@ -19,7 +19,7 @@ namespace tollgate::gateway {
 class SimulatedTransport final : public Transport {
   public:
     using Milliseconds = std::chrono::milliseconds;
-    /// What becomes of a call.
+    /// The fate of a call.
     enum class Fate {
         kAnswered,
         kNotExecuted,  ///< it never reaches Redis, and times out
@@ -93,9 +93,10 @@ class SimulatedTransport final : public Transport {
     std::function<Milliseconds()> delay = [] { return Milliseconds(1); };
     std::function<Milliseconds()> open_for = [] { return Milliseconds(0); };
     std::function<Fate(const redis::Call&)> choose_fate;
-    /// What Redis answers in place of the reply, if anything.
+    /// The text that Redis answers instead of the reply, if any.
     std::function<std::optional<std::string>(const redis::Call&)> replace_reply;
-    /// A call failed that Redis has executed (its acquires), or has not (none).
+    /// Called when a call fails. If Redis executed it, the first argument is its acquires;
+    /// otherwise it is empty.
     std::function<void(const std::vector<SimulatedRedis::Executed>&, const redis::Call&)> on_lost;
 
   private:

@@ -24,7 +24,7 @@ TEST(ParseBearer, IsMissingWithoutTheSchemeOrTheToken) {
     }
 }
 
-TEST(ParseBearer, IsMalformedWhereTheTokenIs) {
+TEST(ParseBearer, IsMalformedIfTheTokenIs) {
     for (const std::string_view field :
          {"Bearer k k", "Bearer k ", "Bearer \"k\"", "Bearer k,k", "Bearer =", "Bearer k=k"}) {
         EXPECT_EQ(parse_bearer(field).kind, Kind::kMalformed) << '"' << field << '"';

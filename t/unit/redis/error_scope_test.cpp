@@ -32,7 +32,7 @@ TEST(ErrorScope, KnowsTheErrorsOfAPlaceInACluster) {
     }
 }
 
-TEST(ErrorScope, TakesAllOthersForErrorsOfTheCommand) {
+TEST(ErrorScope, TreatsAllOthersAsErrorsOfTheCommand) {
     for (const auto* message :
          {"WRONGTYPE Operation against a key holding the wrong kind of value", "NOSCRIPT No",
           "ERR unknown command 'EVALSHA'", "ERR OOM", "BUSYGROUP Consumer Group name exists",
@@ -42,7 +42,7 @@ TEST(ErrorScope, TakesAllOthersForErrorsOfTheCommand) {
     }
 }
 
-TEST(ErrorScope, ReadsTheErrorsOfCommandsInScriptsAsEachRedisTellsThem) {
+TEST(ErrorScope, ReadsErrorsInScriptsOfEachRedisVersion) {
     for (const auto* message :
          {"OOM command not allowed when used memory > 'maxmemory'. script: 5ac, on @user_script:3.",
           "@user_script: 12: The user executing the script can't run this command or subcommand",

@@ -11,7 +11,7 @@ namespace {
 
 using Outcome = Lookup::Outcome;
 
-/// What a look-up says of a record with these fields; an absent one is nil.
+/// The result of a look-up of a record with these fields; an absent one is nil.
 Lookup lookup(const std::map<std::string, std::string>& record) {
     std::string text = "*6\r\n";
     for (const auto* name : {"id", "name", "plan", "limits", "expires", "state"}) {
@@ -49,7 +49,7 @@ TEST(Lookup, IsUnknownWithoutAnId) {
     EXPECT_EQ(lookup({}).outcome, Outcome::kUnknown);
 }
 
-TEST(Lookup, IsActiveOnlyWhereItSaysSo) {
+TEST(Lookup, IsActiveOnlyInTheActiveState) {
     EXPECT_FALSE(lookup(with("state", "disabled")).record.active);
     EXPECT_FALSE(lookup(with("state", "")).record.active);
     EXPECT_FALSE(lookup({{"id", "k1"}, {"plan", "free"}}).record.active);
@@ -87,7 +87,7 @@ TEST(Lookup, RefusesARecordThatNoCommandWrote) {
     }
 }
 
-TEST(Lookup, DoesNotExpectAnythingElse) {
+TEST(Lookup, ReportsOtherRepliesAsUnexpected) {
     for (const std::string_view text :
          {"*0\r\n", "*1\r\n$1\r\na\r\n", "*6\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n"}) {
         ReplyReader reader;

@@ -12,7 +12,7 @@ namespace {
 using Results = std::vector<std::string>;
 using Taken = Pipeline::Taken;
 
-/// Writes down what became of its call.
+/// Records the callbacks of its call.
 class Recorder : public ReplyHandler {
   public:
     Recorder(std::string name, Results& results) : name_(std::move(name)), results_(results) {}
@@ -125,7 +125,7 @@ TEST_F(PipelineTest, HandsEachCallTheValuesBehindItsToken) {
     EXPECT_TRUE(pipeline_.empty());
 }
 
-TEST_F(PipelineTest, BelievesNoAnswerWithAnotherToken) {
+TEST_F(PipelineTest, RejectsRepliesWithAnotherToken) {
     push("a");
     push("b");
     release();
@@ -136,7 +136,7 @@ TEST_F(PipelineTest, BelievesNoAnswerWithAnotherToken) {
     EXPECT_EQ(results_, Results{});
 }
 
-TEST_F(PipelineTest, TakesNothingThatNoCallAwaits) {
+TEST_F(PipelineTest, RejectsUnsolicitedReplies) {
     EXPECT_EQ(take("-ERR max number of clients reached\r\n"), Taken::kMismatched);
     push("a");
     EXPECT_EQ(answer("42", "early"), Taken::kMismatched);
@@ -152,7 +152,7 @@ TEST_F(PipelineTest, HandsErrorsToTheirCall) {
     EXPECT_EQ(results_, (Results{"a: OOM", "b=two"}));
 }
 
-TEST_F(PipelineTest, SendsTheScriptInFullWhereRedisDoesNotKnowIt) {
+TEST_F(PipelineTest, SendsTheScriptInFullIfRedisDoesNotKnowIt) {
     push("a");
     release();
     EXPECT_EQ(take("-NOSCRIPT No matching script\r\n"), Taken::kRepeated);
@@ -171,7 +171,7 @@ TEST_F(PipelineTest, SendsTheScriptInFullButOnce) {
     EXPECT_EQ(results_, Results{"a: NOSCRIPT"});
 }
 
-TEST_F(PipelineTest, AnswersCallsInTheOrderOfTheirTextsWhereOneIsRepeated) {
+TEST_F(PipelineTest, AnswersCallsInOrderIfOneIsRepeated) {
     push("a");
     push("b");
     release();
@@ -182,7 +182,7 @@ TEST_F(PipelineTest, AnswersCallsInTheOrderOfTheirTextsWhereOneIsRepeated) {
     EXPECT_EQ(results_, (Results{"b=two", "a=one"}));
 }
 
-TEST_F(PipelineTest, FailsWhatWasReleasedAndKeepsTheRest) {
+TEST_F(PipelineTest, FailsReleasedCallsAndKeepsTheRest) {
     push("a");
     release();
     push("b");
@@ -205,7 +205,7 @@ TEST_F(PipelineTest, FailsAll) {
     EXPECT_TRUE(pipeline_.empty());
 }
 
-TEST_F(PipelineTest, TellsNothingWhenItIsDestroyed) {
+TEST_F(PipelineTest, CallsNoHandlerWhenItIsDestroyed) {
     {
         Pipeline pipeline{1, std::chrono::milliseconds(100)};
         pipeline.push({&kScript, {}, {}}, std::make_unique<Recorder>("a", results_), at(0));
@@ -255,7 +255,7 @@ TEST_F(PipelineTest, CountsTheTimeOfARepeatedCallFromWhenItWasWrittenAgain) {
     EXPECT_EQ(first_deadline(), 180);
 }
 
-TEST_F(PipelineTest, KnowsTheDeadlineOfWhatWaitsBehindACallThatWasPushedAhead) {
+TEST_F(PipelineTest, KnowsTheDeadlineOfCallsBehindOneThatWasPushedAhead) {
     push("a", 0);
     push_ahead("probe", 60);
     EXPECT_EQ(first_deadline(), 100);
@@ -264,7 +264,7 @@ TEST_F(PipelineTest, KnowsTheDeadlineOfWhatWaitsBehindACallThatWasPushedAhead) {
     EXPECT_EQ(first_deadline(), 170);
 }
 
-TEST_F(PipelineTest, GivesEachCallItsTimeOnceMoreAfterAStall) {
+TEST_F(PipelineTest, RestartsTheTimeoutOfEachCallAfterAStall) {
     push("a", 0);
     release();
     write(0);

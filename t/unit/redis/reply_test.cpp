@@ -69,7 +69,7 @@ TEST(ReplyReader, ReadsByteByByte) {
     EXPECT_EQ(got, (std::vector<std::string>{"[a :7 ]", "x"}));
 }
 
-TEST(ReplyReader, BreaksOnWhatRedisNeverAnswers) {
+TEST(ReplyReader, FailsOnRepliesThatRedisNeverSends) {
     for (const std::string_view stream : {
              "hello\r\n",
              "\r\n",
@@ -95,7 +95,7 @@ TEST(ReplyReader, BreaksOnWhatRedisNeverAnswers) {
     }
 }
 
-TEST(ReplyReader, BreaksOnAReplyThatNeverEnds) {
+TEST(ReplyReader, FailsOnAReplyThatNeverEnds) {
     for (const std::string_view start : {"+", "-ERR ", "$", "*2\r\n:1\r\n+"}) {
         ReplyReader reader;
         reader.feed(start);

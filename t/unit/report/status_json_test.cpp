@@ -25,7 +25,7 @@ Status empty_status() {
     return status;
 }
 
-TEST(StatusJson, SaysWhatItIsOf) {
+TEST(StatusJson, HasTheVersionAndTheStart) {
     EXPECT_EQ(parsed(empty_status()),
               json::parse(R"({"version":"1.2.3","started":1000000,"uptime":100,"workers":2,
                               "zone":{"size":8388608,"stores":{}},"requests":[],"redis":[]})"));
@@ -61,7 +61,7 @@ TEST(StatusJson, ShowsARedis) {
     counts.breaker_open.insert(1, 77);
     counts.subscribed.insert(0, 76);
     counts.subscribed.insert(1, 77);
-    counts.subscribed.insert(2, 78);  // Of a worker that is configured no more.
+    counts.subscribed.insert(2, 78);  // Of a worker that is no longer configured.
     counts.keys.hits.add(6);
     counts.keys.negative_hits.add(7);
     counts.keys.misses.add(8);

@@ -30,7 +30,7 @@ std::vector<std::string> lines_of(const Status& status, const std::string& begin
     return lines;
 }
 
-/// One where everything is there.
+/// A status with every member.
 Status full_status() {
     Status status;
     status.version = "1.2.3";
@@ -45,7 +45,7 @@ Status full_status() {
     return status;
 }
 
-// As the format 0.0.4 has it: HELP and TYPE once, then all samples of the family in a row.
+// Format 0.0.4: HELP and TYPE once, then all samples of the family in a row.
 TEST(StatusPrometheus, IsWellFormed) {
     const std::string text = status_prometheus(full_status());
     ASSERT_TRUE(text.ends_with('\n'));
@@ -81,7 +81,7 @@ TEST(StatusPrometheus, IsWellFormed) {
     }
 }
 
-TEST(StatusPrometheus, SaysWhatItIsOf) {
+TEST(StatusPrometheus, HasTheVersionAndTheStart) {
     const auto status = full_status();
     const auto has = [&](const std::string& line) { return lines_of(status, line).size() == 1; };
     EXPECT_TRUE(has("tollgate_info{version=\"1.2.3\"} 1"));
