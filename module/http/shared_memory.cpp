@@ -20,7 +20,7 @@ static_assert(kSmallestSize / 32 >= StatisticsRegistry::kLeastMemory);
 
 /// The zone's name has the number of its layout: a reload takes over a zone by its name, and a
 /// module that was upgraded must not misread what an older one wrote.
-constexpr std::string_view kName = "tollgate-3";
+constexpr std::string_view kName = "tollgate-4";
 
 ngx_slab_pool_t* slab_pool(const ngx_shm_zone_t* zone) {
     return reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
