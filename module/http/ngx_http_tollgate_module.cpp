@@ -13,6 +13,7 @@
 #include "module/http/request/request_fields.hpp"
 #include "module/http/request/request_statistics.hpp"
 #include "module/http/shared_memory.hpp"
+#include "module/http/tls_session_zone.hpp"
 #include "module/http/variables.hpp"
 #include "module/http/worker.hpp"
 
@@ -88,7 +89,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         ngx_str_t authorization = ngx_string("http_authorization");
         conf.authorization_index = ngx_http_get_variable_index(cf, &authorization);
         const bool done = conf.authorization_index != NGX_ERROR && add_zone(cf, block) &&
-                          add_field_stripping(cf) &&
+                          add_tls_session_zone(cf, block) && add_field_stripping(cf) &&
                           !add_phase_handler(cf, NGX_HTTP_LOG_PHASE, count_request).empty() &&
                           !add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access).empty();
         return done ? NGX_OK : NGX_ERROR;

@@ -16,14 +16,23 @@ std::uint32_t this_process() {
 }  // namespace
 
 RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
-                         gateway::Zone& zone, RedisStatistics& statistics,
+                         gateway::Zone& zone, TlsSessionZone* sessions, RedisStatistics& statistics,
                          const gateway::Environment& environment, ngx_log_t* log)
     : conf_(conf),
       log_(log),
       engine_(conf.settings, tables, zone, statistics, *this, environment),
       addresses_(conf.endpoint.addresses),
-      connection_(conf.endpoint, addresses_, conf.settings.keys.probe(), *this, log),
-      subscription_(conf.endpoint, addresses_, conf.settings.keys.events(), *this, log) {}
+      sessions_(sessions),
+      tls_(make_tls_peer()),
+      connection_(conf.endpoint, addresses_, tls_.get(), conf.settings.keys.probe(), *this, log),
+      subscription_(conf.endpoint, addresses_, tls_.get(), conf.settings.keys.events(), *this,
+                    log) {}
+
+std::unique_ptr<redis::TlsPeer> RedisClient::make_tls_peer() {
+    redis::TlsListener& listener = *this;
+    const auto& context = conf_.endpoint.tls;
+    return context != nullptr ? std::make_unique<redis::TlsPeer>(*context, listener) : nullptr;
+}
 
 RedisClient::~RedisClient() {
     statistics().breaker_open.erase(ngx_worker, this_process());
@@ -72,6 +81,24 @@ void RedisClient::on_time(ExactSteadyTime sent, ExactSteadyTime received,
     if (std::exchange(renews_subscription_, false)) {
         subscription_.renew();
     }
+}
+
+void RedisClient::on_handshake(bool is_resumed) noexcept {
+    statistics().tls_handshakes.add();
+    if (is_resumed) {
+        statistics().tls_resumed.add();
+    }
+}
+
+void RedisClient::store_session(std::string_view session) noexcept {
+    if (sessions_ != nullptr) {
+        sessions_->store(conf_.endpoint.tls->fingerprint(), session);
+    }
+}
+
+std::string RedisClient::stored_session() {
+    return sessions_ != nullptr ? sessions_->find(conf_.endpoint.tls->fingerprint())
+                                : std::string();
 }
 
 void RedisClient::on_breaker_open(std::string_view reason) noexcept {

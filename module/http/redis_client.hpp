@@ -1,26 +1,32 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "module/gateway/engine.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/http/nginx.hpp"
+#include "module/http/tls_session_zone.hpp"
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/connection_listener.hpp"
 #include "module/redis/io/subscription.hpp"
+#include "module/redis/io/tls_peer.hpp"
 
 namespace tollgate::http {
 
 /// A worker's connection and subscription to one Redis, as the transport of an engine.
 class RedisClient final : public gateway::Transport,
                           private redis::ConnectionListener,
-                          private redis::MessageListener {
+                          private redis::MessageListener,
+                          private redis::TlsListener {
   public:
-    /// Begins to connect. All arguments must outlive it.
+    /// Begins to connect. All arguments must outlive it. `sessions` may be nullptr: TLS sessions
+    /// are then not resumed.
     RedisClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
-                gateway::Zone& zone, RedisStatistics& statistics,
+                gateway::Zone& zone, TlsSessionZone* sessions, RedisStatistics& statistics,
                 const gateway::Environment& environment, ngx_log_t* log);
     /// Closes both. Handlers of pending calls are not called.
     ~RedisClient() override;
@@ -55,14 +61,20 @@ class RedisClient final : public gateway::Transport,
     void on_breaker_open(std::string_view reason) noexcept override;
     void on_breaker_close() noexcept override;
     void on_shutdown() noexcept override { engine_.shut_down(); }
+    void on_handshake(bool is_resumed) noexcept override;
+    void store_session(std::string_view session) noexcept override;
+    std::string stored_session() override;
 
     RedisStatistics& statistics() const { return engine_.statistics(); }
+    std::unique_ptr<redis::TlsPeer> make_tls_peer();
 
     const RedisConf& conf_;
     ngx_log_t* log_;
     bool renews_subscription_ = false;  ///< once a connection accepts writes again
     gateway::Engine engine_;
     redis::AddressList addresses_;
+    TlsSessionZone* sessions_;
+    std::unique_ptr<redis::TlsPeer> tls_;  ///< nullptr: without TLS
     redis::Connection connection_;
     redis::Subscription subscription_;
 };

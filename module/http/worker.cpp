@@ -36,7 +36,7 @@ bool serves_requests() {
 
 }  // namespace
 
-Worker::Worker(const MainConf& conf, SharedMemory& memory, ngx_log_t* log)
+Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessions, ngx_log_t* log)
     : memory_(memory), log_(log), events_(log) {
     for (const auto& table : conf.tables) {
         served_.push_back({&table->table, table->redis->settings.name_hash});
@@ -59,7 +59,7 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, ngx_log_t* log)
     const gateway::Environment environment{clock_, events_, log_, process_};
     for (std::size_t i = 0; i < conf.redis.size(); ++i) {
         redis_statistics[i]->start_worker(process_.number());
-        clients_.push_back(std::make_unique<RedisClient>(*conf.redis[i], served_, memory,
+        clients_.push_back(std::make_unique<RedisClient>(*conf.redis[i], served_, memory, sessions,
                                                          *redis_statistics[i], environment, log));
     }
     for (std::size_t i = 0; i < conf.sets.size(); ++i) {
@@ -84,7 +84,8 @@ ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept {
     }
     return guarded(cycle->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
         redact_error_logs(cycle);
-        block->worker = std::make_unique<Worker>(block->conf, *block->memory, cycle->log);
+        block->worker = std::make_unique<Worker>(block->conf, *block->memory,
+                                                 block->tls_sessions.get(), cycle->log);
         return NGX_OK;
     });
 }

@@ -15,8 +15,9 @@ namespace tollgate::http {
 /// sets with their caches and statistics.
 class Worker {
   public:
-    /// Begins to connect. The configuration and the memory must outlive it. Throws std::bad_alloc.
-    Worker(const MainConf& conf, SharedMemory& memory, ngx_log_t* log);
+    /// Begins to connect. The configuration and the memory must outlive it. `sessions` is nullptr
+    /// if no Redis has TLS. Throws std::bad_alloc.
+    Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessions, ngx_log_t* log);
     /// Closes the connections. Requests and calls may be under way; they end with the process.
     ~Worker();
     Worker(const Worker&) = delete;

@@ -76,6 +76,8 @@ struct RedisStatistics {
     Counter lookups;   ///< calls of lookup_script()
     Counter errors;    ///< error replies, late replies and missing replies
     Counter reconnects;
+    Counter tls_handshakes;  ///< successful ones, of all links
+    Counter tls_resumed;     ///< of them: resumed a session
     Counter breaker_opened;
     Histogram round_trips;
     WorkerSet breaker_open;  ///< the workers whose breaker is open

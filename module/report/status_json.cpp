@@ -73,6 +73,8 @@ void add(JsonWriter& json, const Status::Redis& redis, std::size_t workers) {
                    pair("lookup", counts.lookups.value()));
         json.member("errors", counts.errors.value());
         json.member("reconnects", counts.reconnects.value());
+        add_object(json, "tls", pair("handshakes", counts.tls_handshakes.value()),
+                   pair("resumed", counts.tls_resumed.value()));
         add_object(json, "breaker", pair("open_workers", counts.breaker_open.count(workers)),
                    pair("opened", counts.breaker_opened.value()));
         json.member("subscribed_workers", counts.subscribed.count(workers));

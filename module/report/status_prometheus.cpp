@@ -164,6 +164,12 @@ void write_connections(Exposition& out, const Status& status) {
     out.family("tollgate_redis_reconnects_total", "counter",
                "New connections to Redis after a lost one.");
     write_counters(out, status, "", {{"", [](const Redis& r) { return &r.reconnects; }}});
+    out.family("tollgate_redis_tls_handshakes_total", "counter",
+               "Successful TLS handshakes with Redis.");
+    write_counters(out, status, "", {{"", [](const Redis& r) { return &r.tls_handshakes; }}});
+    out.family("tollgate_redis_tls_resumed_total", "counter",
+               "TLS handshakes with Redis that resumed a session.");
+    write_counters(out, status, "", {{"", [](const Redis& r) { return &r.tls_resumed; }}});
     out.family("tollgate_redis_breaker_opened_total", "counter",
                "How often the circuit breaker of a worker opened.");
     write_counters(out, status, "", {{"", [](const Redis& r) { return &r.breaker_opened; }}});

@@ -20,9 +20,18 @@ struct Position {
     static Position of(const ngx_conf_t* cf);
 };
 
+/// The TLS directives of a `tollgate_redis` block.
+struct TlsDirectives {
+    bool on = false;
+    redis::TlsSettings settings;
+    std::string first;  ///< the first of them that requires `tls on`; empty if there is none
+    std::string host;   ///< of `server`; empty for a unix socket
+};
+
 /// A `tollgate_redis` block.
 struct RedisConf {
     redis::Endpoint endpoint;
+    TlsDirectives tls;
     gateway::RedisSettings settings;
 };
 

@@ -11,6 +11,7 @@
 
 #include "module/http/config/conf_block.hpp"
 #include "module/http/config/main_conf.hpp"
+#include "module/http/config/tls_directives.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/name_hash.hpp"
 #include "module/text/parse_error.hpp"
@@ -22,9 +23,9 @@ namespace {
 
 constexpr in_port_t kRedisPort = 6379;
 
-/// The addresses of a server. Names are resolved once, when the configuration is read, as nginx
-/// does for its upstreams.
-std::vector<redis::SocketAddress> parse_server(ngx_conf_t* cf, std::string_view text) {
+/// Reads the host and the addresses of a server. Names are resolved once, when the configuration is
+/// read, as nginx does for its upstreams.
+void read_server(ngx_conf_t* cf, RedisConf& conf, std::string_view text) {
     ngx_url_t url{};
     url.url = copy(cf->pool, text);
     url.default_port = kRedisPort;
@@ -32,11 +33,11 @@ std::vector<redis::SocketAddress> parse_server(ngx_conf_t* cf, std::string_view 
         const char* reason = url.err != nullptr ? url.err : "no address";
         throw ParseError(std::string(reason) + " in server " + quoted(text));
     }
-    std::vector<redis::SocketAddress> addresses;
+    conf.tls.host = url.family == AF_UNIX ? std::string_view() : view(url.host);
     for (const ngx_addr_t& found : std::span(url.addrs, url.naddrs)) {
-        addresses.emplace_back(found.sockaddr, found.socklen, std::string(view(found.name)));
+        conf.endpoint.addresses.emplace_back(found.sockaddr, found.socklen,
+                                             std::string(view(found.name)));
     }
-    return addresses;
 }
 
 /// Returns the first line of a file. The path is relative to the folder of nginx.conf.
@@ -112,9 +113,7 @@ using Cf = ngx_conf_t*;
 
 constexpr std::array kDirectives{
     Directive{"server",
-              [](Cf cf, RedisConf& conf, std::string_view value) {
-                  conf.endpoint.addresses = parse_server(cf, value);
-              }},
+              [](Cf cf, RedisConf& conf, std::string_view value) { read_server(cf, conf, value); }},
     Directive{"username",
               [](Cf, RedisConf& conf, std::string_view value) { conf.endpoint.username = value; }},
     Directive{"password",
@@ -156,6 +155,9 @@ constexpr std::array kDirectives{
 
 /// Sets one directive of the block.
 void set(ngx_conf_t* cf, RedisConf& conf, std::string_view name, std::string_view value) {
+    if (set_tls_directive(conf.tls, name, value)) {
+        return;
+    }
     const auto* directive = std::ranges::find(kDirectives, name, &Directive::name);
     if (directive == kDirectives.end()) {
         throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_redis\"");
@@ -205,6 +207,11 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         if (conf->endpoint.password.empty() && !conf->endpoint.username.empty()) {
             return failed("\"username\" without a password in tollgate_redis " +
                           quoted(conf->endpoint.name));
+        }
+        try {
+            conf->endpoint.tls = make_tls_context(cf, conf->tls);
+        } catch (const ParseError& e) {
+            return failed(e.what() + (" in tollgate_redis " + quoted(conf->endpoint.name)));
         }
         main.redis.push_back(std::move(conf));
         return conf_ok();

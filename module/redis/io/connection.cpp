@@ -69,13 +69,13 @@ class Connection::Probe : public ReplyHandler {
     Time sent_;
 };
 
-Connection::Connection(const Endpoint& endpoint, const AddressList& addresses,
+Connection::Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
                        std::string probe_key, ConnectionListener& listener, ngx_log_t* log)
     : endpoint_(endpoint),
       probe_key_(std::move(probe_key)),
       listener_(listener),
       log_(log),
-      link_(endpoint, addresses, *this, log),
+      link_(endpoint, addresses, tls, *this, log),
       pipeline_(static_cast<std::uint64_t>(ngx_random()), endpoint.timeout),
       random_(static_cast<unsigned>(ngx_random())),
       timer_(Event::calling<&Connection::on_timer>(this, log)) {

@@ -24,10 +24,11 @@ namespace tollgate::redis {
 /// as a failure of the server.
 class Connection : private LinkOwner {
   public:
-    /// Starts to connect at once. `endpoint`, `addresses`, `listener` and `log` must outlive the
-    /// connection. `probe_key` is the key that probe_script() writes.
-    Connection(const Endpoint& endpoint, const AddressList& addresses, std::string probe_key,
-               ConnectionListener& listener, ngx_log_t* log);
+    /// Starts to connect at once. `endpoint`, `addresses`, `tls`, `listener` and `log` must outlive
+    /// the connection. `tls` is nullptr for a connection without TLS. `probe_key` is the key that
+    /// probe_script() writes.
+    Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
+               std::string probe_key, ConnectionListener& listener, ngx_log_t* log);
 
     /// Closes the socket. The handlers of pending calls are destroyed; no callback follows.
     ~Connection() override = default;

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "module/redis/io/address_list.hpp"
+#include "module/redis/io/tls_context.hpp"
 
 namespace tollgate::redis {
 
@@ -12,6 +14,7 @@ namespace tollgate::redis {
 struct Endpoint {
     std::string name;                      ///< of `tollgate_redis`, for the log
     std::vector<SocketAddress> addresses;  ///< of `server`, tried in turn
+    std::unique_ptr<TlsContext> tls;       ///< nullptr: without TLS
     std::string username;
     std::string password;  ///< empty: no AUTH
     int database = 0;      ///< 0: no SELECT

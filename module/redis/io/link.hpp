@@ -18,6 +18,7 @@ extern "C" {
 
 #include "module/redis/io/endpoint.hpp"
 #include "module/redis/io/event.hpp"
+#include "module/redis/io/tls_peer.hpp"
 #include "module/redis/protocol/greeting.hpp"
 #include "module/redis/protocol/log_text.hpp"
 #include "module/redis/protocol/reply.hpp"
@@ -50,8 +51,10 @@ class LinkOwner {
 /// writes the appended data at the end of the event loop iteration, and reads replies.
 class Link {
   public:
-    /// All arguments must outlive the link. `addresses` may change.
-    Link(const Endpoint& endpoint, const AddressList& addresses, LinkOwner& owner, ngx_log_t* log);
+    /// All arguments must outlive the link. `addresses` may change. `tls` is nullptr for a link
+    /// without TLS.
+    Link(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls, LinkOwner& owner,
+         ngx_log_t* log);
     /// Closes the link; no callback follows.
     ~Link();
     Link(const Link&) = delete;
@@ -89,14 +92,16 @@ class Link {
 
     enum class State {
         kDown,
-        kConnecting,  ///< the socket is not yet connected
-        kGreeting,    ///< AUTH and SELECT are under way
+        kConnecting,   ///< the socket is not yet connected
+        kHandshaking,  ///< the TLS handshake is under way
+        kGreeting,     ///< AUTH and SELECT are under way
         kReady,
     };
 
     void try_addresses() noexcept;
     void open_socket();
     void finish_connecting();
+    void handshake();
     void greet();
     void become_ready();
     void flush();
@@ -113,7 +118,12 @@ class Link {
     void close_socket() noexcept;
     void move_on() noexcept;
     bool is_connected() const noexcept;
+    /// Whether Redis's protocol is spoken.
+    bool is_established() const noexcept {
+        return state_ == State::kGreeting || state_ == State::kReady;
+    }
     std::string failed_connect(ngx_err_t error) const;
+    LogText failure(std::string_view what) noexcept;
 
     /// Calls a member function. An exception closes the link; the worker continues.
     template <void (Link::*Method)()>
@@ -124,6 +134,7 @@ class Link {
 
     const Endpoint& endpoint_;
     const AddressList& addresses_;
+    TlsPeer* tls_;
     LinkOwner& owner_;
     ngx_log_t* log_;
     ngx_log_t quiet_log_;  ///< for nginx's own messages; the owner logs the reason

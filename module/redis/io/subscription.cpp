@@ -23,13 +23,13 @@ constexpr std::chrono::milliseconds kAfterRefusal = 10s;
 
 }  // namespace
 
-Subscription::Subscription(const Endpoint& endpoint, const AddressList& addresses,
+Subscription::Subscription(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
                            std::string channel, MessageListener& listener, ngx_log_t* log)
     : endpoint_(endpoint),
       channel_(std::move(channel)),
       listener_(listener),
       log_(log),
-      link_(endpoint, addresses, *this, log),
+      link_(endpoint, addresses, tls, *this, log),
       timer_(Event::calling<&Subscription::on_timer>(this, log)) {
     timer_.set_cancelable(true);
     link_.connect();

@@ -32,10 +32,10 @@ class MessageListener {
 /// regardless of `timeout`: until then, messages may be missed.
 class Subscription : private LinkOwner {
   public:
-    /// Starts to connect at once. `endpoint`, `addresses`, `listener` and `log` must outlive the
-    /// subscription.
-    Subscription(const Endpoint& endpoint, const AddressList& addresses, std::string channel,
-                 MessageListener& listener, ngx_log_t* log);
+    /// Starts to connect at once. `endpoint`, `addresses`, `tls`, `listener` and `log` must outlive
+    /// the subscription. `tls` is nullptr for a subscription without TLS.
+    Subscription(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
+                 std::string channel, MessageListener& listener, ngx_log_t* log);
     ~Subscription() override = default;
     Subscription(const Subscription&) = delete;
     Subscription& operator=(const Subscription&) = delete;

@@ -57,6 +57,8 @@ TEST(StatusJson, ShowsARedis) {
     counts.lookups.add(2);
     counts.errors.add(3);
     counts.reconnects.add(4);
+    counts.tls_handshakes.add(21);
+    counts.tls_resumed.add(22);
     counts.breaker_opened.add(5);
     counts.breaker_open.insert(1, 77);
     counts.subscribed.insert(0, 76);
@@ -80,7 +82,7 @@ TEST(StatusJson, ShowsARedis) {
     auto redis = parsed(status)["redis"][0];
     redis.erase("round_trip_seconds");
     EXPECT_EQ(redis, json::parse(R"({"name":"main","commands":{"acquire":1,"lookup":2},"errors":3,
-        "reconnects":4,"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
+        "reconnects":4,"tls":{"handshakes":21,"resumed":22},"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
         "key_cache":{"hits":6,"negative_hits":7,"misses":8},
         "decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},
         "leases":{"number":2,"granted":14,"spent":15,"returned":16,"lost":17},

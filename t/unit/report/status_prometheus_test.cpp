@@ -153,6 +153,8 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
     counts.lookups.add(2);
     counts.errors.add(3);
     counts.reconnects.add(4);
+    counts.tls_handshakes.add(21);
+    counts.tls_resumed.add(22);
     counts.breaker_opened.add(5);
     counts.breaker_open.insert(1, 77);
     counts.subscribed.insert(0, 76);
@@ -183,6 +185,8 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
                                         R"(redis_commands_total,command="lookup"} 2)",
                                         "redis_errors_total} 3",
                                         "redis_reconnects_total} 4",
+                                        "redis_tls_handshakes_total} 21",
+                                        "redis_tls_resumed_total} 22",
                                         "redis_breaker_opened_total} 5",
                                         "redis_breaker_open_workers} 1",
                                         "redis_subscribed_workers} 2",
