@@ -1,4 +1,4 @@
-#include "module/http/config/redis_block.hpp"
+#include "module/http/config/conf_block.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,6 @@
 #include <string>
 #include <system_error>
 
-#include "module/http/config/conf_block.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/name_hash.hpp"
