@@ -33,7 +33,9 @@ subtest 'accepted forms' => sub {
             on_failure      allow;
         }
         tollgate_redis staging { server localhost; password x; on_failure deny; }
-        tollgate_redis v6 { server [::1]:6380; }
+        tollgate_redis v6 { server [::1]:6380; tls on; }
+        tollgate_redis insecure { server localhost; tls on; tls_verify off; tls_server_name redis.test; }
+        tollgate_redis plain { server localhost; tls off; }
         tollgate_plans api redis=production {
             plan free        60r/m 1000r/d;
             plan odd         1000r/d 100r/15m 10r/s 5000r/2d window=sliding;

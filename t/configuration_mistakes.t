@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use lib 't/lib';
 use Test::More;
+use Certificates;
 use Nginx;
 
 # The line that ends in "# here" is the one that the message must name; `rest` is appended to the text.
@@ -115,15 +116,41 @@ subtest 'tollgate_redis' => sub {
         'password_file .'             => 'read\(\) "\S+/\." failed \(21: Is a directory\) in "password_file"',
         'password_file empty'         => 'no password in the first line of "password_file" "\S+/empty"',
         'password_file blank'         => 'no password in the first line of "password_file" "\S+/blank"',
+        'tls yes'                     => 'invalid value "yes" in "tls" directive: "on" or "off"',
+        'tls_verify 1'                => 'invalid value "1" in "tls_verify" directive',
+        'tls_ca ""'                   => 'empty value in "tls_ca" directive',
         'weight 5'                    => 'unknown directive "weight"',
     );
     mistake($_, $refused{$_}, "tollgate_redis main {\n $_; # here\n }") for sort keys %refused;
-    for my $name ('server 127.0.0.1', 'prefix a:', 'timeout 1s', 'database 1') {
+    for my $name ('server 127.0.0.1', 'prefix a:', 'timeout 1s', 'database 1', 'tls on', 'tls_ca a', 'tls_verify on') {
         my ($word) = split / /, $name;
         mistake("$word twice", "\"$word\" directive is duplicate", "tollgate_redis main {\n $name;\n $name; # here\n }");
     }
     mistake('no server', '"server" is missing in tollgate_redis "main"', "tollgate_redis main { # here\n prefix a:; }");
     mistake('a user without a password', '"username" without a password', "tollgate_redis main { # here\n server 127.0.0.1; username u; }");
+};
+
+subtest 'TLS to Redis' => sub {
+    my $certificates = Certificates->new;
+    $certificates->issue($_) for qw(one two);
+    my %file = map { $_ => $certificates->certificate($_) } qw(ca one two);
+    my $key = $certificates->key('one');
+    my %refused = (
+        "tls_ca $file{ca};"                          => '"tls_ca" without "tls on" in tollgate_redis "main"',
+        'tls off; tls_verify off;'                   => '"tls_verify" without "tls on"',
+        "tls on; tls_certificate $file{one};"        => '"tls_certificate" without "tls_certificate_key"',
+        "tls on; tls_certificate_key $key;"          => '"tls_certificate_key" without "tls_certificate"',
+        'tls on; tls_ca none;'                       => 'open\(\) "\S+/none" failed \(2: No such file or directory\) in "tls_ca"',
+        'tls on; tls_ca empty;'                      => 'SSL_CTX_load_verify_locations\("\S+/empty"\) failed',
+        "tls on; tls_certificate none; tls_certificate_key $key;"       => 'open\(\) "\S+/none" failed .* in "tls_certificate"',
+        "tls on; tls_certificate $file{one}; tls_certificate_key none;" => 'open\(\) "\S+/none" failed .* in "tls_certificate_key"',
+        "tls on; tls_certificate blank; tls_certificate_key $key;"      => 'cannot load certificate "\S+/blank"',
+        "tls on; tls_certificate $file{one}; tls_certificate_key blank;" => 'cannot load certificate key "\S+/blank"',
+        "tls on; tls_certificate $file{two}; tls_certificate_key $key;" => 'key values mismatch',
+    );
+    mistake($_, $refused{$_}, "tollgate_redis main { # here\n server 127.0.0.1; $_ }") for sort keys %refused;
+    mistake('a unix socket', '"tls on" with a unix socket as "server" in tollgate_redis "main"',
+        "tollgate_redis main { # here\n tls on; server unix:/redis.sock; }");
 };
 
 subtest 'directives of servers and locations' => sub {

@@ -12,6 +12,7 @@
 use strict;
 use warnings;
 use lib 't/lib';
+use Certificates;
 use Command;
 use ConsoleSession qw(commands_of first_not_printed);
 use Cwd qw(getcwd);
@@ -48,7 +49,7 @@ sub directives {
 }
 
 my %in_redis = map { $_ => 1 } qw(username password password_file database prefix connect_timeout timeout key_cache
-    on_failure stale_keys);
+    on_failure stale_keys tls tls_ca tls_certificate tls_certificate_key tls_server_name tls_verify);
 my %in_http = map { $_ => 1 } qw(tollgate_redis tollgate_plans tollgate_zone upstream map log_format limit_req_zone
     geo proxy_cache_path include);
 
@@ -100,6 +101,8 @@ sub of_this_test {
     return $text;
 }
 
+my $certificates = Certificates->new;
+$certificates->issue('client');
 my $configurations = 0;
 for my $page (@pages) {
     for my $block ($page->blocks('nginx')) {
@@ -115,6 +118,9 @@ for my $page (@pages) {
         }
         my $dir = File::Temp->newdir('documentation-XXXXXX', TMPDIR => 1);
         mkdir "$dir/conf";
+        $http =~ s{\btls_ca\s+\K[^;]+}{$certificates->certificate('ca')}ge;
+        $http =~ s{\btls_certificate\s+\K[^;]+}{$certificates->certificate('client')}ge;
+        $http =~ s{\btls_certificate_key\s+\K[^;]+}{$certificates->key('client')}ge;
         my ($exit, $output) = Nginx->test_config(conf => $http, dir => $dir,
             files => { map { $_ => "secret\n" } $http =~ /\bpassword_file\s+([^\s;\/]+);/g });
         SKIP: {

@@ -95,7 +95,7 @@ class KeyLookups {
     Pending* next_queued();
     void send_queued() noexcept;
     void send_or_fail(Pending& pending) noexcept;
-    void send(Pending& pending);
+    bool send(Pending& pending);
     bool is_needed(Pending& pending) noexcept;
     void drop(const Pending& pending) noexcept;
     bool apply_reply(const LookupCall& call, std::span<const redisReply* const> values);

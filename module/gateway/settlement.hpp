@@ -40,11 +40,16 @@ class Settlement {
 
   private:
     enum class Which { kDue, kAll };
+    struct Due {
+        QuotaCache::Held held;
+        std::string id;  ///< empty if the zone has no record of the id
+        bool has_ended;  ///< no window of the quota counts any more
+    };
     void run() noexcept;
     void on_timer();
     bool claim_turn() const;
     bool settle(Which which);
-    void settle(const QuotaCache::Held& held, std::string_view id, const ClockBounds& now);
+    void settle(const Due& due);
     std::shared_ptr<const Quotas> quotas_of(const QuotaCache::Held& held);
 
     Engine& engine_;

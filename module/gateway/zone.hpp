@@ -11,9 +11,9 @@
 
 namespace tollgate::gateway {
 
-/// What the workers of a node share about one Redis. Plain memory, all zeros at first.
+/// What the workers of a node share about one master of a Redis. Plain memory, all zeros at first.
 struct SharedRedis {
-    std::uint32_t name;  ///< name_hash of the `tollgate_redis`; 0: free
+    std::uint32_t name;  ///< Transport::master_name; 0: free
     RedisClock clock;
     SteadyTime settled;  ///< when a worker last looked for quotas to settle
 };
@@ -63,8 +63,8 @@ class LockedZone {
     AddressBudgets& addresses() const { return zone_.tables_.addresses; }
     SharedNode& node() const { return zone_.node_; }
 
-    /// The entry of the Redis with this name_hash. If all entries are taken, further Redis share
-    /// the last one.
+    /// The entry of this name: name_hash of a `tollgate_redis`, or Transport::master_name. If all
+    /// entries are taken, further names share the last one.
     SharedRedis& redis(std::uint32_t name) const;
 
   private:

@@ -4,10 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "module/http/config/phase_handler.hpp"
 #include "module/http/nginx.hpp"
-#include "module/http/request/request_fields.hpp"
-#include "module/http/response/error_page.hpp"
+#include "module/http/request/phase_handlers.hpp"
 #include "module/http/response/response_filter.hpp"
 
 namespace tollgate::http {

@@ -40,11 +40,19 @@ class RedisClient final : public gateway::Transport,
     /// fire before the replies are read.
     void poll() noexcept { connection_.poll(); }
 
-    bool is_reachable() const noexcept override { return connection_.is_reachable(); }
-    void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
+    bool is_reachable(redis::Slot /*slot*/) const noexcept override {
+        return connection_.is_reachable();
+    }
+    void run(redis::Slot /*slot*/, redis::Call call,
+             std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
         connection_.run(std::move(call), std::move(handler));
     }
-    void refuse(std::string_view error) noexcept override { connection_.refuse(error); }
+    std::uint32_t master_name(redis::Slot /*slot*/) const noexcept override {
+        return conf_.settings.name_hash;
+    }
+    void refuse(redis::Slot /*slot*/, std::string_view error) noexcept override {
+        connection_.refuse(error);
+    }
     std::optional<SteadyTime> subscribed_since() const noexcept override {
         return subscription_.standing_since();
     }

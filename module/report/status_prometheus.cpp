@@ -1,4 +1,4 @@
-#include "module/report/status_prometheus.hpp"
+#include "module/report/status.hpp"
 
 #include <array>
 #include <initializer_list>

@@ -4,9 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "module/cli/commands/command_tree.hpp"
 #include "module/cli/commands/commands.hpp"
-#include "module/cli/commands/completion.hpp"
-#include "module/cli/commands/man_page.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/redis/redis_url.hpp"
 #include "module/cli/terminal/output.hpp"

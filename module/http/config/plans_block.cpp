@@ -1,10 +1,9 @@
-#include "module/http/config/plans_block.hpp"
+#include "module/http/config/conf_block.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string>
 
-#include "module/http/config/conf_block.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/key/key_record.hpp"
 #include "module/quota/table_quota.hpp"

@@ -1,4 +1,4 @@
-#include "module/http/config/redis_block.hpp"
+#include "module/http/config/conf_block.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,6 @@
 #include <string>
 #include <system_error>
 
-#include "module/http/config/conf_block.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/http/config/tls_directives.hpp"
 #include "module/text/duration.hpp"

@@ -3,9 +3,7 @@
 #include <string>
 
 #include "module/http/config/conf_block.hpp"
-#include "module/http/endpoints/dashboard_endpoint.hpp"
-#include "module/http/endpoints/status_endpoint.hpp"
-#include "module/http/endpoints/usage_endpoint.hpp"
+#include "module/http/endpoints/endpoints.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::http {

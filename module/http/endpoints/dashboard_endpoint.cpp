@@ -1,4 +1,4 @@
-#include "module/http/endpoints/dashboard_endpoint.hpp"
+#include "module/http/endpoints/endpoints.hpp"
 
 #include <span>
 

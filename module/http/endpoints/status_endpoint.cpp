@@ -1,4 +1,4 @@
-#include "module/http/endpoints/status_endpoint.hpp"
+#include "module/http/endpoints/endpoints.hpp"
 
 #include <optional>
 #include <span>
@@ -8,9 +8,7 @@
 #include "module/http/nginx_environment.hpp"
 #include "module/http/response/response.hpp"
 #include "module/http/shared_memory.hpp"
-#include "module/report/status_format.hpp"
-#include "module/report/status_json.hpp"
-#include "module/report/status_prometheus.hpp"
+#include "module/report/status.hpp"
 #include "module/report/version.hpp"
 #include "module/text/ascii.hpp"
 

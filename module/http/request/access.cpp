@@ -1,4 +1,4 @@
-#include "module/http/request/access.hpp"
+#include "module/http/request/phase_handlers.hpp"
 
 #include <optional>
 

@@ -1,11 +1,9 @@
-#include "module/http/request/request_fields.hpp"
-
 #include <algorithm>
 #include <span>
 
 #include "module/http/config/location_conf.hpp"
-#include "module/http/config/phase_handler.hpp"
 #include "module/http/request/authorization.hpp"
+#include "module/http/request/phase_handlers.hpp"
 #include "module/http/request/request_context.hpp"
 
 namespace tollgate::http {

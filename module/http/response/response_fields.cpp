@@ -1,14 +1,13 @@
-#include "module/http/response/response_fields.hpp"
-
 #include <span>
 #include <vector>
 
 #include "module/gateway/address_budget.hpp"
 #include "module/http/request/request_context.hpp"
 #include "module/http/response/response.hpp"
+#include "module/http/response/response_filter.hpp"
 #include "module/http/shared_memory.hpp"
 #include "module/http/worker.hpp"
-#include "module/key/challenge.hpp"
+#include "module/key/bearer.hpp"
 #include "module/report/rate_limit_fields.hpp"
 #include "module/text/ascii.hpp"
 

@@ -3,8 +3,6 @@
 #include <string>
 
 #include "module/http/request/request_context.hpp"
-#include "module/http/response/error_page.hpp"
-#include "module/http/response/response_fields.hpp"
 #include "module/nginx/response.hpp"
 #include "module/report/error_body.hpp"
 
@@ -15,8 +13,22 @@ namespace {
 ngx_http_output_header_filter_pt next_header_filter;
 ngx_http_output_body_filter_pt next_body_filter;
 
-/// Replaces nginx's own page for an error: always for Tollgate's refusals, and for all other errors
-/// with `tollgate_json_errors on`.
+/// Never sent: only its address counts. ngx_http_clear_accept_ranges writes to its hash.
+ngx_table_elt_t error_page_mark{};
+
+/// Whether the response whose header is sent now is nginx's built-in error page. Removes the mark:
+/// call it once.
+bool is_builtin_error_page(ngx_http_request_t* r) {
+    if (r->headers_out.accept_ranges == &error_page_mark) {
+        r->headers_out.accept_ranges = nullptr;
+        return false;
+    }
+    return r->err_status >= NGX_HTTP_BAD_REQUEST && r->headers_out.status == r->err_status &&
+           r->headers_out.accept_ranges == nullptr;
+}
+
+/// Replaces nginx's built-in error page: for each refusal of Tollgate, and with
+/// `tollgate_json_errors` for every error.
 void replace_error_page(ngx_http_request_t* r) {
     const RequestContext* context = RequestContext::find(r);
     const auto status = static_cast<int>(r->headers_out.status);
@@ -24,7 +36,7 @@ void replace_error_page(ngx_http_request_t* r) {
     if (!refused && LocationConf::of(r).json_errors == 0) {
         return;
     }
-    // The status differs from the refusal's if the operator's page for it is missing.
+    // The status differs from that of the refusal if nginx did not find the page of `error_page`.
     const bool is_own = refused && context->outcome().status == status;
     const Error error = is_own ? context->outcome().error : error_of_status(status);
     auto* body = make_pooled<nginx::ReplacementBody>(r->pool, error_body(error, status));
@@ -55,6 +67,13 @@ ngx_int_t body_filter(ngx_http_request_t* r, ngx_chain_t* in) noexcept {
 }
 
 }  // namespace
+
+ngx_int_t mark_error_page(ngx_http_request_t* r) noexcept {
+    if (r->err_status >= NGX_HTTP_BAD_REQUEST && r == r->main) {
+        r->headers_out.accept_ranges = &error_page_mark;
+    }
+    return NGX_DECLINED;
+}
 
 ngx_int_t install_response_filters(ngx_conf_t* /*cf*/) noexcept {
     next_header_filter = ngx_http_top_header_filter;

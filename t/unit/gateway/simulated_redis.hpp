@@ -52,6 +52,9 @@ class SimulatedRedis {
         return reader.read();
     }
 
+    /// The keys of a call.
+    static std::vector<std::string> keys_of(const redis::Call& call) { return words_in(call.keys); }
+
   private:
     using Words = std::vector<std::string>;
 

@@ -1,4 +1,4 @@
-#include "module/report/status_json.hpp"
+#include "module/report/status.hpp"
 
 #include <gtest/gtest.h>
 

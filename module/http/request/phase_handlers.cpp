@@ -1,4 +1,6 @@
-#include "module/http/config/phase_handler.hpp"
+#include "module/http/request/phase_handlers.hpp"
+
+#include "module/http/request/request_context.hpp"
 
 namespace tollgate::http {
 
@@ -13,6 +15,18 @@ std::span<ngx_http_handler_pt> add_phase_handler(ngx_conf_t* cf, ngx_http_phases
     }
     *place = handler;
     return {static_cast<ngx_http_handler_pt*>(handlers.elts), handlers.nelts};
+}
+
+ngx_int_t count_request(ngx_http_request_t* r) noexcept {
+    const RequestContext* context = r == r->main ? RequestContext::find(r) : nullptr;
+    if (context == nullptr) {
+        return NGX_OK;
+    }
+    const gateway::Outcome& outcome = context->outcome();
+    if (auto* statistics = context->admission().tables().statistics_of(outcome.key.plan)) {
+        statistics->note(outcome.verdict, context->conf().dry_run != 0);
+    }
+    return NGX_OK;
 }
 
 }  // namespace tollgate::http
