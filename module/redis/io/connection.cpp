@@ -72,6 +72,7 @@ class Connection::Probe : public ReplyHandler {
 Connection::Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
                        std::string probe_key, ConnectionListener& listener, ngx_log_t* log)
     : endpoint_(endpoint),
+      addresses_(addresses),
       probe_key_(std::move(probe_key)),
       listener_(listener),
       log_(log),
@@ -111,6 +112,19 @@ void Connection::refuse(std::string_view message) noexcept {
     listener_.on_refusal(message);
     link_.leave_address();
     link_.give_up(message);
+}
+
+void Connection::follow_addresses() noexcept {
+    if (link_.is_shutting_down()) {
+        return;
+    }
+    if (!link_.is_down() && !(link_.address() && addresses_.contains(*link_.address()))) {
+        link_.give_up("the server has another address");
+    }
+    if (link_.is_down()) {
+        link_.connect();
+    }
+    watch_deadlines();
 }
 
 void Connection::release() noexcept {
@@ -201,6 +215,7 @@ void Connection::fail(std::string_view reason) noexcept {
         }
     }
     log_loss(reason_, was_refused || has_calls);
+    listener_.on_lost();
     if (is_reachable()) {
         pipeline_.fail_released();
     } else {

@@ -45,6 +45,10 @@ class Connection : private LinkOwner {
         return breaker_.state() != Breaker::State::kOpen && !link_.is_shutting_down();
     }
 
+    /// The list of addresses has changed: connects at once if the link is down, and replaces it if
+    /// its address is no longer in the list.
+    void follow_addresses() noexcept;
+
     /// Reports an error of ErrorScope::kServer that a handler found among the values of a script.
     /// Errors that answer a whole call are detected here. May be called from a handler.
     void refuse(std::string_view message) noexcept;
@@ -74,6 +78,7 @@ class Connection : private LinkOwner {
     void log_loss(std::string_view reason, bool is_failure) noexcept;
 
     const Endpoint& endpoint_;
+    const AddressList& addresses_;
     const std::string probe_key_;
     ConnectionListener& listener_;
     ngx_log_t* log_;

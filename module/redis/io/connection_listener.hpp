@@ -21,6 +21,9 @@ class ConnectionListener {
     virtual void on_error() noexcept = 0;
     /// A connection is established: the first one, or one that replaces another. Calls can be made.
     virtual void on_connected(bool is_first) noexcept = 0;
+    /// The connection was lost or could not be established. Another attempt follows. May be called
+    /// by the connection's constructor.
+    virtual void on_lost() noexcept = 0;
     /// Redis refuses all commands with this error. The connection is replaced.
     virtual void on_refusal(std::string_view message) noexcept = 0;
     /// The reply to a probe on a new connection contained Redis's time. The steady clock was at

@@ -6,12 +6,13 @@
 namespace tollgate::redis {
 
 Link::Link(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls, LinkOwner& owner,
-           ngx_log_t* log)
+           ngx_log_t* log, ReplyLimits limits)
     : endpoint_(endpoint),
       addresses_(addresses),
       tls_(tls),
       owner_(owner),
       log_(log),
+      limits_(limits),
       quiet_log_(*log),
       timeout_(Event::calling<&Link::call<&Link::on_timeout>>(this, log)),
       flush_event_(Event::calling<&Link::call<&Link::flush>>(this, log)) {

@@ -52,9 +52,9 @@ class LinkOwner {
 class Link {
   public:
     /// All arguments must outlive the link. `addresses` may change. `tls` is nullptr for a link
-    /// without TLS.
+    /// without TLS. Replies that exceed the limits close the link.
     Link(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls, LinkOwner& owner,
-         ngx_log_t* log);
+         ngx_log_t* log, ReplyLimits limits = {});
     /// Closes the link; no callback follows.
     ~Link();
     Link(const Link&) = delete;
@@ -80,6 +80,9 @@ class Link {
     bool is_ready() const noexcept { return state_ == State::kReady; }
     /// Whether the worker shuts down, so that the link does not connect again.
     bool is_shutting_down() const noexcept { return shutting_down_; }
+
+    /// The address of the current connection, or of the last or next attempt; nothing at first.
+    const std::optional<SocketAddress>& address() const noexcept { return address_; }
 
     /// The output buffer, which is sent after flush_soon(). The link must be ready.
     std::string& out() noexcept { return out_; }
@@ -137,6 +140,7 @@ class Link {
     TlsPeer* tls_;
     LinkOwner& owner_;
     ngx_log_t* log_;
+    ReplyLimits limits_;
     ngx_log_t quiet_log_;  ///< for nginx's own messages; the owner logs the reason
     State state_ = State::kDown;
     bool reading_ = false;

@@ -68,7 +68,7 @@ void Link::open_socket() {
     connection->write->handler = handle<&Link::on_writable>;
     connection->idle = 1;         // ngx_close_idle_connections then reports a graceful shutdown
     ngx_tcp_nodelay(connection);  // Commands must not wait for earlier replies.
-    reader_ = std::make_unique<ReplyReader>();
+    reader_ = std::make_unique<ReplyReader>(limits_);
     state_ = State::kConnecting;
     deadline_ = Clock::now() + endpoint_.connect_timeout;
     timeout_.start_until(deadline_);

@@ -24,9 +24,12 @@ constexpr std::chrono::milliseconds kAfterRefusal = 10s;
 }  // namespace
 
 Subscription::Subscription(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-                           std::string channel, MessageListener& listener, ngx_log_t* log)
+                           std::string channel, std::string effect_of_refusal,
+                           MessageListener& listener, ngx_log_t* log)
     : endpoint_(endpoint),
+      addresses_(addresses),
       channel_(std::move(channel)),
+      effect_of_refusal_(std::move(effect_of_refusal)),
       listener_(listener),
       log_(log),
       link_(endpoint, addresses, tls, *this, log),
@@ -58,6 +61,18 @@ void Subscription::renew() noexcept {
     link_.give_up("a new connection is needed");
 }
 
+void Subscription::follow_addresses() noexcept {
+    if (link_.is_shutting_down()) {
+        return;
+    }
+    if (!link_.is_down() && !(link_.address() && addresses_.contains(*link_.address()))) {
+        link_.give_up("the server has another address");
+    }
+    if (link_.is_down()) {
+        link_.connect();
+    }
+}
+
 void Subscription::on_reply(const redisReply& reply) {
     awaits_reply_ = false;
     const auto elements = elements_of(reply);
@@ -81,9 +96,9 @@ void Subscription::take_error(std::string_view message) noexcept {
         const LogText text(message);
         const std::string_view shown = text;
         ngx_log_error(NGX_LOG_WARN, log_, 0,
-                      "tollgate: redis \"%s\" refuses the channel \"%s\"; key records are cached "
-                      "for one second: %*s",
-                      endpoint_.name.c_str(), channel_.c_str(), shown.size(), shown.data());
+                      "tollgate: redis \"%s\" refuses the channel \"%s\"; %s: %*s",
+                      endpoint_.name.c_str(), channel_.c_str(), effect_of_refusal_.c_str(),
+                      shown.size(), shown.data());
     }
     link_.leave_address();
     link_.give_up(message);

@@ -34,8 +34,10 @@ class Subscription : private LinkOwner {
   public:
     /// Starts to connect at once. `endpoint`, `addresses`, `tls`, `listener` and `log` must outlive
     /// the subscription. `tls` is nullptr for a subscription without TLS.
+    /// `effect_of_refusal` is for the log: what happens if Redis refuses the channel.
     Subscription(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-                 std::string channel, MessageListener& listener, ngx_log_t* log);
+                 std::string channel, std::string effect_of_refusal, MessageListener& listener,
+                 ngx_log_t* log);
     ~Subscription() override = default;
     Subscription(const Subscription&) = delete;
     Subscription& operator=(const Subscription&) = delete;
@@ -43,6 +45,10 @@ class Subscription : private LinkOwner {
     /// Replaces the connection: the server is not, or was not, the right one. May be called from
     /// on_message.
     void renew() noexcept;
+
+    /// The list of addresses has changed: connects at once if the link is down, and replaces it if
+    /// its address is no longer in the list.
+    void follow_addresses() noexcept;
 
     /// The time since which no message was missed, by the steady clock; nothing if messages may be
     /// missed now.
@@ -63,7 +69,9 @@ class Subscription : private LinkOwner {
     void take_error(std::string_view message) noexcept;
 
     const Endpoint& endpoint_;
+    const AddressList& addresses_;
     std::string channel_;
+    std::string effect_of_refusal_;
     MessageListener& listener_;
     ngx_log_t* log_;
     Link link_;

@@ -17,6 +17,12 @@ void SentinelSearch::start(Time now, double random) {
     }
 }
 
+void SentinelSearch::start_over(Time now, double random) {
+    backoff_.reset();
+    refuted_ = {};
+    begin_pass(Question::kState, now, random);
+}
+
 void SentinelSearch::on_answer(std::size_t sentinel, const redisReply& reply, Time now,
                                double random) {
     if (!is_asked(sentinel)) {

@@ -67,9 +67,13 @@ class SentinelSearch {
 
     const Step& step() const noexcept { return step_; }
 
-    /// Begins a search: at the start, when the master is lost or answers READONLY, after a message
-    /// of `+switch-master`, and to look for changes. Does nothing while a search runs.
+    /// Begins a search: at the start, when the master is lost or answers READONLY, and to look for
+    /// changes. Does nothing while a search runs.
     void start(Time now, double random);
+    /// Begins a search anew, also while one runs: after a message of `+switch-master`. It asks all
+    /// Sentinels for their state, because the one that is asked first may not know the new master
+    /// yet, and the old one may still report that it is the master.
+    void start_over(Time now, double random);
 
     /// The reply of a Sentinel, also an error reply. Throws std::bad_alloc: the step is unchanged.
     void on_answer(std::size_t sentinel, const redisReply& reply, Time now, double random);

@@ -73,6 +73,10 @@ class Search {
         search_.on_unreachable(now_, 1.0);
         return step();
     }
+    std::string start_over() {
+        search_.start_over(now_, 1.0);
+        return step();
+    }
     std::string timer(std::chrono::milliseconds later) {
         now_ += later;
         search_.on_timer(now_, 1.0);
@@ -250,6 +254,30 @@ TEST(SentinelSearch, IgnoresWhatDoesNotBelongToTheStep) {
     EXPECT_EQ(search.refuse(), "found 10.0.0.2:6379");
     EXPECT_EQ(search.timer(1h), "found 10.0.0.2:6379");
     EXPECT_EQ(search.fail(0), "found 10.0.0.2:6379");
+}
+
+TEST(SentinelSearch, StartsOverAtEachStep) {
+    Search search(2);
+    EXPECT_EQ(search.start_over(), "ask for state 0") << "while a Sentinel is asked";
+    search.answer(0, state_of(server(1), 1));
+    EXPECT_EQ(search.answer(1, state_of(server(1), 1)), "confirm 10.0.0.1:6379");
+    EXPECT_EQ(search.start_over(), "ask for state 0") << "while a role is asked for";
+    search.fail(0);
+    EXPECT_EQ(search.fail(1), "wait 50");
+    EXPECT_EQ(search.start_over(), "ask for state 0") << "during a delay";
+    search.answer(0, state_of(server(1), 1));
+    EXPECT_EQ(search.answer(1, state_of(server(2), 2)), "confirm 10.0.0.2:6379");
+    EXPECT_EQ(search.role(kMaster), "found 10.0.0.2:6379");
+    EXPECT_EQ(search.start_over(), "ask for state 1") << "after a search";
+}
+
+TEST(SentinelSearch, StartsOverWithoutARefutedAddress) {
+    Search search(1);
+    search.answer(0, address_of(server(1)));
+    EXPECT_EQ(search.role(kReplica), "ask for state 0");
+    EXPECT_EQ(search.start_over(), "ask for state 0");
+    EXPECT_EQ(search.answer(0, state_of(server(1), 2)), "confirm 10.0.0.1:6379")
+        << "it may be the master again";
 }
 
 TEST(SentinelSearch, WaitsWithoutSentinels) {
