@@ -130,6 +130,17 @@ subtest 'tollgate_redis' => sub {
     mistake('a user without a password', '"username" without a password', "tollgate_redis main { # here\n server 127.0.0.1; username u; }");
 };
 
+subtest 'Redis Cluster' => sub {
+    my %refused = (
+        'cluster 127.0.0.1:7000; server 127.0.0.1;' => 'both "server" and "cluster" in tollgate_redis "main"',
+        'cluster 127.0.0.1:7000; database 1;'       => '"database" with "cluster" in tollgate_redis "main"',
+        'cluster 127.0.0.1:7000; prefix "a{b}:";'   => '"prefix" with "\{" and "cluster" in tollgate_redis "main"',
+    );
+    mistake($_, $refused{$_}, "tollgate_redis main { # here\n $_ }") for sort keys %refused;
+    mistake('a unix socket', '"cluster" with a unix socket: "unix:/redis.sock"', "tollgate_redis main {\n cluster unix:/redis.sock; # here\n }");
+    mistake('no server', 'invalid number of arguments in "cluster"', "tollgate_redis main {\n cluster; # here\n }");
+};
+
 subtest 'TLS to Redis' => sub {
     my $certificates = Certificates->new;
     $certificates->issue($_) for qw(one two);

@@ -15,7 +15,8 @@ namespace tollgate::gateway {
 struct SharedRedis {
     std::uint32_t name;  ///< Transport::master_name; 0: free
     RedisClock clock;
-    SteadyTime settled;  ///< when a worker last looked for quotas to settle
+    SteadyTime settled;   ///< when a worker last looked for quotas to settle
+    bool is_unreachable;  ///< of a cluster's server: the log says so
 };
 
 /// What the workers of a node share about no particular Redis. Plain memory, all zeros at first.

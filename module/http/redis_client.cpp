@@ -25,8 +25,8 @@ RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedT
       sessions_(sessions),
       tls_(make_tls_peer()),
       connection_(conf.endpoint, addresses_, tls_.get(), conf.settings.keys.probe(), *this, log),
-      subscription_(conf.endpoint, addresses_, tls_.get(), conf.settings.keys.events(), *this,
-                    log) {}
+      subscription_(conf.endpoint, addresses_, tls_.get(), conf.settings.keys.events(),
+                    "key records are cached for one second", *this, log) {}
 
 std::unique_ptr<redis::TlsPeer> RedisClient::make_tls_peer() {
     redis::TlsListener& listener = *this;

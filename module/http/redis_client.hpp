@@ -9,6 +9,7 @@
 #include "module/gateway/engine.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/http/nginx.hpp"
+#include "module/http/redis_transport.hpp"
 #include "module/http/tls_session_zone.hpp"
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/connection_listener.hpp"
@@ -18,7 +19,7 @@
 namespace tollgate::http {
 
 /// A worker's connection and subscription to one Redis, as the transport of an engine.
-class RedisClient final : public gateway::Transport,
+class RedisClient final : public RedisTransport,
                           private redis::ConnectionListener,
                           private redis::MessageListener,
                           private redis::TlsListener {
@@ -33,12 +34,10 @@ class RedisClient final : public gateway::Transport,
     RedisClient(const RedisClient&) = delete;
     RedisClient& operator=(const RedisClient&) = delete;
 
-    gateway::Engine& engine() { return engine_; }
-    std::chrono::milliseconds timeout() const { return conf_.endpoint.timeout; }
+    gateway::Engine& engine() override { return engine_; }
+    std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
 
-    /// Reads replies that arrived while the event loop stalled. For a timer, since a late timer may
-    /// fire before the replies are read.
-    void poll() noexcept { connection_.poll(); }
+    void poll() noexcept override { connection_.poll(); }
 
     bool is_reachable(redis::Slot /*slot*/) const noexcept override {
         return connection_.is_reachable();
@@ -63,6 +62,7 @@ class RedisClient final : public gateway::Transport,
     void on_answer(std::chrono::microseconds round_trip) noexcept override;
     void on_error() noexcept override;
     void on_connected(bool is_first) noexcept override;
+    void on_lost() noexcept override {}
     void on_refusal(std::string_view message) noexcept override;
     void on_time(ExactSteadyTime sent, ExactSteadyTime received,
                  ExactInstant time) noexcept override;

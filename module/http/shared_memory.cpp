@@ -26,8 +26,8 @@ ngx_slab_pool_t* slab_pool(const ngx_shm_zone_t* zone) {
     return reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
 }
 
-/// The entries for Redis servers. If a configuration has more, the others share the last entry.
-constexpr std::size_t kMostRedis = 16;
+/// The entries for Redis and for the masters of clusters. Further ones share the last entry.
+constexpr std::size_t kMostRedis = 128;
 
 struct alignas(64) ZoneHeader {
     gateway::SharedNode node;

@@ -13,7 +13,7 @@ package Gateway;
 #       server_address => 'unix:/…',               # the address in tollgate_redis; that of Redis by default
 #       redis_options  => { password => 'x' },     # of RedisServer->start
 #       share     => $other,                       # another gateway whose Redis this one uses
-#       redis_server => $redis,                    # an existing RedisServer
+#       redis_server => $redis,                    # an existing RedisServer or RedisCluster
 #       workers => 2, log_level => 'debug', …      # as Nginx->start
 #   );
 #   $gateway->import_key('secret', id => 'k1', plan => 'free');     # writes a key's record, as `tollgate key import`
@@ -51,11 +51,12 @@ sub start {
     my $address = delete $options{server_address} // $redis->address;
     my %text = map { $_ => delete $options{$_} // '' } qw(plans table location server http redis upstream);
     delete $options{share};
+    my $directive = $redis->isa('RedisCluster') ? 'cluster' : 'server';
     # A busy machine is not a fault of Redis.
     $text{redis} .= ' timeout 2s;' unless $text{redis} =~ /\btimeout\b/;
     my $nginx = Nginx->start(
         conf => <<"END",
-            tollgate_redis main { server $address; prefix t:; $text{redis} }
+            tollgate_redis main { $directive $address; prefix t:; $text{redis} }
             tollgate_plans api redis=main $text{table} { $text{plans} }
             $text{http}
             server {

@@ -21,6 +21,7 @@ namespace tollgate::http {
 namespace {
 
 constexpr in_port_t kRedisPort = 6379;
+constexpr std::size_t kMostServers = 32;
 
 /// Reads the host and the addresses of a server. Names are resolved once, when the configuration is
 /// read, as nginx does for its upstreams.
@@ -37,6 +38,20 @@ void read_server(ngx_conf_t* cf, RedisConf& conf, std::string_view text) {
         conf.endpoint.addresses.emplace_back(found.sockaddr, found.socklen,
                                              std::string(view(found.name)));
     }
+}
+
+/// Reads the servers of a cluster, by which the others are found.
+void read_cluster(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> servers) {
+    if (servers.empty() || servers.size() > kMostServers) {
+        throw ParseError("\"cluster\" has 1 to " + std::to_string(kMostServers) + " servers");
+    }
+    for (const auto server : servers) {
+        read_server(cf, conf, server);
+        if (conf.tls.host.empty()) {
+            throw ParseError("\"cluster\" with a unix socket: " + quoted(server));
+        }
+    }
+    conf.settings.is_cluster = true;
 }
 
 /// Returns the first line of a file. The path is relative to the folder of nginx.conf.
@@ -187,7 +202,8 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         }
         std::set<std::string, std::less<>> seen;
         char* result = read_block(cf, [&](std::span<const std::string_view> words) {
-            if (words.size() != 2) {
+            const bool is_list = words[0] == "cluster";
+            if (is_list ? words.size() < 2 : words.size() != 2) {
                 throw ParseError("invalid number of arguments in " + quoted(words[0]) +
                                  " directive");
             }
@@ -195,10 +211,27 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
             if (!seen.emplace(words[0] == "password_file" ? "password" : words[0]).second) {
                 throw ParseError(quoted(words[0]) + " directive is duplicate");
             }
-            set(cf, *conf, words[0], words[1]);
+            if (is_list) {
+                read_cluster(cf, *conf, words.subspan(1));
+            } else {
+                set(cf, *conf, words[0], words[1]);
+            }
         });
         if (result != conf_ok()) {
             return result;
+        }
+        if (seen.contains("server") && seen.contains("cluster")) {
+            return failed("both \"server\" and \"cluster\" in tollgate_redis " +
+                          quoted(conf->endpoint.name));
+        }
+        if (conf->settings.is_cluster && conf->endpoint.database != 0) {
+            return failed("\"database\" with \"cluster\" in tollgate_redis " +
+                          quoted(conf->endpoint.name) + ": a cluster has only database 0");
+        }
+        if (conf->settings.is_cluster &&
+            conf->settings.keys.probe().find('{') != std::string::npos) {
+            return failed("\"prefix\" with \"{\" and \"cluster\" in tollgate_redis " +
+                          quoted(conf->endpoint.name) + ": all keys would be in one slot");
         }
         if (conf->endpoint.addresses.empty()) {
             return failed("\"server\" is missing in tollgate_redis " + quoted(conf->endpoint.name));
