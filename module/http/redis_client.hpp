@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -66,7 +65,8 @@ class RedisClient final : public gateway::Transport,
     std::string stored_session() override;
 
     RedisStatistics& statistics() const { return engine_.statistics(); }
-    std::unique_ptr<redis::TlsPeer> make_tls_peer();
+    /// For both links; nullptr without TLS.
+    redis::TlsPeer* tls_peer();
 
     const RedisConf& conf_;
     ngx_log_t* log_;
@@ -74,7 +74,7 @@ class RedisClient final : public gateway::Transport,
     gateway::Engine engine_;
     redis::AddressList addresses_;
     TlsSessionZone* sessions_;
-    std::unique_ptr<redis::TlsPeer> tls_;  ///< nullptr: without TLS
+    std::optional<redis::TlsPeer> tls_;  ///< see tls_peer
     redis::Connection connection_;
     redis::Subscription subscription_;
 };

@@ -32,6 +32,9 @@ TlsConnection::TlsConnection(const RedisUrl& url)
     if (const auto code = curl_easy_perform(curl_.get()); code != CURLE_OK) {
         fail(code);
     }
+    error_.front() = '\0';  // libcurl describes some errors that it ignores
+    // With TLS 1.3, the server reads the certificate of a client after the client's handshake.
+    lacks_certificate_ = url.tls.certificate.empty();
 }
 
 template <typename Value>
@@ -78,6 +81,7 @@ redis::ReplyPtr TlsConnection::receive() {
             throw std::runtime_error(reader_->errstr);
         }
         if (reply != nullptr) {
+            lacks_certificate_ = false;
             return redis::ReplyPtr(static_cast<redisReply*>(reply));
         }
         read();
@@ -112,7 +116,7 @@ void TlsConnection::read() {
         fail(code);
     }
     if (n == 0) {
-        throw std::runtime_error("Server closed the connection");
+        fail("Server closed the connection");
     }
     if (redisReaderFeed(reader_.get(), buffer.data(), n) != REDIS_OK) {
         throw std::runtime_error(reader_->errstr);
@@ -135,7 +139,14 @@ void TlsConnection::wait(short events) {
 }
 
 void TlsConnection::fail(CURLcode code) const {
-    throw std::runtime_error(error_.front() != '\0' ? error_.data() : curl_easy_strerror(code));
+    fail(error_.front() != '\0' ? error_.data() : curl_easy_strerror(code));
+}
+
+void TlsConnection::fail(std::string reason) const {
+    if (lacks_certificate_) {
+        reason += " (does it require a client certificate? Set tls_cert and tls_key)";
+    }
+    throw std::runtime_error(reason);
 }
 
 }  // namespace tollgate::cli

@@ -43,12 +43,14 @@ class TlsConnection {
     void read();
     void wait(short events);
     [[noreturn]] void fail(CURLcode code) const;
+    [[noreturn]] void fail(std::string reason) const;
 
     std::array<char, CURL_ERROR_SIZE> error_{};
     std::unique_ptr<curl_slist, Deleter> connect_to_;
     std::unique_ptr<CURL, Deleter> curl_;
     std::unique_ptr<redisReader, Deleter> reader_;
     std::string out_;
+    bool lacks_certificate_ = false;  ///< the server may still refuse a client without one
 };
 
 }  // namespace tollgate::cli
