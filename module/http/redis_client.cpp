@@ -23,15 +23,20 @@ RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedT
       engine_(conf.settings, tables, zone, statistics, *this, environment),
       addresses_(conf.endpoint.addresses),
       sessions_(sessions),
-      tls_(make_tls_peer()),
-      connection_(conf.endpoint, addresses_, tls_.get(), conf.settings.keys.probe(), *this, log),
-      subscription_(conf.endpoint, addresses_, tls_.get(), conf.settings.keys.events(),
+      connection_(conf.endpoint, addresses_, tls_peer(), conf.settings.keys.probe(), *this, log),
+      subscription_(conf.endpoint, addresses_, tls_peer(), conf.settings.keys.events(),
                     "key records are cached for one second", *this, log) {}
 
-std::unique_ptr<redis::TlsPeer> RedisClient::make_tls_peer() {
-    redis::TlsListener& listener = *this;
+redis::TlsPeer* RedisClient::tls_peer() {
     const auto& context = conf_.endpoint.tls;
-    return context != nullptr ? std::make_unique<redis::TlsPeer>(*context, listener) : nullptr;
+    if (context == nullptr) {
+        return nullptr;
+    }
+    if (!tls_) {
+        redis::TlsListener& listener = *this;
+        tls_.emplace(*context, listener);
+    }
+    return &*tls_;
 }
 
 RedisClient::~RedisClient() {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -74,7 +73,8 @@ class RedisClient final : public RedisTransport,
     std::string stored_session() override;
 
     RedisStatistics& statistics() const { return engine_.statistics(); }
-    std::unique_ptr<redis::TlsPeer> make_tls_peer();
+    /// For both links; nullptr without TLS.
+    redis::TlsPeer* tls_peer();
 
     const RedisConf& conf_;
     ngx_log_t* log_;
@@ -82,7 +82,7 @@ class RedisClient final : public RedisTransport,
     gateway::Engine engine_;
     redis::AddressList addresses_;
     TlsSessionZone* sessions_;
-    std::unique_ptr<redis::TlsPeer> tls_;  ///< nullptr: without TLS
+    std::optional<redis::TlsPeer> tls_;  ///< see tls_peer
     redis::Connection connection_;
     redis::Subscription subscription_;
 };
