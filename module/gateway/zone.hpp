@@ -6,6 +6,7 @@
 #include <string>
 
 #include "module/quota/redis_clock.hpp"
+#include "module/redis/topology/shared_master.hpp"
 #include "module/report/counter.hpp"
 #include "module/store/zone_layout.hpp"
 
@@ -15,7 +16,8 @@ namespace tollgate::gateway {
 struct SharedRedis {
     std::uint32_t name;  ///< Transport::master_name; 0: free
     RedisClock clock;
-    SteadyTime settled;  ///< when a worker last looked for quotas to settle
+    SteadyTime settled;          ///< when a worker last looked for quotas to settle
+    redis::SharedMaster master;  ///< with `sentinel`
 };
 
 /// What the workers of a node share about no particular Redis. Plain memory, all zeros at first.

@@ -24,9 +24,29 @@ RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedT
       addresses_(conf.endpoint.addresses),
       sessions_(sessions),
       tls_(make_tls_peer()),
-      connection_(conf.endpoint, addresses_, tls_.get(), conf.settings.keys.probe(), *this, log),
-      subscription_(conf.endpoint, addresses_, tls_.get(), conf.settings.keys.events(), *this,
-                    log) {}
+      sentinel_(make_sentinel_master(zone)),
+      connection_(conf.endpoint, addresses(), tls_.get(), conf.settings.keys.probe(), *this, log),
+      subscription_(conf.endpoint, addresses(), tls_.get(), conf.settings.keys.events(),
+                    "key records are cached for one second", *this, log) {}
+
+std::unique_ptr<SentinelMaster> RedisClient::make_sentinel_master(gateway::Zone& zone) {
+    if (conf_.sentinel.group == nullptr) {
+        return nullptr;
+    }
+    redis::MasterListener& listener = *this;
+    return std::make_unique<SentinelMaster>(conf_, zone, statistics(), tls_.get(), listener, log_);
+}
+
+void RedisClient::search_master() noexcept {
+    if (sentinel_ != nullptr) {
+        sentinel_->search();
+    }
+}
+
+void RedisClient::on_master() noexcept {
+    connection_.follow_addresses();
+    subscription_.follow_addresses();
+}
 
 std::unique_ptr<redis::TlsPeer> RedisClient::make_tls_peer() {
     redis::TlsListener& listener = *this;
@@ -73,6 +93,7 @@ void RedisClient::on_refusal(std::string_view message) noexcept {
     if (redis::has_error_code(message, "READONLY")) {
         renews_subscription_ = true;
     }
+    search_master();
 }
 
 void RedisClient::on_time(ExactSteadyTime sent, ExactSteadyTime received,

@@ -9,6 +9,7 @@
 #include "module/gateway/engine.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/http/nginx.hpp"
+#include "module/http/sentinel_master.hpp"
 #include "module/http/tls_session_zone.hpp"
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/connection_listener.hpp"
@@ -20,6 +21,7 @@ namespace tollgate::http {
 /// A worker's connection and subscription to one Redis, as the transport of an engine.
 class RedisClient final : public gateway::Transport,
                           private redis::ConnectionListener,
+                          private redis::MasterListener,
                           private redis::MessageListener,
                           private redis::TlsListener {
   public:
@@ -63,7 +65,9 @@ class RedisClient final : public gateway::Transport,
     void on_answer(std::chrono::microseconds round_trip) noexcept override;
     void on_error() noexcept override;
     void on_connected(bool is_first) noexcept override;
+    void on_lost() noexcept override { search_master(); }
     void on_refusal(std::string_view message) noexcept override;
+    void on_master() noexcept override;
     void on_time(ExactSteadyTime sent, ExactSteadyTime received,
                  ExactInstant time) noexcept override;
     void on_breaker_open(std::string_view reason) noexcept override;
@@ -75,6 +79,11 @@ class RedisClient final : public gateway::Transport,
 
     RedisStatistics& statistics() const { return engine_.statistics(); }
     std::unique_ptr<redis::TlsPeer> make_tls_peer();
+    std::unique_ptr<SentinelMaster> make_sentinel_master(gateway::Zone& zone);
+    void search_master() noexcept;
+    const redis::AddressList& addresses() const {
+        return sentinel_ != nullptr ? sentinel_->addresses() : addresses_;
+    }
 
     const RedisConf& conf_;
     ngx_log_t* log_;
@@ -82,7 +91,8 @@ class RedisClient final : public gateway::Transport,
     gateway::Engine engine_;
     redis::AddressList addresses_;
     TlsSessionZone* sessions_;
-    std::unique_ptr<redis::TlsPeer> tls_;  ///< nullptr: without TLS
+    std::unique_ptr<redis::TlsPeer> tls_;       ///< nullptr: without TLS
+    std::unique_ptr<SentinelMaster> sentinel_;  ///< nullptr: without `sentinel`
     redis::Connection connection_;
     redis::Subscription subscription_;
 };

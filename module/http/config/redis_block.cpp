@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <fstream>
 #include <set>
 #include <span>
 #include <string>
-#include <system_error>
 
 #include "module/http/config/main_conf.hpp"
+#include "module/http/config/password_file.hpp"
+#include "module/http/config/sentinel_directives.hpp"
 #include "module/http/config/tls_directives.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/name_hash.hpp"
@@ -37,37 +36,6 @@ void read_server(ngx_conf_t* cf, RedisConf& conf, std::string_view text) {
         conf.endpoint.addresses.emplace_back(found.sockaddr, found.socklen,
                                              std::string(view(found.name)));
     }
-}
-
-/// Returns the first line of a file. The path is relative to the folder of nginx.conf.
-std::string read_password(ngx_conf_t* cf, std::string_view path) {
-    ngx_str_t name = copy(cf->pool, path);
-    if (ngx_conf_full_name(cf->cycle, &name, 1) != NGX_OK) {
-        throw std::bad_alloc();
-    }
-    const auto failed = [&](std::string_view call, int error) {
-        return ParseError(std::string(call) + "() " + quoted(view(name)) + " failed (" +
-                          std::to_string(error) + ": " + std::generic_category().message(error) +
-                          ") in \"password_file\"");
-    };
-    errno = 0;
-    std::ifstream file{std::string(view(name))};
-    if (!file.is_open()) {
-        throw failed("open", errno);
-    }
-    std::string password;
-    std::getline(file, password);
-    if (file.bad()) {
-        throw failed("read", errno);
-    }
-    if (!password.empty() && password.back() == '\r') {
-        password.pop_back();
-    }
-    if (password.empty()) {
-        throw ParseError("no password in the first line of \"password_file\" " +
-                         quoted(view(name)));
-    }
-    return password;
 }
 
 int parse_database(std::string_view text) {
@@ -119,7 +87,7 @@ constexpr std::array kDirectives{
               [](Cf, RedisConf& conf, std::string_view value) { conf.endpoint.password = value; }},
     Directive{"password_file",
               [](Cf cf, RedisConf& conf, std::string_view value) {
-                  conf.endpoint.password = read_password(cf, value);
+                  conf.endpoint.password = read_password_file(cf, "password_file", value);
               }},
     Directive{"database",
               [](Cf, RedisConf& conf, std::string_view value) {
@@ -152,8 +120,16 @@ constexpr std::array kDirectives{
               }},
 };
 
-/// Sets one directive of the block.
-void set(ngx_conf_t* cf, RedisConf& conf, std::string_view name, std::string_view value) {
+/// Sets one directive of the block. The first of its words is its name.
+void set(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> words) {
+    if (set_sentinel_directive(cf, conf.sentinel, words)) {
+        return;
+    }
+    if (words.size() != 2) {
+        throw ParseError("invalid number of arguments in " + quoted(words[0]) + " directive");
+    }
+    const auto name = words[0];
+    const auto value = words[1];
     if (set_tls_directive(conf.tls, name, value)) {
         return;
     }
@@ -187,28 +163,34 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         }
         std::set<std::string, std::less<>> seen;
         char* result = read_block(cf, [&](std::span<const std::string_view> words) {
-            if (words.size() != 2) {
-                throw ParseError("invalid number of arguments in " + quoted(words[0]) +
-                                 " directive");
-            }
             // password and password_file set the same value.
-            if (!seen.emplace(words[0] == "password_file" ? "password" : words[0]).second) {
-                throw ParseError(quoted(words[0]) + " directive is duplicate");
+            const auto name = words[0];
+            const bool is_file = name.ends_with("password_file");
+            if (!seen.emplace(is_file ? name.substr(0, name.rfind('_')) : name).second) {
+                throw ParseError(quoted(name) + " directive is duplicate");
             }
-            set(cf, *conf, words[0], words[1]);
+            set(cf, *conf, words);
         });
         if (result != conf_ok()) {
             return result;
         }
-        if (conf->endpoint.addresses.empty()) {
-            return failed("\"server\" is missing in tollgate_redis " + quoted(conf->endpoint.name));
+        const bool has_server = !conf->endpoint.addresses.empty();
+        if (!has_server && conf->sentinel.group == nullptr && conf->sentinel.first.empty()) {
+            return failed("\"server\" or \"sentinel\" is missing in tollgate_redis " +
+                          quoted(conf->endpoint.name));
         }
         if (conf->endpoint.password.empty() && !conf->endpoint.username.empty()) {
             return failed("\"username\" without a password in tollgate_redis " +
                           quoted(conf->endpoint.name));
         }
         try {
-            conf->endpoint.tls = make_tls_context(cf, conf->tls);
+            if (has_server && conf->sentinel.group != nullptr) {
+                throw ParseError("both \"server\" and \"sentinel\"");
+            }
+            finish_sentinel(cf, *conf);
+            if (!conf->tls.is_for_sentinels_only) {
+                conf->endpoint.tls = make_tls_context(cf, conf->tls);
+            }
         } catch (const ParseError& e) {
             return failed(e.what() + (" in tollgate_redis " + quoted(conf->endpoint.name)));
         }

@@ -65,8 +65,8 @@ void SentinelDirectory::watch() {
         watch.sentinels.replace(std::move(lists[i]));
         MessageListener& listener = *this;
         watch.subscription.emplace(links_.group.endpoint, watch.sentinels, links_.sentinel_tls,
-                                   std::string(kChannel), listener, log_,
-                                   "a failover is noticed later");
+                                   std::string(kChannel), "failovers are noticed later", listener,
+                                   log_);
     }
 }
 
