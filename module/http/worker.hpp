@@ -32,8 +32,6 @@ class Worker {
     RedisClient& client(const TableSetConf& conf) { return *set_clients_[conf.index]; }
 
   private:
-    void start_statistics(const MainConf& conf);
-
     SharedMemory& memory_;
     NginxClock clock_;
     NginxLog log_;

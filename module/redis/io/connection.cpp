@@ -181,6 +181,8 @@ void Connection::on_reply(const redisReply& reply) {
                 listener_.on_error();
             }
             break;
+        case Pipeline::Taken::kAsking:
+            break;
         case Pipeline::Taken::kRepeated:
             release();
             break;

@@ -26,6 +26,7 @@ struct Call {
     const Script* script;
     Words keys{};
     Words arguments{};
+    bool asking = false;  ///< send ASKING first: the slot of the keys is being migrated
 };
 
 /// Decides requests in every window of every table of their ids at once.
