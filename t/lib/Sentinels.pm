@@ -15,6 +15,7 @@ package Sentinels;
 #   $deployment->master                   # the server that the Sentinels report now
 #   $deployment->new_master($old)         # waits until all Sentinels that answer report another server, which says that
 #                                         # it is the master; returns it
+#   $deployment->promoted($replica)       # waits until this server is a master: the Sentinels report it later
 #   $deployment->drain($server)           # waits until the replicas have everything that this master wrote
 #
 # start returns when each Sentinel knows the others and can promote each replica. Everything is stopped when the object
@@ -88,8 +89,20 @@ sub new_master {
     return wait_until('a failover', sub {
         my %reported = map { $_->port => $_ } map { $self->_reported($_) } grep { $_->is_running } $self->sentinels;
         my ($new, $more) = values %reported;
-        return !$more && $new != $old && $new->cmd('ROLE')->[0] eq 'master' ? $new : undef;
+        return !$more && $new != $old && _is_master($new) ? $new : undef;
     });
+}
+
+# With the promotion, a Sentinel closes the connections of all clients.
+sub _is_master {
+    my ($server) = @_;
+    $server->disconnect;
+    return (eval { $server->cmd('ROLE')->[0] } // '') eq 'master';
+}
+
+sub promoted {
+    my ($self, $replica) = @_;
+    wait_until('the promotion', sub { _is_master($replica) });
 }
 
 sub drain {
