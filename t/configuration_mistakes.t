@@ -126,7 +126,7 @@ subtest 'tollgate_redis' => sub {
         my ($word) = split / /, $name;
         mistake("$word twice", "\"$word\" directive is duplicate", "tollgate_redis main {\n $name;\n $name; # here\n }");
     }
-    mistake('no server', '"server" is missing in tollgate_redis "main"', "tollgate_redis main { # here\n prefix a:; }");
+    mistake('no server', '"server" or "sentinel" is missing in tollgate_redis "main"', "tollgate_redis main { # here\n prefix a:; }");
     mistake('a user without a password', '"username" without a password', "tollgate_redis main { # here\n server 127.0.0.1; username u; }");
 };
 
@@ -134,11 +134,42 @@ subtest 'Redis Cluster' => sub {
     my %refused = (
         'cluster 127.0.0.1:7000; server 127.0.0.1;' => 'both "server" and "cluster" in tollgate_redis "main"',
         'cluster 127.0.0.1:7000; database 1;'       => '"database" with "cluster" in tollgate_redis "main"',
-        'cluster 127.0.0.1:7000; prefix "a{b}:";'   => '"prefix" with "\{" and "cluster" in tollgate_redis "main"',
+        'cluster 127.0.0.1:7000; prefix "a{b}:";'   => '"\{" in "prefix" with "cluster" in tollgate_redis "main"',
     );
     mistake($_, $refused{$_}, "tollgate_redis main { # here\n $_ }") for sort keys %refused;
     mistake('a unix socket', '"cluster" with a unix socket: "unix:/redis.sock"', "tollgate_redis main {\n cluster unix:/redis.sock; # here\n }");
-    mistake('no server', 'invalid number of arguments in "cluster"', "tollgate_redis main {\n cluster; # here\n }");
+    mistake('no server', 'no server in "cluster"', "tollgate_redis main {\n cluster; # here\n }");
+};
+
+subtest 'sentinel of tollgate_redis' => sub {
+    my $sentinel = 'sentinel m 127.0.0.1';
+    my %refused = (
+        'sentinel m'                    => '"sentinel" needs the name of the master and an address',
+        'sentinel "" 127.0.0.1'         => 'empty name of the master in "sentinel" directive',
+        'sentinel m 127.0.0.1:x'        => 'invalid port in sentinel "127.0.0.1:x"',
+        'sentinel m no.such.host.invalid' => 'host not found in sentinel "no.such.host.invalid"',
+        'sentinel m unix:/s.sock'       => 'a unix socket in sentinel "unix:/s.sock": Sentinel has TCP ports only',
+        'sentinel_tls yes'              => 'invalid value "yes" in "sentinel_tls" directive: "on" or "off"',
+        'sentinel_tls on off'           => 'invalid number of arguments in "sentinel_tls" directive',
+        'sentinel_password_file none'   => 'open\(\) "\S+/none" failed .* in "sentinel_password_file"',
+        'sentinel_password_file empty'  => 'no password in the first line of "sentinel_password_file" "\S+/empty"',
+        'sentinel_port 1'               => 'unknown directive "sentinel_port"',
+        "$sentinel;\n $sentinel"        => '"sentinel" directive is duplicate',
+        "sentinel_password a;\n sentinel_password_file blank" => '"sentinel_password_file" directive is duplicate',
+    );
+    mistake($_, $refused{$_}, "tollgate_redis main {\n $_; # here\n }") for sort keys %refused;
+    my %together = (
+        "$sentinel; server 127.0.0.1;"       => 'both "server" and "sentinel" in tollgate_redis "main"',
+        "server 127.0.0.1; $sentinel;"       => 'both "server" and "sentinel"',
+        "server unix:/r.sock; $sentinel;"    => 'both "server" and "sentinel"',
+        "server 127.0.0.1; sentinel_tls on;" => '"sentinel_tls" without "sentinel" in tollgate_redis "main"',
+        'sentinel_password a;'               => '"sentinel_password" without "sentinel"',
+        "$sentinel; sentinel_username a;"    => '"sentinel_username" without "sentinel_password"',
+        "$sentinel; tls on;"                 => 'TLS with "sentinel" needs "tls_server_name"',
+        "$sentinel; sentinel_tls on;"        => 'TLS with "sentinel" needs "tls_server_name"',
+        "$sentinel; tls_verify off;"         => '"tls_verify" without "tls on"',
+    );
+    mistake($_, $together{$_}, "tollgate_redis main { # here\n $_ }") for sort keys %together;
 };
 
 subtest 'TLS to Redis' => sub {

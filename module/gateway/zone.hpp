@@ -6,6 +6,7 @@
 #include <string>
 
 #include "module/quota/redis_clock.hpp"
+#include "module/redis/topology/shared_master.hpp"
 #include "module/report/counter.hpp"
 #include "module/store/zone_layout.hpp"
 
@@ -15,8 +16,9 @@ namespace tollgate::gateway {
 struct SharedRedis {
     std::uint32_t name;  ///< Transport::master_name; 0: free
     RedisClock clock;
-    SteadyTime settled;   ///< when a worker last looked for quotas to settle
-    bool is_unreachable;  ///< of a cluster's server: the log says so
+    SteadyTime settled;          ///< when a worker last looked for quotas to settle
+    redis::SharedMaster master;  ///< with `sentinel`
+    bool is_unreachable;         ///< a server of a cluster: the log says that it is out of reach
 };
 
 /// What the workers of a node share about no particular Redis. Plain memory, all zeros at first.

@@ -1,27 +1,24 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
-#include "module/gateway/engine.hpp"
+#include "module/http/change_feed.hpp"
 #include "module/http/config/main_conf.hpp"
-#include "module/http/nginx.hpp"
+#include "module/http/redis_tls.hpp"
 #include "module/http/redis_transport.hpp"
-#include "module/http/tls_session_zone.hpp"
+#include "module/http/sentinel_master.hpp"
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/connection_listener.hpp"
-#include "module/redis/io/subscription.hpp"
-#include "module/redis/io/tls_peer.hpp"
 
 namespace tollgate::http {
 
-/// A worker's connection and subscription to one Redis, as the transport of an engine.
+/// A worker's connection and subscription to a Redis with one master: `server` or `sentinel`.
 class RedisClient final : public RedisTransport,
                           private redis::ConnectionListener,
-                          private redis::MessageListener,
-                          private redis::TlsListener {
+                          private redis::MasterListener {
   public:
     /// Begins to connect. All arguments must outlive it. `sessions` may be nullptr: TLS sessions
     /// are then not resumed.
@@ -35,7 +32,6 @@ class RedisClient final : public RedisTransport,
 
     gateway::Engine& engine() override { return engine_; }
     std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
-
     void poll() noexcept override { connection_.poll(); }
 
     bool is_reachable(redis::Slot /*slot*/) const noexcept override {
@@ -51,40 +47,37 @@ class RedisClient final : public RedisTransport,
     void refuse(redis::Slot /*slot*/, std::string_view error) noexcept override {
         connection_.refuse(error);
     }
-    std::optional<SteadyTime> subscribed_since() const noexcept override {
-        return subscription_.standing_since();
-    }
+    std::optional<SteadyTime> subscribed_since() const noexcept override { return feed_.since(); }
 
   private:
-    void on_message(std::string_view text) noexcept override;
-    void on_subscribed(bool is_subscribed) noexcept override;
     void on_answer(std::chrono::microseconds round_trip) noexcept override;
     void on_error() noexcept override;
     void on_connected(bool is_first) noexcept override;
-    void on_lost() noexcept override {}
+    void on_lost() noexcept override { search_master(); }
     void on_refusal(std::string_view message) noexcept override;
+    void on_master() noexcept override;
     void on_time(ExactSteadyTime sent, ExactSteadyTime received,
                  ExactInstant time) noexcept override;
     void on_breaker_open(std::string_view reason) noexcept override;
     void on_breaker_close() noexcept override;
     void on_shutdown() noexcept override { engine_.shut_down(); }
-    void on_handshake(bool is_resumed) noexcept override;
-    void store_session(std::string_view session) noexcept override;
-    std::string stored_session() override;
 
     RedisStatistics& statistics() const { return engine_.statistics(); }
-    /// For both links; nullptr without TLS.
-    redis::TlsPeer* tls_peer();
+    std::unique_ptr<SentinelMaster> make_sentinel_master(gateway::Zone& zone);
+    void search_master() noexcept;
+    const redis::AddressList& addresses() const {
+        return sentinel_ != nullptr ? sentinel_->addresses() : addresses_;
+    }
 
     const RedisConf& conf_;
     ngx_log_t* log_;
     bool renews_subscription_ = false;  ///< once a connection accepts writes again
     gateway::Engine engine_;
     redis::AddressList addresses_;
-    TlsSessionZone* sessions_;
-    std::optional<redis::TlsPeer> tls_;  ///< see tls_peer
+    RedisTls tls_;
+    std::unique_ptr<SentinelMaster> sentinel_;  ///< nullptr: without `sentinel`
     redis::Connection connection_;
-    redis::Subscription subscription_;
+    ChangeFeed feed_;
 };
 
 }  // namespace tollgate::http

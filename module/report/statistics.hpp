@@ -80,6 +80,7 @@ struct RedisStatistics {
     Counter tls_handshakes;  ///< successful ones, of all links
     Counter tls_resumed;     ///< of them: resumed a session
     Counter breaker_opened;
+    Counter failovers;  ///< how often Sentinel reported another master
     Histogram round_trips;
     WorkerSet breaker_open;  ///< the workers whose breaker is open
     WorkerSet subscribed;    ///< the workers that are subscribed to `events`

@@ -22,6 +22,8 @@ struct Status {
     struct Redis {
         std::string name;
         RedisStatistics counts;
+        std::string kind = "server";  ///< the directive that names the servers
+        std::string master{};         ///< the address that Sentinel reported; empty if unknown
     };
 
     std::string_view version;

@@ -69,6 +69,11 @@ void add(JsonWriter& json, const Status::Redis& redis, std::size_t workers) {
     const RedisStatistics& counts = redis.counts;
     json.object([&] {
         json.member("name", redis.name);
+        json.member("kind", redis.kind);
+        if (!redis.master.empty()) {
+            json.member("master", redis.master);
+        }
+        json.member("failovers", counts.failovers.value());
         add_object(json, "commands", pair("acquire", counts.acquires.value()),
                    pair("lookup", counts.lookups.value()));
         json.member("errors", counts.errors.value());

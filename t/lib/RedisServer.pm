@@ -12,6 +12,7 @@ package RedisServer;
 #   $redis->address                                   # "unix:…/redis.sock", as nginx writes it
 #   $redis->socket, $redis->port, $redis->dir, $redis->pid, $redis->log
 #   $redis->cmd('HSET', 'k', 'f', 'v')                # over one persistent connection; see Resp.pm for replies
+#   $redis->disconnect                                # cmd uses a new connection: a failover closes the old one
 #   $redis->connection                                # a Resp connection of its own: MONITOR, SUBSCRIBE, CLIENT PAUSE
 #   $redis->pause($milliseconds)                      # CLIENT PAUSE: connections stay open, nothing is answered
 #   $redis->sigstop; $redis->sigcont                  # the same for commands of this test, too
@@ -82,6 +83,8 @@ sub cmd {
     $self->{connection} //= $self->connection;
     return $self->{connection}->cmd(@argv);
 }
+
+sub disconnect { delete $_[0]{connection} }
 
 sub pause   { $_[0]->cmd('CLIENT', 'PAUSE', $_[1]) }
 

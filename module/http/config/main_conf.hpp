@@ -9,6 +9,7 @@
 #include "module/http/nginx.hpp"
 #include "module/quota/plan.hpp"
 #include "module/redis/io/endpoint.hpp"
+#include "module/redis/io/sentinel_group.hpp"
 
 namespace tollgate::http {
 
@@ -26,12 +27,24 @@ struct TlsDirectives {
     redis::TlsSettings settings;
     std::string first;  ///< the first of them that requires `tls on`; empty if there is none
     std::string host;   ///< of `server`; empty for a unix socket
+    bool is_for_sentinels_only = false;  ///< `tls off` with `sentinel_tls on`
+};
+
+/// The Sentinel directives of a `tollgate_redis` block.
+struct SentinelDirectives {
+    std::unique_ptr<redis::SentinelGroup> group;  ///< nullptr: without `sentinel`
+    std::string host;                             ///< of the first Sentinel
+    std::string username;
+    std::string password;
+    std::optional<bool> tls;  ///< nothing: as `tls`
+    std::string first;        ///< the first of them that requires `sentinel`
 };
 
 /// A `tollgate_redis` block.
 struct RedisConf {
     redis::Endpoint endpoint;
     TlsDirectives tls;
+    SentinelDirectives sentinel;
     gateway::RedisSettings settings;
 };
 

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <fstream>
 #include <set>
 #include <span>
 #include <string>
-#include <system_error>
 
 #include "module/http/config/main_conf.hpp"
+#include "module/http/config/password_file.hpp"
+#include "module/http/config/sentinel_directives.hpp"
 #include "module/http/config/tls_directives.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/name_hash.hpp"
@@ -42,8 +41,8 @@ void read_server(ngx_conf_t* cf, RedisConf& conf, std::string_view text) {
 
 /// Reads the servers of a cluster, by which the others are found.
 void read_cluster(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> servers) {
-    if (servers.empty() || servers.size() > kMostServers) {
-        throw ParseError("\"cluster\" has 1 to " + std::to_string(kMostServers) + " servers");
+    if (servers.empty()) {
+        throw ParseError("no server in \"cluster\" directive");
     }
     for (const auto server : servers) {
         read_server(cf, conf, server);
@@ -54,35 +53,14 @@ void read_cluster(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_v
     conf.settings.is_cluster = true;
 }
 
-/// Returns the first line of a file. The path is relative to the folder of nginx.conf.
-std::string read_password(ngx_conf_t* cf, std::string_view path) {
-    ngx_str_t name = copy(cf->pool, path);
-    if (ngx_conf_full_name(cf->cycle, &name, 1) != NGX_OK) {
-        throw std::bad_alloc();
+/// A cluster has database 0 only, and a hash tag in the prefix would put all keys into one slot.
+void check_cluster(const RedisConf& conf) {
+    if (conf.endpoint.database != 0) {
+        throw ParseError("\"database\" with \"cluster\"");
     }
-    const auto failed = [&](std::string_view call, int error) {
-        return ParseError(std::string(call) + "() " + quoted(view(name)) + " failed (" +
-                          std::to_string(error) + ": " + std::generic_category().message(error) +
-                          ") in \"password_file\"");
-    };
-    errno = 0;
-    std::ifstream file{std::string(view(name))};
-    if (!file.is_open()) {
-        throw failed("open", errno);
+    if (conf.settings.keys.probe().find('{') != std::string::npos) {
+        throw ParseError("\"{\" in \"prefix\" with \"cluster\"");
     }
-    std::string password;
-    std::getline(file, password);
-    if (file.bad()) {
-        throw failed("read", errno);
-    }
-    if (!password.empty() && password.back() == '\r') {
-        password.pop_back();
-    }
-    if (password.empty()) {
-        throw ParseError("no password in the first line of \"password_file\" " +
-                         quoted(view(name)));
-    }
-    return password;
 }
 
 int parse_database(std::string_view text) {
@@ -134,7 +112,7 @@ constexpr std::array kDirectives{
               [](Cf, RedisConf& conf, std::string_view value) { conf.endpoint.password = value; }},
     Directive{"password_file",
               [](Cf cf, RedisConf& conf, std::string_view value) {
-                  conf.endpoint.password = read_password(cf, value);
+                  conf.endpoint.password = read_password_file(cf, "password_file", value);
               }},
     Directive{"database",
               [](Cf, RedisConf& conf, std::string_view value) {
@@ -167,8 +145,20 @@ constexpr std::array kDirectives{
               }},
 };
 
-/// Sets one directive of the block.
-void set(ngx_conf_t* cf, RedisConf& conf, std::string_view name, std::string_view value) {
+/// Sets one directive of the block. The first of its words is its name.
+void set(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> words) {
+    if (set_sentinel_directive(cf, conf.sentinel, words)) {
+        return;
+    }
+    if (words[0] == "cluster") {
+        read_cluster(cf, conf, words.subspan(1));
+        return;
+    }
+    if (words.size() != 2) {
+        throw ParseError("invalid number of arguments in " + quoted(words[0]) + " directive");
+    }
+    const auto name = words[0];
+    const auto value = words[1];
     if (set_tls_directive(conf.tls, name, value)) {
         return;
     }
@@ -177,6 +167,19 @@ void set(ngx_conf_t* cf, RedisConf& conf, std::string_view name, std::string_vie
         throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_redis\"");
     }
     directive->set(cf, conf, value);
+}
+
+/// The directives that say how the master is found.
+void require_one_kind(const std::set<std::string, std::less<>>& seen) {
+    std::string_view first;
+    for (const std::string_view kind : {"server", "sentinel", "cluster"}) {
+        if (seen.contains(kind)) {
+            if (!first.empty()) {
+                throw ParseError("both " + quoted(first) + " and " + quoted(kind));
+            }
+            first = kind;
+        }
+    }
 }
 
 }  // namespace
@@ -202,46 +205,35 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         }
         std::set<std::string, std::less<>> seen;
         char* result = read_block(cf, [&](std::span<const std::string_view> words) {
-            const bool is_list = words[0] == "cluster";
-            if (is_list ? words.size() < 2 : words.size() != 2) {
-                throw ParseError("invalid number of arguments in " + quoted(words[0]) +
-                                 " directive");
-            }
             // password and password_file set the same value.
-            if (!seen.emplace(words[0] == "password_file" ? "password" : words[0]).second) {
-                throw ParseError(quoted(words[0]) + " directive is duplicate");
+            const auto name = words[0];
+            const bool is_file = name.ends_with("password_file");
+            if (!seen.emplace(is_file ? name.substr(0, name.rfind('_')) : name).second) {
+                throw ParseError(quoted(name) + " directive is duplicate");
             }
-            if (is_list) {
-                read_cluster(cf, *conf, words.subspan(1));
-            } else {
-                set(cf, *conf, words[0], words[1]);
-            }
+            set(cf, *conf, words);
         });
         if (result != conf_ok()) {
             return result;
         }
-        if (seen.contains("server") && seen.contains("cluster")) {
-            return failed("both \"server\" and \"cluster\" in tollgate_redis " +
+        const bool has_server = !conf->endpoint.addresses.empty();
+        if (!has_server && conf->sentinel.group == nullptr && conf->sentinel.first.empty()) {
+            return failed("\"server\", \"sentinel\" or \"cluster\" is missing in tollgate_redis " +
                           quoted(conf->endpoint.name));
-        }
-        if (conf->settings.is_cluster && conf->endpoint.database != 0) {
-            return failed("\"database\" with \"cluster\" in tollgate_redis " +
-                          quoted(conf->endpoint.name) + ": a cluster has only database 0");
-        }
-        if (conf->settings.is_cluster &&
-            conf->settings.keys.probe().find('{') != std::string::npos) {
-            return failed("\"prefix\" with \"{\" and \"cluster\" in tollgate_redis " +
-                          quoted(conf->endpoint.name) + ": all keys would be in one slot");
-        }
-        if (conf->endpoint.addresses.empty()) {
-            return failed("\"server\" is missing in tollgate_redis " + quoted(conf->endpoint.name));
         }
         if (conf->endpoint.password.empty() && !conf->endpoint.username.empty()) {
             return failed("\"username\" without a password in tollgate_redis " +
                           quoted(conf->endpoint.name));
         }
         try {
-            conf->endpoint.tls = make_tls_context(cf, conf->tls);
+            require_one_kind(seen);
+            if (conf->settings.is_cluster) {
+                check_cluster(*conf);
+            }
+            finish_sentinel(cf, *conf);
+            if (!conf->tls.is_for_sentinels_only) {
+                conf->endpoint.tls = make_tls_context(cf, conf->tls);
+            }
         } catch (const ParseError& e) {
             return failed(e.what() + (" in tollgate_redis " + quoted(conf->endpoint.name)));
         }

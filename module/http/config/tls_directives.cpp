@@ -8,8 +8,6 @@
 
 namespace tollgate::http {
 
-namespace {
-
 bool parse_flag(std::string_view name, std::string_view value) {
     if (value != "on" && value != "off") {
         throw ParseError("invalid value " + quoted(value) + " in " + quoted(name) +
@@ -17,6 +15,8 @@ bool parse_flag(std::string_view name, std::string_view value) {
     }
     return value == "on";
 }
+
+namespace {
 
 /// A directive whose value is a file or a name.
 struct TextDirective {

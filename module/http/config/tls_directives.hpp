@@ -8,6 +8,9 @@
 
 namespace tollgate::http {
 
+/// "on" or "off". Throws ParseError for other values.
+bool parse_flag(std::string_view name, std::string_view value);
+
 /// Sets a TLS directive of a `tollgate_redis` block. False if it is another directive. Throws
 /// ParseError for a value that is not valid.
 bool set_tls_directive(TlsDirectives& tls, std::string_view name, std::string_view value);

@@ -79,8 +79,11 @@ Connection::Connection(const Endpoint& endpoint, const AddressList& addresses, T
       link_(endpoint, addresses, tls, *this, log),
       pipeline_(static_cast<std::uint64_t>(ngx_random()), endpoint.timeout),
       random_(static_cast<unsigned>(ngx_random())),
+      reason_("no address is known"),
       timer_(Event::calling<&Connection::on_timer>(this, log)) {
-    link_.connect();
+    if (may_connect()) {
+        link_.connect();
+    }
     watch_deadlines();
 }
 
@@ -121,7 +124,7 @@ void Connection::follow_addresses() noexcept {
     if (!link_.is_down() && !(link_.address() && addresses_.contains(*link_.address()))) {
         link_.give_up("the server has another address");
     }
-    if (link_.is_down()) {
+    if (may_connect()) {
         link_.connect();
     }
     watch_deadlines();
@@ -258,7 +261,7 @@ void Connection::on_timer() noexcept {
     if (!pipeline_.empty() && pipeline_.first_deadline() <= now) {
         time_out(now);
     }
-    if (link_.is_down() && !link_.is_shutting_down() && retry_at_ <= now) {
+    if (may_connect() && retry_at_ <= now) {
         link_.connect();
     }
     watch_deadlines();
@@ -290,7 +293,7 @@ void Connection::time_out(Time now) noexcept {
 void Connection::watch_deadlines() noexcept {
     timer_.set_cancelable(pipeline_.empty());
     std::optional<Time> end;
-    if (link_.is_down() && !link_.is_shutting_down()) {
+    if (may_connect()) {
         end = retry_at_;
     }
     if (!pipeline_.empty()) {

@@ -24,9 +24,9 @@ namespace tollgate::redis {
 /// as a failure of the server.
 class Connection : private LinkOwner {
   public:
-    /// Starts to connect at once. `endpoint`, `addresses`, `tls`, `listener` and `log` must outlive
-    /// the connection. `tls` is nullptr for a connection without TLS. `probe_key` is the key that
-    /// probe_script() writes.
+    /// Starts to connect at once, or as soon as an address is known. `endpoint`, `addresses`,
+    /// `tls`, `listener` and `log` must outlive the connection. `tls` is nullptr for a connection
+    /// without TLS. `probe_key` is the key that probe_script() writes.
     Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
                std::string probe_key, ConnectionListener& listener, ngx_log_t* log);
 
@@ -75,6 +75,9 @@ class Connection : private LinkOwner {
     void release() noexcept;
     void fail(std::string_view reason) noexcept;
     void reconnect() noexcept;
+    bool may_connect() const noexcept {
+        return link_.is_down() && !link_.is_shutting_down() && !addresses_.all().empty();
+    }
     void on_timer() noexcept;
     void time_out(Time now) noexcept;
     void watch_deadlines() noexcept;

@@ -13,7 +13,7 @@ namespace tollgate::redis {
 struct SentinelGroup {
     std::string master_name;
     std::vector<SocketAddress> sentinels;  ///< at least one, each once
-    Endpoint endpoint;                     ///< user, password and TLS of the Sentinels; no addresses
+    Endpoint endpoint;       ///< user, password and TLS of the Sentinels; no addresses
     std::uint32_t hash = 0;  ///< of the two names and the Sentinels: see SharedMaster::address
 };
 

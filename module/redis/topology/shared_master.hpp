@@ -19,8 +19,8 @@ class SharedMaster {
     /// What publish() has changed.
     enum class Change : std::uint8_t {
         kNone,
-        kFirst,   ///< no master of this group was known
-        kSwitched ///< another address than before
+        kFirst,    ///< no master of this group was known
+        kSwitched  ///< another address than before
     };
 
     /// The last published address. `group` identifies the configuration of the Sentinels: a reload

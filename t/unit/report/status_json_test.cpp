@@ -60,6 +60,7 @@ TEST(StatusJson, ShowsARedis) {
     counts.tls_handshakes.add(21);
     counts.tls_resumed.add(22);
     counts.breaker_opened.add(5);
+    counts.failovers.add(23);
     counts.breaker_open.insert(1, 77);
     counts.subscribed.insert(0, 76);
     counts.subscribed.insert(1, 77);
@@ -81,7 +82,7 @@ TEST(StatusJson, ShowsARedis) {
     counts.lapsed.add(20);
     auto redis = parsed(status)["redis"][0];
     redis.erase("round_trip_seconds");
-    EXPECT_EQ(redis, json::parse(R"({"name":"main","commands":{"acquire":1,"lookup":2},"errors":3,
+    EXPECT_EQ(redis, json::parse(R"({"name":"main","kind":"server","failovers":23,"commands":{"acquire":1,"lookup":2},"errors":3,
         "reconnects":4,"tls":{"handshakes":21,"resumed":22},"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
         "key_cache":{"hits":6,"negative_hits":7,"misses":8},
         "decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},

@@ -156,6 +156,7 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
     counts.tls_handshakes.add(21);
     counts.tls_resumed.add(22);
     counts.breaker_opened.add(5);
+    counts.failovers.add(23);
     counts.breaker_open.insert(1, 77);
     counts.subscribed.insert(0, 76);
     counts.subscribed.insert(1, 77);
@@ -187,6 +188,8 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
                                         "redis_reconnects_total} 4",
                                         "redis_tls_handshakes_total} 21",
                                         "redis_tls_resumed_total} 22",
+                                        "redis_failovers_total} 23",
+                                        R"(redis_master_info,address="[::1]:6379"} 1)",
                                         "redis_breaker_opened_total} 5",
                                         "redis_breaker_open_workers} 1",
                                         "redis_subscribed_workers} 2",
