@@ -126,7 +126,7 @@ subtest 'tollgate_redis' => sub {
         my ($word) = split / /, $name;
         mistake("$word twice", "\"$word\" directive is duplicate", "tollgate_redis main {\n $name;\n $name; # here\n }");
     }
-    mistake('no server', '"server" or "sentinel" is missing in tollgate_redis "main"', "tollgate_redis main { # here\n prefix a:; }");
+    mistake('no server', '"server", "sentinel" or "cluster" is missing in tollgate_redis "main"', "tollgate_redis main { # here\n prefix a:; }");
     mistake('a user without a password', '"username" without a password', "tollgate_redis main { # here\n server 127.0.0.1; username u; }");
 };
 
