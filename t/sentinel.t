@@ -108,6 +108,39 @@ subtest 'Sentinels with a password that fail' => sub {
     like($gateway->nginx->error_log, qr/master "mymaster" is at 127\.0\.0\.1, port @{[$master->port]}/, 'the log names the master');
 };
 
+# The users of module/README.md, with the passwords of this test.
+sub documented_user {
+    my ($name, $password) = @_;
+    open my $file, '<', 'module/README.md' or die $!;
+    my ($user) = map { /^(user \Q$name\E on .*)/ ? $1 : () } <$file>;
+    return $user =~ s/>SECRET/>$password/r =~ s/petstore:/t:/gr;
+}
+
+for my $role ('', '+role') {
+    subtest "the documented users $role" => sub {
+        my $deployment = Sentinels->start(
+            redis_options => { acl => [documented_user('gateway', 'redis-secret') . " $role"] },
+            conf => [documented_user('watcher', 'sentinel-secret')],
+        );
+        my ($old, $replica) = $deployment->servers;
+        my $gateway = gateway($deployment, redis => 'username gateway; password redis-secret;'
+            . 'sentinel_username watcher; sentinel_password sentinel-secret;');
+        $gateway->import_key('k', id => 'k', plan => 'free');
+        is($gateway->get('/', 'k')->status, 200, 'granted');
+        wait_until('the subscriptions', sub {
+            my @numbers = map { scalar(() = $_->cmd('CLIENT', 'LIST') =~ /\bsub=1\b.*\buser=watcher\b/g) } $deployment->sentinels;
+            return "@{[sort @numbers]}" eq '0 1 1';
+        });
+        pass('two Sentinels have one subscription each');
+        $deployment->drain($old);
+        ($deployment->sentinels)[0]->cmd('SENTINEL', 'FAILOVER', 'mymaster');
+        becomes(sub { main_redis($gateway)->{master} }, address_of($replica), 'the gateway follows a failover');
+        my $before = counted($replica, 'k');
+        wait_until('counting at the new master', sub { $gateway->get('/', 'k')->status == 200 && counted($replica, 'k') > $before });
+        unlike($gateway->nginx->error_log, qr/NOPERM|refuses the channel/, 'nothing is refused');
+    };
+}
+
 subtest 'reload and quit while no Sentinel answers' => sub {
     my $deployment = Sentinels->start(replicas => 0);
     $_->sigstop for $deployment->sentinels;

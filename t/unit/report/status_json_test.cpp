@@ -80,14 +80,25 @@ TEST(StatusJson, ShowsARedis) {
     counts.owed.add(18);
     counts.settled.add(19);
     counts.lapsed.add(20);
+    status.redis[0].kind = "sentinel";
+    status.redis[0].master = "10.0.0.1:6379";
     auto redis = parsed(status)["redis"][0];
     redis.erase("round_trip_seconds");
-    EXPECT_EQ(redis, json::parse(R"({"name":"main","kind":"server","failovers":23,"commands":{"acquire":1,"lookup":2},"errors":3,
+    EXPECT_EQ(redis, json::parse(R"({"name":"main","kind":"sentinel",
+        "master":"10.0.0.1:6379","failovers":23,"commands":{"acquire":1,"lookup":2},"errors":3,
         "reconnects":4,"tls":{"handshakes":21,"resumed":22},"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
         "key_cache":{"hits":6,"negative_hits":7,"misses":8},
         "decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},
         "leases":{"number":2,"granted":14,"spent":15,"returned":16,"lost":17},
         "owed":{"noted":18,"settled":19,"lapsed":20}})"));
+}
+
+TEST(StatusJson, ShowsNoMasterThatIsNotKnown) {
+    auto status = empty_status();
+    status.redis = {{"main", {}}};
+    const auto redis = parsed(status)["redis"][0];
+    EXPECT_EQ(redis["kind"], "server");
+    EXPECT_FALSE(redis.contains("master"));
 }
 
 TEST(StatusJson, ShowsRoundTripsCumulatively) {

@@ -148,6 +148,7 @@ TEST(StatusPrometheus, ShowsRoundTripsCumulatively) {
 
 TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
     auto status = full_status();
+    status.redis[1].master = "[::1]:6379";
     auto& counts = status.redis[1].counts;
     counts.acquires.add(1);
     counts.lookups.add(2);
