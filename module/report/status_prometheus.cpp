@@ -143,6 +143,29 @@ void write_masters(Exposition& out, const Status& status) {
     }
 }
 
+void write_cluster(Exposition& out, const Status& status) {
+    const auto each_master = [&](const auto& value_of) {
+        for (const auto& redis : status.redis) {
+            for (const Status::Master& master : redis.masters) {
+                out.sample({{"redis", redis.name}, {"address", master.address}}, value_of(master));
+            }
+        }
+    };
+    out.family("tollgate_redis_master_slots", "gauge",
+               "Hash slots that a master of a cluster serves.");
+    each_master([](const Status::Master& master) { return master.slots; });
+    out.family("tollgate_redis_master_reachable", "gauge",
+               "1 if a master of a cluster is reachable from the answering worker, otherwise 0.");
+    each_master([](const Status::Master& master) { return master.is_reachable ? 1U : 0U; });
+    out.family("tollgate_redis_slot_map_age_seconds", "gauge",
+               "Time since the answering worker read the slot map.");
+    for (const auto& redis : status.redis) {
+        if (redis.map_age) {
+            out.sample({{"redis", redis.name}}, static_cast<std::uint64_t>(redis.map_age->count()));
+        }
+    }
+}
+
 void write_round_trips(Exposition& out, const Status& status) {
     out.family("tollgate_redis_round_trip_seconds", "histogram",
                "Time from a call to the reply of Redis.");
@@ -184,6 +207,10 @@ void write_connections(Exposition& out, const Status& status) {
                "How often Sentinel reported another master.");
     write_counters(out, status, "", {{"", [](const Redis& r) { return &r.failovers; }}});
     write_masters(out, status);
+    out.family("tollgate_redis_redirections_total", "counter",
+               "Calls that a cluster redirected with MOVED or ASK.");
+    write_counters(out, status, "", {{"", [](const Redis& r) { return &r.redirections; }}});
+    write_cluster(out, status);
     out.family("tollgate_redis_breaker_opened_total", "counter",
                "How often the circuit breaker of a worker opened.");
     write_counters(out, status, "", {{"", [](const Redis& r) { return &r.breaker_opened; }}});
