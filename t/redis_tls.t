@@ -293,6 +293,24 @@ subtest 'a Redis that is killed and restarted' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'a graceful end gives back leases at once' => sub {
+    for my $version (qw(TLSv1.2 TLSv1.3)) {
+        my $gateway = gateway('server', redis => $ca, redis_conf => ["tls-protocols $version"], plans => 'plan free 100000r/d;');
+        wait_for_room($gateway->redis, 86400);
+        $gateway->subscribed(1);
+        my $granted = 0;
+        wait_until('a lease', sub {
+            $granted += Load->run(servers => [$gateway->address], connections => 8, requests => 64, token => 'k')->{status}{200};
+            return $gateway->count('k1', 'api', 86400) > $granted;
+        });
+        my ($worker) = $gateway->nginx->workers;
+        kill QUIT => $worker;
+        wait_until('the worker to end', sub { !grep { $_ == $worker } $gateway->nginx->workers });
+        becomes(sub { $gateway->count('k1', 'api', 86400) }, $granted, "$version: Redis has counted what was granted, and no lease");
+        $gateway->nginx->stop;
+    }
+};
+
 subtest 'a server that never completes the handshake' => sub {
     my $silent = IO::Socket::INET->new(Listen => 8, LocalAddr => '127.0.0.1') or die $!;
     my $gateway = Gateway->start(plans => $plans, redis => "$ca connect_timeout 100ms;", server_address => '127.0.0.1:' . $silent->sockport);

@@ -71,11 +71,11 @@ ClusterServer* ClusterRouter::master_of(redis::Slot slot) const noexcept {
     return index ? masters_[*index] : nullptr;
 }
 
-/// The connection to a server. Throws std::bad_alloc.
-ClusterServer& ClusterRouter::server(const redis::ServerAddress& address) {
+/// The connection to a server that has this slot. Throws std::bad_alloc.
+ClusterServer& ClusterRouter::server(const redis::ServerAddress& address, redis::Slot slot) {
     auto& connection = connected_[address];
     if (!connection) {
-        connection = servers_.connect(address);
+        connection = servers_.connect(address, slot);
     }
     return *connection;
 }
@@ -139,8 +139,9 @@ bool ClusterRouter::redirect(RoutedCall& routed, redis::ErrorAction action,
         if (!redirection) {
             return;
         }
-        target = &server(redirection->server);
+        target = &server(redirection->server, redirection->slot);
         if (action == redis::ErrorAction::kMoved) {
+            masters_.reserve(map_.masters().size() + 1);
             if (const auto moved = map_.assign(redirection->slot, redirection->server)) {
                 masters_.resize(map_.masters().size());
                 masters_[*moved] = target;
@@ -228,37 +229,30 @@ void ClusterRouter::on_no_slot_map() noexcept {
 
 void ClusterRouter::on_slot_map(redis::SlotMap map) noexcept {
     unasked_.clear();
-    const bool is_used = attempt(environment_.log, [&] {
-        std::swap(map_, map);
-        try {
-            use_masters();
-        } catch (...) {
-            std::swap(map_, map);
-            throw;
+    std::vector<ClusterServer*> masters;
+    // A new connection may call back: the old map is in use until all masters are connected.
+    const bool is_usable = attempt(environment_.log, [&] {
+        masters.resize(map.masters().size());
+        for (redis::Slot slot = 0; slot < redis::kSlots; ++slot) {
+            const auto index = map.master_of(slot);
+            if (index && masters[*index] == nullptr) {
+                masters[*index] = &server(map.masters()[*index], slot);
+            }
         }
     });
-    if (!is_used) {
+    if (!is_usable) {
         schedule_.failed(now(), random());
         schedule();
         return;
     }
+    map_ = std::move(map);
+    masters_ = std::move(masters);
     has_map_ = true;
     has_failed_ = false;
     schedule_.succeeded(now(), random());
     servers_.on_masters(map_.masters());
     send_waiting(true);
     schedule();
-}
-
-/// Connects to the masters of the map. Servers that are no longer masters are closed when they are
-/// idle: see on_timer. Throws std::bad_alloc.
-void ClusterRouter::use_masters() {
-    std::vector<ClusterServer*> masters;
-    masters.reserve(map_.masters().size());
-    for (const redis::ServerAddress& address : map_.masters()) {
-        masters.push_back(&server(address));
-    }
-    masters_ = std::move(masters);
 }
 
 bool ClusterRouter::has_unreachable_master() const noexcept {

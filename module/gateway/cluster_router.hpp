@@ -59,8 +59,10 @@ class ClusterServers {
 
     /// The servers of the configuration. Empty while their names are not resolved.
     virtual std::vector<redis::ServerAddress> configured() const = 0;
-    /// Begins to connect. Throws std::bad_alloc.
-    virtual std::unique_ptr<ClusterServer> connect(const redis::ServerAddress& address) = 0;
+    /// Begins to connect to the server, which has this slot. May call functions of the router.
+    /// Throws std::bad_alloc.
+    virtual std::unique_ptr<ClusterServer> connect(const redis::ServerAddress& address,
+                                                   redis::Slot slot) = 0;
     /// Asks a server for CLUSTER SLOTS. One function of `reader` is called, once, and not before
     /// this returns; none if this throws. Another call cancels this one.
     virtual void read_slot_map(const redis::ServerAddress& address, SlotMapReader& reader) = 0;
@@ -117,8 +119,7 @@ class ClusterRouter final : private SlotMapReader {
     Time now() const noexcept { return Time(environment_.clock.steady()); }
     double random() { return std::uniform_real_distribution<>()(random_); }
     ClusterServer* master_of(redis::Slot slot) const noexcept;
-    ClusterServer& server(const redis::ServerAddress& address);
-    void use_masters();
+    ClusterServer& server(const redis::ServerAddress& address, redis::Slot slot);
     void send(RoutedCall routed) noexcept;
     void send_to(ClusterServer& server, RoutedCall routed) noexcept;
     void retry(RoutedCall routed, std::string_view error) noexcept;

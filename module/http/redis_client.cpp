@@ -23,10 +23,9 @@ RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedT
       engine_(conf.settings, tables, zone, statistics, *this, environment),
       addresses_(conf.endpoint.addresses),
       sessions_(sessions),
-      tls_(make_tls_peer()),
       sentinel_(make_sentinel_master(zone)),
-      connection_(conf.endpoint, addresses(), tls_.get(), conf.settings.keys.probe(), *this, log),
-      subscription_(conf.endpoint, addresses(), tls_.get(), conf.settings.keys.events(),
+      connection_(conf.endpoint, addresses(), tls_peer(), conf.settings.keys.probe(), *this, log),
+      subscription_(conf.endpoint, addresses(), tls_peer(), conf.settings.keys.events(),
                     "key records are cached for one second", *this, log) {}
 
 std::unique_ptr<SentinelMaster> RedisClient::make_sentinel_master(gateway::Zone& zone) {
@@ -34,7 +33,7 @@ std::unique_ptr<SentinelMaster> RedisClient::make_sentinel_master(gateway::Zone&
         return nullptr;
     }
     redis::MasterListener& listener = *this;
-    return std::make_unique<SentinelMaster>(conf_, zone, statistics(), tls_.get(), listener, log_);
+    return std::make_unique<SentinelMaster>(conf_, zone, statistics(), tls_peer(), listener, log_);
 }
 
 void RedisClient::search_master() noexcept {
@@ -48,10 +47,16 @@ void RedisClient::on_master() noexcept {
     subscription_.follow_addresses();
 }
 
-std::unique_ptr<redis::TlsPeer> RedisClient::make_tls_peer() {
-    redis::TlsListener& listener = *this;
+redis::TlsPeer* RedisClient::tls_peer() {
     const auto& context = conf_.endpoint.tls;
-    return context != nullptr ? std::make_unique<redis::TlsPeer>(*context, listener) : nullptr;
+    if (context == nullptr) {
+        return nullptr;
+    }
+    if (!tls_) {
+        redis::TlsListener& listener = *this;
+        tls_.emplace(*context, listener);
+    }
+    return &*tls_;
 }
 
 RedisClient::~RedisClient() {

@@ -9,6 +9,7 @@
 #include "module/gateway/engine.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/http/nginx.hpp"
+#include "module/http/redis_transport.hpp"
 #include "module/http/sentinel_master.hpp"
 #include "module/http/tls_session_zone.hpp"
 #include "module/redis/io/connection.hpp"
@@ -19,7 +20,7 @@
 namespace tollgate::http {
 
 /// A worker's connection and subscription to one Redis, as the transport of an engine.
-class RedisClient final : public gateway::Transport,
+class RedisClient final : public RedisTransport,
                           private redis::ConnectionListener,
                           private redis::MasterListener,
                           private redis::MessageListener,
@@ -35,12 +36,10 @@ class RedisClient final : public gateway::Transport,
     RedisClient(const RedisClient&) = delete;
     RedisClient& operator=(const RedisClient&) = delete;
 
-    gateway::Engine& engine() { return engine_; }
-    std::chrono::milliseconds timeout() const { return conf_.endpoint.timeout; }
+    gateway::Engine& engine() override { return engine_; }
+    std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
 
-    /// Reads replies that arrived while the event loop stalled. For a timer, since a late timer may
-    /// fire before the replies are read.
-    void poll() noexcept { connection_.poll(); }
+    void poll() noexcept override { connection_.poll(); }
 
     bool is_reachable(redis::Slot /*slot*/) const noexcept override {
         return connection_.is_reachable();
@@ -78,7 +77,8 @@ class RedisClient final : public gateway::Transport,
     std::string stored_session() override;
 
     RedisStatistics& statistics() const { return engine_.statistics(); }
-    std::unique_ptr<redis::TlsPeer> make_tls_peer();
+    /// For both links; nullptr without TLS.
+    redis::TlsPeer* tls_peer();
     std::unique_ptr<SentinelMaster> make_sentinel_master(gateway::Zone& zone);
     void search_master() noexcept;
     const redis::AddressList& addresses() const {
@@ -91,7 +91,7 @@ class RedisClient final : public gateway::Transport,
     gateway::Engine engine_;
     redis::AddressList addresses_;
     TlsSessionZone* sessions_;
-    std::unique_ptr<redis::TlsPeer> tls_;       ///< nullptr: without TLS
+    std::optional<redis::TlsPeer> tls_;         ///< see tls_peer
     std::unique_ptr<SentinelMaster> sentinel_;  ///< nullptr: without `sentinel`
     redis::Connection connection_;
     redis::Subscription subscription_;

@@ -20,14 +20,14 @@ static_assert(kSmallestSize / 32 >= StatisticsRegistry::kLeastMemory);
 
 /// The name contains the number of the layout. nginx keeps a zone of the same name across a reload,
 /// and an upgraded module must not misread the layout of an older one.
-constexpr std::string_view kName = "tollgate-5";
+constexpr std::string_view kName = "tollgate-6";
 
 ngx_slab_pool_t* slab_pool(const ngx_shm_zone_t* zone) {
     return reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
 }
 
-/// The entries for Redis servers. If a configuration has more, the others share the last entry.
-constexpr std::size_t kMostRedis = 16;
+/// The entries for Redis and for the masters of clusters. Further ones share the last entry.
+constexpr std::size_t kMostRedis = 128;
 
 struct alignas(64) ZoneHeader {
     gateway::SharedNode node;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
+#include "module/http/cluster_client.hpp"
+#include "module/http/redis_client.hpp"
 #include "module/http/request/log_redaction.hpp"
 #include "module/http/shared_memory.hpp"
 
@@ -59,14 +62,21 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
     const gateway::Environment environment{clock_, events_, log_, process_};
     for (std::size_t i = 0; i < conf.redis.size(); ++i) {
         redis_statistics[i]->start_worker(process_.number());
-        clients_.push_back(std::make_unique<RedisClient>(*conf.redis[i], served_, memory, sessions,
-                                                         *redis_statistics[i], environment, log));
+        const auto make = [&]<typename Client>(std::type_identity<Client>) {
+            return std::make_unique<Client>(*conf.redis[i], served_, memory, sessions,
+                                            *redis_statistics[i], environment, log);
+        };
+        if (conf.redis[i]->settings.is_cluster) {
+            clients_.push_back(make(std::type_identity<ClusterClient>()));
+        } else {
+            clients_.push_back(make(std::type_identity<RedisClient>()));
+        }
     }
     for (std::size_t i = 0; i < conf.sets.size(); ++i) {
         const TableSetConf& set = *conf.sets[i];
         const auto redis = std::ranges::find(conf.redis, set.redis,
                                              [](const auto& candidate) { return candidate.get(); });
-        RedisClient& client = *clients_[static_cast<std::size_t>(redis - conf.redis.begin())];
+        RedisTransport& client = *clients_[static_cast<std::size_t>(redis - conf.redis.begin())];
         set_clients_.push_back(&client);
         sets_.push_back(std::make_unique<gateway::TableSet>(set.tables, set.ban, client.engine(),
                                                             std::move(set_statistics[i])));

@@ -7,7 +7,7 @@
 #include "module/http/http_block.hpp"
 #include "module/http/nginx.hpp"
 #include "module/http/nginx_environment.hpp"
-#include "module/http/redis_client.hpp"
+#include "module/http/redis_transport.hpp"
 
 namespace tollgate::http {
 
@@ -29,7 +29,7 @@ class Worker {
     SharedMemory& memory() const { return memory_; }
     gateway::TableSet& tables(const TableSetConf& conf) { return *sets_[conf.index]; }
     /// The client of the set's Redis.
-    RedisClient& client(const TableSetConf& conf) { return *set_clients_[conf.index]; }
+    RedisTransport& client(const TableSetConf& conf) { return *set_clients_[conf.index]; }
 
   private:
     SharedMemory& memory_;
@@ -38,9 +38,9 @@ class Worker {
     NginxEventLoop events_;
     NginxWorker process_;
     std::vector<gateway::ServedTable> served_;
-    std::vector<std::unique_ptr<RedisClient>> clients_;
+    std::vector<std::unique_ptr<RedisTransport>> clients_;
     std::vector<std::unique_ptr<gateway::TableSet>> sets_;  ///< by TableSetConf::index
-    std::vector<RedisClient*> set_clients_;                 ///< by TableSetConf::index
+    std::vector<RedisTransport*> set_clients_;              ///< by TableSetConf::index
 };
 
 /// A module's init_process: makes the Worker, and keeps keys out of the worker's logs.

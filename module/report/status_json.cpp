@@ -78,6 +78,7 @@ void add(JsonWriter& json, const Status::Redis& redis, std::size_t workers) {
                    pair("lookup", counts.lookups.value()));
         json.member("errors", counts.errors.value());
         json.member("reconnects", counts.reconnects.value());
+        json.member("redirections", counts.redirections.value());
         add_object(json, "tls", pair("handshakes", counts.tls_handshakes.value()),
                    pair("resumed", counts.tls_resumed.value()));
         add_object(json, "breaker", pair("open_workers", counts.breaker_open.count(workers)),

@@ -14,7 +14,7 @@ package Gateway;
 #       servers   => 'sentinel m 127.0.0.1:26379;',         # in tollgate_redis instead of "server ADDRESS;"
 #       redis_options  => { password => 'x' },     # of RedisServer->start
 #       share     => $other,                       # another gateway whose Redis this one uses
-#       redis_server => $redis,                    # an existing RedisServer
+#       redis_server => $redis,                    # an existing RedisServer or RedisCluster
 #       workers => 2, log_level => 'debug', …      # as Nginx->start
 #   );
 #   $gateway->import_key('secret', id => 'k1', plan => 'free');     # writes a key's record, as `tollgate key import`
@@ -51,7 +51,8 @@ sub start {
     my $redis = delete $options{redis_server};
     $redis //= $options{share} ? $options{share}->redis : RedisServer->start(%{ delete $options{redis_options} // {} });
     my $address = delete $options{server_address} // $redis->address;
-    my $servers = delete $options{servers} // "server $address;";
+    my $directive = $redis->isa('RedisCluster') ? 'cluster' : 'server';
+    my $servers = delete $options{servers} // "$directive $address;";
     my %text = map { $_ => delete $options{$_} // '' } qw(plans table location server http redis upstream);
     delete $options{share};
     # A busy machine is not a fault of Redis.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "module/http/config/main_conf.hpp"
 #include "module/http/config/password_file.hpp"
@@ -20,6 +22,7 @@ namespace tollgate::http {
 namespace {
 
 constexpr in_port_t kRedisPort = 6379;
+constexpr std::size_t kMostServers = 32;
 
 /// Reads the host and the addresses of a server. Names are resolved once, when the configuration is
 /// read, as nginx does for its upstreams.
@@ -36,6 +39,20 @@ void read_server(ngx_conf_t* cf, RedisConf& conf, std::string_view text) {
         conf.endpoint.addresses.emplace_back(found.sockaddr, found.socklen,
                                              std::string(view(found.name)));
     }
+}
+
+/// Reads the servers of a cluster, by which the others are found.
+void read_cluster(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> servers) {
+    if (servers.empty() || servers.size() > kMostServers) {
+        throw ParseError("\"cluster\" has 1 to " + std::to_string(kMostServers) + " servers");
+    }
+    for (const auto server : servers) {
+        read_server(cf, conf, server);
+        if (conf.tls.host.empty()) {
+            throw ParseError("\"cluster\" with a unix socket: " + quoted(server));
+        }
+    }
+    conf.settings.is_cluster = true;
 }
 
 int parse_database(std::string_view text) {
@@ -120,9 +137,36 @@ constexpr std::array kDirectives{
               }},
 };
 
+/// The directives that name the servers. A block has one of them.
+constexpr std::array<std::string_view, 3> kKinds{"server", "sentinel", "cluster"};
+
+/// Checks which of kKinds a block has; `seen` are the names of its directives. Throws ParseError.
+void check_kind(const std::set<std::string, std::less<>>& seen, const RedisConf& conf) {
+    std::vector<std::string_view> kinds;
+    std::ranges::copy_if(kKinds, std::back_inserter(kinds),
+                         [&](std::string_view kind) { return seen.contains(kind); });
+    if (kinds.size() > 1) {
+        throw ParseError("both " + quoted(kinds[0]) + " and " + quoted(kinds[1]));
+    }
+    if (kinds.empty() && conf.sentinel.first.empty()) {
+        throw ParseError("\"server\", \"sentinel\" or \"cluster\" is missing");
+    }
+    if (conf.settings.is_cluster && conf.endpoint.database != 0) {
+        throw ParseError("\"database\" with \"cluster\", which has only database 0,");
+    }
+    if (conf.settings.is_cluster && conf.settings.keys.probe().find('{') != std::string::npos) {
+        throw ParseError(
+            "\"prefix\" with \"{\" and \"cluster\", where all keys would be in one slot,");
+    }
+}
+
 /// Sets one directive of the block. The first of its words is its name.
 void set(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> words) {
     if (set_sentinel_directive(cf, conf.sentinel, words)) {
+        return;
+    }
+    if (words[0] == "cluster" && words.size() > 1) {
+        read_cluster(cf, conf, words.subspan(1));
         return;
     }
     if (words.size() != 2) {
@@ -174,19 +218,12 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         if (result != conf_ok()) {
             return result;
         }
-        const bool has_server = !conf->endpoint.addresses.empty();
-        if (!has_server && conf->sentinel.group == nullptr && conf->sentinel.first.empty()) {
-            return failed("\"server\" or \"sentinel\" is missing in tollgate_redis " +
-                          quoted(conf->endpoint.name));
-        }
         if (conf->endpoint.password.empty() && !conf->endpoint.username.empty()) {
             return failed("\"username\" without a password in tollgate_redis " +
                           quoted(conf->endpoint.name));
         }
         try {
-            if (has_server && conf->sentinel.group != nullptr) {
-                throw ParseError("both \"server\" and \"sentinel\"");
-            }
+            check_kind(seen, *conf);
             finish_sentinel(cf, *conf);
             if (!conf->tls.is_for_sentinels_only) {
                 conf->endpoint.tls = make_tls_context(cf, conf->tls);

@@ -57,10 +57,14 @@ void describe(Status::Redis& redis, const HttpBlock& block) {
     const auto conf = std::ranges::find_if(block.conf.redis, [&](const auto& candidate) {
         return candidate->endpoint.name == redis.name;
     });
-    if (conf == block.conf.redis.end() || (*conf)->sentinel.group == nullptr) {
+    if (conf == block.conf.redis.end()) {
         return;
     }
-    redis.kind = "sentinel";
+    if ((*conf)->settings.is_cluster) {
+        redis.kind = "cluster";
+    } else if ((*conf)->sentinel.group != nullptr) {
+        redis.kind = "sentinel";
+    }
     if (const auto master = known_master(**conf, *block.memory)) {
         redis.master = tollgate::redis::to_text(*master);
     }

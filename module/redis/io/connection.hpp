@@ -40,6 +40,9 @@ class Connection : private LinkOwner {
     /// returns.
     void run(Call call, std::unique_ptr<ReplyHandler> handler) noexcept;
 
+    /// Whether no call is pending.
+    bool is_idle() const noexcept { return pipeline_.empty(); }
+
     /// Whether run() may succeed.
     bool is_reachable() const noexcept {
         return breaker_.state() != Breaker::State::kOpen && !link_.is_shutting_down();

@@ -137,7 +137,10 @@ class ClusterRouterTest : public testing::Test, public ClusterServers {
     }
 
     std::vector<ServerAddress> configured() const override { return {kOne}; }
-    std::unique_ptr<ClusterServer> connect(const ServerAddress& address) override {
+    std::unique_ptr<ClusterServer> connect(const ServerAddress& address,
+                                           redis::Slot /*slot*/) override {
+        // A connection that is established at once lets the engine publish its plans.
+        router_->is_reachable(redis::kSlots - 5);
         return std::make_unique<Server>(*this, address);
     }
     void read_slot_map(const ServerAddress& address, SlotMapReader& reader) override {
