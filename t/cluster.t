@@ -107,10 +107,11 @@ subtest 'a master is killed and its replica takes over' => sub {
     $victim->kill;
     wait_until('the breaker', sub { lines($gateway, qr/server \S+ is out of reach/) });
     is($gateway->get('/', $others[0])->status, 200, 'a key of another master is served');
-    $cluster->stable;
+    my @replicas = grep { $_->pid && $_->cmd('ROLE')->[0] eq 'slave' } $cluster->nodes;
+    wait_until('a replica to be promoted', sub { grep { $_->cmd('ROLE')->[0] eq 'master' } @replicas });
     my $start = time;
     wait_until('the new master', sub { my $before = $alone->(); $gateway->get('/', $lost[0]); $alone->() == $before }, 20);
-    note sprintf 'exact %.1f s after the map changed', time - $start;
+    note sprintf 'exact %.1f s after the promotion', time - $start;
     my $result = $load->finish;
     is_deeply([keys %{ $result->{status} }], [200], 'all requests are granted');
     wait_until('all to be settled', sub { $gateway->unsettled == 0 });

@@ -130,6 +130,17 @@ subtest 'tollgate_redis' => sub {
     mistake('a user without a password', '"username" without a password', "tollgate_redis main { # here\n server 127.0.0.1; username u; }");
 };
 
+subtest 'Redis Cluster' => sub {
+    my %refused = (
+        'cluster 127.0.0.1:7000; server 127.0.0.1;' => 'both "server" and "cluster" in tollgate_redis "main"',
+        'cluster 127.0.0.1:7000; database 1;'       => '"database" with "cluster" in tollgate_redis "main"',
+        'cluster 127.0.0.1:7000; prefix "a{b}:";'   => '"\{" in "prefix" with "cluster" in tollgate_redis "main"',
+    );
+    mistake($_, $refused{$_}, "tollgate_redis main { # here\n $_ }") for sort keys %refused;
+    mistake('a unix socket', '"cluster" with a unix socket: "unix:/redis.sock"', "tollgate_redis main {\n cluster unix:/redis.sock; # here\n }");
+    mistake('no server', 'no server in "cluster"', "tollgate_redis main {\n cluster; # here\n }");
+};
+
 subtest 'sentinel of tollgate_redis' => sub {
     my $sentinel = 'sentinel m 127.0.0.1';
     my %refused = (
@@ -152,7 +163,6 @@ subtest 'sentinel of tollgate_redis' => sub {
         "server 127.0.0.1; $sentinel;"       => 'both "server" and "sentinel"',
         "server unix:/r.sock; $sentinel;"    => 'both "server" and "sentinel"',
         "server 127.0.0.1; sentinel_tls on;" => '"sentinel_tls" without "sentinel" in tollgate_redis "main"',
-        "$sentinel; cluster 127.0.0.1:7000;" => 'both "sentinel" and "cluster"',
         'sentinel_password a;'               => '"sentinel_password" without "sentinel"',
         "$sentinel; sentinel_username a;"    => '"sentinel_username" without "sentinel_password"',
         "$sentinel; tls on;"                 => 'TLS with "sentinel" needs "tls_server_name"',
@@ -160,17 +170,6 @@ subtest 'sentinel of tollgate_redis' => sub {
         "$sentinel; tls_verify off;"         => '"tls_verify" without "tls on"',
     );
     mistake($_, $together{$_}, "tollgate_redis main { # here\n $_ }") for sort keys %together;
-};
-
-subtest 'Redis Cluster' => sub {
-    my %refused = (
-        'cluster 127.0.0.1:7000; server 127.0.0.1;' => 'both "server" and "cluster" in tollgate_redis "main"',
-        'cluster 127.0.0.1:7000; database 1;'       => '"database" with "cluster", which has only database 0, in tollgate_redis "main"',
-        'cluster 127.0.0.1:7000; prefix "a{b}:";'   => '"prefix" with "\{" and "cluster", where all keys would be in one slot, in tollgate_redis "main"',
-    );
-    mistake($_, $refused{$_}, "tollgate_redis main { # here\n $_ }") for sort keys %refused;
-    mistake('a unix socket', '"cluster" with a unix socket: "unix:/redis.sock"', "tollgate_redis main {\n cluster unix:/redis.sock; # here\n }");
-    mistake('no server', 'invalid number of arguments in "cluster"', "tollgate_redis main {\n cluster; # here\n }");
 };
 
 subtest 'TLS to Redis' => sub {

@@ -22,18 +22,17 @@ RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedT
       log_(log),
       engine_(conf.settings, tables, zone, statistics, *this, environment),
       addresses_(conf.endpoint.addresses),
-      sessions_(sessions),
+      tls_(conf.endpoint.tls.get(), sessions, statistics),
       sentinel_(make_sentinel_master(zone)),
-      connection_(conf.endpoint, addresses(), tls_peer(), conf.settings.keys.probe(), *this, log),
-      subscription_(conf.endpoint, addresses(), tls_peer(), conf.settings.keys.events(),
-                    "key records are cached for one second", *this, log) {}
+      connection_(conf.endpoint, addresses(), tls_.peer(), conf.settings.keys.probe(), *this, log),
+      feed_(conf.endpoint, addresses(), tls_.peer(), engine_, log) {}
 
 std::unique_ptr<SentinelMaster> RedisClient::make_sentinel_master(gateway::Zone& zone) {
     if (conf_.sentinel.group == nullptr) {
         return nullptr;
     }
     redis::MasterListener& listener = *this;
-    return std::make_unique<SentinelMaster>(conf_, zone, statistics(), tls_peer(), listener, log_);
+    return std::make_unique<SentinelMaster>(conf_, zone, statistics(), tls_.peer(), listener, log_);
 }
 
 void RedisClient::search_master() noexcept {
@@ -44,38 +43,11 @@ void RedisClient::search_master() noexcept {
 
 void RedisClient::on_master() noexcept {
     connection_.follow_addresses();
-    subscription_.follow_addresses();
-}
-
-redis::TlsPeer* RedisClient::tls_peer() {
-    const auto& context = conf_.endpoint.tls;
-    if (context == nullptr) {
-        return nullptr;
-    }
-    if (!tls_) {
-        redis::TlsListener& listener = *this;
-        tls_.emplace(*context, listener);
-    }
-    return &*tls_;
+    feed_.subscription().follow_addresses();
 }
 
 RedisClient::~RedisClient() {
     statistics().breaker_open.erase(ngx_worker, this_process());
-    statistics().subscribed.erase(ngx_worker, this_process());
-}
-
-void RedisClient::on_message(std::string_view text) noexcept {
-    if (!gateway::attempt(engine_.log(), [&] { engine_.note_change(text); })) {
-        subscription_.renew();  // A change was missed; cached records are looked up again.
-    }
-}
-
-void RedisClient::on_subscribed(bool is_subscribed) noexcept {
-    if (is_subscribed) {
-        statistics().subscribed.insert(ngx_worker, this_process());
-    } else {
-        statistics().subscribed.erase(ngx_worker, this_process());
-    }
 }
 
 void RedisClient::on_answer(std::chrono::microseconds round_trip) noexcept {
@@ -105,26 +77,8 @@ void RedisClient::on_time(ExactSteadyTime sent, ExactSteadyTime received,
                           ExactInstant time) noexcept {
     engine_.observe_time(0, sent, received, time);
     if (std::exchange(renews_subscription_, false)) {
-        subscription_.renew();
+        feed_.subscription().renew();
     }
-}
-
-void RedisClient::on_handshake(bool is_resumed) noexcept {
-    statistics().tls_handshakes.add();
-    if (is_resumed) {
-        statistics().tls_resumed.add();
-    }
-}
-
-void RedisClient::store_session(std::string_view session) noexcept {
-    if (sessions_ != nullptr) {
-        sessions_->store(conf_.endpoint.tls->fingerprint(), session);
-    }
-}
-
-std::string RedisClient::stored_session() {
-    return sessions_ != nullptr ? sessions_->find(conf_.endpoint.tls->fingerprint())
-                                : std::string();
 }
 
 void RedisClient::on_breaker_open(std::string_view reason) noexcept {

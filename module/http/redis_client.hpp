@@ -3,28 +3,22 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
-#include "module/gateway/engine.hpp"
+#include "module/http/change_feed.hpp"
 #include "module/http/config/main_conf.hpp"
-#include "module/http/nginx.hpp"
+#include "module/http/redis_tls.hpp"
 #include "module/http/redis_transport.hpp"
 #include "module/http/sentinel_master.hpp"
-#include "module/http/tls_session_zone.hpp"
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/connection_listener.hpp"
-#include "module/redis/io/subscription.hpp"
-#include "module/redis/io/tls_peer.hpp"
 
 namespace tollgate::http {
 
-/// A worker's connection and subscription to one Redis, as the transport of an engine.
+/// A worker's connection and subscription to a Redis with one master: `server` or `sentinel`.
 class RedisClient final : public RedisTransport,
                           private redis::ConnectionListener,
-                          private redis::MasterListener,
-                          private redis::MessageListener,
-                          private redis::TlsListener {
+                          private redis::MasterListener {
   public:
     /// Begins to connect. All arguments must outlive it. `sessions` may be nullptr: TLS sessions
     /// are then not resumed.
@@ -38,7 +32,6 @@ class RedisClient final : public RedisTransport,
 
     gateway::Engine& engine() override { return engine_; }
     std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
-
     void poll() noexcept override { connection_.poll(); }
 
     bool is_reachable(redis::Slot /*slot*/) const noexcept override {
@@ -54,13 +47,9 @@ class RedisClient final : public RedisTransport,
     void refuse(redis::Slot /*slot*/, std::string_view error) noexcept override {
         connection_.refuse(error);
     }
-    std::optional<SteadyTime> subscribed_since() const noexcept override {
-        return subscription_.standing_since();
-    }
+    std::optional<SteadyTime> subscribed_since() const noexcept override { return feed_.since(); }
 
   private:
-    void on_message(std::string_view text) noexcept override;
-    void on_subscribed(bool is_subscribed) noexcept override;
     void on_answer(std::chrono::microseconds round_trip) noexcept override;
     void on_error() noexcept override;
     void on_connected(bool is_first) noexcept override;
@@ -72,13 +61,8 @@ class RedisClient final : public RedisTransport,
     void on_breaker_open(std::string_view reason) noexcept override;
     void on_breaker_close() noexcept override;
     void on_shutdown() noexcept override { engine_.shut_down(); }
-    void on_handshake(bool is_resumed) noexcept override;
-    void store_session(std::string_view session) noexcept override;
-    std::string stored_session() override;
 
     RedisStatistics& statistics() const { return engine_.statistics(); }
-    /// For both links; nullptr without TLS.
-    redis::TlsPeer* tls_peer();
     std::unique_ptr<SentinelMaster> make_sentinel_master(gateway::Zone& zone);
     void search_master() noexcept;
     const redis::AddressList& addresses() const {
@@ -90,11 +74,10 @@ class RedisClient final : public RedisTransport,
     bool renews_subscription_ = false;  ///< once a connection accepts writes again
     gateway::Engine engine_;
     redis::AddressList addresses_;
-    TlsSessionZone* sessions_;
-    std::optional<redis::TlsPeer> tls_;         ///< see tls_peer
+    RedisTls tls_;
     std::unique_ptr<SentinelMaster> sentinel_;  ///< nullptr: without `sentinel`
     redis::Connection connection_;
-    redis::Subscription subscription_;
+    ChangeFeed feed_;
 };
 
 }  // namespace tollgate::http

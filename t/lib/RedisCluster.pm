@@ -2,7 +2,7 @@ package RedisCluster;
 
 # Starts a Redis Cluster of masters and replicas on free ports of 127.0.0.1.
 #
-#   my $cluster = RedisCluster->start(masters => 3, replicas => 1);     # of each master; node_timeout => 1000, in ms
+#   my $cluster = RedisCluster->start(masters => 3, replicas => 1);     # of each master; node_timeout => 5000, in ms
 #   $cluster->address                          # the first two nodes, as the directive `cluster` has them
 #   $cluster->nodes                            # RedisServer objects; the masters first
 #   my $node = $cluster->master_of('t:quota:{k1}:api');     # the node that serves the slot of a key now
@@ -21,7 +21,7 @@ use Wait qw(wait_until free_port);
 sub start {
     my ($class, %options) = @_;
     my ($masters, $replicas) = ($options{masters} // 3, $options{replicas} // 0);
-    my @conf = ('cluster-enabled yes', 'cluster-node-timeout ' . ($options{node_timeout} // 1000),
+    my @conf = ('cluster-enabled yes', 'cluster-node-timeout ' . ($options{node_timeout} // 5000),
         'cluster-require-full-coverage no', 'cluster-replica-validity-factor 0', 'repl-diskless-sync-delay 0',
         @{ $options{conf} // [] });
     my @nodes = map { RedisServer->start(tcp => 1, conf => [@conf, 'cluster-port ' . free_port()]) } 1 .. $masters * (1 + $replicas);

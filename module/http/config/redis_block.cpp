@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <set>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "module/http/config/main_conf.hpp"
 #include "module/http/config/password_file.hpp"
@@ -43,8 +41,8 @@ void read_server(ngx_conf_t* cf, RedisConf& conf, std::string_view text) {
 
 /// Reads the servers of a cluster, by which the others are found.
 void read_cluster(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> servers) {
-    if (servers.empty() || servers.size() > kMostServers) {
-        throw ParseError("\"cluster\" has 1 to " + std::to_string(kMostServers) + " servers");
+    if (servers.empty()) {
+        throw ParseError("no server in \"cluster\" directive");
     }
     for (const auto server : servers) {
         read_server(cf, conf, server);
@@ -53,6 +51,16 @@ void read_cluster(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_v
         }
     }
     conf.settings.is_cluster = true;
+}
+
+/// A cluster has database 0 only, and a hash tag in the prefix would put all keys into one slot.
+void check_cluster(const RedisConf& conf) {
+    if (conf.endpoint.database != 0) {
+        throw ParseError("\"database\" with \"cluster\"");
+    }
+    if (conf.settings.keys.probe().find('{') != std::string::npos) {
+        throw ParseError("\"{\" in \"prefix\" with \"cluster\"");
+    }
 }
 
 int parse_database(std::string_view text) {
@@ -137,35 +145,12 @@ constexpr std::array kDirectives{
               }},
 };
 
-/// The directives that name the servers. A block has one of them.
-constexpr std::array<std::string_view, 3> kKinds{"server", "sentinel", "cluster"};
-
-/// Checks which of kKinds a block has; `seen` are the names of its directives. Throws ParseError.
-void check_kind(const std::set<std::string, std::less<>>& seen, const RedisConf& conf) {
-    std::vector<std::string_view> kinds;
-    std::ranges::copy_if(kKinds, std::back_inserter(kinds),
-                         [&](std::string_view kind) { return seen.contains(kind); });
-    if (kinds.size() > 1) {
-        throw ParseError("both " + quoted(kinds[0]) + " and " + quoted(kinds[1]));
-    }
-    if (kinds.empty() && conf.sentinel.first.empty()) {
-        throw ParseError("\"server\", \"sentinel\" or \"cluster\" is missing");
-    }
-    if (conf.settings.is_cluster && conf.endpoint.database != 0) {
-        throw ParseError("\"database\" with \"cluster\", which has only database 0,");
-    }
-    if (conf.settings.is_cluster && conf.settings.keys.probe().find('{') != std::string::npos) {
-        throw ParseError(
-            "\"prefix\" with \"{\" and \"cluster\", where all keys would be in one slot,");
-    }
-}
-
 /// Sets one directive of the block. The first of its words is its name.
 void set(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> words) {
     if (set_sentinel_directive(cf, conf.sentinel, words)) {
         return;
     }
-    if (words[0] == "cluster" && words.size() > 1) {
+    if (words[0] == "cluster") {
         read_cluster(cf, conf, words.subspan(1));
         return;
     }
@@ -182,6 +167,19 @@ void set(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> word
         throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_redis\"");
     }
     directive->set(cf, conf, value);
+}
+
+/// The directives that say how the master is found.
+void require_one_kind(const std::set<std::string, std::less<>>& seen) {
+    std::string_view first;
+    for (const std::string_view kind : {"server", "sentinel", "cluster"}) {
+        if (seen.contains(kind)) {
+            if (!first.empty()) {
+                throw ParseError("both " + quoted(first) + " and " + quoted(kind));
+            }
+            first = kind;
+        }
+    }
 }
 
 }  // namespace
@@ -218,12 +216,20 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         if (result != conf_ok()) {
             return result;
         }
+        const bool has_server = !conf->endpoint.addresses.empty();
+        if (!has_server && conf->sentinel.group == nullptr && conf->sentinel.first.empty()) {
+            return failed("\"server\", \"sentinel\" or \"cluster\" is missing in tollgate_redis " +
+                          quoted(conf->endpoint.name));
+        }
         if (conf->endpoint.password.empty() && !conf->endpoint.username.empty()) {
             return failed("\"username\" without a password in tollgate_redis " +
                           quoted(conf->endpoint.name));
         }
         try {
-            check_kind(seen, *conf);
+            require_one_kind(seen);
+            if (conf->settings.is_cluster) {
+                check_cluster(*conf);
+            }
             finish_sentinel(cf, *conf);
             if (!conf->tls.is_for_sentinels_only) {
                 conf->endpoint.tls = make_tls_context(cf, conf->tls);
