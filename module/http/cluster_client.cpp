@@ -18,7 +18,6 @@ ClusterClient::ClusterClient(const RedisConf& conf, std::span<const gateway::Ser
 
 void ClusterClient::describe(Status::Redis& redis) const {
     const redis::SlotMap& map = router_.map();
-    redis.kind = "cluster";
     redis.masters.resize(map.masters().size());
     for (redis::Slot slot = 0; slot < redis::kSlots; ++slot) {
         if (const auto index = map.master_of(slot)) {

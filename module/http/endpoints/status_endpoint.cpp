@@ -65,10 +65,11 @@ void describe(Status::Redis& redis, const HttpBlock& block) {
         block.worker->clients()[static_cast<std::size_t>(conf - block.conf.redis.begin())]
             ->describe(redis);
     }
-    if ((*conf)->sentinel.group == nullptr) {
-        return;
+    if ((*conf)->settings.is_cluster) {
+        redis.kind = "cluster";
+    } else if ((*conf)->sentinel.group != nullptr) {
+        redis.kind = "sentinel";
     }
-    redis.kind = "sentinel";
     if (const auto master = known_master(**conf, *block.memory)) {
         redis.master = tollgate::redis::to_text(*master);
     }
