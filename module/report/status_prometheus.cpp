@@ -1,5 +1,6 @@
 #include "module/report/status.hpp"
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <string_view>
@@ -133,7 +134,15 @@ void write_workers(Exposition& out, const Status& status, WorkerSet RedisStatist
     }
 }
 
+/// Families without a sample are left out.
+bool any_redis(const Status& status, bool (*has_sample)(const Status::Redis& redis)) {
+    return std::ranges::any_of(status.redis, has_sample);
+}
+
 void write_masters(Exposition& out, const Status& status) {
+    if (!any_redis(status, [](const Status::Redis& redis) { return !redis.master.empty(); })) {
+        return;
+    }
     out.family("tollgate_redis_master_info", "gauge",
                "The address of the master that Sentinel reported; the value is 1.");
     for (const auto& redis : status.redis) {
@@ -144,6 +153,9 @@ void write_masters(Exposition& out, const Status& status) {
 }
 
 void write_cluster(Exposition& out, const Status& status) {
+    if (!any_redis(status, [](const Status::Redis& redis) { return redis.map_age.has_value(); })) {
+        return;
+    }
     const auto each_master = [&](const auto& value_of) {
         for (const auto& redis : status.redis) {
             for (const Status::Master& master : redis.masters) {
