@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "module/redis/protocol/error_scope.hpp"
-#include "module/redis/topology/redirection.hpp"
 
 namespace tollgate::gateway {
 
@@ -78,11 +77,11 @@ ClusterServer* ClusterRouter::master_of(redis::Slot slot) const noexcept {
 
 /// The connection to a server that has this slot. Throws std::bad_alloc.
 ClusterServer& ClusterRouter::server(const redis::ServerAddress& address, redis::Slot slot) {
-    auto& connection = connected_[address];
-    if (!connection) {
-        connection = servers_.connect(address, slot);
+    auto known = connected_.find(address);
+    if (known == connected_.end()) {
+        known = connected_.emplace(address, servers_.connect(address, slot)).first;
     }
-    return *connection;
+    return *known->second;
 }
 
 /// Sends a call to the master of its slot. Without one, the call waits for a new map.
@@ -111,43 +110,52 @@ void ClusterRouter::send_to(ClusterServer& server, RoutedCall routed) noexcept {
 
 /// A server answered with an error and has not executed the call.
 void ClusterRouter::retry(RoutedCall routed, std::string_view error) noexcept {
+    using Kind = redis::CallRetries::Next::Kind;
     routed.call.asking = false;
-    const redis::ErrorAction action = redis::error_action(error);
-    const redis::CallRetries::Next next = routed.retries.next(action, now());
-    switch (next.kind) {
-        case redis::CallRetries::Next::Kind::kSendNow:
-            servers_.on_redirection();
-            if (redirect(routed, action, error)) {
-                return;
-            }
-            break;
-        case redis::CallRetries::Next::Kind::kSendAt:
-            if (action == redis::ErrorAction::kRediscover) {
-                request_refresh();
-            }
-            wait({std::move(routed), next.at, action == redis::ErrorAction::kRediscover, false});
-            return;
-        case redis::CallRetries::Next::Kind::kGiveUp:
-            break;
+    redis::ErrorAction action = redis::error_action(error);
+    std::optional<redis::Redirection> redirection;
+    if (action == redis::ErrorAction::kMoved || action == redis::ErrorAction::kAsk) {
+        redirection = read_redirection(routed.slot, error);
+        if (!redirection) {
+            action = redis::ErrorAction::kRediscover;
+        }
     }
-    routed.handler->on_error(error);
+    const redis::CallRetries::Next next = routed.retries.next(action, now());
+    if (next.kind == Kind::kGiveUp) {
+        routed.handler->on_error(error);
+    } else if (next.kind == Kind::kSendNow) {
+        redirect(std::move(routed), action, *redirection);
+    } else {
+        const bool awaits_map = action == redis::ErrorAction::kRediscover;
+        if (awaits_map) {
+            request_refresh();
+        }
+        wait({std::move(routed), next.at, awaits_map, false});
+    }
 }
 
-/// Follows MOVED or ASK. False if the message names no server.
-bool ClusterRouter::redirect(RoutedCall& routed, redis::ErrorAction action,
-                             std::string_view error) noexcept {
+/// Nothing if the message names no server that a client may use, or if memory is short.
+std::optional<redis::Redirection> ClusterRouter::read_redirection(redis::Slot slot,
+                                                                  std::string_view error) noexcept {
+    std::optional<redis::Redirection> redirection;
+    attempt(environment_.log, [&] {
+        const auto index = map_.master_of(slot);
+        redirection = redis::read_redirection(
+            error, index ? std::string_view(map_.masters()[*index].host) : std::string_view());
+    });
+    return redirection;
+}
+
+/// Follows MOVED, which corrects the slot, or ASK.
+void ClusterRouter::redirect(RoutedCall routed, redis::ErrorAction action,
+                             const redis::Redirection& redirection) noexcept {
+    servers_.on_redirection();
     ClusterServer* target = nullptr;
     attempt(environment_.log, [&] {
-        const auto index = map_.master_of(routed.slot);
-        const auto asked = index ? map_.masters()[*index].host : std::string();
-        const auto redirection = redis::read_redirection(error, asked);
-        if (!redirection) {
-            return;
-        }
-        target = &server(redirection->server, redirection->slot);
+        target = &server(redirection.server, redirection.slot);
         if (action == redis::ErrorAction::kMoved) {
             masters_.reserve(map_.masters().size() + 1);
-            if (const auto moved = map_.assign(redirection->slot, redirection->server)) {
+            if (const auto moved = map_.assign(redirection.slot, redirection.server)) {
                 masters_.resize(map_.masters().size());
                 masters_[*moved] = target;
             }
@@ -155,11 +163,11 @@ bool ClusterRouter::redirect(RoutedCall& routed, redis::ErrorAction action,
     });
     request_refresh();
     if (target == nullptr) {
-        return false;
+        routed.handler->on_failure();
+        return;
     }
     routed.call.asking = action == redis::ErrorAction::kAsk;
     send_to(*target, std::move(routed));
-    return true;
 }
 
 void ClusterRouter::wait(Waiting waiting) noexcept {

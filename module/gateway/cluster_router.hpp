@@ -12,6 +12,7 @@
 #include "module/gateway/settings.hpp"
 #include "module/redis/protocol/pipeline.hpp"
 #include "module/redis/topology/call_retries.hpp"
+#include "module/redis/topology/redirection.hpp"
 #include "module/redis/topology/refresh_schedule.hpp"
 #include "module/redis/topology/slot_map.hpp"
 
@@ -125,7 +126,10 @@ class ClusterRouter final : private SlotMapReader {
     void send(RoutedCall routed) noexcept;
     void send_to(ClusterServer& server, RoutedCall routed) noexcept;
     void retry(RoutedCall routed, std::string_view error) noexcept;
-    bool redirect(RoutedCall& routed, redis::ErrorAction action, std::string_view error) noexcept;
+    std::optional<redis::Redirection> read_redirection(redis::Slot slot,
+                                                       std::string_view error) noexcept;
+    void redirect(RoutedCall routed, redis::ErrorAction action,
+                  const redis::Redirection& redirection) noexcept;
     void wait(Waiting waiting) noexcept;
     void send_waiting(bool has_new_map) noexcept;
     void request_refresh() noexcept;

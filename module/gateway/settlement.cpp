@@ -61,14 +61,15 @@ bool Settlement::settle(Which which) {
     std::vector<Due> found;
     const bool is_cluster = engine_.settings().is_cluster;
     const ExactSteadyTime now = engine_.clock().steady();
-    const auto take = [&](const QuotaCache::Held& held, const LockedZone& zone) {
+    const auto take = [&](const QuotaCache::Held& held, const LockedZone& zone,
+                          const ClockBounds& common) {
         if (held.redis != engine_.settings().name_hash) {
             return true;
         }
         const auto find_id = [&] { return zone.keys().find_id(held.api_key, held.id); };
         std::string id = is_cluster ? find_id() : std::string();
         const redis::Slot slot = engine_.slot_of(id);
-        const ClockBounds bounds = engine_.clock_bounds(zone, slot, now);
+        const ClockBounds bounds = is_cluster ? engine_.clock_bounds(zone, slot, now) : common;
         const bool is_due =
             which == Which::kAll || held.has_report || needs_settling(held.state, bounds);
         if (is_due && engine_.transport().is_reachable(slot)) {
@@ -80,8 +81,9 @@ bool Settlement::settle(Which which) {
     bool is_complete = false;
     while (!is_complete && found.size() < kMostAtOnce) {
         const LockedZone zone(engine_.zone());
+        const ClockBounds common = engine_.clock_bounds(zone, 0, now);
         is_complete = zone.quotas().visit_held(
-            cursor_, [&](const QuotaCache::Held& held) { return take(held, zone); });
+            cursor_, [&](const QuotaCache::Held& held) { return take(held, zone, common); });
     }
     for (const Due& due : found) {
         settle(due);

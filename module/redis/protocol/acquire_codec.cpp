@@ -51,10 +51,11 @@ void add_table(Words& terms, const TableQuota& quota) {
         terms.add(std::chrono::milliseconds(rate.period).count());
     }
     for (const Rate& rate : quota.rates) {
-        terms.add(window_field(rate.period, window_part::kNumber));
-        terms.add(window_field(rate.period, window_part::kCount));
+        const auto period = std::to_string(rate.period.count());
+        terms.add_joined(window_field(period, window_part::kNumber));
+        terms.add_joined(window_field(period, window_part::kCount));
         if (quota.sliding) {
-            terms.add(window_field(rate.period, window_part::kPrevious));
+            terms.add_joined(window_field(period, window_part::kPrevious));
         }
     }
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -81,9 +80,11 @@ inline constexpr std::string_view kPrevious =
     "previous";  ///< of sliding windows: in the one before
 }  // namespace window_part
 
-/// The name of a window's field, for example `60.count`.
-inline std::string window_field(std::chrono::seconds period, std::string_view part) {
-    return std::to_string(period.count()).append(".").append(part);
+/// The parts of the name of a window's field, for example `60.count`, without an allocation.
+/// `period` is in seconds.
+inline std::array<std::string_view, 3> window_field(std::string_view period,
+                                                    std::string_view part) {
+    return {period, ".", part};
 }
 
 /// Fields of the hash `ban:{ID}`. Times are Unix times in milliseconds.

@@ -56,6 +56,7 @@ class ClusterRouterTest : public testing::Test, public ClusterServers {
         int connects = 0;  ///< connections that were made
         int open = 0;      ///< of these: open
         int asked_for_map = 0;
+        int refused = 0;
     };
 
     class Server final : public ClusterServer {
@@ -75,7 +76,7 @@ class ClusterRouterTest : public testing::Test, public ClusterServers {
         bool is_reachable() const noexcept override { return node().is_reachable; }
         bool is_idle() const noexcept override { return pending_ == 0; }
         std::uint32_t name() const noexcept override { return address_.host.back() - '0'; }
-        void refuse(std::string_view /*error*/) noexcept override {}
+        void refuse(std::string_view /*error*/) noexcept override { ++node().refused; }
         void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
             if (!node().is_reachable) {
                 handler->on_failure();
@@ -141,9 +142,15 @@ class ClusterRouterTest : public testing::Test, public ClusterServers {
                                            redis::Slot /*slot*/) override {
         // A connection that is established at once lets the engine publish its plans.
         router_->is_reachable(redis::kSlots - 5);
+        if (std::exchange(connect_fails_, false)) {
+            throw std::bad_alloc();
+        }
         return std::make_unique<Server>(*this, address);
     }
     void read_slot_map(const ServerAddress& address, SlotMapReader& reader) override {
+        if (std::exchange(read_fails_, false)) {
+            throw std::bad_alloc();
+        }
         ++nodes_[address].asked_for_map;
         map_reads_.push_back(timeline_.now());
         timeline_.at(timeline_.now() + 2ms, [&, this, address] {
@@ -171,6 +178,8 @@ class ClusterRouterTest : public testing::Test, public ClusterServers {
     RedisSettings settings_;
     redis::SlotMap map_;  ///< as the servers have it
     bool gives_map_ = true;
+    bool connect_fails_ = false;  ///< the next one
+    bool read_fails_ = false;     ///< the next one
     std::map<ServerAddress, Node> nodes_;
     std::vector<Timeline::Time> map_reads_;
     std::vector<ServerAddress> announced_;
@@ -362,6 +371,68 @@ TEST_F(ClusterRouterTest, AConnectionToAFormerMasterIsClosedWhenItIsIdle) {
     EXPECT_EQ(result.count(), 1) << "its handler was called";
     EXPECT_EQ(nodes_[kOne].open, 0);
     EXPECT_EQ(nodes_[kThree].open, 1);
+}
+
+TEST_F(ClusterRouterTest, ARedirectionWithoutAnAddressWaitsForTheMap) {
+    settings_.timeout = 5s;
+    start_with_map();
+    nodes_[kOne].error = [](const auto&) { return "MOVED 5 ?:7000"; };
+    const Result& result = send(kOfOne);
+    run_for(100ms);
+    EXPECT_EQ(result.count(), 0);
+    map_.assign(0, redis::kSlots / 2 - 1, kThree);
+    run_for(2s);
+    EXPECT_EQ(result.values, 1);
+    EXPECT_EQ(nodes_[kThree].executed, 1);
+}
+
+TEST_F(ClusterRouterTest, AServerWithoutMemoryEndsTheCall) {
+    start_with_map();
+    nodes_[kOne].error = [](const auto&) { return "OOM command not allowed"; };
+    const Result& result = send(kOfOne);
+    run_for(10ms);
+    EXPECT_EQ(result.errors.size(), 1U);
+}
+
+TEST_F(ClusterRouterTest, ARefusalConcernsTheMasterOfItsSlot) {
+    start();
+    router_->refuse(kOfOne, "OOM");
+    run_for(10ms);
+    EXPECT_EQ(nodes_[kOne].refused, 0) << "no master is known";
+    router_->refuse(kOfTwo, "OOM");
+    EXPECT_EQ(nodes_[kOne].refused, 0);
+    EXPECT_EQ(nodes_[kTwo].refused, 1);
+}
+
+TEST_F(ClusterRouterTest, ShortMemoryLeavesTheOldMapInUse) {
+    connect_fails_ = true;
+    read_fails_ = true;
+    start();
+    run_for(20ms);
+    EXPECT_FALSE(router_->is_reachable(kOfOne));
+    EXPECT_FALSE(router_->map_age());
+    run_for(10s);
+    EXPECT_TRUE(router_->is_reachable(kOfOne));
+    EXPECT_GE(*router_->map_age(), 1s);
+    map_.assign(0, redis::kSlots / 2 - 1, kThree);
+    connect_fails_ = true;
+    run_for(1s);
+    router_->refuse(kOfOne, "CLUSTERDOWN");
+    run_for(1s);
+    EXPECT_EQ(router_->master_name(kOfOne), 1U);
+    run_for(10s);
+    EXPECT_EQ(router_->master_name(kOfOne), 3U);
+}
+
+TEST_F(ClusterRouterTest, ASlotWithoutAMasterIsNotReachable) {
+    map_ = {};
+    map_.assign(0, redis::kSlots / 2 - 1, kOne);
+    start_with_map();
+    EXPECT_TRUE(router_->is_reachable(kOfOne));
+    EXPECT_FALSE(router_->is_reachable(kOfTwo));
+    const Result& result = send(kOfTwo);
+    run_for(settings_.timeout + 10ms);
+    EXPECT_EQ(result.failures, 1);
 }
 
 TEST_F(ClusterRouterTest, NoHandlerIsCalledOnceTheRouterIsDestroyed) {
