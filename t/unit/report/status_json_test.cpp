@@ -86,7 +86,7 @@ TEST(StatusJson, ShowsARedis) {
     redis.erase("round_trip_seconds");
     EXPECT_EQ(redis, json::parse(R"({"name":"main","kind":"sentinel",
         "master":"10.0.0.1:6379","failovers":23,"commands":{"acquire":1,"lookup":2},"errors":3,
-        "reconnects":4,"tls":{"handshakes":21,"resumed":22},"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
+        "reconnects":4,"redirections":0,"tls":{"handshakes":21,"resumed":22},"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
         "key_cache":{"hits":6,"negative_hits":7,"misses":8},
         "decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},
         "leases":{"number":2,"granted":14,"spent":15,"returned":16,"lost":17},
