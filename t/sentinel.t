@@ -5,6 +5,7 @@ use warnings;
 use lib 't/lib';
 use Test::More;
 use BackgroundLoad;
+use Certificates;
 use Gateway qw(wait_for_room);
 use List::Util qw(sum0);
 use Sentinels;
@@ -140,6 +141,32 @@ for my $role ('', '+role') {
         unlike($gateway->nginx->error_log, qr/NOPERM|refuses the channel/, 'nothing is refused');
     };
 }
+
+subtest 'sentinel_tls' => sub {
+    my $certificates = Certificates->new;
+    $certificates->issue('sentinel', 'DNS:redis.test');
+    my $deployment = Sentinels->start(replicas => 0, sentinels => 1, tls => sub { $certificates->redis('sentinel', @_) });
+    my $tls = 'sentinel_tls on; tls_ca ' . $certificates->certificate('ca') . ';';
+    my $gateway = gateway($deployment, redis => "$tls tls_server_name redis.test;");
+    $gateway->import_key('k', id => 'k', plan => 'free');
+    becomes(sub { $gateway->get('/', 'k')->status }, 200, 'TLS to the Sentinel and none to the master');
+    my $other = gateway($deployment, redis => "$tls tls_server_name other.test;");
+    wait_until('the log', sub { $other->nginx->error_log =~ /the master "mymaster" is not found, .*certificate/ });
+    is($other->get('/', 'k')->status, 503, 'a Sentinel with another certificate is not asked');
+};
+
+subtest 'the searching worker dies' => sub {
+    my $deployment = Sentinels->start(replicas => 0);
+    $_->sigstop for $deployment->sentinels;
+    my $gateway = gateway($deployment);
+    $gateway->import_key('k', id => 'k', plan => 'free');
+    wait_until('the search', sub { $gateway->nginx->error_log =~ /is not found/ });
+    my ($searcher) = $gateway->nginx->error_log =~ / (\d+)#\d+: .*is not found/;
+    $gateway->nginx->kill_worker($searcher);
+    $_->sigcont for $deployment->sentinels;
+    becomes(sub { main_redis($gateway)->{master} }, address_of(($deployment->servers)[0]), 'another worker finds the master');
+    becomes(sub { $gateway->get('/', 'k')->status }, 200, '... and requests are granted');
+};
 
 subtest 'reload and quit while no Sentinel answers' => sub {
     my $deployment = Sentinels->start(replicas => 0);

@@ -7,6 +7,7 @@ package Sentinels;
 #       sentinels => 3, replicas => 1, down_after => 500,      # the defaults; milliseconds
 #       conf       => ['requirepass watch'],                   # lines of the Sentinels' configuration
 #       password   => 'watch',                                 # with which this test asks the Sentinels
+#       tls        => sub { my ($port) = @_; … },              # lines for TLS on this port; `directive` names these ports
 #       redis_options => { … },                                # of RedisServer->start, for master and replicas
 #   );
 #   $deployment->servers                  # the RedisServer objects; the first one is the master at the start
@@ -46,9 +47,11 @@ sub start {
             (map { 'sentinel known-replica mymaster 127.0.0.1 ' . $_->port } @replicas),
             (map { "sentinel known-sentinel mymaster 127.0.0.1 $_->{port} $_->{id}" } grep { $_ != $sentinel } @planned),
         );
+        my $tls_port = $options{tls} ? free_port() : undef;
         push @{ $self->{sentinels} }, Sentinels::Sentinel->start(
-            port => $sentinel->{port}, password => $options{password},
+            port => $sentinel->{port}, password => $options{password}, tls_port => $tls_port,
             conf => [
+                ($tls_port ? $options{tls}->($tls_port) : ()),
                 "sentinel myid $sentinel->{id}", 'sentinel monitor mymaster 127.0.0.1 ' . $master->port . " $quorum",
                 'sentinel down-after-milliseconds mymaster ' . ($options{down_after} // 500),
                 'sentinel failover-timeout mymaster 3000',
@@ -71,7 +74,7 @@ sub start {
 
 sub servers   { @{ $_[0]{servers} } }
 sub sentinels { @{ $_[0]{sentinels} } }
-sub directive { 'sentinel mymaster ' . join(' ', map { $_->address } $_[0]->sentinels) . ';' }
+sub directive { 'sentinel mymaster ' . join(' ', map { '127.0.0.1:' . ($_->{tls_port} // $_->{port}) } $_[0]->sentinels) . ';' }
 
 sub _reported {
     my ($self, $sentinel) = @_;
@@ -128,7 +131,7 @@ my $test_process = $$;
 sub start {
     my ($class, %options) = @_;
     my $dir = File::Temp->newdir('sentinel-XXXXXX', TMPDIR => 1);
-    my $self = bless { dir => $dir, port => $options{port}, password => $options{password} }, $class;
+    my $self = bless { dir => $dir, port => $options{port}, tls_port => $options{tls_port}, password => $options{password} }, $class;
     open my $conf, '>', "$dir/sentinel.conf" or die $!;
     print $conf "$_\n" for "port $options{port}", 'bind 127.0.0.1', "dir $dir", "logfile $dir/sentinel.log", 'daemonize no',
         @{ $options{conf} };
