@@ -183,11 +183,11 @@ void ClusterRouter::send_waiting(bool has_new_map) noexcept {
     const Time time = now();
     auto all = std::exchange(waiting_, {});
     for (Waiting& waiting : all) {
-        if (has_new_map && waiting.awaits_map && master_of(waiting.routed.slot) != nullptr) {
-            send(std::move(waiting.routed));
-        } else if (waiting.at > time) {
+        const bool has_master =
+            has_new_map && waiting.awaits_map && master_of(waiting.routed.slot) != nullptr;
+        if (!has_master && waiting.at > time) {
             wait(std::move(waiting));
-        } else if (waiting.is_last) {
+        } else if (!has_master && waiting.is_last) {
             waiting.routed.handler->on_failure();
         } else {
             send(std::move(waiting.routed));

@@ -27,7 +27,7 @@ redis::AddressList addresses_of(const redis::ServerAddress& server) {
 /// A name of the probe's key that is in this slot.
 std::string probe_key(const redis::Keys& keys, redis::Slot slot) {
     for (int tag = 0;; ++tag) {
-        const auto name = keys.probe() + ":{" + std::to_string(tag) + "}";
+        auto name = keys.probe() + ":{" + std::to_string(tag) + "}";
         if (redis::key_slot(name) == slot) {
             return name;
         }
@@ -127,9 +127,9 @@ ClusterConnections::ClusterConnections(const RedisConf& conf, gateway::Engine& e
 ClusterConnections::~ClusterConnections() = default;
 
 void ClusterConnections::poll() noexcept {
-    // A reply may change the list.
-    for (std::size_t i = 0; i < open_.size(); ++i) {
-        open_[i]->poll();
+    // A reply may open another connection, and closes none.
+    for (Server* server : std::vector(open_)) {
+        server->poll();
     }
 }
 

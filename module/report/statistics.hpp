@@ -76,7 +76,7 @@ struct RedisStatistics {
     Counter lookups;   ///< calls of lookup_script()
     Counter errors;    ///< error replies, late replies and missing replies
     Counter reconnects;
-    Counter redirections;  ///< calls that a cluster sent to another server: MOVED, ASK
+    Counter redirections;    ///< calls that a cluster sent to another server: MOVED, ASK
     Counter tls_handshakes;  ///< successful ones, of all links
     Counter tls_resumed;     ///< of them: resumed a session
     Counter breaker_opened;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 namespace tollgate::redis {
 
@@ -13,7 +13,10 @@ struct ServerAddress {
     std::string host;        ///< a name, an IPv4 address, or an IPv6 address without brackets
     std::uint16_t port = 0;  ///< 1 to 65535
 
-    auto operator<=>(const ServerAddress&) const = default;
+    bool operator==(const ServerAddress&) const = default;
+    bool operator<(const ServerAddress& other) const {
+        return std::tie(host, port) < std::tie(other.host, other.port);
+    }
 };
 
 /// Whether the text can be the host of a ServerAddress. A name or an IPv4 address: at most 255
