@@ -37,6 +37,12 @@ void Engine::observe_time(ExactSteadyTime sent, ExactSteadyTime received, ExactI
     zone.redis(settings_.name_hash).clock.observe(sent, received, time);
 }
 
+void Engine::restart_clock(ExactSteadyTime sent, ExactSteadyTime received,
+                           ExactInstant time) const {
+    const LockedZone zone(zone_);
+    zone.redis(settings_.name_hash).clock.restart(sent, received, time);
+}
+
 bool Engine::is_fresh(SteadyTime checked, SteadyTime now) const {
     const auto since = transport_.subscribed_since();
     const SteadyTime hold = since && checked > *since

@@ -48,6 +48,8 @@ class Engine {
     ClockBounds clock_bounds(const LockedZone& zone, ExactSteadyTime now) const;
     /// Redis's clock showed `time` between `sent` and `received`.
     void observe_time(ExactSteadyTime sent, ExactSteadyTime received, ExactInstant time) const;
+    /// The same for a server that may not be the one that was observed before.
+    void restart_clock(ExactSteadyTime sent, ExactSteadyTime received, ExactInstant time) const;
 
     /// Whether a record that Redis gave at `checked` may be used without asking again: for
     /// `key_cache` under a subscription that has stood since, otherwise for one second at most.

@@ -68,7 +68,7 @@ void RedisClient::on_refusal(std::string_view message) noexcept {
 
 void RedisClient::on_time(ExactSteadyTime sent, ExactSteadyTime received,
                           ExactInstant time) noexcept {
-    engine_.observe_time(sent, received, time);
+    engine_.restart_clock(sent, received, time);
     if (std::exchange(renews_subscription_, false)) {
         subscription_.renew();
     }
