@@ -50,6 +50,7 @@ class RedisClient final : public gateway::Transport,
     void on_error() noexcept override;
     void on_connected(bool is_first) noexcept override;
     void on_refusal(std::string_view message) noexcept override;
+    void on_moved() noexcept override { subscription_.follow_addresses(); }
     void on_time(ExactSteadyTime sent, ExactSteadyTime received,
                  ExactInstant time) noexcept override;
     void on_breaker_open(std::string_view reason) noexcept override;

@@ -7,6 +7,7 @@ extern "C" {
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <string>
@@ -50,6 +51,9 @@ class AddressList {
 
     /// Empty if no address is known yet.
     std::span<const SocketAddress> all() const { return addresses_; }
+    bool contains(const SocketAddress& address) const {
+        return std::ranges::find(addresses_, address) != addresses_.end();
+    }
     void replace(std::vector<SocketAddress> addresses) { addresses_ = std::move(addresses); }
 
   private:

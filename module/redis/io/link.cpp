@@ -8,7 +8,7 @@ namespace tollgate::redis {
 Link::Link(const Endpoint& endpoint, const AddressList& addresses, LinkOwner& owner, ngx_log_t* log)
     : endpoint_(endpoint),
       addresses_(addresses),
-      owner_(owner),
+      owner_(&owner),
       log_(log),
       quiet_log_(*log),
       timeout_(Event::calling<&Link::call<&Link::on_timeout>>(this, log)),
@@ -41,7 +41,7 @@ void Link::flush() {
         written_ = 0;
     }
     if (sent_ != sent_before) {
-        owner_.on_written(sent_);
+        owner_->on_written(sent_);
     }
     if (ngx_handle_write_event(connection->write, 0) != NGX_OK) {
         lose("can't watch the socket");
@@ -72,7 +72,7 @@ bool Link::was_closed_by_nginx() {
         return true;
     }
     connection->close = 0;
-    owner_.on_shutdown();
+    owner_->on_shutdown();
     // An event that is posted now runs only after the next event, and timers run before it.
     if (is_ready()) {
         flush();
@@ -143,7 +143,7 @@ void Link::take_replies() {
         if (state_ == State::kGreeting) {
             take_greeting(*reply);
         } else {
-            owner_.on_reply(*reply);
+            owner_->on_reply(*reply);
         }
     }
     reading_ = false;
@@ -186,7 +186,7 @@ void Link::drop(std::string_view reason) noexcept {
         move_on();
     }
     close_socket();
-    owner_.on_lost(copy);
+    owner_->on_lost(copy);
 }
 
 void Link::close_socket() noexcept {

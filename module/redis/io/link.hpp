@@ -78,6 +78,12 @@ class Link {
     /// Whether the worker shuts down, so that the link does not connect again.
     bool is_shutting_down() const noexcept { return shutting_down_; }
 
+    /// The events go to this owner from now on.
+    void set_owner(LinkOwner& owner) noexcept { owner_ = &owner; }
+
+    /// The address of the current connection, or of the last or next attempt; nothing at first.
+    const std::optional<SocketAddress>& address() const noexcept { return address_; }
+
     /// The output buffer, which is sent after flush_soon(). The link must be ready.
     std::string& out() noexcept { return out_; }
     /// The number of bytes from the start of the connection to the end of out().
@@ -124,7 +130,7 @@ class Link {
 
     const Endpoint& endpoint_;
     const AddressList& addresses_;
-    LinkOwner& owner_;
+    LinkOwner* owner_;
     ngx_log_t* log_;
     ngx_log_t quiet_log_;  ///< for nginx's own messages; the owner logs the reason
     State state_ = State::kDown;

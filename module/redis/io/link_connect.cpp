@@ -33,7 +33,7 @@ void Link::try_addresses() noexcept {
     trying_ = false;
     if (is_down()) {
         const LogText copy = failures_;  // The owner may connect again.
-        owner_.on_lost(copy);
+        owner_->on_lost(copy);
     } else if (is_connected()) {
         call<&Link::finish_connecting>();
     }
@@ -115,7 +115,7 @@ void Link::greet() {
 void Link::become_ready() {
     state_ = State::kReady;
     timeout_.cancel();
-    owner_.on_ready();
+    owner_->on_ready();
 }
 
 void Link::take_greeting(const redisReply& reply) {
@@ -142,11 +142,12 @@ void Link::on_timeout() {
 
 void Link::move_on() noexcept {
     const auto all = addresses_.all();
-    const auto current = address_ ? std::ranges::find(all, *address_) : all.end();
-    if (current != all.end()) {
-        const auto next = std::next(current);
-        address_ = next == all.end() ? all.front() : *next;
+    if (all.empty()) {
+        return;
     }
+    const auto current = address_ ? std::ranges::find(all, *address_) : all.end();
+    const auto next = current == all.end() ? all.end() : std::next(current);
+    address_ = next == all.end() ? all.front() : *next;
 }
 
 }  // namespace tollgate::redis

@@ -26,6 +26,7 @@ constexpr std::chrono::milliseconds kAfterRefusal = 10s;
 Subscription::Subscription(const Endpoint& endpoint, const AddressList& addresses,
                            std::string channel, MessageListener& listener, ngx_log_t* log)
     : endpoint_(endpoint),
+      addresses_(addresses),
       channel_(std::move(channel)),
       listener_(listener),
       log_(log),
@@ -56,6 +57,17 @@ void Subscription::on_written(std::uint64_t /*bytes*/) noexcept {
 
 void Subscription::renew() noexcept {
     link_.give_up("a new connection is needed");
+}
+
+void Subscription::follow_addresses() noexcept {
+    if (link_.is_shutting_down()) {
+        return;
+    }
+    if (link_.is_down()) {
+        link_.connect();
+    } else if (!link_.address() || !addresses_.contains(*link_.address())) {
+        renew();
+    }
 }
 
 void Subscription::on_reply(const redisReply& reply) {

@@ -44,6 +44,10 @@ class Subscription : private LinkOwner {
     /// on_message.
     void renew() noexcept;
 
+    /// The list of addresses has changed: connects at once if the link is down, and replaces it if
+    /// its address is no longer in the list.
+    void follow_addresses() noexcept;
+
     /// The time since which no message was missed, by the steady clock; nothing if messages may be
     /// missed now.
     std::optional<std::chrono::milliseconds> standing_since() const { return standing_since_; }
@@ -63,6 +67,7 @@ class Subscription : private LinkOwner {
     void take_error(std::string_view message) noexcept;
 
     const Endpoint& endpoint_;
+    const AddressList& addresses_;
     std::string channel_;
     MessageListener& listener_;
     ngx_log_t* log_;
