@@ -21,13 +21,22 @@ RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedT
     : conf_(conf),
       log_(log),
       engine_(conf.settings, tables, zone, statistics, *this, environment),
-      addresses_(conf.endpoint.addresses),
-      connection_(conf.endpoint, addresses_, conf.settings.keys.probe(), *this, log),
-      subscription_(conf.endpoint, addresses_, conf.settings.keys.events(), *this, log) {}
+      servers_(conf.endpoint.servers, conf.endpoint.resolver,
+               "redis \"" + conf.endpoint.name + "\"", *this, log),
+      connection_(conf.endpoint, servers_.list(), conf.settings.keys.probe(), *this, log),
+      subscription_(conf.endpoint, servers_.list(), conf.settings.keys.events(), *this, log) {}
 
 RedisClient::~RedisClient() {
     statistics().breaker_open.erase(ngx_worker, this_process());
     statistics().subscribed.erase(ngx_worker, this_process());
+}
+
+void RedisClient::on_addresses() noexcept {
+    connection_.follow_addresses();
+    // During a move, the old server still publishes, and the new one may not be reachable.
+    if (!connection_.is_moving()) {
+        subscription_.follow_addresses();
+    }
 }
 
 void RedisClient::on_message(std::string_view text) noexcept {
@@ -60,9 +69,11 @@ void RedisClient::on_connected(bool is_first) noexcept {
 }
 
 void RedisClient::on_refusal(std::string_view message) noexcept {
-    // After a failover another server takes writes and publishes changes.
+    // After a failover another server takes writes and publishes changes. Its name may have a new
+    // address.
     if (redis::has_error_code(message, "READONLY")) {
         renews_subscription_ = true;
+        servers_.resolve_now();
     }
 }
 

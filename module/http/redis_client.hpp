@@ -9,12 +9,14 @@
 #include "module/http/nginx.hpp"
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/connection_listener.hpp"
+#include "module/redis/io/server_addresses.hpp"
 #include "module/redis/io/subscription.hpp"
 
 namespace tollgate::http {
 
 /// A worker's connection and subscription to one Redis, as the transport of an engine.
 class RedisClient final : public gateway::Transport,
+                          private redis::AddressListener,
                           private redis::ConnectionListener,
                           private redis::MessageListener {
   public:
@@ -44,6 +46,7 @@ class RedisClient final : public gateway::Transport,
     }
 
   private:
+    void on_addresses() noexcept override;
     void on_message(std::string_view text) noexcept override;
     void on_subscribed(bool is_subscribed) noexcept override;
     void on_answer(std::chrono::microseconds round_trip) noexcept override;
@@ -63,7 +66,7 @@ class RedisClient final : public gateway::Transport,
     ngx_log_t* log_;
     bool renews_subscription_ = false;  ///< when the next connection is proved to take writes
     gateway::Engine engine_;
-    redis::AddressList addresses_;
+    redis::ServerAddresses servers_;
     redis::Connection connection_;
     redis::Subscription subscription_;
 };

@@ -24,6 +24,7 @@ struct Position {
 struct RedisConf {
     redis::Endpoint endpoint;
     gateway::RedisSettings settings;
+    Position server_position;  ///< of `server`
 };
 
 /// A `tollgate_plans` block.

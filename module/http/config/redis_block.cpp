@@ -11,6 +11,7 @@
 
 #include "module/http/config/conf_block.hpp"
 #include "module/http/config/main_conf.hpp"
+#include "module/http/config/redis_servers.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/name_hash.hpp"
 #include "module/text/parse_error.hpp"
@@ -19,25 +20,6 @@
 namespace tollgate::http {
 
 namespace {
-
-constexpr in_port_t kRedisPort = 6379;
-
-/// The addresses of a server: names are resolved here, once, as nginx resolves those of its
-/// upstreams.
-std::vector<redis::SocketAddress> parse_server(ngx_conf_t* cf, std::string_view text) {
-    ngx_url_t url{};
-    url.url = copy(cf->pool, text);
-    url.default_port = kRedisPort;
-    if (ngx_parse_url(cf->pool, &url) != NGX_OK || url.naddrs == 0) {
-        const char* reason = url.err != nullptr ? url.err : "no address";
-        throw ParseError(std::string(reason) + " in server " + quoted(text));
-    }
-    std::vector<redis::SocketAddress> addresses;
-    for (const ngx_addr_t& found : std::span(url.addrs, url.naddrs)) {
-        addresses.emplace_back(found.sockaddr, found.socklen, std::string(view(found.name)));
-    }
-    return addresses;
-}
 
 /// The first line of a file, which is named relative to nginx.conf's folder.
 std::string read_password(ngx_conf_t* cf, std::string_view path) {
@@ -110,10 +92,6 @@ struct Directive {
 using Cf = ngx_conf_t*;
 
 constexpr std::array kDirectives{
-    Directive{"server",
-              [](Cf cf, RedisConf& conf, std::string_view value) {
-                  conf.endpoint.addresses = parse_server(cf, value);
-              }},
     Directive{"username",
               [](Cf, RedisConf& conf, std::string_view value) { conf.endpoint.username = value; }},
     Directive{"password",
@@ -129,6 +107,10 @@ constexpr std::array kDirectives{
     Directive{"prefix",
               [](Cf, RedisConf& conf, std::string_view value) {
                   conf.settings.keys = redis::Keys(std::string(value));
+              }},
+    Directive{"resolver_timeout",
+              [](Cf, RedisConf& conf, std::string_view value) {
+                  conf.endpoint.resolver.timeout = parse_timeout(value);
               }},
     Directive{"connect_timeout",
               [](Cf, RedisConf& conf, std::string_view value) {
@@ -153,13 +135,33 @@ constexpr std::array kDirectives{
               }},
 };
 
-/// Sets one directive of the block.
-void set(ngx_conf_t* cf, RedisConf& conf, std::string_view name, std::string_view value) {
-    const auto* directive = std::ranges::find(kDirectives, name, &Directive::name);
-    if (directive == kDirectives.end()) {
-        throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_redis\"");
+/// A directive of the block with one or more values, and what sets it, as Directive.
+struct ListDirective {
+    std::string_view name;
+    void (*set)(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values);
+};
+
+constexpr std::array kListDirectives{
+    ListDirective{"server", read_servers},
+    ListDirective{"resolver", read_resolver},
+};
+
+/// Sets one directive of the block. The first of its words is its name.
+void set(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> words) {
+    const auto values = words.subspan(1);
+    const auto* one = std::ranges::find(kDirectives, words[0], &Directive::name);
+    const auto* list = std::ranges::find(kListDirectives, words[0], &ListDirective::name);
+    const bool takes_one = one != kDirectives.end();
+    if (takes_one ? values.size() != 1 : values.empty()) {
+        throw ParseError("invalid number of arguments in " + quoted(words[0]) + " directive");
     }
-    directive->set(cf, conf, value);
+    if (takes_one) {
+        one->set(cf, conf, values[0]);
+    } else if (list != kListDirectives.end()) {
+        list->set(cf, conf, values);
+    } else {
+        throw ParseError("unknown directive " + quoted(words[0]) + " in \"tollgate_redis\"");
+    }
 }
 
 }  // namespace
@@ -185,20 +187,16 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         }
         std::set<std::string, std::less<>> seen;
         char* result = read_block(cf, [&](std::span<const std::string_view> words) {
-            if (words.size() != 2) {
-                throw ParseError("invalid number of arguments in " + quoted(words[0]) +
-                                 " directive");
-            }
             // password and password_file set the same value.
             if (!seen.emplace(words[0] == "password_file" ? "password" : words[0]).second) {
                 throw ParseError(quoted(words[0]) + " directive is duplicate");
             }
-            set(cf, *conf, words[0], words[1]);
+            set(cf, *conf, words);
         });
         if (result != conf_ok()) {
             return result;
         }
-        if (conf->endpoint.addresses.empty()) {
+        if (conf->endpoint.servers.empty()) {
             return failed("\"server\" is missing in tollgate_redis " + quoted(conf->endpoint.name));
         }
         if (conf->endpoint.password.empty() && !conf->endpoint.username.empty()) {
