@@ -153,7 +153,7 @@ subtest 'several addresses, of which one is the master' => sub {
         # A failover.
         $first->cmd('REPLICAOF', 'NO', 'ONE');
         $second->cmd('REPLICAOF', '127.0.0.1', $port);
-        my ($failed, $start) = (0, now());
+        my $failed = 0;
         wait_until('service', sub { my $ok = $gateway->get('/', 'k')->status == 200; $failed++ unless $ok; return $ok }, 2);
         cmp_ok($failed, '<=', 1, '... after a failover by the first: at most the request that got READONLY has failed');
         is(lines($gateway, qr/out of reach/), 0, '... and Redis is not taken to be unreachable');
