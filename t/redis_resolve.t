@@ -77,6 +77,8 @@ subtest 'a new address, under load' => sub {
         wait_until('more load', sub { count($second) > $now + 100 });
         my $result = $load->finish;
         is_deeply([keys %{ $result->{status} }], [200], 'no request has failed');
+        cmp_ok($result->{slowest}, '<', 2, 'none has waited for the timeout of 2 s');
+        note(sprintf 'slowest: %.0f ms', 1000 * $result->{slowest});
         is(count($first) + count($second) - $before, $result->{status}{200}, 'each is counted once');
         is(lines($gateway, qr/tollgate: redis "main": moved from 127\.0\.0\.1:\d+ to 127\.0\.0\.2:\d+/), $workers, 'the log says so');
         is(lines($gateway, qr/\[(?:warn|error)\]/), 0, 'and nothing else is wrong');
