@@ -1,5 +1,5 @@
-# Clients that leave while their requests wait for Redis: nothing crashes, leaks, or is counted twice, and the next window
-# is whole.
+# Clients close their connections while their requests wait for Redis. Nothing crashes or leaks, nothing is counted
+# twice, and the next window grants its full limit.
 
 use strict;
 use warnings;
@@ -28,7 +28,7 @@ my ($nginx, $redis) = ($gateway->nginx, $gateway->redis);
 my ($worker) = $nginx->workers;
 $gateway->import_key('k', id => 'k1', plan => 'free');
 
-# How many connections there are but for the one that asks, and how many of them wait for an answer.
+# The number of connections without the one that asks, and how many of them wait for a response.
 sub active { Http::http_get($nginx, '/status')->body =~ /Active connections: (\d+)/ ? $1 - 1 : die }
 sub waiting { Http::http_get($nginx, '/status')->body =~ /Writing: (\d+)/ ? $1 - 1 : die }
 
@@ -49,10 +49,10 @@ sub granted_in_a_window {
     return in_one_window($redis, 1, sub { scalar grep { $gateway->get('/', 'k')->status == 200 } 1 .. 8 });
 }
 
-# How often Redis was asked for a key, and for a quota.
+# The number of look-ups and of acquires so far.
 sub asked { return @{ $gateway->get('/tollgate')->json->{redis}[0]{commands} }{qw(lookup acquire)} }
 
-# A key of the same id that the gateway doesn't know: a request with it waits for its look-up.
+# A key of the same id that the gateway does not know: a request with it waits for its look-up.
 my $new_keys = 0;
 sub new_key {
     my $token = 'new' . ++$new_keys;
@@ -60,13 +60,14 @@ sub new_key {
     return $token;
 }
 
-# A key that the gateway knows, and whose window is not spent: a request with it waits for its quota.
+# A known key whose window is not exhausted: a request with it waits for its acquire.
 sub known_key {
     wait_until('a window that is not spent', sub { ($gateway->get('/', 'k')->header('X-RateLimit-Remaining') // 0) > 0 });
     return 'k';
 }
 
-# All of them ask while Redis is stalled, and leave when all wait. Returns how many were told that they are gone.
+# Sends requests on all connections while Redis is stalled, and closes all connections once all requests wait. Returns
+# how many were logged with 499.
 sub leave_together {
     my ($token, $stall, $resume) = @_;
     my $before = logged(499);
@@ -91,29 +92,29 @@ subtest 'while the key is looked up' => sub {
     my ($lookups, $acquires) = asked();
     is(leave_together(new_key(), sub { $redis->sigstop }, sub { $redis->sigcont }), $count, 'each is logged with 499');
     my ($lookups_after, $acquires_after) = asked();
-    cmp_ok($lookups_after, '>', $lookups, 'they have asked for the key');
-    is($acquires_after, $acquires, '... and for no quota');
-    is(counted(), $before, 'they have cost the key nothing');
-    is(granted_in_a_window(), 5, 'the next window is whole');
+    cmp_ok($lookups_after, '>', $lookups, 'their keys were looked up');
+    is($acquires_after, $acquires, '... and no acquire was sent');
+    is(counted(), $before, 'nothing was counted');
+    is(granted_in_a_window(), 5, 'the next window grants its full limit');
 };
 
 subtest 'while the quota is taken' => sub {
     my $token = known_key();
     my ($before, $lookups, $acquires) = (counted(), asked());
     is(leave_together($token, $pause_writes, $unpause), $count, 'each is logged with 499');
-    is_deeply([asked()], [$lookups, $acquires + 1], 'they have asked for the quota, in one call, and for no key');
+    is_deeply([asked()], [$lookups, $acquires + 1], 'one acquire was sent, and no look-up');
     # The call's units are counted until the settlement returns them.
-    cmp_ok(counted() - $before, '<=', 5, 'no more than one window is counted');
-    becomes(sub { counted() }, $before, 'what that call took goes back, and nothing is counted for those behind it');
-    is(granted_in_a_window(), 5, 'the next window is whole');
+    cmp_ok(counted() - $before, '<=', 5, 'at most one window is counted');
+    becomes(sub { counted() }, $before, 'the units of that call are returned, and the requests that waited for it count nothing');
+    is(granted_in_a_window(), 5, 'the next window grants its full limit');
 };
 
 for my $case (['a key', \&new_key], ['a quota', \&known_key]) {
     my ($what, $key) = @$case;
-    subtest "while Redis, asked for $what, is paused, and goes" => sub {
+    subtest "Redis is paused while it is asked for $what, and closes the connection" => sub {
         is(leave_together($key->(), $pause_writes, sub { $redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal'); $unpause->() }),
             $count, 'each is logged with 499');
-        is(granted_in_a_window(), 5, 'the next window is whole');
+        is(granted_in_a_window(), 5, 'the next window grants its full limit');
     };
 }
 
@@ -125,15 +126,15 @@ subtest 'again and again' => sub {
     $leave->() for 1 .. 2;
     my ($memory, $descriptors) = (resident(), descriptors());
     $leave->() for 1 .. 3;
-    ok(eval { wait_until('descriptors to be closed', sub { descriptors() <= $descriptors }) }, 'no descriptor is left over');
+    ok(eval { wait_until('descriptors to be closed', sub { descriptors() <= $descriptors }) }, 'no file descriptor leaks');
     SKIP: {
         skip 'AddressSanitizer keeps what is freed', 1 if $ENV{TOLLGATE_SANITIZE};
-        cmp_ok(resident() - $memory, '<', 512, 'nor memory: 3,000 requests cost less than 512 KiB');
+        cmp_ok(resident() - $memory, '<', 512, 'no memory leaks: 3,000 requests take less than 512 KiB');
     }
-    is(active(), 0, 'nor a connection');
+    is(active(), 0, 'no connection leaks');
 };
 
-subtest 'half of them leave, the others are answered' => sub {
+subtest 'half of the clients close, the others are answered' => sub {
     my $status = in_one_window($redis, 1, sub {
         my %status;
         my $token = known_key();
@@ -147,11 +148,11 @@ subtest 'half of them leave, the others are answered' => sub {
         $status{ $clients[$_]->response->status }++ for grep { $_ % 2 == 0 } 0 .. 39;
         return \%status;
     });
-    is(($status->{200} // 0) + ($status->{429} // 0), 20, 'each that stayed has its answer');
-    cmp_ok($status->{200} // 0, '<=', 5, 'of which no more than the limit are grants');
+    is(($status->{200} // 0) + ($status->{429} // 0), 20, 'each client that stayed has a response');
+    cmp_ok($status->{200} // 0, '<=', 5, 'at most the limit is granted');
 };
 
-subtest 'streams of HTTP/2 that are reset' => sub {
+subtest 'HTTP/2 streams that are reset' => sub {
     my $before = logged(499);
     known_key();
     $pause_writes->();
@@ -162,10 +163,10 @@ subtest 'streams of HTTP/2 that are reset' => sub {
     wait_until('all to be gone', sub { waiting() == 0 });
     is(logged(499) - $before, 100, 'each is logged with 499');
     $unpause->();
-    like($client->status($client->request([':path' => '/', authorization => 'Bearer k'])), qr/^(200|429)$/, 'the connection serves on');
-    is(granted_in_a_window(), 5, 'the next window is whole');
+    like($client->status($client->request([':path' => '/', authorization => 'Bearer k'])), qr/^(200|429)$/, 'the connection still works');
+    is(granted_in_a_window(), 5, 'the next window grants its full limit');
 };
 
-is_deeply([$nginx->workers], [$worker], 'the worker has lived through it all');
+is_deeply([$nginx->workers], [$worker], 'the worker has not been replaced');
 $nginx->stop;
 done_testing;

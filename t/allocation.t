@@ -1,5 +1,5 @@
-# Allocations that fail in the workers: each request is answered, no worker ends or logs an alert, nothing hangs, no limit
-# is exceeded, and the same workers serve normally afterwards.
+# Allocations fail in the workers. Each request gets a response, no worker exits or logs an alert, nothing hangs, no
+# limit is exceeded, and the same workers serve normally afterwards.
 
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ use Wait qw(wait_until);
 my $failing = FailingNew->new or plan skip_all => 'built without failing_new.so';
 
 my $limit = 400;
-my $redis = RedisServer->start(conf => ['appendonly yes', 'appendfsync always']);    # it keeps its data
+my $redis = RedisServer->start(conf => ['appendonly yes', 'appendfsync always']);    # keeps its data when it is killed
 my $gateway = $failing->start(sub {
     return Gateway->start(
         redis_server => $redis,
@@ -46,7 +46,7 @@ my %plan = (known => 'free', tight => 'tight', spent => 'spent', slow => 'slow',
 $gateway->import_key($_, id => $_, plan => $plan{$_}, limits => '100000r/h 1000000r/d') for keys %plan;
 $gateway->import_key('disabled', id => 'd', plan => 'free', state => 'disabled');
 
-# Paths, and who asks for them; new keys each time where the name ends with a star.
+# Pairs of a path and a key. A key that ends with a star is new in each round.
 my @requests = (
     (map { ['/', $_] } qw(known tight tight spent slow slow all own gold disabled new* tg_x), undef),
     (map { ['/two', $_] } qw(known all new*), undef),
@@ -54,7 +54,7 @@ my @requests = (
 );
 my ($granted, $number, $seed) = (0, 0, 0);
 
-# Sends all requests at once, each on a connection of its own. Returns what is wrong with the answers.
+# Sends all requests at once, each on its own connection. Returns the responses that are wrong.
 sub round {
     my @asked = map { [@$_] } @requests;
     my @wrong;
@@ -78,7 +78,7 @@ sub round {
     return @wrong;
 }
 
-# Runs rounds while one of so many allocations fails, with something that happens after a third of them.
+# Runs rounds of requests while one of so many allocations fails. $event runs before each round.
 sub bears {
     my ($what, $event, %options) = @_;
     for my $one_of (@{ $options{one_of} // [200, 50, 10] }) {
@@ -94,19 +94,19 @@ sub bears {
             }
             my $failed = $failing->end;
             cmp_ok($failed, '>', 0, "$failed allocations have failed");
-            ok(!@wrong, 'each request is answered properly') or diag join "\n", @wrong[0 .. ($#wrong > 20 ? 20 : $#wrong)];
+            ok(!@wrong, 'each request gets a correct response') or diag join "\n", @wrong[0 .. ($#wrong > 20 ? 20 : $#wrong)];
             $options{heal}->() if $options{heal};
             my $why;
             ok(eval { wait_until('service', sub { eval { serves() } or $why = $@ and 0 }, 5) }, 'the workers serve again') or diag "$@$why";
-            is_deeply([sort $nginx->workers], [sort @workers], '... the same ones') unless $options{reloads};
+            is_deeply([sort $nginx->workers], [sort @workers], '... and are the same ones') unless $options{reloads};
             my $news = substr $nginx->error_log, $log;
             my @lines = grep { /\[(?:alert|emerg)\]|exited on signal|^\S+\(\S*\)\[0x/ || /\[crit\] (?!.*bad_alloc)/ } split /^/, $news;
-            ok(!@lines, 'nothing but failed allocations is critical') or diag @lines[0 .. ($#lines > 40 ? 40 : $#lines)];
+            ok(!@lines, 'the log has no critical lines except failed allocations') or diag @lines[0 .. ($#lines > 40 ? 40 : $#lines)];
         };
     }
 }
 
-# Whether both workers answer as they should, with Redis: dies where they don't.
+# Checks that both workers answer correctly and use Redis. Dies if not.
 sub serves {
     my %expected = (
         (map { $_ => '200 granted' } qw(known all own)), (map { $_ => '(?:200 granted|429 (?:limited|banned))' } qw(tight slow)),
@@ -124,7 +124,7 @@ sub serves {
     return 1;
 }
 
-is(join("\n", round()), '', 'without failures all is well');
+is(join("\n", round()), '', 'without failures, all responses are correct');
 bears('requests') for 1 .. 3;
 bears('all fails', undef, one_of => [1]);
 bears('changed keys', sub {
@@ -155,8 +155,8 @@ bears(
     heal    => sub { $nginx->old_workers_gone; $gateway->subscribed(2) },
 );
 
-is(join("\n", round()), '', 'all is well again');
-cmp_ok($granted, '>', 0, "a key of $limit requests a day");
-cmp_ok($granted, '<=', $limit, '... is granted no more');
+is(join("\n", round()), '', 'all responses are correct again');
+cmp_ok($granted, '>', 0, "a key with $limit requests a day is granted some");
+cmp_ok($granted, '<=', $limit, '... and no more than its limit');
 $nginx->stop;
 done_testing;

@@ -1,5 +1,5 @@
-# Failed authentications are counted by client address; who has spent them gets 429 in place of 401, and a valid key
-# passes all the same.
+# Failed authentications are counted by client address. An address that has spent its budget gets 429 instead of 401. A
+# valid key from the same address is still accepted.
 
 use strict;
 use warnings;
@@ -48,30 +48,30 @@ subtest 'an IPv4 address' => sub {
     my $wait = $refused->header('Retry-After');
     ok($wait >= $reset - $after && $wait <= $reset - $before + 2, "Retry-After ($wait) reaches the reset ($reset)")
         or diag("asked from $before to $after");
-    is($left[2]->header('Retry-After'), undef, 'and none on a 401');
+    is($left[2]->header('Retry-After'), undef, 'no Retry-After on a 401');
     is(from('192.0.2.1', 'k')->status, 200, 'a valid key from there passes');
     is(from('192.0.2.1', 'k')->header('X-RateLimit-Limit'), 1000, '... with its own quota');
-    is(from('192.0.2.2')->status, 401, 'the address beside it has its own');
-    is(from('::ffff:192.0.2.1')->status, 429, 'mapped into IPv6 it is the same');
+    is(from('192.0.2.2')->status, 401, 'the next address has its own budget');
+    is(from('::ffff:192.0.2.1')->status, 429, 'the IPv4-mapped IPv6 address is the same address');
 };
 
 subtest 'an IPv6 address counts by its /64' => sub {
-    is(join(' ', map { from("2001:db8:1:2:$_")->status } ':1', ':2', 'ffff::1', '1:2:3:4'), '401 401 401 429', 'all of one /64');
-    is(from('2001:db8:1:3::1')->status, 401, 'the next /64');
+    is(join(' ', map { from("2001:db8:1:2:$_")->status } ':1', ':2', 'ffff::1', '1:2:3:4'), '401 401 401 429', 'addresses of one /64 share a budget');
+    is(from('2001:db8:1:3::1')->status, 401, 'the next /64 has its own');
     is(from('2001:db8:1:2::1', 'k')->status, 200, 'a valid key from there passes');
 };
 
-subtest 'a unix socket is an address too' => sub {
+subtest 'clients of a unix socket' => sub {
     my $socket = 'unix:' . $gateway->nginx->dir . '/local.sock';
-    is(join(' ', map { http_get($socket, '/')->status } 1 .. 4), '401 401 401 429', 'of its own');
-    is(http_get($socket, '/', 'X-Forwarded-For' => '192.0.2.9')->status, 401, 'unless realip says better');
+    is(join(' ', map { http_get($socket, '/')->status } 1 .. 4), '401 401 401 429', 'have a budget of their own');
+    is(http_get($socket, '/', 'X-Forwarded-For' => '192.0.2.9')->status, 401, 'realip gives the address instead');
 };
 
 subtest 'tables' => sub {
-    is(statuses(8, '192.0.2.20', undef, '/open'), '401 ' x 7 . '401', 'without anonymous there is no budget');
-    is(from('192.0.2.20', undef, '/open')->header('X-RateLimit-Limit'), undef, '... and nothing to show');
-    is(statuses(6, '192.0.2.21', undef, '/other'), '401 401 401 401 401 429', 'of several tables the first that has one');
-    is(from('192.0.2.21')->status, 401, 'tables have budgets of their own');
+    is(statuses(8, '192.0.2.20', undef, '/open'), '401 ' x 7 . '401', 'a table without `anonymous` has no budget');
+    is(from('192.0.2.20', undef, '/open')->header('X-RateLimit-Limit'), undef, '... and shows none');
+    is(statuses(6, '192.0.2.21', undef, '/other'), '401 401 401 401 401 429', 'several tables use the first budget');
+    is(from('192.0.2.21')->status, 401, 'each table has its own budget');
 };
 
 subtest 'dry run' => sub {
@@ -79,11 +79,11 @@ subtest 'dry run' => sub {
     is(from('192.0.2.30')->status, 429, '... but counts');
 };
 
-subtest 'what is no failure takes nothing' => sub {
+subtest 'other refusals are not charged' => sub {
     $gateway->import_key('gold', id => 'k2', plan => 'gold');
     from('192.0.2.40', 'gold') for 1 .. 5;
     is(from('192.0.2.40', 'gold')->status, 403, 'a plan that is not allowed');
-    is(from('192.0.2.40')->header('X-RateLimit-Remaining'), 2, 'the budget is whole');
+    is(from('192.0.2.40')->header('X-RateLimit-Remaining'), 2, 'the budget is unspent');
 };
 
 $gateway->nginx->stop;

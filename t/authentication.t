@@ -1,4 +1,4 @@
-# Who passes: bearer keys in every spelling, the records that stand for them, and what a refused client is told.
+# Authentication: forms of bearer credentials, key records, and the responses to refused clients.
 
 use strict;
 use warnings;
@@ -45,14 +45,14 @@ subtest 'no key' => sub {
     is(answer($_), $missing, $_ // 'no field') for undef, '', 'Bearer', 'Bearer   ', 'Basic azpr', 'Bearerk', 'Digest k', 'k', "Bearer\tk";
 };
 
-subtest 'what is no key' => sub {
+subtest 'malformed keys' => sub {
     is(answer("Bearer $_"), $invalid, $_)
         for 'k k', 'k"', '"k"', "k'", 'k,k', 'k;', 'k=k', '=', '==k', "k\tx", "k\x01", "k\x7f", "k\xe9", 'k*', '{k}', 'k:k', '$k', '%6b';
     is(answer('Bearer ' . 'k' x 513), $invalid, '513 bytes');
     is(answer('Bearer ' . 'k' x 4000), $invalid, '4,000 bytes');
 };
 
-subtest 'what may be one' => sub {
+subtest 'well-formed keys' => sub {
     for my $key ('AZaz09-._~+/', 'k==', 'k' x 512) {
         $gateway->import_key($key, id => 'k1', plan => 'free');
         is(answer("Bearer $key"), 200, substr $key, 0, 20);
@@ -60,7 +60,7 @@ subtest 'what may be one' => sub {
 };
 
 subtest 'the record of the key' => sub {
-    is(answer('Bearer K'), $invalid, 'unknown: keys have their case');
+    is(answer('Bearer K'), $invalid, 'keys are case-sensitive');
     my %refused = (
         disabled              => { state => 'disabled' },
         'of an odd state'     => { state => 'Active' },
@@ -89,40 +89,40 @@ subtest 'the record of the key' => sub {
         $redis->cmd('HDEL', 't:key:' . sha256_hex('odd'), $field);
         is(answer('Bearer odd'), $invalid, "no $field");
     }
-    like($gateway->nginx->error_log, qr/malformed record of a key/, 'a malformed one is logged');
+    like($gateway->nginx->error_log, qr/malformed record of a key/, 'a malformed record is logged');
     unlike($gateway->nginx->error_log, qr/^X-Injected/m, '... on one line');
 };
 
 subtest 'a key that is about to expire' => sub {
     my ($expires, $answer);
-    do {    # once more where the answer came too late to tell
+    do {    # again if the response came too late to tell
         $expires = int(time) + 2;
         $gateway->import_key('brief', id => 'k3', plan => 'free', expires => $expires);
         $answer = answer('Bearer brief');
     } until time < $expires;
-    is($answer, 200, 'is good until then');
+    is($answer, 200, 'is valid until it expires');
     wait_until('its end', sub { time >= $expires });
-    is(answer('Bearer brief'), $invalid, '... and not after');
+    is(answer('Bearer brief'), $invalid, '... and then no longer');
 };
 
 subtest 'the checksum of issued keys' => sub {
     my $calls = sub { $redis->cmd('INFO', 'commandstats') =~ /cmdstat_hmget:calls=(\d+)/ ? $1 : 0 };
     my $before = $calls->();
     is(answer("Bearer $_"), $invalid, $_) for 'tg_', 'tg_' . 'a' x 38, 'tg_' . 'a' x 37, 'tg_' . '-' x 38;
-    is($calls->(), $before, 'a wrong one is refused with no look-up');
-    is(answer('Bearer Tg_' . 'a' x 38), $invalid, 'a key of another kind');
+    is($calls->(), $before, 'a wrong checksum is refused without a look-up');
+    is(answer('Bearer Tg_' . 'a' x 38), $invalid, 'a key in another format');
     is($calls->(), $before + 1, '... is looked up');
 };
 
 subtest 'plans' => sub {
-    is(answer('Bearer k', '/narrow/'), '403 plan_not_allowed -', 'a plan that the table has not');
-    is(answer('Bearer k', '/wide/'), 200, 'the default of one that has');
+    is(answer('Bearer k', '/narrow/'), '403 plan_not_allowed -', 'a plan that is not in the table');
+    is(answer('Bearer k', '/wide/'), 200, 'a table with a default plan');
     my %custom = ('10r/m 100r/d' => 200, '5r/m 4r/h' => 403, '' => 403, 'many' => 403, '10r/m;' => 403, "10r/m\r\nX: 1" => 403);
     for my $limits (sort keys %custom) {
         $gateway->import_key('own', id => 'k4', plan => 'enterprise', limits => $limits);
         like(answer('Bearer own'), qr/^$custom{$limits}/, "custom limits: $limits");
     }
-    like($gateway->nginx->error_log, qr/limits of key "k4": "4r\/h" allows less/, 'malformed ones are logged');
+    like($gateway->nginx->error_log, qr/limits of key "k4": "4r\/h" allows less/, 'invalid limits are logged');
     unlike($gateway->nginx->error_log, qr/^X: 1/m, '... on one line');
 };
 
@@ -131,11 +131,11 @@ subtest 'the realm' => sub {
     is($r->header('WWW-Authenticate'), 'Bearer realm="a \\"b\\" \\\\ c  X-Injected: 1 x\\"y%0d"', 'is quoted, its control characters are spaces');
     is($r->header('X-Injected'), undef, '... and add no field');
     $r = $gateway->get('/path/%0d%0aX-Injected:%201%0d%0a%0d%0a"');
-    is($r->header('WWW-Authenticate'), 'Bearer realm="/path/  X-Injected: 1    \\""', '... nor does a path, decoded');
-    is($r->json->{code}, 'missing_api_key', '... and the body is the one that is meant');
+    is($r->header('WWW-Authenticate'), 'Bearer realm="/path/  X-Injected: 1    \\""', '... nor does a decoded path');
+    is($r->json->{code}, 'missing_api_key', '... and the Error body is unchanged');
     is($gateway->get('/basic/')->header('WWW-Authenticate'), 'Bearer realm=""', 'may be empty');
     is(scalar(() = $gateway->get('/')->headers('WWW-Authenticate')), 1, 'one challenge');
-    is($gateway->get('/', 'k')->header('WWW-Authenticate'), undef, 'none where the key is good');
+    is($gateway->get('/', 'k')->header('WWW-Authenticate'), undef, 'no challenge for a valid key');
 };
 
 subtest 'two Authorization fields' => sub {
@@ -145,7 +145,7 @@ subtest 'two Authorization fields' => sub {
     }
 };
 
-subtest 'bytes that are no header field' => sub {
+subtest 'bytes that are invalid in a header field' => sub {
     for my $key ("k\0", "k\0\r\nX: 1", "\0k", "k\rX: 1") {
         (my $name = $key) =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ge;
         my $r = http_raw($gateway, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer $key\r\n\r\n");
@@ -156,8 +156,8 @@ subtest 'bytes that are no header field' => sub {
 subtest 'the log line of a refusal' => sub {
     my $log = sub { my $old = length $gateway->nginx->error_log; $gateway->get(@_); substr $gateway->nginx->error_log, $old };
     like($log->('/'), qr/\[error\] .*tollgate refuses the request: missing_api_key, key "", plan "", client: 127/, 'level error');
-    like($log->('/warned/'), qr/\[warn\] .*tollgate refuses the request: missing_api_key/, 'or as tollgate_log_level says');
-    like($log->('/narrow/', 'k'), qr/plan_not_allowed, key "k1", plan "free"/, 'names the key by its id');
+    like($log->('/warned/'), qr/\[warn\] .*tollgate refuses the request: missing_api_key/, 'the level of tollgate_log_level');
+    like($log->('/narrow/', 'k'), qr/plan_not_allowed, key "k1", plan "free"/, 'the line has the id of the key');
 };
 
 $gateway->nginx->stop;

@@ -1,4 +1,4 @@
-# Bans: keys that go on after their 429s are shut out, longer each time, and come back by themselves.
+# Bans: keys that keep sending requests after 429s are banned, longer each time. Bans end by themselves.
 
 use strict;
 use warnings;
@@ -39,17 +39,17 @@ subtest 'a ban' => sub {
     # A node knows Redis's clock to the ms or so, and rounds up.
     like($r->header('Retry-After'), qr/^[123]$/, 'Retry-After: the rest of the ban, not of the day');
     is($r->header('X-RateLimit-Limit') . $r->header('X-RateLimit-Remaining'), '10', 'the quota is shown');
-    is(answer('k', '/quota/'), $banned, 'holds for a request that costs nothing');
-    is(answer('k', '/mild/'), 200, '... but not for a table without bans');
-    is($gateway->count('k1', 'api', 86400), 1, 'strikes are no part of the quota');
+    is(answer('k', '/quota/'), $banned, 'applies to a request with cost 0');
+    is(answer('k', '/mild/'), 200, '... but not in a table without bans');
+    is($gateway->count('k1', 'api', 86400), 1, 'strikes are not counted in the quota');
     is(ban('k1')->{level}, 1, 'requests during the ban do not add to it');
     my $until = ban('k1')->{until};
     wait_until('its end', sub { now() >= $until });
-    is(answer('k'), $limited, 'it lifts by itself');
-    ok($redis->cmd('PTTL', 't:ban:{k1}') > 0, 'and is forgotten one day');
+    is(answer('k'), $limited, 'it ends by itself');
+    ok($redis->cmd('PTTL', 't:ban:{k1}') > 0, 'and its entry expires');
 };
 
-# A ban's length in ms, of a key that has all strikes but the last.
+# The length of a ban in ms. The key is one strike below the ban.
 sub next_ban {
     my ($key, $id) = @_;
     my $before = now();
@@ -61,7 +61,7 @@ sub next_ban {
     return [$until - $start, $until - $before];
 }
 
-subtest 'each doubles the last' => sub {
+subtest 'each ban is twice as long as the one before' => sub {
     $gateway->import_key('d', id => 'd1', plan => 'free');
     for my $length (2000, 4000, 6000, 6000) {
         my ($least, $most) = @{ next_ban('d', 'd1') };
@@ -69,13 +69,13 @@ subtest 'each doubles the last' => sub {
     }
 };
 
-subtest 'strikes count within their time' => sub {
+subtest 'strikes count only within the time of `within`' => sub {
     $gateway->import_key('w', id => 'w1', plan => 'free');
     is(join(', ', map { answer('w') } 1 .. 3), "200, $limited, $limited", 'two strikes');
     wait_until('them to be told', sub { (ban('w1')->{strikes} // 0) == 2 });
     $redis->cmd('HSET', 't:ban:{w1}', since => now() - 60_000);
-    is(answer('w'), $limited, 'after that time they are forgotten');
-    is(ban('w1')->{strikes}, 1, '... and counting begins anew');
+    is(answer('w'), $limited, 'then they are forgotten');
+    is(ban('w1')->{strikes}, 1, '... and counting restarts');
 };
 
 subtest 'no strikes' => sub {
@@ -93,10 +93,10 @@ subtest 'a dry run lets banned keys pass' => sub {
     $gateway->import_key('p', id => 'p1', plan => 'free');
     is(join(', ', map { answer('p') } 1 .. 4), "200, $limited, $limited, $banned", 'a ban');
     is(answer('p', '/dry/'), 200, 'passes');
-    is(ban('p1')->{level}, 1, '... and the ban stands');
+    is(ban('p1')->{level}, 1, '... and the ban still applies');
 };
 
-subtest 'of several tables one that bans is enough' => sub {
+subtest 'with several tables, one with `ban` is enough' => sub {
     $gateway->import_key('b', id => 'b1', plan => 'free');
     is(join(', ', map { answer('b', '/both/') } 1 .. 4), "200, $limited, $limited, $banned", 'a ban');
 };

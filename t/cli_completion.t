@@ -1,4 +1,4 @@
-# The manual page and the shells' completions, which the build makes of the command's own definition.
+# The manual page and the shell completions, which the build generates from the command's definition.
 
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ my $tollgate = Command->new;
 
 sub read_file { open my $file, '<', $_[0] or die "$_[0]: $!\n"; local $/; return <$file> }
 
-# Every command's path with its options and positionals, as the help tells them.
+# The path of each command with its options and positionals, from the help.
 my %options;
 sub learn {
     my (@path) = @_;
@@ -51,7 +51,7 @@ subtest 'the manual page' => sub {
     like $tollgate->run('man')->{out}, qr/^\.TH TOLLGATE 1 1970-01-02 /, 'builds can be repeated';
 };
 
-# What bash would offer for the last word.
+# The completions that bash offers for the last word.
 sub offers {
     my (@words) = @_;
     open my $bash, '-|', 'bash', '--noprofile', '--norc', '-c',
@@ -81,7 +81,7 @@ subtest 'bash' => sub {
     }
 };
 
-# What zsh offers when a line is typed and the tab key is pressed: in a terminal of zsh's own.
+# The completions that zsh offers in a terminal, after a line and the tab key.
 sub zsh_offers {
     my ($line) = @_;
     my $script = <<'END';
@@ -108,7 +108,7 @@ END
 
 subtest 'zsh' => sub {
     my $output = `zsh -n $build/completion/_tollgate 2>&1`;
-    is $?, 0, 'the script is one' or diag $output;
+    is $?, 0, 'the script is valid' or diag $output;
     my $commands = zsh_offers('tollgate ');
     like $commands, qr/\b$_\b/, "it offers $_" for qw(key ban usage top status completion man);
     like zsh_offers('tollgate key '), qr/\b$_\b/, "it offers key $_" for qw(rotate revoke);

@@ -1,4 +1,4 @@
-# Commands that run at the same time: each is done wholly or refused, and no key is left that works and isn't listed.
+# Commands that run at the same time. Each is done completely or refused, and every valid key is listed.
 
 use strict;
 use warnings;
@@ -93,7 +93,7 @@ subtest 'a revocation and others' => sub {
 };
 
 subtest 'commands that are killed' => sub {
-    # What a command had only reserved is no working key, and must end by itself.
+    # A reservation of a killed command is not a valid key, and must expire.
     my $remaining = sub { grep { $_->{state} ne 'pending' || $_->{ttl} < 0 || $_->{ttl} > 60_000 } records($_[0]) };
     my $unlisted = 0;
     for my $round (1 .. 60) {

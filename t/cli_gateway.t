@@ -1,4 +1,4 @@
-# What the command stores is what the gateway acts on.
+# The gateway follows what the command stores.
 
 use strict;
 use warnings;
@@ -44,7 +44,7 @@ is status($new), 200, '… which the new one outlives';
 $tollgate->run(qw(key revoke alice));
 becomes(sub { status($new) }, 401, 'a revoked key is refused');
 
-# Keys that were issued a moment ago are looked up for an address that has spent its `anonymous` budget too.
+# New keys are looked up even for an address that has spent its `anonymous` budget.
 subtest 'new keys of an address that sends unknown ones' => sub {
     my $other = Gateway->start(share => $gateway, plans => 'plan free 1000r/d; anonymous 1r/d;');
     $gateway->subscribed(2);
@@ -70,11 +70,11 @@ subtest 'new keys of an address that sends unknown ones' => sub {
 my $tiny = issue(qw(tiny --plan tiny));
 status($tiny) for 1 .. 4;
 my $ban = $tollgate->json(qw(ban show tiny));
-ok $ban->{banned}, 'ban show tells a ban' or diag explain $ban;
+ok $ban->{banned}, 'ban show shows a ban' or diag explain $ban;
 is $gateway->get('/', $tiny)->json->{code}, 'api_key_banned', '… that is one';
 $tollgate->run(qw(ban lift tiny));
 $tollgate->run(qw(key set tiny --plan free));
-becomes(sub { status($tiny) }, 200, 'and lifting it ends it');
+becomes(sub { status($tiny) }, 200, 'ban lift ends it');
 
 $gateway->nginx->stop;
 done_testing;

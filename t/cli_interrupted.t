@@ -1,4 +1,5 @@
-# Commands that lose Redis at any step: what is left is safe, and the same command run again does the rest.
+# Commands lose the connection to Redis at any step. The state is safe after each step, and the same command completes
+# it when it is run again.
 #
 # A proxy closes the connection before or after the Nth command that the tollgate command sends, and refuses new
 # connections from then on. This is done for each N until the tollgate command ends before its Nth command.
@@ -37,7 +38,8 @@ sub cut_at {
     };
 }
 
-# Runs a command through a proxy that closes the connection there. Returns the result, and whether it came to that.
+# Runs a command through a proxy that closes the connection at this step. Returns the result, and whether the step was
+# reached.
 sub run_cut {
     my ($n, $when, @command) = @_;
     my $fake = FakeRedis->start(redis => $redis->address, faults => { cut => cut_at($n, $when) });
@@ -66,7 +68,7 @@ sub working {
 END
 }
 
-# What is wrong with the lists: a key that works and is not listed, or a set of digests that nobody would find.
+# The errors in the lists: a valid key that is not listed, or a set of digests whose id is not listed.
 sub unlisted {
     my ($id) = @_;
     my @wrong = map { "$_ works and is not listed" } grep { !$redis->cmd('SISMEMBER', "id:{$id}", $_) } working($id);
@@ -76,16 +78,16 @@ sub unlisted {
     return @wrong;
 }
 
-# Reservations must end by themselves.
+# Reservations must expire.
 sub lasting_reservations {
     return grep { ($redis->cmd('HGET', $_, 'state') // '') eq 'pending' && $redis->cmd('PTTL', $_) < 0 } @{ $redis->cmd('KEYS', 'key:*') };
 }
 
 sub key_of { my ($result) = @_; return $result->{out} =~ /(tg_\w{38})/ ? $1 : undef }
 
-# Runs a command at every cut. prepare($id) makes the id ready and returns what the other two get; safe($id, $prepared)
-# returns what is wrong right after the interruption, done($id, $prepared, $result, $first) after the command has run
-# again. `statuses` are those that the second run may have.
+# Runs a command and cuts the connection at every step. prepare($id) prepares the id and returns the argument of the
+# other two. safe($id, $prepared) returns what is wrong after the interruption, done($id, $prepared, $result, $first)
+# what is wrong after the second run. `statuses` are the exit statuses that the second run may have.
 my $case = 0;
 sub at_every_step {
     my ($name, %test) = @_;
@@ -184,7 +186,7 @@ for my $overlapping (0, 1) {
             return \@keys;
         },
         command => sub { qw(key rotate --overlap 0s), $_[0] },
-        # As long as nothing of the id was changed the command has not begun.
+        # The command has not begun if nothing of the id has changed.
         safe => sub {
             my ($id, $old) = @_;
             my $begun = !works($old->[-1]) || @{ $redis->cmd('SMEMBERS', "id:{$id}") } != @$old;
@@ -203,7 +205,7 @@ at_every_step('revoke',
     prepare  => sub { my ($id) = @_; my $key = issued($id); $redis->cmd('HSET', "ban:{$id}", until => 9e12, level => 1); return $key },
     command  => sub { qw(key revoke), $_[0] },
     statuses => [0, 3],
-    unlisted => 1,    # the set goes last
+    unlisted => 1,    # the set is deleted last
     safe     => sub { my ($id, $key) = @_; return works($key) && !defined $redis->cmd('ZSCORE', 'ids', $id) ? 'it still works' : () },
     done     => sub { my ($id) = @_; return (have($id), map { $redis->cmd('EXISTS', $_) ? "$_ is left" : () } "id:{$id}", "ban:{$id}") },
 );
@@ -231,7 +233,7 @@ at_every_step('lift',
     done    => sub { my ($id) = @_; return $redis->cmd('EXISTS', "ban:{$id}") ? 'the ban is left' : () },
 );
 
-# An interrupted command of one kind may be followed by one of another kind.
+# An interrupted command may be followed by a different one.
 subtest 'another command after an interruption' => sub {
     my @wrong;
     for my $n (1 .. $kMostSteps) {
@@ -266,7 +268,7 @@ subtest 'a reply that was lost after the key was printed' => sub {
     ok works(key_of($last)), '… and it works';
 };
 
-# In a Redis Cluster the keys of one transaction must lie in one slot: those with the same {…}.
+# In a Redis Cluster, all keys of a transaction must be in one slot: they need the same {…}.
 subtest 'each transaction touches one slot' => sub {
     my $monitor = $redis->connection;
     $monitor->cmd('MONITOR');

@@ -1,4 +1,4 @@
-# What `tollgate key` prints, refuses, and leaves in Redis.
+# What `tollgate key` prints, refuses and stores in Redis.
 
 use strict;
 use warnings;
@@ -23,7 +23,7 @@ sub issue {
     return $key;
 }
 
-# Tests that a time which a command stored lies so many seconds after a moment while the command ran.
+# Tests that a stored time is so many seconds after a time at which the command ran.
 sub is_after {
     my ($time, $seconds, $begun, $name) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -31,7 +31,7 @@ sub is_after {
     ok $time >= $begun + $seconds && $time <= $ended + $seconds, $name or diag "$time is not $seconds s after $begun to $ended";
 }
 
-# Runs a command that must fail in one line on stderr, and change nothing.
+# Runs a command that must fail with one line on stderr and change nothing.
 sub refused {
     my ($status, $message, @command) = @_;
     my $before = $redis->cmd('DBSIZE');
@@ -56,7 +56,7 @@ subtest 'issue' => sub {
     is_deeply $record, { id => 'alice', plan => 'free', name => 'Alice "A" & Söhne', state => 'active' },
         'the record has what was given and nothing more';
     is_deeply digests('alice'), [sha256_hex($key)], 'the id has its digest';
-    is_after($redis->cmd('ZSCORE', 'p[1]*:ids', 'alice'), 0, $now, 'and is listed');
+    is_after($redis->cmd('ZSCORE', 'p[1]*:ids', 'alice'), 0, $now, 'the id is listed');
 
     my $other = issue('--plan', 'free');
     like record($other)->{id}, qr/\Akey_[0-9A-Za-z]{12}\z/, 'an id is made up where none is given';
@@ -183,7 +183,7 @@ subtest 'rotate' => sub {
     chomp(my $new = $result->{out});
     my ($was, $is) = (record($old), record($new));
     is_deeply [@$is{qw(id plan limits name state expires)}], ['erin', qw(x 5r/s Erin active), undef], 'the new one has all that the old has';
-    is_after($was->{expires}, 86400, $now, 'the old ends in a day');
+    is_after($was->{expires}, 86400, $now, 'the old key expires in a day');
     is $redis->cmd('PEXPIRETIME', 'p[1]*:key:' . sha256_hex($old)), $was->{expires} * 1000, '… and Redis removes it then';
     is $redis->cmd('PTTL', 'p[1]*:key:' . sha256_hex($new)), -1, 'the new one stays';
     is_deeply digests('erin'), [sort map { sha256_hex($_) } $old, $new], 'the id has both';

@@ -1,4 +1,4 @@
-# What the command says to mistakes that it can detect: words, plans, limits, prefixes, names.
+# The messages of the command for mistakes that it detects: words, plans, limits, prefixes, names.
 
 use strict;
 use warnings;
@@ -86,7 +86,7 @@ subtest 'the prefix' => sub {
     $redis->cmd('HSET', 'another:plans', 'api', 'no table');
     $redis->cmd('DEL', 'web:plans');
     says(0, qr/\AThe key of c\. .*\n\z/, qw(key issue --plan free --id c));
-    # It must not cost more with more keys.
+    # The cost must not grow with the number of keys.
     $redis->cmd('EVAL', q[for i = 1, 30000 do redis.call('SET', 'x' .. i, 1) end], 0);
     $redis->cmd('CONFIG', 'RESETSTAT');
     $tollgate->run(qw(key issue --plan free --id d));

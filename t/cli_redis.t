@@ -1,4 +1,4 @@
-# How the command reaches Redis, and what it says when it can't.
+# How the command connects to Redis, and its messages if it can't.
 
 use strict;
 use warnings;
@@ -22,7 +22,7 @@ my ($port, $socket) = ($redis->port, $redis->socket);
 
 sub run { my ($url, @arguments) = @_; return Command->new(redis => $url)->run(@arguments) }
 
-# Issues a key through this URL and tells in which database its id is found.
+# Issues a key through this URL and returns the database in which its id is found.
 sub database_after {
     my ($url) = @_;
     $redis->cmd('FLUSHALL');
@@ -60,15 +60,16 @@ fails("unix:$socket", 1, qr/NOAUTH/, 'no password');
 fails("redis://:secret\@127.0.0.1:$port", 1, qr/127\.0\.0\.1:$port refuses.*WRONGPASS/, 'a wrong password');
 fails("redis://nobody:secret\@127.0.0.1:$port", 1, qr/WRONGPASS/, 'an unknown user');
 fails("redis://:$encoded\@127.0.0.1:$port/99", 1, qr/DB index/, 'no such database');
-fails('redis://127.0.0.1:' . free_port(), 1, qr/127\.0\.0\.1:\d+.*refused/, 'nobody listens');
+fails('redis://127.0.0.1:' . free_port(), 1, qr/127\.0\.0\.1:\d+.*refused/, 'no server listens');
 fails("unix:$socket.gone", 1, qr/\Q$socket\E\.gone.*No such file/, 'no such socket');
 fails('redis://no-such-host.invalid', 1, qr/no-such-host\.invalid/, 'no such host');
-fails("rediss://:secret\@127.0.0.1:$port", 2, qr/rediss.*TLS/, 'TLS');
+fails("rediss://:secret\@127.0.0.1:$port", 1, qr/127\.0\.0\.1:$port: .*SSL|wrong version/, 'a Redis without TLS');
 fails($_, 2, qr/invalid Redis URL/, "the URL \"$_\"")
     for 'localhost', 'http://secret@localhost', 'redis://', 'redis://:secret@', 'redis://secret@localhost', 'redis://user:@localhost',
     'redis://localhost:0', 'redis://localhost:65536', 'redis://localhost:x', 'redis://localhost:', 'redis://::1:6379', 'redis://[::1',
     'redis://[::1]6379', 'redis://localhost/one', 'redis://localhost/-1', 'redis://localhost/0/1', 'redis://:secret%4@localhost',
-    'redis://:secret%zz@localhost', 'redis://:secret%-1@localhost', 'unix:', 'unix:/s?database=1', 'unix:/s?db=x', 'unix://:secret@', 'unix://host/path';
+    'redis://:secret%zz@localhost', 'redis://:secret%-1@localhost', 'unix:', 'unix:/s?database=1', 'redis://localhost?db=1', 'redis://localhost?tls_ca=x', 'redis://localhost?password_file=', 'rediss://localhost?tls_cert=x',
+    'redis://user:secret@localhost?password_file=x', 'rediss://localhost?tls_verify=no', 'rediss://localhost?tls_ca=a&tls_ca=b', 'unix:/s?db=x', 'unix://:secret@', 'unix://host/path';
 
 my $reader = run("redis://reader:r\@127.0.0.1:$port", qw(key issue --plan p --id reader));
 is $reader->{status}, 1, 'a user who may not write';
@@ -85,7 +86,7 @@ Command->new(redis => "unix://:$encoded\@$socket", prefix => 'env:')->run(qw(key
 Command->new(redis => "unix://:$encoded\@$socket", prefix => 'env:')->run(qw(key issue --plan p --id opt --prefix opt:));
 is_deeply [sort grep { /ids/ } @{ $redis->cmd('KEYS', '*') }], ['env:ids', 'opt:ids'], 'the prefix, from the environment and from the command line';
 
-# A server that answers this to whatever comes, and then closes, or keeps still.
+# A server that answers everything with this text, then closes the connection or sends nothing.
 sub stub {
     my ($answer, $then) = @_;
     my $listener = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1') or die $!;

@@ -1,4 +1,4 @@
-# A key is printed once, when it is made. Redis never sees it, and no message repeats it.
+# A key is printed once, when it is issued. It is never sent to Redis, and no message contains it.
 
 use strict;
 use warnings;

@@ -1,4 +1,4 @@
-# tollgate status: what a node's tollgate_status tells, over HTTP and unix sockets.
+# tollgate status shows the contents of a node's tollgate_status, over HTTP and unix sockets.
 
 use strict;
 use warnings;
@@ -27,7 +27,7 @@ my $gateway = Gateway->start(
 END
 );
 $gateway->import_key("secret-$_", id => "id-$_", plan => $_) for qw(free all);
-my $tollgate = Command->new(redis => 'unix:/nowhere');    # it isn't asked
+my $tollgate = Command->new(redis => 'unix:/nowhere');    # it is not used
 my $port = $gateway->nginx->port;
 my $url = "http://127.0.0.1:$port";
 my $socket = 'unix:' . $gateway->nginx->dir . '/status.sock';

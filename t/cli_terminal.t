@@ -1,4 +1,4 @@
-# The command on a terminal, and before a reader that goes away.
+# The command on a terminal, and with a reader that closes its pipe.
 
 use strict;
 use warnings;
@@ -19,7 +19,7 @@ my $binary = ($ENV{TOLLGATE_BUILD} // 'build') . '/tollgate';
 $ENV{TOLLGATE_REDIS} = $redis->address;
 $ENV{TERM} = 'xterm';
 
-# Runs a command in a terminal of its own: calls $type with a sub that types, and one that tells what is shown so far.
+# Runs a command in a terminal. Calls $type with a function that types, and one that returns the output so far.
 sub on_terminal {
     my ($command, $type) = @_;
     my $pid = open2(my $screen, my $keyboard, 'script', '-qec', $command, '/dev/null');
@@ -43,7 +43,7 @@ subtest 'import' => sub {
         wait_until('the question', sub { $shown->() =~ /Key \(it is not shown\): / });
         $type->("$token\r");
     });
-    like $shown, qr/status 0\r?\n/, 'one line is the key, without an end of the input' or diag $shown;
+    like $shown, qr/status 0\r?\n/, 'the key is one line; the end of the input is not needed' or diag $shown;
     unlike $shown, qr/\Q$token/, '… which is not shown';
     is $redis->cmd('HGET', 'key:' . sha256_hex($token), 'id'), 'typed', '… and is stored';
     like $shown, qr/ echo /, 'the terminal echoes again afterwards';
@@ -70,7 +70,7 @@ subtest 'top' => sub {
     }
 };
 
-subtest 'a reader that goes away' => sub {
+subtest 'a reader that closes its pipe' => sub {
     $redis->cmd('EVAL', q[for i = 1, 20000 do redis.call('ZADD', 'ids', i, 'some-long-id-of-a-client-' .. i) end], 0);
     for my $arguments ('', ' --json') {
         my $output = `bash -c '{ $binary key list$arguments; echo status \$? >&2; } 2>&1 >/dev/full' 2>&1`;
@@ -83,7 +83,7 @@ subtest 'a reader that goes away' => sub {
 
 subtest 'a long list' => sub {
     $redis->cmd('FLUSHALL');
-    # Ids of one second are ordered by their names.
+    # Ids that were created in the same second are sorted by name.
     $redis->cmd('EVAL', q[for i = 1, 2600 do redis.call('ZADD', 'ids', math.floor(i / 1300), string.format('id%05d', i)) end], 0);
     my $all = $redis->cmd('ZRANGE', 'ids', 0, -1);
     my $ids = sub { return [map { $_->{id} } @{ $tollgate->json('key', 'list') }] };

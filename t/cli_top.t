@@ -1,4 +1,4 @@
-# tollgate top: who is busy, read from Redis alone.
+# tollgate top shows the busiest ids, from the data in Redis alone.
 
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ my $redis = RedisServer->start;
 my $prefix = 'a*[b]:';
 my $tollgate = Command->new(redis => $redis->address, prefix => $prefix);
 
-# How often a command of Redis was called so far.
+# The number of calls of a Redis command so far.
 sub calls {
     my ($server, $command) = @_;
     my ($calls) = $server->cmd('INFO', 'commandstats') =~ /^cmdstat_\Q$command\E:calls=(\d+)/m;
@@ -29,7 +29,7 @@ sub top_while {
     $server->cmd('CONFIG', 'RESETSTAT');
     my $started = $command->start('top', @arguments);
     my $file = $started->{files}{out}->filename;
-    # Few hashes are read at one go; the next reading is an interval away.
+    # Few hashes are read at a time. The next reading is one interval later.
     wait_until('the first reading', sub { calls($server, 'hgetall') > 0 });
     $code->(sub { open my $out, '<', $file or die $!; local $/; return <$out> // '' });
     waitpid $started->{pid}, 0;
@@ -77,26 +77,26 @@ subtest 'differences between two readings' => sub {
     my %row = map { ("$_->{id}/" . ($_->{table} // '') => $_) } @{ $view->{rows} };
     is_deeply [sort keys %row], [sort qw(both/api both/search alone/api slides/api new/api struck/ banned/)],
         'those who did something are shown, of this prefix alone';
-    # An interval is at least as long as it was asked for; machines that are busy make it longer.
+    # An interval may be longer than requested on a busy machine, but not shorter.
     my $unit = $row{'both/api'}{granted_per_second} / 30;
-    ok $unit > 0.2 && $unit <= 1, "a second's worth" or diag $unit;
+    ok $unit > 0.2 && $unit <= 1, 'the length of the interval' or diag $unit;
     my $is = sub {
         my ($row, $member, $units, $name) = @_;
         my $value = $row{$row}{$member};
         ok abs($value - $units * $unit) < 0.05 * $units + 0.002, $name or diag "$value is not $units * $unit";
     };
-    $is->('both/search', 'granted_per_second', 10, 'each table by itself');
-    $is->('alone/api', 'granted_per_second', 7, 'a window that ended: what is in the next');
+    $is->('both/search', 'granted_per_second', 10, 'each table separately');
+    $is->('alone/api', 'granted_per_second', 7, 'after the end of a window: the count of the next');
     ok !$row{'alone/api'}{exact}, '… is at least so much';
     ok $row{'both/api'}{exact}, '… unless a longer window tells';
-    $is->('slides/api', 'granted_per_second', 17, '… or the one before it, where windows slide');
+    $is->('slides/api', 'granted_per_second', 17, '… and of the previous one, if windows slide');
     ok $row{'slides/api'}{exact}, '… exactly';
-    $is->('new/api', 'granted_per_second', 20, 'an id that is new');
+    $is->('new/api', 'granted_per_second', 20, 'a new id');
     $is->('both/api', 'refused_per_second', 5, 'strikes');
     is $row{'both/search'}{refused_per_second}, undef, '… stand on one line of the id';
     is $row{'alone/api'}{refused_per_second}, undef, '… and are not made up where there are none';
-    $is->('struck/', 'refused_per_second', 2, 'strikes that began anew');
-    $is->('banned/', 'refused_per_second', 1, 'the one that made a ban');
+    $is->('struck/', 'refused_per_second', 2, 'strikes that restarted from 0');
+    $is->('banned/', 'refused_per_second', 1, 'the strike that caused a ban');
     like $row{'banned/'}{banned_until}, qr/^\d{4}-\d\d-\d\dT/, '… with its end';
     is $row{'both/api'}{name} . '/' . $row{'both/api'}{plan}, 'a name/gold', 'name and plan';
     is $row{'new/api'}{plan}, undef, '… where the key is known';
@@ -162,7 +162,7 @@ subtest 'a sample of many ids' => sub {
     my @views = json_lines(@out);
     is scalar(@views), 40, 'every view';
     is scalar(grep { !$_->{sampled} } @views), 0, 'is said to be a sample';
-    cmp_ok((sort { $b <=> $a } map { $_->{ids} } @views)[0], '<=', 500, 'of no more ids than may be watched');
+    cmp_ok((sort { $b <=> $a } map { $_->{ids} } @views)[0], '<=', 500, 'at most the ids that may be watched');
     cmp_ok calls($redis, 'scan') / 41, '<=', 5, 'a reading looks through a bounded part of Redis';
     cmp_ok calls($redis, 'hgetall') / 41, '<=', 2 * (500 + 2000 + 600), '… and reads a bounded number of hashes';
     my %used = map { $_ => 1 } $redis->cmd('INFO', 'commandstats') =~ /^cmdstat_(\w+(?:\|\w+)?):/mg;
@@ -195,12 +195,11 @@ subtest 'a gateway' => sub {
             is "$row->{name}/$row->{plan}/$row->{table}", "the $row->{id} one/$row->{id}/api", 'whose it is';
         }
     }
-    # An interval is at least as long as it was asked for, so that the rates are at most these sums; on a busy machine it
-    # is longer.
+    # An interval is at least as long as requested, so the rates are at most these sums. On a busy machine it is longer.
     my $near = sub { my ($value, $units) = @_; return $value > 0.5 * $units && $value <= $units + 0.01 };
-    ok $near->($sum{free}{granted_per_second}, 20), 'requests that were granted' or diag explain \%sum;
+    ok $near->($sum{free}{granted_per_second}, 20), 'granted requests' or diag explain \%sum;
     ok $near->($sum{tiny}{granted_per_second}, 1), '… and those of an id that has no more';
-    # Refusals that a worker decides alone reach Redis with its next question, within a second or so.
+    # Refusals that a worker decides alone reach Redis with its next call, within about a second.
     ok $sum{tiny}{refused_per_second} >= 1 && $sum{tiny}{refused_per_second} <= 8.01, 'requests that were refused'
         or diag explain \%sum;
     $gateway->nginx->stop;

@@ -1,4 +1,4 @@
-# What the command shows of quotas and bans, and what it tells the gateways.
+# What the command shows about quotas and bans, and what it publishes to the gateways.
 
 use strict;
 use warnings;

@@ -1,4 +1,4 @@
-# Every command does its work as the Redis user that module/README.md gives to the operator.
+# Every command works with the Redis user that module/README.md defines for the operator.
 
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ my ($users) = map { $_->{text} } $reference->blocks('redis');
 my %rules = $users =~ /^user (\w+) (.*)$/mg;
 ok $rules{operator} && $rules{gateway}, 'the users are documented' or BAIL_OUT('no users');
 
-# Deployments that were set up before `top` asked for it don't have +dbsize.
+# Users that were created before `top` needed it do not have +dbsize.
 my %users = (operator => $rules{operator}, earlier => $rules{operator} =~ s/ \+dbsize//r);
 like $rules{operator}, qr/ \+dbsize\b/, 'the operator may ask for the number of keys';
 my $redis = RedisServer->start(conf => [map { "user $_ $users{$_}" } sort keys %users]);

@@ -1,4 +1,4 @@
-# What conf/ ships works as it is: each file by nginx -t, and conf/run from the key to the pet and to the 429.
+# The files of conf/ work unchanged: each with nginx -t, and conf/run from issuing a key to adding a pet and to the 429.
 
 use strict;
 use warnings;
@@ -20,10 +20,10 @@ subtest 'backend.conf' => sub {
     mkdir "$dir/$_" for qw(data tmp);
     symlink $build, "$dir/modules";
     my $output = `nginx -p '$dir' -e error.log -t -c '$root/conf/backend.conf' 2>&1`;
-    is($?, 0, 'is a configuration') or diag($output);
+    is($?, 0, 'is valid') or diag($output);
 };
 
-subtest 'the snippets, in a server that was there before' => sub {
+subtest 'the snippets, in an existing server' => sub {
     my ($exit, $output) = Nginx->test_config(conf => <<"END");
         include $root/conf/tollgate-http.conf;
         server {
@@ -33,11 +33,11 @@ subtest 'the snippets, in a server that was there before' => sub {
             location /open/ { tollgate off; }
         }
 END
-    is($exit, 0, 'make a configuration') or diag($output);
+    is($exit, 0, 'are valid') or diag($output);
 };
 
 subtest 'conf/run looks at every port before it starts anything' => sub {
-    # The ports are those of the configurations: none may be left out of the script.
+    # The script must check every port of the configurations.
     my %listened;
     for my $file ('conf/nginx.conf', 'conf/redis.conf') {
         open my $conf, '<', $file or die "$file: $!\n";
@@ -45,14 +45,14 @@ subtest 'conf/run looks at every port before it starts anything' => sub {
     }
     open my $script, '<', 'conf/run' or die $!;
     my ($checked) = map { /^for port in ([\d ]+); do$/ ? $1 : () } <$script>;
-    is_deeply([sort split ' ', $checked // ''], [sort keys %listened], 'those of its configurations');
+    is_deeply([sort split ' ', $checked // ''], [sort keys %listened], 'the ports of its configurations');
 
     my $listener = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', LocalPort => 8091, ReuseAddr => 1)
         or plan skip_all => "port 8091 is taken: $!";
     my $output = `conf/run 2>&1`;
-    is($? >> 8, 1, 'one is taken');
+    is($? >> 8, 1, 'it fails if one is in use');
     like($output, qr/\Aconf\/run: port 8091 is taken by \S+ \(pid $$\)\nconf\/run: end what listens there, then try again\n\z/,
-        '… it says which, and by whom');
+        '… and names the port and the process');
 };
 
 subtest 'conf/run' => sub {
@@ -76,13 +76,13 @@ subtest 'conf/run' => sub {
     is($@, '', 'is ready') or return;
 
     my $again = `conf/run 2>&1`;
-    is($? >> 8, 1, '… but once');
+    is($? >> 8, 1, '… only one instance runs');
     my %taken = $again =~ /^conf\/run: port (\d+) is taken by (\S+) \(pid \d+\)$/mg;
     is_deeply(\%taken, { 6390 => 'redis-server', map { $_ => 'nginx' } 8080, 8081, 8090, 8091 }, '… and says who has its ports')
         or diag($again);
 
     my %key = $output->() =~ /^(free|pro|business|enterprise|staging) +(tg_\w+)$/mg;
-    is(keys %key, 5, 'it issued a key for each plan, and one for staging');
+    is(keys %key, 5, 'it issues a key for each plan, and one for staging');
     my %auth = (Authorization => "Bearer $key{free}");
 
     my $added = http_request('127.0.0.1:8080', 'POST', '/v1/pets', { %auth, 'Content-Type' => 'application/json' },
@@ -92,19 +92,19 @@ subtest 'conf/run' => sub {
     is_deeply(http_get('127.0.0.1:8080', "/v1/pets/$id", %auth)->json, $added->json, '… fetched');
     is_deeply(http_get('127.0.0.1:8080', '/v1/pets?status=available', %auth)->json, [$added->json], '… and listed');
     is(http_get('127.0.0.1:8080', '/v1/pets')->status, 401, 'without a key: 401');
-    is(http_get('127.0.0.1:8081', '/v1/pets', %auth)->status, 401, 'production\'s key is nothing to staging');
+    is(http_get('127.0.0.1:8081', '/v1/pets', %auth)->status, 401, 'a key of production is not valid in staging');
     is_deeply(http_get('127.0.0.1:8081', '/v1/pets', Authorization => "Bearer $key{staging}")->json, [],
-        'staging has pets of its own');
+        'staging has its own pets');
     for my $plan ([free => 60], [pro => 300], [business => 1000], [enterprise => 5000]) {
         my $r = http_get('127.0.0.1:8080', '/v1/pets', Authorization => "Bearer $key{$plan->[0]}");
         is($r->header('X-RateLimit-Limit'), $plan->[1], "$plan->[0] has $plan->[1] a minute");
     }
     my $document = http_get('127.0.0.1:8080', '/openapi.json');
-    is($document->json->{openapi}, '3.1.0', 'the service is described outside /v1, for everyone');
+    is($document->json->{openapi}, '3.1.0', 'openapi.json is outside /v1 and needs no key');
     is($document->header('Content-Type'), 'application/json', '… as JSON');
 
     my $last;
-    for (1 .. 121) {    # two minutes' worth: one of them may begin meanwhile
+    for (1 .. 121) {    # the limit of two minutes: the minute may end during the loop
         $last = http_get('127.0.0.1:8080', '/v1/pets', %auth);
         last if $last->status == 429;
     }
@@ -114,8 +114,8 @@ subtest 'conf/run' => sub {
     kill TERM => $pid;
     waitpid $pid, 0;
     my ($dir) = $output->() =~ /logs and data are in (\S+)\./;
-    ok(!-e $dir, 'it leaves nothing behind');
-    ok(!eval { Http->connect('127.0.0.1:8080') }, '… and nobody listens');
+    ok(!-e $dir, 'the directory is removed');
+    ok(!eval { Http->connect('127.0.0.1:8080') }, '… and nothing listens');
 };
 
 done_testing;

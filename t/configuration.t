@@ -1,4 +1,4 @@
-# What an operator may write, and how it is inherited: from http to server to location, as nginx's own directives are.
+# Valid configurations, and how settings are inherited: from http to server to location, as with nginx's own directives.
 
 use strict;
 use warnings;
@@ -33,7 +33,9 @@ subtest 'accepted forms' => sub {
             on_failure      allow;
         }
         tollgate_redis staging { server localhost; password x; on_failure deny; }
-        tollgate_redis v6 { server [::1]:6380; }
+        tollgate_redis v6 { server [::1]:6380; tls on; }
+        tollgate_redis insecure { server localhost; tls on; tls_verify off; tls_server_name redis.test; }
+        tollgate_redis plain { server localhost; tls off; }
         tollgate_plans api redis=production {
             plan free        60r/m 1000r/d;
             plan odd         1000r/d 100r/15m 10r/s 5000r/2d window=sliding;
@@ -58,7 +60,7 @@ END
         'r.conf' => 'server 127.0.0.1;', 'p1.conf' => 'plan free 5r/s;', 'p2.conf' => "plan pro\n 5r/s;");
     accepted('the module without any of its directives', 'server { listen 127.0.0.1:%PORT%; }');
     my ($exit) = Nginx->test_config;
-    is($exit, 0, 'no http block');
+    is($exit, 0, 'a configuration without an http block');
     ($exit) = Nginx->test_config(conf => "$redis $plans server { location / { if (\$arg_a) { tollgate api; } } }");
     isnt($exit, 0, 'tollgate in an if is refused');
 };
@@ -108,17 +110,17 @@ END
     my $limit = sub { my $r = $get->(@_, 'k'); return join ' ', $r->status, $r->header('X-RateLimit-Limit') // '-' };
 
     is($limit->('on', '/'), '200 100', 'from http through server to location');
-    is($limit->('on', '/b/inherits/'), '200 50', 'overridden in a location, and inherited by the one inside');
-    is($get->('on', '/b/off/')->status, 200, 'off inside of a location that is on');
+    is($limit->('on', '/b/inherits/'), '200 50', 'overridden in a location, and inherited by a nested one');
+    is($get->('on', '/b/off/')->status, 200, 'off in a nested location');
     is($limit->('on', '/b/off/'), '200 -', '... adds nothing to the response');
-    is($limit->('on', '/b/off/on/'), '200 100', 'on again inside of that');
+    is($limit->('on', '/b/off/on/'), '200 100', 'on again in a location nested in that');
     is($limit->('on', '/b/both/'), '200 50', 'two tables: the one with less left is shown');
-    is($one->cmd('HGET', 'one:quota:{k1}:a', '86400.count'), 3, '... and both have counted: a');
+    is($one->cmd('HGET', 'one:quota:{k1}:a', '86400.count'), 3, '... and both count: a');
     is($one->cmd('HGET', 'one:quota:{k1}:b', '86400.count'), 2, '... and b');
     is($limit->('on', '/c/'), '200 30', 'a table of another Redis');
     is($two->cmd('HGET', 'two:quota:{k1}:c', '86400.count'), 1, '... counted in its database');
-    is($limit->('off', '/'), '200 -', 'a server that is off in http that is on');
-    is($limit->('off', '/on/'), '200 50', '... and a location of it that is on');
+    is($limit->('off', '/'), '200 -', 'a server turned off in an http block turned on');
+    is($limit->('off', '/on/'), '200 50', '... and a location of it turned on');
 
     is($get->('on', '/')->header('WWW-Authenticate'), 'Bearer realm="outer"', 'the realm from http');
     is($get->('on', '/b/inherits/')->header('WWW-Authenticate'), 'Bearer realm="inner"', '... and overridden');
@@ -131,11 +133,11 @@ END
     is($left->('/dear/'), $before - 5, 'a cost');
     is($left->('/dear/cheap/'), $before - 6, '... and overridden');
     is($get->('on', '/free/?free=1')->status, 200, 'bypassed');
-    is($get->('on', '/?free=1')->status, 401, '... but not in a location beside it');
+    is($get->('on', '/?free=1')->status, 401, '... but not in another location');
     $nginx->stop;
 };
 
-subtest 'the password of a file' => sub {
+subtest 'the password in a password_file' => sub {
     my $gateway = Gateway->start(
         plans         => 'plan free 5r/m;',
         redis_options => { password => 'pass-word' },

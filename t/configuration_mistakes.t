@@ -1,12 +1,13 @@
-# nginx -t explains every mistake in the gateway's directives, with the file and the line where it stands.
+# nginx -t explains every mistake in the gateway's directives, with file and line.
 
 use strict;
 use warnings;
 use lib 't/lib';
 use Test::More;
+use Certificates;
 use Nginx;
 
-# The line that ends in "# here" is the one that the message must name; `rest` stands after the text.
+# The line that ends in "# here" is the one that the message must name; `rest` is appended to the text.
 sub mistake {
     my ($name, $message, $text, $rest) = @_;
     my ($before) = $text =~ /^(.*?)# here/s or die "$name: no mark\n";
@@ -125,18 +126,87 @@ subtest 'tollgate_redis' => sub {
         'password_file .'             => 'read\(\) "\S+/\." failed \(21: Is a directory\) in "password_file"',
         'password_file empty'         => 'no password in the first line of "password_file" "\S+/empty"',
         'password_file blank'         => 'no password in the first line of "password_file" "\S+/blank"',
+        'tls yes'                     => 'invalid value "yes" in "tls" directive: "on" or "off"',
+        'tls_verify 1'                => 'invalid value "1" in "tls_verify" directive',
+        'tls_ca ""'                   => 'empty value in "tls_ca" directive',
         'weight 5'                    => 'unknown directive "weight"',
     );
     mistake($_, $refused{$_}, "tollgate_redis main {\n $_; # here\n }") for sort keys %refused;
-    for my $name ('server 127.0.0.1', 'prefix a:', 'timeout 1s', 'database 1', 'resolver 127.0.0.1', 'resolver_timeout 1s') {
+    for my $name ('server 127.0.0.1', 'prefix a:', 'timeout 1s', 'database 1', 'tls on', 'tls_ca a', 'tls_verify on', 'resolver 127.0.0.1', 'resolver_timeout 1s') {
         my ($word) = split / /, $name;
         mistake("$word twice", "\"$word\" directive is duplicate", "tollgate_redis main {\n $name;\n $name; # here\n }");
     }
-    mistake('no server', '"server" is missing in tollgate_redis "main"', "tollgate_redis main { # here\n prefix a:; }");
+    mistake('no server', '"server", "sentinel" or "cluster" is missing in tollgate_redis "main"', "tollgate_redis main { # here\n prefix a:; }");
     mistake('a user without a password', '"username" without a password', "tollgate_redis main { # here\n server 127.0.0.1; username u; }");
 };
 
-subtest 'what stands in servers and locations' => sub {
+subtest 'Redis Cluster' => sub {
+    my %refused = (
+        'cluster 127.0.0.1:7000; server 127.0.0.1;' => 'both "server" and "cluster" in tollgate_redis "main"',
+        'cluster 127.0.0.1:7000; database 1;'       => '"database" with "cluster" in tollgate_redis "main"',
+        'cluster 127.0.0.1:7000; prefix "a{b}:";'   => '"\{" in "prefix" with "cluster" in tollgate_redis "main"',
+    );
+    mistake($_, $refused{$_}, "tollgate_redis main { # here\n $_ }") for sort keys %refused;
+    mistake('a unix socket', '"cluster" with a unix socket: "unix:/redis.sock"', "tollgate_redis main {\n cluster unix:/redis.sock; # here\n }");
+    mistake('no server', 'invalid number of arguments in "cluster" directive', "tollgate_redis main {\n cluster; # here\n }");
+    mistake('only "resolve"', 'no address in "cluster" directive', "tollgate_redis main {\n cluster resolve; # here\n }");
+};
+
+subtest 'sentinel of tollgate_redis' => sub {
+    my $sentinel = 'sentinel m 127.0.0.1';
+    my %refused = (
+        'sentinel m'                    => '"sentinel" needs the name of the master and an address',
+        'sentinel "" 127.0.0.1'         => 'empty name of the master in "sentinel" directive',
+        'sentinel m 127.0.0.1:x'        => 'invalid port in sentinel "127.0.0.1:x"',
+        'sentinel m no.such.host.invalid' => 'host not found in sentinel "no.such.host.invalid"',
+        'sentinel m unix:/s.sock'       => 'a unix socket in sentinel "unix:/s.sock": Sentinel has TCP ports only',
+        'sentinel_tls yes'              => 'invalid value "yes" in "sentinel_tls" directive: "on" or "off"',
+        'sentinel_tls on off'           => 'invalid number of arguments in "sentinel_tls" directive',
+        'sentinel_password_file none'   => 'open\(\) "\S+/none" failed .* in "sentinel_password_file"',
+        'sentinel_password_file empty'  => 'no password in the first line of "sentinel_password_file" "\S+/empty"',
+        'sentinel_port 1'               => 'unknown directive "sentinel_port"',
+        "$sentinel;\n $sentinel"        => '"sentinel" directive is duplicate',
+        "sentinel_password a;\n sentinel_password_file blank" => '"sentinel_password_file" directive is duplicate',
+    );
+    mistake($_, $refused{$_}, "tollgate_redis main {\n $_; # here\n }") for sort keys %refused;
+    my %together = (
+        "$sentinel; server 127.0.0.1;"       => 'both "server" and "sentinel" in tollgate_redis "main"',
+        "server 127.0.0.1; $sentinel;"       => 'both "server" and "sentinel"',
+        "server unix:/r.sock; $sentinel;"    => 'both "server" and "sentinel"',
+        "server 127.0.0.1; sentinel_tls on;" => '"sentinel_tls" without "sentinel" in tollgate_redis "main"',
+        'sentinel_password a;'               => '"sentinel_password" without "sentinel"',
+        "$sentinel; sentinel_username a;"    => '"sentinel_username" without "sentinel_password"',
+        "$sentinel; tls on;"                 => 'TLS with "sentinel" needs "tls_server_name"',
+        "$sentinel; sentinel_tls on;"        => 'TLS with "sentinel" needs "tls_server_name"',
+        "$sentinel; tls_verify off;"         => '"tls_verify" without "tls on"',
+    );
+    mistake($_, $together{$_}, "tollgate_redis main { # here\n $_ }") for sort keys %together;
+};
+
+subtest 'TLS to Redis' => sub {
+    my $certificates = Certificates->new;
+    $certificates->issue($_) for qw(one two);
+    my %file = map { $_ => $certificates->certificate($_) } qw(ca one two);
+    my $key = $certificates->key('one');
+    my %refused = (
+        "tls_ca $file{ca};"                          => '"tls_ca" without "tls on" in tollgate_redis "main"',
+        'tls off; tls_verify off;'                   => '"tls_verify" without "tls on"',
+        "tls on; tls_certificate $file{one};"        => '"tls_certificate" without "tls_certificate_key"',
+        "tls on; tls_certificate_key $key;"          => '"tls_certificate_key" without "tls_certificate"',
+        'tls on; tls_ca none;'                       => 'open\(\) "\S+/none" failed \(2: No such file or directory\) in "tls_ca"',
+        'tls on; tls_ca empty;'                      => 'SSL_CTX_load_verify_locations\("\S+/empty"\) failed',
+        "tls on; tls_certificate none; tls_certificate_key $key;"       => 'open\(\) "\S+/none" failed .* in "tls_certificate"',
+        "tls on; tls_certificate $file{one}; tls_certificate_key none;" => 'open\(\) "\S+/none" failed .* in "tls_certificate_key"',
+        "tls on; tls_certificate blank; tls_certificate_key $key;"      => 'cannot load certificate "\S+/blank"',
+        "tls on; tls_certificate $file{one}; tls_certificate_key blank;" => 'cannot load certificate key "\S+/blank"',
+        "tls on; tls_certificate $file{two}; tls_certificate_key $key;" => 'key values mismatch',
+    );
+    mistake($_, $refused{$_}, "tollgate_redis main { # here\n server 127.0.0.1; $_ }") for sort keys %refused;
+    mistake('a unix socket', '"tls on" with a unix socket as "server" in tollgate_redis "main"',
+        "tollgate_redis main { # here\n tls on; server unix:/redis.sock; }");
+};
+
+subtest 'directives of servers and locations' => sub {
     my %refused = (
         'tollgate_cost -1'                      => '"tollgate_cost" directive has an invalid number',
         'tollgate_cost 1.5'                     => '"tollgate_cost" directive has an invalid number',
@@ -218,7 +288,7 @@ subtest 'tollgate_zone' => sub {
     mistake('twice', '"tollgate_zone" directive is duplicate', "tollgate_zone 8m;\n tollgate_zone 8m; # here");
 };
 
-subtest 'the file is named where the mistake stands in an included one' => sub {
+subtest 'the message names an included file' => sub {
     my ($exit, $output) = Nginx->test_config(
         conf  => "$redis tollgate_plans api { include plans.conf; }",
         files => { 'plans.conf' => "plan pro 5r/s;\nplan free x;\n" },

@@ -1,5 +1,5 @@
-# What nginx -t takes, but warns of: a location in which both `tollgate` and `auth_basic` must grant a request. Both read
-# the Authorization field, so none passes both.
+# Configurations that nginx -t accepts with a warning: a location where both `tollgate` and `auth_basic` must grant a
+# request. Both read the Authorization field, so no request passes both.
 
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ tollgate_redis main { server 127.0.0.1:6379; }
 tollgate_plans api { plan free 5r/s; }
 END
 
-# What nginx -t says of a server: the warnings, in turn.
+# The warnings of nginx -t for a server, in order.
 sub warnings_of {
     my ($server, $more) = @_;
     my ($exit, $output) = Nginx->test_config(
@@ -30,7 +30,7 @@ sub warnings_of {
 my $basic = 'auth_basic site; auth_basic_user_file passwords;';
 my $reason = qr/has both "tollgate" and "auth_basic", which read the same field "Authorization": no request passes both; use "satisfy any", or switch one of them off in \S+\/gateway\.conf/;
 
-subtest 'nobody can get in' => sub {
+subtest 'no request can pass' => sub {
     my @found = warnings_of("location /both/ { $basic\ntollgate api; }");
     is(@found, 1, 'one warning');
     like($found[0], qr/^location "\/both\/" $reason:6$/, '… with the location, and the line of `tollgate`');
@@ -42,17 +42,17 @@ subtest 'nobody can get in' => sub {
     is_deeply([map { /^location "(.*?)" $reason:6$/ } @found], ['/a/b'], '`auth_basic` inherited from http, a location in a location');
 
     @found = warnings_of("location ~ ^/a { tollgate api; $basic if (\$arg_x) { set \$y 1; } } location \@b { tollgate api; $basic }");
-    is_deeply([sort map { /^location "(.*?)" $reason/ } @found], ['@b', '^/a'], 'a regular expression with an `if`, a named location: each once');
+    is_deeply([sort map { /^location "(.*?)" $reason/ } @found], ['@b', '^/a'], 'a regular expression with an `if`, and a named location: one warning each');
 
     @found = warnings_of("tollgate api; $basic");
     is(@found, 1, 'one warning');
     like($found[0], qr/^a server without a location $reason:5$/, '… of a server without a location');
 
     @found = warnings_of("location /read/ { tollgate api; limit_except GET { $basic } }");
-    is_deeply([map { /^location "(.*?)" $reason/ } @found], ['/read/'], 'methods that `limit_except` asks a password for');
+    is_deeply([map { /^location "(.*?)" $reason/ } @found], ['/read/'], 'methods for which `limit_except` requires a password');
 };
 
-subtest 'somebody can' => sub {
+subtest 'requests can pass: no warning' => sub {
     my %location = (
         'auth_basic off'               => "tollgate api; auth_basic off; auth_basic_user_file passwords;",
         'satisfy any'                  => "tollgate api; $basic satisfy any;",

@@ -1,4 +1,4 @@
-# tollgate_dashboard: the page as nginx serves it, and as a person sees it in a browser.
+# tollgate_dashboard: the page as nginx serves it and as a browser shows it.
 
 use strict;
 use warnings;
@@ -35,46 +35,46 @@ my $gateway = Gateway->start(
     plans   => 'plan free 1000000r/d; plan spent 1r/d; anonymous 1000000r/d;',
     redis   => 'timeout 100ms;',
     server  => $server,
-    http    => 'tollgate_zone 1m;',    # whose places for unknown keys are soon full
+    http    => 'tollgate_zone 1m;',    # its places for unknown keys fill soon
     workers => 2,
     files   => { operators => "ops:{PLAIN}secret\n" },
 );
 $gateway->import_key($_, id => $_, plan => $_) for qw(free spent);
 my $host = 'http://' . $gateway->address;
 
-subtest 'as a resource' => sub {
+subtest 'the HTTP response' => sub {
     my $r = $gateway->get('/tollgate/dashboard');
-    is($r->status, 200, 'is there');
+    is($r->status, 200, 'exists');
     is($r->header('Content-Type'), 'text/html; charset=utf-8', 'HTML');
-    is($r->header('Cache-Control'), 'no-cache', 'that a browser asks for each time');
+    is($r->header('Cache-Control'), 'no-cache', 'a browser revalidates it each time');
     like($r->header('Content-Security-Policy'), qr/^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+';/,
-        'with a policy that knows its script and its style');
-    unlike($r->header('Content-Security-Policy'), qr/unsafe|http|\*/, '... and lets nothing else in');
-    unlike($r->body, qr/STATUS_URI|<(?:script|link)[^>]+(?:src|href)=(?!"data:)/, 'all in one');
-    like($r->body, qr/Permission is hereby granted/, 'with the licence of what is in it');
-    like($r->body, qr/<meta name="tollgate-status" content="status">/, 'asks its neighbour');
-    like($gateway->get('/elsewhere')->body, qr{content="/tollgate/status"}, '... or whom it is told to');
-    like($gateway->get('/odd')->body, qr{content="/a\?&quot;&gt;&lt;script&gt;alert\(1\)&lt;/script&gt;&amp;"}, '... by no means by way of HTML');
-    is($gateway->get('/in_if?a=1')->body, $r->body, 'within an if as well');
+        'the policy allows its script and its style');
+    unlike($r->header('Content-Security-Policy'), qr/unsafe|http|\*/, '... and nothing else');
+    unlike($r->body, qr/STATUS_URI|<(?:script|link)[^>]+(?:src|href)=(?!"data:)/, 'one self-contained page');
+    like($r->body, qr/Permission is hereby granted/, 'it includes the licence of its libraries');
+    like($r->body, qr/<meta name="tollgate-status" content="status">/, 'the default status URI');
+    like($gateway->get('/elsewhere')->body, qr{content="/tollgate/status"}, '... or the configured one');
+    like($gateway->get('/odd')->body, qr{content="/a\?&quot;&gt;&lt;script&gt;alert\(1\)&lt;/script&gt;&amp;"}, '... which is escaped');
+    is($gateway->get('/in_if?a=1')->body, $r->body, 'the same within an `if`');
 
     my $etag = $r->header('ETag');
-    is($gateway->get('/tollgate/dashboard', undef, 'If-None-Match' => $etag)->status, 304, 'not sent again to who has it');
-    isnt($gateway->get('/elsewhere')->header('ETag'), $etag, '... but is another where the status is elsewhere');
+    is($gateway->get('/tollgate/dashboard', undef, 'If-None-Match' => $etag)->status, 304, '304 for a matching ETag');
+    isnt($gateway->get('/elsewhere')->header('ETag'), $etag, '... which differs if the status URI differs');
     my $head = $gateway->request('HEAD', '/tollgate/dashboard');
     is($head->status . $head->body, 200, 'HEAD has no body');
-    is($head->header('Content-Length'), length $r->body, '... but its length');
+    is($head->header('Content-Length'), length $r->body, '... but the Content-Length of GET');
     my $post = $gateway->request('POST', '/tollgate/dashboard', {}, 'x');
     is($post->status, 405, 'POST: 405');
     is($post->header('Allow'), 'GET, HEAD', '... with Allow');
 };
 
-# Of the figure with this id: its number, with no comma.
+# The number of the figure with this id, without commas.
 sub figure {
     my ($id) = @_;
     return qq{Number(document.querySelector("#$id b").textContent.replace(",", ""))};
 }
 
-# How many pixels of the first plot have the colour of granted requests.
+# The number of pixels of the first plot with the colour of granted requests.
 my $pixels = <<'END';
 (() => {
     const hex = getComputedStyle(document.documentElement).getPropertyValue('--granted').trim();
@@ -95,8 +95,8 @@ subtest 'before any request' => sub {
     is($browser->open("$host/tollgate/dashboard"), 200, 'opens');
     $browser->wait_for(figure('requests') . ' === 0');
     is($browser->eval('document.querySelector("#state").textContent'), 'Live', 'is live');
-    is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 6, 'says that there is nothing to plot');
-    is($browser->eval('document.querySelector("#alerts").textContent'), '', 'nothing is wrong');
+    is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 6, 'each plot says that it has no data');
+    is($browser->eval('document.querySelector("#alerts").textContent'), '', 'no alert');
     is($browser->eval($pixels), 0, 'the plot is empty');
 };
 
@@ -107,7 +107,7 @@ my $load = BackgroundLoad->start(
     token       => sub { sleep 0.003; $tokens[rand @tokens] },
 );
 
-# What of the page does not fit its place, in a window of this width: cards, headings of the plots, tables.
+# The elements that don't fit in a window of this width: cards, plot headings, tables.
 my $misfits = <<'END';
 (() => {
     const found = [];
@@ -148,7 +148,7 @@ sub fits {
     for my $width (1280, 390) {
         $browser->size($width, 900);
         $browser->wait_for("innerWidth === $width");
-        # A plot takes its new size in the next frame.
+        # A plot is resized in the next frame.
         $browser->wait_for("[...document.querySelectorAll('#plots canvas')].every(one => one.clientWidth <= one.closest('.canvas').clientWidth)");
         is_deeply($browser->eval($misfits), [], "$when: everything fits at $width px");
         next unless $ENV{TOLLGATE_SCREENSHOTS};
@@ -158,17 +158,17 @@ sub fits {
         }
     }
     is($browser->eval('(([one, two]) => one.offsetTop === two.offsetTop)(document.querySelectorAll("#figures > div"))'), JSON::PP::true,
-        '... figures stand side by side in a narrow window');
+        '... figures are side by side in a narrow window');
     $browser->size(1440, 900);
 }
 
-# The colour of each plan's piece of area in the legend, by its name.
+# The colour of each plan's area in the legend, by plan.
 sub plan_colours {
     return $browser->eval('Object.fromEntries([...document.querySelectorAll("#plots figure:nth-of-type(2) .legend li")]'
         . '.map(one => [one.childNodes[1].textContent, one.querySelector("rect").getAttribute("fill")]))');
 }
 
-# How many pixels within the first plot's lowest area have another colour than the area.
+# The number of pixels inside the first plot's lowest area that have another colour.
 my $lines_over_area = <<'END';
 (() => {
     const colour = name => {
@@ -195,7 +195,7 @@ END
 
 subtest 'under load' => sub {
     $browser->wait_for(figure('requests') . ' > 20 && ' . figure('refused') . ' > 5');
-    pass('figures move');
+    pass('the figures change');
     $browser->wait_for('/[0-9]/.test(document.querySelector("#round-trip b").textContent)');
     like($browser->eval('document.querySelector("#round-trip").textContent'), qr/[\d.]+ (?:µs|ms|s)p50 [\d.]+ (?:µs|ms|s)/, 'round trips');
     cmp_ok($browser->eval(figure('key-cache')), '>', 50, 'key cache');
@@ -205,10 +205,10 @@ subtest 'under load' => sub {
     $legend = $browser->eval('document.querySelector("#plots figure:nth-of-type(2) .legend").textContent');
     like($legend, qr/api: free[\d.]+api: spent[\d.]+api: no plan[\d.]+/, "plans: $legend");
     like($browser->eval('document.querySelector("#plots .canvas").getAttribute("aria-label")'),
-        qr/^Requests a second by verdict: granted [\d.]+, limited/, 'a plot is told in words');
-    is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 0, 'every plot has something');
+        qr/^Requests a second by verdict: granted [\d.]+, limited/, 'a plot has a text description');
+    is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 0, 'every plot has data');
     like($browser->eval('document.querySelector("#tables").textContent'), qr/main✓ in reach/, 'tables');
-    like($browser->eval('document.querySelector("#tables").textContent'), qr/apino plan/, '... which call requests without a plan as the plots do');
+    like($browser->eval('document.querySelector("#tables").textContent'), qr/apino plan/, '... with the same name for requests without a plan as the plots');
     chomp(my $drawn = $lines_over_area);
     $browser->wait_for("${drawn}[0]");
     is_deeply($browser->eval($lines_over_area), [JSON::PP::true, 0], 'no gridline is drawn over an area');
@@ -245,33 +245,33 @@ subtest 'the pointer' => sub {
 
 subtest 'by keyboard' => sub {
     $browser->press('Tab');
-    is($browser->eval('document.activeElement.id'), 'pause', 'the first key leads to the button');
+    is($browser->eval('document.activeElement.id'), 'pause', 'Tab moves the focus to the button');
     $browser->press('Enter');
-    is($browser->eval('document.querySelector("#pause").getAttribute("aria-pressed")'), 'true', 'it is pressed');
+    is($browser->eval('document.querySelector("#pause").getAttribute("aria-pressed")'), 'true', 'Enter presses it');
     my $uptime = 'document.querySelector("#node").textContent';
     my $before = $browser->eval($uptime);
-    # The page goes on asking: with the third request from now on, the answer to the second is there.
+    # The page still sends requests: at the third request from now on, the response to the second has been read.
     my $asked = sub { scalar grep { m{/tollgate/status$} } $browser->requests };
     my $first = $asked->();
     wait_until('three requests', sub { $asked->() >= $first + 3 });
-    is($browser->eval($uptime), $before, 'and nothing moves');
+    is($browser->eval($uptime), $before, 'and the figures don\'t change');
     $browser->press('Enter');
     $browser->wait_for("$uptime !== " . JSON::PP->new->allow_nonref->encode($before));
-    pass('pressed again, it goes on');
+    pass('pressed again, the figures change');
 };
 
 subtest 'a stopped Redis' => sub {
     $gateway->redis->sigstop;
     $browser->wait_for('/^Redis main is out of reach/.test(document.querySelector("#alerts").textContent)');
-    pass('is seen');
+    pass('an alert is shown');
     is($browser->eval('document.querySelector("#redis b").textContent'), 'Out of reach', '... in its figure');
     like($browser->eval('document.title'), qr/^✕ Redis main is out of reach/, '... and in the title');
     $browser->wait_for('document.querySelector("#plots .legend").textContent.includes("degraded")');
-    pass('what passes meanwhile is told apart');
+    pass('requests granted without Redis have their own verdict');
     fits('without Redis');
     $gateway->redis->sigcont;
     $browser->wait_for('document.querySelector("#alerts").textContent === ""');
-    is($browser->eval('document.querySelector("#redis b").textContent'), 'In reach', 'it is back');
+    is($browser->eval('document.querySelector("#redis b").textContent'), 'In reach', 'Redis is reachable again');
 };
 $load->finish;
 
@@ -288,10 +288,10 @@ subtest 'the colour of a plan' => sub {
         push @{ $colour{$_} }, $colours->{"api: $_"} for @$order;
     }
     is($colour{$_}[1], $colour{$_}[0], "$_ has the same colour whichever plan is busy first") for qw(free spent);
-    isnt($colour{free}[0], $colour{spent}[0], '... and two plans have two');
+    isnt($colour{free}[0], $colour{spent}[0], '... and two plans have different colours');
 };
 
-subtest 'unknown keys fill their places' => sub {
+subtest 'the places for unknown keys are full' => sub {
     my $full = 'document.querySelector("#tables").textContent.includes("100 % (normal)")';
     my $number = 0;
     until ($browser->eval($full)) {
@@ -299,14 +299,14 @@ subtest 'unknown keys fill their places' => sub {
         die "they are not full\n" if $number > 20_000;
     }
     pass("full after $number unknown keys");
-    cmp_ok($browser->eval(figure('zone')), '<', 5, '... which the figure does not show as a full zone');
+    cmp_ok($browser->eval(figure('zone')), '<', 5, '... the figure does not count them');
     unlike($browser->eval('document.querySelector("#plots figure:nth-of-type(6) .legend").textContent'), qr/unknown/, '... nor the plot');
 };
 
 subtest 'a narrow window' => sub {
     $browser->size(390, 800);
     $browser->wait_for('document.documentElement.scrollWidth <= innerWidth');
-    pass('nothing stands out of it');
+    pass('nothing overflows');
     $browser->size(1440, 900);
 };
 
@@ -314,18 +314,18 @@ subtest 'behind a password' => sub {
     my ($port) = $host =~ /(\d+)$/;
     is($browser->open("http://ops:secret\@127.0.0.1:$port/guarded/dashboard"), 200, 'opens');
     $browser->wait_for('document.querySelector("#state").textContent === "Live"');
-    pass('the status gets it, too');
+    pass('the status request sends the password too');
 };
 
-subtest 'nothing wrong so far' => sub {
+subtest 'no errors so far' => sub {
     is_deeply([$browser->complaints], [], 'no error in the console');
     my %asked = map { $_ => 1 } $browser->requests;
     my ($port) = $host =~ /(\d+)$/;
     is_deeply([sort keys %asked], [sort "$host/tollgate/dashboard", "$host/tollgate/status",
-        "http://ops:secret\@127.0.0.1:$port/guarded/dashboard", "$host/guarded/status"], 'only its own host was asked');
+        "http://ops:secret\@127.0.0.1:$port/guarded/dashboard", "$host/guarded/status"], 'requests went to its own host only');
 };
 
-subtest 'a status out of reach' => sub {
+subtest 'an unreachable status' => sub {
     $browser->open("$host/tollgate/dashboard");
     $browser->wait_for('document.querySelector("#state").textContent === "Live"');
     my $conf = $gateway->nginx->{options}{conf};
@@ -333,19 +333,19 @@ subtest 'a status out of reach' => sub {
     $gateway->nginx->reload(conf => $without);
     $browser->wait_for('document.body.hasAttribute("data-stale")');
     like($browser->eval('document.querySelector("#alerts").textContent'),
-        qr/^The status can't be reached: HTTP 404\. What is shown is of \d\d:\d\d:\d\d\.$/, 'is told, with the age of the figures');
-    is($browser->eval('document.querySelector("#state").dataset.state'), 'stale', 'which are marked');
+        qr/^The status can't be reached: HTTP 404\. What is shown is of \d\d:\d\d:\d\d\.$/, 'an alert with the age of the figures');
+    is($browser->eval('document.querySelector("#state").dataset.state'), 'stale', 'which are marked as stale');
     $gateway->nginx->reload(conf => $conf);
     $browser->wait_for('!document.body.hasAttribute("data-stale") && document.querySelector("#state").textContent === "Live"');
-    pass('it goes on by itself');
-    is_deeply([grep { !/Failed to load resource: .*404|ERR_ABORTED|ERR_EMPTY_RESPONSE|ERR_CONNECTION/ } $browser->complaints], [], 'nothing else is wrong');
+    pass('it recovers by itself');
+    is_deeply([grep { !/Failed to load resource: .*404|ERR_ABORTED|ERR_EMPTY_RESPONSE|ERR_CONNECTION/ } $browser->complaints], [], 'no other errors');
 };
 
 subtest 'the policy is in force' => sub {
     my $elsewhere = free_port();
-    is($browser->eval("fetch('http://127.0.0.1:$elsewhere/').then(() => 'asked', () => 'refused')"), 'refused', 'another host is not asked');
+    is($browser->eval("fetch('http://127.0.0.1:$elsewhere/').then(() => 'asked', () => 'refused')"), 'refused', 'a request to another host is refused');
     $browser->eval('(() => { const script = document.createElement("style"); script.textContent = "body { opacity: .3 }"; document.head.append(script); })()');
-    is($browser->eval('getComputedStyle(document.body).opacity'), '1', 'a style that was slipped in has no effect');
+    is($browser->eval('getComputedStyle(document.body).opacity'), '1', 'an injected style has no effect');
     my $complaints = join "\n", grep { /Content Security Policy/ } $browser->complaints;
     like($complaints, qr{\b$_ }, "by $_") for qw(connect-src style-src);
 };

@@ -1,5 +1,5 @@
-# The page of tollgate_dashboard is part of each build, unless the build is told to leave it out: without esbuild
-# or Chart.js CMake fails and says what to install.
+# The page of tollgate_dashboard is part of each build unless -DDASHBOARD=OFF is set. Without esbuild or Chart.js, CMake
+# fails and says what to install.
 
 use strict;
 use warnings;
@@ -21,7 +21,7 @@ sub configure {
     return ($exit, $sources);
 }
 
-# OFF is what find_program and find_file take for a file that isn't there.
+# find_program and find_file treat OFF as a file that does not exist.
 my %missing = (
     'esbuild'                => ['-DESBUILD=OFF'],
     'libjs-chart.js'         => ['-DCHARTJS=OFF'],
@@ -35,7 +35,7 @@ for my $packages (sort keys %missing) {
 }
 
 my ($exit, $sources) = configure('-DESBUILD=OFF', '-DCHARTJS=OFF', '-DDASHBOARD=OFF');
-is($exit, 0, 'it succeeds where the page is not wanted') or diag($output);
+is($exit, 0, 'CMake succeeds with DASHBOARD=OFF') or diag($output);
 like($sources, qr/no_dashboard_template\.cpp/, '... and builds without the page');
 
 done_testing;

@@ -1,17 +1,18 @@
-# What the documentation shows is true: every nginx configuration in a Markdown file is one, every command of a console
-# session is run and prints what is shown, links lead somewhere, and nothing that the module knows is left out.
+# The documentation is correct: every nginx configuration in a Markdown file is valid, every command of a console
+# session prints what is shown, every link has a target, and every directive is described.
 #
-# An ```nginx block is taken for what its outermost directives are: a whole configuration (`http`), a part of `http`
+# The outermost directives of an ```nginx block show its context: a whole configuration (`http`), a part of `http`
 # (`server { … }`, `tollgate_redis`, `log_format`, …), of a `server` (`location`), of a `tollgate_redis` or
-# `tollgate_plans` block (`timeout`, `plan`), or else of a `location`. Plan tables that it names are added.
+# `tollgate_plans` block (`timeout`, `plan`), or otherwise of a `location`. Missing plan tables are added.
 #
-# A ```console block is a session: `$ command`, then what it prints. All of them are run in turn, in one shell, against
-# the first gateway of README.md. Every line that is shown must be printed, in this order; points and lengths of time may
-# differ, and `…` stands for anything. ```sh blocks are not run, so no curl may stand in them.
+# A ```console block is a session: `$ command`, then what it prints. All of them run in order, in one shell, against the
+# first gateway of README.md. Every line that is shown must be printed, in this order. Times and durations may differ,
+# and `…` matches anything. ```sh blocks are not run, so they must not contain curl.
 
 use strict;
 use warnings;
 use lib 't/lib';
+use Certificates;
 use Command;
 use ConsoleSession qw(commands_of first_not_printed);
 use Cwd qw(getcwd);
@@ -48,7 +49,7 @@ sub directives {
 }
 
 my %in_redis = map { $_ => 1 } qw(username password password_file database prefix connect_timeout timeout key_cache
-    on_failure stale_keys);
+    on_failure stale_keys tls tls_ca tls_certificate tls_certificate_key tls_server_name tls_verify);
 my %in_http = map { $_ => 1 } qw(tollgate_redis tollgate_plans tollgate_zone upstream map log_format limit_req_zone
     geo proxy_cache_path include);
 
@@ -68,7 +69,7 @@ sub context_of {
     return 'location';
 }
 
-# Wraps a block so that it stands in the http block of a configuration.
+# Wraps a block so that it can be put into the http block of a configuration.
 sub in_http {
     my ($text) = @_;
     my $context = context_of(directives($text));
@@ -91,7 +92,7 @@ sub in_http {
     return "$redis$tables$text";
 }
 
-# Addresses and files of the example become the test's: `listen` on a port that needs no right, files of a folder.
+# Replaces addresses and files of the example: `listen` gets an unprivileged port, files are in a temporary folder.
 sub of_this_test {
     my ($text) = @_;
     my $number = 0;
@@ -100,26 +101,31 @@ sub of_this_test {
     return $text;
 }
 
+my $certificates = Certificates->new;
+$certificates->issue('client');
 my $configurations = 0;
 for my $page (@pages) {
     for my $block ($page->blocks('nginx')) {
         my $place = $page->path . " line $block->{line}";
         my $http = eval { of_this_test(in_http($block->{text})) };
         if (!defined $http) {
-            fail("$place is a configuration");
+            fail("$place is valid");
             diag($@);
             next;
         }
         for my $module ($block->{text} =~ /\bload_module\s+\S*?(\w+)\.so;/g) {
-            ok(-e "$build/$module.so", "$place loads a module that there is");
+            ok(-e "$build/$module.so", "$place loads an existing module");
         }
         my $dir = File::Temp->newdir('documentation-XXXXXX', TMPDIR => 1);
         mkdir "$dir/conf";
+        $http =~ s{\btls_ca\s+\K[^;]+}{$certificates->certificate('ca')}ge;
+        $http =~ s{\btls_certificate\s+\K[^;]+}{$certificates->certificate('client')}ge;
+        $http =~ s{\btls_certificate_key\s+\K[^;]+}{$certificates->key('client')}ge;
         my ($exit, $output) = Nginx->test_config(conf => $http, dir => $dir,
             files => { map { $_ => "secret\n" } $http =~ /\bpassword_file\s+([^\s;\/]+);/g });
         SKIP: {
             skip "$place: this build has no dashboard", 1 if $output =~ /the page is not in this build/;
-            is($exit, 0, "$place is a configuration (" . context_of(directives($block->{text})) . ')') or diag($output, $http);
+            is($exit, 0, "$place is valid (" . context_of(directives($block->{text})) . ')') or diag($output, $http);
         }
         ++$configurations;
     }
@@ -147,7 +153,7 @@ for my $session (@sessions) {
 }
 cmp_ok(scalar(grep { $_->{command} =~ /\bcurl\b/ } @commands), '>=', 5, 'curl is shown');
 
-# One shell, since a session sets what the next uses. The marks part the outputs.
+# One shell, because sessions set variables for later ones. The marks separate the outputs.
 my $dir = File::Temp->newdir('session-XXXXXX', TMPDIR => 1);
 open my $script, '>', "$dir/script" or die $!;
 for my $i (0 .. $#commands) {
@@ -166,7 +172,7 @@ for my $i (0 .. $#commands) {
     my ($place, $command, $shown) = @{ $commands[$i] }{qw(place command shown)};
     my ($name) = $command =~ /^(.{1,60})/;
     is(first_not_printed($shown, $outputs[$i]), undef, "$place: $name") or diag($outputs[$i]);
-    unlike($outputs[$i], qr/command not found|syntax error|tollgate: /, '… runs');
+    unlike($outputs[$i], qr/command not found|syntax error|tollgate: /, '… has no error');
 }
 $_->stop for $gateway, $service;
 
@@ -182,7 +188,7 @@ for my $page (@pages) {
 subtest 'the users of Redis may do what they need' => sub {
     my ($block) = $reference->blocks('redis');
     my @users = split /\n/, $block->{text};
-    is(@users, 2, 'two are shown');
+    is(@users, 2, 'two users are shown');
     my ($prefix) = $block->{text} =~ /~(\S+)\*/;
     my $secured = RedisServer->start(acl => \@users);
     my $nginx = Nginx->start(
@@ -204,9 +210,9 @@ subtest 'the users of Redis may do what they need' => sub {
         my $result = $tollgate->run(@$command);
         is($result->{status}, 0, "tollgate @$command") or diag($result->{err});
     }
-    # Before its record would have to be asked for again: `key_cache` is a minute.
-    becomes(sub { $status->($key) }, 401, 'the gateway hears that the key is revoked');
-    unlike($nginx->error_log, qr/NOPERM/, 'nothing was forbidden');
+    # Sooner than the cached record expires: `key_cache` is a minute.
+    becomes(sub { $status->($key) }, 401, 'the gateway receives the revocation');
+    unlike($nginx->error_log, qr/NOPERM/, 'no command was forbidden');
     $nginx->stop;
 };
 
@@ -217,7 +223,7 @@ for my $page (@pages) {
     for my $link ($page->links) {
         my ($target, $line) = @$link;
         next if $target =~ /^https?:/;
-        ok($page->leads_to($target, \%page, $root), $page->path . " line $line: there is $target");
+        ok($page->leads_to($target, \%page, $root), $page->path . " line $line: $target exists");
     }
     ok(-e "$root/$_", $page->path . ": there is $_") for $page->paths;
 }

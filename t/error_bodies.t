@@ -1,5 +1,5 @@
-# Error bodies: on every refusal of the gateway's, and with tollgate_json_errors on every error that nginx itself makes,
-# but not on those that an upstream makes.
+# Error bodies: on every refusal of the gateway, and with tollgate_json_errors on every error that nginx generates, but
+# not on errors of an upstream.
 
 use strict;
 use warnings;
@@ -66,7 +66,7 @@ subtest 'refusals' => sub {
     my $head = $gateway->request('HEAD', '/', {});
     my $get = $gateway->get('/');
     is($head->status, 401, 'HEAD');
-    is($head->header('Content-Length'), length $get->body, '... has the length that GET has');
+    is($head->header('Content-Length'), length $get->body, '... has the Content-Length of GET');
     is($head->header('Content-Type'), 'application/json', '... and the type');
     my $connection = Http->connect($gateway);
     $connection->send(join '', map { Http::format_request($_, '/') } qw(HEAD GET));
@@ -91,15 +91,15 @@ subtest 'errors of nginx' => sub {
     is_error($gateway->request('POST', '/json/upstream/', { Authorization => 'Bearer free' }, 'x' x 11), 413, 'content_too_large', '413');
     is_error($get->('/json/down/'), 502, 'bad_gateway', '502');
     is_error($get->('/json/slow/'), 504, 'gateway_timeout', '504');
-    is_error($get->('/json/off/'), 403, 'forbidden', 'also where tollgate is off');
+    is_error($get->('/json/off/'), 403, 'forbidden', 'also in a location with tollgate off');
     is_error($get->('/json/pages/?page=/page', Range => 'bytes=99-'), 416, 'range_not_satisfiable', '416');
     my $page = $get->('/json/pages/?page=/page');
-    is($page->body, "a page\n", 'what is no error is left alone');
+    is($page->body, "a page\n", 'other responses are unchanged');
     my $moved = $get->('/json/moved/');
     is($moved->status . ' ' . $moved->header('Content-Type'), '301 text/html', 'a redirect');
     is($get->('/json/text/')->body, "the operator's text\n", 'a text of the operator');
     is($get->('/json/upstream/404')->body, "the upstream's own\n", 'an error of the upstream');
-    is($get->('/plain/')->header('Content-Type'), 'text/html', 'off unless asked for');
+    is($get->('/plain/')->header('Content-Type'), 'text/html', 'off by default');
 };
 
 subtest 'before a location is found' => sub {
@@ -112,11 +112,11 @@ subtest 'before a location is found' => sub {
     my $is_early_error = sub {
         my $r = is_error(@_);
         is($r->header('X-RateLimit-Limit'), 10, "$_[3]: the budget of the address");
-        is($r->header('X-RateLimit-Remaining'), 10, "$_[3]: ... which it takes nothing from");
+        is($r->header('X-RateLimit-Remaining'), 10, "$_[3]: ... which is not charged");
     };
     $is_early_error->($raw->("GET / HTTP/1.1\r\n\r\n"), 400, 'bad_request', 'no Host');
     $is_early_error->($raw->("GET  /\0 HTTP/1.1\r\nHost: a\r\n\r\n"), 400, 'bad_request', 'a bad request line');
-    $is_early_error->($raw->('GET /' . 'x' x 2000 . " HTTP/1.1\r\n\r\n"), 414, 'uri_too_long', 'a long one');
+    $is_early_error->($raw->('GET /' . 'x' x 2000 . " HTTP/1.1\r\n\r\n"), 414, 'uri_too_long', 'a long request line');
     $is_early_error->($raw->("${line}X: " . 'x' x 2000 . "\r\n\r\n"), 400, 'bad_request', 'a long field (nginx answers 494 with 400)');
     $is_early_error->($raw->("${line}Transfer-Encoding: x\r\n\r\n"), 501, 'not_implemented', 'unknown coding');
     $is_early_error->($raw->("GET / HTTP/2.5\r\nHost: a\r\n\r\n"), 505, 'http_version_not_supported', 'version');

@@ -1,5 +1,5 @@
-# An operator's error_page wins over the Error body, in every form that nginx knows; where the page is missing the Error
-# body stands in. The fields of the response stay, and a page costs nothing.
+# The operator's error_page takes precedence over the Error body, in every form that nginx has. If the page is missing,
+# the client gets the Error body. The header fields of the response stay, and a page costs nothing.
 
 use strict;
 use warnings;
@@ -58,7 +58,7 @@ END
 $gateway->import_key($_, id => "id-$_", plan => $_) for qw(free spent);
 is($gateway->get('/', 'spent')->status, 200, 'spent');
 
-# What became of a request without a key, and of one whose quota is spent.
+# The responses to a request without a key and to one with an exhausted quota.
 sub outcome {
     my ($path) = @_;
     return join '; ', map {
@@ -88,16 +88,16 @@ while (my ($path, $outcome) = splice @pages, 0, 2) {
     is(outcome($path), $outcome, $path);
 }
 
-subtest 'where there is no page the Error body stands in' => sub {
+subtest 'the Error body replaces a missing page' => sub {
     is(outcome('/missing/'), '404 not_found; 404 not_found', 'a missing file (the status is nginx\'s)');
-    is(outcome('/variable/?page=missing.html'), '404 not_found; 404 not_found', 'of a name with variables');
-    is(outcome('/lost/'), '500 internal_server_error; 500 internal_server_error', 'a named location that is not there');
+    is(outcome('/variable/?page=missing.html'), '404 not_found; 404 not_found', 'a missing file whose name has variables');
+    is(outcome('/lost/'), '500 internal_server_error; 500 internal_server_error', 'a missing named location');
     is(outcome('/down/'), '502 bad_gateway; 502 bad_gateway', 'a page whose server is down');
 };
 
 subtest 'a redirect' => sub {
     my $r = $gateway->get('/redirect/', 'spent');
-    is($r->status . ' ' . $r->header('Location'), '302 https://example.com/', 'goes where it says');
+    is($r->status . ' ' . $r->header('Location'), '302 https://example.com/', 'has the Location of error_page');
 };
 
 subtest 'the fields of a refusal stay on the page' => sub {
@@ -109,9 +109,9 @@ subtest 'the fields of a refusal stay on the page' => sub {
         ok(@wait == 1 && $wait[0] > 0 && $wait[0] <= 86400 && $wait[0] != 5000, "$path Retry-After, the gateway's own");
         my $unknown = $gateway->get($path);
         is($unknown->header('WWW-Authenticate'), 'Bearer realm="api"', "$path WWW-Authenticate");
-        is($limited->header('Accept-Ranges'), undef, "$path no mark of ours");
+        is($limited->header('Accept-Ranges'), undef, "$path no internal mark");
     }
-    is($gateway->get('/changed/')->header('WWW-Authenticate'), undef, 'no challenge where the page is a 200');
+    is($gateway->get('/changed/')->header('WWW-Authenticate'), undef, 'no challenge if the page has status 200');
 };
 
 subtest 'a page costs nothing' => sub {
@@ -120,9 +120,9 @@ subtest 'a page costs nothing' => sub {
     is($left->('/backend/'), $before - 1, 'an error after the charge');
     my $r = $gateway->get('/backend/', 'free');
     is($r->status . ' ' . $r->body, "502 the page\n", '... shows its page');
-    is($left->('/backend2/'), $before - 3, 'one that goes on to a location behind the gateway');
+    is($left->('/backend2/'), $before - 3, 'a page in another guarded location');
     is($left->('/taken/'), $before - 4, 'an intercepted error of the upstream');
-    is($gateway->count('id-spent', 'api', 86400), 1, 'pages for refusals took nothing');
+    is($gateway->count('id-spent', 'api', 86400), 1, 'pages of refusals cost nothing');
 };
 
 $gateway->nginx->stop;

@@ -1,5 +1,5 @@
-# However many requests come, over however many nodes, workers and connections: a window grants its limit, no more and
-# no less, and what is refused costs nothing.
+# A window grants exactly its limit, with any number of requests, nodes, workers and connections. Refused requests cost
+# nothing.
 
 use strict;
 use warnings;
@@ -8,13 +8,13 @@ use Test::More;
 use Gateway qw(wait_for_room);
 use Load;
 
-subtest 'a burst on two windows takes from the day what the hour granted' => sub {
+subtest 'a burst on two windows counts in the day what the hour grants' => sub {
     my $gateway = Gateway->start(plans => 'plan free 60r/h 1000r/d;', workers => 2);
     $gateway->import_key('k', id => 'k1', plan => 'free');
     wait_for_room($gateway->redis, 3600);
     my $result = Load->run(servers => [$gateway->address], connections => 16, requests => 1000, token => 'k');
     is_deeply($result->{status}, { 200 => 60, 429 => 940 }, '1,000 requests: 60 granted');
-    is($gateway->count('k1', 'api', 86400), 60, 'the day has counted 60');
+    is($gateway->count('k1', 'api', 86400), 60, 'the day counts 60');
     $gateway->nginx->stop;
 };
 

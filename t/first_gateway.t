@@ -1,5 +1,5 @@
-# README.md's first gateway, followed to the letter on a machine that has what conf/install installs and nothing started:
-# each command, each file, each line that is shown. Only the build is made beforehand, by the machine of the test.
+# Follows README.md's first gateway literally, on a machine that has only what conf/install installs and runs no
+# servers: each command, each file, each shown line. Only the build is done beforehand, on the machine of the test.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ plan skip_all => 'what is built with sanitizers is not packaged' if $ENV{TOLLGAT
 
 sub slurp { my ($path) = @_; open my $file, '<', $path or die "$path: $!\n"; local $/; return <$file> }
 
-# --- what the page says
+# --- the contents of the page
 
 my $page = Markdown->read(getcwd, 'README.md');
 my ($text) = slurp('README.md') =~ /^## A first gateway\n(.*?)^## /ms;
@@ -24,14 +24,14 @@ my @configurations = $page->blocks('nginx');
 is(@configurations, @files, 'each configuration has a file');
 my ($install, $start) = grep { index($text, $_->{text}) >= 0 } $page->blocks('sh');
 my ($build_command, $apt_command) = split /\n/, $install->{text};
-is($build_command, 'conf/install && cmake -S . -B build && (cd build && cpack -G DEB)', 'what the build is');
+is($build_command, 'conf/install && cmake -S . -B build && (cd build && cpack -G DEB)', 'the build command');
 my @sessions = map { commands_of($_->{text}) } $page->blocks('console');
-cmp_ok(scalar @sessions, '>=', 6, 'commands of sessions');
+cmp_ok(scalar @sessions, '>=', 6, 'sessions have commands');
 
-# What conf/install brings to use the gateway, and is wanted in the machine.
+# The packages of conf/install that are needed to use the gateway, on the test's machine.
 my ($list) = slurp('conf/install') =~ /^packages=\((.*?)\)/ms;
 my @present = qw(nginx redis-server curl);
-is_deeply([grep { my $name = $_; !grep { $_ eq $name } split ' ', $list } @present], [], 'conf/install installs what is used');
+is_deeply([grep { my $name = $_; !grep { $_ eq $name } split ' ', $list } @present], [], 'conf/install installs them');
 
 # --- the machine
 
@@ -53,8 +53,8 @@ $root->write('/etc/apt/apt.conf.d/yes', qq(APT::Get::Assume-Yes "true";\n));
 is($exit, 0, $apt_command) or diag($output);
 $root->write($files[$_], $configurations[$_]{text}) for 0 .. $#files;
 
-# Everything from here on is one shell, in a network of its own: the ports are those of the page. The marks part the
-# outputs. 61 requests must be of one minute.
+# The rest runs in one shell, in a separate network namespace, with the ports of the page. The marks separate the
+# outputs. The 61 requests must be in one minute.
 my @commands = ((map { [$_] } split /\n/, $start->{text}), @sessions);
 my $script = "ip link set lo up\n";
 for my $command (@commands) {

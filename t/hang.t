@@ -1,4 +1,4 @@
-# Redis hangs with requests under way: each request is served within the timeout, and charged once.
+# Redis hangs while requests wait. Each request is served within the timeout and charged once.
 
 use strict;
 use warnings;
@@ -24,13 +24,13 @@ for my $case (['plan free 100000r/h;', 300, 301], ['plan free 50r/d;', 300, 50],
         is($gateway->get('/', 'k')->status, 200, 'known');
         $gateway->redis->sigstop;
         my $result = Load->run(servers => [$gateway->address], connections => $concurrent, requests => $concurrent, token => 'k');
-        sleep 1;    # Redis hangs on: what is sent meanwhile waits in its socket
+        sleep 1;    # Redis still hangs: commands wait in its socket
         $gateway->redis->sigcont;
         my $granted = 1 + ($result->{status}{200} // 0);
         is($granted, $served, 'served') or diag explain $result->{status};
         wait_until('Redis to be in reach', sub { reachable($gateway) }, 30);
         wait_until('all to be settled', sub { $gateway->unsettled == 0 }, 30);
-        is($gateway->count('k1', 'api', $period), $granted, 'and charged once each');
+        is($gateway->count('k1', 'api', $period), $granted, 'each is charged once');
         $gateway->nginx->stop;
     };
 }

@@ -1,4 +1,4 @@
-# The members of --json that module/README.md lists are those that the commands print, and no others.
+# The commands print exactly the members of --json that module/README.md lists.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use Time::HiRes qw(sleep);
 my $page = do { open my $file, '<', 'module/README.md' or die $!; local $/; <$file> };
 my ($section) = $page =~ /^### Output for programs\n(.*?)^###? /ms or die "no section \"Output for programs\"\n";
 
-# The members that the table lists, by the first cell, which names commands.
+# The members in the table, by its first cell, which names commands.
 my (%listed, $commands);
 for my $row ($section =~ /^\|(.*)\|$/mg) {
     my ($cell, $members) = map { s/^\s+|\s+$//gr } split /\|/, $row;
@@ -44,7 +44,7 @@ sub prints {
 
 my @key = @{ $listed{'`key show`, `import`, `set`, `enable`, `disable`'} };
 my @issued = (@key, 'key');
-is_deeply($listed{'`key issue`, `rotate`'}, ['key'], 'issue and rotate have what show has, and the key');
+is_deeply($listed{'`key issue`, `rotate`'}, ['key'], 'issue and rotate have the members of show and the key');
 
 my $issued = $tollgate->json(qw(key issue --plan free --name x --limits 5r/s --expires 30d --id k1));
 prints($issued, \@issued, 'key issue');
@@ -56,15 +56,15 @@ prints($tollgate->json('key', $_, 'k1'), \@key, "key $_") for qw(disable enable)
 my $imported = $tollgate->run({ stdin => "imported\n" }, qw(key import --plan slow --id k2 --json));
 prints(JSON::PP->new->utf8->decode($imported->{out}), \@key, 'key import');
 is(ref $tollgate->json(qw(key list)), 'ARRAY', 'key list is an array');
-prints($tollgate->json(qw(key list))->[0], \@key, '… of such objects');
+prints($tollgate->json(qw(key list))->[0], \@key, '… of objects with these members');
 
 $gateway->get('/', $issued->{key}) for 1 .. 8;
 $gateway->get('/', 'imported') for 1 .. 2;
 my $ban = $listed{'`ban show`, `lift`'};
 prints($tollgate->json(qw(ban show k1)), $ban, 'ban show');
-ok($tollgate->json(qw(ban show k1))->{banned}, '… of an id that is banned');
+ok($tollgate->json(qw(ban show k1))->{banned}, '… of a banned id');
 prints($tollgate->json(qw(usage k1)), $listed{'`usage`'}, 'usage');
-prints($tollgate->json(qw(usage k2)), $listed{'`usage`'}, '… where windows slide');
+prints($tollgate->json(qw(usage k2)), $listed{'`usage`'}, '… with sliding windows');
 prints($tollgate->json(qw(ban lift k1)), $ban, 'ban lift');
 
 $gateway->import_key('busy', id => 'k3', plan => 'busy');
@@ -85,7 +85,7 @@ subtest 'what revoke keeps' => sub {
     is_deeply([sort @{ $gateway->redis->cmd('KEYS', 't:quota:*') }], [sort @$counted], 'counts');
     is_deeply([grep { /k1/ } @{ $gateway->redis->cmd('KEYS', '*') }], ['t:quota:{k1}:api'], '… and nothing else');
     my $next = $tollgate->json(qw(key issue --plan free --id k1))->{key};
-    is($gateway->get('/', $next)->status, 429, 'a new key of the id goes on with them');
+    is($gateway->get('/', $next)->status, 429, 'a new key of the id continues with these counts');
 };
 
 $gateway->nginx->stop;

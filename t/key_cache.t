@@ -1,5 +1,5 @@
-# Known keys are known here: Redis is asked once for each, told changes hold at once, and a flood of keys costs nobody
-# anything.
+# The cache of key records: Redis is asked once for each key, published changes apply at once, and a flood of unknown
+# keys displaces no valid key.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use Wait qw(wait_until);
 
 my $plans = 'plan all unlimited; plan free 7r/d; plan pro 9r/d;';
 
-# The seconds that it takes until a request with this key is answered so.
+# The seconds until a request with this key gets this status.
 sub takes {
     my ($gateway, $token, $status) = @_;
     my $start = time;
@@ -21,22 +21,22 @@ sub takes {
     return time - $start;
 }
 
-subtest 'asked once' => sub {
+subtest 'a key is looked up once' => sub {
     my $gateway = Gateway->start(plans => $plans);
     $gateway->subscribed(1);
     $gateway->import_key('k', id => 'k1', plan => 'all');
-    is($gateway->calls(sub { is($gateway->get('/', 'k')->status, 200) for 1 .. 20 }), 1, 'a good key');
+    is($gateway->calls(sub { is($gateway->get('/', 'k')->status, 200) for 1 .. 20 }), 1, 'a valid key');
     is($gateway->calls(sub { is($gateway->get('/', 'x')->status, 401) for 1 .. 20 }), 1, 'an unknown one');
     $gateway->import_key('d', id => 'd1', plan => 'all', state => 'disabled');
     is($gateway->calls(sub { is($gateway->get('/', 'd')->status, 401) for 1 .. 20 }), 1, 'a disabled one');
     $gateway->import_key('e', id => 'e1', plan => 'all', expires => time - 1);
     is($gateway->calls(sub { is($gateway->get('/', 'e')->status, 401) for 1 .. 20 }), 1, 'an expired one');
     $gateway->import_key('l', id => 'l' x 64, plan => 'all', name => 'n' x 256);
-    is($gateway->calls(sub { is($gateway->get('/', 'l')->status, 200) for 1 .. 20 }), 1, 'one of a long name');
+    is($gateway->calls(sub { is($gateway->get('/', 'l')->status, 200) for 1 .. 20 }), 1, 'a key with a long name');
     $gateway->nginx->stop;
 };
 
-subtest 'a change holds on every node within 200 ms' => sub {
+subtest 'a change applies on every node within 200 ms' => sub {
     my @nodes = my $first = Gateway->start(plans => $plans, workers => 2);
     push @nodes, Gateway->start(plans => $plans, workers => 2, share => $first);
     $first->subscribed(4);
@@ -73,26 +73,26 @@ subtest 'key_cache' => sub {
     $gateway->import_key('k', id => 'k1', plan => 'all');
     is($gateway->get('/', 'k')->status, 200, 'good');
     $gateway->redis->cmd('DEL', 't:key:' . sha256_hex('k'));
-    is($gateway->get('/', 'k')->status, 200, 'what nobody tells is not known at once');
-    cmp_ok(takes($gateway, 'k', 401), '<', 10, '... but then, long before the minute that is the default');
+    is($gateway->get('/', 'k')->status, 200, 'an unpublished change does not apply at once');
+    cmp_ok(takes($gateway, 'k', 401), '<', 10, '... but after key_cache, long before the default of a minute');
     $gateway->nginx->stop;
 };
 
-subtest 'without a subscription a record holds for a second' => sub {
+subtest 'without a subscription a record is used for a second' => sub {
     my $gateway = Gateway->start(
         plans         => $plans,
         redis         => 'username app; password pw;',
         redis_options => { acl => ['user app on >pw ~t:* resetchannels +@all'] },
     );
     $gateway->import_key('k', id => 'k1', plan => 'all');
-    is($gateway->calls(sub { is($gateway->get('/', 'k')->status, 200) for 1 .. 10 }), 1, 'it is known');
+    is($gateway->calls(sub { is($gateway->get('/', 'k')->status, 200) for 1 .. 10 }), 1, 'the key is cached');
     $gateway->redis->cmd('DEL', 't:key:' . sha256_hex('k'));
     cmp_ok(takes($gateway, 'k', 401), '<', 10, 'revoked, long before key_cache is over');
-    like($gateway->nginx->error_log, qr/\[warn\].*events/, 'the log tells that changes are not heard of');
+    like($gateway->nginx->error_log, qr/\[warn\].*events/, 'the log has a warning');
     $gateway->nginx->stop;
 };
 
-subtest 'what was changed while nobody listened' => sub {
+subtest 'a change while the subscription is lost' => sub {
     my $gateway = Gateway->start(plans => $plans);
     $gateway->subscribed(1);
     $gateway->import_key('k', id => 'k1', plan => 'all');
@@ -102,7 +102,7 @@ subtest 'what was changed while nobody listened' => sub {
     $gateway->redis->cmd('DEL', 't:key:' . sha256_hex('k'));
     $gateway->redis->cmd('PUBLISH', 't:events', sha256_hex('k'));
     $gateway->redis->cmd('EXEC');
-    cmp_ok(takes($gateway, 'k', 401), '<', 10, 'is found out, long before key_cache is over');
+    cmp_ok(takes($gateway, 'k', 401), '<', 10, 'applies long before key_cache is over');
     $gateway->nginx->stop;
 };
 
@@ -117,7 +117,7 @@ subtest 'more keys than the zone has room for' => sub {
             requests    => 2000,
             token       => sub { shift @tokens },
         );
-        is_deeply($result->{status}, { 200 => 2000 }, "every one is good, round $round");
+        is_deeply($result->{status}, { 200 => 2000 }, "all are granted, round $round");
     }
     is($gateway->count("id$_", 'api', 86400), 2, '... and counted') for 1, 1000, 2000;
     $gateway->nginx->stop;
@@ -131,7 +131,7 @@ subtest 'a flood of unknown keys' => sub {
     my $n = 0;
     my $result = Load->run(servers => [$gateway->address], connections => 16, requests => 5000, token => sub { 'x' . ++$n });
     is_deeply($result->{status}, { 401 => 5000 }, 'is refused');
-    is($gateway->calls(sub { $gateway->get('/', "k$_") for 1 .. 50 }), 0, '... and displaces no key that is good');
+    is($gateway->calls(sub { $gateway->get('/', "k$_") for 1 .. 50 }), 0, '... and displaces no valid key');
     $gateway->nginx->stop;
 };
 

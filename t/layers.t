@@ -1,27 +1,37 @@
-# A layer of the gateway includes only the layers below it, and a pure layer nothing of nginx.
+# A layer of the gateway includes only layers below it, and a pure layer includes nothing of nginx. The pet store includes
+# only the layers that both modules share.
 
 use strict;
 use warnings;
 use Test::More;
 
 my %below = (
-    text             => [],
-    key              => [qw(text)],
-    quota            => [qw(text key)],
-    report           => [qw(text key quota)],
-    store            => [qw(text key quota report)],
-    'redis/protocol' => [qw(text key quota)],
-    'redis/io'       => [qw(text key quota redis/protocol)],
-    gateway          => [qw(text key quota report store redis/protocol)],
-    http             => [qw(text key quota report store redis/protocol redis/io gateway)],
-    cli              => [qw(text key quota report redis/protocol)],
+    text              => [],
+    nginx             => [],
+    key               => [qw(text)],
+    quota             => [qw(text key)],
+    report            => [qw(text key quota)],
+    store             => [qw(text key quota report)],
+    'redis/protocol'  => [qw(text key quota)],
+    'redis/topology'  => [qw(text redis/protocol)],
+    'redis/io'        => [qw(text key quota redis/protocol redis/topology)],
+    gateway           => [qw(text key quota report store redis/protocol redis/topology)],
+    http              => [qw(text nginx key quota report store redis/protocol redis/topology redis/io gateway)],
+    cli               => [qw(text key quota report redis/protocol redis/topology)],
+    'backend/core'    => [qw(text)],
+    'backend/storage' => [qw(text backend/core)],
+    'backend/http'    => [qw(text nginx backend/core backend/storage)],
 );
-my %uses_nginx = map { $_ => 1 } qw(redis/io http);
+my %uses_nginx = map { $_ => 1 } qw(nginx redis/io http backend/http);
 
-sub layer_of { my ($path) = @_; return $path =~ m{^module/(redis/\w+|\w+)/} ? $1 : undef }
+sub layer_of {
+    my ($path) = @_;
+    return $path =~ m{^module/(redis/\w+|\w+)/|^(backend/\w+)/} ? $1 // $2 : undef;
+}
 
-my @files = split /\n/, `git ls-files 'module/*.cpp' 'module/*.hpp' 2>/dev/null`;
-@files = split /\n/, `find module -name '*.?pp'` unless @files;
+my @files = split /\n/, `git ls-files '*.cpp' '*.hpp' 2>/dev/null`;
+@files = split /\n/, `find module backend -name '*.?pp'` unless @files;
+@files = grep { m{^(?:module|backend)/} } @files;
 cmp_ok(scalar @files, '>', 100, 'the sources');
 my (%seen, @wrong);
 for my $file (@files) {
@@ -37,5 +47,5 @@ for my $file (@files) {
     }
 }
 is_deeply([sort keys %seen], [sort keys %below], 'every layer is known');
-is_deeply(\@wrong, [], 'includes lead down only');
+is_deeply(\@wrong, [], 'each include is of a lower layer');
 done_testing;

@@ -1,4 +1,4 @@
-# Leases go back to Redis: at the end of the last worker, never at a reload, and not lost when the zone is full.
+# Leases are returned to Redis when the last worker exits, but not at a reload, and are not lost when the zone is full.
 
 use strict;
 use warnings;
@@ -42,7 +42,7 @@ for my $workers (1, 2) {
     };
 }
 
-subtest 'an old worker ends at once, and leaves the leases to its successors' => sub {
+subtest 'an old worker exits at once, and leaves its leases to the new workers' => sub {
     my $gateway = start_gateway(workers => 2);
     my @keys = map { "k$_" } 1 .. 10;
     $gateway->import_key($_, id => $_, plan => 'much') for @keys;
@@ -54,7 +54,7 @@ subtest 'an old worker ends at once, and leaves the leases to its successors' =>
         my $start = time;
         my $calls = $gateway->calls(sub { gone($_) for @old });
         my $seconds = time - $start;
-        # An upstream connection that is kept alive ends with its worker; a request lasts for ms here.
+        # An upstream connection ends with its worker. Each request here takes a few ms.
         cmp_ok($seconds, '<', 5, sprintf 'the old workers have gone after %.1f s', $seconds);
         cmp_ok($calls, '<', 200 * ($seconds + 1), "... which cost $calls calls");
     }
@@ -64,7 +64,7 @@ subtest 'an old worker ends at once, and leaves the leases to its successors' =>
 };
 
 for my $error (qw(OOM READONLY)) {
-    subtest "an old worker ends though Redis answers $error" => sub {
+    subtest "an old worker exits if Redis answers $error" => sub {
         my $gateway = start_gateway;
         $gateway->import_key('k', id => 'k1', plan => 'much');
         my $end = time + 0.5;
@@ -83,7 +83,7 @@ for my $error (qw(OOM READONLY)) {
     };
 }
 
-subtest 'a full zone takes nothing from a key' => sub {
+subtest 'a full zone costs a key nothing' => sub {
     my $limit = 1000;
     my $gateway = Gateway->start(
         plans => "plan free ${limit}r/d; plan other 100000r/d;", redis => $defaults, server => $status,
@@ -98,13 +98,13 @@ subtest 'a full zone takes nothing from a key' => sub {
         my $result = Load->run(servers => [$gateway->address], connections => 4, requests => 60, token => 'k');
         $granted += $result->{status}{200} // 0;
         $refused++ if $result->{status}{429};
-        sleep 0.3 if $result->{status}{429};    # a lease that lies idle goes back within the second
+        sleep 0.3 if $result->{status}{429};    # an idle lease is returned after a second
         Load->run(servers => [$gateway->address], connections => 4, requests => 600, token => sub { $others[$next++ % @others] });
     }
     is($granted, $limit, 'the whole quota is granted');
-    is($gateway->count('k1', 'api', 86400), $limit, 'and counted');
+    is($gateway->count('k1', 'api', 86400), $limit, 'all of it is counted');
     my $zone = Http::http_get($gateway->nginx, '/status')->json->{zone}{stores};
-    cmp_ok($zone->{quotas}{evictions}, '>', 1000, 'while other quotas gave way');
+    cmp_ok($zone->{quotas}{evictions}, '>', 1000, 'other quotas were evicted');
     $gateway->nginx->stop;
 };
 

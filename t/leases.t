@@ -1,5 +1,5 @@
-# Leases: for a key that is hot here, the node takes some of its quota ahead, grants from that without asking, and gives
-# back what it doesn't use. Exact all the same.
+# Leases: for a key with many requests, the node takes units ahead, grants from them without asking Redis, and returns
+# what it does not use. The counts stay exact.
 
 use strict;
 use warnings;
@@ -23,8 +23,8 @@ subtest 'few calls, exact counts' => sub {
     is_deeply($result->{status}, { 200 => 10_000 }, '10,000 requests are granted');
     cmp_ok($calls, '<', 500, "... with $calls calls");
     my $counts = sub { join ' ', map { $gateway->count('k1', 'api', $_) } 3600, 86400 };
-    cmp_ok($gateway->count('k1', 'api', 3600), '>=', 10_000, 'all are counted, and the lease');
-    becomes($counts, '10000 10000', '... which is given back when it is idle');
+    cmp_ok($gateway->count('k1', 'api', 3600), '>=', 10_000, 'all are counted, and so is the lease');
+    becomes($counts, '10000 10000', '... which is returned when it is idle');
     $gateway->nginx->stop;
 };
 
@@ -61,17 +61,17 @@ subtest 'three nodes grant the limit, and no more' => sub {
     $_->nginx->stop for @nodes;
 };
 
-subtest 'a graceful exit gives back' => sub {
+subtest 'a graceful exit returns the lease' => sub {
     my $gateway = Gateway->start(plans => $ample, workers => 2);
     $gateway->import_key('k', id => 'k1', plan => 'free');
     wait_for_room($gateway->redis, 3600);
     Load->run(servers => [$gateway->address], connections => 16, requests => 3000, token => 'k');
     cmp_ok($gateway->count('k1', 'api', 86400), '>', 3000, 'a lease is held');
     $gateway->nginx->stop;
-    is($gateway->count('k1', 'api', 86400), 3000, '... and given back');
+    is($gateway->count('k1', 'api', 86400), 3000, '... and returned');
 };
 
-subtest 'a reload neither loses nor grants twice' => sub {
+subtest 'a reload loses no lease and grants none twice' => sub {
     my $gateway = Gateway->start(plans => $ample, workers => 2);
     $gateway->import_key('k', id => 'k1', plan => 'free');
     wait_for_room($gateway->redis, 3600);
@@ -81,12 +81,12 @@ subtest 'a reload neither loses nor grants twice' => sub {
         $gateway->nginx->reload;
     }
     $gateway->nginx->old_workers_gone;
-    is($granted, 2500, 'all is granted');
+    is($granted, 2500, 'all requests are granted');
     becomes(sub { $gateway->count('k1', 'api', 86400) }, 2500, '... and counted once');
     $gateway->nginx->stop;
 };
 
-subtest 'workers that are killed lose leases, and never grant too much' => sub {
+subtest 'killed workers lose leases, but never grant more than the limit' => sub {
     my $gateway = Gateway->start(plans => 'plan free 1500r/h;', workers => 2);
     $gateway->import_key('k', id => 'k1', plan => 'free');
     wait_for_room($gateway->redis, 3600);
@@ -96,12 +96,12 @@ subtest 'workers that are killed lose leases, and never grant too much' => sub {
         $granted += $result->{status}{200} // 0;
         $gateway->nginx->kill_worker;
     }
-    cmp_ok($granted, '<=', 1500, 'never more than the limit');
+    cmp_ok($granted, '<=', 1500, 'at most the limit');
     cmp_ok($granted, '>=', 1300, '... and not much less');
     $gateway->nginx->stop;
 };
 
-subtest 'the longer window gets back what the shorter one left' => sub {
+subtest 'the longer window gets back the lease that a shorter window leaves' => sub {
     my $gateway = Gateway->start(plans => 'plan free 5000r/s 1000000r/d;', workers => 2);
     $gateway->import_key('k', id => 'k1', plan => 'free');
     my $end = $gateway->redis->cmd('TIME')->[0] + 3;
@@ -109,7 +109,7 @@ subtest 'the longer window gets back what the shorter one left' => sub {
         servers => [$gateway->address], connections => 8, token => 'k',
         until   => sub { $gateway->redis->cmd('TIME')->[0] >= $end },
     );
-    becomes(sub { $gateway->count('k1', 'api', 86400) }, $result->{status}{200}, 'over seconds, the day counts what was granted');
+    becomes(sub { $gateway->count('k1', 'api', 86400) }, $result->{status}{200}, 'after some windows of a second, the day counts what was granted');
     $gateway->nginx->stop;
 };
 
@@ -125,8 +125,8 @@ subtest 'lease=off' => sub {
     my $calls = $gateway->calls(sub {
         $client->request('GET', '/exact', { Authorization => 'Bearer k' }) for 1 .. 500;
     });
-    cmp_ok($calls, '>=', 500, 'each is decided in Redis');
-    is($gateway->count('k1', 'exact', 3600), 500, '... and nothing is taken ahead');
+    cmp_ok($calls, '>=', 500, 'each request is decided in Redis');
+    is($gateway->count('k1', 'exact', 3600), 500, '... and no lease is taken');
     $gateway->nginx->stop;
 };
 

@@ -1,4 +1,4 @@
-# Reloads, upgrades and dead workers under load: no request fails that need not, and each is counted once.
+# Reloads, binary upgrades and killed workers under load. No request fails unnecessarily, and each is counted once.
 
 use strict;
 use warnings;
@@ -8,8 +8,8 @@ use BackgroundLoad;
 use Gateway qw(in_one_window);
 use Wait qw(becomes);
 
-# One request a connection: nginx closes idle ones when it reloads, and a client that just sent on one can't know whether
-# its request was taken.
+# One request per connection: nginx closes idle connections when it reloads, and a client that has just sent a request
+# can't know whether nginx has read it.
 my %options = (
     plans   => 'plan free 5r/s; plan much 1000000r/d; anonymous 3r/h;',
     redis   => 'timeout 10s;',
@@ -32,14 +32,14 @@ sub start_load {
 
 sub counted { return $_[0]->count('k1', 'api', 86400) }
 
-# Once leases were given back.
+# The count after leases are returned.
 sub is_counted {
     my ($gateway, $granted, $name) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     becomes(sub { counted($gateway) }, $granted, $name);
 }
 
-# A gateway that served a load throughout, exactly.
+# Checks the result of a load: every request was granted and counted once.
 sub is_flawless {
     my ($gateway, $result) = @_;
     is_deeply([keys %{ $result->{status} }], [200], "all of $result->{status}{200} requests were granted");
@@ -67,18 +67,18 @@ subtest 'binary upgrades' => sub {
 };
 
 subtest 'workers killed' => sub {
-    # An upstream elsewhere: in the gateway's own workers it would die with them, and be answered for with 502.
+    # The upstream is a separate nginx: a killed worker would end it too, and the response would be 502.
     my $upstream = Nginx->start(conf => 'server { listen unix:%DIR%/http.sock; location / { return 200; } }');
-    # What a killed worker had leased is lost.
+    # No leases: those of a killed worker are lost.
     my $gateway = start_gateway(table => 'lease=off', server => "location /far/ { tollgate api; proxy_pass http://" . $upstream->address . '; }');
     my $load = start_load($gateway, path => '/far/');
     $gateway->nginx->kill_worker for 1 .. 5;
     my $result = $load->finish;
     my $granted = $result->{status}{200};
     is_deeply([keys %{ $result->{status} }], [200], "$granted requests were granted, none refused");
-    cmp_ok($result->{broken}, '<=', 40, 'no more were cut off than there were connections');
+    cmp_ok($result->{broken}, '<=', 40, 'at most one request per connection was cut off');
     cmp_ok(counted($gateway), '>=', $granted, 'each that was granted is counted');
-    cmp_ok(counted($gateway), '<=', $granted + $result->{broken}, 'none twice');
+    cmp_ok(counted($gateway), '<=', $granted + $result->{broken}, 'no request is counted twice');
     my $few = in_one_window($gateway->redis, 1, sub { scalar grep { $gateway->get('/', 'few')->status == 200 } 1 .. 8 });
     is($few, 5, 'a window grants its limit');
     $_->stop for $gateway->nginx, $upstream;
@@ -93,7 +93,7 @@ subtest 'other plans' => sub {
         (my $changed = $conf) =~ s/$from/$to/ or die "nothing to change\n";
         $nginx->reload(conf => $changed);
     };
-    is($gateway->get('/', 'k')->header('x-ratelimit-remaining'), 999_999, 'one of a million');
+    is($gateway->get('/', 'k')->header('x-ratelimit-remaining'), 999_999, 'one of a million units is spent');
     my $load = start_load($gateway);
     $reload->('plan much 1000000r/d', 'plan much 2000000r/d');
     my $r = $gateway->get('/', 'k');
@@ -103,26 +103,26 @@ subtest 'other plans' => sub {
     my $result = $load->finish;
     is_deeply([keys %{ $result->{status} }], [200], "all of $result->{status}{200} requests were granted meanwhile");
     is($result->{broken}, 0, 'no connection was broken');
-    is_counted($gateway, $result->{status}{200} + 2, 'and each counted once');
+    is_counted($gateway, $result->{status}{200} + 2, 'each is counted once');
 
     $reload->(qr/tollgate api;/, '');
     is($gateway->get('/', 'k')->header('x-ratelimit-limit'), undef, 'a location without a table has no limit');
     $nginx->reload(conf => 'server { listen 127.0.0.1:%PORT%; location / { return 204; } }');
-    is($gateway->get('/', 'k')->status, 204, 'nor has an nginx without any');
-    becomes(sub { $gateway->redis->cmd('CLIENT', 'LIST') =~ tr/\n// }, 1, '... nor a connection to Redis');
+    is($gateway->get('/', 'k')->status, 204, 'nginx without any table serves');
+    becomes(sub { $gateway->redis->cmd('CLIENT', 'LIST') =~ tr/\n// }, 1, '... without connections to Redis');
     $nginx->reload(conf => $conf);
     is($gateway->get('/', 'k')->header('x-ratelimit-limit'), 1_000_000, 'it is back');
     $nginx->stop;
 };
 
-subtest 'what addresses may fail survives a reload' => sub {
+subtest 'the budgets of addresses survive a reload' => sub {
     my $gateway = start_gateway();
     is($gateway->get('/')->status, 401, 'a first failure');
     is($gateway->get('/')->status, 401, 'a second');
     $gateway->nginx->reload;
     $gateway->nginx->old_workers_gone;
     is($gateway->get('/')->status, 401, 'a third, after a reload');
-    is($gateway->get('/')->status, 429, 'a fourth is one too many');
+    is($gateway->get('/')->status, 429, 'a fourth exceeds the budget');
     $gateway->nginx->stop;
 };
 

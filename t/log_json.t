@@ -1,4 +1,4 @@
-# The access log of conf/log-json.conf: a JSON document a line, with every variable of Tollgate.
+# The access log of conf/log-json.conf: one JSON document per line, with every variable of Tollgate.
 
 use strict;
 use warnings;
@@ -45,7 +45,7 @@ my @lines = wait_until('the log', sub {
 })->@*;
 is scalar(@lines), 7, 'a line a request';
 my @logged = map { my $line = $_; eval { JSON::PP->new->utf8->decode($line) } // diag("$@: $line") } @lines;
-is scalar(grep { ref eq 'HASH' } @logged), 7, 'each a JSON document' or BAIL_OUT('no JSON');
+is scalar(grep { ref eq 'HASH' } @logged), 7, 'each line is a JSON document' or BAIL_OUT('no JSON');
 is join(' ', map { $_->{verdict} } @logged), 'granted granted limited banned unauthenticated - -', 'verdicts'
     or diag explain \@lines;
 my $first = $logged[0];

@@ -1,4 +1,4 @@
-# What module/MIGRATION.md says of Tollgate is tried: its configurations, and the right side of its tables.
+# Tests what module/MIGRATION.md says about Tollgate: its configurations, and the right column of its tables.
 
 use strict;
 use warnings;
@@ -24,7 +24,7 @@ my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
 sub key { my ($id, @options) = @_; return $tollgate->json(qw(key issue --id), $id, @options)->{key} }
 sub count { my ($id, $table) = @_; return $redis->cmd('HGET', "t:quota:{$id}:" . ($table // 'api'), '86400.count') // 0 }
 
-# The configuration below this heading.
+# Returns the configuration below this heading.
 sub snippet {
     my ($heading) = @_;
     ++$tried{$heading};
@@ -32,7 +32,7 @@ sub snippet {
         =~ s/\blisten\s+80\b/listen 127.0.0.1:%PORT%/r =~ s{http://127\.0\.0\.1:8090}{http://unix:%DIR%/service.sock}gr;
 }
 
-# That a cell of a table says this: the test is of what is written.
+# Checks that a table of the page contains this text.
 sub says { my ($cell) = @_; ok(index($text, $cell) >= 0, "it says: $cell") }
 
 my $service = 'server { listen unix:%DIR%/service.sock; location / {
@@ -42,7 +42,7 @@ my $plans = 'plan free 1000r/d; plan tiny 3r/d; plan burst 20r/s 60r/m; plan sli
 
 sub start {
     my ($conf, %options) = @_;
-    # A busy machine isn't a fault of Redis.
+    # A busy machine must not look like a fault of Redis.
     my $redis_options = delete $options{redis} // 'timeout 2s;';
     my $tables = delete $options{tables} // "tollgate_plans api redis=main { $plans }";
     return Nginx->start(conf => "tollgate_redis main { server @{[$redis->address]}; prefix t:; $redis_options } $tables\n$conf\n$service", %options);
@@ -62,7 +62,7 @@ my $everything = 'server { listen 127.0.0.1:%PORT%;
 }';
 my $nginx = start($everything, tables => "tollgate_plans api { $plans } tollgate_plans search { plan tiny 1r/d; default other; plan other unlimited; }");
 
-subtest 'limit_req: what it refuses costs no quota' => sub {
+subtest 'limit_req: refused requests cost no quota' => sub {
     my $limited = start(snippet('limit_req'));
     my $key = key('limit_req', qw(--plan free));
     my $connection = Http->connect($limited);
@@ -71,13 +71,13 @@ subtest 'limit_req: what it refuses costs no quota' => sub {
     my %seen;
     $seen{ $connection->response->status }++ for 1 .. $requests;
     cmp_ok($seen{429} // 0, '>', 0, "limit_req refuses some of $requests requests at once");
-    is($seen{200} + $seen{429}, $requests, '… and all others are served');
-    cmp_ok($seen{200}, '>', 100, '… more than its burst');
-    becomes(sub { count('limit_req') }, $seen{200}, 'only those take from the quota');
+    is($seen{200} + $seen{429}, $requests, '… and all others are granted');
+    cmp_ok($seen{200}, '>', 100, '… which are more than its burst');
+    becomes(sub { count('limit_req') }, $seen{200}, 'only the granted ones are counted');
     $limited->stop;
 };
 
-subtest 'limit_req: a short window holds a burst down' => sub {
+subtest 'limit_req: a short window limits a burst' => sub {
     says('`plan free 20r/s 60r/m;`');
     my $number = 0;
     my $granted = in_one_window($redis, 1, sub {
@@ -89,11 +89,11 @@ subtest 'limit_req: a short window holds a burst down' => sub {
     is($granted, 20, '20 of 30 are granted in a second');
 };
 
-subtest 'a dry run beside what there is' => sub {
+subtest 'a dry run beside an existing gateway' => sub {
     my $key = key('dry', qw(--plan tiny));
     my @responses = map { get($nginx, '/dry/', $key) } 1 .. 5;
     is_deeply([map { $_->status } @responses], [(200) x 5], 'refuses nothing');
-    is_deeply([map { $_->header('Verdict') } @responses], [('granted') x 3, ('limited') x 2], '… and tells what would be');
+    is_deeply([map { $_->header('Verdict') } @responses], [('granted') x 3, ('limited') x 2], '… and shows the verdict');
     is(get($nginx, '/dry/')->status, 200, '… not even a request without a key');
 };
 
@@ -104,15 +104,15 @@ subtest 'keys' => sub {
     is(get($nginx, '/', $longest)->status, 200, '… and works');
     isnt($tollgate->run({ stdin => "$longest=\n" }, qw(key import --plan free --id longer))->{status}, 0, 'a longer one is not imported');
     my $key = key('elsewhere', qw(--plan free));
-    is(get($nginx, '/', undef, apikey => $key)->status, 401, 'a key in another header is not looked at');
+    is(get($nginx, '/', undef, apikey => $key)->status, 401, 'a key in another header is ignored');
     is(get($nginx, "/?apikey=$key")->status, 401, '… nor in the query');
 };
 
 subtest 'Kong' => sub {
     my $kong = start('server { listen 127.0.0.1:%PORT%; ' . snippet('Kong') . ' }');
     my $key = key('acme', qw(--plan free --name), 'Acme Ltd');
-    is(get($kong, '/v1/', $key, 'X-Consumer-ID' => 'admin')->body, "id=acme name=Acme Ltd authorization= apikey=\n", 'the service is told the consumer, and not the key');
-    is(get($nginx, '/forward/', $key)->body, "id= name= authorization=Bearer $key apikey=\n", 'tollgate_forward_authorization on is the other');
+    is(get($kong, '/v1/', $key, 'X-Consumer-ID' => 'admin')->body, "id=acme name=Acme Ltd authorization= apikey=\n", 'the service gets the consumer but not the key');
+    is(get($nginx, '/forward/', $key)->body, "id= name= authorization=Bearer $key apikey=\n", 'tollgate_forward_authorization on passes the key');
     $kong->stop;
     my $custom = key('custom', qw(--plan enterprise --limits 5000r/m));
     is(get($nginx, '/', $custom)->header('X-RateLimit-Limit'), 5000, 'limits of one consumer');
@@ -134,16 +134,16 @@ subtest 'Kong' => sub {
 subtest 'a route with a plan table of its own' => sub {
     my $key = key('route', qw(--plan tiny));
     is_deeply([map { get($nginx, $_, $key)->status } qw(/search/ /search/ / / /)], [200, 429, 200, 200, 429], 'both tables must grant a request');
-    is(count('route'), 3, '… and one that is refused is counted in none');
-    is(count('route', 'search'), 1, '… in neither table');
+    is(count('route'), 3, '… a refused request is counted in none: not in the first');
+    is(count('route', 'search'), 1, '… and not in the second');
 };
 
 subtest 'APISIX' => sub {
     my $key = key('group', qw(--plan tiny));
-    is_deeply([map { get($nginx, $_, $key)->status } qw(/ /again/ / /again/)], [200, 200, 200, 429], 'a plan table in several locations counts together');
+    is_deeply([map { get($nginx, $_, $key)->status } qw(/ /again/ / /again/)], [200, 200, 200, 429], 'a plan table in several locations has one count');
     my $sliding = key('sliding', qw(--plan sliding));
     is_deeply([map { get($nginx, '/', $sliding)->status } 1 .. 4], [200, 200, 200, 429], 'window=sliding at the end of a plan');
-    is(get($nginx, '/')->status, 401, 'a location asks for a key');
+    is(get($nginx, '/')->status, 401, 'a location requires a key');
 };
 
 subtest 'Envoy' => sub {
@@ -152,7 +152,7 @@ subtest 'Envoy' => sub {
     is($partner->header('X-RateLimit-Limit'), undef, '… has no quota to show');
     my $key = key('cost', qw(--plan tiny));
     is_deeply([map { get($nginx, '/cost/', $key)->status } 1 .. 2], [200, 429], 'tollgate_cost 2 of a quota of 3');
-    is(count('cost'), 2, '… and what is refused is not counted');
+    is(count('cost'), 2, '… and a refused request is not counted');
     my ($exit, $output) = Nginx->test_config(conf => 'tollgate_redis slow { server 127.0.0.1:1; } tollgate_redis fast { server 127.0.0.1:2; }
         tollgate_plans api redis=slow { plan free 1r/d; } tollgate_plans burst redis=fast { plan free 1r/s; }
         server { listen unix:%DIR%/a.sock; location /a/ { tollgate api; } location /b/ { tollgate burst; } }');
@@ -167,14 +167,14 @@ subtest 'Redis out of reach' => sub {
     my $open = 'server { listen 127.0.0.1:%PORT%; location / { tollgate api; proxy_pass http://unix:%DIR%/service.sock; } }';
     my %answers = (local => [200, 200, 429], allow => [200, 200, 200], deny => [503, 503, 503]);
     for my $mode (sort keys %answers) {
-        # The key is issued first: a node that hears of a change asks Redis once more.
+        # The key is issued first: a node that receives a change asks Redis once more.
         my $key = key("failure-$mode", qw(--plan tiny));
         my $node = start($open, redis => "on_failure $mode;");
-        is(get($node, '/', $key)->status, 200, "on_failure $mode: one of three, while Redis answers");
+        is(get($node, '/', $key)->status, 200, "on_failure $mode: the first of three units, while Redis answers");
         $redis->sigstop;
         my @statuses = map { get($node, '/', $key)->status } 1 .. 3;
         $redis->sigcont;
-        is_deeply(\@statuses, $answers{$mode}, '… and three more without it');
+        is_deeply(\@statuses, $answers{$mode}, '… and three more requests without Redis');
         $node->stop;
     }
 };

@@ -1,4 +1,4 @@
-# The modules also build the way nginx builds a third party's: ./configure --add-dynamic-module=.
+# The modules can be built with nginx's ./configure --add-dynamic-module=.
 
 use strict;
 use warnings;
@@ -11,10 +11,11 @@ use Nginx;
 plan skip_all => 'nginx builds them without sanitizers' if $ENV{TOLLGATE_SANITIZE};
 
 my $root = getcwd;
+my $build = Cwd::abs_path($ENV{TOLLGATE_BUILD} // 'build');
 my $source = '/usr/share/nginx/src';
 my $dir = File::Temp->newdir('nginx-build-XXXXXX', TMPDIR => 1);
 
-# nginx's make writes where it stands: a folder of links keeps its sources clean.
+# nginx's make writes into its own folder. A folder of links keeps the sources clean.
 symlink "$source/$_", "$dir/$_" or die "$_: $!\n" for qw(auto src configure);
 
 sub bash {
@@ -23,16 +24,28 @@ sub bash {
     return ($? >> 8, $output);
 }
 
+# The names of modules in a table that nginx loads, in their order.
+sub names_in {
+    my ($path) = @_;
+    open my $file, '<', $path or die "$path: $!\n";
+    local $/;
+    return [<$file> =~ /"(ngx_\w+)"/g];
+}
+
 my ($exit, $output) =
     bash(". $source/conf_flags && ./configure \"\${NGX_CONF_FLAGS[\@]}\" --add-dynamic-module=$root");
-is($exit, 0, 'configure takes the modules') or diag($output);
+is($exit, 0, 'configure accepts the modules') or diag($output);
 ($exit, $output) = bash('make -f objs/Makefile -j2 modules');
 is($exit, 0, 'make builds them') or diag($output);
 unlike($output, qr/warning:/, '… without a warning');
 
 for my $module (qw(ngx_http_tollgate_module ngx_http_petstore_module)) {
     my @symbols = map { (split)[2] } `nm -D --defined-only '$dir/objs/$module.so'`;
-    is_deeply([sort @symbols], [qw(ngx_module_names ngx_module_order ngx_modules)], "$module shows nginx's table only");
+    is_deeply([sort @symbols], [qw(ngx_module_names ngx_module_order ngx_modules)], "$module exports only the symbols that nginx needs");
+
+    my $table = names_in("$dir/objs/${module}_modules.c");
+    ok(@$table, '… its table has names of modules');
+    is_deeply($table, names_in("$build/${module}_modules.c"), '… the same names as in CMake\'s build, in the same order');
 }
 
 ($exit, $output) = Nginx->test_config(modules => [glob "$dir/objs/*.so"], conf => <<'END');

@@ -1,5 +1,5 @@
-# What becomes of requests while Redis is out of reach: `on_failure deny` refuses them with 503, `allow` lets the keys
-# pass that were good when Redis was last asked. A key is never called unknown for want of an answer.
+# Requests while Redis is out of reach: `on_failure deny` refuses them with 503, `allow` grants those whose keys were
+# valid when Redis was last asked. A key is never refused as unknown because Redis does not answer.
 
 use strict;
 use warnings;
@@ -23,13 +23,13 @@ sub gateway {
                     location /pro { tollgate pro; proxy_pass http://unix:%DIR%/upstream.sock; }',
         workers => 2,
     );
-    $gateway->subscribed(2);    # connected, however slow the machine
+    $gateway->subscribed(2);    # also on a slow machine
     $gateway->import_key('known', id => 'k1', plan => 'free');
     $gateway->import_key('custom', id => 'k2', plan => 'custom', limits => '50r/h');
     $gateway->import_key('late', id => 'k3', plan => 'free');
     $gateway->import_key('revoked', id => 'k4', plan => 'free');
     for my $token (qw(known custom revoked)) {
-        becomes(sub { $gateway->get('/', $token)->status }, 200, "$token is good");
+        becomes(sub { $gateway->get('/', $token)->status }, 200, "$token is valid");
     }
     $gateway->change_key('revoked');
     becomes(sub { $gateway->get('/', 'revoked')->status }, 401, 'one is revoked');
@@ -37,7 +37,7 @@ sub gateway {
     return $gateway;
 }
 
-# Of what was logged last, which is after the response was sent.
+# The last logged verdict. A request is logged after its response was sent.
 sub is_last_verdict {
     my ($gateway, $verdict, $name) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -59,10 +59,10 @@ subtest 'deny' => sub {
         is($r->status, 503, "$token: 503");
         is($r->json->{code}, 'service_unavailable', '… with an Error body');
         like($r->header('Retry-After'), qr/^[1-9]\d*$/, '… and Retry-After');
-        is($r->header('X-RateLimit-Limit'), 50, '… and the budget of its address');
+        is($r->header('X-RateLimit-Limit'), 50, '… and the budget of the address');
         is($r->header('WWW-Authenticate'), undef, '… and no challenge');
     }
-    is($gateway->get('/')->status, 401, 'no key at all is still 401');
+    is($gateway->get('/')->status, 401, 'a request without a key still gets 401');
     $gateway->redis->restart;
     $gateway->import_key('known', id => 'k1', plan => 'free');
     becomes(sub { $gateway->get('/', 'known')->status }, 200, 'it serves again by itself');
@@ -72,21 +72,21 @@ subtest 'deny' => sub {
 subtest 'allow' => sub {
     my $gateway = gateway('allow');
     for my $token (qw(known custom)) {
-        # Both workers know the key, whichever has seen it.
+        # Both workers know the key: it is in the zone.
         is_deeply([map { $gateway->get('/', $token)->status } 1 .. 10], [(200) x 10], "$token passes");
     }
     is_last_verdict($gateway, 'degraded k2', 'the verdict says how');
     my $r = $gateway->get('/', 'known');
-    is($r->header('X-RateLimit-Limit'), undef, 'what was not counted is not shown');
-    is($gateway->get('/', 'late')->status, 503, 'a key that was never seen can\'t');
-    like($gateway->get('/', 'revoked')->status, qr/^(401|503)$/, '… nor one that Redis no longer knew');
-    is($gateway->get('/pro', 'known')->status, 403, 'a known key still has its plan only');
-    is($gateway->get('/other', 'known')->status, 503, 'what one Redis knew is nothing to another');
+    is($r->header('X-RateLimit-Limit'), undef, 'no quota is shown, because nothing is counted');
+    is($gateway->get('/', 'late')->status, 503, 'a key that was never looked up gets 503');
+    like($gateway->get('/', 'revoked')->status, qr/^(401|503)$/, '… and a revoked key is refused');
+    is($gateway->get('/pro', 'known')->status, 403, 'a known key is still refused if its plan is not in the table');
+    is($gateway->get('/other', 'known')->status, 503, 'keys of one Redis are not valid with another');
     is_last_verdict($gateway, 'unavailable -', '… as the verdict says');
     $gateway->nginx->stop;
 };
 
-# The first table of "What each fault does to a client" in module/README.md, a row each: with `local`, `allow`, `deny`.
+# The rows of the first table of "What each fault does to a client" in module/README.md: with `local`, `allow`, `deny`.
 my @table = (
     ['one that was spent just now',        '/',    'spent',     429, 429, 429],
     ['a known key',                        '/',    'known',     200, 200, 503],
@@ -98,7 +98,7 @@ my @table = (
     ['one whose plan has no place',        '/pro', 'known',     403, 403, 403],
 );
 
-# What each row of the table gets, and the seconds since Redis was first asked.
+# The response to each row of the table, and the seconds since Redis was first asked.
 sub statuses_without_redis {
     my ($policy) = @_;
     my $gateway = Gateway->start(
@@ -112,7 +112,7 @@ sub statuses_without_redis {
         for ['known', 'free'], ['spent', 'small'], ['unlimited', 'all'], ['late', 'free'];
     my $asked = time;
     my $before = join ' ', map { $gateway->get('/', $_)->status } qw(known spent unlimited nobody spent);
-    is($before, '200 200 200 401 429', 'while Redis is there');
+    is($before, '200 200 200 401 429', 'while Redis is reachable');
     $gateway->redis->kill;
     my @statuses = map { $gateway->get(@$_[1, 2])->status } @table;
     my $took = time - $asked;
@@ -123,18 +123,18 @@ sub statuses_without_redis {
 for my $column (0 .. 2) {
     my $policy = (qw(local allow deny))[$column];
     subtest "what a client gets with $policy" => sub {
-        # Without a subscription, what Redis told holds for a second: the table is asked for again where that took longer.
+        # Without a subscription, a record is used for a second. If the requests took longer, they are repeated.
         my ($took, @statuses);
         for (1 .. 10) {
             ($took, @statuses) = statuses_without_redis($policy);
             last if $took < 1;
         }
-        cmp_ok($took, '<', 1, 'all are asked for within a second');
+        cmp_ok($took, '<', 1, 'all requests are sent within a second');
         is($statuses[$_], $table[$_][3 + $column], $table[$_][0]) for keys @table;
     };
 }
 
-subtest 'an entry of another type is out of reach for its id alone' => sub {
+subtest 'a Redis key of another type affects its id only' => sub {
     my $gateway = Gateway->start(plans => 'plan free 3r/d;');
     $gateway->subscribed(1);
     $gateway->import_key($_, id => $_, plan => 'free') for qw(a b);
@@ -142,11 +142,11 @@ subtest 'an entry of another type is out of reach for its id alone' => sub {
     my $name = 't:quota:{a}:api';
     $gateway->redis->cmd('DEL', $name);
     $gateway->redis->cmd('SET', $name, 'not a hash');
-    is_deeply([map { $gateway->get('/', 'a')->status } 1 .. 3], [200, 200, 429], 'it is counted in shared memory');
-    is($gateway->get('/', 'b')->header('X-RateLimit-Remaining'), 1, 'the other is counted in Redis');
-    like($gateway->nginx->error_log, qr/WRONGTYPE/, 'the log has Redis\'s words');
+    is_deeply([map { $gateway->get('/', 'a')->status } 1 .. 3], [200, 200, 429], 'this id is counted in shared memory');
+    is($gateway->get('/', 'b')->header('X-RateLimit-Remaining'), 1, 'another id is counted in Redis');
+    like($gateway->nginx->error_log, qr/WRONGTYPE/, 'the log has the error of Redis');
     $gateway->redis->cmd('DEL', $name);
-    becomes(sub { $gateway->count('a', 'api', 86400) }, 2, 'what was granted is told when it is gone');
+    becomes(sub { $gateway->count('a', 'api', 86400) }, 2, 'the units are reported once that key is gone');
     $gateway->nginx->stop;
 };
 

@@ -1,4 +1,4 @@
-# Exactly one charge a request, whatever way it takes through nginx; none for what never got as far.
+# Each request is charged exactly once, on every path through nginx. A request that is rejected earlier is not charged.
 
 use strict;
 use warnings;
@@ -10,7 +10,7 @@ use Http2;
 
 my $gateway = Gateway->start(
     plans   => 'plan free 100000r/d;',
-    table   => 'lease=off',    # so that Redis has counted what was granted, and no more
+    table   => 'lease=off',    # so that Redis counts exactly what was granted
     workers => 2,
     files   => {
         page         => "a page of some length\n",
@@ -73,7 +73,7 @@ wait_for_room($redis, 86400);
 
 my $total = 0;
 
-# How many charges came since the last call.
+# The number of charges since the last call.
 sub charges {
     my $now = $gateway->count('k1', 'api', 86400) // 0;
     my $new = $now - $total;
@@ -95,7 +95,7 @@ subtest 'one charge' => sub {
         for '/api/', '/site/', '/index-of/', '/tried/', '/named/', '/accel/', '/rewrite/x', '/break/x', '/if/?a=1', '/ssi.html',
         '/auth/', '/mirror/', '/added/', '/slice/', '/retried/', '/off-on/', '/file/';
     charged(1, 404, '/error/');
-    like($gateway->get('/ssi.html', 'k')->body, qr{/api/one.*/api/two}s, 'SSI pages are made in full');
+    like($gateway->get('/ssi.html', 'k')->body, qr{/api/one.*/api/two}s, 'the SSI page is complete');
     is(charges(), 1, '... for one charge');
     charged(1, 206, '/file/', $gateway->get('/file/', 'k', Range => 'bytes=0-3,5-8'));
     my $key = { Authorization => 'Bearer k' };
@@ -123,7 +123,7 @@ subtest 'no charge' => sub {
 subtest 'kept alive and pipelined' => sub {
     my $connection = Http->connect($gateway);
     $connection->request('GET', '/api/', { Authorization => 'Bearer k' }) for 1 .. 5;
-    is(charges(), 5, 'five on one connection');
+    is(charges(), 5, 'five requests on one connection');
     $connection->send(Http::format_request('GET', "/api/$_", { Authorization => 'Bearer k' }) x 2) for 1 .. 10;
     is(join(' ', map { $connection->response->status } 1 .. 20), join(' ', (200) x 20), 'twenty at once are all answered');
     is(charges(), 20, '... and charged');
@@ -135,11 +135,11 @@ subtest 'kept alive and pipelined' => sub {
 subtest 'HTTP/2' => sub {
     my $connection = Http2->connect('127.0.0.1:' . $gateway->nginx->port(2));
     my @streams = map { $connection->request([':path' => "/api/$_", authorization => 'Bearer k'], indexed => 1) } 1 .. 60;
-    is(scalar(grep { $connection->body($_) =~ /^uri=\S+ authorization= / } @streams), 60, 'sixty streams at once, each answered without the key');
+    is(scalar(grep { $connection->body($_) =~ /^uri=\S+ authorization= / } @streams), 60, 'sixty concurrent streams, each without the key at the upstream');
     is(charges(), 60, '... and charged');
 };
 
-subtest 'what is left, as an inner redirect shows it' => sub {
+subtest 'the remaining quota after an internal redirect' => sub {
     my $before = $gateway->get('/api/', 'k')->header('X-RateLimit-Remaining');
     is($gateway->get('/tried/', 'k')->header('X-RateLimit-Remaining'), $before - 1, 'Remaining after try_files');
     is($gateway->get('/accel/', 'k')->header('X-RateLimit-Remaining'), $before - 2, '... and after X-Accel-Redirect');

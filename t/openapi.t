@@ -1,5 +1,5 @@
-# conf/openapi.json: an OpenAPI document that a linter finds nothing wrong with, and that says what the service does.
-# The walk asks for every documented status of every operation and checks headers and body against the document.
+# conf/openapi.json is a valid OpenAPI document and describes the service correctly. The test requests every documented
+# status of every operation and checks header fields and body against the document.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ use Test::More;
 
 my $conf = "$FindBin::Bin/../conf";
 
-# A front of the gateway for each state of the database: sound, unavailable, full.
+# A server of the gateway for each state of the database: sound, unavailable, full.
 my $servers = join '', map { <<"END" } qw(sound unavailable full);
     server { listen unix:%DIR%/$_.sock; location /v1/ { tollgate api; proxy_pass http://unix:%DIR%/$_-pets.sock; } }
 END
@@ -39,7 +39,7 @@ my $dir = $gateway->nginx->dir;
 my ($sound, $unavailable, $full) = map { "unix:$dir/$_.sock" } qw(sound unavailable full);
 
 my $served = http_get("unix:$dir/sound-pets.sock", '/openapi.json');
-is($served->status, 200, 'it is served outside of /v1');
+is($served->status, 200, 'it is served outside /v1');
 is($served->header('content-type'), 'application/json');
 my $document = $served->json;
 my $schema = JsonSchema->new($document);
@@ -101,13 +101,13 @@ for my $path (sort keys %{ $document->{paths} }) {
         }
     }
 }
-is_deeply([sort keys %walk], [], 'nothing is answered that is not documented');
+is_deeply([sort keys %walk], [], 'no response is undocumented');
 ok($document->{paths}{'/pets/{petId}'}{get}{deprecated}, 'getPet is deprecated');
-subtest 'getPet 404, with what is no id' => sub {
+subtest 'getPet 404 for invalid ids' => sub {
     check_response(http_get($sound, '/v1/pets/abc', %key), 404, $schema->resolve($document->{paths}{'/pets/{petId}'}{get}{responses}{404}));
 };
 
-# The walk's 503s are the backend's; these are the gateway's.
+# The 503s above are from the backend; these are from the gateway.
 $gateway->redis->kill;
 is_deeply([sort keys %of_unknown_key], [sort keys %documented_503], 'each operation documents 503');
 for my $operation (sort keys %documented_503) {
@@ -141,7 +141,7 @@ sub check_examples {
     }
 }
 
-subtest 'the validator sees what is wrong' => sub {
+subtest 'the validator detects errors' => sub {
     my %wrong = (
         '{"id":1,"name":"a"}'                                    => '$ lacks categoryId',
         '{"name":"a","categoryId":1}'                            => '$ lacks id',
@@ -158,7 +158,7 @@ subtest 'the validator sees what is wrong' => sub {
     }
 };
 
-subtest 'Spectral has nothing to say' => sub {
+subtest 'Spectral reports nothing' => sub {
     plan skip_all => 'no npm here' if system 'npm --version >/dev/null 2>&1';
     my $spectral = $ENV{TOLLGATE_SPECTRAL} // "$dir/node_modules/.bin/spectral";
     if (!-x $spectral) {

@@ -1,4 +1,5 @@
-# on_failure local: while Redis is out of reach, known keys are served and counted here, and Redis is told afterwards.
+# on_failure local: while Redis is out of reach, known keys are served and counted in the zone, and the counts are
+# reported to Redis afterwards.
 
 use strict;
 use warnings;
@@ -33,10 +34,10 @@ my %end = (killed => sub { $_[0]->restart }, stopped => sub { $_[0]->sigcont });
 for my $case (['killed', ''], ['stopped', ''], ['stopped', 'lease=off']) {
     my ($fault, $lease) = @$case;
     my ($begin, $end) = ($begin{$fault}, $end{$fault});
-    subtest "$fault under load: nobody with a known key is refused $lease" => sub {
+    subtest "$fault under load: no known key is refused $lease" => sub {
         my $gateway = Gateway->start(
             plans => 'plan free 1000000r/h 10000000r/d; plan all unlimited;', table => $lease, workers => 2,
-            redis => 'timeout 1s;',    # a busy machine is no outage
+            redis => 'timeout 1s;',    # a busy machine must not look like an outage
             redis_options => $durable, %access_log,
         );
         my @keys = map { "k$_" } 1 .. 50;
@@ -47,11 +48,11 @@ for my $case (['killed', ''], ['stopped', ''], ['stopped', 'lease=off']) {
         wait_until('the load', sub { (verdicts($gateway)->{'granted 200'} // 0) > 500 });
         $begin->($gateway->redis);
         wait_until('the breaker', sub { lines($gateway, qr/is out of reach/) });
-        is($gateway->get('/', 'unknown')->status, 503, 'a key that was never seen gets 503');
+        is($gateway->get('/', 'unknown')->status, 503, 'a key that was never looked up gets 503');
         wait_until('requests that are decided without Redis', sub { (verdicts($gateway)->{'degraded 200'} // 0) > 500 });
         $end->($gateway->redis);
         wait_until('the end of it', sub { lines($gateway, qr/is back/) });
-        # One worker may find Redis before the other.
+        # One worker may reach Redis before the other.
         becomes(sub { $gateway->get('/', 'unknown')->status }, 200, '... until Redis is back');
         my $result = $load->finish;
         is_deeply([keys %{ $result->{status} }], [200], 'all are granted');
@@ -59,7 +60,7 @@ for my $case (['killed', ''], ['stopped', ''], ['stopped', 'lease=off']) {
         is(lines($gateway, qr/\[error\].*redis "main" is out of reach/), 1, 'one line when it opens');
         is(lines($gateway, qr/redis "main" is back/), 1, '... and one when it closes');
         my $verdicts = verdicts($gateway);
-        cmp_ok($verdicts->{'degraded 200'} // 0, '>', 0, 'the verdict says how');
+        cmp_ok($verdicts->{'degraded 200'} // 0, '>', 0, 'the verdict is degraded');
         my $granted = $result->{status}{200} + 51;
         my $counted = sub {
             my $sum = 0;
@@ -67,25 +68,25 @@ for my $case (['killed', ''], ['stopped', ''], ['stopped', 'lease=off']) {
             return $sum;
         };
         my $unlimited = ($result->{by_token}{k50}{200} // 0) + 1;
-        # What was sent when Redis fell silent may have been counted, and is counted again; a lease is lost.
+        # Calls that were sent when Redis stopped may have been counted and are counted again; a lease is lost.
         wait_until('Redis to be told', sub { $counted->() >= $granted - $unlimited });
-        # nginx gives back what it leased, and tells Redis nothing more.
+        # nginx returns its leases, and then sends nothing more to Redis.
         $gateway->nginx->stop;
-        becomes(sub { $gateway->redis->cmd('CLIENT', 'LIST') =~ tr/\n// }, 1, 'its connections are gone');
+        becomes(sub { $gateway->redis->cmd('CLIENT', 'LIST') =~ tr/\n// }, 1, 'its connections are closed');
         my $over = $counted->() - ($granted - $unlimited);
         cmp_ok($over, '>=', 0, 'Redis counts all that was granted');
         cmp_ok($over, '<=', 64, "... and at most what was under way besides: $over") if $lease;
     };
 }
 
-subtest 'counting goes on from what Redis told last' => sub {
+subtest 'counting continues from the last counts of Redis' => sub {
     my $gateway = Gateway->start(plans => 'plan free 40r/h 60r/d;', workers => 2, redis_options => $durable, %access_log);
     $gateway->import_key('k', id => 'k1', plan => 'free');
     wait_for_room($gateway->redis, 3600);
     is($gateway->get('/', 'k')->header('X-RateLimit-Remaining'), 39 - $_, 'before') for 0 .. 9;
     $gateway->redis->kill;
     my $first = $gateway->get('/', 'k');
-    is($first->status . ' ' . $first->header('X-RateLimit-Remaining'), '200 29', 'goes on');
+    is($first->status . ' ' . $first->header('X-RateLimit-Remaining'), '200 29', 'the next request is granted');
     my @got = map { $gateway->get('/', 'k') } 1 .. 40;
     is(scalar(grep { $_->status == 200 } @got), 29, 'the limit holds');
     my $r = $got[-1];
@@ -96,13 +97,13 @@ subtest 'counting goes on from what Redis told last' => sub {
     wait_until('the access log', sub { sum(values %{ verdicts($gateway) }) == 51 });
     is(verdicts($gateway)->{'limited 429'}, 11, 'the verdicts');
     $gateway->redis->restart;
-    becomes(sub { $gateway->count('k1', 'api', 86400) }, 40, 'what was granted meanwhile is added');
-    is($gateway->count('k1', 'api', 3600), 40, '... to each window');
+    becomes(sub { $gateway->count('k1', 'api', 86400) }, 40, 'the units granted meanwhile are added');
+    is($gateway->count('k1', 'api', 3600), 40, '... in each window');
     is($gateway->get('/', 'k')->status, 429, 'the limit still holds');
     $gateway->nginx->stop;
 };
 
-subtest 'two nodes, apart from Redis, both tell it' => sub {
+subtest 'two nodes without Redis both report to it' => sub {
     my $plans = 'plan free 1000r/h;';
     my @nodes = my $first = Gateway->start(plans => $plans, redis_options => $durable);
     push @nodes, Gateway->start(plans => $plans, share => $first);
@@ -112,7 +113,7 @@ subtest 'two nodes, apart from Redis, both tell it' => sub {
     $first->redis->kill;
     for my $node (@nodes) { is($node->get('/', 'k')->status, 200, 'served') for 1 .. 10 }
     $first->redis->restart;
-    becomes(sub { $first->count('k1', 'api', 3600) }, 22, 'all is counted');
+    becomes(sub { $first->count('k1', 'api', 3600) }, 22, 'all units are counted');
     $_->nginx->stop for @nodes;
 };
 
@@ -122,13 +123,13 @@ subtest 'stale_keys' => sub {
     my $before = time;
     is($gateway->get('/', 'k')->status, 200, 'good');
     $gateway->redis->kill;
-    is($gateway->get('/', 'k')->status, 200, 'a key stays good');
+    is($gateway->get('/', 'k')->status, 200, 'a key stays valid');
     becomes(sub { $gateway->get('/', 'k')->status }, 503, '... for a time');
-    cmp_ok(time - $before, '>=', 1.5, '... that is not shorter than stale_keys');
+    cmp_ok(time - $before, '>=', 1.5, '... of at least stale_keys');
     $gateway->nginx->stop;
 };
 
-subtest 'a key that was revoked before is not let in by the outage' => sub {
+subtest 'a key that was revoked before the outage stays refused' => sub {
     my $gateway = Gateway->start(plans => 'plan free 1000r/h;');
     $gateway->subscribed(1);
     $gateway->import_key('k', id => 'k1', plan => 'free');
@@ -136,13 +137,13 @@ subtest 'a key that was revoked before is not let in by the outage' => sub {
     $gateway->change_key('k');
     becomes(sub { $gateway->get('/', 'k')->status }, 401, 'revoked');
     $gateway->redis->kill;
-    # What Redis told holds for a second after the subscription is lost.
+    # A record is used for one second after the subscription is lost.
     my ($end, %statuses) = (time + 1.5);
     while (time < $end) {
         $statuses{ $gateway->get('/', 'k')->status }++;
         sleep 0.02;
     }
-    is_deeply([grep { !/^(401|503)$/ } keys %statuses], [], 'refused all the while');
+    is_deeply([grep { !/^(401|503)$/ } keys %statuses], [], 'refused throughout');
     $gateway->nginx->stop;
 };
 

@@ -1,5 +1,5 @@
-# Units that a node grants while Redis is out of reach: Redis counts each of them once, whatever happens to the worker that
-# granted them and however often they are sent.
+# Units that a node grants while Redis is out of reach: Redis counts each of them once, even if the worker that granted
+# them dies or they are sent several times.
 
 use strict;
 use warnings;
@@ -22,7 +22,7 @@ my %fate = (
     'nothing'         => sub { },
 );
 for my $fate (sort keys %fate) {
-    subtest "owed units outlive $fate" => sub {
+    subtest "owed units survive $fate" => sub {
         my $gateway = Gateway->start(plans => 'plan free 1000r/h 5000r/d;', redis => $defaults, redis_options => $durable);
         $gateway->import_key('k', id => 'k1', plan => 'free');
         wait_for_window($gateway->redis, 3600, 0.98);
@@ -39,7 +39,7 @@ for my $fate (sort keys %fate) {
     };
 }
 
-# A gateway, and what stands between it and its Redis: `silent` answers nothing, `lost` loses the replies of acquires.
+# A gateway, and a proxy between it and its Redis: `silent` answers nothing, `lost` loses the replies to acquires.
 sub gateway_with_fake {
     my ($settings) = @_;
     my $redis = RedisServer->start;
@@ -73,7 +73,7 @@ subtest 'a report whose replies are lost is counted once' => sub {
     wait_until('all to be settled', sub { $gateway->unsettled == 0 }, 30);
     is($redis->cmd('HGET', 't:quota:{k1}:api', '3600.count'), 50, 'Redis counts each once');
     is(granted($gateway, 1, 'k'), 1, 'granted');
-    is($gateway->count('k1', 'api', 3600), 51, 'and goes on from there');
+    is($gateway->count('k1', 'api', 3600), 51, 'and continues to count');
     $gateway->nginx->stop;
 };
 
@@ -97,7 +97,7 @@ subtest 'a quit settles what was granted after a report that is under way' => su
     $fake->heal;
     wait_until('Redis', sub { substr($gateway->nginx->error_log, $log) =~ /is back/ }, 30);
     $gateway->nginx->stop;
-    # What Redis ran in time, and a request waited for in vain, counts a second time.
+    # A call that Redis runs before its deadline, but whose request has timed out, is counted twice.
     cmp_ok($gateway->count($_, 'api', 3600), '>=', 13, 'Redis counts all that was granted') for @ids;
 };
 
@@ -113,31 +113,31 @@ subtest 'a full zone keeps the records of keys that owe units' => sub {
     $gateway->redis->sigstop;
     is(scalar(grep { granted($gateway, 2, $_) == 2 } @ids), 50, 'granted alone');
     $gateway->redis->sigcont;
-    # At once, before the node has told Redis.
+    # At once, before the node reports to Redis.
     my @more = @others;
     Load->run(servers => [$gateway->address], connections => 16, requests => scalar @others, token => sub { shift @more });
     wait_until('all to be settled', sub { $gateway->unsettled == 0 }, 30);
-    # A request that Redis ran in time, and that was served without it, counts twice.
+    # A request that Redis counted before its deadline, but that was granted without the reply, is counted twice.
     my @missing = grep { $gateway->count($_, 'api', 86400) < 3 } @ids;
-    is_deeply(\@missing, [], 'Redis counts what each was granted');
+    is_deeply(\@missing, [], 'Redis counts the granted units of each id');
     $gateway->nginx->stop;
 };
 
-subtest 'what a key owes is settled when the key has ended' => sub {
+subtest 'the owed units of a deleted key are settled' => sub {
     my $gateway = Gateway->start(plans => 'plan free 1000r/d;', redis => $defaults);
     $gateway->import_key('k', id => 'k1', plan => 'free');
     wait_for_window($gateway->redis, 86400, 0.98);
     is(granted($gateway, 1, 'k'), 1, 'known');
     $gateway->redis->kill;
     is(granted($gateway, 20, 'k'), 20, 'granted alone');
-    $gateway->redis->restart;    # empty: the key is unknown
+    $gateway->redis->restart;    # without data: the key is unknown
     wait_until('the key to be refused', sub { $gateway->get('/', 'k')->status == 401 }, 30);
     wait_until('all to be settled', sub { $gateway->unsettled == 0 }, 30);
-    cmp_ok($gateway->count('k1', 'api', 86400), '>=', 20, 'Redis counts what it was granted alone');
+    cmp_ok($gateway->count('k1', 'api', 86400), '>=', 20, 'Redis counts the units that were granted alone');
     $gateway->nginx->stop;
 };
 
-subtest 'a Redis that refuses settles nothing' => sub {
+subtest 'a Redis that refuses writes settles nothing' => sub {
     my $gateway = Gateway->start(plans => 'plan free 10000r/h;', redis => $defaults);
     $gateway->import_key('k', id => 'k1', plan => 'free');
     wait_for_window($gateway->redis, 3600, 0.98);
@@ -147,22 +147,22 @@ subtest 'a Redis that refuses settles nothing' => sub {
     sleep 1;    # for attempts to settle, which must not be counted
     my $owed = $gateway->status->{redis}[0]->{owed};
     is($owed->{settled}, 0, 'nothing is settled');
-    cmp_ok($owed->{noted}, '>=', 49, 'what was granted is noted');
+    cmp_ok($owed->{noted}, '>=', 49, 'the granted units are noted');
     $gateway->redis->cmd('REPLICAOF', 'NO', 'ONE');
     wait_until('all to be settled', sub { $gateway->unsettled == 0 }, 30);
     $owed = $gateway->status->{redis}[0]->{owed};
-    is($owed->{settled}, $owed->{noted}, 'as much is settled as was noted');
+    is($owed->{settled}, $owed->{noted}, 'all noted units are settled');
     is($gateway->count('k1', 'api', 3600), 51, 'Redis counts each once');
     $gateway->nginx->stop;
 };
 
-subtest 'a sliding window remembers an outage beyond its boundary' => sub {
+subtest 'a sliding window counts an outage in the window before' => sub {
     my $gateway = Gateway->start(plans => 'plan free 20r/4s window=sliding;', redis => $defaults, redis_options => $durable);
     $gateway->import_key('k', id => 'k1', plan => 'free');
     wait_for_window($gateway->redis, 4, 0.1);
     is(granted($gateway, 1, 'k'), 1, 'known');
     $gateway->redis->kill;
-    is(granted($gateway, 25, 'k'), 19, 'the limit holds alone');
+    is(granted($gateway, 25, 'k'), 19, 'the limit applies without Redis');
     my $number = int(time / 4);
     wait_until('the next window', sub { int(time / 4) > $number }, 30);
     cmp_ok(granted($gateway, 1, 'k'), '<=', 1, 'one request after the boundary');
@@ -176,7 +176,7 @@ subtest 'a sliding window remembers an outage beyond its boundary' => sub {
     $gateway->nginx->stop;
 };
 
-subtest 'distinct costs take no memory while Redis is out of reach' => sub {
+subtest 'different costs take no memory while Redis is out of reach' => sub {
     my $gateway = Gateway->start(
         plans => 'plan free 1000000000r/h;', redis => $defaults, redis_options => $durable,
         location => 'tollgate_cost $arg_cost;',

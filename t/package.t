@@ -1,5 +1,6 @@
-# The Debian packages: what they hold, and what becomes of a machine whose nginx runs while they are installed, removed
-# and purged. The machine is a Debian of the test's own; where none can be made, the packages are unpacked and looked at.
+# The Debian packages: their contents, and their effect on a machine with a running nginx when they are installed,
+# removed and purged. The machine is a temporary Debian. If it can't be made, the packages are only unpacked and
+# inspected.
 
 use strict;
 use warnings;
@@ -21,7 +22,7 @@ my @names = ($name, 'libnginx-mod-http-petstore', 'tollgate');
 my $build = abs_path($ENV{TOLLGATE_BUILD} // 'build');
 my $dir = File::Temp->newdir('package-XXXXXX', TMPDIR => 1);
 
-# Also with a umask of a careful administrator.
+# Also with a restrictive umask.
 my $output = `umask 077; cpack -G DEB --config '$build/CPackConfig.cmake' -B '$dir' 2>&1`;
 if (!is($?, 0, 'cpack makes the packages')) {
     diag($output);
@@ -35,7 +36,7 @@ if (!is_deeply([sort keys %package], [sort @names], 'three of them')) {
 }
 my ($abi) = `dpkg-query -W -f '\${Provides}' nginx` =~ /(nginx-abi-[\d.-]+)/;
 
-# Every file in a package: its mode.
+# The mode of every file in a package.
 my %files;
 for my $package (@names) {
     $files{$package} = { map { (split ' ', $_, 6)[5] =~ /^\.(.*[^\/])$/ ? ($1 => substr $_, 0, 10) : () }
@@ -46,7 +47,7 @@ sub slurp { my ($path) = @_; open my $file, '<', $path or die "$path: $!\n"; loc
 
 sub field { chomp(my $value = `dpkg-deb -f '$package{$_[0]}' $_[1]`); return $value }
 
-subtest 'what they say of themselves' => sub {
+subtest 'the control fields' => sub {
     my %depends_on = (
         $names[0] => [$abi, qw(libc6 libhiredis libssl libstdc++6 zlib1g)],
         $names[1] => [$abi, qw(libc6 libsqlite3 libstdc++6)],
@@ -54,7 +55,7 @@ subtest 'what they say of themselves' => sub {
     );
     for my $package (@names) {
         is(field($package, 'Architecture'), `dpkg --print-architecture` =~ s/\n//r, "$package: the architecture");
-        is(field($package, 'Version'), field($name, 'Version'), '… one version');
+        is(field($package, 'Version'), field($name, 'Version'), '… the same version');
         my @depends = split /, /, field($package, 'Depends');
         for my $needed (@{ $depends_on{$package} }) {
             ok((grep { /^\Q$needed\E/ } @depends), "… it depends on $needed") or diag("@depends");
@@ -64,7 +65,7 @@ subtest 'what they say of themselves' => sub {
     unlike(field($name, 'Depends'), qr/sqlite/, 'the gateway needs no SQLite');
 };
 
-subtest 'what is in them' => sub {
+subtest 'the contents' => sub {
     my $mod = sub { ("/usr/lib/nginx/modules/ngx_http_$_[0]_module.so", "/usr/share/nginx/modules-available/mod-http-$_[0].conf") };
     my %wanted = (
         $names[0] => [$mod->('tollgate'), map { "/usr/share/doc/$name/$_" }
@@ -79,12 +80,12 @@ subtest 'what is in them' => sub {
         my $mode = $files{$package};
         is($mode->{$_}, '-rw-r--r--', $_)
             for @{ $wanted{$package} }, map { "/usr/share/doc/$package/$_" } qw(copyright changelog.gz changelog.Debian.gz);
-        ok(!(grep { m{^/(?!usr/)} } keys %$mode), 'nothing outside of /usr');
+        ok(!(grep { m{^/(?!usr/)} } keys %$mode), 'all files are below /usr');
         ++$owner{$_} for keys %$mode;
         is(system('dpkg-deb', '-x', $package{$package}, "$dir/unpacked/$package"), 0, 'it unpacks') or return;
     }
     is($files{tollgate}{'/usr/bin/tollgate'}, '-rwxr-xr-x', 'the command');
-    is_deeply([grep { $owner{$_} > 1 } sort keys %owner], [], 'no file is in two of them');
+    is_deeply([grep { $owner{$_} > 1 } sort keys %owner], [], 'no file is in two packages');
     is_deeply([map { s{.*/}{}r } glob "$dir/unpacked/*/usr/lib/nginx/modules/*.so"],
         ['ngx_http_petstore_module.so', 'ngx_http_tollgate_module.so'], 'each module is in its package');
 
@@ -97,16 +98,16 @@ subtest 'what is in them' => sub {
         like($sections, qr/\bBIND_NOW\b/, '… bound when it is loaded');
         my $imported = `readelf -W --dyn-syms '$binary'`;
         like($imported, qr/ __stack_chk_fail@/, '… and with protected stacks');
-        unlike($sections, qr/\.debug_info|\.symtab|R(?:UN)?PATH/, '… without symbols and folders of the build');
+        unlike($sections, qr/\.debug_info|\.symtab|R(?:UN)?PATH/, '… without debug symbols and build paths');
     }
-    # A binary shows it only if one of its calls can be checked.
+    # A binary shows it only if one of its calls is checked.
     like(`readelf -W --dyn-syms '$command'`, qr/ __\w+_chk@/, 'the command is fortified');
     my ($folder) = slurp("$build/CPackConfig.cmake") =~ /CPACK_INSTALL_CMAKE_PROJECTS "([^;"]+);/;
     my @compiled = slurp("$folder/compile_commands.json") =~ /"command": "(.*)"/g;
-    cmp_ok(scalar @compiled, '>', 100, 'the sources of all');
+    cmp_ok(scalar @compiled, '>', 100, 'all sources are compiled');
     is_deeply([grep { !/ -O2 / || !/ -D_FORTIFY_SOURCE=2 / } @compiled], [], '… are compiled with fortification');
     my ($version) = field('tollgate', 'Version') =~ /^([\d.]+)-/;
-    is(`'$command' --version`, "$version\n", 'the command is of the package\'s version');
+    is(`'$command' --version`, "$version\n", 'the command has the version of the package');
     my ($exit, $text) = Nginx->test_config(modules => \@modules, conf => <<'END');
         tollgate_redis main { server unix:/nonexistent.sock; }
         tollgate_plans api { plan free 60r/m; }
@@ -147,7 +148,7 @@ subtest 'lintian' => sub {
     }
 };
 
-subtest 'on a machine whose nginx runs' => sub {
+subtest 'on a machine with a running nginx' => sub {
     my ($root, $why) = DebianRoot->make(packages => [qw(nginx procps)]);
     if (!$root) {
         diag("not tested in a Debian of its own: $why");
@@ -164,7 +165,7 @@ subtest 'on a machine whose nginx runs' => sub {
     $root->write('/etc/nginx/conf.d/open.conf', <<"END");
         server { listen 127.0.0.1:$open; keepalive_requests 1; location / { return 200 "open"; } }
 END
-    # With no init system Debian would not reload a server: allowed.
+    # Without an init system, Debian would not reload a server. policy-rc.d allows it.
     $root->write('/usr/sbin/policy-rc.d', "#!/bin/sh\nexit 0\n");
     $sh->('chmod +x /usr/sbin/policy-rc.d');
     $sh->('apt-get -q update');
@@ -175,11 +176,11 @@ END
     my $is_as_before = sub {
         my ($when) = @_;
         is_deeply($root->list('/etc/nginx'), $before, "$when /etc/nginx is as it was");
-        $sh->('nginx -t', '… and a good configuration');
+        $sh->('nginx -t', '… and the configuration is valid');
     };
     my $enabled = sub { [sort split /\n/, ($root->run('ls /etc/nginx/modules-enabled'))[1]] };
     my $is_loaded = sub { !($root->run('cat /proc/[0-9]*/maps | grep -q ngx_http_tollgate'))[0] };
-    # The reload that dpkg's trigger asks for shows as workers that were not there before.
+    # A reload by dpkg's trigger shows as new workers.
     my $reloads = sub {
         my ($command, $what) = @_;
         my @old = $workers->();
@@ -189,7 +190,7 @@ END
         return $text;
     };
 
-    # A visitor all the while, who isn't in a hurry.
+    # A client sends requests slowly, throughout.
     my $visitor = BackgroundLoad->start(servers => ["127.0.0.1:$open"], timeout => 600,
         token => sub { select undef, undef, undef, 0.01; 'none' });
 
@@ -200,7 +201,7 @@ END
     $sh->("apt-get -qy --no-install-recommends install /tmp/$names[1].deb", 'the pet store is installed');
     is_deeply($enabled->(), ['50-mod-http-tollgate.conf'], '… and not enabled: it is an example');
     $sh->('nginx -t');
-    like($sh->('tollgate --version'), qr/^[\d.]+$/, '… says its version');
+    like($sh->('tollgate --version'), qr/^[\d.]+$/, '… prints its version');
 
     $sh->('ln -s /usr/share/nginx/modules-available/mod-http-petstore.conf /etc/nginx/modules-enabled/50-mod-http-petstore.conf',
         'the administrator enables it');
@@ -214,13 +215,14 @@ END
 END
     $sh->('nginx -s reload');
     my $refused = eval { wait_until('the guard', sub { eval { http_get("127.0.0.1:$guarded", '/') } }) };
-    is($refused && $refused->status, 401, 'a guarded location wants a key');
+    is($refused && $refused->status, 401, 'a guarded location requires a key');
     is_deeply(http_get("127.0.0.1:$guarded", '/v1/pets')->json, [], '… and the pet store has no pets');
 
-    # What removal says of a configuration that it breaks: a file outside of /etc/nginx too, and none that nginx doesn't read.
+    # The warning on removal names files of the configuration that it breaks: also a file outside /etc/nginx, but none
+    # that nginx does not read.
     $sh->('mv /etc/nginx/conf.d/guarded.conf /srv/ && ln -s /srv/guarded.conf /etc/nginx/conf.d/');
     $root->write('/etc/nginx/unread.conf', "tollgate off;\n");
-    $root->write('/etc/nginx/conf.d/comment.conf', "# tollgate api; stands in a comment alone.\n");
+    $root->write('/etc/nginx/conf.d/comment.conf', "# tollgate api; is in a comment only.\n");
     my $include = "/usr/share/doc/$name/examples/tollgate-http.conf";
     my $told = sub {
         my ($text, $package) = @_;
@@ -230,28 +232,28 @@ END
     my $text = $sh->("dpkg --remove $names[1]", 'the pet store is removed while a location uses it');
     is_deeply($told->($text, $names[1]), ['/etc/nginx/conf.d/guarded.conf'], '… the file is named');
     like($text, qr/Remove these directives, until "nginx -t" succeeds, or install \Q$names[1]\E again\./, '… and what to do');
-    isnt(($root->run('nginx -t'))[0], 0, 'nginx indeed takes the configuration no more');
+    isnt(($root->run('nginx -t'))[0], 0, 'nginx rejects the configuration');
     $sh->("dpkg --install /tmp/$names[1].deb", 'installed again');
-    $sh->('nginx -t', '… the configuration is good');
+    $sh->('nginx -t', '… the configuration is valid');
     $text = $sh->("dpkg --remove $name", 'the gateway is removed while a location uses it');
     is_deeply($told->($text, $name), ['/etc/nginx/conf.d/guarded.conf', $include], '… both files are named');
     $sh->("dpkg --install /tmp/$name.deb", 'installed again');
     $sh->('rm /etc/nginx/conf.d/guarded.conf /etc/nginx/conf.d/comment.conf /etc/nginx/unread.conf');
     $sh->("dpkg --purge $names[1]");
-    is(http_get("127.0.0.1:$open", '/')->status, 200, 'nginx runs all the while');
+    is(http_get("127.0.0.1:$open", '/')->status, 200, 'nginx is still running');
 
     $text = $reloads->("dpkg --remove $name", 'it is removed');
     is_deeply($told->($text, $name), [], '… no file is named, as none uses it');
     $is_as_before->('after that');
     eval { wait_until('workers without it', sub { !$is_loaded->() }) };
-    is($@, '', 'no process has its module any more');
+    is($@, '', 'no process has its module loaded');
 
-    $sh->("dpkg --install /tmp/$name.deb", 'installed anew');
+    $sh->("dpkg --install /tmp/$name.deb", 'installed once more');
     $sh->('rm /etc/nginx/modules-enabled/50-mod-http-tollgate.conf', 'the administrator disables the module');
     $sh->("dpkg --install /tmp/$name.deb", 'upgraded');
-    is_deeply($enabled->(), [], 'what the administrator disabled stays so');
+    is_deeply($enabled->(), [], 'a module that the administrator disabled stays disabled');
     $sh->("dpkg --remove $name && dpkg --install /tmp/$name.deb", 'removed and installed again');
-    is_deeply($enabled->(), [], '… also then');
+    is_deeply($enabled->(), [], '… still disabled');
 
     $reloads->("dpkg --purge $name tollgate", 'it is purged');
     $is_as_before->('after that');
@@ -259,12 +261,12 @@ END
         join('', map { "/tmp/$_.deb\n" } sort @names), 'nothing is left');
 
     my $visits = $visitor->finish;
-    is_deeply([$visits->{broken}, keys %{ $visits->{status} }], [0, 200], 'the visitor has noticed nothing');
-    is(($root->run('cat /run/nginx.pid'))[1], "$master\n", 'nginx has run all the while');
+    is_deeply([$visits->{broken}, keys %{ $visits->{status} }], [0, 200], 'no request of the client failed');
+    is(($root->run('cat /run/nginx.pid'))[1], "$master\n", 'nginx was never restarted');
     my ($exit, $log) = $root->run('cat /var/log/nginx/error.log');
     my @complaints = grep { /\[(?:alert|emerg|crit|error|warn)\]/ && !/127\.0\.0\.1:6379/ } split /\n/, $log;
-    like($complaints[0], qr/missing_api_key/, 'it has complained of the visitor without a key');
-    is(@complaints, 1, '… and of nothing else but that there is no Redis') or diag(@complaints);
+    like($complaints[0], qr/missing_api_key/, 'the log has the request without a key');
+    is(@complaints, 1, '… and otherwise only that Redis is unreachable') or diag(@complaints);
     $sh->('invoke-rc.d nginx stop');
 };
 

@@ -162,7 +162,7 @@ subtest 'unsupported media types, and large bodies' => sub {
     );
     my $pieces = join '', map { sprintf "%x\r\n%s\r\n", length $_, $_ } '{"name":', '"chunks","categ', 'oryId":1', '}';
     is(post("${pieces}0\r\n\r\n", undef, 'Transfer-Encoding' => 'chunked')->json->{name}, 'chunks', 'a body in chunks');
-    is(post($padded->(5000), '/mirrored/pets')->status, 201, 'a body that mirror has read into a file');
+    is(post($padded->(5000), '/mirrored/pets')->status, 201, 'a body that mirror has written to a file');
 };
 
 subtest 'a body in single bytes, a pipelined body and an incomplete body' => sub {

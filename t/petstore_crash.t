@@ -26,8 +26,8 @@ sub start {
 END
 }
 
-# Keeps `$clients` connections busy adding pets of unlike names, and appends what is acknowledged to a file: a line of
-# id and name each. A connection that ends is opened again. Runs in a process of its own until SIGTERM.
+# Adds pets with unique names over `$clients` connections, and appends a line with id and name to a file for each
+# acknowledged pet. A closed connection is opened again. Runs in a separate process until SIGTERM.
 sub write_pets {
     my ($address, $prefix, $journal) = @_;
     my $goes_on = 1;

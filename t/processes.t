@@ -1,4 +1,4 @@
-# Other ways to run nginx than a master with workers that serve HTTP.
+# nginx in other modes than a master with workers that serve HTTP.
 
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ sub serves_exactly {
     is($granted, 5, 'a window grants its limit');
     $gateway->redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     wait_until('service', sub { $gateway->get('/', 'k')->status =~ /^(200|429)$/ });
-    pass('and it serves again over another connection to Redis');
+    pass('it serves again over a new connection to Redis');
 }
 
 my $plans = 'plan free 5r/s;';
@@ -29,7 +29,7 @@ for my $events ('accept_mutex on;', 'multi_accept on;', 'use epoll; accept_mutex
     };
 }
 
-subtest 'thread pools and a cache, whose processes are no workers' => sub {
+subtest 'thread pools and a cache, whose processes are not workers' => sub {
     my $gateway = Gateway->start(
         plans    => $plans,
         main     => 'thread_pool other threads=2;',
@@ -75,7 +75,7 @@ subtest 'http without tollgate' => sub {
     my $nginx = Nginx->start(conf => 'server { listen 127.0.0.1:%PORT%; location / { return 204; } }');
     my $r = Http::http_get($nginx, '/', Authorization => 'Bearer k');
     is($r->status, 204, 'it serves');
-    is_deeply([grep { $_->[0] =~ /ratelimit|retry|www-auth/i } $r->headers], [], 'with no field of ours');
+    is_deeply([grep { $_->[0] =~ /ratelimit|retry|www-auth/i } $r->headers], [], 'without fields of Tollgate');
     $nginx->stop;
 };
 

@@ -1,4 +1,4 @@
-# A real Prometheus scrapes tollgate_status; conf/'s alert rules and dashboard ask for what is there.
+# A real Prometheus scrapes tollgate_status. The alert rules and the dashboard of conf/ use existing metrics.
 
 use strict;
 use warnings;
@@ -29,7 +29,7 @@ subtest 'the rules, alone' => sub {
         return qq(tollgate_requests_total{job="tollgate",instance="a",tables="api",plan="$plan",verdict="$verdict"});
     };
     my $of = sub { qq($_[0]\{job="tollgate",instance="a"$_[1]\}) };
-    # Of each alert: series that raise it, the labels that it bears then, and others that must not.
+    # For each alert: series that raise it, the labels of the alert, and series that must not raise it.
     my %cases = (
         TollgateNodeDown        => [[[$of->('up', ''), '0x30']], 'severity: critical', [[$of->('up', ''), '1x30']]],
         TollgateRedisOutOfReach => [[[$of->('tollgate_redis_breaker_open_workers', ',redis="r"'), '1x30']], 'severity: critical, redis: r',
@@ -47,7 +47,7 @@ subtest 'the rules, alone' => sub {
             'severity: warning, redis: r', [[$of->('tollgate_redis_subscribed_workers', ',redis="r"'), '2x30'], [$of->('tollgate_workers', ''), '2x30']]],
         TollgateManyRefusals    => [[[$requests->('limited'), '0+60x30'], [$requests->('granted'), '0+60x30']],
             'severity: warning, tables: api, plan: free', [[$requests->('limited'), '0+3x30'], [$requests->('granted'), '0+3x30']]],
-        # The first series is what a flood from one address is counted as, once it has spent `anonymous`.
+        # The first series is that of a flood from one address that has spent its `anonymous` budget.
         TollgateManyUnauthenticated => [[[$requests->('limited', ''), '0+51000x30'], [$requests->('unauthenticated', ''), '0+30x30']],
             'severity: warning', [[$requests->('unauthenticated', ''), '0+60x30'], [$requests->('limited'), '0+1200x30']]],
         TollgateZoneFull        => [[[$of->('tollgate_zone_evictions_total', ',store="keys"'), '0+120x40']], 'severity: warning, store: keys',
@@ -61,15 +61,15 @@ subtest 'the rules, alone' => sub {
             my ($series, $expected) = @$case;
             $tests .= "  - interval: 1m\n    input_series:\n";
             $tests .= "      - {series: '$_->[0]', values: '$_->[1]'}\n" for @$series;
-            # Annotations are left to the next check: promtool wants them word for word.
+            # The next check tests annotations: promtool compares them literally.
             $tests .= "    promql_expr_test:\n      - expr: count(ALERTS{alertname=\"$alert\",alertstate=\"firing\"})\n        eval_time: 30m\n";
             $tests .= $expected eq '[]' ? "        exp_samples: []\n" : "        exp_samples: [{labels: '{}', value: 1}]\n";
         }
     }
     write_file("$dir/tests.yml", $tests);
     $output = `promtool test rules $dir/tests.yml 2>&1`;
-    is $?, 0, 'fire when they should, and only then' or diag $output;
-    # promtool compares annotations word for word.
+    is $?, 0, 'fire in the right cases only' or diag $output;
+    # promtool compares annotations literally.
     my $flood = $requests->('limited', '');
     my $keyless = $requests->('unauthenticated', '');
     write_file("$dir/annotations.yml", <<"END");
@@ -108,11 +108,11 @@ tests:
       - {alertname: TollgateManyRefusals, eval_time: 30m, exp_alerts: []}
 END
     $output = `promtool test rules $dir/annotations.yml 2>&1`;
-    is $?, 0, '… and say what is wrong' or diag $output;
+    is $?, 0, '… and have the right annotations' or diag $output;
 };
 
 my $dashboard = JSON::PP->new->utf8->decode(read_file('conf/grafana-dashboard.json'));
-my @queries;    # [what it is of, its text]
+my @queries;    # [where it is used, its text]
 subtest 'the dashboard, alone' => sub {
     is_deeply [@$dashboard{qw(title uid)}], [qw(Tollgate tollgate)], 'has a title and an id';
     like $dashboard->{schemaVersion}, qr/^\d+$/, '… and a version of its form';
@@ -180,7 +180,7 @@ END {
     }
 }
 
-# What the API answers; nothing until it does.
+# The response of the API; nothing before there is one.
 sub api {
     my ($path, %arguments) = @_;
     my $body = join '&', map { "$_=" . $arguments{$_} =~ s/([^\w.~-])/sprintf '%%%02X', ord $1/ger } sort keys %arguments;
@@ -201,7 +201,7 @@ subtest 'a scrape' => sub {
     };
     ok $target, 'the target is up' or diag($@ || explain(api('targets'))), return;
     is $target->{lastError}, '', '… with no error';
-    becomes(sub { value('sum(tollgate_requests_total{verdict="limited"})') }, 2, 'refusals are there');
+    becomes(sub { value('sum(tollgate_requests_total{verdict="limited"})') }, 2, 'refusals are counted');
     is value('sum(tollgate_requests_total{plan="free",tables="api"})'), 5, '… and all requests';
     is value('tollgate_workers'), 2, 'and gauges';
     cmp_ok value('histogram_quantile(0.99, sum by (le) (tollgate_redis_round_trip_seconds_bucket))'), '>', 0, 'and the histogram';
@@ -222,7 +222,7 @@ subtest 'promtool on the metrics' => sub {
     is "$?$output", '0', 'has nothing to say';
 };
 
-subtest 'what is asked' => sub {
+subtest 'the queries' => sub {
     my %there = map { $_ => 1 } $exposition =~ /^(tollgate_\w+)/mg;
     my @rules = map { @{ $_->{rules} } } @{ api('rules')->{data}{groups} };
     my @asked = (@queries, map { ["alert $_->{name}", $_->{query}] } @rules);
@@ -233,7 +233,7 @@ subtest 'what is asked' => sub {
         my @missing = grep { !$there{$_} } $text =~ /\b(tollgate_\w+)/g;
         is_deeply \@missing, [], "$of: asks for metrics that there are";
         my $answer = api('query', query => $text);
-        is $answer->{status}, 'success', '… in a form that Prometheus takes' or diag $answer->{error};
+        is $answer->{status}, 'success', '… is valid' or diag $answer->{error};
     }
     my %shown = map { $_ => 1 } map { $_->[1] =~ /\b(tollgate_\w+)/g } @asked;
     my %family = map { $_ => 1 } $exposition =~ /^# TYPE (tollgate_\w+)/mg;
@@ -243,7 +243,7 @@ subtest 'what is asked' => sub {
     ok $_->{definition} =~ /label_values\((tollgate_\w+)/ && $there{$1}, "variable $_->{name}" for @variables;
 };
 
-subtest 'Redis goes' => sub {
+subtest 'Redis stops' => sub {
     is value('count(ALERTS{alertname="TollgateRedisOutOfReach"})'), undef, 'no alert before';
     $gateway->redis->kill;
     wait_until('the alert', sub {

@@ -1,4 +1,4 @@
-# Gateways publish their plan tables in Redis, so that the command can tell mistakes; requests don't depend on it.
+# Gateways publish their plan tables in Redis, so that the command can detect mistakes. Requests don't depend on them.
 
 use strict;
 use warnings;
@@ -26,7 +26,7 @@ my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
 subtest 'what is published' => sub {
     my ($api, $search) = map { published($redis, $_) } qw(api search);
     my $now = $redis->cmd('TIME')->[0];
-    ok(abs(delete($api->{published}) - $now) < 60, 'when');
+    ok(abs(delete($api->{published}) - $now) < 60, 'the time');
     is_deeply($api, {
         default => 'free',
         plans   => {
@@ -39,13 +39,13 @@ subtest 'what is published' => sub {
     is_deeply($search->{plans}, { free => { rates => ['5r/s'], window => 'fixed' } }, '… and its plan');
 };
 
-subtest 'the command warns from it' => sub {
+subtest 'the command uses it for warnings' => sub {
     my $issued = $tollgate->run(qw(key issue --id a --plan fre));
     is($issued->{status}, 0, 'a plan that no table names is stored');
     like($issued->{err}, qr/warning: no plan table has the plan "fre" \(did you mean "free"\?\)/, '… with a warning');
     $issued = $tollgate->run(qw(key issue --id b --plan free --limits 5r/s));
     like($issued->{err}, qr/warning: the limits of the key have no effect/, 'limits that no plan uses');
-    unlike($tollgate->run(qw(key issue --id c --plan free))->{err}, qr/warning/, 'none for a plan that is there');
+    unlike($tollgate->run(qw(key issue --id c --plan free))->{err}, qr/warning/, 'no warning for an existing plan');
     my $key = $tollgate->json(qw(key issue --id d --plan partner --json))->{key};
     is($gateway->get('/', $key)->status, 200, 'the key works');
 };
@@ -56,9 +56,9 @@ subtest 'it is kept up to date' => sub {
     becomes(sub { $redis->cmd('HLEN', 't:plans') }, 2, 'a reload publishes them');
     $redis->cmd('FLUSHALL');
     $redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    becomes(sub { $redis->cmd('HLEN', 't:plans') }, 2, 'so does a connection that replaces a lost one');
+    becomes(sub { $redis->cmd('HLEN', 't:plans') }, 2, 'a connection that replaces a lost one publishes them');
     $redis->restart;
-    becomes(sub { eval { $redis->cmd('HLEN', 't:plans') } }, 2, 'so does a worker whose Redis comes back empty');
+    becomes(sub { eval { $redis->cmd('HLEN', 't:plans') } }, 2, 'a worker publishes them after Redis restarts empty');
     $gateway->nginx->stop;
 };
 
@@ -72,7 +72,7 @@ subtest 'Redis refuses it' => sub {
         $first->nginx->error_log =~ /\[warn\] .*tollgate: redis "main": plan tables are not published for the command: WRONGTYPE/;
     });
     is($first->get('/', 'k')->status, 200, 'requests are served');
-    is($first->redis->cmd('GET', 't:plans'), 'of another program', 'and the other value is left alone');
+    is($first->redis->cmd('GET', 't:plans'), 'of another program', 'and the other value is unchanged');
     $first->nginx->stop;
 };
 

@@ -1,4 +1,5 @@
-# X-RateLimit-*, RateLimit and Retry-After: on every response of a tollgate location, with the binding window's numbers.
+# X-RateLimit-*, RateLimit and Retry-After are on every response of a tollgate location, with the numbers of the binding
+# window.
 
 use strict;
 use warnings;
@@ -75,7 +76,7 @@ subtest 'on every status' => sub {
     }
     my $r = $gateway->request('POST', '/code/200', { Authorization => 'Bearer free' }, 'x' x 11);
     is(join(' ', $r->status, triple($r)), "413 9 7 $hour", 'too large a body: the address\'s budget');
-    is(triple($gateway->get('/off/', 'free')), '- - -', 'nothing where the module is off');
+    is(triple($gateway->get('/off/', 'free')), '- - -', 'no fields if tollgate is off');
 };
 
 subtest 'on refusals of a ban, and while Redis is unreachable' => sub {
@@ -108,7 +109,7 @@ subtest 'the binding window' => sub {
     my ($short, $day) = (end_of(2), end_of(86400));
     my @got = map { $gateway->get('/', 'steps') } 1 .. 4;
     is(join(', ', map { triple($_) } @got[0 .. 2]), "3 2 $short, 3 1 $short, 3 0 $short", 'is the short one, and falls by one to 0');
-    is($got[3]->status . ' ' . triple($got[3]), "429 3 0 $short", 'a 429 takes nothing');
+    is($got[3]->status . ' ' . triple($got[3]), "429 3 0 $short", 'a 429 costs nothing');
     wait_until('the next window', sub { end_of(2) > $short });
     my $before = time;
     @got = map { $gateway->get('/', 'steps') } 1 .. 3;
@@ -118,10 +119,10 @@ subtest 'the binding window' => sub {
     my $wait = $got[2]->header('Retry-After');
     ok($wait >= $day - $after && $wait <= $day - $before + 2, "Retry-After ($wait) reaches the end of the day ($day)")
         or diag("asked from $before to $after");
-    is(triple($gateway->get('/', 'equal')), "5 4 $day", 'among equals the one that resets last');
+    is(triple($gateway->get('/', 'equal')), "5 4 $day", 'of two equal windows, the one that resets last');
     $gateway->get('/', 'one');
     my $r = $gateway->get('/', 'one');
-    is($r->status . ' ' . triple($r), "429 1 0 $day", 'of two exhausted the one that resets last');
+    is($r->status . ' ' . triple($r), "429 1 0 $day", 'of two exhausted windows, the one that resets last');
     like($r->header('Retry-After'), qr/^\d+$/, '... and Retry-After in whole seconds');
 };
 
@@ -136,9 +137,9 @@ subtest 'two tables' => sub {
     my ($short, $day) = (end_of(2), end_of(86400));
     $gateway->import_key('two', id => 'id-two', plan => 'steps');
     my $r = $gateway->get('/two/', 'two');
-    is(triple($r), "3 2 $short", 'the window with the fewest left of all tables');
+    is(triple($r), "3 2 $short", 'the window with the fewest requests left in all tables');
     is($r->header('RateLimit-Policy'), '"api-steps-2-seconds";q=3;w=2, "api-steps-day";q=5;w=86400, "search-steps-2-seconds";q=4;w=2',
-        'RateLimit-Policy tells the tables apart');
+        'RateLimit-Policy includes the table');
     my ($t2, $td) = map { qr/$_/ } '[12]', '\d{1,5}';
     like($r->header('RateLimit'), qr/^"api-steps-2-seconds";r=2;t=$t2, "api-steps-day";r=4;t=$td, "search-steps-2-seconds";r=3;t=$t2$/, 'RateLimit');
 };
@@ -149,18 +150,18 @@ subtest 'families' => sub {
     my $before = time;
     my $ietf = $gateway->get('/ietf/', 'free');
     my $after = time;
-    is(triple($ietf), '- - -', 'ietf: not the X- ones');
+    is(triple($ietf), '- - -', 'ietf: no X-RateLimit fields');
     is($ietf->header('RateLimit-Policy'), '"free-day";q=1000;w=86400', '... but RateLimit-Policy');
     my ($left, $wait) = $ietf->header('RateLimit') =~ /^"free-day";r=(\d+);t=(\d+)$/;
     ok($wait >= $day - $after && $wait <= $day - $before + 2, '... and RateLimit, whose t reaches the reset')
         or diag("$wait, reset $day, asked from $before to $after");
     my $both = $gateway->get('/both/', 'free');
     like(triple($both), qr/^1000 ${\ ($left - 1)} \d+$/, 'both: X-RateLimit-*');
-    like($both->header('RateLimit'), qr/;r=${\ ($left - 1)};/, '... and RateLimit say the same');
+    like($both->header('RateLimit'), qr/;r=${\ ($left - 1)};/, '... and RateLimit have the same values');
     is($gateway->get('/ietf/')->header('RateLimit-Policy'), '"anonymous-hour";q=9;w=3600', 'ietf on a 401');
     my $off = $gateway->get('/silent/', 'free');
     is(triple($off), '- - -', 'off');
-    is($off->header('RateLimit'), undef, '... of all');
+    is($off->header('RateLimit'), undef, '... for all fields');
     is(triple($gateway->get('/', 'free2')), '- - -', 'unlimited: none');
     is(triple($gateway->get('/own', 'free2')), '- - -', '... not even the upstream\'s own');
     is($gateway->get('/open/')->status . triple($gateway->get('/open/')), '401- - -', 'a 401 without a budget: none');
@@ -170,19 +171,19 @@ subtest 'the fields of an upstream' => sub {
     my $r = $gateway->get('/both/own', 'free');
     for my $name (qw(X-RateLimit-Limit X-RateLimit-Remaining X-RateLimit-Reset RateLimit RateLimit-Policy)) {
         my @values = $r->headers($name);
-        is(scalar @values, 1, "$name is there once");
-        unlike($values[0], qr/^(111|222|333)$|up/, '... and is the gateway\'s own');
+        is(scalar @values, 1, "$name occurs once");
+        unlike($values[0], qr/^(111|222|333)$|up/, '... and is set by the gateway');
     }
-    is($r->header('X-RateLimit-Other'), 444, 'others are kept');
+    is($r->header('X-RateLimit-Other'), 444, 'other fields are kept');
     is($gateway->get('/code/own', 'free')->header('RateLimit'), undef, 'the family that is not shown is dropped too');
-    is($gateway->get('/off/own', 'free')->header('X-RateLimit-Limit'), 111, 'where the module is off they pass');
+    is($gateway->get('/off/own', 'free')->header('X-RateLimit-Limit'), 111, 'they pass if tollgate is off');
 };
 
 subtest 'keep-alive, pipelining and HTTP/1.0' => sub {
     my $connection = Http->connect($gateway);
     $connection->send(join '', map { Http::format_request($_, '/file/', { Authorization => 'Bearer free' }) } qw(GET HEAD GET));
     my @left = map { $connection->response($_)->header('X-RateLimit-Remaining') } qw(GET HEAD GET);
-    is_deeply([$left[0] - $left[1], $left[1] - $left[2]], [1, 1], 'each of three has the number of its own');
+    is_deeply([$left[0] - $left[1], $left[1] - $left[2]], [1, 1], 'each of three requests has its own number');
     my $r = Http::http_raw($gateway, "GET /file/ HTTP/1.0\r\nAuthorization: Bearer free\r\n\r\n");
     is($r->header('X-RateLimit-Remaining'), $left[2] - 1, 'HTTP/1.0');
 };

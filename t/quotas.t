@@ -1,4 +1,4 @@
-# What a request may cost, and whom: plans of each kind, costs, dry runs, bypasses, and several tables at once.
+# Quotas: kinds of plans, costs, dry runs, bypasses, and several tables at once.
 
 use strict;
 use warnings;
@@ -28,7 +28,7 @@ wait_for_room($redis, 86400);
 
 my $keys = 0;
 
-# A fresh key: its text and its id.
+# A new key: its text and its id.
 sub key { my (%record) = @_; my $n = ++$keys; $gateway->import_key("key$n", id => "id$n", plan => 'free', %record); return ("key$n", "id$n") }
 
 sub left { my ($r) = @_; return join ' ', $r->status, $r->header('X-RateLimit-Remaining') // '-' }
@@ -40,7 +40,7 @@ subtest 'kinds of plans' => sub {
     ($key, $id) = key(plan => 'own', limits => '2r/d 7r/2d');
     is(join(', ', map { left($gateway->get('/', $key)) } 1 .. 3), '200 1, 200 0, 429 0', 'custom limits are the key\'s own');
     ($key, $id) = key(plan => 'nobody');
-    is($gateway->get('/', $key)->header('X-RateLimit-Limit'), 10, 'the default for a plan that the table has not');
+    is($gateway->get('/', $key)->header('X-RateLimit-Limit'), 10, 'the default for a plan that is not in the table');
 };
 
 subtest 'a change of plan keeps the counts' => sub {
@@ -63,24 +63,24 @@ subtest 'tollgate_cost' => sub {
     my ($key, $id) = key();
     is(left($gateway->get('/three/', $key)), '200 7', 'a number');
     is(left($gateway->get('/cost/?cost=5', $key)), '200 2', 'a variable');
-    is(left($gateway->get('/cost/?cost=3', $key)), '429 2', 'more than is left: refused, and takes nothing');
+    is(left($gateway->get('/cost/?cost=3', $key)), '429 2', 'more than is left: refused, and costs nothing');
     is(left($gateway->get('/cost/?cost=2', $key)), '200 0', 'what is left');
-    is(left($gateway->get('/quota/', $key)), '200 0', '0 shows the quota, also when it is spent');
+    is(left($gateway->get('/quota/', $key)), '200 0', '0 shows the quota, also if it is exhausted');
     is($gateway->count($id, 'api', 86400), 10, 'all is counted');
     ($key, $id) = key();
     is(left($gateway->get('/cost/?cost=11', $key)), '429 10', 'above the limit: refused');
-    is(left($gateway->get('/quota/', $key)), '200 10', '0 takes nothing');
-    is($redis->cmd('EXISTS', "t:quota:{$id}:api"), 0, '... and neither leaves a trace');
+    is(left($gateway->get('/quota/', $key)), '200 10', '0 costs nothing');
+    is($redis->cmd('EXISTS', "t:quota:{$id}:api"), 0, '... and neither writes to Redis');
     my $left = 10;
     for my $cost ('', 'x', '-1', '1.5', '1e1', '0x2', '+2', ' 2', '99999999999999999999') {
         (my $text = $cost) =~ s/ /%20/;
         $left--;
         is(left($gateway->get("/cost/?cost=$text", $key)), "200 $left", "invalid '$cost': 1");
     }
-    is(scalar(() = $gateway->nginx->error_log =~ /\[error\] .*invalid tollgate_cost ".*", 1 is taken/g), 9, '... with a line each in the log');
+    is(scalar(() = $gateway->nginx->error_log =~ /\[error\] .*invalid tollgate_cost ".*", 1 is taken/g), 9, '... with a log line each');
     $gateway->get('/decoded/%0A%0Dforged', $key);
-    unlike($gateway->nginx->error_log, qr/^\r?forged/m, '... and what a client sent, decoded, breaks no line of it');
-    like($gateway->nginx->error_log, qr/invalid tollgate_cost "\?"/, '... though it is told of');
+    unlike($gateway->nginx->error_log, qr/^\r?forged/m, '... and decoded client input adds no line to the log');
+    like($gateway->nginx->error_log, qr/invalid tollgate_cost "\?"/, '... which shows "?" instead');
 };
 
 subtest 'tollgate_dry_run' => sub {
@@ -93,8 +93,8 @@ subtest 'tollgate_dry_run' => sub {
     is(scalar(() = $gateway->nginx->error_log =~ /refuses the request, dry run: rate_limit_exceeded, key "$id", plan "own"/g), 2, '... and logs');
     for (undef, 'unknown') {
         my $r = $gateway->get('/dry/', $_);
-        is(join(' ', $r->status, $r->header('WWW-Authenticate') // '-'), '200 -', 'without a good key');
-        like($r->body, qr/authorization= /, '... the upstream sees none');
+        is(join(' ', $r->status, $r->header('WWW-Authenticate') // '-'), '200 -', 'without a valid key');
+        like($r->body, qr/authorization= /, '... the upstream gets no key');
     }
 };
 
@@ -106,7 +106,7 @@ subtest 'tollgate_bypass' => sub {
     is($redis->cmd('EXISTS', "t:quota:{$id}:api"), 0, '... counts nothing');
 };
 
-subtest 'two tables: both grant, or none is charged' => sub {
+subtest 'two tables: both grant, or neither is charged' => sub {
     my ($key, $id) = key();
     my $counts = sub { join ' ', map { $gateway->count($id, $_, 86400) // 0 } qw(api search) };
     is(left($gateway->get('/both/', $key)), '200 4', 'the one with less left is shown');
@@ -114,7 +114,7 @@ subtest 'two tables: both grant, or none is charged' => sub {
     $gateway->get('/search/', $key) for 1 .. 4;
     is(left($gateway->get('/both/', $key)), '429 0', 'one is spent');
     is($counts->(), '1 5', '... so neither is charged');
-    is(left($gateway->get('/', $key)), '200 8', 'the other goes on alone');
+    is(left($gateway->get('/', $key)), '200 8', 'the other still grants alone');
     ($key, $id) = key(plan => 'all');
     is(left($gateway->get('/both/', $key)), '200 2', 'unlimited in one, limited in the other');
     is($counts->(), '0 1', '... is charged there');
@@ -122,7 +122,7 @@ subtest 'two tables: both grant, or none is charged' => sub {
     is(join(', ', map { left($gateway->get('/both/', $key)) } 1 .. 3), '200 1, 200 0, 429 0', 'custom in both');
     is($counts->(), '2 2', '... counts in each');
     ($key, $id) = key(plan => 'nobody');
-    is($gateway->get('/both/', $key)->status, 403, 'a plan that one of them has not');
+    is($gateway->get('/both/', $key)->status, 403, 'a plan that is not in one of them');
     is($counts->(), '0 0', '... is charged nowhere');
 };
 
@@ -133,7 +133,7 @@ subtest 'counters expire with their longest window' => sub {
     is($redis->cmd('PEXPIRETIME', "t:quota:{$id}:api"), $ends * 1000, 'at its end');
     $redis->cmd('HSET', 't:key:' . sha256_hex($key), plan => 'own', limits => '9r/s');
     is($gateway->get('/', $key)->status, 200, 'a request on a plan with shorter windows');
-    is($redis->cmd('PEXPIRETIME', "t:quota:{$id}:api"), $ends * 1000, '... forgets nothing of the longer ones');
+    is($redis->cmd('PEXPIRETIME', "t:quota:{$id}:api"), $ends * 1000, '... keeps the counts of the longer ones');
 };
 
 subtest 'a clock that goes back' => sub {

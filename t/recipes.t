@@ -1,4 +1,4 @@
-# Each configuration of module/RECIPES.md does what its section says, with real requests through nginx.
+# Tests that each configuration of module/RECIPES.md works as its section says, with real requests through nginx.
 
 use strict;
 use warnings;
@@ -25,7 +25,7 @@ my $redis = RedisServer->start;
 wait_for_room($redis, 86400, 120);
 my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
 
-# A new key of this id: three requests a day.
+# A new key with this id and three requests a day.
 sub key {
     my ($id) = @_;
     my $issued = $tollgate->run(qw(key issue --plan free --id), $id);
@@ -35,7 +35,7 @@ sub key {
 
 sub count { my ($id) = @_; return $redis->cmd('HGET', "t:quota:{$id}:api", '86400.count') // 0 }
 
-# nginx with the recipe of this heading, where the given texts take the place of the example's.
+# Starts nginx with the recipe of this heading, and the given texts in place of the example's.
 sub start {
     my ($heading, %options) = @_;
     my $text = $blocks{$heading} // die "there is no recipe \"$heading\"\n";
@@ -64,9 +64,9 @@ subtest 'identity' => sub {
     my $nginx = start('Tell the service whose key it is');
     my $key = key('identity');
     my %claimed = ('X-Key-Id' => 'admin', 'X-Plan' => 'enterprise');
-    is(http_get($nginx, '/v1/', %claimed, Authorization => "Bearer $key")->body, "service id=identity plan=free request=\n", 'the service is told whose key it is');
-    is(http_get($nginx, '/public/', %claimed)->body, "service id= plan= request=\n", 'without a key, what the client claims is removed');
-    is(http_get($nginx, '/public/', %claimed, Authorization => "Bearer $key")->body, "service id= plan= request=\n", '… also where it sends one');
+    is(http_get($nginx, '/v1/', %claimed, Authorization => "Bearer $key")->body, "service id=identity plan=free request=\n", 'the service gets the id of the key');
+    is(http_get($nginx, '/public/', %claimed)->body, "service id= plan= request=\n", 'without a key, the fields of the client are removed');
+    is(http_get($nginx, '/public/', %claimed, Authorization => "Bearer $key")->body, "service id= plan= request=\n", '… also if it sends a key');
     like(http_get($nginx, '/v2/', %claimed, Authorization => "Bearer $key")->body, qr/^service id=identity plan=free request=[0-9a-f]{32}$/, 'a location with fields of its own');
     $nginx->stop;
 };
@@ -85,8 +85,8 @@ subtest 'CORS' => sub {
         is_deeply([$r->headers('Access-Control-Allow-Origin')], [$origin{Origin}], '… the origin is allowed, once');
         my %exposed = map { lc $_ => 1 } split /, */, $r->header('Access-Control-Expose-Headers');
         my @fields = map { $_->[0] } grep { $_->[0] =~ /^(?:X-RateLimit|Retry-After)/ } $r->headers;
-        ok(@fields && !grep({ !$exposed{lc $_} } @fields), "… a script may read @fields");
-        is($r->header('Vary'), 'Origin', '… caches keep origins apart');
+        ok(@fields && !grep({ !$exposed{lc $_} } @fields), "… scripts can read @fields");
+        is($r->header('Vary'), 'Origin', '… caches distinguish origins');
     };
     $readable->(http_get($nginx, '/v1/pets', %origin), 401);
     $readable->(http_get($nginx, '/v1/pets', %origin, Authorization => "Bearer $key"), 200) for 1 .. 3;
@@ -102,18 +102,18 @@ subtest 'WebSocket' => sub {
     my $key = key('websocket');
     is(WebSocketServer->handshake($nginx->address, '/ws/')->{status}, 401, 'without a key the connection is not opened');
     my $socket = WebSocketServer->handshake($nginx->address, '/ws/', Authorization => "Bearer $key");
-    ok($socket->{accepted}, 'with a key it is') or diag($socket->{fields});
+    ok($socket->{accepted}, 'with a key it is opened') or diag($socket->{fields});
     like($socket->{fields}, qr/^X-RateLimit-Remaining: 2\r$/m, '… and the response shows the quota');
-    is($socket->next_message, 'websocket', '… and the service knows whose it is');
+    is($socket->next_message, 'websocket', '… and the service gets the id of the key');
     is($socket->echo("message $_"), "message $_", "message $_ comes back") for 1 .. 5;
     is(count('websocket'), 1, 'messages are not counted');
     $tollgate->run(qw(key revoke websocket));
-    becomes(sub { WebSocketServer->handshake($nginx->address, '/ws/', Authorization => "Bearer $key")->{status} }, 401, 'a revoked key opens none');
+    becomes(sub { WebSocketServer->handshake($nginx->address, '/ws/', Authorization => "Bearer $key")->{status} }, 401, 'a revoked key can\'t open a connection');
     is($socket->echo('still here'), 'still here', '… and an open connection stays open');
     my $other = key('requests');
-    is(http_get($nginx, '/ws/', Authorization => "Bearer $other")->status, 200, 'a request that is no handshake reaches the service');
+    is(http_get($nginx, '/ws/', Authorization => "Bearer $other")->status, 200, 'a request without a handshake reaches the service');
     WebSocketServer->handshake($nginx->address, '/ws/', Authorization => "Bearer $other") for 1 .. 2;
-    is(WebSocketServer->handshake($nginx->address, '/ws/', Authorization => "Bearer $other")->{status}, 429, 'a spent quota opens none');
+    is(WebSocketServer->handshake($nginx->address, '/ws/', Authorization => "Bearer $other")->{status}, 429, 'an exhausted quota can\'t open a connection');
     $socket->{http}->close;
     $nginx->stop;
 };
@@ -122,8 +122,8 @@ subtest 'gRPC' => sub {
     my $service = GrpcServer->start;
     my $nginx = start('gRPC', replace => { '127.0.0.1:50051' => '127.0.0.1:' . $service->port });
     my $key = key('grpc');
-    # A call of HTTP/2, by curl: it shows fields and trailers in clear. curl 7.88 loses the fields of a response that has no
-    # body if it reads the trailers together with them: such a call, which is refused and costs nothing, is made again.
+    # A call over HTTP/2 with curl, which shows fields and trailers. curl 7.88 loses the fields of a response without a
+    # body if it reads the trailers together with them. Such a call was refused and costs nothing; it is made again.
     my $dir = File::Temp->newdir('grpc-XXXXXX', TMPDIR => 1);
     my $message = "\0\0\0\0\5hello";
     open my $file, '>:raw', "$dir/message" or die $!;
@@ -158,7 +158,7 @@ subtest 'gRPC' => sub {
     $call->("authorization: Bearer $key") for 1 .. 2;
     $answer = $call->("authorization: Bearer $key");
     is_deeply([@{ $answer->{fields} }{qw(grpc-status content-type)}], [8, 'application/grpc'], 'a spent quota: RESOURCE_EXHAUSTED') or diag($answer->{text});
-    cmp_ok($answer->{fields}{'retry-after'} // 0, '>', 0, '… which tells when to come again');
+    cmp_ok($answer->{fields}{'retry-after'} // 0, '>', 0, '… with Retry-After');
     is(count('grpc'), 3, 'each call is counted once');
     my $stranger = key('grpc-stranger');
     $tollgate->run(qw(key set grpc-stranger --plan unknown));
@@ -182,15 +182,15 @@ subtest 'error_page' => sub {
     my $key = key('error_page');
     my $unauthenticated = http_get($nginx, '/v1/pets');
     is($unauthenticated->json->{code}, 'missing_api_key', 'a 401 has an Error body');
-    is(http_get($nginx, '/v1/missing', Authorization => "Bearer $key")->body, "of the service\n", 'what the service answers is left alone');
-    is(http_get($nginx, '/elsewhere')->body, "page 404.html\n", 'pages of the server are as before');
+    is(http_get($nginx, '/v1/missing', Authorization => "Bearer $key")->body, "of the service\n", 'responses of the service are unchanged');
+    is(http_get($nginx, '/elsewhere')->body, "page 404.html\n", 'other pages of the server are unchanged');
     http_get($nginx, '/v1/pets', Authorization => "Bearer $key") for 1 .. 2;
     my $limited = http_get($nginx, '/v1/pets', Authorization => "Bearer $key");
-    is($limited->status . $limited->body, "429page 429.json\n", 'a 429 has the page of your own, and its status');
-    is($limited->header('Content-Type'), 'application/json', '… of its type');
+    is($limited->status . $limited->body, "429page 429.json\n", 'a 429 has your own page, and keeps its status');
+    is($limited->header('Content-Type'), 'application/json', '… with its type');
     cmp_ok($limited->header('Retry-After') // 0, '>', 0, '… with Retry-After');
     is($limited->header('X-RateLimit-Remaining'), 0, '… and the quota');
-    is(count('error_page'), 3, 'a page takes nothing from the quota');
+    is(count('error_page'), 3, 'a page costs nothing');
     is(http_get($nginx, '/errors/429.json')->status, 404, 'a page is not served by itself');
     $redis->sigstop;
     my $unavailable = http_get($nginx, '/v1/pets', Authorization => 'Bearer not-known-to-this-node');
@@ -203,7 +203,7 @@ subtest 'return' => sub {
     my $nginx = start('return in a guarded location');
     my $key = key('return');
     is(http_get($nginx, '/v1/open')->body, "for everybody\n", 'return answers without a key');
-    is(http_get($nginx, '/v1/guarded')->status, 401, 'try_files asks for one');
+    is(http_get($nginx, '/v1/guarded')->status, 401, 'try_files requires one');
     my $granted = http_get($nginx, '/v1/guarded', Authorization => "Bearer $key");
     is($granted->status . $granted->body, "200for those with a key\n", '… and then leads to return');
     is($granted->header('X-RateLimit-Remaining'), 2, '… which shows the quota');
@@ -211,6 +211,6 @@ subtest 'return' => sub {
     $nginx->stop;
 };
 
-is_deeply([sort keys %tried], [sort keys %blocks], 'each recipe is tried');
+is_deeply([sort keys %tried], [sort keys %blocks], 'each recipe is tested');
 
 done_testing;

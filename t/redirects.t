@@ -1,4 +1,5 @@
-# An internal redirect doesn't decide again, but it can't lead past a location's own demand either.
+# A granted request is not decided again after an internal redirect. But a redirect can't bypass the requirements of its
+# target.
 
 use strict;
 use warnings;
@@ -29,33 +30,33 @@ END
 $gateway->import_key('k', id => 'k1', plan => 'free');
 
 for my $path (qw(/off/ /bypassed/?free=1 /dry/ /accel/?free=1)) {
-    is($gateway->get($path)->status, 401, "$path leads to a guarded location: it asks for the key");
+    is($gateway->get($path)->status, 401, "$path redirects to a guarded location, which requires a key");
 }
-is($gateway->get('/bypassed/')->status, 401, 'where nothing is bypassed, the first location asks');
-is($gateway->count('k1', 'api', 3600), undef, 'nothing was counted so far');
+is($gateway->get('/bypassed/')->status, 401, 'the first location requires a key if the bypass does not apply');
+is($gateway->count('k1', 'api', 3600), undef, 'nothing is counted so far');
 
 my $counted = 0;
 for my $path (qw(/off/ /bypassed/ /dry/ /accel/)) {
     my $r = $gateway->get($path, 'k');
-    is($r->status, 200, "with a key $path leads there");
-    is($gateway->count('k1', 'api', 3600), ++$counted, '… for one request');
-    is($r->header('X-RateLimit-Remaining'), 100 - $counted, '… and says so');
+    is($r->status, 200, "with a key $path gets there");
+    is($gateway->count('k1', 'api', 3600), ++$counted, '… one request is counted');
+    is($r->header('X-RateLimit-Remaining'), 100 - $counted, '… and Remaining shows it');
 }
 
 is($gateway->get('/to-both/', 'k')->status, 200, 'a redirect into another table that has the plan');
-is($gateway->count('k1', 'api', 3600), ++$counted, '… is counted where the request came in');
-is($gateway->count('k1', 'both', 3600), undef, '… and there alone');
+is($gateway->count('k1', 'api', 3600), ++$counted, '… is counted in the table of the first location');
+is($gateway->count('k1', 'both', 3600), undef, '… and in no other');
 my $partner = $gateway->get('/to-partner/', 'k');
-is($partner->status, 403, 'one into a table that doesn\'t have the plan is refused');
+is($partner->status, 403, 'a redirect into a table without the plan is refused');
 is($partner->json->{code}, 'plan_not_allowed', '… with an Error body');
 $counted++;
 
-is($gateway->get('/gone/', 'k')->status, 404, 'the operator\'s error page is for every key');
+is($gateway->get('/gone/', 'k')->status, 404, 'the operator\'s error page needs no plan');
 $counted++;
 
 my $page = $gateway->get('/page/');
-is($page->status, 200, 'a refused request gets to the operator\'s page, guarded or not');
-like($page->body, qr/^uri=\/page\/ authorization= /, '… which is not told of a key');
+is($page->status, 200, 'a refused request gets the operator\'s page, even in a guarded location');
+like($page->body, qr/^uri=\/page\/ authorization= /, '… which gets no key');
 is($gateway->count('k1', 'api', 3600), $counted, '… and costs nothing');
 
 $gateway->nginx->stop;

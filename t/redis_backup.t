@@ -1,4 +1,4 @@
-# module/README.md, "Backing up and restoring Redis": the commands that it shows, and what it says of a restored dump.
+# Tests "Backing up and restoring Redis" of module/README.md: its commands, and what it says about a restored dump.
 
 use strict;
 use warnings;
@@ -54,7 +54,7 @@ is((stat "$dir/tollgate-backup.rdb")[2] & 0777, 0600, '… for its owner only');
 $tollgate->run(qw(key revoke revoked));
 $tollgate->run(qw(key disable disabled));
 $key{issued} = $tollgate->json(qw(key issue --plan free --id issued))->{key};
-is($status->('issued'), 200, 'a key that is issued since');
+is($status->('issued'), 200, 'a key that is issued after the backup');
 is($status->('kept'), 200, '… and further requests') for 1 .. 3;
 is($status->('kept'), 429, '… until the quota is spent');
 becomes(sub { $status->($_) }, 401, "the key that is $_ since is refused") for qw(revoked disabled);
@@ -62,17 +62,17 @@ becomes(sub { $status->($_) }, 401, "the key that is $_ since is refused") for q
 $redis->stop;
 ($exit, $output) = run_shown($restore);
 is($exit, 0, 'the backup is restored') or diag($output);
-unlike($output, qr/error|not found/i, '… without complaint');
+unlike($output, qr/error|not found/i, '… without errors');
 $redis->restart;
 $gateway->subscribed(2);
 
-becomes(sub { $status->('issued') }, 401, 'a key that was issued since is gone, though the node knew it');
-becomes(sub { $status->('disabled') }, 200, 'a key that was disabled since is valid again');
-is($status->('revoked'), 401, '… but for the one that was revoked again');
+becomes(sub { $status->('issued') }, 401, 'a key that was issued after the backup is gone, also on a node that knew it');
+becomes(sub { $status->('disabled') }, 200, 'a key that was disabled after the backup is valid again');
+is($status->('revoked'), 401, '… except for the one that was revoked again');
 is($gateway->count('kept', 'api', 86400), 2, 'the count is that of the backup');
-becomes(sub { $status->('kept') }, 200, '… and the client may use again what it used since');
+becomes(sub { $status->('kept') }, 200, '… and the client can use the same units again');
 ok(-d $redis->dir . '/appendonlydir', 'Redis writes its append only file');
-ok(-d $redis->dir . '/appendonlydir.old', '… and the former one is there');
+ok(-d $redis->dir . '/appendonlydir.old', '… and the old one is kept');
 
 $gateway->nginx->stop;
 done_testing;

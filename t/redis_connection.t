@@ -1,4 +1,4 @@
-# How the gateway reaches Redis, keeps its connection, and uses it.
+# How the gateway connects to Redis, keeps the connection, and uses it.
 
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ use Wait qw(wait_until);
 
 my $plans = 'plan free 1000r/h;';
 
-# A gateway before this Redis, and what it answers to a good key.
+# A gateway with this Redis, and the status of a request with a valid key.
 sub gateway { my ($redis, %options) = @_; return Gateway->start(plans => $plans, redis_server => $redis, %options) }
 
 sub status {
@@ -23,8 +23,8 @@ sub status {
     return $gateway->get('/', 'k')->status;
 }
 
-# CLIENT LIST without this test's own connections: those of workers, as hashes. Apart: those that call, and those that
-# hear `events`.
+# The connections of the workers, from CLIENT LIST, as hashes: those that send calls, and those that are subscribed to
+# `events`.
 sub clients {
     my ($redis) = @_;
     my @all = map { { /(\S+?)=(\S*)/g } } split /\n/, $redis->cmd('CLIENT', 'LIST');
@@ -49,21 +49,21 @@ subtest 'addresses' => sub {
 
 subtest 'a name with several addresses' => sub {
     plan skip_all => 'needs an /etc/hosts of its own' unless Nginx->can_replace_hosts;
-    my $redis = RedisServer->start(tcp => 1);    # of 127.0.0.1 alone
+    my $redis = RedisServer->start(tcp => 1);    # on 127.0.0.1 only
     for my $last (2, 6) {
-        # Wherever that stands among them: the resolver may sort them.
+        # In any order: the resolver may sort the addresses.
         my $hosts = join '', "127.0.0.1 localhost\n", map { "127.0.0.$_ redis.test\n" } 2 .. $last, 1;
         my $gateway = gateway($redis, server_address => 'redis.test:' . $redis->port, hosts => $hosts, redis => 'timeout 200ms; connect_timeout 200ms;');
-        is(status($gateway), 200, "served by the one of $last that Redis has");
+        is(status($gateway), 200, "served by the address of $last that Redis listens on");
         $redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-        is($gateway->get('/', 'k')->status, 200, '... at once, when the connection is lost');
+        is($gateway->get('/', 'k')->status, 200, '... at once, after the connection is lost');
         $gateway->nginx->reload;
         is($gateway->get('/', 'k')->status, 200, '... and after a reload');
-        unlike($gateway->nginx->error_log, qr/out of reach|\[error\]/, 'Redis is not taken to be out of reach');
+        unlike($gateway->nginx->error_log, qr/out of reach|\[error\]/, 'the breaker has not opened');
         $redis->stop;
         wait_until('the breaker', sub { $gateway->get('/', 'new' . rand); $gateway->nginx->error_log =~ /out of reach/ });
         like($gateway->nginx->error_log, qr/out of reach: (?:connect\(\) to 127\.0\.0\.\d:\d+ failed \(111: Connection refused\)(?:; |$)){$last}/m,
-            'where none serves, the log says so of each');
+            'if no address works, the log has a line for each');
         $redis->restart;
         $gateway->import_key('k', id => 'k1', plan => 'free');
         wait_until('service', sub { $gateway->get('/', 'k')->status == 200 }, 2);
@@ -95,8 +95,8 @@ subtest 'passwords' => sub {
         my ($directives, $line) = @{ $wrong{$what} };
         my $gateway = gateway($redis, redis => $directives);
         is(status($gateway), 503, "$what: 503");
-        like($gateway->nginx->error_log, $line, 'and the log says why');
-        unlike($gateway->nginx->error_log, qr/wrong|cret/, 'without the password');
+        like($gateway->nginx->error_log, $line, 'the log has the reason');
+        unlike($gateway->nginx->error_log, qr/wrong|cret/, 'the log has no password');
         $gateway->nginx->stop;
     }
     my $gateway = gateway($redis, redis => 'password later;');
@@ -112,18 +112,18 @@ subtest 'databases and prefixes' => sub {
     my $gateway = gateway($redis, redis => 'database 3;');
     $redis->cmd('SELECT', 3);
     is(status($gateway), 200, 'database 3');
-    is_deeply([sort @{ $redis->cmd('KEYS', 't:quota:*') }], ['t:quota:{k1}:api'], 'the quota stands there');
+    is_deeply([sort @{ $redis->cmd('KEYS', 't:quota:*') }], ['t:quota:{k1}:api'], 'the quota is in this database');
     $redis->cmd('SELECT', 0);
-    is_deeply($redis->cmd('KEYS', '*'), [], 'and nothing in database 0');
+    is_deeply($redis->cmd('KEYS', '*'), [], 'and database 0 is empty');
     $gateway->nginx->stop;
 
     my $outside = gateway($redis, redis => 'database 99;');
-    is(status($outside), 503, 'a database that is not there: 503');
-    like($outside->nginx->error_log, qr/is out of reach: ERR DB index is out of range/, 'and the log says why');
+    is(status($outside), 503, 'a missing database: 503');
+    like($outside->nginx->error_log, qr/is out of reach: ERR DB index is out of range/, 'the log has the reason');
     $outside->nginx->stop;
 };
 
-subtest 'a Redis that comes later' => sub {
+subtest 'a Redis that starts later' => sub {
     my $redis = RedisServer->start(tcp => 1);
     for my $address ($redis->address, '127.0.0.1:' . $redis->port) {
         $redis->stop;
@@ -139,7 +139,7 @@ subtest 'a Redis that comes later' => sub {
 
 subtest 'tables in several Redis' => sub {
     my ($first, $second) = (RedisServer->start, RedisServer->start);
-    # The second is to be asked again for what it didn't know; of the first, nothing is to do without it.
+    # With `key_cache 0`, the second Redis is asked again for an unknown key. The first must not depend on it.
     my $gateway = gateway($first,
         redis  => 'on_failure deny;',
         http   => "tollgate_redis other { server @{[$second->address]}; prefix o:; timeout 2s; key_cache 0; on_failure deny; }
@@ -152,7 +152,7 @@ subtest 'tables in several Redis' => sub {
     is($gateway->get('/search', 'k')->header('x-ratelimit-remaining'), 6, 'now it does, and counts by itself');
     $first->kill;
     is($gateway->get('/', 'k')->status, 503, 'the first is dead');
-    is($gateway->get('/search', 'k')->status, 200, 'the second serves on');
+    is($gateway->get('/search', 'k')->status, 200, 'the second still serves');
     $gateway->nginx->stop;
 };
 
@@ -168,28 +168,28 @@ subtest 'connections that Redis closes for being idle' => sub {
     is(status($gateway), 200, 'served');
     $gateway->subscribed(1);
     $three_more->();
-    is($gateway->get('/', 'k')->status, 200, 'served when three were closed with no request between');
+    is($gateway->get('/', 'k')->status, 200, 'served after three were closed without a request in between');
     $three_more->();
     $redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     is($gateway->get('/', 'k')->status, 200, 'served at once when one more is killed');
-    unlike($gateway->nginx->error_log, qr/\[error\]/, 'and nothing to complain of');
+    unlike($gateway->nginx->error_log, qr/\[error\]/, 'no error is logged');
     $gateway->nginx->stop;
 };
 
-subtest 'two connections a worker: one to call, one to listen' => sub {
+subtest 'two connections per worker: one for calls, one for events' => sub {
     my $redis = RedisServer->start;
     my $gateway = gateway($redis, workers => 3);
     is(status($gateway), 200, 'served');
     my $result = Load->run(servers => [$gateway->address], connections => 30, requests => 600, token => 'k');
     is_deeply($result->{status}, { 200 => 600 }, '600 more over 30 connections');
     $gateway->subscribed(3);
-    is(scalar(callers($redis)), 3, 'took three connections of three workers');
-    is(scalar(listeners($redis)), 3, 'which listen on three more');
+    is(scalar(callers($redis)), 3, 'three workers have three connections');
+    is(scalar(listeners($redis)), 3, 'and three subscriptions');
     $gateway->nginx->stop;
     wait_until('none after the end', sub { !clients($redis) });
 };
 
-subtest 'commands of one turn leave together' => sub {
+subtest 'commands of one turn are sent together' => sub {
     my $redis = RedisServer->start;
     my $fake = FakeRedis->start(redis => $redis->address);
     my $gateway = gateway($redis, server_address => $fake->address, redis => 'timeout 10s; key_cache 0;', table => 'lease=off');
@@ -205,14 +205,14 @@ subtest 'commands of one turn leave together' => sub {
         $_->{http}->send(Http::format_request('GET', '/', $_->{headers})) for @clients;
         kill CONT => $worker;
         is($_->{http}->response->status, 200, 'answered') for @clients;
-        my @reads = grep { "@$_" ne 'PING' } @{ $fake->reads };    # which comes each second, on the other connection
+        my @reads = grep { "@$_" ne 'PING' } @{ $fake->reads };    # sent each second on the other connection
         my $look_ups = $what eq 'one key' ? 1 : 10;    # look-ups of one key share a call
-        is_deeply(\@reads, [[('lookup') x $look_ups], ['acquire']], "ten requests with $what, two writes");
+        is_deeply(\@reads, [[('lookup') x $look_ups], ['acquire']], "ten requests with $what: two writes");
     }
     $gateway->nginx->stop;
 };
 
-subtest 'a server that repeats what it doesn\'t know' => sub {
+subtest 'a server that repeats unknown commands in its error' => sub {
     my $redis = RedisServer->start;
     my $fake = FakeRedis->start(
         redis  => $redis->address,
@@ -229,14 +229,14 @@ subtest 'a server that repeats what it doesn\'t know' => sub {
     my $gateway = gateway($redis, server_address => $fake->address, redis => 'password hunter2;');
     is(status($gateway), 503, 'answered with 503');
     like($gateway->nginx->error_log, qr/is out of reach: ERR unknown command 'AUTH'/, 'the log says why');
-    unlike($gateway->nginx->error_log, qr/hunter2/, 'without the password');
+    unlike($gateway->nginx->error_log, qr/hunter2/, 'the log has no password');
     $gateway->nginx->stop;
 };
 
-subtest 'windows are of the clock of Redis' => sub {
+subtest 'windows use the clock of Redis' => sub {
     my $redis = RedisServer->start;
-    # In 2001, none granted: 2 in the window that begins just then, and 4 in the one before, a quarter of which, the one
-    # that there is room for beside another, will count when 7.5 s are over.
+    # The fake Redis answers with a time in 2001 and grants nothing. It has counted 2 units in the window that begins
+    # then and 4 in the one before. After 7.5 s only a quarter of the 4 counts, which leaves room for the request.
     my $limited = pack 'q<*', 1_000_000_000_000_000, 0, 100_000_000, 2, 4;
     my $fake = FakeRedis->start(
         redis  => $redis->address,
@@ -255,8 +255,8 @@ subtest 'windows are of the clock of Redis' => sub {
     $fake->fault('old');
     my $r = $gateway->get('/', 'k');
     is($r->status, 429, 'refused');
-    is($r->header('retry-after'), 8, 'Retry-After is what is left of it by that clock, rounded up');
-    is($r->header('x-ratelimit-reset'), 1000000008, 'and so is the reset');
+    is($r->header('retry-after'), 8, 'Retry-After is the rest by that clock, rounded up');
+    is($r->header('x-ratelimit-reset'), 1000000008, 'the reset is by that clock too');
     $gateway->nginx->stop;
 };
 

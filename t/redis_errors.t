@@ -1,4 +1,4 @@
-# What Redis's errors do to the connection and to the log.
+# The effect of Redis's errors on the connection and the log.
 
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ use Wait qw(wait_until free_port);
 
 sub lines { my ($gateway, $pattern) = @_; return scalar(() = $gateway->nginx->error_log =~ /^.*$pattern.*$/gm) }
 
-# What makes Redis refuse all commands, or all that write, and what ends it.
+# How to make Redis refuse all commands or all writes, and how to end it.
 my %refusals = (
     OOM      => [sub { $_[0]->cmd('CONFIG', 'SET', 'maxmemory', 1) }, sub { $_[0]->cmd('CONFIG', 'SET', 'maxmemory', 0) }],
     READONLY => [sub { $_[0]->cmd('REPLICAOF', '127.0.0.1', free_port()) }, sub { $_[0]->cmd('REPLICAOF', 'NO', 'ONE') }],
@@ -88,7 +88,7 @@ my $fake = FakeRedis->start(
         lookup  => { answer => sub { name_of($_[0]) eq 'lookup' ? "-ERR $text\r\n" : undef } },
         all     => { answer => sub { "-LOADING $text\r\n" } },
         channel => { answer => sub { $_[0][0] eq 'SUBSCRIBE' ? "-NOPERM $text\r\n" : undef } },
-        # The clock of 2001, and no answer to what follows the probe.
+        # A time in 2001, and no replies after the probe.
         clock => {
             answer => sub {
                 my ($command) = @_;
@@ -132,16 +132,16 @@ for my $fault (sort keys %logged) {
     };
 }
 
-subtest 'the clock of Redis is known from the first connection on' => sub {
+subtest 'the clock of Redis is known from the first probe' => sub {
     my $gateway = behind_fake('clock', redis => 'timeout 100ms;');
     my $r = $gateway->get('/', 'k');
     is($r->status, 200, 'decided alone');
-    cmp_ok($r->header('x-ratelimit-reset'), '<=', 1_000_000_000 + 3700, 'by the clock that the probe told');
+    cmp_ok($r->header('x-ratelimit-reset'), '<=', 1_000_000_000 + 3700, 'by the clock of the probe');
     $gateway->nginx->stop;
     $fake->heal;
 };
 
-subtest 'a time of Redis that can\'t be one is no answer' => sub {
+subtest 'a probe with an impossible time is an invalid reply' => sub {
     my $gateway = behind_fake('late clock');
     is($gateway->get('/', 'k')->status, 503, 'refused');
     like($gateway->nginx->error_log, qr/is out of reach: unexpected reply to a probe/, 'the log says why');
@@ -150,12 +150,12 @@ subtest 'a time of Redis that can\'t be one is no answer' => sub {
     $gateway->nginx->stop;
 };
 
-subtest 'a subscription that is dead is given up in two seconds, whatever `timeout` is' => sub {
+subtest 'a dead subscription is closed after two seconds, regardless of `timeout`' => sub {
     my $gateway = behind_fake(undef, redis => 'timeout 20s;');
     $gateway->subscribed(1);
     is($gateway->get('/', 'k')->status, 200, 'served');
     $fake->fault('no heartbeat');
-    # What is told of it never comes.
+    # The event of this change never arrives.
     $redis->cmd('DEL', 't:key:' . sha256_hex('k'));
     my $start = time;
     wait_until('the key to be refused', sub { $gateway->get('/', 'k')->status == 401 });
@@ -164,7 +164,7 @@ subtest 'a subscription that is dead is given up in two seconds, whatever `timeo
     $gateway->nginx->stop;
 };
 
-subtest 'after READONLY the subscription is made anew too' => sub {
+subtest 'after READONLY the subscription is renewed too' => sub {
     my $gateway = Gateway->start(plans => 'plan free 1000r/h;', table => 'lease=off', redis_server => $redis, redis => 'on_failure deny; timeout 500ms;');
     $gateway->import_key('k', id => 'k1', plan => 'free');
     my $listeners = sub { [sort $redis->cmd('CLIENT', 'LIST', 'TYPE', 'pubsub') =~ /^id=(\d+)/mg] };
@@ -176,7 +176,20 @@ subtest 'after READONLY the subscription is made anew too' => sub {
     $redis->cmd('REPLICAOF', 'NO', 'ONE');
     wait_until('service', sub { $gateway->get('/', 'k')->status == 200 }, 2);
     wait_until('another subscription', sub { my $now = $listeners->(); @$now == 1 && "@$now" ne "@$before" }, 2);
-    pass('it is another one');
+    pass('it is a new one');
+    $gateway->nginx->stop;
+};
+
+subtest 'a replica does not make a key unknown' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 1000r/h;');
+    my $redis = $gateway->redis;
+    is($gateway->get('/', 'k')->status, 401, 'the master does not know the key');
+    $redis->cmd('REPLICAOF', '127.0.0.1', free_port());
+    is($gateway->get('/', 'k2')->status, 503, 'a replica cannot tell');
+    like($gateway->nginx->error_log, qr/READONLY/, 'the log says why');
+    $redis->cmd('REPLICAOF', 'NO', 'ONE');
+    wait_until('service', sub { $gateway->get('/', 'k2')->status == 401 });
+    pass('the new master knows');
     $gateway->nginx->stop;
 };
 

@@ -1,4 +1,5 @@
-# A Redis that dies, hangs or refuses: requests get 503 in time, no worker dies, and all is exact again soon after.
+# Redis dies, hangs or refuses commands. Requests get 503 in time, no worker dies, and counts are exact again soon
+# after.
 
 use strict;
 use warnings;
@@ -67,7 +68,7 @@ $calm->bears('with no place for a connection',
 
 # --- answering with errors
 
-# What an exhausted window refuses needs no Redis, so that it would get its 429: these begin with whole windows.
+# A request that an exhausted window refuses gets 429 without Redis. So these faults begin with new windows.
 $calm->bears('OOM',
     begin   => sub { wait_for_next_window(); $redis->cmd('CONFIG', 'SET', 'maxmemory', 1) },
     end     => sub { $redis->cmd('CONFIG', 'SET', 'maxmemory', 0) },
@@ -102,11 +103,11 @@ $calm->bears('NOPERM',
 );
 $calm->bears('NOSCRIPT', begin => sub { $redis->cmd('SCRIPT', 'FLUSH') }, refuses => 'none');
 
-subtest 'WRONGTYPE refuses the key that has it, and no other' => sub {
+subtest 'WRONGTYPE refuses only the key that has it' => sub {
     my $record = 't:key:' . sha256_hex('free');
     for my $name ('t:quota:{free}:api', $record) {
         wait_for_next_window();
-        $redis->cmd('RENAME', $name, 'moved') if $name eq $record;    # the other one goes by itself
+        $redis->cmd('RENAME', $name, 'moved') if $name eq $record;    # the record is restored below
         $redis->cmd('SET', $name, 'not a hash');
         my $r = $gateway->get('/', 'free');
         is($r->status, 503, "$name is a string: 503");
@@ -115,7 +116,7 @@ subtest 'WRONGTYPE refuses the key that has it, and no other' => sub {
         like($gateway->get('/', 'pro')->status, qr/^(200|429)$/, 'the other key is served');
         $redis->cmd('DEL', $name);
         $redis->cmd('RENAME', 'moved', $name) if $name eq $record;
-        like($gateway->get('/', 'free')->status, qr/^(200|429)$/, 'both are when it is gone');
+        like($gateway->get('/', 'free')->status, qr/^(200|429)$/, 'both are served when it is gone');
     }
 };
 

@@ -1,4 +1,4 @@
-# Quotas of different tables and different Redis servers are kept apart, whatever their names are.
+# Quotas of different tables and different Redis servers are counted separately, regardless of their names.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# Replies that are cut, late, doubled, too many, swapped, enormous or nonsense: they harm no request but those that wait
-# for them, and never reach another.
+# Replies that are cut, late, repeated, swapped, huge or malformed harm only the requests that wait for them, and are
+# never taken for another request's reply.
 
 use strict;
 use warnings;
@@ -13,14 +13,14 @@ use RedisServer;
 use Time::HiRes qw(time);
 use Wait qw(wait_until);
 
-# Spoils the replies to one command, as FakeRedis names it, or to all where there is no name.
+# Changes the replies to one command, with the name that FakeRedis gives it, or to all commands without a name.
 sub to { my ($name, $spoil) = @_; return { reply => sub { !$name || name_of($_[1]) eq $name ? $spoil->(@_) : $_[0] } } }
 sub answering { my ($error, $name) = @_; return { answer => sub { !$name || name_of($_[0]) eq $name ? "-$error\r\n" : undef } } }
 sub is_call { return $_[0][0] =~ /^EVAL/ }
 
 sub strings { return join '', map { '$' . length($_) . "\r\n$_\r\n" } @_ }
 sub array { my ($count, $elements) = @_; return "*$count\r\n$elements" }
-# So many elements behind the token that this call awaits.
+# An array of the call's token and so many more elements.
 sub behind_token { my ($command, $count, $elements) = @_; return array(1 + $count, strings(token_of($command)) . $elements) }
 
 my %enormous = (
@@ -62,7 +62,7 @@ my %nonsense = (
 );
 
 
-# Replies with the right token: their number of elements, and these.
+# Replies with the right token: the number of elements, and the elements.
 my $now = 1_000_000_000_000_000;
 my %fields = (
     'no field'               => [0, ''],
@@ -80,7 +80,8 @@ my %fields = (
     'a field without end'    => [6, '+' . 'x' x 200_000],
     'a thousand fields'      => [1023, strings(('pro') x 1023)],
 );
-# Of numbers there is the time, and of each id, which has one key here: how many are granted, a window and its count.
+# The numbers of an acquire are the time and, for each id, the granted requests and a window with its count. There is
+# one id per call here.
 sub packed { return strings(pack 'q<*', @_) }
 my %numbers = (
     'nothing'                => sub { (0, '') },
@@ -110,9 +111,9 @@ my %numbers = (
     'a string of 512 MiB'    => sub { (1, '$536870912' . "\r\n" . 'x' x 1000) },
 );
 
-# So late that other calls wait meanwhile for what a further reply must not give them.
+# So late that other calls already wait. A repeated reply must not be taken for theirs.
 my $late = pause(0.1);
-my $others = array(7, strings(1, 'pro', '', 'pro', '', '', 'active'));    # as if another call had asked
+my $others = array(7, strings(1, 'pro', '', 'pro', '', '', 'active'));    # the reply to another call
 my $before = '';
 my @held;
 my %faults = (
@@ -123,7 +124,7 @@ my %faults = (
     'byte by byte'            => to(undef, sub { split //, $_[0] }),
     'last byte late'          => to('acquire', sub { (substr($_[0], 0, -1), pause(0.002), "\n") }),
     'lookup: doubled'         => to('lookup', sub { ($late, $_[0] x 2) }),
-    'acquire: doubled'        => to('acquire', sub { ($_[0], $late, $_[0]) }),    # it may serve all who are there
+    'acquire: doubled'        => to('acquire', sub { ($_[0], $late, $_[0]) }),    # it may serve all waiters
     'doubled all'             => to(undef, sub { ($late, $_[0] x 2) }),
     'one left out'            => to('lookup', do { my $n = 0; sub { $n++ % 2 ? $_[0] : () } }),
     'another in front'        => to('lookup', sub { $others . $_[0] }),
@@ -166,7 +167,8 @@ for my $what (keys %numbers) {
     };
 }
 
-# A probe is sent on a connection that replaces one lost in use: the first look-up is hung up on. All else would be served.
+# A probe is sent on a connection that replaces a lost one, so the first look-up closes the connection. Other requests
+# would be served.
 sub to_probe {
     my (%spoil) = @_;
     my $was_lost = 0;
@@ -194,7 +196,7 @@ my %listening = (
 my %subscriptions = map { my $text = $listening{$_}; ("SUBSCRIBE: $_" => { answer => sub { $_[0][0] eq 'SUBSCRIBE' ? $text : undef } }) }
     'an HTTP response', 'nils', 'half a message', 'a message of numbers', 'a record', 'an array of 2^31-1', 'a line without end';
 
-# At the n-th reply to this command, the n-th byte comes late.
+# The n-th byte of the n-th reply to this command is late.
 sub split_further {
     my ($name) = @_;
     my $at = 0;
@@ -221,13 +223,13 @@ my $gateway = Gateway->start(
     plans          => 'plan free 5r/s; plan pro 9r/s; plan much 100000r/h;',
     server         => 'location = /status { tollgate_status; }',
     table          => 'lease=off',
-    redis          => 'timeout 300ms; key_cache 0; on_failure deny;',    # Redis is asked for all, and all depends on it
+    redis          => 'timeout 300ms; key_cache 0; on_failure deny;',    # every request asks Redis and depends on it
     redis_server   => $redis,
     server_address => $fake->address,
 );
 my $calm = Calm->new(gateway => $gateway, timeout => 0.3);
 
-# What a node knows to be exhausted it refuses without asking, so that it wouldn't meet the fault.
+# A node refuses a known exhausted id without Redis, so the fault would have no effect.
 sub begin {
     my ($fault) = @_;
     wait_until('whole quotas', sub {
@@ -242,7 +244,7 @@ my %refuses = (
     (map { $_ => 'none' } 'late, but in time', 'byte by byte', 'last byte late', 'NOSCRIPT to each EVALSHA'),
     (map { $_ => 'some' } 'doubled all', 'lookup: doubled', 'acquire: doubled', 'probe: doubled', 'one left out',
         'the one before in front', 'swapped', 'a late stray one',
-        'lookup: cut by a byte', 'acquire: cut by a byte'),    # hiredis takes any two bytes for the end of a string: the next reply's first serves
+        'lookup: cut by a byte', 'acquire: cut by a byte'),    # hiredis accepts any two bytes as the end of a string: the first of the next reply
 );
 for my $name (sort keys %faults) {
     $calm->bears($name,
@@ -254,7 +256,7 @@ for my $name (sort keys %faults) {
 }
 $calm->bears('too many connections', begin => sub { begin('full'); $fake->cut }, end => sub { $fake->heal }, refuses => 'all');
 
-subtest 'an error is for the request that it answers, and for no other' => sub {
+subtest 'an error affects only the requests that it answers' => sub {
     my $connections = sub { [sort $redis->cmd('CLIENT', 'LIST', 'TYPE', 'normal') =~ /^id=(\d+)/mg] };
     begin('one');
     $gateway->subscribed(1);
@@ -264,13 +266,13 @@ subtest 'an error is for the request that it answers, and for no other' => sub {
     $connections[$_]->send(Http::format_request('GET', '/', { Authorization => "Bearer $tokens[$_]" })) for keys @tokens;
     my %statuses;
     $statuses{ $tokens[$_] }{ $connections[$_]->response->status }++ for keys @tokens;
-    is_deeply([keys %{ $statuses{free} }], [503], 'those that it answers are refused');
+    is_deeply([keys %{ $statuses{free} }], [503], 'these are refused');
     ok(!grep({ !/^(200|429)$/ } keys %{ $statuses{pro} }), 'the others are served');
-    is_deeply($connections->(), $before, 'and the connection stays');
+    is_deeply($connections->(), $before, 'the connection stays open');
     $fake->heal;
 };
 
-subtest 'what comes wrong on the connection that listens harms no request' => sub {
+subtest 'malformed messages on the subscription harm no request' => sub {
     $gateway->import_key('small', id => 'small', plan => 'much');
     for my $name (sort keys %subscriptions) {
         $fake->fault($name);
@@ -282,12 +284,12 @@ subtest 'what comes wrong on the connection that listens harms no request' => su
     $fake->heal;
     for my $message ('', "\0" x 100, '%s%n' x 1000, 'x' x 200_000) {
         $gateway->subscribed(1);
-        is($redis->cmd('PUBLISH', 't:events', $message), 1, length($message) . ' bytes are heard');
-        is_deeply([map { $gateway->get('/', 'small')->status } 1 .. 3], [200, 200, 200], 'and harm none');
+        is($redis->cmd('PUBLISH', 't:events', $message), 1, length($message) . ' bytes are received');
+        is_deeply([map { $gateway->get('/', 'small')->status } 1 .. 3], [200, 200, 200], 'and harm no request');
     }
 };
 
-subtest 'replies that are each in time, but not together' => sub {
+subtest 'replies that are each in time, but not in total' => sub {
     my $slow = Gateway->start(
         plans          => 'plan much 100000r/h;',
         redis          => 'timeout 2s; on_failure deny;',
@@ -304,7 +306,7 @@ subtest 'replies that are each in time, but not together' => sub {
     $slow->nginx->stop;
 };
 
-subtest 'what nobody asked for comes while nothing is under way' => sub {
+subtest 'an unsolicited reply while no call is under way' => sub {
     for my $bytes ("+stray\r\n", "*3\r\n:1\r\n", "garbage", "\0", $enormous{'an array of 2^31-1'}, $enormous{'a line without end'}) {
         is($gateway->get('/', 'small')->status, 200, 'served');
         $fake->inject($bytes);

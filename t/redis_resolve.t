@@ -5,13 +5,14 @@ use warnings;
 use lib 't/lib';
 use Test::More;
 use BackgroundLoad;
+use Certificates;
 use Digest::SHA qw(sha256_hex);
 use FakeDns;
 use Gateway;
 use IO::Socket::IP;
 use RedisServer;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
-use Wait qw(becomes wait_until);
+use Wait qw(becomes free_port wait_until);
 
 my $plans = 'plan free 1000000r/h;';
 
@@ -84,6 +85,39 @@ subtest 'a new address, under load' => sub {
         is(lines($gateway, qr/\[(?:warn|error)\]/), 0, 'and nothing else is wrong');
         $gateway->nginx->stop;
     }
+};
+
+subtest 'a new address, over TLS' => sub {
+    my $certificates = Certificates->new;
+    $certificates->issue('server', 'DNS:redis.test');
+    $certificates->issue('other', 'DNS:other.test');
+    my $port = free_port();
+    my ($first, $second, $other) = map {
+        RedisServer->start(conf => ["bind 127.0.0.$_->[0]", $certificates->redis($_->[1], $port)]);
+    } [1, 'server'], [2, 'server'], [3, 'other'];
+    add_key($_) for $first, $second, $other;
+    Gateway::wait_for_room($first, 3600);
+    my $dns = FakeDns->start(names => { 'redis.test' => ['127.0.0.1'] }, ttl => 1);
+    my $gateway = gateway(
+        $first, dns => $dns, server_address => "redis.test:$port resolve",
+        redis => 'tls on; tls_ca ' . $certificates->certificate('ca') . ';',
+    );
+    wait_until('service', sub { $gateway->get('/', 'k')->status == 200 });
+    $gateway->subscribed(1);
+    my $before = count($first);
+    my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, token => 'k');
+    wait_until('the load', sub { count($first) > $before + 100 });
+    $dns->names('redis.test' => ['127.0.0.3']);
+    wait_until('an attempt', sub { lines($gateway, qr/\[warn\].*the new address can't be used yet, the old connection remains: .*certificate/) });
+    is(count($other), 0, 'a server with a certificate for another name gets no call');
+    $dns->names('redis.test' => ['127.0.0.2']);
+    wait_until('calls to the second', sub { count($second) > 0 });
+    wait_until('the connections to the first to be closed', sub { !callers($first) });
+    my $result = $load->finish;
+    is_deeply([keys %{ $result->{status} }], [200], 'no request has failed');
+    is(count($first) + count($second) - $before, $result->{status}{200}, 'each is counted once');
+    is(lines($gateway, qr/moved from 127\.0\.0\.1:\d+ to 127\.0\.0\.2:\d+/), 1, 'the log says so');
+    $gateway->nginx->stop;
 };
 
 subtest 'a new address that does not serve' => sub {

@@ -1,4 +1,5 @@
-# Refusals are local: a key that goes on after its 429s costs Redis a call a second, and so does one that is banned.
+# Refusals are local: a key that keeps sending requests after 429s causes one call of Redis per second, and so does a
+# banned key.
 
 use strict;
 use warnings;
@@ -10,8 +11,8 @@ use Load;
 use Time::HiRes qw(time);
 use Wait qw(becomes wait_until);
 
-# Requests for so many seconds, over several connections; the calls they cost, what they were answered, and how long it
-# took.
+# Sends requests for so many seconds, over several connections. Returns the number of calls of Redis, the count of each
+# status, and the duration.
 sub insist {
     my ($seconds, $token, @nodes) = @_;
     my $begun = time;
@@ -29,7 +30,7 @@ subtest 'an exhausted key' => sub {
     my $gateway = Gateway->start(plans => 'plan free 3r/d 50r/2d;', workers => 2);
     $gateway->import_key('k', id => 'k1', plan => 'free');
     wait_for_room($gateway->redis, 86400);
-    $gateway->subscribed(2);    # or else the key would be looked up each second
+    $gateway->subscribed(2);    # otherwise the key would be looked up each second
     $gateway->get('/', 'k') for 1 .. 4;
     my ($calls, $status, $took) = insist(2, 'k', $gateway);
     cmp_ok($status->{429}, '>', 100, "$status->{429} requests are refused");
@@ -52,7 +53,7 @@ subtest 'it is granted again as soon as its window has ended' => sub {
     my $first = $window->();
     my ($calls, $status) = insist(3, 'k', $gateway);
     my $windows = $window->() - $first + 1;
-    # The last may have begun after the last request.
+    # The last window may have begun after the last request.
     cmp_ok($status->{200}, '>=', 3 * ($windows - 1), 'three in each second');
     cmp_ok($status->{200}, '<=', 3 * $windows, '... and no more');
     $gateway->nginx->stop;
@@ -77,7 +78,7 @@ subtest 'a banned key' => sub {
     $_->nginx->stop for @nodes;
 };
 
-subtest 'strikes of all nodes add up' => sub {
+subtest 'strikes of all nodes are added' => sub {
     my $plans = 'plan free 1r/d; ban after=10 within=1m for=1m;';
     my @nodes = my $first = Gateway->start(plans => $plans);
     push @nodes, map { Gateway->start(plans => $plans, share => $first) } 2 .. 3;
@@ -87,12 +88,12 @@ subtest 'strikes of all nodes add up' => sub {
     for my $node (@nodes) {
         is($node->get('/', 'k')->json->{code}, 'rate_limit_exceeded', 'a strike') for 1 .. 3;
     }
-    becomes(sub { $first->redis->cmd('HGET', 't:ban:{k1}', 'strikes') }, 9, 'Redis has counted them all');
-    becomes(sub { $nodes[1]->get('/', 'k')->json->{code} }, 'api_key_banned', 'one more makes the ban');
+    becomes(sub { $first->redis->cmd('HGET', 't:ban:{k1}', 'strikes') }, 9, 'Redis has counted all of them');
+    becomes(sub { $nodes[1]->get('/', 'k')->json->{code} }, 'api_key_banned', 'one more causes the ban');
     $_->nginx->stop for @nodes;
 };
 
-# Three nodes whose access logs tell each request's verdict.
+# Three nodes whose access logs have the verdict of each request.
 sub nodes_with_ban {
     my ($key, @workers) = @_;
     my %options = (

@@ -1,4 +1,4 @@
-# A client that comes back when Retry-After says so, and is alone with its key, is never refused again.
+# A client that is alone with its key and waits for Retry-After is never refused again.
 
 use strict;
 use warnings;
@@ -17,7 +17,8 @@ my $gateway = Gateway->start(plans => <<'END', workers => 2);
     plan smooth  4r/2s window=sliding;
 END
 
-# Each client spends what it has until it is refused, waits, must be served, and begins anew after a random pause.
+# Each client sends requests until it is refused, waits for Retry-After, must then be granted, and continues after a
+# random pause.
 my @clients;
 for my $plan (sort keys %longest) {
     for my $n (1 .. 12) {
@@ -53,8 +54,8 @@ is_deeply(\@odd, [], 'each wait was of whole seconds, no longer than its windows
 
 $gateway->nginx->stop;
 
-# Nodes that refuse without Redis know its clock within bounds. Close to a full second they may say one more, but never
-# one less.
+# Nodes that refuse without Redis know its clock within bounds. Near a full second, Retry-After may be one second too
+# long, but never too short.
 my @nodes = my $first = Gateway->start(plans => 'plan free 5r/10s;', http => 'keepalive_requests 1000000;');
 push @nodes, map { Gateway->start(plans => 'plan free 5r/10s;', http => 'keepalive_requests 1000000;', share => $first) } 2 .. 3;
 $first->import_key('k', id => 'k1', plan => 'free');
@@ -72,12 +73,12 @@ while (time < $end) {
         my $seconds = $r->header('Retry-After');
         $answers++;
         push @early, "$seconds s, " . ($reset - $after) . ' s before the reset' if $seconds < $reset - $after;
-        # Generous: a machine that is busy may delay each reply from which the clock is known.
+        # A wide tolerance: a busy machine may delay the replies that set the bounds.
         push @late, "$seconds s, " . ($reset - $before) . ' s before the reset' if $seconds >= $reset - $before + 1.05;
     }
 }
 cmp_ok($answers, '>', 100, 'three nodes refuse');
-is_deeply(\@early, [], 'none says too few seconds');
-is_deeply(\@late, [], 'one second too many only close to a full second');
+is_deeply(\@early, [], 'no Retry-After is too short');
+is_deeply(\@late, [], 'it is one second too long only near a full second');
 $_->nginx->stop for @nodes;
 done_testing;

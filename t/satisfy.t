@@ -1,5 +1,5 @@
-# `satisfy` beside nginx's own access modules. They come first: what they grant under `any`, and what they refuse under
-# `all`, costs no quota.
+# `satisfy` together with nginx's own access modules. These run first: requests that they grant under `any`, or refuse
+# under `all`, cost no quota.
 
 use strict;
 use warnings;
@@ -65,27 +65,27 @@ subtest 'any' => sub {
     is(outcome('/any-all/'), '401 for 0', 'deny and basic, nothing');
     is(outcome('/any-asked/', 'free'), '200 for 1', 'auth_request refuses, key');
     is(outcome('/any-asked/'), '401 for 0', 'auth_request refuses, no key');
-    is(outcome('/any-bypass/?free=1', 'free'), '403 for 0', 'what is bypassed grants nothing');
+    is(outcome('/any-bypass/?free=1', 'free'), '403 for 0', 'a bypass does not grant');
     is(outcome('/any-dry/'), '403 for 0', '... nor does a refusal in a dry run');
-    is(outcome('/any-dry/', 'free'), '200 for 1', '... but a key there does');
+    is(outcome('/any-dry/', 'free'), '200 for 1', '... but a valid key in a dry run does');
     is(outcome('/any-off/', 'free'), '403 for 0', '... nor a location that is off');
-    is(outcome('/any-page/', 'spent'), '429 for 0', 'the page of a refusal is let through');
+    is(outcome('/any-page/', 'spent'), '429 for 0', 'the error page of a refusal is served');
 };
 
 subtest 'both challenges' => sub {
     my $r = $gateway->get('/any-basic/');
-    is_deeply([sort $r->headers('WWW-Authenticate')], ['Basic realm="site"', 'Bearer realm="api"'], 'are told where either would do');
+    is_deeply([sort $r->headers('WWW-Authenticate')], ['Basic realm="site"', 'Bearer realm="api"'], 'are sent if either credential is enough');
     is(scalar(() = $gateway->get('/any-basic/', 'other')->headers('WWW-Authenticate')), 0, 'none on a granted request');
-    is($r->json->{code}, 'missing_api_key', 'and the body is ours');
+    is($r->json->{code}, 'missing_api_key', 'the body is the Error body');
 };
 
 subtest 'all' => sub {
-    is(outcome('/all-deny/', 'free'), '403 for 0', 'deny refuses before the quota is asked');
+    is(outcome('/all-deny/', 'free'), '403 for 0', 'deny refuses before the quota is charged');
     is(outcome('/all-allow/', 'free'), '200 for 1', 'allow, key');
     is(outcome('/all-allow/'), '401 for 0', 'allow, no key');
-    is(outcome('/all-basic/', 'free'), '401 for 0', 'basic refuses before the quota is asked');
+    is(outcome('/all-basic/', 'free'), '401 for 0', 'basic refuses before the quota is charged');
     is($gateway->get('/all-basic/', 'free')->header('WWW-Authenticate'), 'Basic realm="site"', '... with its own challenge only');
-    is(outcome('/all-basic/', undef, %basic), '401 for 0', 'a password is no key');
+    is(outcome('/all-basic/', undef, %basic), '401 for 0', 'a password is not a key');
 };
 
 $gateway->nginx->stop;

@@ -1,4 +1,4 @@
-# A key is found nowhere but in the client's request: not in logs of any level, in Redis, or at the upstream.
+# A key is only in the client's request: it is not in logs of any level, in Redis or at the upstream.
 
 use strict;
 use warnings;
@@ -52,10 +52,10 @@ $gateway->import_key("$canary.disabled", id => 'k2', plan => 'free', state => 'd
 my $monitor = $redis->connection;
 $monitor->cmd('MONITOR');
 
-# An upstream that keeps what it gets, byte for byte.
+# An upstream that records the bytes that it gets.
 my $upstream = IO::Socket::UNIX->new(Local => "$dir/raw.sock", Listen => 8) or die $!;
 
-# Sends a request and answers it at the upstream: what that got.
+# Sends a request, answers it at the upstream, and returns what the upstream got.
 sub upstream_gets {
     my ($path, %headers) = @_;
     my $client = Http->connect($gateway);
@@ -84,7 +84,7 @@ subtest 'the upstream' => sub {
     unlike($got, qr/$canary|Authorization/i, 'a refused key does not reach the page of an error');
     $gateway->get('/slowed/');
     for my $path ('/slowed/', '/turned/', '/large/') {
-        unlike(upstream_gets($path, %with_key, $path eq '/large/' ? ('Content-Length' => 2) : ()), qr/$canary|Authorization/i, "$path: no key where nginx refused first");
+        unlike(upstream_gets($path, %with_key, $path eq '/large/' ? ('Content-Length' => 2) : ()), qr/$canary|Authorization/i, "$path: no key if nginx rejected the request first");
     }
     like(upstream_gets('/forward/', %with_key), qr/^Authorization: Bearer \Q$known\E\r$/m, 'tollgate_forward_authorization');
     unlike(upstream_gets('/forward/', %with_key), qr/forged/, '... forwards nothing else');
@@ -118,7 +118,7 @@ subtest 'after a reload' => sub {
     is($gateway->get('/', $known)->status, 200, 'a request');
 };
 
-# What the marks prove: that the place was written to, and is one where a key could have been.
+# The marks show that the log was written to and that a key could have been in it.
 subtest 'the logs' => sub {
     $gateway->nginx->stop;
     my %text = (syslog => $system_log);

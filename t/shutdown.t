@@ -1,4 +1,4 @@
-# An end while requests wait for Redis, and an nginx that runs out of connections.
+# nginx stops while requests wait for Redis, or runs out of connections.
 
 use strict;
 use warnings;
@@ -11,7 +11,7 @@ use Time::HiRes qw(time);
 use Wait qw(wait_until free_port);
 
 my $plans = 'plan much 1000000r/d;';
-# What is granted is served by the worker itself: an upstream within this nginx would end with it.
+# The worker serves granted requests itself: an upstream in the same nginx would stop with it.
 my $server = 'location = /status { stub_status; } location = /tollgate { tollgate_status; } location = /gif { tollgate api; empty_gif; }';
 
 sub start_gateway {
@@ -20,7 +20,7 @@ sub start_gateway {
     return $gateway;
 }
 
-# So many requests that wait for Redis, which is stalled.
+# Sends so many requests that wait for Redis, which is stalled.
 sub waiting_requests {
     my ($gateway, $count) = @_;
     my $waiting = sub { Http::http_get($gateway, '/status')->body =~ /Writing: (\d+)/ ? $1 - 1 : die };
@@ -32,10 +32,10 @@ sub waiting_requests {
 
 sub statuses { my %status; $status{ $_->response->status }++ for @_; return \%status }
 
-# Sends the signal and waits for no end.
+# Sends the signal and does not wait.
 sub quit { kill QUIT => $_[0]->nginx->pid }
 
-# Fails where the worker stays, and lets the other subtests run; nginx->stop ends what is left.
+# Fails if the worker does not exit, and lets the other subtests run. nginx->stop ends it later.
 sub gone {
     my ($pid) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -45,7 +45,7 @@ sub gone {
 my $pause = sub { $_[0]->redis->cmd('CLIENT', 'PAUSE', 60_000, 'WRITE') };
 my $unpause = sub { $_[0]->redis->cmd('CLIENT', 'UNPAUSE') };
 
-subtest 'a graceful end waits for Redis' => sub {
+subtest 'a graceful shutdown waits for Redis' => sub {
     my $gateway = start_gateway(redis => 'timeout 30s;');
     my ($worker) = $gateway->nginx->workers;
     $pause->($gateway);
@@ -54,7 +54,7 @@ subtest 'a graceful end waits for Redis' => sub {
     wait_until('the end to have begun', sub { $gateway->nginx->error_log =~ /gracefully shutting down/ });
     $unpause->($gateway);
     is_deeply(statuses(@clients), { 200 => 20 }, 'all that waited are answered');
-    is($gateway->count('k1', 'api', 86400), 20, 'and counted once');
+    is($gateway->count('k1', 'api', 86400), 20, 'each is counted once');
     my $start = time;
     gone($worker);
     cmp_ok(time - $start, '<', 15, 'the worker ends long before the timeout');
@@ -69,13 +69,13 @@ subtest 'a reload waits for Redis' => sub {
     $gateway->nginx->reload;
     $unpause->($gateway);
     is_deeply(statuses(@clients), { 200 => 20 }, 'all that waited are answered');
-    is($gateway->get('/', 'k')->status, 200, 'so is a request to the new worker');
+    is($gateway->get('/', 'k')->status, 200, 'a request to the new worker is granted');
     is($gateway->count('k1', 'api', 86400), 21, 'each is counted once');
     gone($worker);
     $gateway->nginx->stop;
 };
 
-subtest 'a graceful end waits no longer than the timeout' => sub {
+subtest 'a graceful shutdown waits at most the timeout' => sub {
     my $gateway = start_gateway(redis => 'timeout 1s;');
     my ($worker) = $gateway->nginx->workers;
     $pause->($gateway);
@@ -93,7 +93,7 @@ sub with_lease {
     my ($gateway, $seconds) = @_;
     my $granted = 0;
     wait_until('a lease', sub {
-        # Several at once: a key that is asked for seldom gets no lease.
+        # Several at once: a key with few requests gets no lease.
         my @clients = map { Http->connect($gateway) } 1 .. 8;
         $_->send(Http::format_request('GET', '/gif', { Authorization => 'Bearer k' })) for @clients;
         $granted += statuses(@clients)->{200} // 0;
@@ -102,7 +102,7 @@ sub with_lease {
     return $granted;
 }
 
-subtest 'a graceful end gives back leases at once' => sub {
+subtest 'a graceful shutdown returns leases at once' => sub {
     for my $round (1 .. 3) {
         my $gateway = start_gateway(table => '', redis => 'timeout 10s;');
         my $granted = with_lease($gateway);
@@ -111,16 +111,16 @@ subtest 'a graceful end gives back leases at once' => sub {
         my $start = time;
         gone($worker);
         cmp_ok(time - $start, '<', 2, 'the worker ends soon');
-        is($gateway->count('k1', 'api', 86400), $granted, 'Redis has counted what was granted, and no lease');
+        is($gateway->count('k1', 'api', 86400), $granted, 'Redis counts what was granted, and no lease');
         $gateway->nginx->stop;
     }
 };
 
-# What a worker posts while it begins to shut down waits for timers: with a timeout this short, a command that waits too
-# is given up before it is sent.
-subtest 'a graceful end gives back leases before any timer' => sub {
+# Events that a worker posts when its shutdown begins run after timers. With a timeout this short, a command that also
+# waits would time out before it is sent.
+subtest 'a graceful shutdown returns leases before any timer' => sub {
     my ($gateway, $granted);
-    # A busy machine lets commands time out, which may be counted twice: another gateway then.
+    # On a busy machine, commands time out and may be counted twice. So each attempt uses a new gateway.
     my $found = eval { wait_until('a lease, and no timeout', sub {
         $gateway = start_gateway(table => '', redis => 'timeout 5ms;');
         $granted = eval { with_lease($gateway, 2) } // return 0;
@@ -131,11 +131,11 @@ subtest 'a graceful end gives back leases before any timer' => sub {
     my ($worker) = $gateway->nginx->workers;
     quit($gateway);
     gone($worker);
-    is($gateway->count('k1', 'api', 86400), $granted, 'Redis has counted what was granted, and no lease');
+    is($gateway->count('k1', 'api', 86400), $granted, 'Redis counts what was granted, and no lease');
     $gateway->nginx->stop;
 };
 
-subtest 'a graceful end with Redis gone' => sub {
+subtest 'a graceful shutdown without Redis' => sub {
     my $gateway = start_gateway();
     $gateway->redis->kill;
     is($gateway->get('/', 'k')->status, 503, 'refused');
@@ -146,7 +146,7 @@ subtest 'a graceful end with Redis gone' => sub {
 };
 
 for my $error (qw(OOM READONLY)) {
-    subtest "a graceful end with what Redis doesn't take: $error" => sub {
+    subtest "a graceful shutdown with an error of Redis: $error" => sub {
         my $gateway = start_gateway(table => '');
         with_lease($gateway);
         my ($worker) = $gateway->nginx->workers;
@@ -177,7 +177,7 @@ subtest 'worker_shutdown_timeout cuts the wait short' => sub {
 for my $signal (qw(TERM INT)) {
     for my $known (0, 1) {
         my $which = $known ? 'known' : 'unknown';
-        subtest "$signal, with requests of $which keys that wait" => sub {
+        subtest "$signal while requests of $which keys wait" => sub {
             my $gateway = start_gateway(redis => 'timeout 60s;', workers => 2);
             if ($known) {
                 $gateway->get('/gif', 'k') for 1 .. 8;
@@ -199,7 +199,7 @@ for my $signal (qw(TERM INT)) {
             wait_until('requests', sub { ($gateway->count('k1', 'api', 86400) // 0) > 100 });
             kill $signal => $gateway->nginx->pid;
             gone($_) for @workers;
-            eval { $load->finish };    # its connections are refused in the end
+            eval { $load->finish };    # its connections are refused at the end
             $gateway->nginx->stop;
         }
     };
@@ -213,7 +213,7 @@ for my $signal (qw(TERM INT)) {
         ok(-e $pid_file, 'it runs');
         kill $signal => $gateway->nginx->pid;
         $gateway->nginx->stop;
-        ok(!-e $pid_file, 'it ended as it should: its pid file is gone');
+        ok(!-e $pid_file, 'it has stopped normally: its pid file is gone');
     };
 }
 
@@ -226,13 +226,14 @@ subtest 'no connections left' => sub {
     );
     my ($worker) = $gateway->nginx->workers;
     is($gateway->get('/', 'k')->status, 200, 'served');
-    # Idle clients take all places; the connection to Redis is lost meanwhile, so that there is none for another.
+    # Idle clients take all connections. The connection to Redis is lost meanwhile, and there is none left for a new
+    # one.
     my @idle = map { Http->connect($gateway) } 1 .. 40;
     $gateway->redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     wait_until('a lack of connections', sub { $gateway->nginx->error_log =~ /worker_connections are not enough/ });
     $_->close for @idle;
     wait_until('service', sub { eval { $gateway->get('/', 'k')->status == 200 } });
-    pass('served again when they are gone');
+    pass('served again after they are closed');
     is_deeply([$gateway->nginx->workers], [$worker], 'by the same worker');
     $gateway->nginx->stop;
 };

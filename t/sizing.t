@@ -1,4 +1,4 @@
-# module/SIZING.md: a zone of each size has the places that its table shows, and entries of Redis take the memory shown.
+# module/SIZING.md: a zone of each size has the places in its table, and entries of Redis take the memory shown.
 
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ END
     my %size = map { $_ => $stores->{$_}{size} } keys %$stores;
     cmp_ok(abs($size{quotas} - $size{keys}), '<', 0.001 * $size{keys}, "$size: as many quotas as keys");
     my @places = (min(@size{qw(keys quotas)}), @size{qw(long_keys long_quotas unknown_keys addresses)});
-    is_deeply([map { number($_) } @$row[1 .. 5]], \@places, '… and the places that are shown') or diag("@places");
+    is_deeply([map { number($_) } @$row[1 .. 5]], \@places, '… and the places shown') or diag("@places");
     $nginx->stop;
 }
 
@@ -48,7 +48,7 @@ subtest 'bytes of a key in the zone' => sub {
     cmp_ok($share, '>', 0.9, '… and are most of it');
 };
 
-# What so many entries take, each, by used_memory, which counts the tables of Redis too.
+# The memory per entry, by used_memory, which includes the tables of Redis.
 sub bytes_each {
     my ($redis, $number, $code) = @_;
     my $used = sub { my ($bytes) = $redis->cmd('INFO', 'memory') =~ /^used_memory:(\d+)/m; return $bytes };
@@ -66,7 +66,7 @@ sub near {
 
 subtest 'memory of Redis' => sub {
     my %shown = map { $_->[0] =~ /^(a \w+)/ ? ($1 => $_->[1]) : () } rows_below('what | bytes');
-    # Halfway between two sizes of the tables of Redis.
+    # Halfway between two sizes of Redis's hash tables.
     my $number = 3 << 13;
     my $script = sub {
         my ($redis, $text) = @_;

@@ -1,5 +1,5 @@
-# Sliding windows: every decision and every number is that of the two-bucket estimate, which counts all of this window
-# and as much of the one before as still overlaps a window that ends now.
+# Sliding windows: every decision and every number follows the two-bucket estimate. It counts all of this window and the
+# part of the previous one that still overlaps a window ending now.
 
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ subtest 'decisions and numbers over three windows' => sub {
         my $after = now();
         my ($most, $least) = map { estimate($_) } $before, $after;
         my $grants = $r->status == 200;
-        # Between the two times the estimate only falls; what holds at both held when Redis decided.
+        # Between the two times the estimate only falls. What is true at both was true when Redis decided.
         my $same = int($before / $length) == int($after / $length);
         if ($same && ($most < $limit) == ($least < $limit)) {
             $sure++;
@@ -49,7 +49,7 @@ subtest 'decisions and numbers over three windows' => sub {
         $granted{$number}++ if $grants;
     }
     is_deeply(\@wrong, [], "all of $sure decisions");
-    ok($sure > 50 && $seen{200} && $seen{429}, 'of which some granted and some refused');
+    ok($sure > 50 && $seen{200} && $seen{429}, 'with granted and refused requests');
 };
 
 subtest 'Retry-After and Reset of a refusal' => sub {
@@ -60,13 +60,13 @@ subtest 'Retry-After and Reset of a refusal' => sub {
     is($r->status, 429, 'spent');
     my ($reset, $wait) = map { $r->header($_) } 'X-RateLimit-Reset', 'Retry-After';
     my $start = (int(now() / $length)) * $length;
-    is($reset, ceil(($start + $length + $length / 20) / 1000), 'Reset: when the first of the twenty has faded');
+    is($reset, ceil(($start + $length + $length / 20) / 1000), 'Reset: when the first of the twenty no longer counts');
     ok($wait >= 1 && $wait <= 3, "Retry-After: $wait");
     wait_until('the reset', sub { now() >= $reset * 1000 });
     is($gateway->get('/', 'r')->status, 200, 'a request then is granted');
 };
 
-subtest 'custom limits of a plan that slides' => sub {
+subtest 'custom limits of a sliding plan' => sub {
     $gateway->import_key('o', id => 'o1', plan => 'own', limits => '4r/2s');
     wait_for_window($redis, 2, 0.2);
     my $first = int(now() / $length);
@@ -76,7 +76,7 @@ subtest 'custom limits of a plan that slides' => sub {
     is($redis->cmd('HGET', 't:quota:{o1}:api', '2.number'), $first, '... and a refusal changes nothing');
 };
 
-subtest 'the estimate outlives a change between fixed and sliding' => sub {
+subtest 'the estimate survives a change between fixed and sliding' => sub {
     $gateway->import_key('c', id => 'c1', plan => 'fixed');
     wait_for_window($redis, 2, 0.2);
     $gateway->get('/', 'c') for 1 .. 5;

@@ -1,5 +1,4 @@
-# A worker that stalls while Redis is healthy: no request is refused or decided alone for it, and Redis is not taken to be
-# out of reach.
+# A worker stalls while Redis is healthy. No request is refused or decided without Redis, and the breaker does not open.
 
 use strict;
 use warnings;
@@ -16,7 +15,7 @@ my $redis = RedisServer->start;
 my $fake = FakeRedis->start(
     redis  => $redis->address,
     faults => {
-        # Each late by a part of the timeout, so that the worker can be stopped meanwhile.
+        # Each reply is late by a part of the timeout, so that the worker can be stopped meanwhile.
         map {
             my $name = $_;
             ("slow $name" => { reply => sub { (name_of($_[1]) eq $name ? pause(0.02) : (), $_[0]) } })
@@ -24,7 +23,8 @@ my $fake = FakeRedis->start(
     },
 );
 
-# Sends a request with each token and stops the worker as soon as Redis was sent a command of this name; then the answers.
+# Sends a request with each token, stops the worker as soon as Redis gets a command of this name, and returns the
+# responses.
 sub stalled {
     my ($gateway, $name, @tokens) = @_;
     my ($worker) = $gateway->nginx->workers;
@@ -73,7 +73,7 @@ for my $case (['lookup', 'timeout 500ms; key_cache 0;', ''], ['acquire', 'timeou
         # A line is written when its response has been sent.
         wait_until('the access log', sub { my $n = 0; $n += $_ for values %{ $verdicts->() }; $n == 32 });
         is_deeply($verdicts->(), { granted => 32 }, 'Redis decided all of them');
-        unlike($gateway->nginx->error_log, qr/\[(?:warn|error)\]/, 'the log has nothing to say');
+        unlike($gateway->nginx->error_log, qr/\[(?:warn|error)\]/, 'no warning or error is logged');
         $gateway->nginx->stop;
     };
 }

@@ -1,4 +1,4 @@
-# tollgate_status: what was counted, as JSON and for Prometheus.
+# tollgate_status: the statistics as JSON and for Prometheus.
 
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ END
 );
 $gateway->import_key("secret-$_", id => "id-$_", plan => $_) for qw(free spent banned gold all);
 
-# The verdicts that were counted, without those of which there are none.
+# The counted verdicts, without zeros.
 sub counted {
     my ($member) = @_;
     my %counted;
@@ -62,8 +62,8 @@ sub lines {
 subtest 'before any request' => sub {
     my $r = $gateway->get('/status');
     is($r->status, 200, 'answers');
-    is($r->header('Content-Type'), 'application/json', 'in JSON');
-    is($r->header('Cache-Control'), 'no-store', 'and no cache keeps it');
+    is($r->header('Content-Type'), 'application/json', 'as JSON');
+    is($r->header('Cache-Control'), 'no-store', 'not cacheable');
     is($r->header('X-RateLimit-Limit'), undef, 'it has no quota');
     my $status = $r->json;
     like($status->{version}, qr/^\d+\.\d+\.\d+$/, 'version');
@@ -74,9 +74,9 @@ subtest 'before any request' => sub {
     is($status->{zone}{size}, 8 << 20, 'size of the zone');
     is_deeply([sort map { "$_->{tables}/$_->{plan}" } @{ $status->{requests} }],
         [sort((map { ("api/$_", "api+search/$_") } '', qw(free spent banned all)), "down/", "down/free")],
-        'every plan of every location is there');
-    is_deeply([sort map { $_->{name} } @{ $status->{redis} }], [qw(down main)], 'so is every Redis');
-    is_deeply(counted(), {}, 'and nothing was counted');
+        'every plan of every location is listed');
+    is_deeply([sort map { $_->{name} } @{ $status->{redis} }], [qw(down main)], 'every Redis is listed');
+    is_deeply(counted(), {}, 'nothing is counted');
 };
 
 my %expected;
@@ -105,14 +105,14 @@ subtest 'every verdict' => sub {
         'down/'           => { unavailable => 1 },
     );
     is_counted(\%expected, 'is counted by table and plan');
-    is_counted({}, 'and none as a dry run', 'dry_run');
+    is_counted({}, 'none is counted as a dry run', 'dry_run');
     $gateway->get('/') for 1 .. 2;
     $expected{'api/'}{unauthenticated} += 1;
     $expected{'api/'}{limited} += 1;
-    is_counted(\%expected, 'an address that failed too often');
+    is_counted(\%expected, 'an address that has spent its budget');
 };
 
-subtest 'once a request' => sub {
+subtest 'each request is counted once' => sub {
     $gateway->get('/page/', 'secret-free');
     $gateway->get('/sub/', 'secret-free');
     my $connection = Http->connect($gateway);
@@ -127,10 +127,10 @@ subtest 'dry run' => sub {
     $gateway->get('/dry/', 'secret-free');
     $gateway->get('/dry/', 'secret-gold');
     is_counted(\%expected, 'is not counted with the others');
-    is_counted({ 'api/spent' => { limited => 1 }, 'api/free' => { granted => 1 }, 'api/' => { forbidden => 1 } }, 'but apart', 'dry_run');
+    is_counted({ 'api/spent' => { limited => 1 }, 'api/free' => { granted => 1 }, 'api/' => { forbidden => 1 } }, 'but separately', 'dry_run');
 };
 
-subtest 'a client that leaves' => sub {
+subtest 'a client that closes its connection' => sub {
     $gateway->redis->sigstop;
     my $client = Http->connect($gateway);
     $client->send("GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer never-seen\r\n\r\n");
@@ -144,7 +144,7 @@ subtest 'for Prometheus' => sub {
     my $r = $gateway->get('/status?format=prometheus');
     is($r->status, 200, 'answers');
     is($r->header('Content-Type'), 'text/plain; version=0.0.4; charset=utf-8', 'in its format');
-    is($r->header('Cache-Control'), 'no-store', 'and no cache keeps it');
+    is($r->header('Cache-Control'), 'no-store', 'not cacheable');
     my $text = $r->body;
     for my $one (sort keys %expected) {
         my ($tables, $plan) = split m{/}, $one, -1;
@@ -157,7 +157,7 @@ subtest 'for Prometheus' => sub {
     is_deeply([lines($text, 'tollgate_zone_size_bytes ')], ['tollgate_zone_size_bytes ' . (8 << 20)], 'size of the zone');
     is(scalar(lines($text, 'tollgate_redis_round_trip_seconds_bucket{redis="main"')), 15, 'round trips');
     my @odd = grep { !/^(?:# (?:HELP|TYPE) tollgate_\w+ .+|tollgate_\w+(?:\{(?:\w+="[^"\\]*",?)+\})? [\d.]+)$/ } split /\n/, $text;
-    is_deeply(\@odd, [], 'every line is one of the format');
+    is_deeply(\@odd, [], 'every line has the right format');
 };
 
 subtest 'which format' => sub {
@@ -171,14 +171,14 @@ subtest 'which format' => sub {
     );
     like($gateway->get('/status', undef, Accept => $_)->header('Content-Type'), qr/^\Q$types{$_}\E/, $_) for sort keys %types;
     like($gateway->get('/status', undef, Accept => ['text/html', 'text/plain'])->header('Content-Type'), qr{^text/plain}, 'two fields');
-    like($gateway->get('/status?format=json', undef, Accept => 'text/plain')->header('Content-Type'), qr/json/, 'the argument counts first');
+    like($gateway->get('/status?format=json', undef, Accept => 'text/plain')->header('Content-Type'), qr/json/, 'the argument takes precedence');
     is($gateway->get('/status?format=xml')->status, 400, 'an unknown one');
 };
 
 subtest 'methods' => sub {
     my $head = $gateway->request('HEAD', '/status');
     is($head->status . $head->body, 200, 'HEAD has no body');
-    cmp_ok($head->header('Content-Length'), '>', 1000, '... but its length');
+    cmp_ok($head->header('Content-Length'), '>', 1000, '... but the Content-Length of GET');
     for my $method (qw(POST PUT DELETE OPTIONS)) {
         my $r = $gateway->request($method, '/status', {}, 'x');
         is($r->status, 405, "$method: 405");
@@ -190,14 +190,14 @@ subtest 'methods' => sub {
 subtest 'the zone and Redis' => sub {
     my $status = $gateway->get('/status')->json;
     my $stores = $status->{zone}{stores};
-    is_deeply([sort keys %$stores], [qw(addresses keys long_keys long_quotas quotas unknown_keys)], 'every table of the zone is there');
-    is($stores->{keys}{used}, 5, 'the keys that were good');
-    cmp_ok($stores->{unknown_keys}{used}, '>=', 1, 'those that were not');
-    cmp_ok($stores->{quotas}{used}, '>=', 4, 'and the quotas are counted');
+    is_deeply([sort keys %$stores], [qw(addresses keys long_keys long_quotas quotas unknown_keys)], 'every table of the zone is listed');
+    is($stores->{keys}{used}, 5, 'the valid keys are counted');
+    cmp_ok($stores->{unknown_keys}{used}, '>=', 1, 'the unknown keys are counted');
+    cmp_ok($stores->{quotas}{used}, '>=', 4, 'the quotas are counted');
     cmp_ok($stores->{$_}{size}, '>', $stores->{$_}{used}, "$_ has room") for sort keys %$stores;
-    is(join(' ', map { $_->{evictions} } values %$stores), '0 0 0 0 0 0', 'nothing gave way');
+    is(join(' ', map { $_->{evictions} } values %$stores), '0 0 0 0 0 0', 'nothing was evicted');
     my %redis = map { $_->{name} => $_ } @{ $status->{redis} };
-    is($redis{main}{subscribed_workers}, 2, 'both workers are told of changes');
+    is($redis{main}{subscribed_workers}, 2, 'both workers are subscribed');
     is($redis{main}{breaker}{open_workers}, 0, 'Redis is in reach');
     is($redis{down}{breaker}{open_workers}, 2, '... and the other is not');
     cmp_ok($redis{main}{commands}{$_}, '>', 0, "$_ is counted") for qw(acquire lookup);
@@ -215,7 +215,7 @@ subtest 'a reload' => sub {
     $gateway->nginx->reload;
     $gateway->nginx->old_workers_gone;
     is_counted(\%expected, 'keeps the counts');
-    is($gateway->get('/status')->json->{started}, $started, '... and since when they count');
+    is($gateway->get('/status')->json->{started}, $started, '... and the start time');
     (my $other = $conf) =~ s/plan free 1000r\/d;/plan new 5r\/d; plan free 2000r\/d;/ or die;
     $other =~ s/tollgate_plans down.*?\}//s or die;
     $other =~ s/location \/down\/.*?\}//s or die;
@@ -227,9 +227,9 @@ subtest 'a reload' => sub {
     $gateway->import_key('secret-new', id => 'id-new', plan => 'new');
     $gateway->get('/', 'secret-new');
     $expected{'api/new'}{granted} = 1;
-    is_counted(\%expected, 'and goes on counting');
+    is_counted(\%expected, 'and continues to count');
     $gateway->nginx->kill_worker;
-    is_counted(\%expected, 'a worker that dies takes nothing along');
+    is_counted(\%expected, 'a killed worker loses no counts');
 };
 
 $gateway->nginx->stop;
@@ -244,7 +244,7 @@ subtest 'a guarded status, in the smallest zone' => sub {
     is($gateway->get('/status')->status, 401, 'asks for a key');
     my $status = $gateway->get('/status', 'k')->json;
     is_deeply([map { "$_->{tables}/$_->{plan}" } @{ $status->{requests} }], ['api/free', 'api/'], 'has a block for each plan');
-    is($status->{requests}[1]{verdicts}{unauthenticated}, 1, 'and counts as any location');
+    is($status->{requests}[1]{verdicts}{unauthenticated}, 1, 'its own requests are counted');
     is($status->{zone}{size}, 128 << 10, 'size of the zone');
     $gateway->nginx->stop;
 };

@@ -1,5 +1,5 @@
-# Look-ups of unknown keys: an address that has spent its `anonymous` budget causes few of them, look-ups of one key share
-# a call, 64 calls at most are under way, and none of it delays a valid key.
+# Look-ups of unknown keys: an address that has spent its `anonymous` budget causes few of them, look-ups of one key
+# share a call, at most 64 calls are under way, and none of this delays a valid key.
 
 use strict;
 use warnings;
@@ -28,7 +28,7 @@ sub made_up_key {
     return $key . $checksum;
 }
 
-# A gateway that reaches Redis through a FakeRedis, which counts look-ups and spoils replies.
+# A gateway that reaches Redis through a FakeRedis, which counts look-ups and injects faults.
 sub gateway_with_fake {
     my ($faults, %options) = @_;
     my $redis = RedisServer->start;
@@ -41,11 +41,11 @@ sub gateway_with_fake {
         %options,
     );
     $gateway->subscribed(1);
-    $gateway->get('/', 'first');    # Redis has the script from now on
+    $gateway->get('/', 'first');    # loads the script into Redis
     return ($gateway, $fake);
 }
 
-# How many look-ups reached the FakeRedis since this was asked last.
+# The number of look-ups that the FakeRedis got since the last call.
 sub look_ups { my ($fake) = @_; return scalar grep { $_ eq 'lookup' } map { @$_ } @{ $fake->reads } }
 
 # Sends requests with these keys, each on a connection of its own, and returns the connections.
@@ -81,7 +81,7 @@ subtest 'an address that has spent its budget' => sub {
         $took = time - $start;
     });
     is_deeply($result->{status}, { 401 => 5, 429 => $keys - 5 }, 'it gets 401 for each unit of the budget, then 429');
-    # The budget, the requests that were under way when it ended, and 10 in each second that the flood touched.
+    # The budget, the requests under way when it was spent, and 10 per second of the flood.
     my $allowed = 5 + 8 + 10 * (int($took) + 2);
     cmp_ok($calls, '<=', $allowed, sprintf '%d keys cause %d calls of at most %d in %.1f s', $keys, $calls, $allowed, $took);
 
@@ -102,7 +102,7 @@ subtest 'an address that has spent its budget' => sub {
         $gateway->import_key("new$n", id => "n$n", plan => 'free');
         $gateway->redis->cmd('PUBLISH', 't:events', sha256_hex("new$n"));
     }
-    # Another worker than the one that serves the request may hear of it first, or later: each writes to the zone.
+    # The worker that serves the request may receive the event later than another one. Each writes it to the zone.
     $flood->();
     is(join(' ', map { $gateway->get('/', "new$_")->status } 1 .. 5), '200 200 200 200 200', 'a key that `events` announced passes');
     is($gateway->get('/', 'later')->status, 429, 'a key that does not exist yet');
@@ -154,7 +154,7 @@ subtest 'look-ups of one key share a call' => sub {
     $gateway->nginx->stop;
 };
 
-subtest '64 look-ups at most are under way' => sub {
+subtest 'at most 64 look-ups are under way' => sub {
     my ($gateway, $fake) = gateway_with_fake({}, redis => 'timeout 5s;', server => 'location = /stub { stub_status; }');
     $gateway->import_key('valid', id => 'v', plan => 'free');
     $gateway->import_key("good$_", id => "g$_", plan => 'free') for 1 .. 100;
@@ -176,12 +176,12 @@ subtest '64 look-ups at most are under way' => sub {
     all_wait($gateway, 100);
     $gateway->redis->sigcont;
     is_deeply(statuses(@clients[0 .. 99]), { 401 => 100 }, 'requests that stay are answered');
-    is($gateway->get('/', 'valid')->status, 200, '... and others');
-    is(look_ups($fake), 101, 'what nobody waits for is not sent');
+    is($gateway->get('/', 'valid')->status, 200, '... and other requests are answered');
+    is(look_ups($fake), 101, 'look-ups without waiting requests are not sent');
     $gateway->nginx->stop;
 };
 
-subtest 'a look-up that was not sent in time is no failure of Redis' => sub {
+subtest 'a look-up that was not sent in time is not a failure of Redis' => sub {
     my $slow = sub { name_of($_[1]) eq 'lookup' ? (pause(0.02), $_[0]) : $_[0] };
     my ($gateway, $fake) = gateway_with_fake(
         { slow => { reply => $slow } },
@@ -195,12 +195,12 @@ subtest 'a look-up that was not sent in time is no failure of Redis' => sub {
     my @clients = send_all($gateway, map { "slow$_" } 1 .. 400);
     my $start = time;
     is($gateway->get('/', 'valid')->status, 200, 'a valid key passes meanwhile');
-    # 400 replies take 8 s at least, those to the 64 look-ups under way 1.3 s.
+    # 400 replies take at least 8 s, those to the 64 look-ups under way 1.3 s.
     cmp_ok(time - $start, '<', 6, '... before the look-ups that wait');
     my @answers = map { $_->response } @clients;
     my @late = grep { $_->status == 503 } @answers;
     is(scalar(grep { $_->status == 401 } @answers) + @late, 400, 'all are answered');
-    cmp_ok(scalar @late, '>', 0, 'some in vain');
+    cmp_ok(scalar @late, '>', 0, 'some with 503');
     is(scalar(grep { ($_->header('Retry-After') // '') eq '1' } @late), @late, '... with Retry-After');
     my $status = redis_status($gateway);
     is($status->{breaker}{opened}, $before->{breaker}{opened}, 'the breaker has not opened');

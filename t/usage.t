@@ -47,14 +47,14 @@ my $r = $gateway->get('/quota', 'free');
 is_usage($r, 'id-free', 'free', 'granted', [window('api', 'free-hour', 10, 3600, 10), window('api', 'free-day', 1000, 86400, 1000)],
     'a key that is not used yet');
 is($r->header('Content-Type'), 'application/json', '... as JSON');
-is($r->header('Cache-Control'), 'no-store', '... that no cache keeps');
-is($r->header('X-RateLimit-Remaining'), 10, '... with the fields of any response');
+is($r->header('Cache-Control'), 'no-store', '... not cacheable');
+is($r->header('X-RateLimit-Remaining'), 10, '... with the usual fields');
 
 $gateway->get('/', 'free') for 1 .. 3;
 is_usage($gateway->get('/quota', 'free'), 'id-free', 'free', 'granted',
     [window('api', 'free-hour', 10, 3600, 7), window('api', 'free-day', 1000, 86400, 997)], 'after three requests');
 is_usage($gateway->get('/charged', 'free'), 'id-free', 'free', 'granted',
-    [window('api', 'free-hour', 10, 3600, 6), window('api', 'free-day', 1000, 86400, 996)], 'where it costs as any request');
+    [window('api', 'free-hour', 10, 3600, 6), window('api', 'free-day', 1000, 86400, 996)], 'if it costs a unit like any request');
 is_usage($gateway->get('/two', 'free'), 'id-free', 'free', 'granted',
     [window('api', 'api-free-hour', 10, 3600, 6), window('api', 'api-free-day', 1000, 86400, 996), window('search', 'search-free-hour', 5, 3600, 5)],
     'of two tables');
@@ -63,7 +63,7 @@ is_usage($gateway->get('/quota', 'spent'), 'id-spent', 'spent', 'granted', [wind
 is_usage($gateway->get('/two', 'spent'), 'id-spent', 'spent', 'granted', [window('api', 'api-spent-hour', 1, 3600, 0)],
     'one table limited, the other not');
 is_usage($gateway->get('/quota', 'own'), 'id-own', 'own', 'granted', [window('api', 'own-hour', 7, 3600, 7), window('api', 'own-day', 70, 86400, 70)],
-    'limits of its own');
+    'custom limits');
 is_usage($gateway->get('/quota', 'all'), 'id-all', 'all', 'granted', [], 'unlimited');
 is($gateway->get('/quota')->json->{code}, 'missing_api_key', 'no key: 401');
 is($gateway->get('/quota', 'unknown')->json->{code}, 'invalid_api_key', 'a bad key: 401');
@@ -72,7 +72,7 @@ is_usage($gateway->get('/bypass', 'free'), $null, $null, 'bypassed', [], 'bypass
 is_usage($gateway->get('/dry', 'spent'), 'id-spent', 'spent', 'limited', [window('api', 'spent-hour', 1, 3600, 0)], 'dry run');
 is_usage($gateway->get('/dry'), $null, $null, 'unauthenticated', [window($null, 'anonymous-hour', 1000, 3600, 997)],
     'dry run without a key: the budget of the address');
-is_usage($gateway->get('/any'), $null, $null, '-', [], 'let in without a look at the key');
+is_usage($gateway->get('/any'), $null, $null, '-', [], 'granted without a check of the key');
 
 for my $path ('/quota', '/except') {
     my $head = $gateway->request('HEAD', $path, { Authorization => 'Bearer all' });
@@ -83,7 +83,7 @@ for my $path ('/quota', '/except') {
     is($post->header('Allow'), 'GET, HEAD', '... with Allow');
     is($post->json->{code}, 'method_not_allowed', '... and an Error body');
 }
-is($gateway->get('/if?x=1', 'all')->json->{id}, 'id-all', 'an `if` in the location answers alike');
+is($gateway->get('/if?x=1', 'all')->json->{id}, 'id-all', 'the same in an `if`');
 
 my $connection = Http->connect($gateway);
 for my $method (qw(POST GET POST HEAD GET)) {
@@ -94,7 +94,7 @@ for my $method (qw(POST GET POST HEAD GET)) {
 $gateway->redis->stop;
 my $degraded = $gateway->get('/quota', 'free')->json;
 is("$degraded->{id} $degraded->{plan} $degraded->{verdict}", 'id-free free degraded', 'Redis is out of reach: a known key');
-is(ref $degraded->{windows}, 'ARRAY', '... has windows, perhaps none');
+is(ref $degraded->{windows}, 'ARRAY', '... has a list of windows');
 
 $gateway->nginx->stop;
 done_testing;

@@ -1,4 +1,4 @@
-# Every $tollgate_… variable, for every verdict, as an access log and an upstream see them.
+# Every $tollgate_… variable, for every verdict, in an access log and at an upstream.
 
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ my $hour = 3600 * (1 + int(time / 3600));
 
 my $read = 0;
 
-# What the access log says of one request, which is written when its response has been sent.
+# The line of the access log for a request. It is written after the response was sent.
 sub logged {
     my ($path, $key) = @_;
     $gateway->get($path, $key);

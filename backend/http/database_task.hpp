@@ -11,7 +11,7 @@ namespace petstore {
 
 /// Jobs that run together, and the requests that wait for them: requests[i] waits for jobs[i].
 struct Batch {
-    /// Throws std::bad_alloc, and then leaves the batch unchanged.
+    /// Throws std::bad_alloc; the batch is then unchanged.
     void add(Job job, ngx_http_request_t* r);
 
     std::vector<Job> jobs;

@@ -1,6 +1,7 @@
 #include "backend/core/pet_response.hpp"
 #include "backend/http/petstore_conf.hpp"
 #include "backend/http/response_output.hpp"
+#include "module/nginx/response.hpp"
 
 namespace petstore {
 namespace {
@@ -9,10 +10,10 @@ ngx_http_output_header_filter_pt next_header_filter;
 ngx_http_output_body_filter_pt next_body_filter;
 
 /// The Error body that replaces nginx's page. It is in the request's pool and not in the module's
-/// context, because the context may hold a body (request_body.cpp) and nginx may clear it.
-struct ErrorBody {
-    ngx_str_t text;
-    bool is_sent = false;
+/// context, because the context may hold a body (request_body.cpp) and nginx may clear it. The type
+/// is this module's own, so that find_pooled() finds no body of another module.
+struct ErrorBody : tollgate::nginx::ReplacementBody {
+    using ReplacementBody::ReplacementBody;
 };
 
 /// Whether the request is in a location with `petstore`, or outside of all locations in a server
@@ -35,12 +36,8 @@ bool is_builtin_error_page(ngx_http_request_t* r) {
 
 void replace_error_page(ngx_http_request_t* r) {
     const Response response = error_of_status(static_cast<int>(r->headers_out.status));
-    const ngx_str_t text = copy(r->pool, response.body);
-    make_pooled<ErrorBody>(r->pool, ErrorBody{text});
-    ngx_str_set(&r->headers_out.content_type, "application/json");
-    r->headers_out.content_type_len = r->headers_out.content_type.len;
-    r->headers_out.content_type_lowcase = nullptr;
-    r->headers_out.content_length_n = static_cast<off_t>(text.len);
+    const auto* const body = make_pooled<ErrorBody>(r->pool, view(copy(r->pool, response.body)));
+    tollgate::nginx::describe_body(r, "application/json", body->size());
 }
 
 ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
@@ -56,27 +53,7 @@ ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
 ngx_int_t body_filter(ngx_http_request_t* r, ngx_chain_t* in) noexcept {
     auto* const body =
         in != nullptr && is_builtin_error_page(r) ? find_pooled<ErrorBody>(r->pool) : nullptr;
-    if (body == nullptr) {
-        return next_body_filter(r, in);
-    }
-    for (ngx_chain_t* link = in; link != nullptr; link = link->next) {
-        link->buf->pos = link->buf->last;
-    }
-    if (body->is_sent) {
-        return NGX_OK;
-    }
-    body->is_sent = true;
-    auto* const buffer = static_cast<ngx_buf_t*>(ngx_calloc_buf(r->pool));
-    if (buffer == nullptr) {
-        return NGX_ERROR;
-    }
-    buffer->pos = body->text.data;
-    buffer->last = body->text.data + body->text.len;
-    buffer->memory = 1;
-    buffer->last_buf = 1;
-    buffer->last_in_chain = 1;
-    ngx_chain_t out{buffer, nullptr};
-    return next_body_filter(r, &out);
+    return body != nullptr ? body->send(r, in, next_body_filter) : next_body_filter(r, in);
 }
 
 }  // namespace

@@ -1,22 +1,8 @@
 #include "backend/http/response_output.hpp"
 
+#include "module/nginx/response.hpp"
+
 namespace petstore {
-namespace {
-
-/// Adds a field. It doesn't use headers_out.location for Location: nginx would make an absolute URI
-/// from it (`absolute_redirect`), with this server's name in place of the proxy's.
-void add_field(ngx_http_request_t* r, const Field& field) {
-    auto* const added = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
-    if (added == nullptr) {
-        throw std::bad_alloc();
-    }
-    *added = {};
-    added->key = borrow(field.name);
-    added->value = copy(r->pool, field.value);
-    added->hash = 1;
-}
-
-}  // namespace
 
 ngx_int_t send_response(ngx_http_request_t* r, const Response& response) {
     r->expect_tested = 1;
@@ -24,29 +10,13 @@ ngx_int_t send_response(ngx_http_request_t* r, const Response& response) {
         return rc;
     }
     r->headers_out.status = static_cast<ngx_uint_t>(response.status);
-    r->headers_out.content_length_n = static_cast<off_t>(response.body.size());
-    ngx_str_set(&r->headers_out.content_type, "application/json");
-    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    tollgate::nginx::describe_body(r, "application/json", response.body.size());
+    // Location is not set as headers_out.location: nginx would make an absolute URI from it
+    // (`absolute_redirect`), with the name of this server instead of the proxy's.
     for (const Field& field : response.fields) {
-        add_field(r, field);
+        tollgate::nginx::add_field(r, field.name, field.value);
     }
-
-    const ngx_str_t body = copy(r->pool, response.body);
-    auto* const buffer = static_cast<ngx_buf_t*>(ngx_calloc_buf(r->pool));
-    if (buffer == nullptr) {
-        throw std::bad_alloc();
-    }
-    const ngx_int_t rc = ngx_http_send_header(r);
-    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
-        return rc;
-    }
-    buffer->pos = body.data;
-    buffer->last = body.data + body.len;
-    buffer->memory = 1;
-    buffer->last_buf = r == r->main ? 1 : 0;
-    buffer->last_in_chain = 1;
-    ngx_chain_t chain{buffer, nullptr};
-    return ngx_http_output_filter(r, &chain);
+    return tollgate::nginx::send_header_and_body(r, view(copy(r->pool, response.body)));
 }
 
 }  // namespace petstore

@@ -12,8 +12,8 @@ namespace petstore {
 
 using Bytes = std::span<const unsigned char>;
 
-/// Reads a big-endian integer, as all in SQLite's files are. `bytes` has at least four from
-/// `offset`.
+/// Reads a big-endian integer. All integers in SQLite's files are big-endian. `bytes` has at least
+/// four from `offset`.
 inline std::uint32_t read_uint32(Bytes bytes, std::size_t offset) {
     return std::uint32_t{bytes[offset]} << 24U | std::uint32_t{bytes[offset + 1]} << 16U |
            std::uint32_t{bytes[offset + 2]} << 8U | bytes[offset + 3];

@@ -19,7 +19,7 @@ AcquireBatcher::Key AcquireBatcher::key_of(const AcquireRequest& request) {
 }
 
 AcquireBatcher::Group& AcquireBatcher::group_of(const AcquireRequest& request) {
-    return groups_.try_emplace(key_of(request), request).first->second;
+    return groups_.try_emplace(key_of(request), request, engine_.slot_of(request.id)).first->second;
 }
 
 void AcquireBatcher::submit(AcquireWaiter& waiter, const AcquireRequest& request) {
@@ -49,19 +49,31 @@ void AcquireBatcher::enqueue_or_fail(Group& group) noexcept {
 
 void AcquireBatcher::flush() noexcept {
     end_of_turn_->cancel();
-    const auto groups = std::exchange(queued_, {});
-    for (auto rest = std::span(groups); !rest.empty();) {
-        const auto batch = rest.first(std::min(rest.size(), most_groups_));
+    auto groups = std::exchange(queued_, {});
+    if (engine_.settings().is_cluster) {
+        std::ranges::sort(groups, {}, &Group::slot);
+    }
+    for (std::span<Group* const> rest = groups; !rest.empty();) {
+        const auto batch = first_batch(rest);
         send(batch);
         rest = rest.subspan(batch.size());
     }
+}
+
+/// The first groups that one call may decide: their keys must be in one slot.
+std::span<AcquireBatcher::Group* const> AcquireBatcher::first_batch(
+    std::span<Group* const> groups) const noexcept {
+    const auto batch = groups.first(std::min(groups.size(), most_groups_));
+    const auto other = std::ranges::find_if(
+        batch, [&](const Group* group) { return group->slot != groups.front()->slot; });
+    return {batch.begin(), other};
 }
 
 void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
     std::unique_ptr<AcquireCall> pending;
     redis::Call call;
     const bool ready = attempt(engine_.log(), [&] {
-        pending = std::make_unique<AcquireCall>(engine_, groups.size());
+        pending = std::make_unique<AcquireCall>(engine_, groups.front()->slot, groups.size());
         pending->prepare(groups);
         call = pending->call();
     });
@@ -77,12 +89,12 @@ void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
         }
     } else if (!pending->empty()) {
         engine_.statistics().acquires.add();
-        engine_.transport().run(std::move(call), std::move(pending));
+        engine_.transport().run(groups.front()->slot, std::move(call), std::move(pending));
     }
 }
 
-/// The group's call has ended. Requests that came meanwhile are decided again: a lease may serve
-/// them.
+/// The group's call has ended. Requests that arrived in the meantime are decided again: a lease may
+/// serve them.
 void AcquireBatcher::finish(Group& group) noexcept {
     group.is_under_way = false;
     WaitList<AcquireWaiter> waiting(std::move(group.waiting));

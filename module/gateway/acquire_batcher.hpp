@@ -10,6 +10,7 @@
 
 #include "module/gateway/acquire_waiter.hpp"
 #include "module/gateway/environment.hpp"
+#include "module/redis/topology/key_slot.hpp"
 #include "module/store/place_hash.hpp"
 
 namespace tollgate::gateway {
@@ -57,13 +58,15 @@ class AcquireBatcher {
         std::string own_id;
     };
     struct Group {
-        explicit Group(const AcquireRequest& first) : request(first) {}
+        Group(const AcquireRequest& first, redis::Slot slot_of_id)
+            : request(first), slot(slot_of_id) {}
 
         OwnedRequest request;
+        redis::Slot slot;  ///< of the id's quotas
         WaitList<AcquireWaiter> waiting;
         bool is_queued = false;     ///< in `queued_`
         bool is_under_way = false;  ///< in a call
-        bool was_late = false;      ///< Redis refused the last call since its deadline had passed
+        bool was_late = false;      ///< Redis refused the last call: its deadline had passed
         bool settle_again = false;  ///< queue it once more when its call has ended
     };
     /// What the requests of a group have in common.
@@ -86,6 +89,7 @@ class AcquireBatcher {
     Group& group_of(const AcquireRequest& request);
     void enqueue(Group& group);
     void enqueue_or_fail(Group& group) noexcept;
+    std::span<Group* const> first_batch(std::span<Group* const> groups) const noexcept;
     void send(std::span<Group* const> groups) noexcept;
     void finish(Group& group) noexcept;
     void fail(Group& group) noexcept;

@@ -10,8 +10,8 @@
 
 namespace tollgate::gateway {
 
-AcquireCall::AcquireCall(Engine& engine, std::size_t groups)
-    : engine_(engine), batcher_(engine.acquires()), sent_(engine.clock().steady()) {
+AcquireCall::AcquireCall(Engine& engine, redis::Slot slot, std::size_t groups)
+    : engine_(engine), batcher_(engine.acquires()), slot_(slot), sent_(engine.clock().steady()) {
     items_.reserve(groups);
     acquires_.reserve(groups);
 }
@@ -22,7 +22,7 @@ void AcquireCall::prepare(std::span<Group* const> groups) {
     {
         const LockedZone zone(engine_.zone());
         const RedisSettings& settings = engine_.settings();
-        deadline_ = zone.redis(settings.name_hash).clock.deadline(sent_, settings.timeout);
+        deadline_ = engine_.redis_clock(zone, slot_).deadline(sent_, settings.timeout);
         for (Group* group : groups) {
             if (!add(*group, zone)) {
                 idle.push_back(group);
@@ -45,7 +45,7 @@ bool AcquireCall::add(Group& group, const LockedZone& zone) {
     item.asking.append(group.waiting);
     item.count = static_cast<std::int64_t>(item.asking.size());
     group.is_queued = false;
-    const ClockBounds now = engine_.clock_bounds(zone, engine_.clock().steady());
+    const ClockBounds now = engine_.clock_bounds(zone, slot_, engine_.clock().steady());
     const bool returns_leases =
         engine_.settlement().returns_leases() || (request.returns_lease && item.count == 0);
     std::uint64_t* last_report = &zone.node().last_report;
@@ -102,13 +102,13 @@ void AcquireCall::on_values(std::span<const redisReply* const> values) noexcept 
             return;
         }
         if (results->late) {
-            engine_.observe_time(sent_, engine_.clock().steady(), results->now);
+            engine_.observe_time(slot_, sent_, engine_.clock().steady(), results->now);
         } else {
             apply(*results);
         }
     });
     if (!is_reply) {
-        engine_.report_error("unexpected reply");
+        engine_.report_error(slot_, "unexpected reply");
     }
     if (!done || !is_reply) {
         fail_all(AcquireFailure::kUnknown);
@@ -122,7 +122,7 @@ void AcquireCall::apply(const redis::AcquireResults& results) {
         const ExactSteadyTime received = engine_.clock().steady();
         const auto now = std::chrono::floor<SteadyTime>(received);
         const LockedZone zone(engine_.zone());
-        zone.redis(engine_.settings().name_hash).clock.observe(sent_, received, results.now);
+        engine_.redis_clock(zone, slot_).observe(sent_, received, results.now);
         for (std::size_t i = 0; i < items_.size(); ++i) {
             if (const auto* acquired = std::get_if<Acquired>(&results.of_ids[i])) {
                 apply_to_zone(items_[i], *acquired, zone, now);
@@ -137,7 +137,7 @@ void AcquireCall::apply(const redis::AcquireResults& results) {
             batcher_.finish(*items[i].group);
         } else {
             engine_.statistics().errors.add();
-            engine_.report_error(std::get<std::string_view>(results.of_ids[i]));
+            engine_.report_error(slot_, std::get<std::string_view>(results.of_ids[i]));
             fail(items[i], AcquireFailure::kNotApplied);
         }
     }
@@ -174,8 +174,8 @@ void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, const Lock
             leases.lost.add(units);
         }
     }
-    // The node's last worker leaves nothing behind: neither a lease that came now, nor units owed
-    // beside the report that this call carried.
+    // Before it exits, the node's last worker settles everything: a lease that this reply granted,
+    // and owed units that were not in this call's report.
     if (engine_.settlement().returns_leases() &&
         std::ranges::any_of(std::span<const QuotaState>(states), is_held)) {
         item.group->settle_again = true;
@@ -183,7 +183,8 @@ void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, const Lock
     item.is_applied = true;
 }
 
-/// The requests that came first are granted; each shows the windows as it left them.
+/// Grants the requests that came first. Each response shows the windows as they were after its own
+/// request.
 void AcquireCall::decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept {
     const std::int64_t cost = item.group->request.demand.cost;
     const std::int64_t present =
@@ -219,7 +220,7 @@ void AcquireCall::on_error(std::string_view message) noexcept {
         send_again(false);
         return;
     }
-    engine_.report_error(message);
+    engine_.report_error(slot_, message);
     fail_all(AcquireFailure::kNotApplied);
 }
 

@@ -20,8 +20,8 @@ class AcquireCall : public redis::ReplyHandler {
   public:
     using Group = AcquireBatcher::Group;
 
-    /// For this many groups. Throws std::bad_alloc.
-    AcquireCall(Engine& engine, std::size_t groups);
+    /// For this many groups, whose quotas are in this slot. Throws std::bad_alloc.
+    AcquireCall(Engine& engine, redis::Slot slot, std::size_t groups);
     /// Waiters get no callback.
     ~AcquireCall() override = default;
     AcquireCall(const AcquireCall&) = delete;
@@ -67,6 +67,7 @@ class AcquireCall : public redis::ReplyHandler {
 
     Engine& engine_;
     AcquireBatcher& batcher_;
+    redis::Slot slot_;
     ExactSteadyTime sent_;
     Instant deadline_{};  ///< by Redis's clock; 0: its clock is not known
     std::vector<Item> items_;

@@ -1,5 +1,5 @@
-// Whether a request may pass: from the node's own leases and counts, from Redis, or during an
-// outage by `on_failure`. authentication.cpp has the steps before: whose request it is.
+// Decides whether a request may pass: by the node's own leases and counts, by Redis, or during an
+// outage by `on_failure`. The steps before, in authentication.cpp, find the record of its key.
 
 #include "module/gateway/admission.hpp"
 
@@ -68,8 +68,7 @@ void Admission::run(Next next) {
         const LockedZone zone(engine().zone());
         next = admit(zone, engine().clock().steady());
     }
-    const bool asks_redis = next == Next::kLookUp || next == Next::kAcquire;
-    if (asks_redis && !engine().transport().is_reachable()) {
+    if (asks_unreachable_redis(next)) {
         apply_failure_policy();
         return;
     }
@@ -96,6 +95,18 @@ void Admission::run(Next next) {
     }
 }
 
+bool Admission::asks_unreachable_redis(Next next) const {
+    const gateway::Engine& engine = tables_.engine();
+    switch (next) {
+        case Next::kLookUp:
+            return !engine.transport().is_reachable(engine.slot_of(sought_.digest));
+        case Next::kAcquire:
+            return !engine.transport().is_reachable(engine.slot_of(request_.id));
+        default:
+            return false;
+    }
+}
+
 /// Finds the quotas of a valid key, and decides the request if that needs no Redis.
 Admission::Next Admission::admit(const LockedZone& zone, ExactSteadyTime time) {
     if (!choose_quotas()) {
@@ -105,7 +116,7 @@ Admission::Next Admission::admit(const LockedZone& zone, ExactSteadyTime time) {
         return Next::kGrant;
     }
     request_.demand.changed = zone.changes().last(sought_.redis, request_.id_hash);
-    const ClockBounds now = engine().clock_bounds(zone, time);
+    const ClockBounds now = engine().clock_bounds(zone, engine().slot_of(request_.id), time);
     LoadedStates states(zone, engine(), request_);
     return decide_locally(states, now);
 }
@@ -143,7 +154,7 @@ Admission::Next Admission::decide_locally(LoadedStates& states, const ClockBound
     return Next::kDecided;
 }
 
-/// Keeps a decision of the node, to be used when the zone is unlocked.
+/// Stores a local decision, which is applied after the zone is unlocked.
 void Admission::keep_decision(LocalAnswer answer, LoadedStates& states, const ClockBounds& time) {
     const std::span<const QuotaState> shown = states;
     const ClockBounds now = no_earlier_than_replies(time, shown);
@@ -183,7 +194,8 @@ void Admission::on_retry() noexcept {
         run([&] {
             const LockedZone zone(engine().zone());
             LoadedStates states(zone, engine(), request_);
-            return decide_locally(states, engine().clock_bounds(zone, engine().clock().steady()));
+            return decide_locally(states, engine().clock_bounds(zone, engine().slot_of(request_.id),
+                                                                engine().clock().steady()));
         }());
     });
 }
@@ -192,7 +204,7 @@ void Admission::on_unavailable() noexcept {
     guard([&] { apply_failure_policy(); });
 }
 
-/// Redis can't be asked.
+/// Applies `on_failure` because Redis can't be asked.
 void Admission::apply_failure_policy() {
     const FailurePolicy policy = engine().settings().on_failure;
     if (policy == FailurePolicy::kDeny || !is_known_) {
@@ -222,7 +234,8 @@ void Admission::decide_in_outage() {
     }
     const bool is_counted = [&] {
         const LockedZone zone(engine().zone());
-        const ClockBounds now = engine().clock_bounds(zone, engine().clock().steady());
+        const ClockBounds now =
+            engine().clock_bounds(zone, engine().slot_of(request_.id), engine().clock().steady());
         LoadedStates states(zone, engine(), request_);
         note_arrivals(states, request_.demand, 1, now.steady);
         const auto answer = decide_alone(states, *request_.quotas, request_.demand, now);

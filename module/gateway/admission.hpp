@@ -34,7 +34,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
         virtual std::int64_t cost() = 0;
         virtual ClientAddress address() const = 0;
         virtual Log& log() noexcept = 0;
-        /// The outcome is decided. Called once, perhaps before start() returns. Must not destroy
+        /// The outcome is decided. Called once, possibly before start() returns. Must not destroy
         /// the admission.
         virtual void on_outcome() noexcept = 0;
     };
@@ -46,7 +46,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
 
     /// The table set and the client must outlive it.
     Admission(TableSet& tables, Client& client, const Options& options);
-    /// Calls that are under way find no waiter.
+    /// Calls under way continue without a waiter.
     ~Admission() override = default;
     Admission(const Admission&) = delete;
     Admission& operator=(const Admission&) = delete;
@@ -85,6 +85,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     void use_record(const redis::Lookup& lookup);
     Next admit(const LockedZone& zone, ExactSteadyTime time);
     bool choose_quotas();
+    bool asks_unreachable_redis(Next next) const;
     Next decide_locally(LoadedStates& states, const ClockBounds& now);
     void keep_decision(LocalAnswer answer, LoadedStates& states, const ClockBounds& time);
     void run(Next next);

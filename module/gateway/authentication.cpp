@@ -1,5 +1,4 @@
-// Whose request it is: the steps of Admission that find the record of its key, in the zone or in
-// Redis.
+// The first steps of Admission: they find the record of the request's key, in the zone or in Redis.
 
 #include <algorithm>
 
@@ -13,7 +12,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-/// Whether `events` announced a change of the key (0: never) so lately that the key may be new.
+/// Whether `events` announced a change of the key (0: never) so recently that the key may be new.
 bool is_recent(SteadyTime announced, SteadyTime now) {
     return announced != SteadyTime() && now - announced < std::chrono::minutes(1);
 }
@@ -87,7 +86,7 @@ void Admission::look_up() {
     engine().lookups().submit(*this, sought_.digest, priority);
 }
 
-/// Once an address has spent its budget, only few keys that may be made up are looked up for it.
+/// Once an address has spent its budget, only a few of its possibly made-up keys are looked up.
 bool Admission::on_turn() noexcept {
     guard([&] {
         const bool is_admitted =

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "module/gateway/plan_publication.hpp"
+#include "module/key/digest.hpp"
 #include "module/redis/protocol/error_scope.hpp"
 #include "module/redis/protocol/log_text.hpp"
 
@@ -28,19 +29,25 @@ Engine::Engine(const RedisSettings& settings, std::span<const ServedTable> table
       settlement_(*this),
       lookups_(*this) {}
 
-ClockBounds Engine::clock_bounds(const LockedZone& zone, ExactSteadyTime now) const {
-    return zone.redis(settings_.name_hash).clock.at(now, clock().wall());
+redis::Slot Engine::slot_of(const KeyDigest& key) const {
+    return settings_.is_cluster ? redis::key_slot(settings_.keys.key(hex(key))) : redis::Slot{0};
 }
 
-void Engine::observe_time(ExactSteadyTime sent, ExactSteadyTime received, ExactInstant time) const {
+ClockBounds Engine::clock_bounds(const LockedZone& zone, redis::Slot slot,
+                                 ExactSteadyTime now) const {
+    return redis_clock(zone, slot).at(now, clock().wall());
+}
+
+void Engine::observe_time(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
+                          ExactInstant time) const {
     const LockedZone zone(zone_);
-    zone.redis(settings_.name_hash).clock.observe(sent, received, time);
+    redis_clock(zone, slot).observe(sent, received, time);
 }
 
-void Engine::restart_clock(ExactSteadyTime sent, ExactSteadyTime received,
+void Engine::restart_clock(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
                            ExactInstant time) const {
     const LockedZone zone(zone_);
-    zone.redis(settings_.name_hash).clock.restart(sent, received, time);
+    redis_clock(zone, slot).restart(sent, received, time);
 }
 
 bool Engine::is_fresh(SteadyTime checked, SteadyTime now) const {
@@ -56,9 +63,9 @@ void Engine::note_change(std::string_view name) const {
     zone.changes().note(settings_.name_hash, name, steady_time());
 }
 
-void Engine::report_error(std::string_view error) noexcept {
+void Engine::report_error(redis::Slot slot, std::string_view error) noexcept {
     if (redis::error_scope(error) == redis::ErrorScope::kServer) {
-        transport_.refuse(error);
+        transport_.refuse(slot, error);
         return;
     }
     const auto left_out = errors_.admit(redis::LogThrottle::Time(clock().steady()));
@@ -77,8 +84,10 @@ void Engine::report_error(std::string_view error) noexcept {
 }
 
 void Engine::publish_plans() noexcept {
-    if (worker().number() == 0 && transport_.is_reachable()) {
-        attempt(log(), [&] { tollgate::gateway::publish_plans(*this); });
+    const redis::Slot slot =
+        settings_.is_cluster ? redis::key_slot(settings_.keys.plans()) : redis::Slot{0};
+    if (worker().number() == 0 && transport_.is_reachable(slot)) {
+        attempt(log(), [&] { tollgate::gateway::publish_plans(*this, slot); });
     }
 }
 

@@ -10,6 +10,7 @@
 #include "module/gateway/settlement.hpp"
 #include "module/gateway/transport.hpp"
 #include "module/gateway/zone.hpp"
+#include "module/key/api_key.hpp"
 #include "module/redis/protocol/log_throttle.hpp"
 #include "module/report/statistics.hpp"
 
@@ -44,27 +45,39 @@ class Engine {
 
     /// The steady clock in whole ms, rounded down.
     SteadyTime steady_time() const { return std::chrono::floor<SteadyTime>(clock().steady()); }
-    /// The bounds of this Redis's clock.
-    ClockBounds clock_bounds(const LockedZone& zone, ExactSteadyTime now) const;
-    /// Redis's clock showed `time` between `sent` and `received`.
-    void observe_time(ExactSteadyTime sent, ExactSteadyTime received, ExactInstant time) const;
+    /// The slot of an id's quotas, and of a key's record. 0 unless Redis is a cluster.
+    redis::Slot slot_of(std::string_view id) const {
+        return settings_.is_cluster ? redis::key_slot(id) : redis::Slot{0};
+    }
+    redis::Slot slot_of(const KeyDigest& key) const;
+
+    /// The clock of the slot's master.
+    RedisClock& redis_clock(const LockedZone& zone, redis::Slot slot) const {
+        return zone.redis(transport_.master_name(slot)).clock;
+    }
+    /// The bounds of that clock.
+    ClockBounds clock_bounds(const LockedZone& zone, redis::Slot slot, ExactSteadyTime now) const;
+    /// That clock showed `time` between `sent` and `received`.
+    void observe_time(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
+                      ExactInstant time) const;
     /// The same for a server that may not be the one that was observed before.
-    void restart_clock(ExactSteadyTime sent, ExactSteadyTime received, ExactInstant time) const;
+    void restart_clock(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
+                       ExactInstant time) const;
 
     /// Whether a record that Redis gave at `checked` may be used without asking again: for
-    /// `key_cache` under a subscription that has stood since, otherwise for one second at most.
+    /// `key_cache` if the subscription has lasted since then, otherwise for at most one second.
     bool is_fresh(SteadyTime checked, SteadyTime now) const;
     /// The channel `events` announced a change of this id or digest. Throws std::runtime_error if
     /// OpenSSL fails.
     void note_change(std::string_view name) const;
 
-    /// Redis answered with this error. If it concerns the server, the transport treats it as a
-    /// failure; otherwise it is logged, once a second at most.
-    void report_error(std::string_view error) noexcept;
+    /// The slot's master answered with this error. If it concerns the server, the transport treats
+    /// it as a failure; otherwise it is logged, once a second at most.
+    void report_error(redis::Slot slot, std::string_view error) noexcept;
 
-    /// Writes the plan tables of this Redis into its hash `plans`, from which the command takes
-    /// plans and limits. Only the first worker does it, and only while Redis is reachable. No
-    /// request depends on it.
+    /// Writes the plan tables of this Redis into its hash `plans`. The command reads plans and
+    /// limits there. Only the first worker does it, and only while Redis is reachable. No request
+    /// depends on it.
     void publish_plans() noexcept;
 
     /// A graceful shutdown of this worker has begun.

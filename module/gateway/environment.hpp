@@ -10,8 +10,8 @@
 
 #include "module/quota/redis_clock.hpp"
 
-// What the engine needs of the process that it runs in. nginx provides it in module/http; unit
-// tests provide a simulated one.
+// The interfaces of the engine to the process that it runs in. nginx provides it in module/http;
+// unit tests provide a simulated one.
 namespace tollgate::gateway {
 
 /// The node's clocks, read when they are called.
@@ -39,8 +39,8 @@ class Timer {
 
     /// Calls the handler after this time; a running timer starts again.
     virtual void start(std::chrono::milliseconds delay) noexcept = 0;
-    /// Calls the handler at the end of this turn of the event loop; once, however often it is
-    /// posted.
+    /// Calls the handler once at the end of this turn of the event loop, even if it is posted
+    /// several times.
     virtual void post() noexcept = 0;
     virtual void cancel() noexcept = 0;
 };

@@ -14,11 +14,15 @@ namespace tollgate::gateway {
 /// failed before the reply comes.
 class LookupCall : public redis::ReplyHandler {
   public:
-    LookupCall(KeyLookups& lookups, const KeyDigest& key, std::uint64_t number)
-        : lookups_(lookups), key_(key), number_(number), sent_(lookups.engine_.steady_time()) {
+    LookupCall(KeyLookups& lookups, const KeyDigest& key, redis::Slot slot, std::uint64_t number)
+        : lookups_(lookups),
+          key_(key),
+          slot_(slot),
+          number_(number),
+          sent_(lookups.engine_.steady_time()) {
         ++lookups_.calls_;
     }
-    /// Calls no waiter: whoever destroys it may not expect that.
+    /// Does not call waiters: the code that destroys the call may not expect callbacks.
     ~LookupCall() override {
         if (!has_ended_) {
             end();
@@ -29,6 +33,7 @@ class LookupCall : public redis::ReplyHandler {
     LookupCall& operator=(const LookupCall&) = delete;
 
     const KeyDigest& key() const { return key_; }
+    redis::Slot slot() const { return slot_; }
     std::uint64_t number() const { return number_; }
     SteadyTime sent() const { return sent_; }
 
@@ -44,7 +49,7 @@ class LookupCall : public redis::ReplyHandler {
     }
     void on_error(std::string_view message) noexcept override {
         end();
-        lookups_.engine_.report_error(message);
+        lookups_.engine_.report_error(slot_, message);
         lookups_.fail(*this);
         lookups_.send_queued();
     }
@@ -63,6 +68,7 @@ class LookupCall : public redis::ReplyHandler {
 
     KeyLookups& lookups_;
     KeyDigest key_;
+    redis::Slot slot_;
     std::uint64_t number_;
     SteadyTime sent_;
     bool has_ended_ = false;
@@ -131,19 +137,25 @@ void KeyLookups::send_queued() noexcept {
 /// May destroy the look-up.
 void KeyLookups::send_or_fail(Pending& pending) noexcept {
     const KeyDigest key = pending.key;
-    const bool is_sent =
-        engine_.transport().is_reachable() && attempt(engine_.log(), [&] { send(pending); });
+    bool is_sent = false;
+    attempt(engine_.log(), [&] { is_sent = send(pending); });
     if (!is_sent) {
         fail(key);
     }
 }
 
-void KeyLookups::send(Pending& pending) {
+/// False if Redis is unreachable.
+bool KeyLookups::send(Pending& pending) {
+    const redis::Slot slot = engine_.slot_of(pending.key);
+    if (!engine_.transport().is_reachable(slot)) {
+        return false;
+    }
     pending.call = ++last_call_;
-    auto handler = std::make_unique<LookupCall>(*this, pending.key, pending.call);
+    auto handler = std::make_unique<LookupCall>(*this, pending.key, slot, pending.call);
     redis::Call call{&redis::lookup_script(), {engine_.settings().keys.key(hex(pending.key))}};
     engine_.statistics().lookups.add();
-    engine_.transport().run(std::move(call), std::move(handler));
+    engine_.transport().run(slot, std::move(call), std::move(handler));
+    return true;
 }
 
 /// Asks the waiters in turn until one needs the look-up; the others leave.
@@ -216,7 +228,7 @@ void KeyLookups::fail_lost() noexcept {
 bool KeyLookups::apply_reply(const LookupCall& call, std::span<const redisReply* const> values) {
     const redis::Lookup lookup = redis::read_lookup(values);
     if (lookup.outcome == redis::Lookup::Outcome::kUnexpected) {
-        engine_.report_error("unexpected reply");
+        engine_.report_error(call.slot(), "unexpected reply");
         return false;
     }
     if (lookup.outcome == redis::Lookup::Outcome::kMalformed) {

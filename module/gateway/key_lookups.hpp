@@ -11,7 +11,7 @@
 #include "module/gateway/environment.hpp"
 #include "module/gateway/wait_list.hpp"
 #include "module/key/api_key.hpp"
-#include "module/redis/protocol/lookup_reply.hpp"
+#include "module/redis/protocol/lookup.hpp"
 
 namespace tollgate::gateway {
 
@@ -95,7 +95,7 @@ class KeyLookups {
     Pending* next_queued();
     void send_queued() noexcept;
     void send_or_fail(Pending& pending) noexcept;
-    void send(Pending& pending);
+    bool send(Pending& pending);
     bool is_needed(Pending& pending) noexcept;
     void drop(const Pending& pending) noexcept;
     bool apply_reply(const LookupCall& call, std::span<const redisReply* const> values);

@@ -12,7 +12,7 @@
 
 namespace tollgate::gateway {
 
-/// What became of a request. Headers, variables, statistics and endpoints read it; none of them
+/// The decision about a request. Headers, variables, statistics and endpoints read it; none of them
 /// computes it again.
 struct Outcome {
     Verdict verdict = Verdict::kNone;  ///< kNone: not decided yet

@@ -5,10 +5,10 @@
 
 namespace tollgate {
 
-/// How long a request waits for a server, by a clock that is read when it is needed. Timers of an
-/// event loop may fire too early, since they count from the beginning of a turn, or too late, where
-/// the loop stalled: what the server sent meanwhile is not read yet then, nor is what comes next
-/// asked for, so that the server gets its time once more.
+/// How long a request waits for a server, by a clock that is read at each call. A timer of an event
+/// loop may fire too early, because it counts from the beginning of a turn, or too late, because
+/// the loop stalled. After a stall, replies that have arrived are not read yet, and the next
+/// command is not sent yet. So the server gets its timeout once more.
 class Patience {
   public:
     using Clock = std::chrono::steady_clock;
@@ -18,7 +18,7 @@ class Patience {
     Patience(Time now, std::chrono::milliseconds timeout)
         : timeout_(timeout), end_(now + timeout) {}
 
-    /// A timer fired: how long to wait on; nothing where the wait is over.
+    /// Called when the timer has fired: how long to keep waiting; nullopt if the wait is over.
     std::optional<std::chrono::milliseconds> rest(Time now) {
         if (now > end_ + kLate && !extended_) {
             extended_ = true;

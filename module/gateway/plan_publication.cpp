@@ -25,7 +25,7 @@ class PublicationReply : public redis::ReplyHandler {
             engine_.log().write(LogLevel::kWarning, line.append(shown));
         });
     }
-    void on_failure() noexcept override {}  // They are published on the next connection.
+    void on_failure() noexcept override {}  // The next connection publishes them again.
 
   private:
     const Engine& engine_;
@@ -33,7 +33,7 @@ class PublicationReply : public redis::ReplyHandler {
 
 }  // namespace
 
-void publish_plans(Engine& engine) {
+void publish_plans(Engine& engine, redis::Slot slot) {
     const auto now = std::chrono::floor<std::chrono::seconds>(engine.clock().wall());
     redis::Call call{&redis::publish_script(), {engine.settings().keys.plans()}};
     for (const ServedTable& served : engine.tables()) {
@@ -43,7 +43,7 @@ void publish_plans(Engine& engine) {
         }
     }
     if (call.arguments.size() > 0) {
-        engine.transport().run(std::move(call), std::make_unique<PublicationReply>(engine));
+        engine.transport().run(slot, std::move(call), std::make_unique<PublicationReply>(engine));
     }
 }
 

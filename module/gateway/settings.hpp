@@ -5,7 +5,7 @@
 #include <string>
 
 #include "module/quota/plan.hpp"
-#include "module/redis/protocol/keys.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::gateway {
 
@@ -27,6 +27,7 @@ struct RedisSettings {
     std::string name;
     std::uint32_t name_hash = 0;
     redis::Keys keys{""};
+    bool is_cluster = false;  ///< Redis Cluster: keys belong to slots
     std::chrono::milliseconds timeout{100};
     FailurePolicy on_failure = FailurePolicy::kLocal;
     std::chrono::milliseconds key_cache = std::chrono::minutes(1);

@@ -40,9 +40,9 @@ void Settlement::on_timer() {
     timer_->start(is_complete ? kInterval : kContinueAfter);
 }
 
-/// Whether this worker is the one that looks now.
+/// Whether this worker runs the pass that is due now.
 bool Settlement::claim_turn() const {
-    if (!engine_.transport().is_reachable()) {
+    if (!engine_.settings().is_cluster && !engine_.transport().is_reachable(0)) {
         return false;
     }
     const LockedZone zone(engine_.zone());
@@ -58,26 +58,33 @@ bool Settlement::claim_turn() const {
 
 /// True if no held quota is left to look at.
 bool Settlement::settle(Which which) {
-    std::vector<std::pair<QuotaCache::Held, std::string>> found;
-    const auto take = [&](const QuotaCache::Held& held, const LockedZone& zone,
-                          const ClockBounds& now) {
+    std::vector<Due> found;
+    const bool is_cluster = engine_.settings().is_cluster;
+    const ExactSteadyTime now = engine_.clock().steady();
+    const auto take = [&](const QuotaCache::Held& held, const LockedZone& zone) {
+        if (held.redis != engine_.settings().name_hash) {
+            return true;
+        }
+        const auto find_id = [&] { return zone.keys().find_id(held.api_key, held.id); };
+        std::string id = is_cluster ? find_id() : std::string();
+        const redis::Slot slot = engine_.slot_of(id);
+        const ClockBounds bounds = engine_.clock_bounds(zone, slot, now);
         const bool is_due =
-            which == Which::kAll || held.has_report || needs_settling(held.state, now);
-        if (held.redis == engine_.settings().name_hash && is_due) {
-            found.emplace_back(held, zone.keys().find_id(held.api_key, held.id));
+            which == Which::kAll || held.has_report || needs_settling(held.state, bounds);
+        if (is_due && engine_.transport().is_reachable(slot)) {
+            found.push_back(
+                {held, is_cluster ? std::move(id) : find_id(), held.has_ended(bounds.earliest)});
         }
         return found.size() < kMostAtOnce;
     };
     bool is_complete = false;
-    ClockBounds now;
     while (!is_complete && found.size() < kMostAtOnce) {
         const LockedZone zone(engine_.zone());
-        now = engine_.clock_bounds(zone, engine_.clock().steady());
         is_complete = zone.quotas().visit_held(
-            cursor_, [&](const QuotaCache::Held& held) { return take(held, zone, now); });
+            cursor_, [&](const QuotaCache::Held& held) { return take(held, zone); });
     }
-    for (const auto& [held, id] : found) {
-        settle(held, id, now);
+    for (const Due& due : found) {
+        settle(due);
     }
     return is_complete;
 }
@@ -101,13 +108,14 @@ void Settlement::settle_ended(const KeyCache::Found& ended, std::uint64_t api_ke
 
 /// A record leaves the zone before its quotas are settled only if its plan has changed since (see
 /// held_quotas). The id's next request then settles them.
-void Settlement::settle(const QuotaCache::Held& held, std::string_view id, const ClockBounds& now) {
+void Settlement::settle(const Due& due) {
+    const QuotaCache::Held& held = due.held;
     AcquireRequest request;
     request.quotas = quotas_of(held);
-    if (!request.quotas || (id.empty() && held.has_ended(now.earliest))) {
+    if (!request.quotas || (due.id.empty() && due.has_ended)) {
         LockedZone(engine_.zone()).quotas().drop(held);
-    } else if (!id.empty()) {
-        request.id = id;
+    } else if (!due.id.empty()) {
+        request.id = due.id;
         request.id_hash = held.id;
         request.api_key = held.api_key;
         engine_.acquires().settle(request);
@@ -150,7 +158,8 @@ void Settlement::shut_down() {
     timer_->cancel();
     const WorkerProcess& worker = engine_.worker();
     engine_.zone().workers().erase(worker.number(), worker.process());
-    if (returns_leases() && engine_.transport().is_reachable()) {
+    const bool is_reachable = engine_.settings().is_cluster || engine_.transport().is_reachable(0);
+    if (returns_leases() && is_reachable) {
         cursor_ = {};
         while (!settle(Which::kAll)) {
         }

@@ -25,8 +25,8 @@ class Settlement {
     Settlement(const Settlement&) = delete;
     Settlement& operator=(const Settlement&) = delete;
 
-    /// Settles what the id of this record holds, at once: the record, from which the id is known,
-    /// has left the zone, since Redis has no such key any more. `api_key` is its
+    /// Settles at once what the id of this record holds. Redis no longer has the key, so the record
+    /// has left the zone, and a later pass could not find the id. `api_key` is its
     /// KeyCache::Key::hash. Throws std::bad_alloc.
     void settle_ended(const KeyCache::Found& ended, std::uint64_t api_key);
 
@@ -40,11 +40,16 @@ class Settlement {
 
   private:
     enum class Which { kDue, kAll };
+    struct Due {
+        QuotaCache::Held held;
+        std::string id;  ///< empty if the zone has no record of the id
+        bool has_ended;  ///< no window of the quota counts any more
+    };
     void run() noexcept;
     void on_timer();
     bool claim_turn() const;
     bool settle(Which which);
-    void settle(const QuotaCache::Held& held, std::string_view id, const ClockBounds& now);
+    void settle(const Due& due);
     std::shared_ptr<const Quotas> quotas_of(const QuotaCache::Held& held);
 
     Engine& engine_;

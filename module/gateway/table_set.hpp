@@ -35,8 +35,8 @@ class TableSet {
     /// Whether every table has this plan, or a default.
     bool has_plan(std::string_view plan) const;
 
-    /// Where to count requests of keys with this plan, as in their records; empty for no key.
-    /// nullptr without statistics.
+    /// The statistics of requests whose key has this plan in its record; an empty `plan` means
+    /// requests without a key. nullptr without statistics.
     RequestStatistics* statistics_of(std::string_view plan) const;
 
   private:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -7,11 +8,13 @@
 #include "module/quota/redis_clock.hpp"
 #include "module/redis/protocol/pipeline.hpp"
 #include "module/redis/protocol/script.hpp"
+#include "module/redis/topology/key_slot.hpp"
 
 namespace tollgate::gateway {
 
-/// Carries calls of scripts to one Redis, behind a circuit breaker. Once it is destroyed, handlers
-/// are destroyed without being called.
+/// Carries calls of scripts to the masters of one `tollgate_redis`. Each master has a circuit
+/// breaker and a clock of its own. Every slot of a Redis that is not a cluster has the same master.
+/// Once the transport is destroyed, handlers are destroyed without being called.
 class Transport {
   public:
     Transport() = default;
@@ -19,15 +22,19 @@ class Transport {
     Transport& operator=(const Transport&) = delete;
     virtual ~Transport() = default;
 
-    /// Whether the breaker lets calls pass.
-    virtual bool is_reachable() const noexcept = 0;
-    /// Calls a script. If that fails at once, the handler's on_failure is called before this
-    /// returns.
-    virtual void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept = 0;
-    /// Redis answered with this error, which concerns the server (redis::ErrorScope::kServer) but
-    /// was found among the values of a reply. Counts as a failure of the server.
-    virtual void refuse(std::string_view error) noexcept = 0;
-    /// Since when the subscription to `events` has missed nothing; nothing while it may miss
+    /// Whether the master of this slot is known, and its breaker lets calls pass.
+    virtual bool is_reachable(redis::Slot slot) const noexcept = 0;
+    /// Calls a script whose keys are all in this slot. If that fails at once, the handler's
+    /// on_failure is called before this returns.
+    virtual void run(redis::Slot slot, redis::Call call,
+                     std::unique_ptr<redis::ReplyHandler> handler) noexcept = 0;
+    /// The name of the slot's master in the zone: see LockedZone::redis.
+    virtual std::uint32_t master_name(redis::Slot slot) const noexcept = 0;
+    /// The slot's master answered with this error, which concerns the server
+    /// (redis::ErrorScope::kServer) but was found among the values of a reply. Counts as a failure
+    /// of the server.
+    virtual void refuse(redis::Slot slot, std::string_view error) noexcept = 0;
+    /// Since when the subscription to `events` has missed nothing; nullopt while it may miss
     /// messages.
     virtual std::optional<SteadyTime> subscribed_since() const noexcept = 0;
 };

@@ -32,8 +32,8 @@ class WaitLink {
     WaitLink* next_ = this;
 };
 
-/// Waiters in the order in which they came. It owns none of them and allocates nothing: any of them
-/// may leave, or be destroyed, at any time.
+/// Waiters in the order in which they came. The list does not own them and allocates nothing. A
+/// waiter may leave, or be destroyed, at any time.
 template <typename T>
 class WaitList {
   public:
@@ -50,7 +50,7 @@ class WaitList {
     WaitList& operator=(const WaitList&) = delete;
 
     bool empty() const noexcept { return !head_.is_in_list(); }
-    /// The first waiter. Not if the list is empty.
+    /// The first waiter. The list must not be empty.
     T& front() const noexcept { return static_cast<T&>(*head_.next_); }
 
     void push(T& waiter) noexcept {

@@ -6,16 +6,19 @@
 #include <string>
 
 #include "module/quota/redis_clock.hpp"
+#include "module/redis/topology/shared_master.hpp"
 #include "module/report/counter.hpp"
 #include "module/store/zone_layout.hpp"
 
 namespace tollgate::gateway {
 
-/// What the workers of a node share about one Redis. Plain memory, all zeros at first.
+/// What the workers of a node share about one master of a Redis. Plain memory, all zeros at first.
 struct SharedRedis {
-    std::uint32_t name;  ///< name_hash of the `tollgate_redis`; 0: free
+    std::uint32_t name;  ///< Transport::master_name; 0: free
     RedisClock clock;
-    SteadyTime settled;  ///< when a worker last looked for quotas to settle
+    SteadyTime settled;          ///< when a worker last looked for quotas to settle
+    redis::SharedMaster master;  ///< with `sentinel`
+    bool is_unreachable;         ///< a server of a cluster: the log says that it is out of reach
 };
 
 /// What the workers of a node share about no particular Redis. Plain memory, all zeros at first.
@@ -63,8 +66,8 @@ class LockedZone {
     AddressBudgets& addresses() const { return zone_.tables_.addresses; }
     SharedNode& node() const { return zone_.node_; }
 
-    /// The entry of the Redis with this name_hash. If all entries are taken, further Redis share
-    /// the last one.
+    /// The entry of this name: name_hash of a `tollgate_redis`, or Transport::master_name. If all
+    /// entries are taken, further names share the last one.
     SharedRedis& redis(std::uint32_t name) const;
 
   private:

@@ -1,6 +1,7 @@
 #include "module/http/http_block.hpp"
 
 #include "module/http/shared_memory.hpp"
+#include "module/http/tls_session_zone.hpp"
 #include "module/http/worker.hpp"
 
 namespace tollgate::http {

@@ -8,14 +8,16 @@
 namespace tollgate::http {
 
 class SharedMemory;
+class TlsSessionZone;
 class Worker;
 
 /// What the module keeps for an http block: the configuration, the zone as this process maps it,
 /// and what this worker has built from both.
 struct HttpBlock {
     MainConf conf;
-    std::unique_ptr<SharedMemory> memory;  ///< set when nginx has made the zone
-    std::unique_ptr<Worker> worker;        ///< set while a worker runs
+    std::unique_ptr<SharedMemory> memory;          ///< set when nginx has made the zone
+    std::unique_ptr<TlsSessionZone> tls_sessions;  ///< the same; nullptr if no Redis has TLS
+    std::unique_ptr<Worker> worker;                ///< set while a worker runs
 
     HttpBlock();
     ~HttpBlock();

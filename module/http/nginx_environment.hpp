@@ -16,7 +16,8 @@ inline Instant node_time() {
 
 class NginxClock final : public gateway::Clock {
   public:
-    /// Read now: nginx's own steady clock (ngx_current_msec) is as old as this turn.
+    /// Reads the clock now. nginx updates its own steady clock (ngx_current_msec) only once per
+    /// turn.
     ExactSteadyTime steady() const noexcept override {
         return std::chrono::floor<ExactSteadyTime>(
             std::chrono::steady_clock::now().time_since_epoch());

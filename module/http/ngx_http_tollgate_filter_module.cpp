@@ -1,13 +1,11 @@
-// What Tollgate adds to responses is a module of its own: nginx orders filters and access handlers
-// by module, and the two belong in different places (see the order in `config`).
+// The filters are a separate module: nginx orders filters and access handlers by module, and the
+// two need different places in that order (see module/module_order).
 
 #include <array>
 #include <utility>
 
-#include "module/http/config/phase_handler.hpp"
 #include "module/http/nginx.hpp"
-#include "module/http/request/request_fields.hpp"
-#include "module/http/response/error_page.hpp"
+#include "module/http/request/phase_handlers.hpp"
 #include "module/http/response/response_filter.hpp"
 
 namespace tollgate::http {
@@ -15,8 +13,8 @@ namespace tollgate::http {
 namespace {
 
 ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
-    // Of this module, since it comes behind nginx's own and so is asked before them: `return` and
-    // `limit_req` end their phases.
+    // This module is ordered after nginx's own, so nginx calls its handlers first. Otherwise
+    // `return` or `limit_req` could end the phase before them.
     constexpr std::array<std::pair<ngx_http_phases, ngx_http_handler_pt>, 3> kHandlers{{
         {NGX_HTTP_SERVER_REWRITE_PHASE, mark_error_page},
         {NGX_HTTP_REWRITE_PHASE, mark_error_page},

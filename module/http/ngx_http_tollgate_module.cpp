@@ -1,18 +1,15 @@
-// The gateway's module as nginx sees it: its directives, and where it takes part in the work.
+// The gateway's nginx module: its directives, and the functions that nginx calls.
 
 #include "module/http/config/auth_basic_conflict.hpp"
+#include "module/http/config/conf_block.hpp"
 #include "module/http/config/location_conf.hpp"
 #include "module/http/config/main_conf.hpp"
-#include "module/http/config/phase_handler.hpp"
-#include "module/http/config/plans_block.hpp"
-#include "module/http/config/redis_block.hpp"
 #include "module/http/endpoints/content_handler.hpp"
 #include "module/http/http_block.hpp"
 #include "module/http/nginx.hpp"
-#include "module/http/request/access.hpp"
-#include "module/http/request/request_fields.hpp"
-#include "module/http/request/request_statistics.hpp"
+#include "module/http/request/phase_handlers.hpp"
 #include "module/http/shared_memory.hpp"
+#include "module/http/tls_session_zone.hpp"
 #include "module/http/variables.hpp"
 #include "module/http/worker.hpp"
 
@@ -88,7 +85,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         ngx_str_t authorization = ngx_string("http_authorization");
         conf.authorization_index = ngx_http_get_variable_index(cf, &authorization);
         const bool done = conf.authorization_index != NGX_ERROR && add_zone(cf, block) &&
-                          add_field_stripping(cf) &&
+                          add_tls_session_zone(cf, block) && add_field_stripping(cf) &&
                           !add_phase_handler(cf, NGX_HTTP_LOG_PHASE, count_request).empty() &&
                           !add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access).empty();
         return done ? NGX_OK : NGX_ERROR;

@@ -16,41 +16,42 @@ std::uint32_t this_process() {
 }  // namespace
 
 RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
-                         gateway::Zone& zone, RedisStatistics& statistics,
+                         gateway::Zone& zone, TlsSessionZone* sessions, RedisStatistics& statistics,
                          const gateway::Environment& environment, ngx_log_t* log)
     : conf_(conf),
       log_(log),
       engine_(conf.settings, tables, zone, statistics, *this, environment),
       servers_(conf.endpoint.servers, conf.endpoint.resolver,
                "redis \"" + conf.endpoint.name + "\"", *this, log),
-      connection_(conf.endpoint, servers_.list(), conf.settings.keys.probe(), *this, log),
-      subscription_(conf.endpoint, servers_.list(), conf.settings.keys.events(), *this, log) {}
+      tls_(conf.endpoint.tls.get(), sessions, statistics),
+      sentinel_(make_sentinel_master(zone)),
+      connection_(conf.endpoint, addresses(), tls_.peer(), conf.settings.keys.probe(), *this, log),
+      feed_(conf.endpoint, addresses(), tls_.peer(), engine_, log) {}
 
-RedisClient::~RedisClient() {
-    statistics().breaker_open.erase(ngx_worker, this_process());
-    statistics().subscribed.erase(ngx_worker, this_process());
+std::unique_ptr<SentinelMaster> RedisClient::make_sentinel_master(gateway::Zone& zone) {
+    if (conf_.sentinel.group == nullptr) {
+        return nullptr;
+    }
+    redis::MasterListener& listener = *this;
+    return std::make_unique<SentinelMaster>(conf_, zone, statistics(), tls_.peer(), listener, log_);
 }
 
-void RedisClient::on_addresses() noexcept {
+void RedisClient::search_master() noexcept {
+    if (sentinel_ != nullptr) {
+        sentinel_->search();
+    }
+}
+
+void RedisClient::follow_addresses() noexcept {
     connection_.follow_addresses();
     // During a move, the old server still publishes, and the new one may not be reachable.
     if (!connection_.is_moving()) {
-        subscription_.follow_addresses();
+        feed_.subscription().follow_addresses();
     }
 }
 
-void RedisClient::on_message(std::string_view text) noexcept {
-    if (!gateway::attempt(engine_.log(), [&] { engine_.note_change(text); })) {
-        subscription_.renew();  // A change was missed; cached records are looked up again.
-    }
-}
-
-void RedisClient::on_subscribed(bool is_subscribed) noexcept {
-    if (is_subscribed) {
-        statistics().subscribed.insert(ngx_worker, this_process());
-    } else {
-        statistics().subscribed.erase(ngx_worker, this_process());
-    }
+RedisClient::~RedisClient() {
+    statistics().breaker_open.erase(ngx_worker, this_process());
 }
 
 void RedisClient::on_answer(std::chrono::microseconds round_trip) noexcept {
@@ -69,19 +70,20 @@ void RedisClient::on_connected(bool is_first) noexcept {
 }
 
 void RedisClient::on_refusal(std::string_view message) noexcept {
-    // After a failover another server takes writes and publishes changes. Its name may have a new
-    // address.
+    // READONLY follows a failover: another server now accepts writes and publishes changes. The
+    // name may have a new address.
     if (redis::has_error_code(message, "READONLY")) {
         renews_subscription_ = true;
         servers_.resolve_now();
     }
+    search_master();
 }
 
 void RedisClient::on_time(ExactSteadyTime sent, ExactSteadyTime received,
                           ExactInstant time) noexcept {
-    engine_.restart_clock(sent, received, time);
+    engine_.restart_clock(0, sent, received, time);
     if (std::exchange(renews_subscription_, false)) {
-        subscription_.renew();
+        feed_.subscription().renew();
     }
 }
 
@@ -108,7 +110,7 @@ void RedisClient::on_breaker_close() noexcept {
         statistics().breaker_open.erase(ngx_worker, this_process());
         return statistics().breaker_open.count(WorkerSet::kMost) == 0;
     }();
-    // The same level as the line "is out of reach", so that a log shows both or neither.
+    // The same level as "is out of reach", so that a log shows both lines or neither.
     if (is_last) {
         ngx_log_error(NGX_LOG_ERR, log_, 0, "tollgate: redis \"%s\" is back",
                       conf_.endpoint.name.c_str());

@@ -1,59 +1,65 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 
-#include "module/gateway/engine.hpp"
+#include "module/http/change_feed.hpp"
 #include "module/http/config/main_conf.hpp"
-#include "module/http/nginx.hpp"
+#include "module/http/redis_tls.hpp"
+#include "module/http/redis_transport.hpp"
+#include "module/http/sentinel_master.hpp"
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/connection_listener.hpp"
 #include "module/redis/io/server_addresses.hpp"
-#include "module/redis/io/subscription.hpp"
 
 namespace tollgate::http {
 
-/// A worker's connection and subscription to one Redis, as the transport of an engine.
-class RedisClient final : public gateway::Transport,
+/// A worker's connection and subscription to a Redis with one master: `server` or `sentinel`.
+class RedisClient final : public RedisTransport,
                           private redis::AddressListener,
                           private redis::ConnectionListener,
-                          private redis::MessageListener {
+                          private redis::MasterListener {
   public:
-    /// Begins to connect. All arguments must outlive it.
+    /// Begins to connect. All arguments must outlive it. `sessions` may be nullptr: TLS sessions
+    /// are then not resumed.
     RedisClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
-                gateway::Zone& zone, RedisStatistics& statistics,
+                gateway::Zone& zone, TlsSessionZone* sessions, RedisStatistics& statistics,
                 const gateway::Environment& environment, ngx_log_t* log);
-    /// Closes both. Handlers of calls get no callback.
+    /// Closes both. Handlers of pending calls are not called.
     ~RedisClient() override;
     RedisClient(const RedisClient&) = delete;
     RedisClient& operator=(const RedisClient&) = delete;
 
-    gateway::Engine& engine() { return engine_; }
-    std::chrono::milliseconds timeout() const { return conf_.endpoint.timeout; }
+    gateway::Engine& engine() override { return engine_; }
+    std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
+    void poll() noexcept override { connection_.poll(); }
 
-    /// Reads replies that have come while the event loop stalled: for a timer that fires ahead of
-    /// them.
-    void poll() noexcept { connection_.poll(); }
-
-    bool is_reachable() const noexcept override { return connection_.is_reachable(); }
-    void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
+    bool is_reachable(redis::Slot /*slot*/) const noexcept override {
+        return connection_.is_reachable();
+    }
+    void run(redis::Slot /*slot*/, redis::Call call,
+             std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
         connection_.run(std::move(call), std::move(handler));
     }
-    void refuse(std::string_view error) noexcept override { connection_.refuse(error); }
-    std::optional<SteadyTime> subscribed_since() const noexcept override {
-        return subscription_.standing_since();
+    std::uint32_t master_name(redis::Slot /*slot*/) const noexcept override {
+        return conf_.settings.name_hash;
     }
+    void refuse(redis::Slot /*slot*/, std::string_view error) noexcept override {
+        connection_.refuse(error);
+    }
+    std::optional<SteadyTime> subscribed_since() const noexcept override { return feed_.since(); }
 
   private:
-    void on_addresses() noexcept override;
-    void on_message(std::string_view text) noexcept override;
-    void on_subscribed(bool is_subscribed) noexcept override;
+    void on_addresses() noexcept override { follow_addresses(); }
+    void on_master() noexcept override { follow_addresses(); }
     void on_answer(std::chrono::microseconds round_trip) noexcept override;
     void on_error() noexcept override;
     void on_connected(bool is_first) noexcept override;
+    void on_lost() noexcept override { search_master(); }
     void on_refusal(std::string_view message) noexcept override;
-    void on_moved() noexcept override { subscription_.follow_addresses(); }
+    void on_moved() noexcept override { feed_.subscription().follow_addresses(); }
     void on_time(ExactSteadyTime sent, ExactSteadyTime received,
                  ExactInstant time) noexcept override;
     void on_breaker_open(std::string_view reason) noexcept override;
@@ -61,14 +67,22 @@ class RedisClient final : public gateway::Transport,
     void on_shutdown() noexcept override { engine_.shut_down(); }
 
     RedisStatistics& statistics() const { return engine_.statistics(); }
+    std::unique_ptr<SentinelMaster> make_sentinel_master(gateway::Zone& zone);
+    void search_master() noexcept;
+    void follow_addresses() noexcept;
+    const redis::AddressList& addresses() const {
+        return sentinel_ != nullptr ? sentinel_->addresses() : servers_.list();
+    }
 
     const RedisConf& conf_;
     ngx_log_t* log_;
-    bool renews_subscription_ = false;  ///< when the next connection is proved to take writes
+    bool renews_subscription_ = false;  ///< once a connection accepts writes again
     gateway::Engine engine_;
-    redis::ServerAddresses servers_;
+    redis::ServerAddresses servers_;  ///< none with `sentinel`
+    RedisTls tls_;
+    std::unique_ptr<SentinelMaster> sentinel_;  ///< nullptr: without `sentinel`
     redis::Connection connection_;
-    redis::Subscription subscription_;
+    ChangeFeed feed_;
 };
 
 }  // namespace tollgate::http

@@ -18,24 +18,25 @@ constexpr std::size_t kSmallestSize = std::size_t{128} << 10U;
 constexpr std::size_t kMostStatistics = std::size_t{128} << 10U;
 static_assert(kSmallestSize / 32 >= StatisticsRegistry::kLeastMemory);
 
-/// The zone's name has the number of its layout: a reload takes over a zone by its name, and a
-/// module that was upgraded must not misread what an older one wrote.
-constexpr std::string_view kName = "tollgate-3";
+/// The name contains the number of the layout. nginx keeps a zone of the same name across a reload,
+/// and an upgraded module must not misread the layout of an older one.
+constexpr std::string_view kName = "tollgate-5";
 
 ngx_slab_pool_t* slab_pool(const ngx_shm_zone_t* zone) {
     return reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
 }
 
-/// More Redis in one configuration than there are places share the last.
-constexpr std::size_t kMostRedis = 16;
+/// The entries for Redis and for the masters of clusters. Further ones share the last entry.
+constexpr std::size_t kMostRedis = 128;
 
 struct alignas(64) ZoneHeader {
     gateway::SharedNode node;
     std::array<gateway::SharedRedis, kMostRedis> redis;
-    std::size_t size;  ///< of what follows
+    std::size_t size;  ///< of the memory after the header, in bytes
 };
 
-/// nginx's init of a zone: `old` is the context of the zone that this one takes over at a reload.
+/// Initializes the zone. After a reload, `old` is the context of the previous zone of this name;
+/// otherwise nullptr.
 ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
     auto* pool = slab_pool(zone);
     auto* header = static_cast<ZoneHeader*>(old != nullptr ? old : pool->data);
@@ -46,7 +47,7 @@ ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
             return NGX_ERROR;
         }
         header->size = size - sizeof(ZoneHeader);
-        // Two zones must never have one id: Redis would take the reports of one for the other's.
+        // Each zone needs its own id, because Redis distinguishes the reports of nodes by it.
         if (RAND_bytes(reinterpret_cast<unsigned char*>(&header->node.id),
                        sizeof(header->node.id)) != 1) {
             ngx_log_error(NGX_LOG_EMERG, zone->shm.log, 0,

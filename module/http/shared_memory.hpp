@@ -14,14 +14,14 @@
 
 namespace tollgate::http {
 
-/// Adds the shared memory zone to the configuration. False after a message.
+/// Adds the shared memory zone to the configuration. Returns false after logging a message.
 bool add_zone(ngx_conf_t* cf, HttpBlock& block);
 
 /// Reads `tollgate_zone SIZE`.
 char* read_zone_size(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
-/// The zone in nginx's shared memory. Its lock is the mutex of the slab pool, the one that nginx
-/// frees when a worker dies with it (ngx_unlock_mutexes).
+/// The zone in nginx's shared memory. Its lock is the mutex of the slab pool, which nginx unlocks
+/// if a worker dies while holding it (ngx_unlock_mutexes).
 class SharedMemory final : public gateway::Zone {
   public:
     SharedMemory(ngx_shmtx_t& mutex, gateway::SharedNode& node,

@@ -77,7 +77,8 @@ ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
 
 ngx_int_t add_variables(ngx_conf_t* cf) noexcept {
     for (std::size_t i = 0; i < variables.size(); ++i) {
-        // Read before the access phase, it would otherwise keep the value that it had then.
+        // Not cacheable: a variable that is read before the access phase would keep its early
+        // value.
         ngx_http_variable_t* added =
             ngx_http_add_variable(cf, &variables[i].name, NGX_HTTP_VAR_NOCACHEABLE);
         if (added == nullptr) {

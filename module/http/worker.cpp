@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
+#include "module/http/cluster_client.hpp"
+#include "module/http/redis_client.hpp"
 #include "module/http/request/log_redaction.hpp"
 #include "module/http/shared_memory.hpp"
 
@@ -18,7 +21,7 @@ std::string joined(const std::vector<std::string>& names) {
     return text;
 }
 
-/// Where requests of each plan of the first table are counted, and those without a plan.
+/// The statistics of each plan of the first table, then those of requests without a plan.
 std::vector<RequestStatistics*> request_statistics(const StatisticsRegistry& registry,
                                                    const TableSetConf& set) {
     const auto tables = joined(set.names);
@@ -36,7 +39,7 @@ bool serves_requests() {
 
 }  // namespace
 
-Worker::Worker(const MainConf& conf, SharedMemory& memory, ngx_log_t* log)
+Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessions, ngx_log_t* log)
     : memory_(memory), log_(log), events_(log) {
     for (const auto& table : conf.tables) {
         served_.push_back({&table->table, table->redis->settings.name_hash});
@@ -59,14 +62,21 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, ngx_log_t* log)
     const gateway::Environment environment{clock_, events_, log_, process_};
     for (std::size_t i = 0; i < conf.redis.size(); ++i) {
         redis_statistics[i]->start_worker(process_.number());
-        clients_.push_back(std::make_unique<RedisClient>(*conf.redis[i], served_, memory,
-                                                         *redis_statistics[i], environment, log));
+        const auto make = [&]<typename Client>(std::type_identity<Client>) {
+            return std::make_unique<Client>(*conf.redis[i], served_, memory, sessions,
+                                            *redis_statistics[i], environment, log);
+        };
+        if (conf.redis[i]->settings.is_cluster) {
+            clients_.push_back(make(std::type_identity<ClusterClient>()));
+        } else {
+            clients_.push_back(make(std::type_identity<RedisClient>()));
+        }
     }
     for (std::size_t i = 0; i < conf.sets.size(); ++i) {
         const TableSetConf& set = *conf.sets[i];
         const auto redis = std::ranges::find(conf.redis, set.redis,
                                              [](const auto& candidate) { return candidate.get(); });
-        RedisClient& client = *clients_[static_cast<std::size_t>(redis - conf.redis.begin())];
+        RedisTransport& client = *clients_[static_cast<std::size_t>(redis - conf.redis.begin())];
         set_clients_.push_back(&client);
         sets_.push_back(std::make_unique<gateway::TableSet>(set.tables, set.ban, client.engine(),
                                                             std::move(set_statistics[i])));
@@ -84,7 +94,8 @@ ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept {
     }
     return guarded(cycle->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
         redact_error_logs(cycle);
-        block->worker = std::make_unique<Worker>(block->conf, *block->memory, cycle->log);
+        block->worker = std::make_unique<Worker>(block->conf, *block->memory,
+                                                 block->tls_sessions.get(), cycle->log);
         return NGX_OK;
     });
 }

@@ -7,7 +7,7 @@
 #include "module/http/http_block.hpp"
 #include "module/http/nginx.hpp"
 #include "module/http/nginx_environment.hpp"
-#include "module/http/redis_client.hpp"
+#include "module/http/redis_transport.hpp"
 
 namespace tollgate::http {
 
@@ -15,8 +15,9 @@ namespace tollgate::http {
 /// sets with their caches and statistics.
 class Worker {
   public:
-    /// Begins to connect. The configuration and the memory must outlive it. Throws std::bad_alloc.
-    Worker(const MainConf& conf, SharedMemory& memory, ngx_log_t* log);
+    /// Begins to connect. The configuration and the memory must outlive it. `sessions` is nullptr
+    /// if no Redis has TLS. Throws std::bad_alloc.
+    Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessions, ngx_log_t* log);
     /// Closes the connections. Requests and calls may be under way; they end with the process.
     ~Worker();
     Worker(const Worker&) = delete;
@@ -28,26 +29,25 @@ class Worker {
     SharedMemory& memory() const { return memory_; }
     gateway::TableSet& tables(const TableSetConf& conf) { return *sets_[conf.index]; }
     /// The client of the set's Redis.
-    RedisClient& client(const TableSetConf& conf) { return *set_clients_[conf.index]; }
+    RedisTransport& client(const TableSetConf& conf) { return *set_clients_[conf.index]; }
 
   private:
-    void start_statistics(const MainConf& conf);
-
     SharedMemory& memory_;
     NginxClock clock_;
     NginxLog log_;
     NginxEventLoop events_;
     NginxWorker process_;
     std::vector<gateway::ServedTable> served_;
-    std::vector<std::unique_ptr<RedisClient>> clients_;
+    std::vector<std::unique_ptr<RedisTransport>> clients_;
     std::vector<std::unique_ptr<gateway::TableSet>> sets_;  ///< by TableSetConf::index
-    std::vector<RedisClient*> set_clients_;                 ///< by TableSetConf::index
+    std::vector<RedisTransport*> set_clients_;              ///< by TableSetConf::index
 };
 
 /// A module's init_process: makes the Worker, and keeps keys out of the worker's logs.
 ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept;
 
-/// A module's exit_process: destroys the Worker. nginx complains about sockets that stay open.
+/// A module's exit_process: destroys the Worker. nginx logs an alert for a socket that is still
+/// open.
 void stop_worker(ngx_cycle_t* cycle) noexcept;
 
 }  // namespace tollgate::http

@@ -11,7 +11,7 @@ namespace tollgate {
 /// The record of a key in Redis (the hash `key:SHA256HEX`), as far as decisions need it.
 struct KeyRecord {
     std::string id;      ///< see is_valid_key_id
-    std::string name;    ///< the operator's own word for it; free text without control characters,
+    std::string name;    ///< the operator's name for the key; free text without control characters,
                          ///< may be empty
     std::string plan;    ///< see is_valid_name
     std::string limits;  ///< rates as parse_rates reads them, for plans that are `custom`

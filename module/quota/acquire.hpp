@@ -12,45 +12,44 @@
 
 namespace tollgate {
 
-/// What is added to a window's count before anything is decided, if Redis still counts that window:
-/// what was granted while Redis was out of reach, or, below 0, what is left of a lease and given
-/// back.
+/// A correction of a window's count, which Redis applies before it decides, if it still counts that
+/// window. Above 0: units that were granted while Redis was unreachable. Below 0: units of a lease
+/// that are given back.
 struct Adjustment {
     std::int64_t number = 0;  ///< of the window
     std::int64_t units = 0;
-    std::int64_t previous = 0;  ///< for the window before, where windows slide
+    std::int64_t previous = 0;  ///< for the window before, if windows slide
     bool operator==(const Adjustment&) const = default;
 };
 
-/// What is asked of Redis for one id: to decide `count` requests, alike and one after the other,
-/// over all windows of all tables at once.
+/// What a node asks Redis for one id: to decide `count` equal requests, one after the other, over
+/// all windows of all tables at once.
 struct Acquire {
-    std::string_view id;                   ///< a text that outlives this
+    std::string_view id;                   ///< must outlive this
     std::shared_ptr<const Quotas> quotas;  ///< at least one
-    std::int64_t cost = 1;                 ///< of each request; 0 shows the quota and takes nothing
-    std::int64_t count = 1;                ///< 0 only adjusts and counts strikes
-    std::int64_t lease = 0;  ///< units to take beyond that, if all are granted: at most an eighth
-                             ///< of what is left then in any window
-    std::optional<BanPolicy> ban{};         ///< where set, a ban of the key counts
+    std::int64_t cost = 1;                 ///< of each request; 0 reads the quota and takes nothing
+    std::int64_t count = 1;                ///< 0: only apply adjustments and count strikes
+    std::int64_t lease = 0;  ///< units to take in addition, if all are granted; Redis grants at
+                             ///< most an eighth of what is then left in any window
+    std::optional<BanPolicy> ban{};         ///< empty: bans are not checked
     bool refusals_strike = true;            ///< whether a refusal is a strike towards a ban
-    std::int64_t strikes = 0;               ///< refusals that were made without asking
-    std::vector<Adjustment> adjustments{};  ///< one a window, in the order of `quotas`; or none
-    /// One a table: the number of the node's report that its adjustments are, which Redis applies
-    /// once; 0 where they are to be applied in any case. As many as tables where there are
-    /// adjustments.
+    std::int64_t strikes = 0;               ///< refusals that the node made without Redis
+    std::vector<Adjustment> adjustments{};  ///< for each window, in the order of `quotas`; or none
+    /// For each table: the number of the report that its adjustments belong to. Redis applies each
+    /// number once. 0: Redis applies the adjustments in any case. Empty if `adjustments` is.
     std::vector<std::uint64_t> report_numbers{};
 };
 
-/// What Redis decided. Of the requests the first `granted` are granted, `limited` more are refused
-/// for an exhausted window, and the rest for a ban.
+/// The answer of Redis. It grants the first `granted` requests, refuses the next `limited` because
+/// a window is exhausted, and refuses the rest because of a ban.
 struct Acquired {
     Instant now;  ///< Redis's clock
     std::int64_t granted = 0;
     std::int64_t limited = 0;
     std::int64_t lease = 0;
-    Instant banned_until{};              ///< 0 where no ban counts
-    std::int64_t strikes = 0;            ///< so far, within the time that they count
-    std::vector<WindowCount> windows{};  ///< afterwards, the lease counted; as `adjustments`
+    Instant banned_until{};              ///< 0: not banned
+    std::int64_t strikes = 0;            ///< counted now, within the ban policy's time
+    std::vector<WindowCount> windows{};  ///< afterwards, with the lease; as `adjustments`
 };
 
 }  // namespace tollgate

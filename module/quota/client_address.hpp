@@ -6,16 +6,18 @@
 
 namespace tollgate {
 
-/// Whom a budget of failed authentications belongs to: an IPv4 address, or the /64 that a single
-/// IPv6 subscriber commands (RFC 6177). Other clients (of a unix socket) all are one.
+/// The client that a budget of failed authentications belongs to: an IPv4 address, or an IPv6 /64,
+/// the prefix of a single subscriber (RFC 6177). All other clients (on unix sockets) share one
+/// address.
 struct ClientAddress {
     std::uint32_t family = 0;  ///< 4, 6, or 0 for others
     std::array<unsigned char, 8> prefix{};
     bool operator==(const ClientAddress&) const = default;
 };
 
-/// From the bytes of an address in network order: 4 of IPv4, 16 of IPv6, of which those that map
-/// IPv4 (RFC 4291 section 2.5.5.2) count as IPv4. Other lengths give the address of the others.
+/// Makes an address from its bytes in network order: 4 for IPv4, 16 for IPv6. An IPv4-mapped IPv6
+/// address (RFC 4291 section 2.5.5.2) counts as IPv4. Other lengths give the address that all other
+/// clients share.
 ClientAddress client_address(std::span<const unsigned char> bytes);
 
 }  // namespace tollgate

@@ -10,11 +10,12 @@ namespace tollgate {
 
 namespace {
 
-/// What the next 100 ms may bring is leased: the span of Arrivals::expected.
+/// A lease covers this time, the span of Arrivals::expected.
 constexpr SteadyTime kSpan{100};
 /// After how long without a request a lease is idle.
 constexpr SteadyTime kIdleAfter{1000};
-/// Of fewer, too many would lie idle: what comes at random leaves 100 ms empty that bring that few.
+/// The smallest lease. At a lower rate, 100 ms often pass without a request, and leases would often
+/// be idle.
 constexpr std::int64_t kLeastLease = 8;
 
 }  // namespace

@@ -13,8 +13,9 @@ constexpr SteadyTime kRefusalHolds{1000};
 /// After this time without a reply, the bounds of Redis's clock are too wide for Retry-After.
 constexpr SteadyTime kClockHolds{100};
 
-/// Whether Retry-After is the same by both bounds of Redis's clock. Close to a full second it may
-/// not be; Redis is then asked, which also narrows the bounds, but not many times in a row.
+/// Whether Retry-After is the same by both bounds of Redis's clock. Near a full second they may
+/// differ; Redis is then asked, which also narrows the bounds. For kClockHolds after a reply, Redis
+/// is not asked again for this.
 bool is_wait_known(const QuotaState& state, Instant until, const ClockBounds& now) {
     return now.steady - state.asked < kClockHolds ||
            retry_after(now.exact, until) == retry_after(now.latest, until);

@@ -24,14 +24,14 @@ enum class LocalAnswer { kGranted, kLimited, kBanned, kAsk };
 void note_arrivals(std::span<QuotaState> states, const Demand& demand, std::int64_t count,
                    SteadyTime now);
 
-/// Decides a request without Redis where that is exact. Grants from leases, which Redis has
+/// Decides a request without Redis if the result is exact. Grants from leases, which Redis has
 /// counted. Refuses a banned or exhausted id for one second after Redis was asked. A refusal that
 /// is a strike is left to Redis: a ban then begins with the same refusal on any number of nodes.
 /// `states` has one state for each table of `quotas`, in the same order, and is updated.
 LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                    const ClockBounds& now);
 
-/// Whether a ban of the id counts now, for certain.
+/// Whether the id is certainly banned now.
 bool is_banned(const QuotaState& first, const Demand& demand, const ClockBounds& now);
 
 }  // namespace tollgate

@@ -45,8 +45,8 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
         return LocalAnswer::kLimited;
     }
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        // Another table could not use its lease. This one keeps its own as long as there is room
-        // beside it: what is given back would be lost with an answer of Redis.
+        // The lease of a table does not suffice. A table with room for its lease and this request
+        // keeps its lease: units that are given back are lost if Redis's reply is lost.
         if (is_exhausted(state, quota, state.lease + demand.cost, now.earliest)) {
             give_back_lease(state, quota);
         }

@@ -12,21 +12,21 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Replies come late by less than this; a time that is earlier still is that of another clock.
+/// A reply is late by less than this. If its time is older still, Redis's clock has changed.
 constexpr std::chrono::milliseconds kLate = 1s;
 
 bool changes(const Adjustment& adjustment) {
     return adjustment.units != 0 || adjustment.previous != 0;
 }
 
-/// Whether an adjustment can still change a count of Redis.
+/// Whether Redis still counts the window of an adjustment.
 bool counts_yet(const Adjustment& adjustment, const TableQuota& quota, std::size_t window,
                 const ClockBounds& now) {
     const std::int64_t current = window_number(now.earliest, quota.rates[window].period);
     return changes(adjustment) && adjustment.number + (quota.sliding ? 1 : 0) >= current;
 }
 
-/// What the longest window's adjustments add up to.
+/// The sum of the adjustments of the longest window.
 std::int64_t units_of(std::span<const Adjustment> adjustments) {
     return adjustments.back().units + adjustments.back().previous;
 }
@@ -82,7 +82,7 @@ void add_to_counted(QuotaState& state, std::span<const Adjustment> adjustments, 
     }
 }
 
-/// Puts adjustments back that Redis did not apply.
+/// Takes adjustments back that Redis did not apply: they are owed again.
 void owe_again(QuotaState& state, const TableQuota& quota,
                std::span<const Adjustment> adjustments) {
     for (std::size_t i = 0; i < adjustments.size(); ++i) {
@@ -104,7 +104,7 @@ void owe_again(QuotaState& state, const TableQuota& quota,
     }
 }
 
-/// The adjustments of one table, and the number of the report that they are; 0 for none.
+/// The adjustments of one table, and the number of their report; 0 if they have none.
 std::pair<std::uint64_t, std::array<Adjustment, kMaxRates>> adjust(QuotaState& state,
                                                                    const TableQuota& quota,
                                                                    const ClockBounds& now,
@@ -121,7 +121,7 @@ std::pair<std::uint64_t, std::array<Adjustment, kMaxRates>> adjust(QuotaState& s
         state.report = Report{++*last_report, owed};
         return {*last_report, owed};
     }
-    // Until Redis answers it counts here: others may decide alone meanwhile.
+    // Count them here until Redis answers, because requests may be decided alone in the meantime.
     add_to_counted(state, adjustments, 1);
     return {0, owed};
 }
@@ -137,7 +137,7 @@ void for_each_adjusted(std::span<QuotaState> states, const Quotas& quotas,
     }
 }
 
-/// Redis has the adjustments.
+/// Redis has applied the adjustments.
 void acknowledge(std::span<QuotaState> states, const Quotas& quotas,
                  const PreparedAcquire& prepared) {
     for_each_adjusted(states, quotas, prepared,
@@ -166,7 +166,7 @@ void take_counts(QuotaState& state, const TableQuota& quota, std::span<const Win
     }
     const bool same = are_same(state, counts);
     if (!same) {
-        // Two leases of different windows can't be kept as one.
+        // A lease belongs to one set of windows: return the old one.
         give_back_lease(state, quota);
     }
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
@@ -187,7 +187,8 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
     PreparedAcquire prepared;
     bool adjusts = false;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        // Redis refuses what only the lease makes room for.
+        // If only the lease has room for the request, Redis would refuse it: return the lease
+        // first.
         if (state.lease > 0 &&
             (!are_current(state, quota, now) || is_idle(state, now) ||
              is_exhausted(state, quota, state.lease + demand.cost, now.latest))) {
@@ -226,7 +227,7 @@ void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedA
                           if (prepared.report_numbers[table] != 0) {
                               return;
                           }
-                          // Counts that came since do not include them.
+                          // If newer counts have arrived, they do not include the adjustments.
                           if (state.counted_at == prepared.counted_at[table]) {
                               add_to_counted(state, adjustments, -1);
                           }

@@ -8,7 +8,7 @@
 
 namespace tollgate {
 
-/// What an acquire carries beside its requests.
+/// What an acquire contains in addition to its requests.
 struct PreparedAcquire {
     std::int64_t lease = 0;    ///< units to ask for beyond the requests
     std::int64_t strikes = 0;  ///< refusals that Redis has yet to count
@@ -22,10 +22,10 @@ struct PreparedAcquire {
 };
 
 /// Prepares an acquire. Owed units go into a numbered report, which stays in the state until Redis
-/// acknowledges it: Redis counts them once, however often they are sent. Idle leases are given back
-/// without a number. If that reply is lost, the lease is lost too, which costs the key at most what
-/// was idle. `last_report` is the node's last report number and is incremented; with nullptr no
-/// report is made and owed units stay owed.
+/// acknowledges it: Redis counts them once, even if they are sent several times. Idle leases are
+/// given back without a number. If that reply is lost, the lease is lost too, which costs the key
+/// at most what was idle. `last_report` is the node's last report number and is incremented; with
+/// nullptr no report is made and owed units stay owed.
 PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                         const ClockBounds& now, std::uint64_t* last_report);
 

@@ -15,18 +15,18 @@ namespace tollgate {
 /// What a key of this plan may do.
 struct Plan {
     enum class Kind {
-        kLimited,    ///< `rates` hold
-        kCustom,     ///< the limits stand in the key's own record
+        kLimited,    ///< `rates` apply
+        kCustom,     ///< the limits are in the key's own record
         kUnlimited,  ///< no quota
     };
     std::string name;
     Kind kind = Kind::kLimited;
     std::vector<Rate> rates;  ///< ascending by period; empty unless kLimited
-    bool sliding = false;  ///< windows slide (two-bucket estimate) in place of being aligned to UTC
+    bool sliding = false;     ///< windows slide (two-bucket estimate); if not, they align to UTC
 };
 
-/// When a key that goes on after its 429s is banned, and for how long: each ban doubles the last,
-/// up to a cap.
+/// When a key is banned that keeps sending requests after 429s, and for how long. Each ban is twice
+/// as long as the one before, up to a maximum.
 struct BanPolicy {
     std::int64_t after = 0;              ///< strikes, at least 1
     std::chrono::milliseconds within{};  ///< counted from the first strike
@@ -34,27 +34,26 @@ struct BanPolicy {
     std::chrono::milliseconds up_to{};  ///< longest ban; a ban is forgotten that long after its end
 };
 
-/// A table of plans, as `tollgate_plans` configures it; its counters bear its name.
+/// A plan table, as `tollgate_plans` defines it. The names of its counters contain its name.
 struct PlanTable {
     std::string name;
     std::vector<Plan> plans;
-    std::string default_plan;  ///< for keys of plans that the table doesn't name; may be empty
-    std::vector<Rate>
-        anonymous;  ///< what an address may spend on failed authentications; may be empty
-    std::vector<std::string> anonymous_policies{};  ///< what the windows of these are called
+    std::string default_plan;     ///< for keys whose plan is not in the table; may be empty
+    std::vector<Rate> anonymous;  ///< an address's budget for failed authentications; may be empty
+    std::vector<std::string> anonymous_policies{};  ///< the policy names of its windows
     std::optional<BanPolicy> ban;
     bool leases = true;  ///< whether a node may grant ahead of Redis
 
-    /// The plan of this name, else the default; nullptr where neither is there.
+    /// The plan of this name, otherwise the default; nullptr if there is neither.
     const Plan* find(std::string_view plan) const;
 };
 
-/// Reads the words after `plan`: a name, then rates, `custom` or `unlimited`, then perhaps
+/// Reads the words after `plan`: a name, then rates, `custom` or `unlimited`, then optionally
 /// `window=fixed|sliding`. Throws ParseError.
 Plan parse_plan(std::span<const std::string_view> words);
 
-/// Reads the words after `ban`: `after=`, `within=`, `for=` and perhaps `up_to=` (24 hours, or one
-/// ban where that is longer). Throws ParseError.
+/// Reads the words after `ban`: `after=`, `within=`, `for=` and optionally `up_to=` (default: 24
+/// hours, or the first ban if that is longer). Throws ParseError.
 BanPolicy parse_ban(std::span<const std::string_view> words);
 
 }  // namespace tollgate

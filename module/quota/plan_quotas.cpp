@@ -6,8 +6,8 @@ namespace tollgate {
 
 namespace {
 
-/// Plans and limits are texts of the keys' records: more of them than this are a sign that they
-/// will not come again.
+/// A cache is cleared at this size. Plans and limits come from key records; if there are so many,
+/// most are not used again.
 constexpr std::size_t kMostRemembered = 1024;
 
 template <typename Map>

@@ -10,18 +10,18 @@
 
 namespace tollgate {
 
-/// What choose_quotas says of these tables, remembered: it is asked for each request, and the plans
-/// are few.
+/// Caches the results of choose_quotas for these tables: every request needs one, and there are few
+/// plans.
 class PlanQuotas {
   public:
     /// The tables must outlive it.
     explicit PlanQuotas(std::span<const PlanTable* const> tables) : tables_(tables) {}
 
-    /// See choose_quotas; nullptr where the key's plan has no place. Throws ParseError.
+    /// See choose_quotas; nullptr if the key's plan is not in every table. Throws ParseError.
     std::shared_ptr<const Quotas> find(const KeyRecord& key);
 
   private:
-    /// What a plan has here; where it is custom somewhere, by the limits of the key.
+    /// The quotas of a plan. If it is custom in a table, they depend on the limits of the key.
     struct Choice {
         bool custom = false;
         std::shared_ptr<const Quotas> quotas;

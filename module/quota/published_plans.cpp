@@ -17,8 +17,7 @@ bool is_true(const Json& object, const char* member) {
     return object.contains(member) && object[member].is_boolean() && object[member].get<bool>();
 }
 
-/// The text of a member, or nothing where it is missing or null. Throws ParseError for another
-/// type.
+/// The text of a member; nullopt if it is missing or null. Throws ParseError for another type.
 std::optional<std::string> text_of(const Json& object, const char* member) {
     const auto found = object.find(member);
     if (found == object.end() || found->is_null()) {

@@ -9,19 +9,19 @@
 
 namespace tollgate {
 
-/// A plan table as the gateways publish it in Redis, a field of the hash `plans`, so that the
-/// command can warn of mistakes:
+/// Writes a plan table as JSON. The gateways publish it in Redis as a field of the hash `plans`,
+/// and the command reads it to warn of mistakes:
 ///
 ///     {"plans":{"free":{"rates":["60r/m","1000r/d"],"window":"fixed"},
 ///               "enterprise":{"custom":true,"window":"fixed"},"partner":{"unlimited":true}},
 ///      "default":"free","published":1795254000}
 ///
-/// `default` is null where there is none, `published` is `now`. Throws std::bad_alloc.
+/// `default` is null if there is none; `published` is `now`. Throws std::bad_alloc.
 std::string write_published_table(const PlanTable& table, std::chrono::sys_seconds now);
 
 /// Reads the same. `window` is `fixed` if it is missing, `default` may be null or missing, and
-/// members that are not known are ignored. Only names, plans and the default of the table are set.
-/// Nothing for a text that is no such table.
+/// unknown members are ignored. Only names, plans and the default of the table are set. Returns
+/// nullopt if the text is not such a table.
 std::optional<PlanTable> read_published_table(std::string_view name, std::string_view json);
 
 }  // namespace tollgate

@@ -13,7 +13,7 @@ namespace tollgate {
 
 /// How many units requests of an id asked for lately. The last 100 ms predict the next 100 ms.
 struct Arrivals {
-    std::int64_t slot = 0;  ///< the 100 ms that `now` counts, by the steady clock
+    std::int64_t slot = 0;  ///< the 100 ms in which `now` is counted, by the steady clock
     std::int64_t now = 0;
     std::int64_t before = 0;  ///< in the slot before
 

@@ -5,7 +5,7 @@
 
 #include "module/quota/quota_state.hpp"
 
-// The windows of a quota: which ones count now, and what is left of them.
+// The windows of a quota: the current ones, and the units left in them.
 namespace tollgate {
 
 /// Calls `use` with each table's state and quota.

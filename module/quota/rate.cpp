@@ -34,7 +34,7 @@ const Unit& unit_of(std::chrono::seconds period) {
                          [&](const Unit& unit) { return period % unit.length == 0s; });
 }
 
-/// Takes a whole number from 1 to `most` off the front of `text`; 0 where there is none.
+/// Removes a whole number from 1 to `most` from the front of `text`. Returns 0 if there is none.
 std::int64_t take_number(std::string_view& text, std::int64_t most) {
     std::int64_t number = 0;
     const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);

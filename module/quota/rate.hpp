@@ -10,7 +10,7 @@
 
 namespace tollgate {
 
-/// So many requests in each window of a period.
+/// A number of requests in each window of a period.
 struct Rate {
     std::int64_t requests;        ///< 1 to 10^12
     std::chrono::seconds period;  ///< 1 second to 366 days
@@ -25,11 +25,11 @@ constexpr std::size_t kMaxRates = 4;
 /// Throws ParseError.
 Rate parse_rate(std::string_view text);
 
-/// Reads one to kMaxRates rates, and refuses what no client could make sense of: two of one period,
-/// or a longer period that allows less than a shorter one. Throws ParseError. Ascending by period.
+/// Reads one to kMaxRates rates and sorts them by period, ascending. Throws ParseError, also if two
+/// rates have the same period or if a longer period allows less than a shorter one.
 std::vector<Rate> parse_rates(std::span<const std::string_view> words);
 
-/// The same from one text, its words parted by spaces: the `limits` of a key's record. Throws
+/// The same from one text, with spaces between the rates: the `limits` of a key's record. Throws
 /// ParseError.
 std::vector<Rate> parse_rates(std::string_view text);
 

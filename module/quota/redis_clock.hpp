@@ -19,14 +19,14 @@ struct ClockBounds {
     SteadyTime steady{};
     Instant earliest{};  ///< Redis's clock shows at least this
     Instant latest{};    ///< and at most this
-    /// `earliest` in microseconds, for Retry-After: after rounding up to seconds, one ms too much
-    /// can become a second.
+    /// `earliest` in microseconds, for Retry-After: rounded up to seconds, an error of one ms can
+    /// become one second.
     ExactInstant exact{};
 };
 
-/// Bounds of the offset of Redis's clock, by which windows are counted, from the node's steady
-/// clock. They come from the times in Redis's replies (Cristian's algorithm). It lies in the zone:
-/// plain memory, all zeros at first.
+/// Bounds of the offset between Redis's clock, which counts the windows, and the node's steady
+/// clock. They come from the times in Redis's replies (Cristian's algorithm). The object is in the
+/// zone: plain memory, all zeros at first.
 class RedisClock {
   public:
     /// Redis's clock showed `now` at a time between `sent` and `received`. All three are whole us,
@@ -55,8 +55,8 @@ class RedisClock {
         observe(sent, received, now);
     }
 
-    /// The bounds at `steady`. Before the first reply, `wall`, the node's own clock, is taken for
-    /// Redis's.
+    /// The bounds at `steady`. Before the first reply, `wall`, the node's own clock, is used
+    /// instead of Redis's.
     ClockBounds at(ExactSteadyTime steady, Instant wall) const {
         const auto whole = std::chrono::floor<SteadyTime>(steady);
         if (known_ == 0) {
@@ -70,8 +70,8 @@ class RedisClock {
     }
 
     /// The deadline of a call, by Redis's clock: not earlier than `timeout` after `sent`, and at
-    /// most `timeout` too late while the bounds are wide. Nobody waits for what Redis runs after
-    /// it. 0 before the first reply.
+    /// most `timeout` too late while the bounds are wide. No request waits for a call that Redis
+    /// runs later. 0 before the first reply.
     Instant deadline(ExactSteadyTime sent, std::chrono::milliseconds timeout) const {
         if (known_ == 0) {
             return {};

@@ -33,7 +33,7 @@ std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Qu
     std::vector<WindowState> windows;
     windows.reserve(window_count(quotas));
     for_each_table(states, quotas, [&](QuotaState state, const TableQuota& quota) {
-        // If no window is exhausted, Redis refused since the node's lease holds the rest of one.
+        // If no window is exhausted, Redis refused because the node's lease holds the rest of one.
         const std::int64_t reserve = any_exhausted ? 0 : state.lease;
         if (!are_current(state, quota, now)) {
             roll_windows(state, quota, now.earliest);

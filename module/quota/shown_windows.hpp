@@ -9,7 +9,7 @@
 namespace tollgate {
 
 /// The bounds, raised to the time of Redis's last reply about these states. By the clock's bounds
-/// alone, a window that has just begun may seem to lie ahead.
+/// alone, a window that has just begun may seem to be in the future.
 ClockBounds no_earlier_than_replies(ClockBounds now, std::span<const QuotaState> states);
 
 /// The windows that the response shows after a request of this cost. If it was `refused`, the

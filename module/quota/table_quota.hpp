@@ -18,7 +18,7 @@ struct TableQuota {
     std::vector<Rate> rates;  ///< at least one, ascending by period
     bool sliding = false;
     bool leases = true;                   ///< whether a node may grant ahead of Redis
-    std::vector<std::string> policies{};  ///< what its windows are called: `free-minute`
+    std::vector<std::string> policies{};  ///< the policy names of its windows: `free-minute`
     std::uint32_t table_id = 0;           ///< name_hash of `table`
 };
 
@@ -39,12 +39,12 @@ using Quotas = std::vector<TableQuota>;
 /// How many windows they have in all.
 std::size_t window_count(const Quotas& quotas);
 
-/// What a key may do in all of these tables at once: a quota for each table, but for those where
-/// its plan is unlimited. Nothing where its plan has no place in one of them. Throws ParseError for
-/// the limits of its own that don't parse.
+/// The quotas of a key in these tables: one for each table, except for those where its plan is
+/// unlimited. nullopt if its plan is not in one of the tables. Throws ParseError if the key's own
+/// limits can't be parsed.
 std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, const KeyRecord& key);
 
-/// The name of the policy that a window of this period stands for: `free-minute`.
+/// The policy name of a window of this period: `free-minute`.
 std::string policy_name(std::string_view plan, std::chrono::seconds period);
 
 }  // namespace tollgate

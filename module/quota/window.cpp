@@ -63,7 +63,7 @@ std::int64_t spent(const WindowCount& window, std::chrono::seconds period, bool 
 
 Instant room_at(const WindowCount& window, const Rate& rate, std::int64_t need) {
     const auto length = length_of(rate.period);
-    // After how many ms no more than `room` is left of `fading`.
+    // The time until at most `room` units are left of the fading count.
     const auto until_faded = [&](std::int64_t fading, std::int64_t room) {
         return std::chrono::milliseconds(fading > room ? length - scale_down(room, length, fading)
                                                        : 0);

@@ -9,14 +9,14 @@
 
 namespace tollgate {
 
-/// A point in time to the millisecond, of whichever clock the window is counted by.
+/// A point in time to the millisecond, by the clock that counts the window.
 using Instant = std::chrono::sys_time<std::chrono::milliseconds>;
 
 /// The same to the microsecond, as the Redis command TIME returns it.
 using ExactInstant = std::chrono::sys_time<std::chrono::microseconds>;
 
-/// The number of the fixed window that holds `now`: windows of a period are aligned to the Unix
-/// epoch, thus to UTC.
+/// The number of the fixed window that contains `now`. Windows are aligned to the Unix epoch, so
+/// also to UTC.
 constexpr std::int64_t window_number(Instant now, std::chrono::seconds period) {
     return std::chrono::floor<std::chrono::seconds>(now).time_since_epoch() / period;
 }
@@ -26,47 +26,48 @@ constexpr Instant window_end(std::int64_t number, std::chrono::seconds period) {
     return Instant((number + 1) * period);
 }
 
-/// What was counted of a window, as the table's hash in Redis has it.
+/// The counts of a window, as the table's hash in Redis stores them.
 struct WindowCount {
-    std::int64_t number = 0;    ///< see window_number; one that is past where nothing was counted
-    std::int64_t count = 0;     ///< what was granted in it, in units of cost
-    std::int64_t previous = 0;  ///< the same of the window before, where windows slide
+    std::int64_t number = 0;    ///< see window_number; a past one if nothing was counted
+    std::int64_t count = 0;     ///< units granted in it
+    std::int64_t previous = 0;  ///< the same of the window before, if windows slide
     bool operator==(const WindowCount&) const = default;
 };
 
-/// The window that counts at `now` after what was counted in this one. One that is still to come
-/// stays: its clock went back, at a failover, by a minute or one window at most; what is further
-/// off was counted by a clock that was wrong. As the acquire script does it.
+/// The window that is current at `now`, given the last counted one. A window in the future is kept
+/// if it is the next one or starts within a minute: Redis's clock went back, at a failover. One
+/// that is further in the future was counted by a wrong clock and is dropped. The acquire script
+/// does the same.
 WindowCount roll(const WindowCount& window, std::chrono::seconds period, Instant now);
 
-/// Whether the window counts from `earliest` to `latest`: see roll.
+/// Whether the window is the current one from `earliest` to `latest`: see roll.
 bool still_counts(const WindowCount& window, std::chrono::seconds period, Instant earliest,
                   Instant latest);
 
-/// What of the limit is spent at `now`: the window's count and, where it slides, as much of the one
-/// before as still overlaps a window that ends now (the two-bucket estimate), rounded up. `window`
-/// is the one that counts at `now`: see roll.
+/// The units that are spent at `now`: the window's count and, if windows slide, the part of the
+/// previous window's count that still overlaps a window ending now (the two-bucket estimate),
+/// rounded up. `window` is the current one: see roll.
 std::int64_t spent(const WindowCount& window, std::chrono::seconds period, bool sliding,
                    Instant now);
 
-/// When a sliding window will have room for `need` (at most the limit): in this window, as the one
-/// before fades, or in the next.
+/// When a sliding window has room for `need` units (at most the limit): in this window, as the
+/// previous count fades, or in the next.
 Instant room_at(const WindowCount& window, const Rate& rate, std::int64_t need);
 
-/// One window of a quota as a request found or left it.
+/// One window of a quota, before or after a request.
 struct WindowState {
     Rate rate;
-    std::int64_t remaining;  ///< requests left, never below 0
-    Instant reset;  ///< when the window resets; for a sliding one that is exhausted, when it grants
-                    ///< again
+    std::int64_t remaining;     ///< requests left, never below 0
+    Instant reset;              ///< when the window resets; if it slides and is exhausted: when it
+                                ///< grants again
     bool exhausted = false;     ///< this window refused the request
-    std::string_view policy{};  ///< what it is called in `RateLimit`: `free-minute`; a text that
-                                ///< lives as long as the quota it belongs to
+    std::string_view policy{};  ///< its name in `RateLimit`: `free-minute`; lives as long as its
+                                ///< quota
 };
 
-/// The window to show where one must stand for all: of the exhausted ones the last to reset; where
-/// none is, the one with the fewest requests left, and among equals the last to reset. nullptr for
-/// none.
+/// The window to show if only one can be shown: the exhausted window that resets last. If none is
+/// exhausted, the one with the fewest requests left, and among equals the one that resets last.
+/// nullptr if there are no windows.
 const WindowState* binding_window(std::span<const WindowState> windows);
 
 /// `Retry-After` (RFC 9110 section 10.2.3): whole seconds from `now` to `until`, rounded up, at

@@ -76,7 +76,11 @@ struct RedisStatistics {
     Counter lookups;   ///< calls of lookup_script()
     Counter errors;    ///< error replies, late replies and missing replies
     Counter reconnects;
+    Counter redirections;  ///< calls that a cluster sent to another server: MOVED, ASK
+    Counter tls_handshakes;  ///< successful ones, of all links
+    Counter tls_resumed;     ///< of them: resumed a session
     Counter breaker_opened;
+    Counter failovers;  ///< how often Sentinel reported another master
     Histogram round_trips;
     WorkerSet breaker_open;  ///< the workers whose breaker is open
     WorkerSet subscribed;    ///< the workers that are subscribed to `events`

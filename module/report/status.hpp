@@ -22,6 +22,8 @@ struct Status {
     struct Redis {
         std::string name;
         RedisStatistics counts;
+        std::string kind = "server";  ///< the directive that names the servers
+        std::string master{};         ///< the address that Sentinel reported; empty if unknown
     };
 
     std::string_view version;
@@ -33,5 +35,19 @@ struct Status {
     std::vector<Requests> requests;
     std::vector<Redis> redis;
 };
+
+/// The format of the status.
+enum class StatusFormat { kJson, kPrometheus };
+
+/// The format that an `Accept` field (RFC 9110 section 12.5.1) selects: Prometheus's if it names
+/// `text/plain` or OpenMetrics and prefers it to `application/json`, else JSON. Ranges such as
+/// `*/*` select JSON.
+StatusFormat preferred_status_format(std::string_view accept);
+
+/// The status as a JSON object; module/README.md describes it.
+std::string status_json(const Status& status);
+
+/// The status in Prometheus's text format 0.0.4; module/README.md lists the metrics.
+std::string status_prometheus(const Status& status);
 
 }  // namespace tollgate

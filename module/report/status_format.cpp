@@ -1,4 +1,4 @@
-#include "module/report/status_format.hpp"
+#include "module/report/status.hpp"
 
 #include <algorithm>
 #include <cstdint>

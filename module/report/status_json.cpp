@@ -1,4 +1,4 @@
-#include "module/report/status_json.hpp"
+#include "module/report/status.hpp"
 
 #include <utility>
 
@@ -69,10 +69,18 @@ void add(JsonWriter& json, const Status::Redis& redis, std::size_t workers) {
     const RedisStatistics& counts = redis.counts;
     json.object([&] {
         json.member("name", redis.name);
+        json.member("kind", redis.kind);
+        if (!redis.master.empty()) {
+            json.member("master", redis.master);
+        }
+        json.member("failovers", counts.failovers.value());
         add_object(json, "commands", pair("acquire", counts.acquires.value()),
                    pair("lookup", counts.lookups.value()));
         json.member("errors", counts.errors.value());
         json.member("reconnects", counts.reconnects.value());
+        json.member("redirections", counts.redirections.value());
+        add_object(json, "tls", pair("handshakes", counts.tls_handshakes.value()),
+                   pair("resumed", counts.tls_resumed.value()));
         add_object(json, "breaker", pair("open_workers", counts.breaker_open.count(workers)),
                    pair("opened", counts.breaker_opened.value()));
         json.member("subscribed_workers", counts.subscribed.count(workers));

@@ -1,4 +1,4 @@
-#include "module/report/status_prometheus.hpp"
+#include "module/report/status.hpp"
 
 #include <array>
 #include <initializer_list>
@@ -133,6 +133,16 @@ void write_workers(Exposition& out, const Status& status, WorkerSet RedisStatist
     }
 }
 
+void write_masters(Exposition& out, const Status& status) {
+    out.family("tollgate_redis_master_info", "gauge",
+               "The address of the master that Sentinel reported; the value is 1.");
+    for (const auto& redis : status.redis) {
+        if (!redis.master.empty()) {
+            out.sample({{"redis", redis.name}, {"address", redis.master}}, 1);
+        }
+    }
+}
+
 void write_round_trips(Exposition& out, const Status& status) {
     out.family("tollgate_redis_round_trip_seconds", "histogram",
                "Time from a call to the reply of Redis.");
@@ -164,6 +174,16 @@ void write_connections(Exposition& out, const Status& status) {
     out.family("tollgate_redis_reconnects_total", "counter",
                "New connections to Redis after a lost one.");
     write_counters(out, status, "", {{"", [](const Redis& r) { return &r.reconnects; }}});
+    out.family("tollgate_redis_tls_handshakes_total", "counter",
+               "Successful TLS handshakes with Redis.");
+    write_counters(out, status, "", {{"", [](const Redis& r) { return &r.tls_handshakes; }}});
+    out.family("tollgate_redis_tls_resumed_total", "counter",
+               "TLS handshakes with Redis that resumed a session.");
+    write_counters(out, status, "", {{"", [](const Redis& r) { return &r.tls_resumed; }}});
+    out.family("tollgate_redis_failovers_total", "counter",
+               "How often Sentinel reported another master.");
+    write_counters(out, status, "", {{"", [](const Redis& r) { return &r.failovers; }}});
+    write_masters(out, status);
     out.family("tollgate_redis_breaker_opened_total", "counter",
                "How often the circuit breaker of a worker opened.");
     write_counters(out, status, "", {{"", [](const Redis& r) { return &r.breaker_opened; }}});

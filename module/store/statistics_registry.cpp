@@ -54,7 +54,7 @@ RequestStatistics& StatisticsRegistry::requests(std::string_view tables,
 
 void StatisticsRegistry::copy_to(Status& status) const {
     const auto add_redis = [&](const RedisBlocks::Block& block) {
-        status.redis.push_back({std::string(block.first_name()), block.contents});
+        status.redis.push_back({.name = std::string(block.first_name()), .counts = block.contents});
     };
     const auto add_requests = [&](const RequestsBlocks::Block& block) {
         status.requests.push_back(

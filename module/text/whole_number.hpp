@@ -7,7 +7,7 @@
 
 namespace tollgate {
 
-/// Parses the whole text as a decimal number from `least` to `most`; nothing for any other text.
+/// Parses the whole text as a decimal number from `least` to `most`; nullopt for any other text.
 /// The only sign allowed is a minus.
 inline std::optional<std::int64_t> parse_whole_number(std::string_view text, std::int64_t least,
                                                       std::int64_t most) {

@@ -1,6 +1,6 @@
--- wrk's requests: each with a key of a file, taken at random; a single key costs wrk no Lua at all.
+-- The requests of wrk: each has a random key of a file. With a single key, wrk runs no Lua per request.
 --
---   wrk -s keys.lua URL -- FILE SEED               then `done` prints what happened, for Wrk.pm
+--   wrk -s keys.lua URL -- FILE SEED               `done` prints the result, for Wrk.pm
 --   wrk -s keys.lua URL -- FILE SEED STATUS COUNT  asks with one key after the other until COUNT answers have come; exit
 --                                                  status 1 if one of them hadn't this status, or too few came in time
 

@@ -1,11 +1,11 @@
--- What Tollgate does, done in Lua with ngx_lua and lua-resty-redis, as one writes it who wants it fast:
+-- The function of Tollgate in Lua, with ngx_lua and lua-resty-redis, written for speed:
 --
 --   lua_shared_dict api_keys 64m;
 --   init_by_lua_block { require("lua_gateway").use("unix:/…", "prefix:", { free = { { 60, 60 }, { 86400, 1000 } } }) }
 --   location / { access_by_lua_block { require("lua_gateway").access() } proxy_set_header Authorization ""; proxy_pass …; }
 --
--- A plan's windows are {seconds, limit}, the longest last. Known keys are kept in each worker and in the dictionary;
--- a request costs one EVALSHA over a connection of the pool, which decides all windows at once.
+-- A plan's windows are {seconds, limit}, the longest last. Known keys are cached in each worker and in the dictionary.
+-- A request takes one EVALSHA over a pooled connection, which decides all windows at once.
 
 local ffi = require "ffi"
 local lrucache = require "resty.lrucache"
@@ -24,7 +24,7 @@ local keys_of_worker = assert(lrucache.new(20000))
 local address, prefix
 local arguments_of_plan = {}
 
--- One status reply: ngx_lua reads it with one call, an array with one an element.
+-- One status reply: ngx_lua reads it with one call, but an array with one call per element.
 local script = [[
 local now = tonumber(redis.call('TIME')[1])
 local fields = {}
@@ -65,7 +65,7 @@ return {ok = string.format('%d %.0f %.0f %d %d', granted and 1 or 0, limit, left
 local script_sha1
 
 function _M.use(redis_address, redis_prefix, plans)
-    -- The records kept make each garbage collection long: rather fewer of them, for some megabytes.
+    -- The cached records make each garbage collection long. Fewer collections cost some megabytes.
     collectgarbage("setpause", 400)
     address, prefix = redis_address, redis_prefix
     script_sha1 = ngx.sha1_bin(script):gsub(".", function(c) return string.format("%02x", c:byte()) end)
@@ -131,7 +131,7 @@ local function read_record(digest)
     return good and plan .. " " .. id or ""
 end
 
--- The record of the key with this digest, or false where there is none that is good.
+-- The record of the key with this digest, or false if there is no valid one.
 local function find_record(digest)
     local record = keys_of_worker:get(digest)
     if record ~= nil then

@@ -49,7 +49,7 @@ sub bears {
             sleep 0.02 unless $served;
         }
         ok($served, 'it serves again within 2 s');
-        # Each worker finds its way back by itself; the requests above may all have met the same one.
+        # Each worker reconnects by itself. One worker may have served all the requests above.
         wait_until('all workers to reach Redis', sub { !$self->_workers_without_redis });
         is_deeply($self->granted_in_a_window, \%limit, 'the next window grants exactly the limits') if $fault{window} // 1;
         is_deeply([sort $self->{gateway}->nginx->workers], [sort @workers], 'no worker died');
@@ -73,7 +73,7 @@ sub _workers_without_redis {
     return $main->{breaker}{open_workers};
 }
 
-# Requests with these keys, all at once, each on a connection of its own.
+# Sends requests with these keys, all at once, each on its own connection.
 sub _ask {
     my ($self, @keys) = @_;
     my @asked = map { { key => $_, connection => Http->connect($self->{gateway}) } } @keys;
@@ -94,7 +94,7 @@ sub _judge {
     my ($slowest) = sort { $b <=> $a } map { $_->{took} } @answers;
     cmp_ok($slowest, '<', $self->{timeout} + 1, 'every request is answered within the timeout and a second');
     my @wrong = grep { !_is_proper($_) } @answers;
-    ok(!@wrong, 'every answer is the right one for its key, or a proper 503') or diag explain [map { [$_->{key}, $_->{response}] } @wrong];
+    ok(!@wrong, 'every response has the limit of its key, or is a correct 503') or diag explain [map { [$_->{key}, $_->{response}] } @wrong];
     my $refused = grep { $_->{response}->status == 503 } @answers;
     return unless $refuses;
     return cmp_ok($refused, '>', 0, 'some are refused') if $refuses eq 'some';

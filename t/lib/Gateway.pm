@@ -11,9 +11,10 @@ package Gateway;
 #       http      => 'tollgate_plans search { … }',         # put before its server
 #       redis     => 'timeout 200ms;',             # put into tollgate_redis "main" (its prefix is "t:")
 #       server_address => 'unix:/…',               # the address in tollgate_redis; that of Redis by default
+#       servers   => 'sentinel m 127.0.0.1:26379;',         # in tollgate_redis instead of "server ADDRESS;"
 #       redis_options  => { password => 'x' },     # of RedisServer->start
 #       share     => $other,                       # another gateway whose Redis this one uses
-#       redis_server => $redis,                    # an existing RedisServer
+#       redis_server => $redis,                    # an existing RedisServer or RedisCluster
 #       workers => 2, log_level => 'debug', …      # as Nginx->start
 #   );
 #   $gateway->import_key('secret', id => 'k1', plan => 'free');     # writes a key's record, as `tollgate key import`
@@ -27,6 +28,7 @@ package Gateway;
 #   my $r = $gateway->get('/', 'secret', %headers);                 # see Http.pm
 #   my $r = $gateway->request('POST', '/', { … }, $body);
 #   $gateway->nginx, $gateway->redis
+#   $gateway->use_redis($redis)                                     # the Redis of these functions, after a failover
 #   my $count = $gateway->count('k1', 'api', 86400);                # the count of that window in Redis
 #
 # The upstream answers 200 with a line that contains the request's uri, authorization and limit (its X-RateLimit-Limit).
@@ -49,13 +51,15 @@ sub start {
     my $redis = delete $options{redis_server};
     $redis //= $options{share} ? $options{share}->redis : RedisServer->start(%{ delete $options{redis_options} // {} });
     my $address = delete $options{server_address} // $redis->address;
+    my $directive = $redis->isa('RedisCluster') ? 'cluster' : 'server';
+    my $servers = delete $options{servers} // "$directive $address;";
     my %text = map { $_ => delete $options{$_} // '' } qw(plans table location server http redis upstream);
     delete $options{share};
     # A busy machine is not a fault of Redis.
     $text{redis} .= ' timeout 2s;' unless $text{redis} =~ /\btimeout\b/;
     my $nginx = Nginx->start(
         conf => <<"END",
-            tollgate_redis main { server $address; prefix t:; $text{redis} }
+            tollgate_redis main { $servers prefix t:; $text{redis} }
             tollgate_plans api redis=main $text{table} { $text{plans} }
             $text{http}
             server {
@@ -81,6 +85,7 @@ END
 sub nginx   { $_[0]{nginx} }
 sub redis   { $_[0]{redis} }
 sub address { $_[0]{nginx}->address }
+sub use_redis { $_[0]{redis} = $_[1] }
 
 sub import_key {
     my ($self, $token, %record) = @_;

@@ -5,11 +5,11 @@ package Http;
 #   use Http qw(http_get http_request http_raw);
 #   my $r = http_get($server, '/v1/pets', Authorization => "Bearer $key");
 #   my $r = http_request($server, 'POST', '/v1/pets', { 'Content-Type' => 'application/json' }, $body);
-#   my $r = http_raw($server, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");         # any bytes at all
+#   my $r = http_raw($server, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");         # any bytes
 #
-# SERVER is "unix:/path", "host:port", a port of 127.0.0.1, or an object with an address (such as Nginx).
-# Host, Connection: close and, where there is a body, Content-Length are added unless given; a header whose value is
-# undef is left out, and one whose value is an array is sent once for each.
+# SERVER is "unix:/path", "host:port", a port of 127.0.0.1, or an object with an address (such as Nginx). Host,
+# Connection: close and, if there is a body, Content-Length are added unless given. A header whose value is undef is
+# left out. One whose value is an array is sent once for each element.
 #
 #   $r->status  $r->reason  $r->body  $r->json         # json: the body decoded, dies if it isn't JSON
 #   $r->header('x-ratelimit-limit')                    # the first value, or undef
@@ -22,7 +22,7 @@ package Http;
 #   $c->send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nHEAD /2 HTTP/1.1\r\nHost: a\r\n\r\n");
 #   my ($first, $second) = ($c->response('GET'), $c->response('HEAD'));
 #   $c->closed;                                        # waits for the server's end of the connection
-#   $c->close;                                         # leaves at once, with or without an answer
+#   $c->close;                                         # closes at once, with or without a response
 #
 # Dies if a read returns nothing for `timeout` seconds (30), or if the connection ends too early.
 

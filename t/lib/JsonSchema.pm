@@ -1,7 +1,7 @@
 package JsonSchema;
 
 # Validates JSON against the part of JSON Schema 2020-12 that our OpenAPI 3.1 document uses. It dies on an unknown
-# keyword, so that nothing passes unchecked.
+# keyword, so that every keyword is checked.
 #
 #   my $schema = JsonSchema->new($document);              # $ref is looked up in the document: "#/components/…"
 #   my @errors = $schema->validate($json_text, { '$ref' => '#/components/schemas/Pet' });

@@ -5,14 +5,14 @@ package Load;
 #   my $result = Load->run(
 #       servers     => [$address, …],            # as Http.pm takes them; "host:port" or "unix:/path"
 #       connections => 64,                       # on each of them
-#       requests    => 1000,                     # in all; or `until => sub { … }`, asked before each request
+#       requests    => 1000,                     # in all; or `until => sub { … }`, called before each request
 #       token       => sub { … },                # the bearer token of the next request; or a text
 #       path        => '/',
 #   );
-#   $result->{status}{200}                       # how many answers had this status
+#   $result->{status}{200}                       # the number of responses with this status
 #   $result->{by_token}{$token}{200}
-#   $result->{broken}                            # connections that ended before an answer was complete
-#   $result->{slowest}                           # seconds from a request to its answer
+#   $result->{broken}                            # connections that ended before a response was complete
+#   $result->{slowest}                           # seconds from a request to its response
 #
 # A connection that the server closes between requests is replaced. Dies if there is no response for `timeout` seconds
 # (30).

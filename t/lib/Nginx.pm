@@ -7,31 +7,31 @@ package Nginx;
 #       server { listen unix:%DIR%/http.sock;  location / { return 204; } }
 #   END
 #   my $nginx = Nginx->start(
-#       conf      => $text,                 # what stands in http { }; without it there is no http block
-#       main      => $text,                 # what stands at the top level
+#       conf      => $text,                 # the contents of http { }; without it there is no http block
+#       main      => $text,                 # the contents of the top level
 #       events    => 'worker_connections 64;',
 #       workers   => 2,                     # 1 unless given
 #       log_level => 'debug',               # of $dir/error.log; info unless given
-#       files     => { 'plans.conf' => $text },     # written to $dir before the start, folders made
+#       files     => { 'plans.conf' => $text },     # written to $dir before the start, with folders
 #       dir       => $other->dir,           # a directory that exists; otherwise a temporary one
-#       hosts     => $text,                 # what it finds in /etc/hosts; see can_replace_hosts
+#       hosts     => $text,                 # the contents of its /etc/hosts; see can_replace_hosts
 #       modules   => [],                    # modules to load, names of those that are built or paths; all that are
 #                                           #   built unless given
-#       expect    => qr/.../,               # lines of the log at [alert] and worse that are meant to be there
+#       expect    => qr/.../,               # lines of the log at [alert] and worse that are expected
 #   );
 #
 # In every text, %DIR% is the directory, and %PORT%, %PORT1%, %PORT2% … are free TCP ports; the same name is always the
 # same port. The first `listen` is the instance's address. There is no access log unless the test configures one.
 #
 #   $nginx->address                         # "unix:…" or "host:port": what Http.pm takes
-#   $nginx->port, $nginx->port(2)           # what %PORT%, %PORT2% became
-#   $nginx->dir, $nginx->pid, $nginx->workers       # workers: pids, those that are shutting down left out
+#   $nginx->port, $nginx->port(2)           # the values of %PORT%, %PORT2%
+#   $nginx->dir, $nginx->pid, $nginx->workers       # workers: pids, without those that are shutting down
 #   $nginx->error_log                       # its text so far
 #   $nginx->reload                          # SIGHUP; returns when new workers serve. reload(conf => $text) rewrites first
-#   $nginx->old_workers_gone                # waits for those that are shutting down
-#   $nginx->kill_worker, $nginx->kill_worker($pid)  # SIGKILL; returns when another stands in its place
+#   $nginx->old_workers_gone                # waits until workers that shut down have exited
+#   $nginx->kill_worker, $nginx->kill_worker($pid)  # SIGKILL; returns when it is replaced
 #   $nginx->kill_all                        # SIGKILL to master and workers, at once
-#   $nginx->start_again                     # what kill_all or stop ended, in the same directory
+#   $nginx->start_again                     # starts nginx again after kill_all or stop, in the same directory
 #   $nginx->upgrade                         # USR2, then QUIT to the old master: the binary upgrade
 #   $nginx->stop                            # graceful quit, then the check below; a test of Test::More
 #   Nginx->can_replace_hosts                # whether this machine lets a process have an /etc/hosts of its own

@@ -6,16 +6,17 @@ package RedisServer;
 #   my $redis = RedisServer->start(
 #       tcp      => 1,                                # a free port of 127.0.0.1 as well: $redis->port
 #       password => 'secret',                         # requirepass
-#       acl      => ['user app on >pw ~petstore:* +@all'],   # lines of the configuration, as any others:
+#       acl      => ['user app on >pw ~petstore:* +@all'],   # lines of the configuration; for others:
 #       conf     => ['appendonly yes', 'maxmemory 2mb'],
 #   );
 #   $redis->address                                   # "unix:…/redis.sock", as nginx writes it
 #   $redis->socket, $redis->port, $redis->dir, $redis->pid, $redis->log
-#   $redis->cmd('HSET', 'k', 'f', 'v')                # over one connection that is kept; see Resp.pm for replies
+#   $redis->cmd('HSET', 'k', 'f', 'v')                # over one persistent connection; see Resp.pm for replies
+#   $redis->disconnect                                # cmd uses a new connection: a failover closes the old one
 #   $redis->connection                                # a Resp connection of its own: MONITOR, SUBSCRIBE, CLIENT PAUSE
 #   $redis->pause($milliseconds)                      # CLIENT PAUSE: connections stay open, nothing is answered
-#   $redis->sigstop; $redis->sigcont                  # the same from outside, commands of this test included
-#   $redis->stop                                      # SIGTERM and wait (writes what it has to)
+#   $redis->sigstop; $redis->sigcont                  # the same for commands of this test, too
+#   $redis->stop                                      # SIGTERM and wait (saves its data)
 #   $redis->kill                                      # SIGKILL and wait
 #   $redis->restart                                   # start again on the same socket, port and data
 #
@@ -82,6 +83,8 @@ sub cmd {
     $self->{connection} //= $self->connection;
     return $self->{connection}->cmd(@argv);
 }
+
+sub disconnect { delete $_[0]{connection} }
 
 sub pause   { $_[0]->cmd('CLIENT', 'PAUSE', $_[1]) }
 

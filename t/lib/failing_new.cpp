@@ -18,7 +18,7 @@
 #include <iterator>
 #include <new>
 
-// This is where memory is managed by hand.
+// This file manages memory manually.
 // NOLINTBEGIN(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory)
 
 namespace {
@@ -26,8 +26,8 @@ namespace {
 struct Control {
     std::uint32_t one_of;  // one allocation of so many fails; 0: none
     std::uint32_t seed;
-    std::uint32_t failed;       // how many have failed so far, in all processes
-    std::uint32_t workers[13];  // the processes that this is about
+    std::uint32_t failed;       // the number of failures so far, in all processes
+    std::uint32_t workers[13];  // the processes whose allocations fail
 };
 
 Control nothing{};
@@ -67,7 +67,7 @@ bool is_due() {
 
 __attribute__((constructor)) void begin() {
     void* frame = nullptr;
-    backtrace(&frame, 1);  // loads what it needs
+    backtrace(&frame, 1);  // loads its library before the first failure
     std::set_terminate(trace_and_abort);
     const char* path = std::getenv("TOLLGATE_FAILING_NEW");
     const int file = path == nullptr ? -1 : open(path, O_RDWR | O_CLOEXEC);

@@ -2,11 +2,11 @@
 
 namespace tollgate {
 
-/// How many allocations of C++ succeed before the next one fails; below 0: all do. Each test sets
-/// it back.
+/// The number of C++ allocations that succeed before the next one fails; below 0: all succeed. Each
+/// test resets it.
 extern int allocations_left;
 
-/// Lets all allocations succeed while it lives: for what stands for nginx or the network in a test.
+/// Lets all allocations succeed during its lifetime: for code that simulates nginx or the network.
 class UnlimitedMemory {
   public:
     UnlimitedMemory() : left_(allocations_left) { allocations_left = -1; }

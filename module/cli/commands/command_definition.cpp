@@ -4,9 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "module/cli/commands/command_tree.hpp"
 #include "module/cli/commands/commands.hpp"
-#include "module/cli/commands/completion.hpp"
-#include "module/cli/commands/man_page.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/redis/redis_url.hpp"
 #include "module/cli/terminal/output.hpp"
@@ -213,9 +212,10 @@ void add_shell_commands(CLI::App& app, CommandLine& line) {
 }
 
 void add_global_options(CLI::App& app, CommandLine& line) {
-    app.add_option("--redis", line.redis,
-                   "redis://[USER:PASSWORD@]HOST[:PORT][/DB], unix:PATH[?db=DB] or "
-                   "unix://[USER:PASSWORD@]PATH[?db=DB]")
+    app.add_option(
+           "--redis", line.redis,
+           "redis://[USER:PASSWORD@]HOST[:PORT][/DB], rediss://... (TLS), unix:PATH[?db=DB] "
+           "or unix://[USER:PASSWORD@]PATH[?db=DB]")
         ->envname("TOLLGATE_REDIS")
         ->capture_default_str();
     app.add_option("--prefix", line.prefix, "Prefix of all keys in Redis, as in tollgate_redis")

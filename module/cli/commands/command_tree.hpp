@@ -28,8 +28,16 @@ struct DefinedCommand {
     std::vector<DefinedCommand> commands;
 };
 
-/// Reads a command definition of CLI11. The manual page and the completion are generated from the
+/// Reads a command definition of CLI11. The next two functions generate their texts from the
 /// result.
 DefinedCommand read_command_tree(const CLI::App& app);
+
+/// Generates the completion script of a command definition. `shell` is `bash` or `zsh`. The zsh
+/// script works as a file of $fpath and with `source`.
+std::string completion(const CLI::App& app, const std::string& shell);
+
+/// Generates the manual page of a command definition, in the man(7) format. The date is that of
+/// SOURCE_DATE_EPOCH (Unix seconds) if the variable is set, otherwise today.
+std::string man_page(const CLI::App& app);
 
 }  // namespace tollgate::cli

@@ -9,7 +9,7 @@
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/usage/top.hpp"
 #include "module/key/key_record.hpp"
-#include "module/redis/protocol/keys.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
 

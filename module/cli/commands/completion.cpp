@@ -1,10 +1,8 @@
-#include "module/cli/commands/completion.hpp"
+#include "module/cli/commands/command_tree.hpp"
 
 #include <functional>
 #include <set>
 #include <string_view>
-
-#include "module/cli/commands/command_tree.hpp"
 
 namespace tollgate::cli {
 

@@ -1,4 +1,4 @@
-#include "module/cli/commands/man_page.hpp"
+#include "module/cli/commands/command_tree.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "module/cli/commands/command_definition.hpp"
-#include "module/cli/commands/command_tree.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"

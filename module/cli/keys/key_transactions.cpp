@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "module/cli/keys/new_key.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
 
 namespace {
 
 using namespace std::chrono_literals;
+namespace field = redis::record_field;
 
 // The lifetime of a reservation in milliseconds. A command finishes much earlier.
 const std::string kReservationTime = "60000";
@@ -69,7 +71,8 @@ void KeyTransactions::reserve(const std::string& digest, const std::string& id) 
         }
         if (commit(
                 {{"DEL", hash},
-                 {"HSET", hash, "id", id, "state", std::string(kPendingState), "command", command_},
+                 {"HSET", hash, std::string(field::kId), id, std::string(field::kState),
+                  std::string(redis::key_state::kPending), std::string(field::kCommand), command_},
                  {"PEXPIRE", hash, kReservationTime}},
                 found ? digest : "", "")) {
             return;
@@ -134,7 +137,7 @@ bool KeyTransactions::activate(const std::string& digest, const KeyRecord& recor
     }
     auto commands = write_stored_key(
         hash, {.digest = digest, .record = record, .created = created, .command = command_});
-    commands.push_back({"HSET", hash, "created", seconds_of(created)});
+    commands.push_back({"HSET", hash, std::string(field::kCreated), seconds_of(created)});
     commands.push_back({"PERSIST", hash});
     return commit(std::move(commands), digest, record.id);
 }
@@ -153,7 +156,7 @@ bool KeyTransactions::confirm(const std::string& digest, const std::string& id) 
             unwatch();
             return !lost;
         }
-        if (session_.run_atomically({{"HDEL", keys_.key(digest), "command"}})) {
+        if (session_.run_atomically({{"HDEL", keys_.key(digest), std::string(field::kCommand)}})) {
             return true;
         }
     }

@@ -11,7 +11,7 @@
 #include "module/cli/keys/key_reader.hpp"
 #include "module/cli/keys/stored_key.hpp"
 #include "module/cli/redis/redis_session.hpp"
-#include "module/redis/protocol/keys.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
 

@@ -7,7 +7,7 @@
 #include "module/cli/redis/redis_session.hpp"
 #include "module/key/key_record.hpp"
 #include "module/quota/plan.hpp"
-#include "module/redis/protocol/keys.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
 

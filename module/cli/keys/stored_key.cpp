@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "module/redis/protocol/schema.hpp"
+
 namespace tollgate::cli {
 
 namespace {
@@ -15,8 +17,8 @@ std::string unix_time(std::chrono::sys_seconds time) {
     return std::to_string(time.time_since_epoch().count());
 }
 
-constexpr std::string_view kActive = "active";
-constexpr std::string_view kDisabled = "disabled";
+namespace field = redis::record_field;
+namespace state = redis::key_state;
 
 }  // namespace
 
@@ -26,21 +28,22 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const RedisRep
         return std::nullopt;
     }
     auto fields = hash.fields();
-    const auto state = fields["state"];
-    const bool replaced = state == kReplacedState;
+    const auto stored = fields[field::kState];
+    const bool replaced = stored == state::kReplaced;
     StoredKey key{.digest = std::string(digest),
-                  .record = {.id = std::string(fields["id"]),
-                             .name = std::string(fields["name"]),
-                             .plan = std::string(fields["plan"]),
-                             .limits = std::string(fields["limits"]),
+                  .record = {.id = std::string(fields[field::kId]),
+                             .name = std::string(fields[field::kName]),
+                             .plan = std::string(fields[field::kPlan]),
+                             .limits = std::string(fields[field::kLimits]),
                              .expires = std::nullopt,
-                             .active = (replaced ? fields["successor_state"] : state) == kActive},
-                  .created = parse_unix_time(fields["created"]),
-                  .command = std::string(fields["command"]),
-                  .pending = state == kPendingState,
+                             .active = (replaced ? fields[field::kSuccessorState] : stored) ==
+                                       state::kActive},
+                  .created = parse_unix_time(fields[field::kCreated]),
+                  .command = std::string(fields[field::kCommand]),
+                  .pending = stored == state::kPending,
                   .replaced = replaced,
                   .retiring = !replaced && lifetime.integer >= 0};
-    if (const auto expires = fields["expires"]; !expires.empty()) {
+    if (const auto expires = fields[field::kExpires]; !expires.empty()) {
         key.record.expires = parse_unix_time(expires);
     }
     return key;
@@ -48,23 +51,28 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const RedisRep
 
 std::vector<RedisCommand> write_stored_key(const std::string& hash, const StoredKey& key) {
     const KeyRecord& record = key.record;
-    const std::string state(record.active ? kActive : kDisabled);
-    RedisCommand set{
-        "HSET", hash,        "id",    record.id,
-        "plan", record.plan, "state", key.replaced ? std::string(kReplacedState) : state};
+    const std::string current(record.active ? state::kActive : state::kDisabled);
+    RedisCommand set{"HSET",
+                     hash,
+                     std::string(field::kId),
+                     record.id,
+                     std::string(field::kPlan),
+                     record.plan,
+                     std::string(field::kState),
+                     key.replaced ? std::string(state::kReplaced) : current};
     RedisCommand remove{"HDEL", hash};
-    const auto set_or_remove = [&](const char* field, const std::string& value) {
+    const auto set_or_remove = [&](std::string_view name, const std::string& value) {
         if (value.empty()) {
-            remove.emplace_back(field);
+            remove.emplace_back(name);
         } else {
-            set.insert(set.end(), {field, value});
+            set.insert(set.end(), {std::string(name), value});
         }
     };
-    set_or_remove("name", record.name);
-    set_or_remove("limits", record.limits);
-    set_or_remove("expires", record.expires ? unix_time(*record.expires) : "");
-    set_or_remove("successor_state", key.replaced ? state : "");
-    set_or_remove("command", key.command);
+    set_or_remove(field::kName, record.name);
+    set_or_remove(field::kLimits, record.limits);
+    set_or_remove(field::kExpires, record.expires ? unix_time(*record.expires) : "");
+    set_or_remove(field::kSuccessorState, key.replaced ? current : "");
+    set_or_remove(field::kCommand, key.command);
     std::vector<RedisCommand> commands{std::move(set)};
     if (remove.size() > 2) {
         commands.push_back(std::move(remove));

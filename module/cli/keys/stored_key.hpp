@@ -29,10 +29,6 @@ struct StoredKey {
     bool is_current() const { return !is_unfinished() && !replaced && !retiring; }
 };
 
-/// Values of the field `state` that gateways reject. They accept only `active`.
-constexpr std::string_view kPendingState = "pending";
-constexpr std::string_view kReplacedState = "replaced";
-
 /// All keys of one id, the current one first. Two keys during a rotation, none if all have expired.
 struct KeysOfId {
     std::string id;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <utility>
 
 #include "module/cli/failure.hpp"
@@ -41,6 +43,25 @@ RedisReply copy_of(const redisReply& reply) {
             break;
     }
     return copy;
+}
+
+struct CommandDeleter {
+    void operator()(char* command) const { redisFreeCommand(command); }
+};
+
+/// The first line of the file.
+std::string read_password(const std::string& path) {
+    std::ifstream file(path);
+    std::string password;
+    std::getline(file, password);
+    if (!password.empty() && password.back() == '\r') {
+        password.pop_back();
+    }
+    if (password.empty()) {
+        throw Failure(ExitStatus::kUsage,
+                      "no password can be read from the first line of the password_file " + path);
+    }
+    return password;
 }
 
 void require_success(const RedisReply& reply) {
@@ -92,19 +113,34 @@ std::string escape_glob(std::string_view text) {
 }
 
 RedisSession::RedisSession(RedisUrl url) : url_(std::move(url)) {
+    if (!url_.password_file.empty()) {
+        url_.password = read_password(url_.password_file);
+    }
     reconnect();
 }
 
 void RedisSession::reconnect() {
+    connect();
+    log_in();
+    if (url_.database != 0) {
+        run({"SELECT", std::to_string(url_.database)});
+    }
+}
+
+void RedisSession::connect() {
+    if (url_.tls.on) {
+        try {
+            tls_ = std::make_unique<TlsConnection>(url_);
+        } catch (const std::runtime_error& e) {
+            fail_connection(e.what());
+        }
+        return;
+    }
     context_.reset(url_.path.empty()
                        ? redisConnectWithTimeout(url_.host.c_str(), url_.port, kTimeout)
                        : redisConnectUnixWithTimeout(url_.path.c_str(), kTimeout));
     if (!context_ || context_->err != 0 || redisSetTimeout(context_.get(), kTimeout) != REDIS_OK) {
         fail_connection();
-    }
-    log_in();
-    if (url_.database != 0) {
-        run({"SELECT", std::to_string(url_.database)});
     }
 }
 
@@ -165,6 +201,17 @@ void RedisSession::append(const RedisCommand& command) {
         words.push_back(word.data());
         lengths.push_back(word.size());
     }
+    if (tls_ != nullptr) {
+        char* encoded = nullptr;
+        const auto length = redisFormatCommandArgv(&encoded, static_cast<int>(command.size()),
+                                                   words.data(), lengths.data());
+        if (length < 0) {
+            fail_connection("out of memory");
+        }
+        const std::unique_ptr<char, CommandDeleter> owner(encoded);
+        tls_->append({encoded, static_cast<std::size_t>(length)});
+        return;
+    }
     if (redisAppendCommandArgv(context_.get(), static_cast<int>(command.size()), words.data(),
                                lengths.data()) != REDIS_OK) {
         fail_connection();
@@ -172,17 +219,31 @@ void RedisSession::append(const RedisCommand& command) {
 }
 
 RedisReply RedisSession::receive() {
+    return copy_of(*next_reply());
+}
+
+redis::ReplyPtr RedisSession::next_reply() {
+    if (tls_ != nullptr) {
+        try {
+            return tls_->receive();
+        } catch (const std::runtime_error& e) {
+            fail_connection(e.what());
+        }
+    }
     void* received = nullptr;
     if (redisGetReply(context_.get(), &received) != REDIS_OK) {
         fail_connection();
     }
-    const redis::ReplyPtr reply(static_cast<redisReply*>(received));
-    return copy_of(*reply);
+    return redis::ReplyPtr(static_cast<redisReply*>(received));
 }
 
 void RedisSession::fail_connection() const {
-    throw Failure(ExitStatus::kRedis, "no connection to Redis at " + url_.address() + ": " +
-                                          (context_ ? context_->errstr : "out of memory"));
+    fail_connection(context_ ? context_->errstr : "out of memory");
+}
+
+void RedisSession::fail_connection(const std::string& reason) const {
+    throw Failure(ExitStatus::kRedis,
+                  "no connection to Redis at " + url_.address() + ": " + reason);
 }
 
 }  // namespace tollgate::cli

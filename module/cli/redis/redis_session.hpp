@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "module/cli/redis/redis_url.hpp"
+#include "module/cli/redis/tls_connection.hpp"
 #include "module/quota/window.hpp"
 
 namespace tollgate::cli {
@@ -50,7 +51,8 @@ using RedisCommand = std::vector<std::string>;
 /// connection fails, if Redis does not reply within 5 seconds, or if the reply is an error.
 class RedisSession {
   public:
-    /// Connects, authenticates and selects the database.
+    /// Reads the password file, connects, authenticates and selects the database. Throws Failure
+    /// with ExitStatus::kUsage if the file can't be read.
     explicit RedisSession(RedisUrl url);
 
     /// Replaces the connection with a new one.
@@ -77,10 +79,14 @@ class RedisSession {
     void log_in();
     void append(const RedisCommand& command);
     RedisReply receive();
+    void connect();
+    redis::ReplyPtr next_reply();
     [[noreturn]] void fail_connection() const;
+    [[noreturn]] void fail_connection(const std::string& reason) const;
 
     RedisUrl url_;
-    std::unique_ptr<redisContext, ContextDeleter> context_;
+    std::unique_ptr<redisContext, ContextDeleter> context_;  ///< without TLS
+    std::unique_ptr<TlsConnection> tls_;                     ///< with TLS
 };
 
 }  // namespace tollgate::cli

@@ -1,7 +1,9 @@
 #include "module/cli/redis/redis_url.hpp"
 
 #include <charconv>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "module/cli/failure.hpp"
 
@@ -55,7 +57,7 @@ std::string percent_decoded(std::string_view text) {
         unsigned char byte = 0;
         const auto [rest, error] = std::from_chars(escape.data() + 1, end, byte, kHexadecimal);
         if (escape.size() != kEscapeLength || error != std::errc{} || rest != end) {
-            refuse("two hexadecimal digits must follow each % in the user and the password");
+            refuse("two hexadecimal digits must follow each %");
         }
         decoded += static_cast<char>(byte);
         i += kEscapeLength - 1;
@@ -63,7 +65,7 @@ std::string percent_decoded(std::string_view text) {
     return decoded;
 }
 
-/// Removes `USER:PASSWORD@` from the front of `authority`.
+/// Removes `USER:PASSWORD@` from the front of `authority`. The parameters of `url` are set.
 void take_login(std::string_view& authority, RedisUrl& url) {
     const auto at = authority.rfind('@');
     if (at == std::string_view::npos) {
@@ -71,12 +73,82 @@ void take_login(std::string_view& authority, RedisUrl& url) {
     }
     const auto login = authority.substr(0, at);
     const auto colon = login.find(':');
-    if (colon == std::string_view::npos || colon + 1 == login.size()) {
-        refuse("the password is missing (use USER:PASSWORD@ or :PASSWORD@)");
+    const bool has_password = colon != std::string_view::npos && colon + 1 < login.size();
+    if (has_password && !url.password_file.empty()) {
+        refuse("it has both a password and password_file");
+    }
+    if (!has_password && url.password_file.empty()) {
+        refuse("the password is missing (use USER:PASSWORD@, :PASSWORD@ or password_file=)");
     }
     url.user = percent_decoded(login.substr(0, colon));
-    url.password = percent_decoded(login.substr(colon + 1));
+    if (has_password) {
+        url.password = percent_decoded(login.substr(colon + 1));
+    }
     authority.remove_prefix(at + 1);
+}
+
+enum class Scheme { kUnix, kPlain, kTls };
+
+void set_parameter(std::string_view name, const std::string& value, Scheme scheme, RedisUrl& url) {
+    const std::map<std::string_view, std::string*> texts{
+        {"tls_ca", &url.tls.ca},
+        {"tls_cert", &url.tls.certificate},
+        {"tls_key", &url.tls.key},
+        {"tls_server_name", &url.tls.server_name},
+    };
+    const auto text = texts.find(name);
+    if (name == "password_file") {
+        url.password_file = value;
+    } else if (name == "db" && scheme == Scheme::kUnix) {
+        url.database = parse_database(value);
+    } else if (name == "tls_verify" && scheme == Scheme::kTls) {
+        if (value != "on" && value != "off") {
+            refuse("tls_verify must be on or off");
+        }
+        url.tls.verify = value == "on";
+    } else if (text != texts.end() && scheme == Scheme::kTls) {
+        *text->second = value;
+    } else if (text != texts.end() || name == "tls_verify") {
+        refuse("tls_ parameters need rediss://");
+    } else {
+        refuse(scheme == Scheme::kUnix ? "only db= and password_file= may follow the ?"
+               : scheme == Scheme::kPlain
+                   ? "only password_file= may follow the ?"
+                   : "only password_file= and tls_ parameters may follow the ?");
+    }
+}
+
+/// Removes `?NAME=VALUE&…` from the end of the URL.
+void take_parameters(std::string_view& text, Scheme scheme, RedisUrl& url) {
+    const auto query = text.find('?');
+    if (query == std::string_view::npos) {
+        return;
+    }
+    std::set<std::string_view> seen;
+    auto rest = text.substr(query + 1);
+    text = text.substr(0, query);
+    while (true) {
+        const auto end = rest.find('&');
+        const auto parameter = rest.substr(0, end);
+        const auto equal = parameter.find('=');
+        const auto name = parameter.substr(0, equal);
+        const auto value =
+            equal == std::string_view::npos ? "" : percent_decoded(parameter.substr(equal + 1));
+        if (!seen.insert(name).second) {
+            refuse("a parameter after the ? is repeated");
+        }
+        if (value.empty()) {
+            refuse("a parameter after the ? has no value");
+        }
+        set_parameter(name, value, scheme, url);
+        if (end == std::string_view::npos) {
+            break;
+        }
+        rest.remove_prefix(end + 1);
+    }
+    if (url.tls.certificate.empty() != url.tls.key.empty()) {
+        refuse("tls_cert and tls_key need each other");
+    }
 }
 
 void parse_host_and_port(std::string_view text, RedisUrl& url) {
@@ -114,15 +186,7 @@ void parse_host_and_port(std::string_view text, RedisUrl& url) {
 
 RedisUrl parse_unix(std::string_view text) {
     RedisUrl url;
-    const auto query = text.find('?');
-    if (query != std::string_view::npos) {
-        auto parameters = text.substr(query + 1);
-        if (!take_prefix(parameters, "db=")) {
-            refuse("only db= may follow the ?");
-        }
-        url.database = parse_database(parameters);
-        text = text.substr(0, query);
-    }
+    take_parameters(text, Scheme::kUnix, url);
     if (take_prefix(text, "//")) {
         const auto slash = text.find('/');
         auto login = text.substr(0, slash);
@@ -156,13 +220,12 @@ RedisUrl parse_redis_url(std::string_view text) {
     if (take_prefix(text, "unix:")) {
         return parse_unix(text);
     }
-    if (text.starts_with("rediss:")) {
-        refuse("rediss: is not supported, because this build has no TLS");
-    }
-    if (!take_prefix(text, "redis://")) {
-        refuse("it must begin with redis:// or unix:");
-    }
     RedisUrl url;
+    url.tls.on = take_prefix(text, "rediss://");
+    if (!url.tls.on && !take_prefix(text, "redis://")) {
+        refuse("it must begin with redis://, rediss:// or unix:");
+    }
+    take_parameters(text, url.tls.on ? Scheme::kTls : Scheme::kPlain, url);
     const auto slash = text.find('/');
     auto authority = text.substr(0, slash);
     take_login(authority, url);

@@ -11,7 +11,7 @@
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/usage/stored_usage.hpp"
 #include "module/quota/plan.hpp"
-#include "module/redis/protocol/keys.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
 

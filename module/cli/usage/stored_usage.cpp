@@ -37,11 +37,11 @@ StoredWindows read_windows(const RedisReply& hash) {
         }
         const auto part = field.substr(dot + 1);
         StoredWindow& window = windows[period];
-        if (part == "number") {
+        if (part == redis::window_part::kNumber) {
             window.counted.number = value;
-        } else if (part == "count") {
+        } else if (part == redis::window_part::kCount) {
             window.counted.count = value;
-        } else if (part == "previous") {
+        } else if (part == redis::window_part::kPrevious) {
             window.counted.previous = value;
             window.sliding = true;
         }
@@ -106,10 +106,10 @@ std::optional<StoredBan> read_stored_ban(const RedisReply& hash) {
         return std::nullopt;
     }
     auto fields = hash.fields();
-    return StoredBan{.strikes = number_or_zero(fields["strikes"]),
-                     .since = number_or_zero(fields["since"]),
-                     .level = number_or_zero(fields["level"]),
-                     .until = number_or_zero(fields["until"])};
+    return StoredBan{.strikes = number_or_zero(fields[redis::ban_field::kStrikes]),
+                     .since = number_or_zero(fields[redis::ban_field::kSince]),
+                     .level = number_or_zero(fields[redis::ban_field::kLevel]),
+                     .until = number_or_zero(fields[redis::ban_field::kUntil])};
 }
 
 std::int64_t strikes_between(const std::optional<StoredBan>& before, const StoredBan& after) {
@@ -128,10 +128,10 @@ KeyBan read_ban(RedisSession& session, const redis::Keys& keys, std::string_view
     auto fields = hash.fields();
     const auto now = number_or_zero(session.run({"TIME"}).elements.at(0).text);
     KeyBan ban{.id = std::string(id),
-               .strikes = number_or_zero(fields["strikes"]),
-               .level = number_or_zero(fields["level"]),
-               .since = second_of(number_or_zero(fields["since"])),
-               .until = second_of(number_or_zero(fields["until"]))};
+               .strikes = number_or_zero(fields[redis::ban_field::kStrikes]),
+               .level = number_or_zero(fields[redis::ban_field::kLevel]),
+               .since = second_of(number_or_zero(fields[redis::ban_field::kSince])),
+               .until = second_of(number_or_zero(fields[redis::ban_field::kUntil]))};
     if (ban.until && ban.until->time_since_epoch().count() <= now) {
         ban.until.reset();
     }

@@ -9,7 +9,7 @@
 
 #include "module/cli/redis/redis_session.hpp"
 #include "module/quota/window.hpp"
-#include "module/redis/protocol/keys.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
 

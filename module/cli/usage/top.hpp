@@ -6,7 +6,7 @@
 
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/terminal/output.hpp"
-#include "module/redis/protocol/keys.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
 

@@ -10,7 +10,7 @@ namespace tollgate::http {
 
 namespace {
 
-/// Where the auth_basic module keeps its realm.
+/// The place of the auth_basic module's realm in a location's configuration.
 struct RealmSlot {
     ngx_uint_t module_index;
     ngx_uint_t offset;
@@ -23,9 +23,9 @@ struct RealmSlot {
     }
 };
 
-/// The directive itself says where its value is, and its reader says of what type it is: nothing of
-/// the module's layout is assumed. nullopt for an nginx without the module, or one where another
-/// function reads the directive.
+/// Finds the realm through the `auth_basic` directive: its offset is the place of the value, and
+/// its setter shows the type. This assumes nothing about the layout of the module's structures.
+/// Returns nullopt if nginx has no such module, or if another function reads the directive.
 std::optional<RealmSlot> find_realm(const ngx_cycle_t* cycle) {
     for (ngx_module_t* module : std::span(cycle->modules, cycle->modules_n)) {
         if (module->type != NGX_HTTP_MODULE || module->commands == nullptr) {
@@ -42,7 +42,7 @@ std::optional<RealmSlot> find_realm(const ngx_cycle_t* cycle) {
     return std::nullopt;
 }
 
-/// Whether the realm is on for every request: a variable may turn out to be `off`.
+/// Whether `auth_basic` is on for every request. A realm with variables may evaluate to `off`.
 bool is_on(const ngx_http_complex_value_t* realm) {
     return realm != nullptr && realm->lengths == nullptr && view(realm->value) != "off";
 }
@@ -54,13 +54,13 @@ const ngx_http_core_loc_conf_t& core_conf_of(void** loc_conf) {
 }  // namespace
 
 void note_guarded_place(ngx_conf_t* cf, const LocationConf& conf) {
-    // With a dry run a password is enough, and with a bypass some requests may need only that.
+    // In a dry run a password is enough. With a bypass, it may be enough for some requests.
     if (conf.tables == nullptr || conf.dry_run != 0 || conf.bypass != nullptr) {
         return;
     }
     void** loc_conf = static_cast<ngx_http_conf_ctx_t*>(cf->ctx)->loc_conf;
     const auto& core = core_conf_of(loc_conf);
-    // A server's own settings hold where no location does.
+    // A server with locations is skipped: its locations inherit its settings.
     if (core.name.len == 0 && core.locations != nullptr) {
         return;
     }
@@ -72,7 +72,7 @@ void warn_of_auth_basic(ngx_conf_t* cf) {
     if (!slot) {
         return;
     }
-    // `if` and `limit_except` are places of their own, with the name of their location.
+    // An `if` or `limit_except` block has its own configuration, with the name of its location.
     std::set<const u_char*> warned;
     for (const auto& place : MainConf::of(cf).guarded) {
         const auto& core = core_conf_of(place.loc_conf);

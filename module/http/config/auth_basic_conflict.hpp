@@ -4,14 +4,15 @@
 #include "module/http/nginx.hpp"
 
 /// `tollgate` and nginx's `auth_basic` both read `Authorization`, and a request has only one such
-/// field: where a request must satisfy both, none is ever granted.
+/// field. No request can satisfy both.
 namespace tollgate::http {
 
-/// Remembers the location that is being merged if `tollgate` guards it. For merge_location_conf.
+/// Records the location that is being merged if `tollgate` guards it. Called by
+/// merge_location_conf.
 void note_guarded_place(ngx_conf_t* cf, const LocationConf& conf);
 
-/// Logs a warning for each place noted where `auth_basic` is on too and `satisfy` is `all`. To be
-/// called when the whole configuration is merged.
+/// Logs a warning for each recorded location where `auth_basic` is on too and `satisfy` is `all`.
+/// Call it when the whole configuration is merged.
 void warn_of_auth_basic(ngx_conf_t* cf);
 
 }  // namespace tollgate::http

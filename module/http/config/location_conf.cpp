@@ -14,7 +14,7 @@ namespace tollgate::http {
 
 namespace {
 
-/// A cost: a whole number from 0 to 10^12, the most that a rate may allow.
+/// A cost: a whole number from 0 to 10^12, the largest limit of a rate.
 std::optional<std::int64_t> parse_cost(std::string_view text) {
     constexpr std::int64_t kMost = 1'000'000'000'000;
     return parse_whole_number(text, 0, kMost);
@@ -46,7 +46,7 @@ std::int64_t LocationConf::cost_of(ngx_http_request_t* r) const {
     const auto text = evaluate(r, cost).value_or("");
     const auto number = parse_cost(text);
     if (!number) {
-        // A variable can hold what a client sent, decoded: no line break of it gets into the log.
+        // A variable can contain decoded client input. No line break of it may get into the log.
         ngx_str_t printed = borrow(is_valid_key_name(text) ? text : "?");
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                       "invalid tollgate_cost \"%V\", 1 is taken", &printed);

@@ -17,7 +17,7 @@ enum HeaderFamilies : ngx_uint_t {
 struct ContentHandler;
 struct Dashboard;
 
-/// What holds in a location. Plain memory of nginx's pool, which merges it field by field.
+/// The configuration of a location: plain memory from nginx's pool, merged field by field.
 struct LocationConf {
     const TableSetConf* tables;  ///< nullptr: off
     ngx_http_complex_value_t* realm;
@@ -28,7 +28,7 @@ struct LocationConf {
     ngx_flag_t forward_authorization;
     ngx_flag_t json_errors;
     ngx_uint_t log_level;
-    const ContentHandler* content;  ///< nullptr: none of Tollgate's
+    const ContentHandler* content;  ///< nullptr: no content handler of Tollgate
     const Dashboard* dashboard;     ///< what `tollgate_dashboard` serves
 
     static const LocationConf& of(ngx_http_request_t* r);
@@ -37,7 +37,7 @@ struct LocationConf {
     bool has_fixed_cost() const { return cost == nullptr; }
     /// `tollgate_realm` for this request.
     std::string_view realm_of(ngx_http_request_t* r) const;
-    /// `tollgate_cost` for this request: 1 where it is invalid, with a line in the log.
+    /// `tollgate_cost` for this request. If it is invalid, logs an error and returns 1.
     std::int64_t cost_of(ngx_http_request_t* r) const;
 };
 

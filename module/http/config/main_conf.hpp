@@ -9,6 +9,7 @@
 #include "module/http/nginx.hpp"
 #include "module/quota/plan.hpp"
 #include "module/redis/io/endpoint.hpp"
+#include "module/redis/io/sentinel_group.hpp"
 
 namespace tollgate::http {
 
@@ -20,19 +21,40 @@ struct Position {
     static Position of(const ngx_conf_t* cf);
 };
 
+/// The TLS directives of a `tollgate_redis` block.
+struct TlsDirectives {
+    bool on = false;
+    redis::TlsSettings settings;
+    std::string first;  ///< the first of them that requires `tls on`; empty if there is none
+    std::string host;   ///< of the first server; empty if one is a unix socket
+    bool is_for_sentinels_only = false;  ///< `tls off` with `sentinel_tls on`
+};
+
+/// The Sentinel directives of a `tollgate_redis` block.
+struct SentinelDirectives {
+    std::unique_ptr<redis::SentinelGroup> group;  ///< nullptr: without `sentinel`
+    std::string host;                             ///< of the first Sentinel
+    std::string username;
+    std::string password;
+    std::optional<bool> tls;  ///< nothing: as `tls`
+    std::string first;        ///< the first of them that requires `sentinel`
+};
+
 /// A `tollgate_redis` block.
 struct RedisConf {
     redis::Endpoint endpoint;
+    TlsDirectives tls;
+    SentinelDirectives sentinel;
     gateway::RedisSettings settings;
-    Position server_position;  ///< of `server`
+    Position server_position;  ///< of `server` or `cluster`
 };
 
 /// A `tollgate_plans` block.
 struct TableConf {
     PlanTable table;
-    std::string redis_name;  ///< as in `redis=`; empty if that is missing
+    std::string redis_name;  ///< the value of `redis=`; empty if it is missing
     Position position;
-    const RedisConf* redis = nullptr;  ///< set when all is read
+    const RedisConf* redis = nullptr;  ///< set by resolve
 };
 
 /// The plan tables that a `tollgate` directive names. All have the same Redis.
@@ -40,14 +62,14 @@ struct TableSetConf {
     std::vector<std::string> names;
     Position position;
     std::size_t index = 0;                 ///< in MainConf::sets
-    std::vector<const PlanTable*> tables;  ///< at least one; set when all is read
-    const RedisConf* redis = nullptr;      ///< set when all is read
+    std::vector<const PlanTable*> tables;  ///< at least one; set by resolve
+    const RedisConf* redis = nullptr;      ///< set by resolve
     std::optional<BanPolicy> ban;          ///< of the first table that has one
 };
 
 /// A place where `tollgate` guards every request: a location, or a server that has none.
 struct GuardedPlace {
-    void** loc_conf;  ///< what each module has for it; merged when all is read
+    void** loc_conf;  ///< of all modules; merged when the http block ends
     const TableSetConf* set;
 };
 
@@ -56,7 +78,7 @@ struct MainConf {
     std::vector<std::unique_ptr<RedisConf>> redis;
     std::vector<std::unique_ptr<TableConf>> tables;
     std::vector<std::unique_ptr<TableSetConf>> sets;
-    std::size_t zone_size = 0;  ///< as `tollgate_zone` has it; 0 where it was left out
+    std::size_t zone_size = 0;  ///< of `tollgate_zone`, in bytes; 0 if it is missing
     ngx_shm_zone_t* zone = nullptr;
     std::vector<GuardedPlace> guarded;          ///< without those with a dry run or a bypass
     std::vector<ngx_log_t*> error_logs;         ///< of all locations, each once
@@ -70,15 +92,15 @@ struct MainConf {
     static MainConf& of(ngx_conf_t* cf);
     static const MainConf& of(ngx_http_request_t* r);
 
-    /// Finds the tables and the Redis that are named, wherever they stand. False after a message of
-    /// what is missing.
+    /// Resolves the names of plan tables and Redis blocks, which may be defined in any order.
+    /// Returns false after logging what is missing.
     bool resolve(ngx_conf_t* cf);
 };
 
-/// Logs what is wrong in the configuration, with file and line, as nginx's own messages.
+/// Logs a configuration error with file and line, in the format of nginx's own messages.
 void log_conf_error(ngx_conf_t* cf, std::string_view message);
 void log_conf_error(ngx_conf_t* cf, const Position& position, std::string_view message);
-/// Logs what is probably a mistake: nginx goes on.
+/// Logs a warning about a probable mistake. nginx accepts the configuration.
 void log_conf_warning(ngx_conf_t* cf, const Position& position, std::string_view message);
 
 }  // namespace tollgate::http

@@ -1,10 +1,9 @@
-#include "module/http/config/plans_block.hpp"
+#include "module/http/config/conf_block.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string>
 
-#include "module/http/config/conf_block.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/key/key_record.hpp"
 #include "module/quota/table_quota.hpp"
@@ -52,7 +51,8 @@ void set_ban(PlanTable& table, Words values) {
     table.ban = parse_ban(values);
 }
 
-/// A directive of the block, and what sets it. It throws ParseError for values that are not valid.
+/// A directive of the block and the function that sets it, which throws ParseError for invalid
+/// values.
 struct Directive {
     std::string_view name;
     void (*set)(PlanTable& table, Words values);

@@ -1,17 +1,16 @@
-#include "module/http/config/redis_block.hpp"
+#include "module/http/config/conf_block.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <fstream>
 #include <set>
 #include <span>
 #include <string>
-#include <system_error>
 
-#include "module/http/config/conf_block.hpp"
 #include "module/http/config/main_conf.hpp"
+#include "module/http/config/password_file.hpp"
 #include "module/http/config/redis_servers.hpp"
+#include "module/http/config/sentinel_directives.hpp"
+#include "module/http/config/tls_directives.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/name_hash.hpp"
 #include "module/text/parse_error.hpp"
@@ -21,35 +20,14 @@ namespace tollgate::http {
 
 namespace {
 
-/// The first line of a file, which is named relative to nginx.conf's folder.
-std::string read_password(ngx_conf_t* cf, std::string_view path) {
-    ngx_str_t name = copy(cf->pool, path);
-    if (ngx_conf_full_name(cf->cycle, &name, 1) != NGX_OK) {
-        throw std::bad_alloc();
+/// A cluster has database 0 only, and a hash tag in the prefix would put all keys into one slot.
+void check_cluster(const RedisConf& conf) {
+    if (conf.endpoint.database != 0) {
+        throw ParseError("\"database\" with \"cluster\"");
     }
-    const auto failed = [&](std::string_view call, int error) {
-        return ParseError(std::string(call) + "() " + quoted(view(name)) + " failed (" +
-                          std::to_string(error) + ": " + std::generic_category().message(error) +
-                          ") in \"password_file\"");
-    };
-    errno = 0;
-    std::ifstream file{std::string(view(name))};
-    if (!file.is_open()) {
-        throw failed("open", errno);
+    if (conf.settings.keys.probe().find('{') != std::string::npos) {
+        throw ParseError("\"{\" in \"prefix\" with \"cluster\"");
     }
-    std::string password;
-    std::getline(file, password);
-    if (file.bad()) {
-        throw failed("read", errno);
-    }
-    if (!password.empty() && password.back() == '\r') {
-        password.pop_back();
-    }
-    if (password.empty()) {
-        throw ParseError("no password in the first line of \"password_file\" " +
-                         quoted(view(name)));
-    }
-    return password;
 }
 
 int parse_database(std::string_view text) {
@@ -83,7 +61,8 @@ std::chrono::milliseconds parse_timeout(std::string_view text) {
     return time;
 }
 
-/// A directive of the block, and what sets it. It throws ParseError for a value that is not valid.
+/// A directive of the block and the function that sets it, which throws ParseError for an invalid
+/// value.
 struct Directive {
     std::string_view name;
     void (*set)(ngx_conf_t* cf, RedisConf& conf, std::string_view value);
@@ -98,7 +77,7 @@ constexpr std::array kDirectives{
               [](Cf, RedisConf& conf, std::string_view value) { conf.endpoint.password = value; }},
     Directive{"password_file",
               [](Cf cf, RedisConf& conf, std::string_view value) {
-                  conf.endpoint.password = read_password(cf, value);
+                  conf.endpoint.password = read_password_file(cf, "password_file", value);
               }},
     Directive{"database",
               [](Cf, RedisConf& conf, std::string_view value) {
@@ -135,7 +114,7 @@ constexpr std::array kDirectives{
               }},
 };
 
-/// A directive of the block with one or more values, and what sets it, as Directive.
+/// A directive of the block with one or more values, and the function that sets it, as Directive.
 struct ListDirective {
     std::string_view name;
     void (*set)(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values);
@@ -143,24 +122,46 @@ struct ListDirective {
 
 constexpr std::array kListDirectives{
     ListDirective{"server", read_servers},
+    ListDirective{"cluster", read_cluster},
     ListDirective{"resolver", read_resolver},
 };
 
 /// Sets one directive of the block. The first of its words is its name.
 void set(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> words) {
-    const auto values = words.subspan(1);
-    const auto* one = std::ranges::find(kDirectives, words[0], &Directive::name);
-    const auto* list = std::ranges::find(kListDirectives, words[0], &ListDirective::name);
-    const bool takes_one = one != kDirectives.end();
-    if (takes_one ? values.size() != 1 : values.empty()) {
-        throw ParseError("invalid number of arguments in " + quoted(words[0]) + " directive");
+    if (set_sentinel_directive(cf, conf.sentinel, words)) {
+        return;
     }
-    if (takes_one) {
-        one->set(cf, conf, values[0]);
-    } else if (list != kListDirectives.end()) {
+    const auto name = words[0];
+    const auto values = words.subspan(1);
+    const auto* list = std::ranges::find(kListDirectives, name, &ListDirective::name);
+    const bool is_list = list != kListDirectives.end();
+    if (is_list ? values.empty() : values.size() != 1) {
+        throw ParseError("invalid number of arguments in " + quoted(name) + " directive");
+    }
+    if (is_list) {
         list->set(cf, conf, values);
-    } else {
-        throw ParseError("unknown directive " + quoted(words[0]) + " in \"tollgate_redis\"");
+        return;
+    }
+    if (set_tls_directive(conf.tls, name, values[0])) {
+        return;
+    }
+    const auto* directive = std::ranges::find(kDirectives, name, &Directive::name);
+    if (directive == kDirectives.end()) {
+        throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_redis\"");
+    }
+    directive->set(cf, conf, values[0]);
+}
+
+/// The directives that say how the master is found.
+void require_one_kind(const std::set<std::string, std::less<>>& seen) {
+    std::string_view first;
+    for (const std::string_view kind : {"server", "sentinel", "cluster"}) {
+        if (seen.contains(kind)) {
+            if (!first.empty()) {
+                throw ParseError("both " + quoted(first) + " and " + quoted(kind));
+            }
+            first = kind;
+        }
     }
 }
 
@@ -188,20 +189,36 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         std::set<std::string, std::less<>> seen;
         char* result = read_block(cf, [&](std::span<const std::string_view> words) {
             // password and password_file set the same value.
-            if (!seen.emplace(words[0] == "password_file" ? "password" : words[0]).second) {
-                throw ParseError(quoted(words[0]) + " directive is duplicate");
+            const auto name = words[0];
+            const bool is_file = name.ends_with("password_file");
+            if (!seen.emplace(is_file ? name.substr(0, name.rfind('_')) : name).second) {
+                throw ParseError(quoted(name) + " directive is duplicate");
             }
             set(cf, *conf, words);
         });
         if (result != conf_ok()) {
             return result;
         }
-        if (conf->endpoint.servers.empty()) {
-            return failed("\"server\" is missing in tollgate_redis " + quoted(conf->endpoint.name));
+        const bool has_server = !conf->endpoint.servers.empty();
+        if (!has_server && conf->sentinel.group == nullptr && conf->sentinel.first.empty()) {
+            return failed("\"server\", \"sentinel\" or \"cluster\" is missing in tollgate_redis " +
+                          quoted(conf->endpoint.name));
         }
         if (conf->endpoint.password.empty() && !conf->endpoint.username.empty()) {
             return failed("\"username\" without a password in tollgate_redis " +
                           quoted(conf->endpoint.name));
+        }
+        try {
+            require_one_kind(seen);
+            if (conf->settings.is_cluster) {
+                check_cluster(*conf);
+            }
+            finish_sentinel(cf, *conf);
+            if (!conf->tls.is_for_sentinels_only) {
+                conf->endpoint.tls = make_tls_context(cf, conf->tls);
+            }
+        } catch (const ParseError& e) {
+            return failed(e.what() + (" in tollgate_redis " + quoted(conf->endpoint.name)));
         }
         main.redis.push_back(std::move(conf));
         return conf_ok();

@@ -15,7 +15,9 @@ namespace {
 
 constexpr in_port_t kRedisPort = 6379;
 
-redis::Server parse_server(ngx_conf_t* cf, std::string_view text, bool resolves) {
+/// Sets `host` to the host of the server; nothing for a unix socket.
+redis::Server parse_server(ngx_conf_t* cf, std::string_view text, bool resolves,
+                           std::string_view& host) {
     ngx_url_t url{};
     url.url = copy(cf->pool, text);
     url.default_port = kRedisPort;
@@ -28,6 +30,7 @@ redis::Server parse_server(ngx_conf_t* cf, std::string_view text, bool resolves)
     if (resolves && url.family == AF_UNIX) {
         throw ParseError("\"resolve\" with a unix domain socket in server " + quoted(text));
     }
+    host = url.family == AF_UNIX ? std::string_view() : view(url.host);
     redis::Server server;
     for (const ngx_addr_t& found : std::span(url.addrs, url.naddrs)) {
         server.addresses.emplace_back(found.sockaddr, found.socklen, std::string(view(found.name)));
@@ -39,20 +42,45 @@ redis::Server parse_server(ngx_conf_t* cf, std::string_view text, bool resolves)
     return server;
 }
 
-}  // namespace
-
-void read_servers(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values) {
+/// Reads `ADDR… [resolve]`, the values of a directive.
+void add_servers(ngx_conf_t* cf, RedisConf& conf, std::string_view directive,
+                 std::span<const std::string_view> values) {
     const bool resolves = values.back() == "resolve";
     if (resolves) {
         values = values.first(values.size() - 1);
     }
     if (values.empty()) {
-        throw ParseError("no address in \"server\" directive");
+        throw ParseError("no address in " + quoted(directive) + " directive");
     }
     conf.server_position = Position::of(cf);
+    bool has_unix_socket = false;
     for (const std::string_view text : values) {
-        conf.endpoint.servers.push_back(parse_server(cf, text, resolves));
+        std::string_view host;
+        conf.endpoint.servers.push_back(parse_server(cf, text, resolves, host));
+        has_unix_socket = has_unix_socket || host.empty();
+        if (conf.tls.host.empty()) {
+            conf.tls.host = host;
+        }
     }
+    if (has_unix_socket) {
+        conf.tls.host.clear();
+    }
+}
+
+}  // namespace
+
+void read_servers(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values) {
+    add_servers(cf, conf, "server", values);
+}
+
+void read_cluster(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values) {
+    for (const std::string_view text : values) {
+        if (text.starts_with("unix:")) {
+            throw ParseError("\"cluster\" with a unix socket: " + quoted(text));
+        }
+    }
+    add_servers(cf, conf, "cluster", values);
+    conf.settings.is_cluster = true;
 }
 
 void read_resolver(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values) {

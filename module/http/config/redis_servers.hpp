@@ -13,6 +13,9 @@ struct RedisConf;
 /// resolved here, once, as nginx resolves those of its upstreams. Throws ParseError.
 void read_servers(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values);
 
+/// Reads `cluster ADDR… [resolve];`: the servers by which the others are found. Throws ParseError.
+void read_cluster(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values);
+
 /// Reads `resolver` of a `tollgate_redis` block, with the parameters of nginx's own directive.
 /// Throws LoggedConfError.
 void read_resolver(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values);

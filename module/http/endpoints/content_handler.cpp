@@ -3,9 +3,7 @@
 #include <string>
 
 #include "module/http/config/conf_block.hpp"
-#include "module/http/endpoints/dashboard_endpoint.hpp"
-#include "module/http/endpoints/status_endpoint.hpp"
-#include "module/http/endpoints/usage_endpoint.hpp"
+#include "module/http/endpoints/endpoints.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::http {
@@ -33,7 +31,7 @@ char* read(ngx_conf_t* cf, const ngx_command_t* command, void* conf, ngx_http_ha
     });
 }
 
-/// What keeps the handler from answering here; empty where nothing does.
+/// Why the content handler can't serve this location; empty if it can.
 std::string_view mistake_in(ngx_conf_t* cf, const LocationConf& conf) {
     if (core_location(cf).handler != conf.content->handler) {
         return "stands beside another content handler";

@@ -18,8 +18,9 @@ char* read_usage(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 char* read_status(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 char* read_dashboard(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
-/// Part of merging locations, when their plan tables are merged: `if` and `limit_except` answer as
-/// the location around them. False after a message of what a handler lacks: a plan table.
+/// Merges the content handler of a location. Call it when the plan tables are merged. `if` and
+/// `limit_except` blocks inherit the handler of the location around them. Returns false after
+/// logging why the handler can't serve the location.
 bool merge_content_handler(ngx_conf_t* cf, const LocationConf& outer, LocationConf& conf);
 
 }  // namespace tollgate::http

@@ -1,4 +1,4 @@
-#include "module/http/endpoints/dashboard_endpoint.hpp"
+#include "module/http/endpoints/endpoints.hpp"
 
 #include <span>
 
@@ -12,7 +12,7 @@ namespace tollgate::http {
 
 namespace {
 
-/// 12 bytes of a SHA-256 identify a page.
+/// The ETag of a page: the first 12 bytes of its SHA-256.
 std::string etag_of(std::string_view page) {
     constexpr std::size_t kBytes = 12;
     const Sha256 digest = sha256(page);
@@ -24,7 +24,8 @@ ngx_int_t answer(ngx_http_request_t* r) {
         return rc;
     }
     const Dashboard& dashboard = *LocationConf::of(r).dashboard;
-    // A browser asks each time whether the page has changed: nginx's own filter answers with 304.
+    // With `no-cache`, a browser asks each time whether the page has changed. nginx's not-modified
+    // filter answers 304.
     r->headers_out.etag = add_field(r, "ETag", dashboard.etag);
     add_field(r, "Cache-Control", "no-cache");
     add_field(r, "Content-Security-Policy", dashboard.policy);

@@ -1,5 +1,6 @@
-#include "module/http/endpoints/status_endpoint.hpp"
+#include "module/http/endpoints/endpoints.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -7,10 +8,9 @@
 #include "module/http/http_block.hpp"
 #include "module/http/nginx_environment.hpp"
 #include "module/http/response/response.hpp"
+#include "module/http/sentinel_master.hpp"
 #include "module/http/shared_memory.hpp"
-#include "module/report/status_format.hpp"
-#include "module/report/status_json.hpp"
-#include "module/report/status_prometheus.hpp"
+#include "module/report/status.hpp"
 #include "module/report/version.hpp"
 #include "module/text/ascii.hpp"
 
@@ -32,7 +32,8 @@ std::string accepted(const ngx_http_request_t* r) {
     return list;
 }
 
-/// As the argument `format` or else `Accept` says; nothing for a format that there isn't.
+/// The format that the argument `format` names, otherwise the one that `Accept` prefers. Returns
+/// nullopt if `format` is unknown.
 std::optional<StatusFormat> format_for(ngx_http_request_t* r) {
     ngx_str_t name = ngx_string("format");
     ngx_str_t value{};
@@ -51,6 +52,20 @@ std::size_t number_of_workers() {
     return ngx_process == NGX_PROCESS_SINGLE ? 1 : static_cast<std::size_t>(core->worker_processes);
 }
 
+/// Adds the kind and the master of a Redis.
+void describe(Status::Redis& redis, const HttpBlock& block) {
+    const auto conf = std::ranges::find_if(block.conf.redis, [&](const auto& candidate) {
+        return candidate->endpoint.name == redis.name;
+    });
+    if (conf == block.conf.redis.end() || (*conf)->sentinel.group == nullptr) {
+        return;
+    }
+    redis.kind = "sentinel";
+    if (const auto master = known_master(**conf, *block.memory)) {
+        redis.master = tollgate::redis::to_text(*master);
+    }
+}
+
 Status status_of(ngx_http_request_t* r) {
     const HttpBlock& block = HttpBlock::of(r);
     Status status{.version = kVersion,
@@ -61,6 +76,9 @@ Status status_of(ngx_http_request_t* r) {
                   .requests = {},
                   .redis = {}};
     block.memory->statistics().copy_to(status);
+    for (Status::Redis& redis : status.redis) {
+        describe(redis, block);
+    }
     status.stores = block.memory->stores();
     return status;
 }

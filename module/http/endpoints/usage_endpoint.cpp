@@ -1,4 +1,4 @@
-#include "module/http/endpoints/usage_endpoint.hpp"
+#include "module/http/endpoints/endpoints.hpp"
 
 #include <span>
 #include <string>
@@ -11,8 +11,8 @@ namespace tollgate::http {
 
 namespace {
 
-/// The usage of the request's key. If `satisfy any` let the request pass before its key was
-/// checked, nothing is known of it.
+/// The usage of the request's key. It is empty if `satisfy any` let the request pass before its key
+/// was checked.
 std::string usage_of(const ngx_http_request_t* r) {
     const RequestContext* context = RequestContext::find(r);
     if (context == nullptr) {

@@ -1,4 +1,4 @@
-#include "module/http/request/access.hpp"
+#include "module/http/request/phase_handlers.hpp"
 
 #include <optional>
 
@@ -18,7 +18,7 @@ ngx_int_t answer(const RequestContext& context) {
     return context.outcome().is_granted() ? NGX_OK : NGX_DECLINED;
 }
 
-/// Whether the request goes on waiting after its timer has fired. If not, it is decided.
+/// Whether the request keeps waiting after its timer has fired. If not, this decides it.
 bool continues(ngx_http_request_t* r, RequestContext& context) {
     // Replies may have come while the event loop stalled.
     Worker::of(r).client(*context.conf().tables).poll();
@@ -61,8 +61,9 @@ void on_write_event(ngx_http_request_t* r) noexcept {
     ngx_http_core_run_phases(r);
 }
 
-/// Lets the request wait for its outcome, through several commands of Redis, which share one
-/// `timeout`. nginx ends it with 499 if its client leaves, as in ngx_http_limit_req_handler.
+/// Makes the request wait for its outcome. This may take several Redis calls, which share one
+/// `timeout`. If the client closes the connection, nginx ends the request with 499, as in
+/// ngx_http_limit_req_handler.
 ngx_int_t wait_for_outcome(ngx_http_request_t* r, RequestContext& context) {
     const auto timeout = Worker::of(r).client(*context.conf().tables).timeout();
     context.patience() = Patience(Patience::Clock::now(), timeout);
@@ -89,7 +90,8 @@ ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
     return context.outcome().is_decided() ? answer(context) : wait_for_outcome(r, context);
 }
 
-/// The request comes again, by an internal redirect or to an error page, after it was decided:
+/// Handles a request that was already decided and enters the access phase again, through an
+/// internal redirect or an error page:
 ///
 /// | before                           | now                                       |
 /// |----------------------------------|-------------------------------------------|

@@ -32,7 +32,7 @@ std::optional<std::string_view> authorization_of(const ngx_http_request_t* r) {
 
 void strip_request_fields(ngx_http_request_t* r, bool forward_authorization) {
     const auto is_stripped = [&](const ngx_table_elt_t& field) {
-        // nginx keeps the field's name in lower case, and compares that too.
+        // lowcase_key is the name in lower case, which nginx compares too.
         const auto name = view({field.key.len, field.lowcase_key});
         return (!forward_authorization && name == "authorization") || is_rate_limit_field(name);
     };
@@ -45,9 +45,9 @@ void strip_request_fields(ngx_http_request_t* r, bool forward_authorization) {
     if (stripped == 0) {
         return;
     }
-    // nginx's lists can't lose an element, and pointers lead into this one (r->headers_in.host and
-    // its like): it stays where it is, and what is read in order from now on, by proxy_pass above
-    // all, is a copy.
+    // Elements of nginx's lists can't be removed, and r->headers_in points to some of them (`host`
+    // and others). So the elements stay in memory, and the list becomes a copy without the stripped
+    // fields. Later readers, such as proxy_pass, read the copy.
     ngx_list_t kept{};
     if (ngx_list_init(&kept, r->pool, std::max<ngx_uint_t>(all - stripped, 1),
                       sizeof(ngx_table_elt_t)) != NGX_OK) {
@@ -59,11 +59,12 @@ void strip_request_fields(ngx_http_request_t* r, bool forward_authorization) {
         }
     });
     r->headers_in.headers = kept;
-    // The list's last part is the one in its own head, which has moved.
+    // `last` must point to the part inside the copied list object.
     r->headers_in.headers.last = &r->headers_in.headers.part;
     if (!forward_authorization) {
         r->headers_in.authorization = nullptr;
-        // What was asked for before, by an `if` perhaps, is kept for the access log.
+        // $http_authorization may already be cached, for example by an `if`. Without this, the
+        // access log would print the cached value.
         auto& kept_value = r->variables[MainConf::of(r).authorization_index];
         kept_value.valid = 0;
         kept_value.not_found = 0;

@@ -7,7 +7,7 @@
 
 namespace tollgate::http {
 
-/// The value of `Authorization`; nothing where there is none.
+/// The value of `Authorization`; nullopt if there is none.
 std::optional<std::string_view> authorization_of(const ngx_http_request_t* r);
 
 /// Removes the fields that must not reach the upstream: `Authorization`, unless it is forwarded,

@@ -10,13 +10,13 @@ namespace tollgate::http {
 
 namespace {
 
-/// What a log had before Tollgate's writer took its place.
+/// The original writer of a log, which Tollgate's writer replaces.
 struct Target {
     ngx_log_writer_pt writer;  ///< of a memory buffer or of syslog; nullptr for a file
     void* data;
 };
 
-/// As ngx_log_error_core writes to a file.
+/// Writes to a file as ngx_log_error_core does.
 void write_to_file(ngx_log_t* log, u_char* line, std::size_t length) {
     if (ngx_time() == log->disk_full_time) {
         return;
@@ -28,7 +28,8 @@ void write_to_file(ngx_log_t* log, u_char* line, std::size_t length) {
 
 void write_redacted(ngx_log_t* log, ngx_uint_t level, u_char* line, std::size_t length) noexcept {
     const auto* target = static_cast<const Target*>(log->wdata);
-    // The buffer is ngx_log_error_core's own, and what it writes to further logs stays blanked.
+    // The buffer belongs to ngx_log_error_core, which writes the redacted line to the chained logs
+    // too.
     redact_credentials({reinterpret_cast<char*>(line), length});
     if (target->writer == nullptr) {
         write_to_file(log, line, length);
@@ -75,7 +76,7 @@ void redact_error_logs(ngx_cycle_t* cycle) {
     for (ngx_log_t* log : HttpBlock::of(cycle)->conf.error_logs) {
         redact(cycle, log);
     }
-    // Connections begin with a copy of their listener's log, which is a copy itself.
+    // A connection starts with a copy of its listener's log, which is itself a copy.
     for (auto& listener :
          std::span(static_cast<ngx_listening_t*>(cycle->listening.elts), cycle->listening.nelts)) {
         if (listener.logp != nullptr) {

@@ -4,15 +4,16 @@
 
 namespace tollgate::http {
 
-/// Remembers the error log of the location that is being merged.
+/// Records the error log of the location that is being merged.
 void note_error_log(ngx_conf_t* cf);
 
-/// Makes this process's error logs blank the keys in what they write (see redact_credentials).
-/// nginx shows header fields in its debug log, those of HTTP/2 before any module sees them, and
-/// in some lines at level info: only where they are written are they all caught.
+/// Makes the error logs of this process blank keys in every line (see redact_credentials). nginx
+/// prints header fields in its debug log and in some lines of level info, for HTTP/2 even before
+/// any module runs. Only the log writer sees all these lines.
 void redact_error_logs(ngx_cycle_t* cycle);
 
-/// Undoes it: a process that exits unloads this module and goes on to log.
+/// Restores the original writers: a process that exits unloads this module and still writes to its
+/// logs.
 void release_error_logs(ngx_cycle_t* cycle) noexcept;
 
 }  // namespace tollgate::http

@@ -8,7 +8,7 @@ namespace tollgate::http {
 namespace {
 
 gateway::Admission::Options options_for(const ngx_http_request_t* r, const LocationConf& conf) {
-    // A request that was refused before it came here is on its way to the operator's error page.
+    // A request with an error status is on its way to the operator's error page.
     return {.cost = conf.has_fixed_cost() ? std::optional<std::int64_t>(1) : std::nullopt,
             .refusals_strike = conf.dry_run == 0,
             .is_free = r->err_status >= NGX_HTTP_BAD_REQUEST};
@@ -52,8 +52,8 @@ void RequestContext::start() noexcept {
     if (outcome().is_decided()) {
         return;
     }
-    // nginx calls it when the request is terminated, which may be long before its pool is
-    // destroyed.
+    // nginx calls this cleanup handler when the request is terminated, which may be long before its
+    // pool is destroyed.
     ngx_http_cleanup_t* cleanup = ngx_http_cleanup_add(r_, 0);
     if (cleanup == nullptr) {
         admission_.abandon();
@@ -80,8 +80,8 @@ void RequestContext::on_outcome() noexcept {
         log_refusal();
     }
     if (is_waiting_) {
-        // The request does not run from inside the reader of replies: it may end, and others with
-        // it.
+        // The request must not run inside the reader of replies: running it may end it and other
+        // requests.
         ngx_post_event(r_->connection->write, &ngx_posted_events);
     }
 }

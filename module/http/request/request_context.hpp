@@ -11,7 +11,7 @@
 
 namespace tollgate::http {
 
-/// The address of a request's client, as `realip` leaves it.
+/// The address of a request's client, after the `realip` module has set it.
 ClientAddress address_of(const ngx_http_request_t* r);
 
 /// A request that passes a guarded location: its admission, and what nginx needs for it. Lives in
@@ -38,18 +38,18 @@ class RequestContext : private gateway::Admission::Client {
 
     void bypass() noexcept { admission_.bypass(); }
     void forbid() noexcept { admission_.forbid(); }
-    /// Decides the request, now or later. Later, an event is posted to the write side of its
-    /// connection.
+    /// Decides the request, now or later. If later, an event is then posted to the write side of
+    /// its connection.
     void start() noexcept;
     /// How long a waiting request still waits for Redis.
     Patience& patience() { return patience_; }
-    /// Redis took too long.
+    /// Decides the request because Redis took too long.
     void time_out() noexcept;
 
     /// Removes the fields of the request that must not reach the upstream: `Authorization`, unless
     /// it is forwarded, and those that only a gateway may set. Throws std::bad_alloc.
     void strip_request_fields(bool forward_authorization);
-    /// Whether strip_request_fields has done that.
+    /// Whether strip_request_fields has removed all fields that it would remove with this argument.
     bool is_stripped(bool forward_authorization) const {
         return stripped_ == Stripped::kAll ||
                (forward_authorization && stripped_ == Stripped::kRateLimitFields);

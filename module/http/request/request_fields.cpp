@@ -1,24 +1,23 @@
-#include "module/http/request/request_fields.hpp"
-
 #include <algorithm>
 #include <span>
 
 #include "module/http/config/location_conf.hpp"
-#include "module/http/config/phase_handler.hpp"
 #include "module/http/request/authorization.hpp"
+#include "module/http/request/phase_handlers.hpp"
 #include "module/http/request/request_context.hpp"
 
 namespace tollgate::http {
 
 namespace {
 
-/// Stands in the pool of a request that came to a guarded location.
+/// Marks a request that reached a guarded location. It is stored in the request's pool.
 struct MeantForGuarded {};
 
-/// Whether the key is still there though the request was meant for a guarded location: nginx
-/// refused it before Tollgate had its turn.
+/// Whether the request goes to an error page with its key, because nginx rejected it before the
+/// access handler of a guarded location ran.
 bool carries_key_to_error_page(const ngx_http_request_t* r) {
-    // nginx looks at the body's length as soon as it has found the location: that may be any.
+    // nginx checks the body's length before note_guarded runs, so any location may have been the
+    // original one.
     const bool too_large = r->err_status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
     return r == r->main && RequestContext::find(r) == nullptr &&
            (too_large || find_pooled<MeantForGuarded>(r->pool) != nullptr);
@@ -46,7 +45,8 @@ ngx_int_t remove_before_log(ngx_http_request_t* r) noexcept {
     if (context != nullptr && context->is_stripped(false)) {
         return NGX_OK;
     }
-    // A request that nginx refused before it looked for a location may have been meant for any.
+    // nginx rejected the request before it looked for a location, which may have been a guarded
+    // one.
     const bool lost = r->phase_handler == 0 && r->err_status >= NGX_HTTP_BAD_REQUEST;
     if (!lost && LocationConf::of(r).tables == nullptr && context == nullptr) {
         return NGX_OK;
@@ -71,8 +71,8 @@ ngx_int_t note_guarded(ngx_http_request_t* r) noexcept {
 }
 
 bool add_field_stripping(ngx_conf_t* cf) {
-    // The handlers of most phases run from the last added to the first, those of the log from the
-    // first.
+    // Most phases run their handlers from the last added to the first, the log phase from the first
+    // to the last.
     const auto logging = add_phase_handler(cf, NGX_HTTP_LOG_PHASE, remove_before_log);
     if (logging.empty()) {
         return false;

@@ -5,23 +5,23 @@
 #include <string_view>
 
 #include "module/http/nginx.hpp"
+#include "module/nginx/response.hpp"
 
 namespace tollgate::http {
 
-/// Adds a field to the response; `name` must be a literal. Throws std::bad_alloc.
-ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name, std::string_view value);
-/// The same with a number.
+using nginx::add_field;
+/// The same for a number.
 void add_field(ngx_http_request_t* r, std::string_view name, std::int64_t value);
 
-/// Turns away, for a content handler, all methods but GET and HEAD. NGX_OK for these two, else the
-/// status to return. A request's body is discarded.
+/// Allows only GET and HEAD, for a content handler. Returns NGX_OK for these two, otherwise the
+/// status to return. Discards the request's body.
 ngx_int_t allow_reading_only(ngx_http_request_t* r);
 
-/// Answers with a body that outlives the request; `media_type` must be a literal. Returns what a
-/// content handler returns.
+/// Sends a response with status 200. `body` must outlive the request; `media_type` must be a
+/// literal. Returns the value for a content handler to return.
 ngx_int_t send_body(ngx_http_request_t* r, std::string_view media_type, std::string_view body);
 
-/// The same with a text that no cache may keep.
+/// The same with `Cache-Control: no-store`; keeps the text alive.
 ngx_int_t send_text(ngx_http_request_t* r, std::string_view media_type, std::string text);
 
 }  // namespace tollgate::http

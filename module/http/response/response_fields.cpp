@@ -1,14 +1,13 @@
-#include "module/http/response/response_fields.hpp"
-
 #include <span>
 #include <vector>
 
 #include "module/gateway/address_budget.hpp"
 #include "module/http/request/request_context.hpp"
 #include "module/http/response/response.hpp"
+#include "module/http/response/response_filter.hpp"
 #include "module/http/shared_memory.hpp"
 #include "module/http/worker.hpp"
-#include "module/key/challenge.hpp"
+#include "module/key/bearer.hpp"
 #include "module/report/rate_limit_fields.hpp"
 #include "module/text/ascii.hpp"
 
@@ -20,7 +19,8 @@ bool is_retry_after(std::string_view name) {
     return equals_ignoring_case(name, "Retry-After");
 }
 
-/// Makes nginx leave out (hash 0) the fields of these names that the upstream set.
+/// Removes the fields of these names that the upstream set: nginx does not send a field whose hash
+/// is 0.
 void drop_fields(ngx_http_request_t* r, bool (*is_dropped)(std::string_view name)) {
     for (auto* part = &r->headers_out.headers.part; part != nullptr; part = part->next) {
         for (auto& field : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
@@ -48,9 +48,9 @@ void add_rate_limit_fields(ngx_http_request_t* r, ngx_uint_t families,
     }
 }
 
-/// For a response to a client whose own quota is not known (it sent no key, or one that could not
-/// be looked up, or it failed before its key was checked): what its address may spend on failed
-/// authentications.
+/// Adds the `anonymous` budget of the client's address. For clients whose own quota is not known:
+/// they sent no key, their key could not be looked up, or the request failed before its key was
+/// checked.
 void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
     const Instant now = node_time();
     Worker& worker = Worker::of(r);
@@ -92,7 +92,7 @@ void add_rate_limit_fields(ngx_http_request_t* r, const RequestContext* context)
     }
 }
 
-/// Runs a step. Where it throws, the response goes without what it adds, rather than not at all.
+/// Runs a step. If it throws, the response is sent without the fields that the step adds.
 template <typename Step>
 void attempt(const ngx_http_request_t* r, Step step) noexcept {
     guarded(r->connection->log, false, [&] {

@@ -3,8 +3,7 @@
 #include <string>
 
 #include "module/http/request/request_context.hpp"
-#include "module/http/response/error_page.hpp"
-#include "module/http/response/response_fields.hpp"
+#include "module/nginx/response.hpp"
 #include "module/report/error_body.hpp"
 
 namespace tollgate::http {
@@ -14,14 +13,22 @@ namespace {
 ngx_http_output_header_filter_pt next_header_filter;
 ngx_http_output_body_filter_pt next_body_filter;
 
-/// The Error body that takes the place of nginx's page.
-struct ErrorBody {
-    ngx_str_t text;
-    bool sent = false;
-};
+/// Never sent: only its address counts. ngx_http_clear_accept_ranges writes to its hash.
+ngx_table_elt_t error_page_mark{};
 
-/// Replaces nginx's own page for an error: always for Tollgate's refusals, and for all where
-/// `tollgate_json_errors` holds.
+/// Whether the response whose header is sent now is nginx's built-in error page. Removes the mark:
+/// call it once.
+bool is_builtin_error_page(ngx_http_request_t* r) {
+    if (r->headers_out.accept_ranges == &error_page_mark) {
+        r->headers_out.accept_ranges = nullptr;
+        return false;
+    }
+    return r->err_status >= NGX_HTTP_BAD_REQUEST && r->headers_out.status == r->err_status &&
+           r->headers_out.accept_ranges == nullptr;
+}
+
+/// Replaces nginx's built-in error page: for each refusal of Tollgate, and with
+/// `tollgate_json_errors` for every error.
 void replace_error_page(ngx_http_request_t* r) {
     const RequestContext* context = RequestContext::find(r);
     const auto status = static_cast<int>(r->headers_out.status);
@@ -29,15 +36,12 @@ void replace_error_page(ngx_http_request_t* r) {
     if (!refused && LocationConf::of(r).json_errors == 0) {
         return;
     }
-    // A refusal has another status where the operator's page for it is missing.
+    // The status differs from that of the refusal if nginx did not find the page of `error_page`.
     const bool is_own = refused && context->outcome().status == status;
     const Error error = is_own ? context->outcome().error : error_of_status(status);
-    auto* body = make_pooled<ErrorBody>(r->pool, ErrorBody{borrow(error_body(error, status))});
+    auto* body = make_pooled<nginx::ReplacementBody>(r->pool, error_body(error, status));
     ngx_http_set_ctx(r, body, ngx_http_tollgate_filter_module);
-    ngx_str_set(&r->headers_out.content_type, "application/json");
-    r->headers_out.content_type_len = r->headers_out.content_type.len;
-    r->headers_out.content_type_lowcase = nullptr;
-    r->headers_out.content_length_n = static_cast<off_t>(body->text.len);
+    nginx::describe_body(r, "application/json", body->size());
 }
 
 ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
@@ -45,7 +49,7 @@ ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
         return next_header_filter(r);
     }
     add_response_fields(r);
-    // Where memory is short, the client gets nginx's page.
+    // If memory is short, the client gets nginx's page.
     guarded(r->connection->log, false, [&] {
         if (is_builtin_error_page(r)) {
             replace_error_page(r);
@@ -56,32 +60,20 @@ ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
 }
 
 ngx_int_t body_filter(ngx_http_request_t* r, ngx_chain_t* in) noexcept {
-    auto* body =
-        static_cast<ErrorBody*>(ngx_http_get_module_ctx(r, ngx_http_tollgate_filter_module));
-    if (body == nullptr || r != r->main || in == nullptr) {
-        return next_body_filter(r, in);
-    }
-    for (ngx_chain_t* link = in; link != nullptr; link = link->next) {
-        link->buf->pos = link->buf->last;
-    }
-    if (body->sent) {
-        return NGX_OK;
-    }
-    body->sent = true;
-    auto* buffer = static_cast<ngx_buf_t*>(ngx_calloc_buf(r->pool));
-    if (buffer == nullptr) {
-        return NGX_ERROR;
-    }
-    buffer->pos = body->text.data;
-    buffer->last = body->text.data + body->text.len;
-    buffer->memory = 1;
-    buffer->last_buf = 1;
-    buffer->last_in_chain = 1;
-    ngx_chain_t out{buffer, nullptr};
-    return next_body_filter(r, &out);
+    auto* body = static_cast<nginx::ReplacementBody*>(
+        ngx_http_get_module_ctx(r, ngx_http_tollgate_filter_module));
+    const bool is_replaced = body != nullptr && r == r->main && in != nullptr;
+    return is_replaced ? body->send(r, in, next_body_filter) : next_body_filter(r, in);
 }
 
 }  // namespace
+
+ngx_int_t mark_error_page(ngx_http_request_t* r) noexcept {
+    if (r->err_status >= NGX_HTTP_BAD_REQUEST && r == r->main) {
+        r->headers_out.accept_ranges = &error_page_mark;
+    }
+    return NGX_DECLINED;
+}
 
 ngx_int_t install_response_filters(ngx_conf_t* /*cf*/) noexcept {
     next_header_filter = ngx_http_top_header_filter;

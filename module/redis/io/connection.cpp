@@ -20,14 +20,15 @@ constexpr std::chrono::milliseconds kLate{20};
 
 }  // namespace
 
-Connection::Connection(const Endpoint& endpoint, const AddressList& addresses,
+Connection::Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
                        std::string probe_key, ConnectionListener& listener, ngx_log_t* log)
     : endpoint_(endpoint),
       addresses_(addresses),
+      tls_(tls),
       probe_key_(std::move(probe_key)),
       listener_(listener),
       log_(log),
-      link_(std::make_unique<Link>(endpoint, addresses, static_cast<LinkOwner&>(*this), log)),
+      link_(std::make_unique<Link>(endpoint, addresses, tls, static_cast<LinkOwner&>(*this), log)),
       pipeline_(static_cast<std::uint64_t>(ngx_random()), endpoint.timeout),
       random_(static_cast<unsigned>(ngx_random())),
       reason_("no address is known"),
@@ -129,6 +130,8 @@ void Connection::on_reply(const redisReply& reply) {
                 listener_.on_error();
             }
             break;
+        case Pipeline::Taken::kAsking:
+            break;
         case Pipeline::Taken::kRepeated:
             release();
             break;
@@ -166,6 +169,7 @@ void Connection::fail(std::string_view reason) noexcept {
         }
     }
     log_loss(reason_, was_refused || has_calls);
+    listener_.on_lost();
     if (is_reachable()) {
         pipeline_.fail_released();
     } else {

@@ -34,10 +34,10 @@ namespace tollgate::redis {
 class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner {
   public:
     /// Starts to connect at once, or as soon as an address is known. `endpoint`, `addresses`,
-    /// `listener` and `log` must outlive the connection. `probe_key` is the key that probe_script()
-    /// writes.
-    Connection(const Endpoint& endpoint, const AddressList& addresses, std::string probe_key,
-               ConnectionListener& listener, ngx_log_t* log);
+    /// `tls`, `listener` and `log` must outlive the connection. `tls` is nullptr for a connection
+    /// without TLS. `probe_key` is the key that probe_script() writes.
+    Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
+               std::string probe_key, ConnectionListener& listener, ngx_log_t* log);
 
     /// Closes the socket. The handlers of pending calls are destroyed; no callback follows.
     ~Connection() override = default;
@@ -48,6 +48,9 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     /// unreachable or memory is short, the handler's on_failure is called before this function
     /// returns.
     void run(Call call, std::unique_ptr<ReplyHandler> handler) noexcept;
+
+    /// Whether no call is pending.
+    bool is_idle() const noexcept { return pipeline_.empty(); }
 
     /// Whether run() may succeed.
     bool is_reachable() const noexcept {
@@ -104,6 +107,7 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
 
     const Endpoint& endpoint_;
     const AddressList& addresses_;
+    TlsPeer* tls_;
     const std::string probe_key_;
     ConnectionListener& listener_;
     ngx_log_t* log_;

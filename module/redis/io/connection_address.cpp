@@ -24,7 +24,7 @@ void Connection::on_not_accepted(std::string_view reason) noexcept {
 }
 
 void Connection::note_accepted(const std::optional<ObservedTime>& time) noexcept {
-    const bool is_elsewhere = accepted_ && accepted_ != link_->address();
+    const bool is_elsewhere = accepted_ != link_->address();
     accepted_ = link_->address();
     if (time) {
         listener_.on_time(time->sent, time->received, time->time);
@@ -40,18 +40,19 @@ void Connection::note_accepted(const std::optional<ObservedTime>& time) noexcept
 /// After READONLY, uses another address at once: each one once, until one accepts writes. Calls
 /// that were not sent yet are sent there.
 bool Connection::try_next_address() noexcept {
-    const bool has_successor = successor_ != nullptr && successor_->is_usable();
     const bool is_readonly = std::exchange(is_readonly_, false);
-    if (!is_readonly || link_->is_shutting_down() || (untried_ == 0 && !has_successor)) {
+    if (!is_readonly || link_->is_shutting_down() || (untried_ == 0 && !is_moving())) {
         untried_ = other_addresses();
         return false;
     }
     listener_.on_error();
     pipeline_.fail_released();
-    if (has_successor) {
+    if (is_moving() && successor_->is_usable()) {
         reconnect();
     } else {
-        --untried_;
+        if (!is_moving()) {
+            --untried_;
+        }
         successor_.reset();
         link_->connect();
     }
@@ -76,6 +77,9 @@ void Connection::follow_addresses() noexcept {
         on_successor_change();
     } else if (link_->is_ready()) {
         start_move();
+    } else {
+        link_->connect_anew();  // The server at the old address may never answer.
+        watch_deadlines();
     }
 }
 
@@ -85,7 +89,7 @@ void Connection::start_move() noexcept {
         return;
     }
     try {
-        successor_ = std::make_unique<Successor>(endpoint_, addresses_, probe_key_,
+        successor_ = std::make_unique<Successor>(endpoint_, addresses_, tls_, probe_key_,
                                                  static_cast<SuccessorOwner&>(*this), log_);
     } catch (const std::exception& e) {
         link_->give_up(e.what());

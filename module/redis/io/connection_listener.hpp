@@ -21,9 +21,12 @@ class ConnectionListener {
     virtual void on_error() noexcept = 0;
     /// A connection is established: the first one, or one that replaces another. Calls can be made.
     virtual void on_connected(bool is_first) noexcept = 0;
+    /// The connection was lost or could not be established. Another attempt follows. May be called
+    /// by the connection's constructor.
+    virtual void on_lost() noexcept = 0;
     /// Redis refuses all commands with this error. The connection is replaced.
     virtual void on_refusal(std::string_view message) noexcept = 0;
-    /// Redis accepts writes at another address than before.
+    /// Redis accepts writes at another address than before, or for the first time.
     virtual void on_moved() noexcept = 0;
     /// The reply to a probe on a new connection contained Redis's time. The steady clock was at
     /// `sent` and `received` when the probe was sent and answered. The server may not be the one of

@@ -5,11 +5,14 @@
 
 namespace tollgate::redis {
 
-Link::Link(const Endpoint& endpoint, const AddressList& addresses, LinkOwner& owner, ngx_log_t* log)
+Link::Link(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls, LinkOwner& owner,
+           ngx_log_t* log, ReplyLimits limits)
     : endpoint_(endpoint),
       addresses_(addresses),
+      tls_(tls),
       owner_(&owner),
       log_(log),
+      limits_(limits),
       quiet_log_(*log),
       timeout_(Event::calling<&Link::call<&Link::on_timeout>>(this, log)),
       flush_event_(Event::calling<&Link::call<&Link::flush>>(this, log)) {
@@ -27,8 +30,11 @@ void Link::flush() {
     while (written_ < out_.size() && connection->write->ready) {
         const ssize_t n = connection->send(
             connection, reinterpret_cast<u_char*>(out_.data()) + written_, out_.size() - written_);
+        if (n == NGX_AGAIN) {
+            break;  // With TLS, the socket may still be writable: OpenSSL must read first.
+        }
         if (n == NGX_ERROR) {
-            lose("write failed");
+            lose(failure("write failed"));
             return;
         }
         if (n > 0) {
@@ -54,6 +60,8 @@ void Link::on_writable() {
     }
     if (state_ == State::kConnecting) {
         finish_connecting();
+    } else if (state_ == State::kHandshaking) {
+        handshake();
     } else {
         flush();
     }
@@ -86,6 +94,8 @@ void Link::on_readable() {
     }
     if (state_ == State::kConnecting) {
         finish_connecting();
+    } else if (state_ == State::kHandshaking) {
+        handshake();
     }
     read();
 }
@@ -93,14 +103,14 @@ void Link::on_readable() {
 void Link::read() {
     // Edge-triggered: nginx reports data only once, so read all of it.
     std::array<u_char, 16384> buffer;
-    while (!is_down() && peer_.connection->read->ready) {
+    while (is_established() && peer_.connection->read->ready) {
         ngx_connection_t* connection = peer_.connection;
         const ssize_t n = connection->recv(connection, buffer.data(), buffer.size());
         if (n == NGX_AGAIN) {
             break;
         }
         if (n <= 0) {
-            lose(n == 0 ? "closed by the server" : "read failed");
+            lose(n == 0 ? LogText("closed by the server") : failure("read failed"));
             return;
         }
         reader_->feed({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(n)});
@@ -109,6 +119,11 @@ void Link::read() {
     if (!is_down() && ngx_handle_read_event(peer_.connection->read, 0) != NGX_OK) {
         lose("can't watch the socket");
     }
+}
+
+/// The reason of a failed read or write.
+LogText Link::failure(std::string_view what) noexcept {
+    return tls_ == nullptr ? LogText(what) : tls_->failure(what);
 }
 
 void Link::poll() noexcept {
@@ -120,13 +135,15 @@ void Link::poll() noexcept {
 void Link::read_and_write() {
     if (state_ == State::kConnecting && is_connected()) {
         finish_connecting();
+    } else if (state_ == State::kHandshaking) {
+        handshake();
     }
     // The event loop does not know the current state of the socket yet.
-    if (state_ == State::kGreeting || state_ == State::kReady) {
+    if (is_established()) {
         peer_.connection->write->ready = 1;
         flush();
     }
-    if (state_ == State::kGreeting || state_ == State::kReady) {
+    if (is_established()) {
         peer_.connection->read->ready = 1;
         peer_.connection->read->available = -1;
         read();
@@ -191,7 +208,7 @@ void Link::drop(std::string_view reason) noexcept {
 
 void Link::close_socket() noexcept {
     if (peer_.connection != nullptr) {
-        ngx_close_connection(std::exchange(peer_.connection, nullptr));
+        TlsPeer::close(std::exchange(peer_.connection, nullptr));
     }
     timeout_.cancel();
     flush_event_.cancel();

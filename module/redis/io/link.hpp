@@ -18,6 +18,7 @@ extern "C" {
 
 #include "module/redis/io/endpoint.hpp"
 #include "module/redis/io/event.hpp"
+#include "module/redis/io/tls_peer.hpp"
 #include "module/redis/protocol/greeting.hpp"
 #include "module/redis/protocol/log_text.hpp"
 #include "module/redis/protocol/reply.hpp"
@@ -50,8 +51,10 @@ class LinkOwner {
 /// writes the appended data at the end of the event loop iteration, and reads replies.
 class Link {
   public:
-    /// All arguments must outlive the link. `addresses` may change.
-    Link(const Endpoint& endpoint, const AddressList& addresses, LinkOwner& owner, ngx_log_t* log);
+    /// All arguments must outlive the link. `addresses` may change. `tls` is nullptr for a link
+    /// without TLS. Replies that exceed the limits close the link.
+    Link(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls, LinkOwner& owner,
+         ngx_log_t* log, ReplyLimits limits = {});
     /// Closes the link; no callback follows.
     ~Link();
     Link(const Link&) = delete;
@@ -60,6 +63,10 @@ class Link {
     /// Starts to connect: first to the address that worked last, then to each of the others. The
     /// link must be down. on_lost may be called before this function returns if all addresses fail.
     void connect() noexcept;
+
+    /// Closes the link without on_lost, and starts to connect as connect() does. The link must not
+    /// be ready.
+    void connect_anew() noexcept;
 
     /// Closes the link. on_lost is called immediately, or after on_reply has returned. If the link
     /// was not ready, the next attempt starts with another address.
@@ -95,14 +102,16 @@ class Link {
 
     enum class State {
         kDown,
-        kConnecting,  ///< the socket is not yet connected
-        kGreeting,    ///< AUTH and SELECT are under way
+        kConnecting,   ///< the socket is not yet connected
+        kHandshaking,  ///< the TLS handshake is under way
+        kGreeting,     ///< AUTH and SELECT are under way
         kReady,
     };
 
     void try_addresses() noexcept;
     void open_socket();
     void finish_connecting();
+    void handshake();
     void greet();
     void become_ready();
     void flush();
@@ -119,7 +128,12 @@ class Link {
     void close_socket() noexcept;
     void move_on() noexcept;
     bool is_connected() const noexcept;
+    /// Whether Redis's protocol is spoken.
+    bool is_established() const noexcept {
+        return state_ == State::kGreeting || state_ == State::kReady;
+    }
     std::string failed_connect(ngx_err_t error) const;
+    LogText failure(std::string_view what) noexcept;
 
     /// Calls a member function. An exception closes the link; the worker continues.
     template <void (Link::*Method)()>
@@ -130,8 +144,10 @@ class Link {
 
     const Endpoint& endpoint_;
     const AddressList& addresses_;
+    TlsPeer* tls_;
     LinkOwner* owner_;
     ngx_log_t* log_;
+    ReplyLimits limits_;
     ngx_log_t quiet_log_;  ///< for nginx's own messages; the owner logs the reason
     State state_ = State::kDown;
     bool reading_ = false;

@@ -1,4 +1,5 @@
-// Establishes a link: tries the addresses of the endpoint in turn, then sends AUTH and SELECT.
+// Establishes a link: tries the addresses of the endpoint in turn, then completes the TLS handshake
+// and sends AUTH and SELECT.
 
 #include <poll.h>
 
@@ -20,6 +21,11 @@ void Link::connect() noexcept {
         address_ = all.front();
     }
     try_addresses();
+}
+
+void Link::connect_anew() noexcept {
+    close_socket();
+    connect();
 }
 
 /// Tries the next address until a connection is in progress. A loop, because a socket may fail
@@ -67,7 +73,7 @@ void Link::open_socket() {
     connection->write->handler = handle<&Link::on_writable>;
     connection->idle = 1;         // ngx_close_idle_connections then reports a graceful shutdown
     ngx_tcp_nodelay(connection);  // Commands must not wait for earlier replies.
-    reader_ = std::make_unique<ReplyReader>();
+    reader_ = std::make_unique<ReplyReader>(limits_);
     state_ = State::kConnecting;
     deadline_ = Clock::now() + endpoint_.connect_timeout;
     timeout_.start_until(deadline_);
@@ -88,8 +94,23 @@ void Link::finish_connecting() {
     }
     if (error != 0) {
         lose(failed_connect(error));
-    } else {
+    } else if (tls_ == nullptr) {
         greet();
+    } else {
+        tls_->begin(peer_.connection, [](ngx_connection_t* connection) noexcept {
+            const auto* link = static_cast<Link*>(connection->data);
+            link->tls_->keep_session(connection);
+        });
+        state_ = State::kHandshaking;
+        handshake();
+    }
+}
+
+/// AUTH is not sent before the server is verified.
+void Link::handshake() {
+    if (tls_->handshake(peer_.connection)) {
+        greet();
+        read();  // OpenSSL may have read more than the handshake: there is no event for that.
     }
 }
 
@@ -130,7 +151,7 @@ void Link::take_greeting(const redisReply& reply) {
 
 void Link::on_timeout() {
     poll();  // The event loop may have stalled.
-    if (state_ != State::kConnecting && state_ != State::kGreeting) {
+    if (is_down() || is_ready()) {
         return;
     }
     if (Clock::now() < deadline_) {

@@ -23,14 +23,16 @@ constexpr std::chrono::milliseconds kAfterRefusal = 10s;
 
 }  // namespace
 
-Subscription::Subscription(const Endpoint& endpoint, const AddressList& addresses,
-                           std::string channel, MessageListener& listener, ngx_log_t* log)
+Subscription::Subscription(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
+                           std::string channel, std::string effect_of_refusal,
+                           MessageListener& listener, ngx_log_t* log)
     : endpoint_(endpoint),
       addresses_(addresses),
       channel_(std::move(channel)),
+      effect_of_refusal_(std::move(effect_of_refusal)),
       listener_(listener),
       log_(log),
-      link_(endpoint, addresses, *this, log),
+      link_(endpoint, addresses, tls, *this, log),
       timer_(Event::calling<&Subscription::on_timer>(this, log)) {
     timer_.set_cancelable(true);
     link_.connect();
@@ -63,10 +65,11 @@ void Subscription::follow_addresses() noexcept {
     if (link_.is_shutting_down()) {
         return;
     }
+    if (!link_.is_down() && !(link_.address() && addresses_.contains(*link_.address()))) {
+        link_.give_up("the server has another address");
+    }
     if (link_.is_down()) {
         link_.connect();
-    } else if (!link_.address() || !addresses_.contains(*link_.address())) {
-        renew();
     }
 }
 
@@ -93,9 +96,9 @@ void Subscription::take_error(std::string_view message) noexcept {
         const LogText text(message);
         const std::string_view shown = text;
         ngx_log_error(NGX_LOG_WARN, log_, 0,
-                      "tollgate: redis \"%s\" refuses the channel \"%s\"; key records are cached "
-                      "for one second: %*s",
-                      endpoint_.name.c_str(), channel_.c_str(), shown.size(), shown.data());
+                      "tollgate: redis \"%s\" refuses the channel \"%s\"; %s: %*s",
+                      endpoint_.name.c_str(), channel_.c_str(), effect_of_refusal_.c_str(),
+                      shown.size(), shown.data());
     }
     link_.leave_address();
     link_.give_up(message);

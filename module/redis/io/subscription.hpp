@@ -32,10 +32,12 @@ class MessageListener {
 /// regardless of `timeout`: until then, messages may be missed.
 class Subscription : private LinkOwner {
   public:
-    /// Starts to connect at once. `endpoint`, `addresses`, `listener` and `log` must outlive the
-    /// subscription.
-    Subscription(const Endpoint& endpoint, const AddressList& addresses, std::string channel,
-                 MessageListener& listener, ngx_log_t* log);
+    /// Starts to connect at once. `endpoint`, `addresses`, `tls`, `listener` and `log` must outlive
+    /// the subscription. `tls` is nullptr for a subscription without TLS.
+    /// `effect_of_refusal` is for the log: what happens if Redis refuses the channel.
+    Subscription(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
+                 std::string channel, std::string effect_of_refusal, MessageListener& listener,
+                 ngx_log_t* log);
     ~Subscription() override = default;
     Subscription(const Subscription&) = delete;
     Subscription& operator=(const Subscription&) = delete;
@@ -69,6 +71,7 @@ class Subscription : private LinkOwner {
     const Endpoint& endpoint_;
     const AddressList& addresses_;
     std::string channel_;
+    std::string effect_of_refusal_;
     MessageListener& listener_;
     ngx_log_t* log_;
     Link link_;

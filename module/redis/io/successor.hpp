@@ -31,9 +31,10 @@ class SuccessorOwner {
 /// destroyed.
 class Successor : private LinkOwner, private ProbeOwner {
   public:
-    /// Starts to connect at once. All arguments must outlive the successor.
-    Successor(const Endpoint& endpoint, const AddressList& addresses, const std::string& probe_key,
-              SuccessorOwner& owner, ngx_log_t* log);
+    /// Starts to connect at once. All arguments must outlive the successor. `tls` is nullptr for a
+    /// link without TLS.
+    Successor(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
+              const std::string& probe_key, SuccessorOwner& owner, ngx_log_t* log);
     /// Closes the link; no callback follows.
     ~Successor() override = default;
     Successor(const Successor&) = delete;

@@ -51,11 +51,10 @@ void add_table(Words& terms, const TableQuota& quota) {
         terms.add(std::chrono::milliseconds(rate.period).count());
     }
     for (const Rate& rate : quota.rates) {
-        const auto period = std::to_string(rate.period.count());
-        terms.add(period + ".number");
-        terms.add(period + ".count");
+        terms.add(window_field(rate.period, window_part::kNumber));
+        terms.add(window_field(rate.period, window_part::kCount));
         if (quota.sliding) {
-            terms.add(period + ".previous");
+            terms.add(window_field(rate.period, window_part::kPrevious));
         }
     }
 }

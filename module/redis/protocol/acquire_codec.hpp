@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "module/quota/acquire.hpp"
-#include "module/redis/protocol/keys.hpp"
+#include "module/redis/protocol/schema.hpp"
 #include "module/redis/protocol/script.hpp"
 
 namespace tollgate::redis {

@@ -1,6 +1,6 @@
 #include <string_view>
 
-#include "module/key/digest.hpp"
+#include "module/redis/protocol/schema.hpp"
 #include "module/redis/protocol/script.hpp"
 
 namespace tollgate::redis {
@@ -26,7 +26,7 @@ constexpr std::string_view kText = R"lua(
 --                  the number of tables; per table:
 --                    the number of its windows, negative if they slide
 --                    per window, ascending, its limit and its length in ms
---                    per window its fields P.number, P.count and, if it slides, P.previous; P: its period in s
+--                    per window its fields, as window_field() names them: of the number, the count and, if it slides, the previous count
 --       ...      ids: the index in ARGV of its terms, the number of requests, and how many further arguments follow (or 0):
 --                  the units wanted as a lease, and the strikes that are not counted yet
 --                  optionally the number of its report keys and, per table: the number of the node's report, which is
@@ -55,7 +55,7 @@ end
 
 -- Returns the ban of an id, or nil and Redis's error.
 local function read_ban(name, terms)
-    local values = pcall('HMGET', name, 'strikes', 'since', 'level', 'until')
+    local values = pcall('HMGET', name, $strikes, $since, $level, $until)
     if values.err then
         return nil, values
     end
@@ -92,7 +92,7 @@ local function strike(ban, terms, pending, refused)
         ban.level = ban.level + 1
         ban.strikes = 0
     end
-    local done = pcall('HSET', ban.name, 'strikes', ban.strikes, 'since', ban.since, 'level', ban.level, 'until', ban.ends)
+    local done = pcall('HSET', ban.name, $strikes, ban.strikes, $since, ban.since, $level, ban.level, $until, ban.ends)
     if type(done) == 'table' then
         return nil, done
     end
@@ -127,7 +127,7 @@ local function read(key, tables, at, last, cost, count, adjustments)
             adjustments = adjustments + 1
             if report ~= '0' then
                 marker = marker + 1
-                local applied = pcall('HMGET', KEYS[marker], 'number')
+                local applied = pcall('HMGET', KEYS[marker], $report_number)
                 if applied.err then
                     return 0, 0, last, applied
                 end
@@ -230,7 +230,7 @@ local function write(key, tables, at, last, taken)
             end
             if values.report then
                 -- Expires when no window of the report counts any more.
-                redis.call('HSET', KEYS[values.marker], 'number', values.report)
+                redis.call('HSET', KEYS[values.marker], $report_number, values.report)
                 redis.call('PEXPIREAT', KEYS[values.marker], ends)
             end
         else
@@ -308,7 +308,11 @@ return {ARGV[1], struct.pack('<' .. ('i8'):rep(size), unpack(reply, 1, size)), u
 }  // namespace
 
 const Script& acquire_script() {
-    static const Script script{kText, sha1_hex(kText)};
+    static const Script script = make_script(kText, {{"$strikes", ban_field::kStrikes},
+                                                     {"$since", ban_field::kSince},
+                                                     {"$level", ban_field::kLevel},
+                                                     {"$until", ban_field::kUntil},
+                                                     {"$report_number", kReportNumber}});
     return script;
 }
 

@@ -10,9 +10,9 @@
 
 namespace tollgate::redis {
 
-/// The words of a command, encoded as bulk strings of RESP. Not by hiredis: redisFormatCommandArgv
-/// took a fifth of the module's time for a request that Redis decides. Functions that add words
-/// throw std::bad_alloc.
+/// The words of a command, encoded as bulk strings of RESP. hiredis is not used:
+/// redisFormatCommandArgv took a fifth of the module's time for a request that Redis decides.
+/// Functions that add words throw std::bad_alloc.
 class Words {
   public:
     Words() = default;

@@ -7,10 +7,30 @@ namespace tollgate::redis {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> kServerCodes{
-    "OOM",        "READONLY",    "MISCONF", "NOREPLICAS", "LOADING", "BUSY",
-    "MASTERDOWN", "CLUSTERDOWN", "NOAUTH",  "WRONGPASS",  "NOPERM",  "DENIED"};
-constexpr std::array<std::string_view, 4> kClusterCodes{"MOVED", "ASK", "TRYAGAIN", "CROSSSLOT"};
+struct ErrorCode {
+    std::string_view code;
+    ErrorScope scope;
+    ErrorAction action;
+};
+
+constexpr std::array<ErrorCode, 16> kCodes{{
+    {"MOVED", ErrorScope::kCluster, ErrorAction::kMoved},
+    {"ASK", ErrorScope::kCluster, ErrorAction::kAsk},
+    {"TRYAGAIN", ErrorScope::kCluster, ErrorAction::kRetryLater},
+    {"CROSSSLOT", ErrorScope::kCluster, ErrorAction::kNone},
+    {"CLUSTERDOWN", ErrorScope::kServer, ErrorAction::kRediscover},
+    {"LOADING", ErrorScope::kServer, ErrorAction::kRediscover},
+    {"MASTERDOWN", ErrorScope::kServer, ErrorAction::kRediscover},
+    {"READONLY", ErrorScope::kServer, ErrorAction::kRediscover},
+    {"NOREPLICAS", ErrorScope::kServer, ErrorAction::kUnavailable},
+    {"MISCONF", ErrorScope::kServer, ErrorAction::kUnavailable},
+    {"OOM", ErrorScope::kServer, ErrorAction::kUnavailable},
+    {"BUSY", ErrorScope::kServer, ErrorAction::kNone},
+    {"NOAUTH", ErrorScope::kServer, ErrorAction::kNone},
+    {"WRONGPASS", ErrorScope::kServer, ErrorAction::kNone},
+    {"NOPERM", ErrorScope::kServer, ErrorAction::kNone},
+    {"DENIED", ErrorScope::kServer, ErrorAction::kNone},
+}};
 
 /// Errors without their own code: too many connections, and a command in a script that the ACL of
 /// the user forbids.
@@ -48,12 +68,17 @@ ErrorScope error_scope(std::string_view message) noexcept {
     const auto code = code_of(text);
     const auto words = code == "ERR" ? text.substr(std::min(code.size() + 1, text.size())) : text;
     const auto begins = [&](std::string_view begin) { return words.starts_with(begin); };
-    if (std::ranges::any_of(kServerTexts, begins) ||
-        std::ranges::find(kServerCodes, code) != kServerCodes.end()) {
+    if (std::ranges::any_of(kServerTexts, begins)) {
         return ErrorScope::kServer;
     }
-    return std::ranges::find(kClusterCodes, code) != kClusterCodes.end() ? ErrorScope::kCluster
-                                                                         : ErrorScope::kCommand;
+    const auto* const known = std::ranges::find(kCodes, code, &ErrorCode::code);
+    return known == kCodes.end() ? ErrorScope::kCommand : known->scope;
+}
+
+ErrorAction error_action(std::string_view message) noexcept {
+    const auto code = code_of(without_place(message));
+    const auto* const known = std::ranges::find(kCodes, code, &ErrorCode::code);
+    return known == kCodes.end() ? ErrorAction::kNone : known->action;
 }
 
 bool has_error_code(std::string_view message, std::string_view code) noexcept {

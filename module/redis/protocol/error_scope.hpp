@@ -16,6 +16,20 @@ enum class ErrorScope : std::uint8_t {
 /// the position in a script before the code.
 ErrorScope error_scope(std::string_view message) noexcept;
 
+/// What to do with a call that a deployment of several servers refused with an error reply. Redis
+/// has not executed the call.
+enum class ErrorAction : std::uint8_t {
+    kNone,        ///< the error is not about the deployment
+    kMoved,       ///< MOVED: correct the slot map, send there, refresh the map
+    kAsk,         ///< ASK: send there after ASKING; the slot map is unchanged
+    kRetryLater,  ///< TRYAGAIN: send to the same server after a delay; a slot migrates
+    kRediscover,  ///< CLUSTERDOWN, LOADING, MASTERDOWN, READONLY: find the master again, then send
+    kUnavailable  ///< NOREPLICAS, MISCONF, OOM: the server takes no writes, as if unreachable
+};
+
+/// Determines the action by the error's code, as error_scope() does.
+ErrorAction error_action(std::string_view message) noexcept;
+
 /// Whether the message has this code, such as "READONLY".
 bool has_error_code(std::string_view message, std::string_view code) noexcept;
 

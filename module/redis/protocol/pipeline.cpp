@@ -14,6 +14,9 @@ bool is_answer_to(std::string_view token, std::span<const redisReply* const> ele
 
 void append_call(std::string& out, const Call& call, std::string_view token, bool in_full) {
     constexpr std::size_t kOfTheRest = 128;
+    if (call.asking) {
+        append_command(out, {"ASKING"});
+    }
     Words words;
     words.reserve(call.keys.bytes().size() + call.arguments.bytes().size() + kOfTheRest);
     words.add(in_full ? "EVAL" : "EVALSHA");
@@ -76,6 +79,10 @@ Pipeline::Taken Pipeline::take(const redisReply& reply) {
     if (released_ == 0) {
         return Taken::kMismatched;
     }
+    if (pending_.front().call.asking &&
+        !std::exchange(pending_.front().was_asking_answered, true)) {
+        return Taken::kAsking;  // If it is an error, the call's reply is one too.
+    }
     if (reply.type == REDIS_REPLY_ERROR) {
         if (text_of(reply).starts_with("NOSCRIPT") && !pending_.front().in_full) {
             repeat_front();
@@ -109,6 +116,7 @@ void Pipeline::repeat_front() {
     again = take_front();
     again.token = std::move(token);
     again.in_full = true;
+    again.was_asking_answered = false;
     again.out_of_turn = true;
     ++out_of_turn_;
 }

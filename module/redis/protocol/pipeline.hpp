@@ -67,6 +67,7 @@ class Pipeline {
     enum class Taken : std::uint8_t {
         kValues,     ///< the handler received the values
         kError,      ///< the handler received the error
+        kAsking,     ///< the reply to ASKING, which precedes the reply to a call
         kRepeated,   ///< Redis does not have the script: the call is queued again with its text
         kMismatched  ///< the reply matches no call: close the connection
     };
@@ -103,6 +104,7 @@ class Pipeline {
         bool in_full = false;      ///< sent with the script's text instead of its digest
         bool out_of_turn = false;  ///< its deadline may not be in the order of the queue
         bool postponed = false;
+        bool was_asking_answered = false;  ///< see Call::asking
     };
 
     void fill(Pending& pending, Call&& call, std::unique_ptr<ReplyHandler>&& handler,

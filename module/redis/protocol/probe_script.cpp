@@ -1,6 +1,5 @@
 #include <string_view>
 
-#include "module/key/digest.hpp"
 #include "module/redis/protocol/script.hpp"
 
 namespace tollgate::redis {
@@ -23,7 +22,7 @@ return {ARGV[1], time[1], time[2]}
 }  // namespace
 
 const Script& probe_script() {
-    static const Script script{kText, sha1_hex(kText)};
+    static const Script script = make_script(kText);
     return script;
 }
 

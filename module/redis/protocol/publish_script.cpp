@@ -1,6 +1,5 @@
 #include <string_view>
 
-#include "module/key/digest.hpp"
 #include "module/redis/protocol/script.hpp"
 
 namespace tollgate::redis {
@@ -17,7 +16,7 @@ return type(done) == 'table' and done or {ARGV[1]}
 }  // namespace
 
 const Script& publish_script() {
-    static const Script script{kText, sha1_hex(kText)};
+    static const Script script = make_script(kText);
     return script;
 }
 

@@ -2,13 +2,11 @@
 
 #include <charconv>
 #include <new>
+#include <utility>
 
 namespace tollgate::redis {
 
 namespace {
-
-constexpr int kMostElements = 1024;
-constexpr std::size_t kLongestReply = 65536;
 
 /// The reply object functions of hiredis, with a limit for arrays. hiredis allocates an array with
 /// the length that the reply declares.
@@ -19,7 +17,9 @@ redisReplyObjectFunctions* bounded_functions(const redisReader& reader) {
         functions = *reader.fn;
         create_array = functions.createArray;
         functions.createArray = [](const redisReadTask* task, int elements) -> void* {
-            return elements > kMostElements ? nullptr : create_array(task, elements);
+            const auto& limits = *static_cast<const ReplyLimits*>(task->privdata);
+            const bool is_too_long = std::cmp_greater(elements, limits.elements);
+            return is_too_long ? nullptr : create_array(task, elements);
         };
     }
     return &functions;
@@ -40,11 +40,13 @@ std::span<const redisReply* const> elements_of(const redisReply& reply) {
     return {reply.element, reply.elements};
 }
 
-ReplyReader::ReplyReader() : reader_(redisReaderCreate()) {
+ReplyReader::ReplyReader(ReplyLimits limits)
+    : limits_(std::make_unique<const ReplyLimits>(limits)), reader_(redisReaderCreate()) {
     if (!reader_) {
         throw std::bad_alloc();
     }
     reader_->fn = bounded_functions(*reader_);
+    reader_->privdata = const_cast<ReplyLimits*>(limits_.get());
 }
 
 bool ReplyReader::feed(std::string_view bytes) {
@@ -76,7 +78,7 @@ ReplyPtr ReplyReader::next() {
 /// Whether an incomplete reply is too large: it is too long, as a string or as many small elements,
 /// or it ends with a string length that exceeds the limit.
 bool ReplyReader::awaits_too_much() const {
-    if (fed_ > kLongestReply) {
+    if (fed_ > limits_->bytes) {
         return true;
     }
     const std::string_view rest(reader_->buf + reader_->pos, reader_->len - reader_->pos);
@@ -85,7 +87,7 @@ bool ReplyReader::awaits_too_much() const {
     std::uint64_t length = 0;
     return in_string &&
            std::from_chars(rest.data(), rest.data() + rest.size(), length).ec == std::errc{} &&
-           length > kLongestReply;
+           length > limits_->bytes;
 }
 
 }  // namespace tollgate::redis

@@ -21,12 +21,17 @@ std::string_view text_of(const redisReply& reply);
 /// The elements of an array; empty for other types.
 std::span<const redisReply* const> elements_of(const redisReply& reply);
 
-/// Reads replies from a stream with hiredis's parser. Replies that Redis never sends to Tollgate
-/// (an array of thousands of elements, a string of megabytes, garbage) are errors at once. The
-/// reader neither waits for them nor allocates memory for them.
+/// How large a reply may be. The default is for the scripts and other calls of Tollgate.
+struct ReplyLimits {
+    std::size_t elements = 1024;  ///< of one array
+    std::size_t bytes = 65536;    ///< of a reply that has not come as a whole, and of a string
+};
+
+/// Reads replies from a stream with hiredis's parser. Replies that exceed the limits, and garbage,
+/// are errors at once. The reader neither waits for them nor allocates memory for them.
 class ReplyReader {
   public:
-    ReplyReader();
+    explicit ReplyReader(ReplyLimits limits = {});
 
     /// Appends bytes of the stream. Returns false if the stream is invalid: close it.
     bool feed(std::string_view bytes);
@@ -45,6 +50,7 @@ class ReplyReader {
 
     bool awaits_too_much() const;
 
+    std::unique_ptr<const ReplyLimits> limits_;  ///< the address is stable: reader_ has it
     std::unique_ptr<redisReader, ReaderDeleter> reader_;
     std::size_t fed_ = 0;  ///< bytes since the last complete reply
     std::string error_;

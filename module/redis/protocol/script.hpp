@@ -1,7 +1,9 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "module/redis/protocol/command.hpp"
 
@@ -10,21 +12,25 @@ namespace tollgate::redis {
 /// A Lua script that Redis runs. The first argument of each call is a token, and the first element
 /// of the result is the same token. The token identifies the reply to the call.
 struct Script {
-    std::string_view text;
+    std::string text;
     std::string sha1;  ///< in hexadecimal, for EVALSHA
 };
+
+/// Makes a script. Each `$NAME` in the text, as listed in `names`, becomes a Lua string with the
+/// name of a field: see schema.hpp.
+Script make_script(std::string_view text,
+                   std::initializer_list<std::pair<std::string_view, std::string_view>> names = {});
 
 /// A call of a script. The script must outlive it. The token precedes the arguments.
 struct Call {
     const Script* script;
     Words keys{};
     Words arguments{};
+    bool asking = false;  ///< send ASKING first: the slot of the keys is being migrated
 };
 
 /// Decides requests in every window of every table of their ids at once.
 const Script& acquire_script();
-/// Reads the record of a key.
-const Script& lookup_script();
 /// Tests whether Redis accepts writes.
 const Script& probe_script();
 /// Publishes the plan tables for the command.

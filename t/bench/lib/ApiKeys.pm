@@ -1,9 +1,9 @@
 package ApiKeys;
 
-# Keys by the thousand, of the form that `tollgate key issue` gives them.
+# Many keys, in the format of `tollgate key issue`.
 #
 #   my $keys = ApiKeys->make(plan => 'endless', count => 10_000);
-#   $keys->count, $keys->file                     # the file has a token a line
+#   $keys->count, $keys->file                     # the file has one token per line
 #   $keys->token(0), $keys->id(0)
 #   $keys->write_records($redis, 't:');           # key:SHA256HEX, in bulk
 #   $keys->write_digests($redis, 't:');           # id:{ID}

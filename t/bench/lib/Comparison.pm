@@ -1,14 +1,14 @@
 package Comparison;
 
-# Contenders against what they are divided by, in turns (A B, B A, A B …), so that whatever else the machine does hits
-# both; and what came of it.
+# Compares contenders with divisors, in turns (A B, B A, A B …), so that other load of the machine affects both, and
+# prints the results.
 #
 #   my @comparisons = Comparison->run(seconds => 3, rounds => 5, pairs => [[$tollgate, $bare], …]);
 #   $comparison->name
-#   $comparison->ratios('rate')                   # of each round; 'nginx' and 'redis' for CPU a request
+#   $comparison->ratios('rate')                   # of each round; 'nginx' and 'redis' for CPU per request
 #   $comparison->print(rate => '>= 0.95', nginx => '<= 1.06');       # a line, with targets of ratios if there are any
 #   Comparison->print_head('bare'); Comparison->print_divisors(@comparisons);
-#   meets($value, '>= 0.95')                      # the target and, where it is missed, that word
+#   meets($value, '>= 0.95')                      # the target and, if it is missed, "missed"
 
 use strict;
 use warnings;

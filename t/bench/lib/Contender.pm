@@ -1,25 +1,25 @@
 package Contender;
 
-# One gateway with one set of keys: asks it, and measures it.
+# One gateway with one set of keys: sends requests to it and measures it.
 #
 #   my $hot = Contender->new(
 #       name   => 'Tollgate, one key',
 #       nginx  => $nginx, address => Gateways->address($nginx, 'tollgate'), redis => $redis, api_keys => $keys,
 #       wrk    => $wrk,
-#       status => 200,                            # of every answer, unless it was 200
-#       quota  => 1,                              # its answers have X-RateLimit-*
+#       status => 200,                            # of every response; 200 by default
+#       quota  => 1,                              # its responses have X-RateLimit-*
 #       begin  => sub { … }, end => sub { … },    # run before and after each measurement
 #       redis_stopped => 1,                       # between them
 #   );
-#   $hot->ask_with_every_key;                     # so that every cache knows them; dies at a wrong answer
-#   my $response = $hot->probe;                   # one request, its answer checked
+#   $hot->ask_with_every_key;                     # fills every cache; dies at a wrong response
+#   my $response = $hot->probe;                   # one request, with a check of the response
 #   my $m = $hot->measure(seconds => 3, seed => 1);
-#   $m->{requests}, $m->{errors}                  # errors: other answers than meant
-#   $m->{rate}, $m->{nginx}, $m->{redis}          # requests a second; CPU of its workers and of Redis, µs a request
-#   $m->{calls}                                   # scripts that Redis ran, a request; undefined while it is stopped
+#   $m->{requests}, $m->{errors}                  # errors: unexpected responses
+#   $m->{rate}, $m->{nginx}, $m->{redis}          # requests per second; CPU of its workers and of Redis, µs per request
+#   $m->{calls}                                   # scripts that Redis ran per request; undefined while it is stopped
 #   my ($result, $spent) = $hot->count(sub { … });       # nginx, redis and calls in all, while the code ran
 #
-# Measuring dies where the answers are not what is meant to be measured.
+# Measuring dies at unexpected responses.
 
 use strict;
 use warnings;
@@ -117,8 +117,8 @@ sub _scripts_run {
     return $sum;
 }
 
-# That requests are counted shows at the first key. The slack is for what was leased, and shown as spent, at the first
-# look. A window that has ended meanwhile says nothing.
+# The first key shows whether requests are counted. The slack is for leased units, which may already have been shown as
+# spent. If the window has ended meanwhile, nothing is checked.
 sub _check_quota {
     my ($self, $first, $last, $requests) = @_;
     return if grep { $first->header($_) ne $last->header($_) } qw(x-ratelimit-limit x-ratelimit-reset);

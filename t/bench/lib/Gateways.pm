@@ -1,17 +1,18 @@
 package Gateways;
 
-# What is compared: nginx with bare proxy_pass and with limit_req, with the Lua gateway beside this folder, and with
-# Tollgate, all before the same upstream, each an nginx of its own that has only the modules it needs.
+# The gateways that are compared: nginx with bare proxy_pass and with limit_req, the Lua gateway of t/bench, and
+# Tollgate. All have the same upstream. Each is a separate nginx with only the modules that it needs.
 #
-#   my $upstream = Gateways->upstream;                       # one for all
+#   my $upstream = Gateways->upstream;                       # shared by all
 #   my $bare     = Gateways->bare($upstream);
 #   my $lua      = Gateways->lua($upstream, $redis);         # keys with the prefix l:
 #   my $tollgate = Gateways->tollgate($upstream, $redis, zone => '16m', redis => 'on_failure local;');    # prefix t:
-#   Gateways->address($tollgate, 'exact')                    # of one of its servers, below
-#   Gateways->takes($what)                                   # whether the module that is built takes it: lease=off,
+#   Gateways->address($tollgate, 'exact')                    # of one of its servers
+#   Gateways->takes($what)                                   # whether the built module accepts it: lease=off,
 #                                                            #   "on_failure local" or tollgate_status
 #
-# The plans are endless (two windows that nothing exhausts) and spent (two windows of one request). Nothing is logged.
+# The plans are endless (two windows that are never exhausted) and spent (two windows of one request). Nothing is
+# logged.
 
 use strict;
 use warnings;
@@ -105,7 +106,7 @@ END
     return $taken{$what}[0] == 0;
 }
 
-# Each worker has a socket of its own to accept on: else it is chance how many of few connections one of them gets.
+# Each worker has its own listening socket. Otherwise, the share of connections that a worker gets would be random.
 sub _start {
     my ($upstream, $modules, $http, %locations) = @_;
     my $servers = join '', map {

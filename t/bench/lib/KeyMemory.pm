@@ -1,14 +1,14 @@
 package KeyMemory;
 
-# What keys take of Redis's memory and of the zone.
+# The memory of keys in Redis and in the zone.
 #
 #   my @bytes = KeyMemory->of_redis($redis, sub { … }, sub { … });     # how many more Redis uses after each step
 #   my $zone = KeyMemory->zone($address);         # of the server that has tollgate_status
-#   my $grown = $zone->grown_by($keys, sub { … });       # empty where the status tells of no stores in the zone
-#   $grown->{bytes}                               # of a zone, for each key that it has room for
-#   $grown->{evictions}                           # entries that gave way to others: the zone was too small to tell
+#   my $grown = $zone->grown_by($keys, sub { … });       # empty if the status shows no stores
+#   $grown->{bytes}                               # bytes of the zone per key that it has room for
+#   $grown->{evictions}                           # evicted entries; if there are any, the zone was too small
 #
-# Stores for different things share the zone in a fixed proportion: what counts is the one that is full first.
+# The stores share the zone in a fixed proportion. The one that is full first determines the result.
 
 use strict;
 use warnings;
@@ -49,7 +49,7 @@ sub _stores {
     return ($zone->{size}, $zone->{stores} // {});
 }
 
-# Redis moves its tables bit by bit when they grow, and has both meanwhile.
+# Redis moves entries to a larger table in steps, and has both tables meanwhile.
 sub _settled {
     my ($redis) = @_;
     my $last = 0;

@@ -1,11 +1,11 @@
 package Latency;
 
-# How long single requests take, sent at a steady pace over one connection: an open loop that neither client nor server
-# is pressed by.
+# Measures the duration of single requests, sent at a steady rate over one connection, in an open loop. Neither client
+# nor server is overloaded.
 #
 #   my @microseconds = Latency->measure($contender, seconds => 3, per_second => 1000, seed => 1);
 #   my @microseconds = Latency->of_redis($redis, [@commands], seconds => 3, per_second => 1000);
-#   my @commands = Latency->calls($contender, 100);    # which call Redis's scripts, as the gateway sent them for so many
+#   my @commands = Latency->calls($contender, 100);    # calls of scripts, as the gateway sends them for so many
 #                                                      #   keys: for of_redis, or ['PING']
 #
 # Each request has one of the contender's keys, at random. Dies if an answer isn't 200.

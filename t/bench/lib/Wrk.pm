@@ -5,9 +5,9 @@ package Wrk;
 #   my $wrk = Wrk->new(connections => 50);
 #   my $result = $wrk->run($address, $keys, seconds => 3, seed => 1);
 #   $result->{requests}, $result->{seconds}
-#   $result->{refused}                            # answers with a status of 400 or more
+#   $result->{refused}                            # responses with a status of 400 or more
 #   $result->{broken}                             # connections that failed, and requests that took 2 s
-#   $wrk->ask_with_every_key($address, $keys, status => 200, requests => 10_000);    # dies if it isn't that status
+#   $wrk->ask_with_every_key($address, $keys, status => 200, requests => 10_000);    # dies at another status
 
 use strict;
 use warnings;
@@ -30,7 +30,8 @@ sub run {
     return \%result;
 }
 
-# A little more than once with each, since a few answers come out of turn. At 1,000 a second it gives up.
+# Slightly more requests than keys, because a few responses come out of order. It gives up below 1,000 requests per
+# second.
 sub ask_with_every_key {
     my ($self, $address, $keys, %options) = @_;
     my $count = $options{requests} + 2 * $self->{connections};

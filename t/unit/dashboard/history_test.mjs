@@ -5,7 +5,7 @@ import { verdicts } from '../../../module/dashboard/src/verdicts.js';
 
 const counts = given => Object.fromEntries(verdicts.map(name => [name, given[name] ?? 0]));
 
-// A status in which these verdicts were counted, by plan.
+// A status with these counts of verdicts, by plan.
 function statusOf(plans, { started = 1, redis = {}, store = {}, dryRun = {} } = {}) {
     return {
         started,

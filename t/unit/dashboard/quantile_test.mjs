@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { quantile } from '../../../module/dashboard/src/quantile.js';
 
-// Of counts in classes up to 1, 2 and 4 s, and beyond.
+// A histogram with counts in classes up to 1, 2 and 4 s, and above.
 function histogram(...classes) {
     let count = 0;
     const buckets = [1, 2, 4].map((le, i) => ({ le, count: count += classes[i] }));

@@ -163,13 +163,98 @@ TEST_F(AcquireBatcherTest, AClusterGetsOneKeyACall) {
                    ? std::optional<std::string>("-CROSSSLOT Keys in request don't hash\r\n")
                    : std::nullopt;
     };
-    // The simulated Redis has executed what it refuses here: only the calls count.
+    // The simulated Redis has executed the calls that it refuses here: only their number matters.
     for (int i = 0; i < 3; ++i) {
         begin(worker, "k" + std::to_string(i));
     }
     run_for(10ms);
     EXPECT_EQ(statuses(0), 3);
     EXPECT_EQ(worker.transport.calls, 4);
+}
+
+class ClusterTest : public EngineTest {
+  protected:
+    ClusterTest() { settings.is_cluster = true; }
+
+    /// An id whose slot is in the upper half, like the slot of "k0", or in the lower half.
+    std::string id_in(bool upper_half) {
+        for (;;) {
+            auto id = "k" + std::to_string(next_++);
+            if ((redis::key_slot(id) >= redis::kSlots / 2) == upper_half) {
+                add_key(id);
+                return id;
+            }
+        }
+    }
+
+    int next_ = 0;
+};
+
+TEST_F(ClusterTest, TheKeysOfACallAreInItsSlot) {
+    Worker& worker = start();
+    std::vector<std::string> ids;
+    for (int i = 0; i < 20; ++i) {
+        ids.push_back(id_in(i % 2 == 0));
+    }
+    for (int round = 0; round < 2; ++round) {
+        for (const auto& id : ids) {
+            begin(worker, id);
+        }
+        run_for(50ms);
+    }
+    for (const auto& request : requests) {
+        EXPECT_EQ(request->status(), 0);
+    }
+    EXPECT_TRUE(worker.transport.keys_are_in_slots);
+    EXPECT_EQ(counted(ids.front()), 2);
+}
+
+TEST_F(ClusterTest, IdsOfOneSlotShareACall) {
+    Worker& worker = start();
+    add_key("k1");
+    std::string other;
+    for (int i = 0; other.empty(); ++i) {
+        const auto id = "x" + std::to_string(i);
+        other = redis::key_slot(id) == redis::key_slot("k1") ? id : "";
+    }
+    add_key(other);
+    granted(worker, "k1", 1);
+    granted(worker, other, 1);
+    const auto calls = worker.transport.calls;
+    begin(worker, "k1");
+    begin(worker, other);
+    run_for(10ms);
+    EXPECT_EQ(requests.back()->status(), 0);
+    EXPECT_EQ(worker.transport.calls, calls + 1);
+}
+
+TEST_F(ClusterTest, AMasterThatIsUnreachableConcernsItsSlotsOnly) {
+    Worker& worker = start();
+    const auto lost = id_in(true);
+    const auto served = id_in(false);
+    EXPECT_EQ(granted(worker, lost, 1), 1);
+    EXPECT_EQ(granted(worker, served, 1), 1);
+    worker.transport.unreachable_slots = {redis::key_slot(lost)};
+    EXPECT_EQ(ask(worker, lost).outcome().verdict, Verdict::kDegraded);
+    EXPECT_EQ(ask(worker, served).outcome().verdict, Verdict::kGranted);
+    run_for(2s);
+    EXPECT_EQ(counted(lost), 1) << "owed";
+    worker.transport.unreachable_slots.clear();
+    run_for(2s);
+    EXPECT_EQ(counted(lost), 2) << "settled";
+    EXPECT_EQ(counted(served), 2);
+    EXPECT_TRUE(worker.transport.keys_are_in_slots);
+}
+
+TEST_F(ClusterTest, EachMasterHasItsOwnClock) {
+    Worker& worker = start();
+    const LockedZone locked(*zone);
+    worker.engine.redis_clock(locked, 0).observe(0us, 1us, ExactInstant(5s));
+    const auto at = [&](redis::Slot slot) {
+        return worker.engine.redis_clock(locked, slot).at(1us, Instant(9s)).earliest;
+    };
+    EXPECT_LT(at(1), Instant(6s));
+    EXPECT_EQ(at(redis::kSlots - 1), Instant(9s)) << "not known yet";
 }
 
 TEST_F(AcquireBatcherTest, ALateCallIsSentOnceMore) {
@@ -263,7 +348,7 @@ TEST_F(AcquireBatcherTest, AFullZoneReportsLater) {
     EXPECT_EQ(requests.back()->outcome().verdict, Verdict::kGranted);
 }
 
-/// Every allocation of a call, and of what its reply does, fails in turn.
+/// Each allocation of a call and of its reply fails in turn.
 TEST_F(AcquireBatcherTest, ShortMemoryInACallLosesNoGrant) {
     tables[0].plans[0].rates = {{10'000, 3600s}};
     Worker& worker = start_with_keys(1);
@@ -287,7 +372,7 @@ TEST_F(AcquireBatcherTest, ShortMemoryInACallLosesNoGrant) {
     }
     EXPECT_GT(granted, 100) << "by Redis, or by on_failure";
     run_for(3s);
-    // A reply that could not be applied was counted by Redis, and its requests by the node.
+    // If a reply can't be applied, Redis has counted its requests, and the node counts them again.
     EXPECT_GE(counted("k0"), granted);
     EXPECT_LE(counted("k0"), granted + 80);
 }

@@ -1,4 +1,4 @@
-// From credentials to an outcome.
+// The whole decision of a request, from its credentials to its outcome.
 
 #include "module/gateway/admission.hpp"
 
@@ -111,6 +111,28 @@ TEST_F(AdmissionTest, TheCostIsAskedForWhenTheKeyIsKnown) {
     second.admission.start("Bearer k");
     run_for(20ms);
     EXPECT_EQ(second.status(), 429);
+}
+
+TEST_F(AdmissionTest, AKeyThatGoesOnIsBannedAndEachBanIsTwiceAsLong) {
+    tables[0].plans[0].rates = {{10, 1h}};
+    ban = BanPolicy{.after = 3, .within = 60s, .first = 10s, .up_to = 30s};
+    add_key("k");
+    Worker& worker = start();
+    EXPECT_EQ(granted(worker, "k", 10), 10);
+    std::vector<std::int64_t> bans;
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(ask(worker, "k").outcome().error.code, kRateLimitExceeded.code);
+        EXPECT_EQ(ask(worker, "k").outcome().error.code, kRateLimitExceeded.code);
+        const Outcome& banned = ask(worker, "k").outcome();
+        EXPECT_EQ(banned.verdict, Verdict::kBanned);
+        EXPECT_EQ(banned.error.code, kApiKeyBanned.code);
+        bans.push_back(banned.retry_after);
+        const auto calls = worker.transport.calls;
+        EXPECT_EQ(ask(worker, "k").outcome().verdict, Verdict::kBanned);
+        EXPECT_EQ(worker.transport.calls, calls) << "a ban needs no call";
+        run_for(std::chrono::seconds(banned.retry_after));
+    }
+    EXPECT_EQ(bans, (std::vector<std::int64_t>{10, 20, 30}));
 }
 
 TEST_F(AdmissionTest, AFreeRequestTakesNothing) {

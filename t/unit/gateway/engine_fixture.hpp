@@ -102,7 +102,7 @@ class EngineTest : public testing::Test {
     }
     void run_for(std::chrono::milliseconds time) { timeline.run_until(timeline.now() + time); }
 
-    /// A request of this key that waits or is decided.
+    /// Sends a request with this key, which then waits or is decided.
     Request& begin(Worker& worker, const std::optional<std::string>& token,
                    Admission::Options options = {1}) {
         auto& request = requests.emplace_back(std::make_unique<Request>(worker, options));
@@ -110,7 +110,7 @@ class EngineTest : public testing::Test {
         request->admission.start(field);
         return *request;
     }
-    /// A request of this key, until it is decided.
+    /// Sends a request with this key and runs until it is decided.
     Request& ask(Worker& worker, const std::optional<std::string>& token,
                  Admission::Options options = {1}) {
         Request& request = begin(worker, token, options);
@@ -120,7 +120,7 @@ class EngineTest : public testing::Test {
         EXPECT_EQ(request.outcomes, 1);
         return request;
     }
-    /// How many of so many requests of a key, one after the other, are granted.
+    /// Sends up to `most` requests with a key, one after the other. Returns how many are granted.
     int granted(Worker& worker, const std::string& token, int most) {
         int count = 0;
         for (int i = 0; i < most; ++i) {
@@ -128,7 +128,7 @@ class EngineTest : public testing::Test {
         }
         return count;
     }
-    /// What Redis has counted of the first window of a table.
+    /// Redis's count of the first window of a table.
     std::int64_t counted(const std::string& id, std::size_t table = 0) {
         TableQuota quota;
         quota.table = tables[table].name;

@@ -1,4 +1,4 @@
-// The parts of an engine that no request starts, and the lists that waiters stand in.
+// The parts of an engine that run without a request, and the wait lists.
 
 #include "module/gateway/engine.hpp"
 
@@ -50,7 +50,7 @@ TEST_F(EngineTest, ShortMemoryPublishesNothing) {
     Worker& worker = start();
     allocations_left = 0;
     worker.engine.publish_plans();
-    worker.engine.report_error("WRONGTYPE");
+    worker.engine.report_error(0, "WRONGTYPE");
     allocations_left = -1;
     EXPECT_EQ(worker.transport.calls, 0);
     EXPECT_EQ(worker.log.critical, 2);
@@ -62,7 +62,7 @@ TEST_F(EngineTest, TheClockIsRedissWithinBounds) {
     Worker& worker = start();
     ask(worker, "k");
     const LockedZone locked(*zone);
-    const ClockBounds now = worker.engine.clock_bounds(locked, worker.clock.steady());
+    const ClockBounds now = worker.engine.clock_bounds(locked, 0, worker.clock.steady());
     EXPECT_LE(now.earliest, worker.clock.wall() + 3h);
     EXPECT_GE(now.latest, worker.clock.wall() + 3h);
     EXPECT_LE(now.latest - now.earliest, 5ms);

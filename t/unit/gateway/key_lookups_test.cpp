@@ -1,4 +1,4 @@
-// Look-ups of keys: what they share, in which order they go, and how they end.
+// Look-ups of keys: shared calls, their order, and their end.
 
 #include "module/gateway/key_lookups.hpp"
 

@@ -11,12 +11,13 @@
 
 namespace tollgate {
 
-/// The acquire script in C++, for tests without a Redis: the same counts and results. Without
-/// bans.
+/// The acquire script in C++, for tests without a Redis: the same counts, bans and results.
 class RedisModel {
   public:
     Acquired run(const Acquire& acquire, Instant now) {
         Acquired acquired{.now = now};
+        Ban* const ban = acquire.ban ? &current_ban(acquire, now) : nullptr;
+        const bool was_banned = ban != nullptr && ban->until > now;
         std::int64_t room = std::numeric_limits<std::int64_t>::max();
         auto adjustment = acquire.adjustments.begin();
         for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
@@ -34,17 +35,25 @@ class RedisModel {
             }
         }
         room = std::max<std::int64_t>(room, 0);
-        acquired.granted =
+        const auto fitting =
             acquire.cost == 0 ? acquire.count : std::min(acquire.count, room / acquire.cost);
+        acquired.granted = was_banned ? 0 : fitting;
         acquired.limited = acquire.count - acquired.granted;
         room -= acquired.granted * acquire.cost;
-        acquired.lease = acquired.limited == 0 ? std::min(acquire.lease, room / 8) : 0;
+        if (acquired.limited == 0 && !was_banned) {
+            acquired.lease = std::min(acquire.lease, room / 8);
+        }
         for (const TableQuota& quota : *acquire.quotas) {
             for (const Rate& rate : quota.rates) {
                 WindowCount& window = count(acquire.id, quota, rate);
                 window.count += acquired.granted * acquire.cost + acquired.lease;
                 acquired.windows.push_back(window);
             }
+        }
+        if (ban != nullptr) {
+            acquired.limited = was_banned ? 0 : strike(*ban, acquire, acquired.limited, now);
+            acquired.banned_until = ban->until > now ? ban->until : Instant();
+            acquired.strikes = ban->strikes;
         }
         return acquired;
     }
@@ -57,7 +66,43 @@ class RedisModel {
     std::string node;
 
   private:
-    /// Whether a report was not applied before; one without a number is always new.
+    struct Ban {
+        std::int64_t strikes = 0;
+        Instant since{};
+        int level = 0;
+        Instant until{};
+    };
+
+    Ban& current_ban(const Acquire& acquire, Instant now) {
+        Ban& ban = bans_[std::string(acquire.id)];
+        if (now - ban.since >= acquire.ban->within) {
+            ban.strikes = 0;
+        }
+        return ban;
+    }
+
+    /// Counts the strikes of an acquire. Returns the number of refusals that are only limited.
+    static std::int64_t strike(Ban& ban, const Acquire& acquire, std::int64_t refused,
+                               Instant now) {
+        const std::int64_t strikes = acquire.refusals_strike ? refused : 0;
+        if (acquire.strikes + strikes == 0) {
+            return refused;
+        }
+        if (ban.strikes == 0) {
+            ban.since = now;
+        }
+        const std::int64_t missing = acquire.ban->after - ban.strikes - acquire.strikes;
+        ban.strikes += acquire.strikes + strikes;
+        if (strikes < missing) {
+            return refused;
+        }
+        ban.until = now + std::min(acquire.ban->first * (1 << ban.level), acquire.ban->up_to);
+        ++ban.level;
+        ban.strikes = 0;
+        return std::max<std::int64_t>(missing - 1, 0);
+    }
+
+    /// Whether a report has not been applied yet. Adjustments without a number are always new.
     bool is_new(const Acquire& acquire, std::size_t table) {
         const auto number = acquire.adjustments.empty() ? 0 : acquire.report_numbers[table];
         auto& last = reports_[{std::string(acquire.id) + ":" + std::to_string(table), node}];
@@ -75,6 +120,7 @@ class RedisModel {
 
     std::map<std::pair<std::string, std::int64_t>, WindowCount> counts_;
     std::map<std::pair<std::string, std::string>, std::uint64_t> reports_;
+    std::map<std::string, Ban> bans_;
 };
 
 }  // namespace tollgate

@@ -1,4 +1,4 @@
-// Owed units and idle leases go to Redis without a request; at the end of a node, at once.
+// Owed units and idle leases are settled without a request, and at once when a node exits.
 
 #include "module/gateway/settlement.hpp"
 

@@ -32,8 +32,8 @@ class SimulatedClock final : public Clock {
     const Timeline& timeline_;
 };
 
-/// Timers on the timeline of a simulation. Steps of one time run in order, so that what is posted
-/// runs after what runs now.
+/// Timers on the timeline of a simulation. Steps of the same time run in order, so a posted step
+/// runs after the current one.
 class SimulatedEventLoop final : public EventLoop {
   public:
     explicit SimulatedEventLoop(Timeline& timeline) : timeline_(timeline) {}
@@ -92,7 +92,7 @@ class SimulatedEventLoop final : public EventLoop {
     Timeline& timeline_;
 };
 
-/// Keeps the lines.
+/// Stores the lines.
 class SimulatedLog final : public Log {
   public:
     void write(LogLevel level, std::string_view text) noexcept override {
@@ -141,7 +141,7 @@ struct ZoneMemory {
     std::vector<Line> lines;
 };
 
-/// A zone in memory of its own. Fails the test where its lock is taken twice.
+/// A zone in memory of its own. Fails the test if its lock is taken twice.
 class SimulatedZone final : private ZoneMemory, public Zone {
   public:
     explicit SimulatedZone(std::uint64_t node_id, std::size_t size = std::size_t{64} << 10U)

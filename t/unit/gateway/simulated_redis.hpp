@@ -15,11 +15,11 @@
 
 namespace tollgate::gateway {
 
-/// Redis as the engine's calls see it: takes the words of a call, and answers in RESP. The acquire
-/// script is RedisModel's; bans are not counted.
+/// A Redis for the engine's calls: it takes the words of a call and replies in RESP. The acquire
+/// script is RedisModel's.
 class SimulatedRedis {
   public:
-    /// What became of an acquire.
+    /// The result of an acquire.
     struct Executed {
         Acquire acquire;
         std::string id;
@@ -41,7 +41,7 @@ class SimulatedRedis {
     }
 
     std::map<std::string, KeyRecord> records;   ///< by the key's name in Redis
-    std::map<std::string, std::string> errors;  ///< by id: what acquires of it are answered
+    std::map<std::string, std::string> errors;  ///< by id: the error reply to its acquires
     std::vector<Executed> executed;             ///< the acquires of the last call
     RedisModel counts;
     int published = 0;
@@ -51,6 +51,9 @@ class SimulatedRedis {
         Reader reader(words_in(call.keys), words_in(call.arguments));
         return reader.read();
     }
+
+    /// The keys of a call.
+    static std::vector<std::string> keys_of(const redis::Call& call) { return words_in(call.keys); }
 
   private:
     using Words = std::vector<std::string>;
@@ -109,6 +112,10 @@ class SimulatedRedis {
         /// ARGV[1] is the token, which the transport adds.
         std::int64_t integer_at(std::size_t argv) const { return std::stoll(arguments_[argv - 2]); }
 
+        std::chrono::milliseconds time_at(std::size_t argv) const {
+            return std::chrono::milliseconds(integer_at(argv));
+        }
+
         Executed read_id(std::size_t at) {
             std::size_t terms = number_at(at);
             Executed one;
@@ -116,7 +123,9 @@ class SimulatedRedis {
             one.acquire.count = integer_at(at + 1);
             const auto strikes = integer_at(terms++);
             if (strikes != 0) {
-                one.acquire.ban = BanPolicy{strikes, {}, {}, {}};
+                one.acquire.ban =
+                    BanPolicy{strikes, time_at(terms), time_at(terms + 1), time_at(terms + 2)};
+                one.acquire.refusals_strike = integer_at(terms + 3) == 1;
                 terms += 4;
                 ++key_;
             }
@@ -198,8 +207,8 @@ class SimulatedRedis {
             }
             if (one.acquire.ban) {
                 add(one.acquired.limited);
-                add(0);
-                add(0);
+                add(one.acquired.banned_until.time_since_epoch().count());
+                add(one.acquired.strikes);
             }
             auto window = one.acquired.windows.begin();
             for (const TableQuota& quota : *one.acquire.quotas) {

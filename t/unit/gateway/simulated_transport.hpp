@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -19,7 +21,7 @@ namespace tollgate::gateway {
 class SimulatedTransport final : public Transport {
   public:
     using Milliseconds = std::chrono::milliseconds;
-    /// What becomes of a call.
+    /// The fate of a call.
     enum class Fate {
         kAnswered,
         kNotExecuted,  ///< it never reaches Redis, and times out
@@ -40,16 +42,25 @@ class SimulatedTransport final : public Transport {
     SimulatedTransport(const SimulatedTransport&) = delete;
     SimulatedTransport& operator=(const SimulatedTransport&) = delete;
 
-    bool is_reachable() const noexcept override {
-        return reachable && timeline_.now() >= open_until;
+    bool is_reachable(redis::Slot slot) const noexcept override {
+        return reachable && timeline_.now() >= open_until && !unreachable_slots.contains(slot);
     }
-    void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
+    std::uint32_t master_name(redis::Slot slot) const noexcept override {
+        return slot < redis::kSlots / 2 ? 1 : 2;
+    }
+    void run(redis::Slot slot, redis::Call call,
+             std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
         ++calls;
-        if (!is_reachable()) {
+        if (!is_reachable(slot)) {
             handler->on_failure();
             return;
         }
         const UnlimitedMemory memory;
+        const auto is_in_slot = [&](const std::string& key) {
+            return redis::key_slot(key) == slot;
+        };
+        keys_are_in_slots =
+            keys_are_in_slots && std::ranges::all_of(SimulatedRedis::keys_of(call), is_in_slot);
         if (drops_handlers) {
             return;
         }
@@ -66,7 +77,9 @@ class SimulatedTransport final : public Transport {
         });
         after(timeout, [=, this] { time_out(*pending); });
     }
-    void refuse(std::string_view error) noexcept override { refused.emplace_back(error); }
+    void refuse(redis::Slot /*slot*/, std::string_view error) noexcept override {
+        refused.emplace_back(error);
+    }
     std::optional<SteadyTime> subscribed_since() const noexcept override { return subscribed; }
 
     /// All calls under way fail, and the breaker opens.
@@ -90,12 +103,15 @@ class SimulatedTransport final : public Transport {
     std::optional<SteadyTime> subscribed = SteadyTime(1);
     std::vector<std::string> refused;
     std::int64_t calls = 0;
+    bool keys_are_in_slots = true;  ///< the keys of each call are in its slot, as in a cluster
+    std::set<redis::Slot> unreachable_slots;
     std::function<Milliseconds()> delay = [] { return Milliseconds(1); };
     std::function<Milliseconds()> open_for = [] { return Milliseconds(0); };
     std::function<Fate(const redis::Call&)> choose_fate;
-    /// What Redis answers in place of the reply, if anything.
+    /// The text that Redis answers instead of the reply, if any.
     std::function<std::optional<std::string>(const redis::Call&)> replace_reply;
-    /// A call failed that Redis has executed (its acquires), or has not (none).
+    /// Called when a call fails. If Redis executed it, the first argument is its acquires;
+    /// otherwise it is empty.
     std::function<void(const std::vector<SimulatedRedis::Executed>&, const redis::Call&)> on_lost;
 
   private:

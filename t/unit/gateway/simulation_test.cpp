@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "t/unit/gateway/cluster.hpp"
+#include "t/unit/gateway/fleet.hpp"
 
 namespace tollgate::gateway {
 namespace {
@@ -24,10 +24,10 @@ TEST_P(QuotaSimulation, GrantsTheLimitAndNeverMore) {
     const Scenario& scenario = GetParam();
     double calls_a_request = 0;
     for (unsigned seed = 1; seed <= kSeeds; ++seed) {
-        Cluster cluster(scenario, seed);
-        cluster.run_for(kDuration);
+        Fleet fleet(scenario, seed);
+        fleet.run_for(kDuration);
         std::int64_t full = 0;
-        for (const auto& [window, tally] : cluster.tallies) {
+        for (const auto& [window, tally] : fleet.tallies) {
             const auto& [id, index, number] = window;
             const auto [limit, period] = scenario.rates[index];
             EXPECT_LE(tally.granted, limit) << id << " seed " << seed;
@@ -40,8 +40,8 @@ TEST_P(QuotaSimulation, GrantsTheLimitAndNeverMore) {
             ++full;
         }
         EXPECT_EQ(full > 0, scenario.is_spent) << "windows that were asked for more than they have";
-        calls_a_request += static_cast<double>(cluster.calls) /
-                           static_cast<double>(std::max<std::int64_t>(cluster.granted, 1)) / kSeeds;
+        calls_a_request += static_cast<double>(fleet.calls) /
+                           static_cast<double>(std::max<std::int64_t>(fleet.granted, 1)) / kSeeds;
     }
     RecordProperty("redis_calls_a_granted_request", std::to_string(calls_a_request));
     EXPECT_LE(calls_a_request, scenario.calls);
@@ -52,25 +52,76 @@ class QuotaOutage : public testing::TestWithParam<Scenario> {};
 TEST_P(QuotaOutage, EndsWithAllThatWasGrantedCounted) {
     const Scenario& scenario = GetParam();
     for (unsigned seed = 1; seed <= kSeeds; ++seed) {
-        Cluster cluster(scenario, seed);
+        Fleet fleet(scenario, seed);
         // Longer than the requests: owed units are reported, and leases are given back.
-        cluster.run_for(kDuration + 5s);
-        EXPECT_GT(cluster.granted_alone, 100);
-        EXPECT_EQ(cluster.critical, 0);
-        for (const auto& [window, granted] : cluster.node_granted) {
+        fleet.run_for(kDuration + 5s);
+        EXPECT_GT(fleet.granted_alone, 100);
+        EXPECT_EQ(fleet.critical, 0);
+        for (const auto& [window, granted] : fleet.node_granted) {
             const auto& [node, id, index, number] = window;
             EXPECT_LE(granted, scenario.rates[index].requests) << id << " at node " << node;
         }
-        for (const auto& [window, tally] : cluster.tallies) {
+        for (const auto& [window, tally] : fleet.tallies) {
             const auto& [id, index, number] = window;
             if (index + 1 == scenario.rates.size()) {
-                const auto counted = cluster.counted(id, scenario.rates[index]);
+                const auto counted = fleet.counted(id, scenario.rates[index]);
                 EXPECT_GE(counted, tally.granted) << id << " seed " << seed;
-                EXPECT_LE(counted, tally.granted + cluster.lost[id]) << id << " seed " << seed;
+                EXPECT_LE(counted, tally.granted + fleet.lost[id]) << id << " seed " << seed;
             }
         }
     }
 }
+
+class QuotaFailover : public testing::TestWithParam<Scenario> {};
+
+TEST_P(QuotaFailover, CostsWhatTheReplicaLacked) {
+    const Scenario& scenario = GetParam();
+    for (unsigned seed = 1; seed <= kSeeds; ++seed) {
+        Fleet fleet(scenario, seed);
+        fleet.run_for(kDuration);
+        EXPECT_EQ(fleet.critical, 0);
+        std::int64_t most_over = 0;
+        std::int64_t full_after = 0;
+        for (const auto& [window, tally] : fleet.tallies) {
+            const auto& [id, index, number] = window;
+            const auto [limit, period] = scenario.rates[index];
+            const auto over = tally.granted - limit;
+            EXPECT_LE(over, fleet.not_replicated[id]) << id << " seed " << seed;
+            most_over = std::max(most_over, over);
+            if (window_end(number - 1, period) > kBeginning + scenario.failover.at + 2s &&
+                !begins_or_ends_outside(number, period)) {
+                EXPECT_LE(over, 0) << id << " long after the failover, seed " << seed;
+                full_after += over == 0 ? 1 : 0;
+            }
+        }
+        EXPECT_GT(full_after, 0) << "the new master grants whole windows";
+        if (scenario.failover.lag > 0ms) {
+            EXPECT_GT(most_over, 0) << "the lag is seen";
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(, QuotaFailover,
+                         testing::Values(Scenario{.name = "without_lag",
+                                                  .nodes = 10,
+                                                  .keys = 2,
+                                                  .per_second = 400,
+                                                  .rates = {{1'000, 1s}},
+                                                  .workers = 2,
+                                                  .failover = {.at = 10'500ms}},
+                                         Scenario{.name = "with_lag",
+                                                  .nodes = 10,
+                                                  .keys = 2,
+                                                  .per_second = 400,
+                                                  .rates = {{1'000, 1s}, {18'000, 20s}},
+                                                  .failover = {.at = 10'300ms, .lag = 200ms}},
+                                         Scenario{.name = "to_another_clock",
+                                                  .nodes = 10,
+                                                  .keys = 2,
+                                                  .per_second = 400,
+                                                  .rates = {{1'000, 1s}},
+                                                  .failover = {.at = 10'500ms, .clock = 300ms}}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(, QuotaSimulation,
                          testing::Values(Scenario{.name = "ample",

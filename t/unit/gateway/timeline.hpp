@@ -11,7 +11,7 @@
 
 namespace tollgate {
 
-/// True time of a simulation, and what happens when; each clock in it is this and an offset.
+/// The true time of a simulation and its events. Each simulated clock has an offset from it.
 class Timeline {
   public:
     using Time = std::chrono::milliseconds;

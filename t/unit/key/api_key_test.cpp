@@ -19,8 +19,8 @@ Random counting_up() {
     return random;
 }
 
-// Computed apart from this code, in Python: int.from_bytes, divmod by 62, zlib.crc32.
-TEST(MakeApiKey, IsWhatAnotherProgramMakesOfTheSameBytes) {
+// Computed independently in Python: int.from_bytes, divmod by 62, zlib.crc32.
+TEST(MakeApiKey, MatchesAnIndependentImplementation) {
     EXPECT_EQ(make_api_key(Random{}), "tg_000000000000000000000000000000003hOmhk");
     EXPECT_EQ(make_api_key(counting_up()), "tg_flDIBkGwcRKRL9GXCgaFM3UNu2jQTClj3WwKTi");
     Random most{};
@@ -40,7 +40,7 @@ TEST(MakeApiKey, DiffersWithEveryByte) {
     }
 }
 
-TEST(HasValidChecksum, TellsEveryMistypedCharacter) {
+TEST(HasValidChecksum, DetectsEveryMistypedCharacter) {
     const auto key = make_api_key(counting_up());
     for (std::size_t i = 3; i < key.size(); ++i) {
         auto mistyped = key;
@@ -49,7 +49,7 @@ TEST(HasValidChecksum, TellsEveryMistypedCharacter) {
     }
 }
 
-TEST(HasValidChecksum, TellsSwappedNeighbours) {
+TEST(HasValidChecksum, DetectsSwappedNeighbours) {
     const auto key = make_api_key(counting_up());
     for (std::size_t i = 3; i + 1 < key.size(); ++i) {
         if (key[i] != key[i + 1]) {

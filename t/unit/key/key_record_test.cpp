@@ -18,7 +18,7 @@ TEST(KeyId, TakesLettersDigitsAndThreeMarks) {
     EXPECT_TRUE(is_valid_key_id(std::string(64, 'x')));
 }
 
-TEST(KeyId, RefusesWhatWouldLeaveItsPlaceInARedisKeyOrALog) {
+TEST(KeyId, RefusesCharactersThatEndItInARedisKeyOrALog) {
     EXPECT_FALSE(is_valid_key_id(""));
     EXPECT_FALSE(is_valid_key_id(std::string(65, 'x')));
     for (const auto& text : {"a b"s, "a}"s, "{a"s, "a:b"s, "a*"s, "a\"b"s, "a\nb"s, "a\rb"s,

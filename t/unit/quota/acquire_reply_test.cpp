@@ -1,4 +1,4 @@
-// What a node makes of Redis's answers, in whatever order they come, and what it shows of them.
+// How a node applies Redis's replies, in any order, and what it shows then.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(TakeIn, KnowsWhatRedisTold) {
+TEST(ApplyReply, TakesTheCountsOfRedis) {
     Node node({{10, 10s}, {100, 60s}});
     node.apply_reply({{.count = 3, .previous = 7}, {.count = 30}}, 2);
     const QuotaState& state = node.states[0];
@@ -20,7 +20,7 @@ TEST(TakeIn, KnowsWhatRedisTold) {
     EXPECT_EQ(state.counted_at, kStart);
 }
 
-TEST(OnceTold, IsNoEarlierThanWhatRedisTold) {
+TEST(NoEarlierThanReplies, IsAtLeastTheTimeOfTheLastReply) {
     std::array<QuotaState, 2> states;
     states[0].counted_at = kStart - 5s;
     states[1].counted_at = kStart;
@@ -33,7 +33,7 @@ TEST(OnceTold, IsNoEarlierThanWhatRedisTold) {
     EXPECT_EQ(late.latest, kStart + 2ms);
 }
 
-TEST(TakeIn, GivesEachTableItsWindows) {
+TEST(ApplyReply, GivesEachTableItsWindows) {
     Node node(Quotas{api({{10, 10s}, {100, 60s}}), search({{10, 10s}})});
     node.apply_reply({{.count = 1}, {.count = 2}, {.count = 3}}, 2);
     EXPECT_EQ(node.states[0].windows[1].counted.count, 2);
@@ -41,7 +41,7 @@ TEST(TakeIn, GivesEachTableItsWindows) {
     EXPECT_EQ(node.states[1].lease, 2);
 }
 
-TEST(TakeIn, KeepsWhatTheWindowIsOwed) {
+TEST(ApplyReply, KeepsTheOwedUnitsOfTheWindow) {
     Node node({{10, 10s}});
     node.granted_alone(2);
     node.apply_reply({{.count = 3}});
@@ -49,7 +49,7 @@ TEST(TakeIn, KeepsWhatTheWindowIsOwed) {
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 2}}));
 }
 
-TEST(TakeIn, ForgetsWhatAWindowThatEndedIsOwed) {
+TEST(ApplyReply, DropsTheOwedUnitsOfAnEndedWindow) {
     Node node({{10, 10s}, {100, 60s}});
     node.granted_alone(2);
     node.now += 10s;
@@ -58,7 +58,7 @@ TEST(TakeIn, ForgetsWhatAWindowThatEndedIsOwed) {
               (std::vector{Adjustment{kFirst10s + 1, 0}, Adjustment{kFirst60s, 2}}));
 }
 
-TEST(TakeIn, GivesBackALeaseOfWindowsThatHaveEnded) {
+TEST(ApplyReply, GivesBackALeaseOfWindowsThatHaveEnded) {
     Node node({{10, 10s}, {100, 60s}});
     node.apply_reply({{.count = 3}, {.count = 3}}, 2);
     node.now += 10s;
@@ -71,7 +71,7 @@ TEST(TakeIn, GivesBackALeaseOfWindowsThatHaveEnded) {
               (std::vector{Adjustment{kFirst10s + 1, 0}, Adjustment{kFirst60s, -2}}));
 }
 
-TEST(TakeIn, TakesOnlyTheLeaseOfALateReply) {
+TEST(ApplyReply, TakesOnlyTheLeaseOfALateReply) {
     Node node({{10, 10s}});
     node.now += 1s;
     node.apply_reply({{.count = 5}}, 1, banned(kStart + 1h));
@@ -83,7 +83,7 @@ TEST(TakeIn, TakesOnlyTheLeaseOfALateReply) {
     EXPECT_EQ(state.banned_until, kStart + 1h);
 }
 
-TEST(TakeIn, TakesTheHigherOfTwoCountsOfOneMillisecond) {
+TEST(ApplyReply, TakesTheHigherOfTwoCountsOfOneMillisecond) {
     Node node({{10, 10s}});
     node.apply_reply({{.count = 5}}, 1);
     node.apply_reply({{.count = 3}}, 2);
@@ -91,7 +91,7 @@ TEST(TakeIn, TakesTheHigherOfTwoCountsOfOneMillisecond) {
     EXPECT_EQ(node.states[0].lease, 3);
 }
 
-TEST(TakeIn, GivesBackTheLeaseOfALateReplyOfAWindowThatHasEnded) {
+TEST(ApplyReply, GivesBackTheLeaseOfALateReplyOfAWindowThatHasEnded) {
     Node node({{10, 10s}, {100, 60s}});
     node.now += 10s;
     node.apply_reply({{.count = 5}, {.count = 50}}, 1);
@@ -104,7 +104,7 @@ TEST(TakeIn, GivesBackTheLeaseOfALateReplyOfAWindowThatHasEnded) {
               (std::vector{Adjustment{kFirst10s + 1, 0}, Adjustment{kFirst60s, -2}}));
 }
 
-TEST(TakeIn, FollowsAClockThatWasSetBack) {
+TEST(ApplyReply, FollowsAClockThatWasSetBack) {
     Node node({{10, 10s}});
     node.now += 11s;
     node.apply_reply({{.count = 5}}, 2);
@@ -119,7 +119,7 @@ TEST(TakeIn, FollowsAClockThatWasSetBack) {
     EXPECT_EQ(node.states[0].lease, 0);
 }
 
-TEST(NeedsSettling, IsNotWhereNothingIsHeldOrOwed) {
+TEST(NeedsSettling, IsFalseIfNothingIsHeldOrOwed) {
     Node node({{10, 10s}});
     EXPECT_FALSE(node.needs_settling());
     EXPECT_FALSE(node.is_held());
@@ -127,7 +127,7 @@ TEST(NeedsSettling, IsNotWhereNothingIsHeldOrOwed) {
     EXPECT_FALSE(node.is_held());
 }
 
-TEST(NeedsSettling, IsWhereAnyTableIsOwed) {
+TEST(NeedsSettling, IsTrueIfAnyTableIsOwed) {
     Node node(Quotas{api({{10, 10s}}), search({{10, 10s}, {20, 60s}})});
     node.states[1].windows[1].owed = -1;
     EXPECT_TRUE(node.needs_settling());
@@ -144,7 +144,7 @@ TEST(GiveBackLeases, LeavesNone) {
               (std::vector{Adjustment{kFirst10s, -2}, Adjustment{kFirst10s, -2}}));
 }
 
-TEST(WindowsOf, ShowFullWindowsWhereNothingIsKnown) {
+TEST(WindowsOf, ShowFullWindowsIfNothingIsKnown) {
     Node node({{10, 10s}, {100, 60s}});
     const auto windows = node.windows();
     ASSERT_EQ(windows.size(), 2U);
@@ -177,7 +177,7 @@ TEST(WindowsOf, MarkThoseThatRefuse) {
     EXPECT_EQ(node.windows(true)[0].remaining, 2);
 }
 
-TEST(WindowsOf, MarkTheOneThatRefusedForAllItsRestIsLeased) {
+TEST(WindowsOf, MarkAWindowWhoseRestIsLeased) {
     Node node({{100, 10s}, {1000, 60s}});
     node.apply_reply({{.count = 98}, {.count = 98}}, 5);
     node.demand.cost = 6;
@@ -193,7 +193,7 @@ TEST(WindowsOf, NeverShowMoreThanTheLimit) {
     EXPECT_EQ(node.remaining(), 10) << "this Redis has lost counts";
 }
 
-TEST(WindowsOf, NeverShowLessThanNothing) {
+TEST(WindowsOf, NeverShowLessThanZero) {
     Node node({{10, 10s}});
     node.apply_reply({{.count = 12}});
     EXPECT_EQ(node.remaining(), 0);
@@ -210,7 +210,7 @@ TEST(WindowsOf, ShowWhenASlidingWindowGrantsAgain) {
     EXPECT_EQ(node.windows()[0].reset, kStart + 10s);
 }
 
-TEST(WindowsOf, ShowWhenASlidingWindowGrantsAgainWithWhatIsOwed) {
+TEST(WindowsOf, ShowWhenASlidingWindowWithOwedUnitsGrantsAgain) {
     Node node({{10, 10s}}, true);
     node.apply_reply({{.count = 4, .previous = 2}});
     node.granted_alone(20);

@@ -26,7 +26,7 @@ TEST(ParsePlan, ReadsTheKindAndTheWindow) {
     EXPECT_FALSE(parse_plan(Words{"p", "5r/s", "window=fixed"}).sliding);
 }
 
-TEST(ParsePlan, RefusesWhatMakesNoSense) {
+TEST(ParsePlan, RefusesInvalidParameters) {
     for (const Words& words : {
              Words{},
              Words{""},
@@ -58,7 +58,7 @@ TEST(ParseBan, IsCappedAtADayOrAtOneBan) {
     EXPECT_EQ(parse_ban(Words{"after=1", "within=1s", "for=2d"}).up_to, 48h);
 }
 
-TEST(ParseBan, RefusesWhatMakesNoSense) {
+TEST(ParseBan, RefusesInvalidParameters) {
     for (const Words& words : {
              Words{},
              Words{"after=1", "within=1s"},

@@ -1,4 +1,4 @@
-// What a node does with a quota while Redis is out of reach, and what it tells Redis afterwards.
+// How a node uses a quota while Redis is out of reach, and what it reports to Redis afterwards.
 
 #include <gtest/gtest.h>
 
@@ -10,13 +10,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(DecideAlone, GrantsTheLimitWhereNothingIsKnown) {
+TEST(DecideAlone, GrantsTheLimitIfNothingIsKnown) {
     Node node({{10, 10s}});
     EXPECT_EQ(node.granted_alone(20), 10);
     EXPECT_EQ(node.decide_alone(), LocalAnswer::kLimited);
 }
 
-TEST(DecideAlone, CountsOnFromWhatRedisToldLast) {
+TEST(DecideAlone, ContinuesFromTheLastCountsOfRedis) {
     Node node({{10, 10s}, {12, 60s}});
     node.apply_reply({{.count = 3}, {.count = 6}});
     EXPECT_EQ(node.granted_alone(20), 6) << "what the longer window has left";
@@ -41,7 +41,7 @@ TEST(DecideAlone, StartsEachWindowAnew) {
     EXPECT_EQ(node.windows()[1].remaining, 100 - 50 - 27);
 }
 
-TEST(DecideAlone, StartsNoWindowBeforeItsTimeForCertain) {
+TEST(DecideAlone, StartsAWindowOnlyWhenItHasCertainlyBegun) {
     Node node({{10, 10s}});
     node.granted_alone(20);
     node.now += 10s + 4ms;
@@ -68,7 +68,7 @@ TEST(DecideAlone, UsesWhatIsLeftOfALeaseForAHigherCost) {
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 5}}));
 }
 
-TEST(DecideAlone, LeavesALeaseAloneThatAnotherTableCannotUse) {
+TEST(DecideAlone, KeepsALeaseThatAnotherTableCannotUse) {
     Node node(Quotas{api({{100, 10s}}), search({{4, 10s}})});
     node.apply_reply({{.count = 50}, {.count = 4}});
     node.states[0].lease = 20;
@@ -128,7 +128,7 @@ TEST(DecideAlone, RemembersTheWindowBeforeWhereWindowsSlide) {
     EXPECT_EQ(node.granted_alone(20), 5);
 }
 
-TEST(DecideAlone, CountsNothingOfALeaseThatAWindowLeftUnspent) {
+TEST(DecideAlone, DoesNotCountTheUnspentLeaseOfAnEndedWindow) {
     Node node({{10, 10s}}, true);
     node.apply_reply({{.count = 10}}, 8);
     node.now += 10s;
@@ -148,7 +148,7 @@ TEST(DecideAlone, HoldsForTheLargestLimitAndPeriod) {
     EXPECT_EQ(node.ask().adjustments.front().units, most);
 }
 
-TEST(Prepare, TellsEachWindowWhatWasGrantedAlone) {
+TEST(Prepare, ReportsTheUnitsGrantedAloneToEachWindow) {
     Node node({{10, 10s}, {100, 60s}});
     node.apply_reply({{.count = 3}, {.count = 50}});
     node.granted_alone(4);
@@ -160,7 +160,7 @@ TEST(Prepare, TellsEachWindowWhatWasGrantedAlone) {
     EXPECT_TRUE(node.needs_settling()) << "until it is acknowledged";
 }
 
-TEST(Prepare, LeavesWhatIsOnItsWayCounted) {
+TEST(Prepare, KeepsCountingUnitsOfAReportUnderWay) {
     Node node({{10, 10s}});
     EXPECT_EQ(node.granted_alone(20), 10);
     const auto trial = node.ask();
@@ -197,7 +197,7 @@ TEST(Report, IsSentUnchangedUntilItIsAcknowledged) {
     EXPECT_EQ(node.counts(), (UnitCounts{.noted = 6, .settled = 6}));
 }
 
-TEST(Report, IsAcknowledgedOnceThoughTwoRepliesCarryIt) {
+TEST(Report, IsAcknowledgedOnceByTwoReplies) {
     Node node({{10, 10s}});
     node.granted_alone(4);
     const auto first = node.ask();
@@ -210,7 +210,7 @@ TEST(Report, IsAcknowledgedOnceThoughTwoRepliesCarryIt) {
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 1}}));
 }
 
-TEST(Report, IsCountedWhereRedisToldWithoutIt) {
+TEST(Report, IsStillCountedAfterAReplyWithoutIt) {
     Node node({{10, 10s}});
     node.granted_alone(4);
     const auto lost = node.ask();
@@ -237,7 +237,7 @@ TEST(Report, IsDroppedWhenAllItsWindowsHaveEnded) {
     EXPECT_EQ(node.counts(), (UnitCounts{.noted = 5, .lapsed = 5}));
 }
 
-TEST(Report, IsNotMadeWhereThereIsNoRoomForIt) {
+TEST(Report, IsNotMadeIfThereIsNoRoomForIt) {
     Node node({{10, 10s}});
     node.granted_alone(4);
     EXPECT_TRUE(
@@ -245,7 +245,7 @@ TEST(Report, IsNotMadeWhereThereIsNoRoomForIt) {
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 4}}));
 }
 
-TEST(Report, TellsASlidingWindowWhatTheOneBeforeGranted) {
+TEST(Report, IncludesThePreviousSlidingWindow) {
     Node node({{20, 10s}}, true);
     EXPECT_EQ(node.granted_alone(20), 20);
     node.now += 10s;
@@ -269,7 +269,7 @@ TEST(Report, FollowsASlidingWindowOverItsBoundary) {
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 20}}));
 }
 
-TEST(Restore, OwesAgainWhatRedisRefused) {
+TEST(Restore, OwesUnitsAgainThatRedisRefused) {
     Node node({{100, 10s}});
     node.apply_reply({{.count = 20}}, 8);
     node.now += 2s;
@@ -279,7 +279,7 @@ TEST(Restore, OwesAgainWhatRedisRefused) {
     EXPECT_EQ(node.counts().lost, 0);
 }
 
-TEST(Counts, ALeaseStandsForUnitsThatAreOwed) {
+TEST(Counts, ALeaseCancelsOwedUnits) {
     Node node({{10, 10s}});
     node.granted_alone(5);
     node.states[0].lease = 3;
@@ -313,7 +313,7 @@ TEST(KeepUnused, PutsUnitsOfRequestsThatHaveLeftIntoTheLease) {
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, -3}}));
 }
 
-TEST(Restore, LosesWhatWasGivenBackForItMayHaveArrived) {
+TEST(Restore, LosesReturnedUnitsThatMayHaveArrived) {
     Node node({{100, 10s}});
     node.apply_reply({{.count = 20}}, 8);
     node.now += 2s;

@@ -11,7 +11,7 @@
 
 namespace tollgate {
 
-/// A beginning of a minute, by Redis's clock.
+/// The start of a minute, by Redis's clock.
 constexpr Instant kStart{std::chrono::milliseconds(1'795'000'020'000)};
 constexpr std::int64_t kFirst10s = window_number(kStart, std::chrono::seconds(10));
 constexpr std::int64_t kFirst60s = window_number(kStart, std::chrono::seconds(60));
@@ -39,9 +39,9 @@ inline Acquired banned(Instant until) {
     return answer;
 }
 
-/// What one node knows of one id, for tests that tell it what Redis answered.
+/// The state of one id on one node, for tests that supply Redis's replies.
 struct Node {
-    /// What Redis counted of a window; its number is that of `now`, and so many more.
+    /// Redis's count of a window. The window's number is that of `now` plus `ahead`.
     struct Count {
         std::int64_t count = 0;
         std::int64_t previous = 0;
@@ -52,7 +52,7 @@ struct Node {
     explicit Node(std::vector<Rate> rates, bool sliding = false)
         : Node(Quotas{api(std::move(rates), sliding)}) {}
 
-    /// Redis's clock is known but for `uncertainty` either way.
+    /// The time, with Redis's clock known to `uncertainty` either way.
     ClockBounds moment() const {
         return {kSteady + (now - kStart), now - uncertainty, now + uncertainty, now - uncertainty};
     }
@@ -60,7 +60,7 @@ struct Node {
     void arrive() { note_arrivals(states, demand, 1, moment().steady); }
     LocalAnswer decide() { return tollgate::decide(states, quotas, demand, moment()); }
     LocalAnswer decide_alone() { return tollgate::decide_alone(states, quotas, demand, moment()); }
-    /// How many of `most` requests it grants alone before it refuses one.
+    /// The number of requests, of up to `most`, that the node grants alone before it refuses one.
     std::int64_t granted_alone(std::int64_t most) {
         std::int64_t granted = 0;
         while (granted < most && decide_alone() == LocalAnswer::kGranted) {
@@ -78,7 +78,7 @@ struct Node {
     }
     bool is_held() const { return std::ranges::any_of(states, tollgate::is_held); }
 
-    /// What became of units, over all tables.
+    /// The unit counts of all tables.
     UnitCounts counts() const {
         UnitCounts sum;
         for (const auto& state : states) {
@@ -92,7 +92,7 @@ struct Node {
         return sum;
     }
 
-    /// Redis answers an acquire at `now`, or that long before.
+    /// Applies a reply of Redis to an acquire at `now`, or that long before.
     void apply_reply(std::vector<Count> counts, std::int64_t lease = 0, Acquired answer = {},
                      std::chrono::milliseconds before = {}, const PreparedAcquire& prepared = {}) {
         answer.now = now - before;

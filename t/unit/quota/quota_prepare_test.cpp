@@ -1,4 +1,4 @@
-// What a node tells Redis beside its requests, and what it asks for.
+// What a node sends to Redis besides its requests: leases, reports and strikes.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ TEST(Arrivals, ExpectWhatCameInTheLastTwoSlots) {
     EXPECT_EQ(arrivals.expected(1300ms), 1) << "a slot was empty";
 }
 
-TEST(Arrivals, AreCountedOnWhereAnotherWorkersClockIsBehind) {
+TEST(Arrivals, AreCountedIfAnotherWorkersClockIsBehind) {
     Arrivals arrivals;
     arrivals.note(1050ms, 5);
     arrivals.note(1100ms, 6);
@@ -32,7 +32,7 @@ TEST(Arrivals, AreCountedOnWhereAnotherWorkersClockIsBehind) {
     EXPECT_EQ(arrivals.expected(1099ms), 7);
 }
 
-TEST(Prepare, AsksForALeaseOfWhatTheNext100MsMayBring) {
+TEST(Prepare, AsksForALeaseForTheNext100Ms) {
     Node node({{1000, 10s}});
     for (int i = 0; i < 8; ++i) {
         node.arrive();
@@ -45,7 +45,7 @@ TEST(Prepare, AsksForALeaseOfWhatTheNext100MsMayBring) {
     EXPECT_EQ(node.ask().lease, 8) << "the window has 50 ms left";
 }
 
-TEST(Prepare, AsksForNoLeaseWhereFewCome) {
+TEST(Prepare, AsksForNoLeaseForFewRequests) {
     Node node({{1000, 10s}});
     for (int i = 0; i < 7; ++i) {
         node.arrive();
@@ -53,7 +53,7 @@ TEST(Prepare, AsksForNoLeaseWhereFewCome) {
     EXPECT_EQ(node.ask().lease, 0);
 }
 
-TEST(Prepare, AsksForNoLeaseWhereATableHasNoneOrNothingIsTaken) {
+TEST(Prepare, AsksForNoLeaseIfATableHasNoneOrTheCostIsZero) {
     Node node(Quotas{api({{1000, 10s}}), search({{1000, 10s}})});
     for (int i = 0; i < 8; ++i) {
         node.arrive();
@@ -71,12 +71,12 @@ TEST(Prepare, AsksForALeaseThatEveryTableWillSpend) {
     for (int i = 0; i < 10; ++i) {
         node.arrive();
     }
-    // Of a location with the first table alone.
+    // Requests of a location with only the first table.
     node.states[0].arrivals.note(node.moment().steady, 90);
     EXPECT_EQ(node.ask().lease, 10);
 }
 
-TEST(Prepare, TellsNothingWhereNothingIsOwed) {
+TEST(Prepare, ReportsNothingIfNothingIsOwed) {
     Node node({{100, 10s}, {1000, 60s}});
     node.apply_reply({{.count = 20}, {.count = 20}}, 5);
     node.arrive();
@@ -109,7 +109,7 @@ TEST(Prepare, GivesBackALeaseToTheWindowsThatOutliveIt) {
     EXPECT_EQ(adjustments, (std::vector{Adjustment{kFirst10s, 0}, Adjustment{kFirst60s, -5}}));
 }
 
-TEST(Prepare, GivesBackALeaseThatTheRequestNeedsMoreThan) {
+TEST(Prepare, GivesBackALeaseThatIsTooSmallForTheRequest) {
     Node node({{100, 10s}});
     node.apply_reply({{.count = 97}}, 5);
     node.demand.cost = 8;
@@ -117,7 +117,7 @@ TEST(Prepare, GivesBackALeaseThatTheRequestNeedsMoreThan) {
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, -5}}));
 }
 
-TEST(Prepare, TellsStrikesOnce) {
+TEST(Prepare, ReportsStrikesOnce) {
     Node node({{1, 60s}});
     node.demand.ban = kBan;
     node.granted_alone(1);

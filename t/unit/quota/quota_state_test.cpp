@@ -1,5 +1,4 @@
-// What a node knows of quotas and does with it, one call at a time; the simulation has many at
-// once.
+// The decisions of a node, one call at a time. The simulation tests concurrent calls.
 
 #include "module/quota/owed_units.hpp"
 
@@ -12,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Decide, AsksWhileNothingIsKnown) {
+TEST(Decide, AsksRedisWhileNothingIsKnown) {
     Node node({{10, 10s}});
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
 }
@@ -110,7 +109,7 @@ TEST(Decide, RefusesNothingOnceTheWindowMayHaveEnded) {
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
 }
 
-TEST(Decide, RefusesNothingWhereASlidingWindowHasFaded) {
+TEST(Decide, RefusesNothingIfASlidingWindowHasFaded) {
     Node node({{10, 10s}}, true);
     node.ask();
     node.apply_reply({{.count = 0, .previous = 10}});
@@ -122,7 +121,7 @@ TEST(Decide, RefusesNothingWhereASlidingWindowHasFaded) {
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
 }
 
-TEST(Decide, RefusesAHighCostWhereALowOneIsAskedAbout) {
+TEST(Decide, RefusesAHighCostAndAsksAboutALowOne) {
     Node node({{10, 60s}});
     node.ask();
     node.apply_reply({{.count = 8}});
@@ -132,7 +131,7 @@ TEST(Decide, RefusesAHighCostWhereALowOneIsAskedAbout) {
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
 }
 
-TEST(Decide, AsksWhereAnOperatorChangedTheIdSince) {
+TEST(Decide, AsksAgainAfterAChangeOfTheId) {
     Node node({{10, 60s}});
     node.ask();
     node.apply_reply({{.count = 10}}, 0, banned(kStart + 1h));
@@ -142,12 +141,12 @@ TEST(Decide, AsksWhereAnOperatorChangedTheIdSince) {
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
 }
 
-TEST(Decide, RefusesForATableOnlyIfThatWasAskedAboutLately) {
+TEST(Decide, RefusesForATableOnlyAfterARecentReply) {
     Node node(Quotas{api({{100, 60s}}), search({{10, 60s}})});
     node.ask();
     node.apply_reply({{.count = 10}, {.count = 10}});
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
-    // A location with the first table alone is asked for on and on.
+    // A location with only the first table gets requests all the time.
     const Quotas api_alone{node.quotas[0]};
     node.now += 1s;
     prepare(std::span(node.states).first(1), api_alone, Demand{}, node.moment(), &node.last_report);
@@ -180,7 +179,7 @@ TEST(Decide, DoesNotGrantABannedKeyFromALease) {
     EXPECT_EQ(node.decide(), LocalAnswer::kGranted) << "where bans don't count";
 }
 
-TEST(Decide, LeavesARefusalThatStrikesToRedis) {
+TEST(Decide, LeavesRefusalsThatStrikeToRedis) {
     Node node({{10, 60s}});
     node.demand.ban = kBan;
     node.ask();

@@ -72,7 +72,7 @@ TEST(ParseRates, TakesOneToFour) {
     EXPECT_THROW(parse_rates("1r/s 2r/m 3r/h 4r/d 5r/2d"), ParseError);
 }
 
-TEST(ParseRates, RefusesTwoOfOnePeriodHoweverWritten) {
+TEST(ParseRates, RefusesTwoRatesOfOnePeriod) {
     EXPECT_THROW(parse_rates("60r/m 90r/60s"), ParseError);
 }
 
@@ -81,7 +81,7 @@ TEST(ParseRates, RefusesALongerPeriodThatAllowsLess) {
     EXPECT_EQ(parse_rates("100r/m 100r/d").size(), 2U);
 }
 
-TEST(ParseRates, PartsWordsBySpacesAlone) {
+TEST(ParseRates, SeparatesWordsBySpacesOnly) {
     EXPECT_THROW(parse_rates("1r/s\t2r/m"), ParseError);
 }
 

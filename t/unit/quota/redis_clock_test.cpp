@@ -10,10 +10,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Instant kEpoch(1'795'000'000'000ms);
-/// A wall clock that is of no use.
+/// A wall clock with a wrong time.
 constexpr Instant kWrong(5s);
 
-/// What the clock makes of `steady`, as distances from kEpoch + steady.
+/// The bounds at `steady`, as distances from kEpoch + steady.
 std::pair<std::int64_t, std::int64_t> bounds(const RedisClock& clock, SteadyTime steady) {
     const ClockBounds moment = clock.at(steady, kWrong);
     EXPECT_EQ(moment.steady, steady);
@@ -22,7 +22,7 @@ std::pair<std::int64_t, std::int64_t> bounds(const RedisClock& clock, SteadyTime
 
 using Bounds = std::pair<std::int64_t, std::int64_t>;
 
-TEST(RedisClock, IsTheNodesOwnUntilRedisIsHeardOf) {
+TEST(RedisClock, IsTheNodesClockUntilTheFirstReply) {
     const ClockBounds moment = RedisClock().at(7ms, kWrong);
     EXPECT_EQ(moment.steady, 7ms);
     EXPECT_EQ(moment.earliest, kWrong);
@@ -52,14 +52,14 @@ TEST(RedisClock, IsExactToTheMicrosecond) {
     EXPECT_EQ(moment.latest, kEpoch + 1001ms);
 }
 
-TEST(RedisClock, IsLessCertainTheLongerItIsNotHeardOf) {
+TEST(RedisClock, IsLessCertainWithTimeSinceTheLastReply) {
     RedisClock clock;
     clock.observe(1000ms, 1010ms, kEpoch + 1000ms);
     EXPECT_EQ(bounds(clock, 11'010ms), (Bounds{-21, 11}));
     EXPECT_EQ(bounds(clock, 3'601'010ms), (Bounds{-3611, 3601}));
 }
 
-TEST(RedisClock, IsTakenAsNewOnceItWasSet) {
+TEST(RedisClock, IsReplacedAfterItWasSet) {
     for (const auto jump : {-2s, 2s, -3600s, 3600s}) {
         RedisClock clock;
         clock.observe(1000ms, 1001ms, kEpoch + 1000ms);
@@ -78,20 +78,20 @@ TEST(RedisClock, TakesNoBoundsOverFromAnotherServer) {
     EXPECT_EQ(bounds(clock, 2012ms), (Bounds{2, 6})) << "but from its own replies";
 }
 
-TEST(RedisClock, TakesARepliesTimeFromAWorkerThatIsLateToTellIt) {
+TEST(RedisClock, TakesAReplyThatAWorkerReportsLate) {
     RedisClock clock;
     clock.observe(1000ms, 1010ms, kEpoch + 1000ms);
     clock.observe(1003ms, 1005ms, kEpoch + 1005ms);
     EXPECT_EQ(bounds(clock, 1010ms), (Bounds{-1, 1}));
 }
 
-TEST(RedisClock, ShowsRedissTimeBetweenItsBoundsHoweverClocksDriftAndRepliesDawdle) {
+TEST(RedisClock, BoundsRedissTimeDespiteDriftAndSlowReplies) {
     std::mt19937 random(1);
     const auto number = [&](std::int64_t least, std::int64_t most) {
         return std::uniform_int_distribution<std::int64_t>(least, most)(random);
     };
     for (const std::int64_t drift : {-900, -20, 0, 20, 900}) {  // ppm
-        // In us: the node's clock, and Redis's, which is apart from it and faster or slower.
+        // In us: the node's clock and Redis's clock, which has an offset and another speed.
         std::int64_t node = 123'456'789;
         const auto redis_at = [&](std::int64_t time) {
             return kEpoch + std::chrono::microseconds(time + 333'333 +
@@ -114,7 +114,7 @@ TEST(RedisClock, ShowsRedissTimeBetweenItsBoundsHoweverClocksDriftAndRepliesDawd
     }
 }
 
-TEST(RedisClock, GivesNoDeadlineWhereItWasNeverHeardOf) {
+TEST(RedisClock, GivesNoDeadlineBeforeTheFirstReply) {
     EXPECT_EQ(RedisClock().deadline(5s, 100ms), Instant{});
 }
 
@@ -123,7 +123,8 @@ TEST(RedisClock, GivesADeadlineThatIsNeverTooEarly) {
     clock.observe(1000ms, 1004ms, Instant(50'000ms));
     const auto deadline = clock.deadline(2000ms, 100ms);
     EXPECT_EQ(deadline, clock.at(2000ms, {}).latest + 100ms);
-    // An hour later the bounds are 3.6 s wide each way: the deadline is not.
+    // An hour later, the drift widens the bounds by 3.6 s each way, but the deadline is still
+    // close.
     const auto later = clock.at(2000ms + 1h, {});
     EXPECT_EQ(clock.deadline(2000ms + 1h, 100ms), later.earliest + 200ms);
 }

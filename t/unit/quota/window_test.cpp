@@ -76,7 +76,7 @@ TEST(Spent, HoldsForTheLargestLimitAndPeriod) {
     EXPECT_EQ(spent({2, 0, most}, year, true, at(3 * length - 1)), 32) << "31.6 of them";
 }
 
-/// When the window and those after it have room first, by trying each ms.
+/// The first time at which the window or a later one has room, found by trying each ms.
 Instant first_room(WindowCount window, const Rate& rate, std::int64_t need) {
     Instant now = window_end(window.number - 1, rate.period);
     while (true) {

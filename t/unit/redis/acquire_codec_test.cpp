@@ -38,7 +38,7 @@ std::string bulk(const std::string& text) {
     return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
-/// The string of 8 bytes a number.
+/// The string with 8 bytes per number.
 std::string packed(std::initializer_list<std::int64_t> numbers) {
     std::string bytes;
     for (const auto number : numbers) {
@@ -57,7 +57,7 @@ std::string numbers(std::initializer_list<std::int64_t> numbers) {
     return array(1, bulk(packed(numbers)));
 }
 
-/// The words, read back.
+/// The words as texts.
 std::vector<std::string> texts(const redis::Words& words) {
     std::vector<std::string> texts;
     const auto reply = parsed(array(words.size(), std::string(words.bytes())));
@@ -100,7 +100,7 @@ TEST(AcquireCall, GivesTermsOnce) {
                                       Texts{"22", "1", "0"} + Texts{"4", "1", "0"}));
 }
 
-TEST(AcquireCall, TellsTheBanInMilliseconds) {
+TEST(AcquireCall, WritesTheBanInMilliseconds) {
     Acquire acquire = two_tables();
     acquire.ban = BanPolicy{20, 1min, 10min, 24h};
     auto call = acquire_call(std::array{acquire}, Keys(""), {});
@@ -113,7 +113,7 @@ TEST(AcquireCall, TellsTheBanInMilliseconds) {
     EXPECT_EQ(texts(call.arguments)[7], "0");
 }
 
-TEST(AcquireCall, TellsTheRestWhereThereIsAny) {
+TEST(AcquireCall, WritesOptionalTermsIfThereAreAny) {
     Acquire acquire = two_tables();
     acquire.adjustments.resize(3);
     acquire.report_numbers.resize(2);
@@ -175,7 +175,7 @@ TEST(ReadAcquired, ReadsLeasesBansAndErrors) {
     EXPECT_EQ(std::get<Acquired>(results->of_ids[2]).now, Instant(5s));
 }
 
-TEST(ReadAcquired, RefusesWhatIsNoAnswer) {
+TEST(ReadAcquired, RefusesMalformedReplies) {
     const auto error = packed({5000, -1});
     const auto good = packed({5'000'000, 4, 11, 4, 0, 5, 12, 6, 2});
     for (const std::string& text : {

@@ -1,4 +1,4 @@
-// The script as a real Redis runs it, through the same encoding and decoding as in the gateway.
+// Runs the script in a real Redis, with the encoding and decoding of the gateway.
 
 #include <gtest/gtest.h>
 #include <hiredis/hiredis.h>
@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "module/redis/protocol/acquire_codec.hpp"
-#include "module/redis/protocol/lookup_reply.hpp"
+#include "module/redis/protocol/lookup.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/script.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Long periods: a window of them rarely ends.
+// Long periods, so that a window rarely ends during a test.
 constexpr std::chrono::seconds kHour = 360'000s;
 constexpr std::chrono::seconds kDay = 8'640'000s;
 constexpr std::chrono::seconds kWeek = 31'000'000s;
@@ -36,7 +36,7 @@ class Redis {
         const std::string socket = folder_ / "redis.sock";
         process_ = fork();
         if (process_ == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that crashes leaves no server behind
+            prctl(PR_SET_PDEATHSIG, SIGKILL);  // the server ends if the test crashes
             execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket.c_str(),
                    "--save", "", "--logfile", "/dev/null", nullptr);
             _exit(127);
@@ -96,7 +96,7 @@ class AcquireScript : public testing::Test {
         }
     }
 
-    /// The elements of what the script returns.
+    /// The elements of the script's reply.
     std::span<const redisReply* const> run(std::span<const Acquire> acquires) {
         const auto call = acquire_call(acquires, keys_, context_);
         Words words{"EVAL", call.script->text};
@@ -107,7 +107,7 @@ class AcquireScript : public testing::Test {
         reply_ = redis_->run(words);
         return elements_of(*reply_);
     }
-    /// What the script decides; fails where it returns no answer.
+    /// The decisions of the script. Fails if the reply is an error.
     std::vector<AcquireResult> decide(std::vector<Acquire> acquires) {
         for (Acquire& acquire : acquires) {
             acquire.report_numbers.resize(acquire.quotas->size());
@@ -149,7 +149,7 @@ class AcquireScript : public testing::Test {
         const auto text = field(std::to_string(period.count()) + ".count", table);
         return text.empty() ? -1 : std::stoll(text);
     }
-    /// Puts what was counted of a window, `ago` windows before the present one.
+    /// Stores the count of a window that is `ago` windows before the current one.
     void put(std::chrono::seconds period, std::int64_t ago, std::int64_t count,
              std::optional<std::int64_t> previous = std::nullopt) {
         const auto start = std::to_string(period.count());
@@ -178,7 +178,7 @@ class AcquireScript : public testing::Test {
     std::string ban(const std::string& name) {
         return redis_->text({"HGET", keys_.ban("k"), name});
     }
-    /// How many commands that write Redis has run.
+    /// The number of writes that Redis has executed.
     long long dirty() {
         const std::string info = redis_->text({"INFO", "persistence"});
         const auto at = info.find("rdb_changes_since_last_save:");
@@ -279,11 +279,11 @@ TEST_F(AcquireScript, ExpiresWithItsLongestWindow) {
     decide(acquire_of({{10, kHour}, {100, kDay}, {1000, kWeek}}));
     EXPECT_EQ(expiry(key), window_end(number(kWeek), kWeek));
     put(kHour, 1, 0);
-    decide(acquire_of({{10, kHour}}));  // a plan of shorter windows
+    decide(acquire_of({{10, kHour}}));  // a plan with shorter windows
     EXPECT_EQ(expiry(key), window_end(number(kWeek), kWeek));
 }
 
-TEST_F(AcquireScript, SlidesAsTheEstimateHasIt) {
+TEST_F(AcquireScript, SlidesByTheEstimate) {
     put(kDay, 1, 1000);
     const auto before = now();
     Acquire acquire = acquire_of({{1500, kDay}}, true);
@@ -316,8 +316,7 @@ TEST_F(AcquireScript, AdjustsBeforeItDecides) {
     EXPECT_EQ(acquired.granted, 1);
     EXPECT_EQ(count(kHour), 10);
     EXPECT_EQ(count(kDay), 31);
-    acquire.adjustments = {{number(kHour) - 1, -5},
-                           {number(kDay), -99}};  // of a window that is over
+    acquire.adjustments = {{number(kHour) - 1, -5}, {number(kDay), -99}};  // of an ended window
     acquired = decide(acquire);
     EXPECT_EQ(acquired.granted, 0);
     EXPECT_EQ(count(kHour), 10);
@@ -515,7 +514,7 @@ TEST_F(AcquireScriptBans, StrikesCountWithinTheirTime) {
     EXPECT_GT(std::stoll(ban("since")), stale);
 }
 
-TEST_F(AcquireScriptBans, EachDoublesTheLastUpToTheLongest) {
+TEST_F(AcquireScriptBans, EachBanDoublesUpToTheLongest) {
     Acquire batch = acquire();
     batch.count = 5;
     for (const auto length : {10min, 20min, 40min}) {
@@ -594,9 +593,35 @@ TEST_F(AcquireScript, CountsTheSameIdTwiceInOneCall) {
     EXPECT_EQ(std::get<Acquired>(results[1]).granted, 1);
 }
 
+TEST(Scripts, NameEachField) {
+    for (const Script* script : {&acquire_script(), &lookup_script()}) {
+        EXPECT_EQ(script->text.find('$'), std::string::npos);
+    }
+}
+
+TEST_F(AcquireScript, TheLookUpOfAMissingKeyNeedsAMaster) {
+    const auto look_up = [&](const std::string& key) {
+        return redis_->run({"EVAL", lookup_script().text, "1", key, "token"});
+    };
+    redis_->run({"HSET", "t:key:x", "id", "k1", "plan", "free", "state", "active"});
+    redis_->run({"REPLICAOF", "127.0.0.1", "1"});
+    const auto found = look_up("t:key:x");
+    const auto missing = look_up("t:key:y");
+    redis_->run({"REPLICAOF", "NO", "ONE"});
+    EXPECT_EQ(elements_of(*found).size(), 7);
+    ASSERT_EQ(missing->type, REDIS_REPLY_ERROR);
+    EXPECT_TRUE(text_of(*missing).starts_with("READONLY"));
+}
+
+TEST_F(AcquireScript, ALookUpChangesNoExpiry) {
+    redis_->run({"HSET", "t:key:x", "plan", "free"});
+    redis_->run({"EVAL", lookup_script().text, "1", "t:key:x", "token"});
+    EXPECT_EQ(redis_->integer({"PTTL", "t:key:x"}), -1);
+}
+
 TEST_F(AcquireScript, TheLookUpFetchesARecord) {
     const auto look_up = [&] {
-        return redis_->run({"EVAL", std::string(lookup_script().text), "1", "t:key:x", "token"});
+        return redis_->run({"EVAL", lookup_script().text, "1", "t:key:x", "token"});
     };
     redis_->run({"HSET", "t:key:x", "id", "k1", "plan", "free", "state", "active"});
     auto reply = look_up();

@@ -32,7 +32,7 @@ TEST(ErrorScope, KnowsTheErrorsOfAPlaceInACluster) {
     }
 }
 
-TEST(ErrorScope, TakesAllOthersForErrorsOfTheCommand) {
+TEST(ErrorScope, TreatsAllOthersAsErrorsOfTheCommand) {
     for (const auto* message :
          {"WRONGTYPE Operation against a key holding the wrong kind of value", "NOSCRIPT No",
           "ERR unknown command 'EVALSHA'", "ERR OOM", "BUSYGROUP Consumer Group name exists",
@@ -42,7 +42,7 @@ TEST(ErrorScope, TakesAllOthersForErrorsOfTheCommand) {
     }
 }
 
-TEST(ErrorScope, ReadsTheErrorsOfCommandsInScriptsAsEachRedisTellsThem) {
+TEST(ErrorScope, ReadsErrorsInScriptsOfEachRedisVersion) {
     for (const auto* message :
          {"OOM command not allowed when used memory > 'maxmemory'. script: 5ac, on @user_script:3.",
           "@user_script: 12: The user executing the script can't run this command or subcommand",
@@ -54,6 +54,32 @@ TEST(ErrorScope, ReadsTheErrorsOfCommandsInScriptsAsEachRedisTellsThem) {
     EXPECT_EQ(error_scope("@user_script: 12: WRONGTYPE Operation"), ErrorScope::kCommand);
     EXPECT_EQ(error_scope("ERR no such thing script: 5ac, on @user_script:3."),
               ErrorScope::kCommand);
+}
+
+TEST(ErrorScope, SaysWhatToDoInADeploymentOfSeveralServers) {
+    const auto expect = [](ErrorAction action, std::initializer_list<std::string_view> messages) {
+        for (const auto message : messages) {
+            EXPECT_EQ(error_action(message), action) << message;
+        }
+    };
+    expect(ErrorAction::kMoved, {"MOVED 3999 127.0.0.1:6381", "MOVED"});
+    expect(ErrorAction::kAsk, {"ASK 3999 127.0.0.1:6381"});
+    expect(ErrorAction::kRetryLater, {"TRYAGAIN Multiple keys request during rehashing of slot"});
+    expect(ErrorAction::kRediscover,
+           {"CLUSTERDOWN The cluster is down", "CLUSTERDOWN Hash slot not served",
+            "LOADING Redis is loading the dataset in memory",
+            "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+            "READONLY You can't write against a read only replica.",
+            "@user_script: 12: -READONLY You can't write against a read only replica.\r\n"});
+    expect(ErrorAction::kUnavailable,
+           {"NOREPLICAS Not enough good replicas to write.", "MISCONF Redis is configured to save",
+            "OOM command not allowed when used memory > 'maxmemory'.",
+            "@user_script: 12: -OOM command not allowed when used memory > 'maxmemory'.\r\n"});
+    expect(ErrorAction::kNone,
+           {"", "ERR", "ERR MOVED 1 a:1", "WRONGTYPE Operation", "NOSCRIPT No", "moved 1 a:1",
+            "ASKING", "CROSSSLOT Keys in request don't hash to the same slot",
+            "NOAUTH Authentication required.", "NOPERM this user has no permissions",
+            "BUSY Redis is busy running a script.", "ERR max number of clients reached"});
 }
 
 TEST(ErrorScope, NamesTheCode) {

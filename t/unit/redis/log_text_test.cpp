@@ -19,12 +19,12 @@ TEST(LogText, LeavesPrintableAsciiAsItIs) {
     EXPECT_EQ(shown(""), "");
 }
 
-TEST(LogText, EscapesWhatIsNot) {
+TEST(LogText, EscapesOtherBytes) {
     EXPECT_EQ(shown("a\x1b[31m\a\r\n\0\x7f\xc3\xa9"sv), R"(a\x1b[31m\x07\x0d\x0a\x00\x7f\xc3\xa9)");
     EXPECT_EQ(shown(shown("\x1b")), shown("\x1b"));
 }
 
-TEST(LogText, CutsOffWhatIsTooLong) {
+TEST(LogText, CutsOffLongTexts) {
     EXPECT_EQ(shown(std::string(LogText::kMost, 'x')), std::string(LogText::kMost, 'x'));
     EXPECT_EQ(shown(std::string(LogText::kMost + 1, 'x')),
               std::string(LogText::kMost, 'x') + "...");

@@ -1,4 +1,4 @@
-// What the pipeline does where memory is short: no call is lost, and nothing is left half done.
+// The pipeline when memory is short: no call is lost, and no operation is left half done.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace tollgate::redis {
 namespace {
 
-/// Counts what became of its call.
+/// Counts the callbacks of its call.
 struct Outcomes {
     int values = 0;
     int errors = 0;
@@ -37,8 +37,8 @@ class Counter : public ReplyHandler {
 
 const Script kScript{"return {ARGV[1]}", "0123456789012345678901234567890123456789"};
 
-/// Does `step` where the n-th allocation in it fails, for each n from 0 until none does. Returns
-/// how often it failed.
+/// Runs `step` while its n-th allocation fails, for each n from 0 until none fails. Returns the
+/// number of failures.
 template <typename Step>
 int with_failures(Step step) {
     for (int n = 0;; ++n) {

@@ -12,7 +12,7 @@ namespace {
 using Results = std::vector<std::string>;
 using Taken = Pipeline::Taken;
 
-/// Writes down what became of its call.
+/// Records the callbacks of its call.
 class Recorder : public ReplyHandler {
   public:
     Recorder(std::string name, Results& results) : name_(std::move(name)), results_(results) {}
@@ -150,7 +150,7 @@ TEST_F(PipelineTest, HandsEachCallTheValuesBehindItsToken) {
     EXPECT_TRUE(pipeline_.empty());
 }
 
-TEST_F(PipelineTest, BelievesNoAnswerWithAnotherToken) {
+TEST_F(PipelineTest, RejectsRepliesWithAnotherToken) {
     push("a");
     push("b");
     release();
@@ -161,7 +161,7 @@ TEST_F(PipelineTest, BelievesNoAnswerWithAnotherToken) {
     EXPECT_EQ(results_, Results{});
 }
 
-TEST_F(PipelineTest, TakesNothingThatNoCallAwaits) {
+TEST_F(PipelineTest, RejectsUnsolicitedReplies) {
     EXPECT_EQ(take("-ERR max number of clients reached\r\n"), Taken::kMismatched);
     push("a");
     EXPECT_EQ(answer("42", "early"), Taken::kMismatched);
@@ -177,7 +177,7 @@ TEST_F(PipelineTest, HandsErrorsToTheirCall) {
     EXPECT_EQ(results_, (Results{"a: OOM", "b=two"}));
 }
 
-TEST_F(PipelineTest, SendsTheScriptInFullWhereRedisDoesNotKnowIt) {
+TEST_F(PipelineTest, SendsTheScriptInFullIfRedisDoesNotKnowIt) {
     push("a");
     release();
     EXPECT_EQ(take("-NOSCRIPT No matching script\r\n"), Taken::kRepeated);
@@ -196,7 +196,7 @@ TEST_F(PipelineTest, SendsTheScriptInFullButOnce) {
     EXPECT_EQ(results_, Results{"a: NOSCRIPT"});
 }
 
-TEST_F(PipelineTest, AnswersCallsInTheOrderOfTheirTextsWhereOneIsRepeated) {
+TEST_F(PipelineTest, AnswersCallsInOrderIfOneIsRepeated) {
     push("a");
     push("b");
     release();
@@ -207,7 +207,7 @@ TEST_F(PipelineTest, AnswersCallsInTheOrderOfTheirTextsWhereOneIsRepeated) {
     EXPECT_EQ(results_, (Results{"b=two", "a=one"}));
 }
 
-TEST_F(PipelineTest, FailsWhatWasReleasedAndKeepsTheRest) {
+TEST_F(PipelineTest, FailsReleasedCallsAndKeepsTheRest) {
     push("a");
     release();
     push("b");
@@ -230,7 +230,7 @@ TEST_F(PipelineTest, FailsAll) {
     EXPECT_TRUE(pipeline_.empty());
 }
 
-TEST_F(PipelineTest, TellsNothingWhenItIsDestroyed) {
+TEST_F(PipelineTest, CallsNoHandlerWhenItIsDestroyed) {
     {
         Pipeline pipeline{1, std::chrono::milliseconds(100)};
         pipeline.push({&kScript, {}, {}}, std::make_unique<Recorder>("a", results_), at(0));
@@ -280,7 +280,7 @@ TEST_F(PipelineTest, CountsTheTimeOfARepeatedCallFromWhenItWasWrittenAgain) {
     EXPECT_EQ(first_deadline(), 180);
 }
 
-TEST_F(PipelineTest, KnowsTheDeadlineOfWhatWaitsBehindACallThatWasPushedAhead) {
+TEST_F(PipelineTest, KnowsTheDeadlineOfCallsBehindOneThatWasPushedAhead) {
     push("a", 0);
     push_ahead("probe", 60);
     EXPECT_EQ(first_deadline(), 100);
@@ -289,7 +289,7 @@ TEST_F(PipelineTest, KnowsTheDeadlineOfWhatWaitsBehindACallThatWasPushedAhead) {
     EXPECT_EQ(first_deadline(), 170);
 }
 
-TEST_F(PipelineTest, GivesEachCallItsTimeOnceMoreAfterAStall) {
+TEST_F(PipelineTest, RestartsTheTimeoutOfEachCallAfterAStall) {
     push("a", 0);
     release();
     write(0);

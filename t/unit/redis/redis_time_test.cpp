@@ -23,7 +23,7 @@ TEST(RedisTime, IsExactToTheMicrosecond) {
     EXPECT_EQ(read("*2\r\n$12\r\n253402300799\r\n$1\r\n0\r\n"), ExactInstant(253'402'300'799s));
 }
 
-TEST(RedisTime, IsNothingButATime) {
+TEST(RedisTime, RejectsOtherReplies) {
     for (const auto* bytes :
          {"*0\r\n", "*1\r\n$1\r\n1\r\n", "*3\r\n$1\r\n1\r\n$1\r\n1\r\n$1\r\n1\r\n",
           "*2\r\n:1\r\n:1\r\n", "*2\r\n$2\r\n-1\r\n$1\r\n0\r\n",

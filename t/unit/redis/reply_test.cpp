@@ -69,7 +69,7 @@ TEST(ReplyReader, ReadsByteByByte) {
     EXPECT_EQ(got, (std::vector<std::string>{"[a :7 ]", "x"}));
 }
 
-TEST(ReplyReader, BreaksOnWhatRedisNeverAnswers) {
+TEST(ReplyReader, FailsOnRepliesThatRedisNeverSends) {
     for (const std::string_view stream : {
              "hello\r\n",
              "\r\n",
@@ -95,7 +95,7 @@ TEST(ReplyReader, BreaksOnWhatRedisNeverAnswers) {
     }
 }
 
-TEST(ReplyReader, BreaksOnAReplyThatNeverEnds) {
+TEST(ReplyReader, FailsOnAReplyThatNeverEnds) {
     for (const std::string_view start : {"+", "-ERR ", "$", "*2\r\n:1\r\n+"}) {
         ReplyReader reader;
         reader.feed(start);
@@ -116,6 +116,32 @@ TEST(ReplyReader, WaitsForTheRestOfAnOrdinaryReply) {
     const ReplyPtr reply = reader.next();
     ASSERT_NE(reply, nullptr);
     EXPECT_EQ(text_of(*reply).size(), 60'000);
+}
+
+TEST(ReplyReader, HasLimitsOfItsOwn) {
+    ReplyReader small({.elements = 2, .bytes = 100});
+    ReplyReader large({.elements = 5000, .bytes = 200'000});
+    const std::string array = "*5000\r\n:1\r\n";
+    large.feed(array);
+    EXPECT_EQ(large.next(), nullptr);
+    EXPECT_FALSE(large.broken());
+    large.feed("*5001\r\n");
+    EXPECT_EQ(large.next(), nullptr);
+    EXPECT_TRUE(large.broken());
+
+    small.feed("*2\r\n:1\r\n:2\r\n");
+    EXPECT_NE(small.next(), nullptr);
+    small.feed("*3\r\n");
+    EXPECT_EQ(small.next(), nullptr);
+    EXPECT_TRUE(small.broken());
+
+    ReplyReader text({.elements = 1, .bytes = 200'000});
+    text.feed("$200000\r\n" + std::string(150'000, 'x'));
+    EXPECT_EQ(text.next(), nullptr);
+    EXPECT_FALSE(text.broken());
+    text.feed(std::string(50'001, 'x'));
+    EXPECT_EQ(text.next(), nullptr);
+    EXPECT_TRUE(text.broken());
 }
 
 TEST(ReplyReader, SurvivesGarbage) {

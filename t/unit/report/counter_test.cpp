@@ -71,7 +71,7 @@ TEST(Histogram, CountsABoundInItsOwnClass) {
     EXPECT_EQ(histogram.microseconds.value(), 2'000'102U);
 }
 
-TEST(Histogram, TakesADurationBelowZeroForNone) {
+TEST(Histogram, TreatsANegativeDurationAsZero) {
     Histogram histogram;
     histogram.note(milliseconds(-3));
     EXPECT_EQ(histogram.classes[0].value(), 1U);
@@ -107,8 +107,8 @@ TEST(WorkerSet, LeavesOutWorkersBeyondItsSize) {
     EXPECT_EQ(set.count(WorkerSet::kMost + 9), 0U);
 }
 
-// Shared memory begins as zeros, and no constructor runs in it.
-TEST(SharedNumber, IsZeroInMemoryOfZeros) {
+// Shared memory is zeroed at first, and no constructor runs in it.
+TEST(SharedNumber, IsZeroInZeroedMemory) {
     const Histogram histogram;
     for (const std::byte byte : std::as_bytes(std::span(&histogram, 1))) {
         EXPECT_EQ(byte, std::byte{0});

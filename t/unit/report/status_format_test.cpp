@@ -1,4 +1,4 @@
-#include "module/report/status_format.hpp"
+#include "module/report/status.hpp"
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST(PreferredStatusFormat, WeighsTextAgainstJson) {
               kPrometheus);
 }
 
-TEST(PreferredStatusFormat, BearsWhatIsNoAcceptField) {
+TEST(PreferredStatusFormat, IgnoresInvalidParameters) {
     for (const auto* text : {",", ";", ";;,,;q", "text/plain;q=,", "q=1", "text/plain;q=0.x", "=",
                              "text/plain;q=0.99999999999999999999999999"}) {
         preferred_status_format(text);

@@ -1,4 +1,4 @@
-#include "module/report/status_json.hpp"
+#include "module/report/status.hpp"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ Status empty_status() {
     return status;
 }
 
-TEST(StatusJson, SaysWhatItIsOf) {
+TEST(StatusJson, HasTheVersionAndTheStart) {
     EXPECT_EQ(parsed(empty_status()),
               json::parse(R"({"version":"1.2.3","started":1000000,"uptime":100,"workers":2,
                               "zone":{"size":8388608,"stores":{}},"requests":[],"redis":[]})"));
@@ -57,11 +57,14 @@ TEST(StatusJson, ShowsARedis) {
     counts.lookups.add(2);
     counts.errors.add(3);
     counts.reconnects.add(4);
+    counts.tls_handshakes.add(21);
+    counts.tls_resumed.add(22);
     counts.breaker_opened.add(5);
+    counts.failovers.add(23);
     counts.breaker_open.insert(1, 77);
     counts.subscribed.insert(0, 76);
     counts.subscribed.insert(1, 77);
-    counts.subscribed.insert(2, 78);  // Of a worker that is configured no more.
+    counts.subscribed.insert(2, 78);  // Of a worker that is no longer configured.
     counts.keys.hits.add(6);
     counts.keys.negative_hits.add(7);
     counts.keys.misses.add(8);
@@ -77,14 +80,25 @@ TEST(StatusJson, ShowsARedis) {
     counts.owed.add(18);
     counts.settled.add(19);
     counts.lapsed.add(20);
+    status.redis[0].kind = "sentinel";
+    status.redis[0].master = "10.0.0.1:6379";
     auto redis = parsed(status)["redis"][0];
     redis.erase("round_trip_seconds");
-    EXPECT_EQ(redis, json::parse(R"({"name":"main","commands":{"acquire":1,"lookup":2},"errors":3,
-        "reconnects":4,"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
+    EXPECT_EQ(redis, json::parse(R"({"name":"main","kind":"sentinel",
+        "master":"10.0.0.1:6379","failovers":23,"commands":{"acquire":1,"lookup":2},"errors":3,
+        "reconnects":4,"tls":{"handshakes":21,"resumed":22},"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
         "key_cache":{"hits":6,"negative_hits":7,"misses":8},
         "decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},
         "leases":{"number":2,"granted":14,"spent":15,"returned":16,"lost":17},
         "owed":{"noted":18,"settled":19,"lapsed":20}})"));
+}
+
+TEST(StatusJson, ShowsNoMasterThatIsNotKnown) {
+    auto status = empty_status();
+    status.redis = {{"main", {}}};
+    const auto redis = parsed(status)["redis"][0];
+    EXPECT_EQ(redis["kind"], "server");
+    EXPECT_FALSE(redis.contains("master"));
 }
 
 TEST(StatusJson, ShowsRoundTripsCumulatively) {

@@ -1,4 +1,4 @@
-#include "module/report/status_prometheus.hpp"
+#include "module/report/status.hpp"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ std::vector<std::string> lines_of(const Status& status, const std::string& begin
     return lines;
 }
 
-/// One where everything is there.
+/// A status with every member.
 Status full_status() {
     Status status;
     status.version = "1.2.3";
@@ -45,7 +45,7 @@ Status full_status() {
     return status;
 }
 
-// As the format 0.0.4 has it: HELP and TYPE once, then all samples of the family in a row.
+// Format 0.0.4: HELP and TYPE once, then all samples of the family in a row.
 TEST(StatusPrometheus, IsWellFormed) {
     const std::string text = status_prometheus(full_status());
     ASSERT_TRUE(text.ends_with('\n'));
@@ -81,7 +81,7 @@ TEST(StatusPrometheus, IsWellFormed) {
     }
 }
 
-TEST(StatusPrometheus, SaysWhatItIsOf) {
+TEST(StatusPrometheus, HasTheVersionAndTheStart) {
     const auto status = full_status();
     const auto has = [&](const std::string& line) { return lines_of(status, line).size() == 1; };
     EXPECT_TRUE(has("tollgate_info{version=\"1.2.3\"} 1"));
@@ -148,12 +148,16 @@ TEST(StatusPrometheus, ShowsRoundTripsCumulatively) {
 
 TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
     auto status = full_status();
+    status.redis[1].master = "[::1]:6379";
     auto& counts = status.redis[1].counts;
     counts.acquires.add(1);
     counts.lookups.add(2);
     counts.errors.add(3);
     counts.reconnects.add(4);
+    counts.tls_handshakes.add(21);
+    counts.tls_resumed.add(22);
     counts.breaker_opened.add(5);
+    counts.failovers.add(23);
     counts.breaker_open.insert(1, 77);
     counts.subscribed.insert(0, 76);
     counts.subscribed.insert(1, 77);
@@ -183,6 +187,10 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
                                         R"(redis_commands_total,command="lookup"} 2)",
                                         "redis_errors_total} 3",
                                         "redis_reconnects_total} 4",
+                                        "redis_tls_handshakes_total} 21",
+                                        "redis_tls_resumed_total} 22",
+                                        "redis_failovers_total} 23",
+                                        R"(redis_master_info,address="[::1]:6379"} 1)",
                                         "redis_breaker_opened_total} 5",
                                         "redis_breaker_open_workers} 1",
                                         "redis_subscribed_workers} 2",

@@ -28,7 +28,7 @@ class AddressBudgetsTest : public testing::Test {
         return std::ranges::none_of(budgets_.charge(who, kRates, 1, now), &WindowState::exhausted);
     }
 
-    alignas(std::max_align_t) std::array<std::byte, 1 << 20> memory_{};  // zeros: an empty one
+    alignas(std::max_align_t) std::array<std::byte, 1 << 20> memory_{};  // zeroed: an empty table
     AddressBudgets budgets_{memory_};
 };
 
@@ -41,7 +41,7 @@ TEST_F(AddressBudgetsTest, TakesFromEveryWindow) {
     EXPECT_EQ(states[1].reset, Instant(120s));
 }
 
-TEST_F(AddressBudgetsTest, TakesFromNoneWhereOneIsExhausted) {
+TEST_F(AddressBudgetsTest, TakesFromNoneIfOneIsExhausted) {
     for (int i = 0; i < 3; ++i) {
         EXPECT_TRUE(grants(owner(1), Instant(0s)));
     }
@@ -56,7 +56,7 @@ TEST_F(AddressBudgetsTest, TakesFromNoneWhereOneIsExhausted) {
     EXPECT_TRUE(grants(owner(1), Instant(60s)));
 }
 
-TEST_F(AddressBudgetsTest, LooksForNothing) {
+TEST_F(AddressBudgetsTest, ReadsWithoutACharge) {
     for (int i = 0; i < 5; ++i) {
         EXPECT_EQ(budgets_.charge(owner(1), kRates, 0, Instant(0s))[0].remaining, 3);
     }
@@ -124,8 +124,8 @@ TEST_F(AddressBudgetsTest, NeverGrantsMoreThanTheRates) {
     }
 }
 
-TEST(AddressBudgets, ForgetsWhoWasSeenLeastRecently) {
-    // One set of eight places: the ninth owner takes that of the first.
+TEST(AddressBudgets, EvictsTheLeastRecentlyUsed) {
+    // One set of eight places: the ninth owner replaces the first.
     alignas(std::max_align_t) std::array<std::byte, 1024> memory{};
     AddressBudgets budgets(memory);
     const std::vector<Rate> once{{1, 3600s}};

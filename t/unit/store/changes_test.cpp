@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 class ChangesTest : public testing::Test {
   protected:
-    std::array<SteadyTime, 5000> slots_{};  // zeros: nothing was changed
+    std::array<SteadyTime, 5000> slots_{};  // zeroed: no changes
     Changes changes_{slots_};
     const KeyDigest digest_ = sha256("tg_key");
 };
@@ -38,7 +38,7 @@ TEST_F(ChangesTest, TellsWhenADigestWasChanged) {
     EXPECT_EQ(changes_.last(1, id_hash(hex(digest_))), 5s) << "an id may look like that";
 }
 
-TEST_F(ChangesTest, WhatIsNearlyADigestIsAnId) {
+TEST_F(ChangesTest, ATextThatIsAlmostADigestIsAnId) {
     const std::string name = hex(digest_).substr(1) + "-";
     changes_.note(1, name, 5s);
     EXPECT_EQ(changes_.last(1, id_hash(name)), 5s);

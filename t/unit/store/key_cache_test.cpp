@@ -22,7 +22,7 @@ class KeyCacheTest : public testing::Test {
         return key;
     }
 
-    /// What is known of the key, or nothing.
+    /// The entry of the key, or nullopt.
     std::optional<KeyCache::Found> find(const KeyCache::Key& key, SteadyTime now = 1s) {
         KeyCache::Found found;
         return cache_.find(key, now, found) ? std::optional(found) : std::nullopt;
@@ -137,7 +137,7 @@ TEST_F(KeyCacheTest, AKeyHasOneEntry) {
     EXPECT_FALSE(find(key(1))->exists);
 }
 
-TEST_F(KeyCacheTest, KeepsNothingOfWhatIsTooLong) {
+TEST_F(KeyCacheTest, DoesNotKeepLongRecords) {
     cache_.put(key(1), record_, 1ms);
     KeyRecord record = long_record_;
     record.limits += '9';
@@ -164,7 +164,7 @@ TEST_F(KeyCacheTest, AFloodOfUnknownKeysDisplacesNoGoodOne) {
     EXPECT_EQ(cache_.unknown().evicted, 9'900 - cache_.unknown().size);
 }
 
-TEST_F(KeyCacheTest, ARecordThatIsKeptDoesNotGiveWay) {
+TEST_F(KeyCacheTest, AKeptRecordIsNotEvicted) {
     KeyCache::Found found;
     KeyRecord record = record_;
     record.id = "kept";
@@ -181,7 +181,7 @@ TEST_F(KeyCacheTest, ARecordThatIsKeptDoesNotGiveWay) {
     EXPECT_TRUE(cache_.find(key(99), 200s, found)) << "another one gave way";
 }
 
-TEST_F(KeyCacheTest, ARecordIsNotKeptWhereNoneMayGiveWay) {
+TEST_F(KeyCacheTest, ARecordIsNotStoredIfNoneMayBeEvicted) {
     KeyCache::Found found;
     const auto keeps = [](std::uint32_t, const KeyCache::Found&) { return true; };
     for (unsigned char n = 0; n < 100; ++n) {

@@ -32,7 +32,7 @@ class QuotaStatesTest : public testing::Test {
                 .table_id = table};
     }
 
-    /// A state, every field of which has another value.
+    /// A state in which every field has a different value.
     static QuotaState state(std::size_t windows) {
         QuotaState state;
         for (std::size_t i = 0; i < windows; ++i) {
@@ -71,7 +71,7 @@ TEST_F(QuotaStatesTest, LoadsWhatWasSaved) {
     EXPECT_EQ(states_.small().used, 1);
 }
 
-TEST_F(QuotaStatesTest, TellsApartTablesAndRedisAlsoWhereTheirNamesAreSwapped) {
+TEST_F(QuotaStatesTest, DistinguishesTablesAndRedisWithSwappedNames) {
     const TableQuota eu = quota({{60, 60s}}, 17);
     const TableQuota us = quota({{60, 60s}}, 23);
     const std::array keys{key(1, eu, 17), key(1, us, 23), key(1, eu, 23), key(1, us, 17)};
@@ -120,7 +120,7 @@ TEST_F(QuotaStatesTest, KeepsAReportUntilItIsGone) {
     }
 }
 
-TEST_F(QuotaStatesTest, SavesNothingWhereAReportHasNoRoom) {
+TEST_F(QuotaStatesTest, SavesNothingIfAReportHasNoRoom) {
     QuotaState reporting = state(2);
     reporting.report = Report{9, {}};
     unsigned n = 0;
@@ -131,7 +131,7 @@ TEST_F(QuotaStatesTest, SavesNothingWhereAReportHasNoRoom) {
     EXPECT_EQ(states_.load(key(n, two_), two_), QuotaState{});
 }
 
-TEST_F(QuotaStatesTest, NothingThatIsHeldGivesWay) {
+TEST_F(QuotaStatesTest, HeldQuotasAreNotEvicted) {
     QuotaState idle = state(2);
     idle.lease = 0;
     idle.windows = {};
@@ -174,7 +174,7 @@ TEST_F(QuotaStatesTest, VisitsWhatIsHeld) {
     EXPECT_EQ(seen, (std::vector{id(1), id(3)}));
 }
 
-TEST_F(QuotaStatesTest, TellsWhenAHeldQuotaCountsNoMore) {
+TEST_F(QuotaStatesTest, KnowsWhenAHeldQuotaHasEnded) {
     QuotaCache::Held held{};
     held.layout = WindowLayout(two_);
     held.state.windows[0].counted.number = 100;
@@ -203,7 +203,7 @@ TEST_F(QuotaStatesTest, DropsWhatIsHeld) {
     EXPECT_EQ(states_.reports().used, 0);
 }
 
-TEST_F(QuotaStatesTest, WhatDoesNotFitBecomesTheNearest) {
+TEST_F(QuotaStatesTest, ValuesThatDoNotFitAreClamped) {
     QuotaState extreme;
     extreme.windows[0] = {{kMost, kMost, kMost}, kMost, kMost};
     extreme.windows[1] = {{-1, -1, -1}, -kMost, -kMost};

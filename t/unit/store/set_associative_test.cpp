@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A key that is its own hash; `twin` tells apart keys that share one.
+/// A key that is its own hash. `twin` distinguishes keys with the same hash.
 struct TestKey {
     std::uint64_t value;
     std::uint32_t twin = 0;
@@ -41,7 +41,7 @@ struct Memory {
     std::span<std::byte> span() const { return {bytes.get(), size}; }
 
     std::size_t size;
-    std::unique_ptr<std::byte[]> bytes;  // zeros: an empty table
+    std::unique_ptr<std::byte[]> bytes;  // zeroed: an empty table
 };
 
 class SetAssociativeTest : public testing::Test {
@@ -52,7 +52,7 @@ class SetAssociativeTest : public testing::Test {
     void put(std::uint64_t n, std::chrono::milliseconds now) { put({n}, n, now); }
     bool has(std::uint64_t n) const { return static_cast<bool>(table_.find({n})); }
 
-    Memory memory_{2};  // every key may lie in every place
+    Memory memory_{2};  // every key may be in every place
     Table table_{memory_.span()};
 };
 
@@ -78,7 +78,7 @@ TEST_F(SetAssociativeTest, TellsKeysOfOneHashApart) {
     EXPECT_FALSE(has(0)) << "the tag 0 is that of free places";
 }
 
-TEST_F(SetAssociativeTest, FillsBothSetsBeforeAnythingGivesWay) {
+TEST_F(SetAssociativeTest, FillsBothSetsBeforeAnEviction) {
     for (std::uint64_t n = 1; n <= 16; ++n) {
         put(n, std::chrono::seconds(n));
     }
@@ -90,7 +90,7 @@ TEST_F(SetAssociativeTest, FillsBothSetsBeforeAnythingGivesWay) {
     }
 }
 
-TEST_F(SetAssociativeTest, TheLeastRecentlyUsedGivesWay) {
+TEST_F(SetAssociativeTest, TheLeastRecentlyUsedIsEvicted) {
     for (std::uint64_t n = 1; n <= 16; ++n) {
         put(n, std::chrono::seconds(n));
     }
@@ -126,7 +126,7 @@ TEST_F(SetAssociativeTest, AnotherWorkersClockMayBeAhead) {
     EXPECT_FALSE(has(2));
 }
 
-TEST_F(SetAssociativeTest, APlaceThatIsOfAnotherKeyMeanwhileIsNotTaken) {
+TEST_F(SetAssociativeTest, APlaceThatNowHasAnotherKeyIsNotUsed) {
     put(1, 1s);
     const Place place = table_.find({1});
     for (std::uint64_t n = 2; n <= 17; ++n) {
@@ -184,7 +184,7 @@ TEST(SetAssociative, NearlyAllPlacesFill) {
 
 TEST(SetAssociative, AKilledWorkerLeavesNoEntryHalfWritten) {
     const std::size_t size = Table::memory_for(2);
-    // The table, and behind it how many entries the worker has written.
+    // The table, followed by the number of entries that the worker has written.
     void* shared = mmap(nullptr, size + sizeof(std::atomic<std::uint64_t>), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(shared, MAP_FAILED);
@@ -196,7 +196,7 @@ TEST(SetAssociative, AKilledWorkerLeavesNoEntryHalfWritten) {
         ASSERT_GE(worker, 0);
         if (worker == 0) {
             for (std::uint64_t n = 0;; ++n) {
-                // Twins, which one tag stands for: it can't tell a half of one from the other's.
+                // Twins have the same tag, so the tag can't detect an entry that mixes two of them.
                 const TestKey key{n % 32 / 4, static_cast<std::uint32_t>(n % 4)};
                 table.put(key, std::chrono::milliseconds(n), key, key.value << 8U | key.twin);
                 written = n + 1;

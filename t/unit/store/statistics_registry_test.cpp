@@ -46,7 +46,7 @@ TEST(StatisticsRegistry, FindsTheBlockOfANameAgain) {
     EXPECT_NE(&registry.requests("api", "pro"), &free);
     EXPECT_NE(&registry.requests("search", "free"), &free);
     EXPECT_NE(&registry.requests("api", ""), &free);
-    // The two parts of a name don't run together.
+    // The two parts of a name are separate.
     EXPECT_NE(&registry.requests("ap", "ifree"), &registry.requests("apif", "ree"));
     EXPECT_EQ(&registry.redis("main"), &registry.redis("main"));
     EXPECT_NE(&registry.redis("main"), &registry.redis("other"));

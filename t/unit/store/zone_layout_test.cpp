@@ -20,7 +20,7 @@ struct FreeDeleter {
     void operator()(std::byte* memory) const { std::free(memory); }
 };
 
-/// Memory of zeros, aligned as nginx's slabs are.
+/// Zeroed memory, aligned like nginx's slabs.
 class ZoneMemory {
   public:
     explicit ZoneMemory(std::size_t size)
@@ -35,7 +35,7 @@ class ZoneMemory {
     std::unique_ptr<std::byte, FreeDeleter> bytes_;
 };
 
-/// Of a zone of so many pages nginx leaves this: it keeps 24 bytes for each, and a few pages.
+/// The part of a zone that nginx leaves usable: it keeps 24 bytes per page, and a few pages.
 constexpr std::size_t usable(std::size_t size) {
     return (size / 4120 - 8) * 4096;
 }
@@ -125,7 +125,7 @@ TEST(ZoneTables, AMillionKeysFit256MiB) {
         state.windows[0].counted.count = i;
         tables.quotas.save(quota_key(random), kQuota, state, 1s);
     }
-    // At this load less than one in 100,000 gives way.
+    // At this load, fewer than one in 100,000 entries are evicted.
     EXPECT_LE(tables.keys.small().evicted, 10);
     EXPECT_LE(tables.quotas.small().evicted, 10);
 
@@ -147,7 +147,7 @@ TEST(ZoneTables, AMillionKeysFit256MiB) {
     EXPECT_EQ(missing, evicted);
 }
 
-/// Uses all of a zone's tables with a few hundred keys. Counts what is found.
+/// Uses all tables of a zone with a few hundred keys. Returns the number of entries found.
 int use(std::span<std::byte> memory, unsigned seed) {
     ZoneTables tables(memory);
     std::mt19937_64 random(1);
@@ -187,11 +187,11 @@ TEST(ZoneTables, GarbageDoesNoHarm) {
             byte = static_cast<std::byte>(random() >> 8U);
         }
         use(memory.span(), round);
-        // What is found now has some bytes wrong, the length of a text for one.
+        // Entries that are found now have some wrong bytes, for example the length of a text.
         for (std::byte& byte : memory.span()) {
             byte = random() % 64 == 0 ? static_cast<std::byte>(random() >> 8U) : byte;
         }
-        // Quotas that garbage seems to hold keep their places.
+        // Quotas that seem to be held because of garbage keep their places.
         EXPECT_GT(use(memory.span(), round), 30);
     }
 }

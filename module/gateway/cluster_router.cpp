@@ -1,0 +1,290 @@
+#include "module/gateway/cluster_router.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/redis/protocol/error_scope.hpp"
+#include "module/redis/topology/redirection.hpp"
+
+namespace tollgate::gateway {
+
+/// A call that was sent to one server.
+class ClusterRouter::Attempt final : public redis::ReplyHandler {
+  public:
+    Attempt(ClusterRouter& router, RoutedCall routed)
+        : router_(router), routed_(std::move(routed)) {}
+
+    void on_values(std::span<const redisReply* const> values) noexcept override {
+        routed_.handler->on_values(values);
+    }
+    void on_error(std::string_view message) noexcept override {
+        router_.retry(std::move(routed_), message);
+    }
+    void on_failure() noexcept override {
+        router_.request_refresh();  // A replica may replace the master.
+        routed_.handler->on_failure();
+    }
+
+  private:
+    ClusterRouter& router_;
+    RoutedCall routed_;
+};
+
+ClusterRouter::ClusterRouter(const RedisSettings& settings, ClusterServers& servers,
+                             const Environment& environment, std::uint32_t seed)
+    : settings_(settings),
+      servers_(servers),
+      environment_(environment),
+      random_(seed),
+      schedule_(now()),
+      timer_(environment.events.make_timer([this] { on_timer(); })) {
+    timer_->post();
+}
+
+ClusterRouter::~ClusterRouter() = default;
+
+bool ClusterRouter::is_reachable(redis::Slot slot) const noexcept {
+    const ClusterServer* master = master_of(slot);
+    return master != nullptr ? master->is_reachable() : !has_map_ && !has_failed_;
+}
+
+std::uint32_t ClusterRouter::master_name(redis::Slot slot) const noexcept {
+    const ClusterServer* master = master_of(slot);
+    return master != nullptr ? master->name() : settings_.name_hash;
+}
+
+void ClusterRouter::refuse(redis::Slot slot, std::string_view error) noexcept {
+    if (ClusterServer* master = master_of(slot)) {
+        master->refuse(error);
+    }
+    request_refresh();
+}
+
+void ClusterRouter::run(redis::Slot slot, redis::Call call,
+                        std::unique_ptr<redis::ReplyHandler> handler) noexcept {
+    send(
+        {slot, std::move(call), std::move(handler), redis::CallRetries(now() + settings_.timeout)});
+}
+
+ClusterServer* ClusterRouter::master_of(redis::Slot slot) const noexcept {
+    const auto index = map_.master_of(slot);
+    return index ? masters_[*index] : nullptr;
+}
+
+/// The connection to a server that has this slot. Throws std::bad_alloc.
+ClusterServer& ClusterRouter::server(const redis::ServerAddress& address, redis::Slot slot) {
+    auto& connection = connected_[address];
+    if (!connection) {
+        connection = servers_.connect(address, slot);
+    }
+    return *connection;
+}
+
+/// Sends a call to the master of its slot. Without one, the call waits for a new map.
+void ClusterRouter::send(RoutedCall routed) noexcept {
+    if (ClusterServer* master = master_of(routed.slot)) {
+        send_to(*master, std::move(routed));
+        return;
+    }
+    request_refresh();
+    wait({std::move(routed), now() + settings_.timeout, true, true});
+}
+
+void ClusterRouter::send_to(ClusterServer& server, RoutedCall routed) noexcept {
+    std::unique_ptr<Attempt> attempt;
+    redis::Call call;
+    const bool is_ready = gateway::attempt(environment_.log, [&] {
+        call = routed.call;
+        attempt = std::make_unique<Attempt>(*this, std::move(routed));
+    });
+    if (is_ready) {
+        server.run(std::move(call), std::move(attempt));
+    } else if (routed.handler) {
+        routed.handler->on_failure();
+    }
+}
+
+/// A server answered with an error and has not executed the call.
+void ClusterRouter::retry(RoutedCall routed, std::string_view error) noexcept {
+    routed.call.asking = false;
+    const redis::ErrorAction action = redis::error_action(error);
+    const redis::CallRetries::Next next = routed.retries.next(action, now());
+    switch (next.kind) {
+        case redis::CallRetries::Next::Kind::kSendNow:
+            servers_.on_redirection();
+            if (redirect(routed, action, error)) {
+                return;
+            }
+            break;
+        case redis::CallRetries::Next::Kind::kSendAt:
+            if (action == redis::ErrorAction::kRediscover) {
+                request_refresh();
+            }
+            wait({std::move(routed), next.at, action == redis::ErrorAction::kRediscover, false});
+            return;
+        case redis::CallRetries::Next::Kind::kGiveUp:
+            break;
+    }
+    routed.handler->on_error(error);
+}
+
+/// Follows MOVED or ASK. False if the message names no server.
+bool ClusterRouter::redirect(RoutedCall& routed, redis::ErrorAction action,
+                             std::string_view error) noexcept {
+    ClusterServer* target = nullptr;
+    attempt(environment_.log, [&] {
+        const auto index = map_.master_of(routed.slot);
+        const auto asked = index ? map_.masters()[*index].host : std::string();
+        const auto redirection = redis::read_redirection(error, asked);
+        if (!redirection) {
+            return;
+        }
+        target = &server(redirection->server, redirection->slot);
+        if (action == redis::ErrorAction::kMoved) {
+            masters_.reserve(map_.masters().size() + 1);
+            if (const auto moved = map_.assign(redirection->slot, redirection->server)) {
+                masters_.resize(map_.masters().size());
+                masters_[*moved] = target;
+            }
+        }
+    });
+    request_refresh();
+    if (target == nullptr) {
+        return false;
+    }
+    routed.call.asking = action == redis::ErrorAction::kAsk;
+    send_to(*target, std::move(routed));
+    return true;
+}
+
+void ClusterRouter::wait(Waiting waiting) noexcept {
+    const bool is_kept = attempt(environment_.log, [&] { waiting_.push_back(std::move(waiting)); });
+    if (!is_kept) {
+        waiting.routed.handler->on_failure();  // NOLINT(bugprone-use-after-move): not moved
+    }
+    schedule();
+}
+
+/// Sends the calls whose time has come, and those that wait for a map if there is a new one.
+void ClusterRouter::send_waiting(bool has_new_map) noexcept {
+    const Time time = now();
+    auto all = std::exchange(waiting_, {});
+    for (Waiting& waiting : all) {
+        if (has_new_map && waiting.awaits_map && master_of(waiting.routed.slot) != nullptr) {
+            send(std::move(waiting.routed));
+        } else if (waiting.at > time) {
+            wait(std::move(waiting));
+        } else if (waiting.is_last) {
+            waiting.routed.handler->on_failure();
+        } else {
+            send(std::move(waiting.routed));
+        }
+    }
+}
+
+void ClusterRouter::request_refresh() noexcept {
+    schedule_.request(now());
+    schedule();
+}
+
+/// Begins a refresh if one is due: asks a master, then the others, then the configured servers.
+void ClusterRouter::refresh() noexcept {
+    if (!schedule_.begin(now())) {
+        return;
+    }
+    const bool is_begun = attempt(environment_.log, [&] {
+        unasked_ = servers_.configured();
+        const auto masters = map_.masters();
+        unasked_.insert(unasked_.end(), masters.begin(), masters.end());
+        const auto known = unasked_.end() - static_cast<std::ptrdiff_t>(masters.size());
+        std::shuffle(known, unasked_.end(), random_);
+        // A server that is unreachable is asked after the others.
+        std::stable_partition(known, unasked_.end(), [&](const redis::ServerAddress& address) {
+            const auto place = connected_.find(address);
+            return place != connected_.end() && !place->second->is_reachable();
+        });
+    });
+    if (!is_begun) {
+        unasked_.clear();
+    }
+    ask_next();
+}
+
+void ClusterRouter::ask_next() noexcept {
+    while (!unasked_.empty()) {
+        const redis::ServerAddress address = std::move(unasked_.back());
+        unasked_.pop_back();
+        if (attempt(environment_.log, [&] { servers_.read_slot_map(address, *this); })) {
+            return;
+        }
+    }
+    schedule_.failed(now(), random());
+    has_failed_ = true;
+    schedule();
+}
+
+void ClusterRouter::on_no_slot_map() noexcept {
+    ask_next();
+}
+
+void ClusterRouter::on_slot_map(redis::SlotMap map) noexcept {
+    unasked_.clear();
+    std::vector<ClusterServer*> masters;
+    // A new connection may call back: the old map is in use until all masters are connected.
+    const bool is_usable = attempt(environment_.log, [&] {
+        masters.resize(map.masters().size());
+        for (redis::Slot slot = 0; slot < redis::kSlots; ++slot) {
+            const auto index = map.master_of(slot);
+            if (index && masters[*index] == nullptr) {
+                masters[*index] = &server(map.masters()[*index], slot);
+            }
+        }
+    });
+    if (!is_usable) {
+        schedule_.failed(now(), random());
+        schedule();
+        return;
+    }
+    map_ = std::move(map);
+    masters_ = std::move(masters);
+    has_map_ = true;
+    has_failed_ = false;
+    schedule_.succeeded(now(), random());
+    servers_.on_masters(map_.masters());
+    send_waiting(true);
+    schedule();
+}
+
+bool ClusterRouter::has_unreachable_master() const noexcept {
+    return std::ranges::any_of(masters_,
+                               [](const ClusterServer* master) { return !master->is_reachable(); });
+}
+
+void ClusterRouter::on_timer() noexcept {
+    std::erase_if(connected_, [&](const auto& place) {
+        return place.second->is_idle() &&
+               std::ranges::find(masters_, place.second.get()) == masters_.end();
+    });
+    if (has_unreachable_master()) {
+        schedule_.request(now());
+    }
+    refresh();
+    send_waiting(false);
+    schedule();
+}
+
+void ClusterRouter::schedule() noexcept {
+    constexpr std::chrono::milliseconds kLongest{500};
+    const Time time = now();
+    Time next = time + kLongest;
+    if (const auto due = schedule_.due()) {
+        next = std::min(next, *due);
+    }
+    for (const Waiting& waiting : waiting_) {
+        next = std::min(next, waiting.at);
+    }
+    timer_->start(std::max(std::chrono::ceil<std::chrono::milliseconds>(next - time),
+                           std::chrono::milliseconds(0)));
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,151 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "module/gateway/environment.hpp"
+#include "module/gateway/settings.hpp"
+#include "module/redis/protocol/pipeline.hpp"
+#include "module/redis/topology/call_retries.hpp"
+#include "module/redis/topology/refresh_schedule.hpp"
+#include "module/redis/topology/slot_map.hpp"
+
+namespace tollgate::gateway {
+
+/// A connection to one server of a cluster, behind a circuit breaker.
+class ClusterServer {
+  public:
+    ClusterServer() = default;
+    ClusterServer(const ClusterServer&) = delete;
+    ClusterServer& operator=(const ClusterServer&) = delete;
+    /// Pending handlers are destroyed without a call.
+    virtual ~ClusterServer() = default;
+
+    /// As the functions of Transport.
+    virtual bool is_reachable() const noexcept = 0;
+    virtual void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept = 0;
+    virtual void refuse(std::string_view error) noexcept = 0;
+    virtual std::uint32_t name() const noexcept = 0;
+    /// Whether no call is pending.
+    virtual bool is_idle() const noexcept = 0;
+};
+
+/// Receives the slot map.
+class SlotMapReader {
+  public:
+    SlotMapReader() = default;
+    SlotMapReader(const SlotMapReader&) = delete;
+    SlotMapReader& operator=(const SlotMapReader&) = delete;
+    virtual ~SlotMapReader() = default;
+
+    /// The asked server answered.
+    virtual void on_slot_map(redis::SlotMap map) noexcept = 0;
+    /// It did not, or its reply is not usable.
+    virtual void on_no_slot_map() noexcept = 0;
+};
+
+/// Connects to the servers of a cluster.
+class ClusterServers {
+  public:
+    ClusterServers() = default;
+    ClusterServers(const ClusterServers&) = delete;
+    ClusterServers& operator=(const ClusterServers&) = delete;
+    virtual ~ClusterServers() = default;
+
+    /// The servers of the configuration. Empty while their names are not resolved.
+    virtual std::vector<redis::ServerAddress> configured() const = 0;
+    /// Begins to connect to the server, which has this slot. May call functions of the router.
+    /// Throws std::bad_alloc.
+    virtual std::unique_ptr<ClusterServer> connect(const redis::ServerAddress& address,
+                                                   redis::Slot slot) = 0;
+    /// Asks a server for CLUSTER SLOTS. One function of `reader` is called, once, and not before
+    /// this returns; none if this throws. Another call cancels this one.
+    virtual void read_slot_map(const redis::ServerAddress& address, SlotMapReader& reader) = 0;
+    /// The masters of the new map, for the subscription and for the log.
+    virtual void on_masters(std::span<const redis::ServerAddress> masters) noexcept = 0;
+    /// A call was redirected.
+    virtual void on_redirection() noexcept = 0;
+};
+
+/// Sends calls to the masters of a Redis Cluster. It keeps the slot map current, follows
+/// redirections, and sends a call again that no server executed. A call that may have been executed
+/// is never sent again. (Redis cluster specification; CallRetries, RefreshSchedule)
+class ClusterRouter final : private SlotMapReader {
+  public:
+    /// Asks for the map at once. All arguments must outlive it. Throws std::bad_alloc.
+    ClusterRouter(const RedisSettings& settings, ClusterServers& servers,
+                  const Environment& environment, std::uint32_t seed);
+    /// Pending handlers are destroyed without a call.
+    ~ClusterRouter() override;
+    ClusterRouter(const ClusterRouter&) = delete;
+    ClusterRouter& operator=(const ClusterRouter&) = delete;
+
+    /// As the functions of Transport. Before the first map, calls wait for it.
+    bool is_reachable(redis::Slot slot) const noexcept;
+    void run(redis::Slot slot, redis::Call call,
+             std::unique_ptr<redis::ReplyHandler> handler) noexcept;
+    void refuse(redis::Slot slot, std::string_view error) noexcept;
+    std::uint32_t master_name(redis::Slot slot) const noexcept;
+
+    const redis::SlotMap& map() const { return map_; }
+
+  private:
+    using Time = redis::CallRetries::Time;
+    class Attempt;
+
+    /// A call, until its handler is called.
+    struct RoutedCall {
+        redis::Slot slot;
+        redis::Call call;
+        std::unique_ptr<redis::ReplyHandler> handler;
+        redis::CallRetries retries;
+    };
+    /// A call that is sent at a time, or earlier, when a new map arrives.
+    struct Waiting {
+        RoutedCall routed;
+        Time at;
+        bool awaits_map;
+        bool is_last;  ///< at that time it fails
+    };
+
+    void on_slot_map(redis::SlotMap map) noexcept override;
+    void on_no_slot_map() noexcept override;
+
+    Time now() const noexcept { return Time(environment_.clock.steady()); }
+    double random() { return std::uniform_real_distribution<>()(random_); }
+    ClusterServer* master_of(redis::Slot slot) const noexcept;
+    ClusterServer& server(const redis::ServerAddress& address, redis::Slot slot);
+    void send(RoutedCall routed) noexcept;
+    void send_to(ClusterServer& server, RoutedCall routed) noexcept;
+    void retry(RoutedCall routed, std::string_view error) noexcept;
+    bool redirect(RoutedCall& routed, redis::ErrorAction action, std::string_view error) noexcept;
+    void wait(Waiting waiting) noexcept;
+    void send_waiting(bool has_new_map) noexcept;
+    void request_refresh() noexcept;
+    void refresh() noexcept;
+    void ask_next() noexcept;
+    bool has_unreachable_master() const noexcept;
+    void on_timer() noexcept;
+    void schedule() noexcept;
+
+    const RedisSettings& settings_;
+    ClusterServers& servers_;
+    Environment environment_;
+    std::minstd_rand random_;
+    redis::SlotMap map_;
+    bool has_map_ = false;
+    bool has_failed_ = false;              ///< no server gave a map at the last refresh
+    std::vector<ClusterServer*> masters_;  ///< by the indexes of the map
+    std::map<redis::ServerAddress, std::unique_ptr<ClusterServer>> connected_;
+    redis::RefreshSchedule schedule_;
+    std::vector<redis::ServerAddress> unasked_;  ///< servers that this refresh may still ask
+    std::vector<Waiting> waiting_;
+    std::unique_ptr<Timer> timer_;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,214 @@
+#include "module/http/cluster_connections.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "module/redis/io/numeric_address.hpp"
+#include "module/redis/topology/cluster_slots.hpp"
+#include "module/text/name_hash.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+/// How long a server may take to answer CLUSTER SLOTS, from the beginning of the connection.
+constexpr std::chrono::milliseconds kPatience{500};
+
+redis::ServerAddress to_server(const redis::SocketAddress& address) {
+    return redis::parse_server_address(address.name(), "").value_or(redis::ServerAddress{});
+}
+
+redis::AddressList addresses_of(const redis::ServerAddress& server) {
+    auto address = redis::numeric_address(server);
+    return address ? redis::AddressList({std::move(*address)}) : redis::AddressList();
+}
+
+/// A name of the probe's key that is in this slot.
+std::string probe_key(const redis::Keys& keys, redis::Slot slot) {
+    for (int tag = 0;; ++tag) {
+        const auto name = keys.probe() + ":{" + std::to_string(tag) + "}";
+        if (redis::key_slot(name) == slot) {
+            return name;
+        }
+    }
+}
+
+}  // namespace
+
+/// The connection to one server.
+class ClusterConnections::Server final : public gateway::ClusterServer,
+                                         private redis::ConnectionListener {
+  public:
+    Server(ClusterConnections& owner, const redis::ServerAddress& address, redis::Slot slot)
+        : owner_(owner),
+          text_(to_text(address)),
+          name_(name_hash(owner.conf_.endpoint.name + " " + text_)),
+          addresses_(addresses_of(address)),
+          connection_(owner.conf_.endpoint, addresses_, owner.tls_,
+                      probe_key(owner.conf_.settings.keys, slot), *this, owner.log_) {
+        owner_.open_.push_back(this);
+    }
+    ~Server() override { std::erase(owner_.open_, this); }
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    bool is_reachable() const noexcept override { return connection_.is_reachable(); }
+    void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
+        connection_.run(std::move(call), std::move(handler));
+    }
+    void refuse(std::string_view error) noexcept override { connection_.refuse(error); }
+    std::uint32_t name() const noexcept override { return name_; }
+    bool is_idle() const noexcept override { return connection_.is_idle(); }
+    void poll() noexcept { connection_.poll(); }
+
+  private:
+    RedisStatistics& statistics() const { return owner_.engine_.statistics(); }
+
+    void on_answer(std::chrono::microseconds round_trip) noexcept override {
+        statistics().round_trips.note(round_trip);
+    }
+    void on_error() noexcept override { statistics().errors.add(); }
+    void on_connected(bool is_first) noexcept override {
+        if (!is_first) {
+            statistics().reconnects.add();
+        }
+        owner_.listener_.on_cluster_connected();
+    }
+    void on_lost() noexcept override {}
+    void on_refusal(std::string_view /*message*/) noexcept override {}
+    void on_moved() noexcept override {}
+    void on_time(ExactSteadyTime sent, ExactSteadyTime received,
+                 ExactInstant time) noexcept override {
+        const gateway::LockedZone zone(owner_.engine_.zone());
+        zone.redis(name_).clock.restart(sent, received, time);
+    }
+    void on_breaker_open(std::string_view reason) noexcept override {
+        statistics().breaker_opened.add();
+        if (set_unreachable(true)) {
+            const redis::LogText shown(reason);
+            ngx_str_t text = borrow(shown);
+            ngx_log_error(NGX_LOG_ERR, owner_.log_, 0,
+                          "tollgate: redis \"%s\": server %s is out of reach: %V",
+                          owner_.conf_.endpoint.name.c_str(), text_.c_str(), &text);
+        }
+    }
+    void on_breaker_close() noexcept override {
+        if (set_unreachable(false)) {
+            ngx_log_error(NGX_LOG_ERR, owner_.log_, 0, "tollgate: redis \"%s\": server %s is back",
+                          owner_.conf_.endpoint.name.c_str(), text_.c_str());
+        }
+        owner_.listener_.on_cluster_connected();
+    }
+    void on_shutdown() noexcept override { owner_.engine_.shut_down(); }
+
+    /// Each worker has its own breaker; only the first one of the node that changes is logged.
+    bool set_unreachable(bool is_unreachable) {
+        const gateway::LockedZone zone(owner_.engine_.zone());
+        return std::exchange(zone.redis(name_).is_unreachable, is_unreachable) != is_unreachable;
+    }
+
+    ClusterConnections& owner_;
+    const std::string text_;
+    const std::uint32_t name_;
+    redis::AddressList addresses_;
+    redis::Connection connection_;
+};
+
+ClusterConnections::ClusterConnections(const RedisConf& conf, gateway::Engine& engine,
+                                       redis::TlsPeer* tls, ClusterListener& listener,
+                                       ngx_log_t* log)
+    : conf_(conf),
+      engine_(engine),
+      tls_(tls),
+      listener_(listener),
+      log_(log),
+      servers_(conf.endpoint.servers, conf.endpoint.resolver,
+               "redis \"" + conf.endpoint.name + "\"", *this, log),
+      answered_(redis::Event::calling<&ClusterConnections::deliver>(this, log)) {}
+
+ClusterConnections::~ClusterConnections() = default;
+
+void ClusterConnections::poll() noexcept {
+    // A reply may change the list.
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+        open_[i]->poll();
+    }
+}
+
+std::vector<redis::ServerAddress> ClusterConnections::configured() const {
+    std::vector<redis::ServerAddress> servers;
+    std::ranges::transform(servers_.list().all(), std::back_inserter(servers), to_server);
+    return servers;
+}
+
+std::unique_ptr<gateway::ClusterServer> ClusterConnections::connect(
+    const redis::ServerAddress& address, redis::Slot slot) {
+    return std::make_unique<Server>(*this, address, slot);
+}
+
+void ClusterConnections::read_slot_map(const redis::ServerAddress& address,
+                                       gateway::SlotMapReader& reader) {
+    answered_.cancel();
+    query_.reset();
+    map_.reset();
+    asked_ = address.host;
+    redis::QueryOwner& owner = *this;
+    query_ = std::make_unique<redis::Query>(conf_.endpoint, addresses_of(address), tls_,
+                                            redis::Words{"CLUSTER", "SLOTS"}, kPatience, owner,
+                                            log_, redis::kClusterSlotsLimits);
+    reader_ = &reader;
+}
+
+void ClusterConnections::on_reply(const redisReply& reply) noexcept {
+    redis::ClusterSlots slots;
+    gateway::attempt(engine_.log(), [&] { slots = redis::read_cluster_slots(reply, asked_); });
+    map_ = std::move(slots.map);
+    if (!map_) {
+        log_problem(reply.type == REDIS_REPLY_ERROR ? redis::text_of(reply) : slots.error);
+    }
+    answered_.post();
+}
+
+void ClusterConnections::on_no_reply(std::string_view reason) noexcept {
+    log_problem(reason);
+    answered_.post();
+}
+
+/// Not within the query's callback: the reader may ask another server, which replaces the query.
+void ClusterConnections::deliver() noexcept {
+    query_.reset();
+    gateway::SlotMapReader* reader = std::exchange(reader_, nullptr);
+    if (map_) {
+        reader->on_slot_map(std::move(*map_));
+    } else {
+        reader->on_no_slot_map();
+    }
+}
+
+void ClusterConnections::log_problem(std::string_view problem) noexcept {
+    if (problems_.admit(redis::LogThrottle::Time(engine_.clock().steady()))) {
+        const redis::LogText shown(problem);
+        ngx_str_t text = borrow(shown);
+        ngx_log_error(NGX_LOG_WARN, log_, 0,
+                      "tollgate: redis \"%s\": no slot map from server %s: %V",
+                      conf_.endpoint.name.c_str(), asked_.c_str(), &text);
+    }
+}
+
+void ClusterConnections::on_masters(std::span<const redis::ServerAddress> masters) noexcept {
+    gateway::attempt(engine_.log(), [&] {
+        std::vector<redis::SocketAddress> addresses;
+        for (const redis::ServerAddress& master : masters) {
+            const redis::AddressList found = addresses_of(master);
+            addresses.insert(addresses.end(), found.all().begin(), found.all().end());
+        }
+        listener_.on_cluster_masters(std::move(addresses));
+    });
+}
+
+void ClusterConnections::on_redirection() noexcept {
+    engine_.statistics().redirections.add();
+}
+
+}  // namespace tollgate::http

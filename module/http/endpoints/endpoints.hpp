@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "module/http/nginx.hpp"
+
+/// The content handlers of the directives that content_handler.hpp reads.
+namespace tollgate::http {
+
+/// The content handler of `tollgate_usage`: the caller's plan and quotas as JSON.
+ngx_int_t handle_usage(ngx_http_request_t* r) noexcept;
+
+/// The content handler of `tollgate_status`: the node's statistics, as JSON or for Prometheus.
+ngx_int_t handle_status(ngx_http_request_t* r) noexcept;
+
+/// The content handler of `tollgate_dashboard`.
+ngx_int_t handle_dashboard(ngx_http_request_t* r) noexcept;
+
+/// The dashboard as one location serves it.
+struct Dashboard {
+    std::string page;
+    std::string etag;         ///< with its quotes
+    std::string_view policy;  ///< its Content-Security-Policy
+};
+
+/// A dashboard that requests `status_uri`. Throws ParseError if this is not a path, or if the
+/// module was built without the page.
+Dashboard make_dashboard(std::string_view status_uri);
+
+}  // namespace tollgate::http

@@ -1,0 +1,93 @@
+#pragma once
+
+extern "C" {
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+}
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <utility>
+
+/// Conversions between nginx's types and the standard library's, for both modules.
+namespace tollgate::nginx {
+
+/// The results of a function that reads a directive, with the type that nginx expects: NGX_CONF_OK,
+/// and NGX_CONF_ERROR after a message in the log.
+inline char* conf_ok() {
+    return nullptr;
+}
+inline char* conf_error() {
+    return static_cast<char*>(NGX_CONF_ERROR);
+}
+
+/// An nginx string as a view of the same bytes.
+inline std::string_view view(const ngx_str_t& text) {
+    return {reinterpret_cast<const char*>(text.data), text.len};
+}
+
+/// A view as an nginx string of the same bytes, for functions of nginx that only read it.
+inline ngx_str_t borrow(std::string_view text) {
+    return {text.size(), reinterpret_cast<u_char*>(const_cast<char*>(text.data()))};
+}
+
+/// A copy in the pool. Throws std::bad_alloc.
+inline ngx_str_t copy(ngx_pool_t* pool, std::string_view text) {
+    ngx_str_t source = borrow(text);
+    ngx_str_t target{source.len, ngx_pstrdup(pool, &source)};
+    if (target.data == nullptr) {
+        throw std::bad_alloc();
+    }
+    return target;
+}
+
+/// The cleanup handler of make_pooled<T>(). find_pooled<T>() recognizes a T by it.
+template <typename T>
+void destroy(void* object) noexcept {
+    static_cast<T*>(object)->~T();
+}
+
+/// Makes a T in the pool. The pool owns it and runs its destructor. Throws std::bad_alloc, and what
+/// the constructor throws.
+template <typename T, typename... Arguments>
+T* make_pooled(ngx_pool_t* pool, Arguments&&... arguments) {
+    ngx_pool_cleanup_t* cleanup = ngx_pool_cleanup_add(pool, sizeof(T));
+    if (cleanup == nullptr) {
+        throw std::bad_alloc();
+    }
+    T* object =
+        std::construct_at(static_cast<T*>(cleanup->data), std::forward<Arguments>(arguments)...);
+    cleanup->handler = destroy<T>;
+    return object;
+}
+
+/// The T that make_pooled<T>() made last in this pool; nullptr if there is none. An internal
+/// redirect clears the module contexts of a request, but not its pool.
+template <typename T>
+T* find_pooled(const ngx_pool_t* pool) {
+    for (ngx_pool_cleanup_t* cleanup = pool->cleanup; cleanup != nullptr; cleanup = cleanup->next) {
+        if (cleanup->handler == destroy<T>) {
+            return static_cast<T*>(cleanup->data);
+        }
+    }
+    return nullptr;
+}
+
+/// Runs the body of a function that nginx calls. An exception must not reach nginx's C code: it
+/// becomes a line in the log, and `failure` is the result. The line begins with `name`. Each
+/// module wraps this function with its own name.
+template <typename Result, typename Call>
+Result guarded(const char* name, ngx_log_t* log, Result failure, Call&& call) noexcept {
+    try {
+        return std::forward<Call>(call)();
+    } catch (const std::exception& e) {
+        ngx_log_error(NGX_LOG_CRIT, log, 0, "%s: %s", name, e.what());
+        return failure;
+    }
+}
+
+}  // namespace tollgate::nginx

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+#include "module/nginx/nginx.hpp"
+
+/// Responses whose body is one text in memory, for both modules.
+namespace tollgate::nginx {
+
+/// Adds a header field; `name` must be a literal. Throws std::bad_alloc.
+inline ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name,
+                                  std::string_view value) {
+    const ngx_str_t copied = copy(r->pool, value);
+    auto* const field = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
+    if (field == nullptr) {
+        throw std::bad_alloc();
+    }
+    *field = {};
+    field->key = borrow(name);
+    field->value = copied;
+    field->hash = 1;
+    return field;
+}
+
+/// Sets Content-Type and Content-Length; `media_type` must be a literal.
+inline void describe_body(ngx_http_request_t* r, std::string_view media_type, std::size_t length) {
+    r->headers_out.content_type = borrow(media_type);
+    // Filters compare the media type without its parameters.
+    r->headers_out.content_type_len = std::min(media_type.size(), media_type.find(';'));
+    r->headers_out.content_type_lowcase = nullptr;
+    r->headers_out.content_length_n = static_cast<off_t>(length);
+}
+
+/// A buffer with the whole body, which must live as long as the request; nullptr if memory is
+/// short.
+inline ngx_buf_t* make_body_buffer(ngx_http_request_t* r, std::string_view body) noexcept {
+    auto* const buffer = static_cast<ngx_buf_t*>(ngx_calloc_buf(r->pool));
+    if (buffer != nullptr) {
+        const ngx_str_t bytes = borrow(body);
+        buffer->pos = bytes.data;
+        buffer->last = bytes.data + bytes.len;
+        buffer->memory = 1;
+        buffer->last_buf = r == r->main ? 1 : 0;
+        buffer->last_in_chain = 1;
+    }
+    return buffer;
+}
+
+/// Sends the header, and the body unless the request is HEAD. The body must live as long as the
+/// request. Returns what a content handler returns. Throws std::bad_alloc before it sends anything.
+inline ngx_int_t send_header_and_body(ngx_http_request_t* r, std::string_view body) {
+    ngx_buf_t* const buffer = make_body_buffer(r, body);
+    if (buffer == nullptr) {
+        throw std::bad_alloc();
+    }
+    const ngx_int_t rc = ngx_http_send_header(r);
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only != 0) {
+        return rc;
+    }
+    ngx_chain_t chain{buffer, nullptr};
+    return ngx_http_output_filter(r, &chain);
+}
+
+/// A body that a filter sends instead of the response's own. The filter's header filter calls
+/// describe_body(), its body filter send().
+class ReplacementBody {
+  public:
+    /// The text must live as long as the request.
+    explicit ReplacementBody(std::string_view text) : text_(text) {}
+
+    std::size_t size() const { return text_.size(); }
+
+    /// Discards the buffers of `in`. The first call passes the text to `next`.
+    ngx_int_t send(ngx_http_request_t* r, ngx_chain_t* in,
+                   ngx_http_output_body_filter_pt next) noexcept {
+        for (ngx_chain_t* link = in; link != nullptr; link = link->next) {
+            link->buf->pos = link->buf->last;
+        }
+        if (is_sent_) {
+            return NGX_OK;
+        }
+        is_sent_ = true;
+        ngx_buf_t* const buffer = make_body_buffer(r, text_);
+        if (buffer == nullptr) {
+            return NGX_ERROR;
+        }
+        ngx_chain_t out{buffer, nullptr};
+        return next(r, &out);
+    }
+
+  private:
+    std::string_view text_;
+    bool is_sent_ = false;
+};
+
+}  // namespace tollgate::nginx

@@ -1,0 +1,24 @@
+#include "module/redis/io/numeric_address.hpp"
+
+#include <netdb.h>
+
+#include <memory>
+#include <string>
+
+namespace tollgate::redis {
+
+std::optional<SocketAddress> numeric_address(const ServerAddress& server) {
+    addrinfo hints{};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    if (getaddrinfo(server.host.c_str(), std::to_string(server.port).c_str(), &hints, &found) !=
+        0) {
+        return std::nullopt;
+    }
+    const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
+    return SocketAddress(found->ai_addr, found->ai_addrlen, to_text(server));
+}
+
+}  // namespace tollgate::redis

@@ -1,0 +1,304 @@
+#include "module/redis/io/sentinel_directory.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "module/redis/io/numeric_address.hpp"
+
+namespace tollgate::redis {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::string_view kChannel = "+switch-master";
+/// The interval of searches without a cause, in the worker that watches.
+constexpr std::chrono::milliseconds kPoll = 10s;
+/// How often a worker reads the board: without a cause, and while another worker searches for it.
+constexpr std::chrono::milliseconds kRead = 200ms;
+constexpr std::chrono::milliseconds kReadSoon = 20ms;
+/// Added to the longest time of a step, until another worker may continue the search.
+constexpr std::chrono::milliseconds kGrace = 1s;
+
+template <typename... Functions>
+struct Overloaded : Functions... {
+    using Functions::operator()...;
+};
+
+}  // namespace
+
+SentinelDirectory::SentinelDirectory(const Links& links, MasterBoard& board, bool watches,
+                                     MasterListener& listener, ngx_log_t* log)
+    : links_(links),
+      board_(board),
+      listener_(listener),
+      log_(log),
+      watches_(watches),
+      search_(links.group.sentinels.size()),
+      random_(static_cast<unsigned>(ngx_random())),
+      generation_(board.news().generation - 1),
+      timer_(Event::calling<&SentinelDirectory::proceed>(this, log)),
+      event_(Event::calling<&SentinelDirectory::proceed>(this, log)) {
+    timer_.set_cancelable(true);
+    read_board();
+    if (watches_) {
+        watch();
+    }
+    search();
+}
+
+SentinelDirectory::~SentinelDirectory() {
+    if (is_searching_) {
+        board_.release();
+    }
+}
+
+/// Each Sentinel is in one of two lists: two subscriptions are at different Sentinels.
+void SentinelDirectory::watch() {
+    std::array<std::vector<SocketAddress>, 2> lists;
+    for (std::size_t i = 0; i < links_.group.sentinels.size(); ++i) {
+        lists[i % 2].push_back(links_.group.sentinels[i]);
+    }
+    for (std::size_t i = 0; i < lists.size() && !lists[i].empty(); ++i) {
+        Watch& watch = watches_on_[i];
+        watch.sentinels.replace(std::move(lists[i]));
+        MessageListener& listener = *this;
+        watch.subscription.emplace(links_.group.endpoint, watch.sentinels, links_.sentinel_tls,
+                                   std::string(kChannel), "failovers are noticed later", listener,
+                                   log_);
+    }
+}
+
+void SentinelDirectory::search() noexcept {
+    if (!is_searching_) {
+        is_wanted_ = true;
+        searches_ = board_.news().searches;
+        event_.post();
+    }
+}
+
+void SentinelDirectory::on_message(std::string_view text) noexcept {
+    const bool is_ours = [&] {
+        try {
+            const auto switched = read_switched_master(text);
+            return switched && switched->name == links_.group.master_name;
+        } catch (const std::exception&) {
+            return true;
+        }
+    }();
+    if (is_ours) {
+        starts_over_ = true;
+        event_.post();
+    }
+}
+
+/// Continues whatever is due. Callbacks only post an event that calls this function, so that it may
+/// destroy the query, and so that the listener may do anything.
+void SentinelDirectory::proceed() noexcept {
+    const Time now = Clock::now();
+    try {
+        begin_search(now);
+        take_step(now);
+        if (read_board()) {
+            listener_.on_master();
+        }
+    } catch (const std::exception& e) {
+        is_step_new_ = true;  // The timer calls this function again.
+        note_failure(links_.group.master_name, e.what());
+        log_failures();
+    }
+    schedule(Clock::now());
+}
+
+/// Takes the address on the board. Returns whether it is another one than before.
+bool SentinelDirectory::read_board() {
+    const auto generation = board_.news().generation;
+    if (generation == generation_) {
+        return false;
+    }
+    const auto address = board_.address();
+    const auto numeric = address ? numeric_address(*address) : std::nullopt;
+    if (numeric && master_.contains(*numeric)) {
+        generation_ = generation;
+        return false;
+    }
+    if (numeric) {
+        master_.replace({*numeric});
+    }
+    generation_ = generation;
+    return numeric.has_value();
+}
+
+/// Begins a search if one is wanted and no other worker searches.
+void SentinelDirectory::begin_search(Time now) {
+    if (std::exchange(starts_over_, false)) {
+        board_.take_over(now + kGrace);
+        is_searching_ = true;
+        search_.start_over(now, random());
+        is_step_new_ = true;
+    }
+    if (is_searching_) {
+        return;
+    }
+    if (watches_ && poll_at_ <= now) {
+        is_wanted_ = true;
+        searches_ = board_.news().searches;
+        poll_at_ = now + kPoll;
+    }
+    if (is_wanted_ && board_.news().searches != searches_) {
+        is_wanted_ = false;  // Another worker has searched.
+    }
+    if (is_wanted_ && board_.claim(now, now + kGrace)) {
+        is_wanted_ = false;
+        is_searching_ = true;
+        search_.start(now, random());
+        is_step_new_ = true;
+    }
+}
+
+void SentinelDirectory::take_step(Time now) {
+    if (!is_searching_) {
+        return;
+    }
+    if (const auto* const wait = std::get_if<SentinelSearch::Wait>(&search_.step());
+        wait != nullptr && wait->until <= now) {
+        search_.on_timer(now, random());
+        is_step_new_ = true;
+    }
+    while (is_searching_ && std::exchange(is_step_new_, false)) {
+        query_.reset();
+        const auto step = search_.step();
+        std::visit(Overloaded{
+                       [](const SentinelSearch::Idle&) {},
+                       [&](const SentinelSearch::Ask& asked) { ask(asked, now); },
+                       [&](const SentinelSearch::Confirm& found) { confirm(found.master, now); },
+                       [&](const SentinelSearch::Wait& wait) {
+                           keep_search(now, wait.until);
+                           log_failures();
+                       },
+                       [&](const SentinelSearch::Found& found) { end_search(found.master); },
+                   },
+                   step);
+    }
+}
+
+/// Returns false if another worker has taken the search over: this one reads the board instead.
+bool SentinelDirectory::keep_search(Time now, Time step_end) noexcept {
+    is_searching_ = board_.claim(now, step_end + kGrace);
+    return is_searching_;
+}
+
+void SentinelDirectory::ask(const SentinelSearch::Ask& step, Time now) {
+    if (!keep_search(now, step.until)) {
+        return;
+    }
+    query_ = std::make_unique<Query>(
+        links_.group.endpoint, AddressList({links_.group.sentinels[step.sentinel]}),
+        links_.sentinel_tls, sentinel_command(step.question, links_.group.master_name),
+        std::chrono::ceil<std::chrono::milliseconds>(step.until - now),
+        static_cast<QueryOwner&>(*this), log_);
+}
+
+void SentinelDirectory::confirm(const ServerAddress& master, Time now) {
+    const auto address = numeric_address(master);
+    if (!address) {
+        note_failure(to_text(master),
+                     "Sentinel reports the master by a host name, which is not resolved");
+        search_.on_unreachable(now, random());
+        is_step_new_ = true;
+        return;
+    }
+    const auto timeout = links_.master.connect_timeout;
+    if (!keep_search(now, now + timeout)) {
+        return;
+    }
+    query_ = std::make_unique<Query>(links_.master, AddressList({*address}), links_.master_tls,
+                                     Words{"ROLE"}, timeout, static_cast<QueryOwner&>(*this), log_);
+}
+
+void SentinelDirectory::end_search(const ServerAddress& master) {
+    failures_ = {};
+    is_searching_ = false;
+    is_wanted_ = false;
+    poll_at_ = Clock::now() + kPoll;
+    board_.publish(master);
+}
+
+void SentinelDirectory::on_reply(const redisReply& reply) noexcept {
+    const Time now = Clock::now();
+    try {
+        const auto text = text_of(reply);
+        if (const auto* const asked = std::get_if<SentinelSearch::Ask>(&search_.step())) {
+            const auto sentinel = asked->sentinel;
+            const bool is_refused = reply.type == REDIS_REPLY_ERROR;
+            if (is_refused || reply.type == REDIS_REPLY_NIL) {
+                note_failure(links_.group.sentinels[sentinel].name(),
+                             is_refused ? text : "no master of this name is known");
+            }
+            search_.on_answer(sentinel, reply, now, random());
+        } else if (const auto* const found =
+                       std::get_if<SentinelSearch::Confirm>(&search_.step())) {
+            const std::string server = to_text(found->master);
+            search_.on_role(reply, now, random());
+            if (!std::holds_alternative<SentinelSearch::Found>(search_.step())) {
+                note_failure(server, reply.type == REDIS_REPLY_ERROR ? text : "not a master");
+            }
+        }
+        is_step_new_ = true;
+        event_.post();
+    } catch (const std::exception& e) {
+        on_no_reply(e.what());
+    }
+}
+
+void SentinelDirectory::on_no_reply(std::string_view reason) noexcept {
+    const Time now = Clock::now();
+    if (const auto* const asked = std::get_if<SentinelSearch::Ask>(&search_.step())) {
+        const auto sentinel = asked->sentinel;
+        note_failure(links_.group.sentinels[sentinel].name(), reason);
+        search_.on_failure(sentinel, now, random());
+    } else if (const auto* const found = std::get_if<SentinelSearch::Confirm>(&search_.step())) {
+        note_failure(found->master.host, reason);
+        search_.on_unreachable(now, random());
+    }
+    is_step_new_ = true;
+    event_.post();
+}
+
+void SentinelDirectory::note_failure(std::string_view server, std::string_view reason) noexcept {
+    failures_.append(failures_.empty() ? "" : "; ");
+    failures_.append(server);
+    failures_.append(": ");
+    failures_.append(reason);
+}
+
+/// One line for each pass at most: all Sentinels were asked, or the server they name is no master.
+void SentinelDirectory::log_failures() noexcept {
+    const LogText failures = std::exchange(failures_, LogText());
+    if (ngx_exiting != 0 || !failure_lines_.admit(Clock::now())) {
+        return;
+    }
+    const std::string_view text = failures;
+    ngx_log_error(NGX_LOG_WARN, log_, 0,
+                  "tollgate: redis \"%s\": the master \"%s\" is not found, next attempt soon: %*s",
+                  links_.group.endpoint.name.c_str(), links_.group.master_name.c_str(), text.size(),
+                  text.data());
+}
+
+/// Sets the timer for the next action.
+void SentinelDirectory::schedule(Time now) noexcept {
+    Time next = now + (is_wanted_ ? kReadSoon : kRead);
+    if (const auto* const wait = std::get_if<SentinelSearch::Wait>(&search_.step());
+        wait != nullptr && is_searching_) {
+        next = std::min(next, wait->until);
+    }
+    timer_.start_until(next);
+}
+
+double SentinelDirectory::random() noexcept {
+    return static_cast<double>(random_() - std::minstd_rand::min()) /
+           static_cast<double>(std::minstd_rand::max() - std::minstd_rand::min());
+}
+
+}  // namespace tollgate::redis

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string_view>
+
+#include "module/redis/io/event.hpp"
+#include "module/redis/io/master_board.hpp"
+#include "module/redis/io/query.hpp"
+#include "module/redis/io/sentinel_group.hpp"
+#include "module/redis/io/subscription.hpp"
+#include "module/redis/protocol/log_throttle.hpp"
+#include "module/redis/topology/sentinel_search.hpp"
+
+namespace tollgate::redis {
+
+/// Is notified of a new master.
+class MasterListener {
+  public:
+    MasterListener() = default;
+    MasterListener(const MasterListener&) = delete;
+    MasterListener& operator=(const MasterListener&) = delete;
+    virtual ~MasterListener() = default;
+
+    /// SentinelDirectory::master() has changed. Called from the event loop only, never from a
+    /// function that this listener called.
+    virtual void on_master() noexcept = 0;
+};
+
+/// The master of a Sentinel group, as a worker knows it. One worker of the node at a time searches
+/// for the master, and all workers read the result from the board. The worker that watches also
+/// subscribes to `+switch-master` at two Sentinels, and searches every 10 s, because a message may
+/// be lost.
+///
+/// Timers do not keep a worker alive that shuts down.
+class SentinelDirectory : private QueryOwner, private MessageListener {
+  public:
+    /// What the Sentinels and the master are reached with. All must outlive the directory. The two
+    /// peers are nullptr for links without TLS.
+    struct Links {
+        const SentinelGroup& group;
+        TlsPeer* sentinel_tls;
+        const Endpoint& master;
+        TlsPeer* master_tls;
+    };
+
+    /// Takes the address that is on the board, and starts to search. All arguments must outlive the
+    /// directory. `watches` is true in one worker of the node.
+    SentinelDirectory(const Links& links, MasterBoard& board, bool watches,
+                      MasterListener& listener, ngx_log_t* log);
+    ~SentinelDirectory() override;
+    SentinelDirectory(const SentinelDirectory&) = delete;
+    SentinelDirectory& operator=(const SentinelDirectory&) = delete;
+
+    /// The address of the master; empty until it is known.
+    const AddressList& master() const noexcept { return master_; }
+
+    /// The master may be another server: its connection was lost or could not be established, or it
+    /// refuses commands. May be called from any callback.
+    void search() noexcept;
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    using Time = Clock::time_point;
+
+    /// A subscription to one of some Sentinels.
+    struct Watch {
+        AddressList sentinels;
+        std::optional<Subscription> subscription;
+    };
+
+    void on_reply(const redisReply& reply) noexcept override;
+    void on_no_reply(std::string_view reason) noexcept override;
+    void on_message(std::string_view text) noexcept override;
+    void on_subscribed(bool /*is_subscribed*/) noexcept override {}
+
+    void watch();
+    void proceed() noexcept;
+    bool read_board();
+    void begin_search(Time now);
+    void take_step(Time now);
+    bool keep_search(Time now, Time step_end) noexcept;
+    void ask(const SentinelSearch::Ask& step, Time now);
+    void confirm(const ServerAddress& master, Time now);
+    void end_search(const ServerAddress& master);
+    void note_failure(std::string_view server, std::string_view reason) noexcept;
+    void log_failures() noexcept;
+    void schedule(Time now) noexcept;
+    double random() noexcept;
+
+    const Links links_;
+    MasterBoard& board_;
+    MasterListener& listener_;
+    ngx_log_t* log_;
+    const bool watches_;
+    AddressList master_;
+    SentinelSearch search_;
+    std::minstd_rand random_;
+    std::unique_ptr<Query> query_;     ///< of the current step
+    std::array<Watch, 2> watches_on_;  ///< if this worker watches
+    std::uint32_t generation_ = 0;     ///< of the address in master_
+    std::uint32_t searches_ = 0;       ///< number on the board when a search was wanted
+    bool is_wanted_ = false;           ///< a search, by this worker or another one
+    bool is_searching_ = false;        ///< this worker
+    bool is_step_new_ = false;         ///< the step of search_ has not been taken
+    bool starts_over_ = false;         ///< a message of `+switch-master` came
+    Time poll_at_{};                   ///< the next search of the worker that watches
+    LogText failures_;                 ///< of this search since the last log line
+    LogThrottle failure_lines_;
+    Event timer_;
+    Event event_;
+};
+
+}  // namespace tollgate::redis

@@ -1,0 +1,83 @@
+#include "module/redis/protocol/lookup.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "module/redis/protocol/reply.hpp"
+#include "module/redis/protocol/schema.hpp"
+#include "module/text/whole_number.hpp"
+
+namespace tollgate::redis {
+
+namespace {
+
+constexpr std::string_view kText = R"lua(
+-- Reads a key's record, KEYS[1]. Returns the token ARGV[1], then the fields.
+
+local values = redis.pcall('HMGET', KEYS[1], $id, $name, $plan, $limits, $expires, $state)
+if values.err then
+    return values
+end
+-- "No such key" must come from a master. A write that has no effect on a missing key fails elsewhere.
+if not values[1] and redis.call('PTTL', KEYS[1]) == -2 then
+    local written = redis.pcall('PEXPIREAT', KEYS[1], 0)
+    if type(written) == 'table' then
+        return written
+    end
+end
+return {ARGV[1], unpack(values)}
+)lua";
+
+/// The fields in the order of the script's HMGET.
+enum Field : std::size_t { kId, kName, kPlan, kLimits, kExpires, kState, kFieldCount };
+
+/// Seconds since the epoch, within the range of the clock's arithmetic.
+std::optional<std::chrono::sys_seconds> parse_time(std::string_view text) {
+    constexpr std::int64_t kLatest = 253'402'300'799;  // the end of the year 9999
+    const auto seconds = parse_whole_number(text, 0, kLatest);
+    return seconds ? std::optional(std::chrono::sys_seconds(std::chrono::seconds(*seconds)))
+                   : std::nullopt;
+}
+
+}  // namespace
+
+const Script& lookup_script() {
+    static const Script script = make_script(kText, {{"$id", record_field::kId},
+                                                     {"$name", record_field::kName},
+                                                     {"$plan", record_field::kPlan},
+                                                     {"$limits", record_field::kLimits},
+                                                     {"$expires", record_field::kExpires},
+                                                     {"$state", record_field::kState}});
+    return script;
+}
+
+Lookup read_lookup(std::span<const redisReply* const> fields) {
+    const auto is_field = [](const redisReply* field) {
+        return field->type == REDIS_REPLY_STRING || field->type == REDIS_REPLY_NIL;
+    };
+    if (fields.size() != kFieldCount || !std::ranges::all_of(fields, is_field)) {
+        return {Lookup::Outcome::kUnexpected, {}};
+    }
+    if (fields[kId]->type == REDIS_REPLY_NIL) {
+        return {Lookup::Outcome::kUnknown, {}};
+    }
+    KeyRecord record{
+        .id = std::string(text_of(*fields[kId])),
+        .name = std::string(text_of(*fields[kName])),
+        .plan = std::string(text_of(*fields[kPlan])),
+        .limits = std::string(text_of(*fields[kLimits])),
+        .expires = std::nullopt,
+        .active = text_of(*fields[kState]) == key_state::kActive,
+    };
+    const auto expires = text_of(*fields[kExpires]);
+    if (!expires.empty()) {
+        record.expires = parse_time(expires);
+    }
+    const bool good = is_valid_key_id(record.id) && is_valid_key_name(record.name) &&
+                      is_valid_name(record.plan) && (expires.empty() || record.expires);
+    return {good ? Lookup::Outcome::kFound : Lookup::Outcome::kMalformed,
+            good ? record : KeyRecord{}};
+}
+
+}  // namespace tollgate::redis

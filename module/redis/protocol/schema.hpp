@@ -1,0 +1,100 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <string_view>
+
+// What Tollgate stores in Redis: names of keys, and fields of hashes. The scripts, the engine and
+// the command take all names from here.
+
+namespace tollgate::redis {
+
+/// The names of all Redis keys of Tollgate, after the prefix of `tollgate_redis`. All quota keys of
+/// one request have the same `{ID}` hash tag, so that one script can decide it on a cluster.
+class Keys {
+  public:
+    explicit Keys(std::string prefix) : prefix_(std::move(prefix)) {}
+
+    std::string key(std::string_view digest) const {
+        return prefix_ + "key:" + std::string(digest);
+    }
+    std::string id(std::string_view id) const { return tagged("id:", id); }
+    std::string ids() const { return prefix_ + "ids"; }
+    std::string quota(std::string_view id, std::string_view table) const {
+        std::string key;
+        for (const auto part : quota_parts(id, table)) {
+            key += part;
+        }
+        return key;
+    }
+    /// The parts of quota(), without an allocation: every request that Redis decides needs them.
+    std::array<std::string_view, 5> quota_parts(std::string_view id, std::string_view table) const {
+        return {prefix_, "quota:{", id, "}:", table};
+    }
+    /// Stores the number of the last report of a node that was applied to a quota.
+    std::string report(std::string_view id, std::string_view table, std::string_view node) const {
+        return tagged("report:", id).append(":").append(table).append(":").append(node);
+    }
+    std::string ban(std::string_view id) const { return tagged("ban:", id); }
+    std::string probe() const { return prefix_ + "probe"; }
+    std::string plans() const { return prefix_ + "plans"; }
+    std::string events() const { return prefix_ + "events"; }
+
+  private:
+    std::string tagged(std::string_view kind, std::string_view id) const {
+        return std::string(prefix_).append(kind).append("{").append(id).append("}");
+    }
+
+    std::string prefix_;
+};
+
+/// Fields of the hash `key:SHA256HEX`.
+namespace record_field {
+inline constexpr std::string_view kId = "id";
+inline constexpr std::string_view kName = "name";
+inline constexpr std::string_view kPlan = "plan";
+inline constexpr std::string_view kLimits = "limits";    ///< rates, as parse_rates() reads them
+inline constexpr std::string_view kExpires = "expires";  ///< Unix time
+inline constexpr std::string_view kState = "state";      ///< see key_state
+inline constexpr std::string_view kCreated = "created";  ///< Unix time
+/// The command that stores the key, until it has printed the key.
+inline constexpr std::string_view kCommand = "command";
+/// The state of the key that replaces this one.
+inline constexpr std::string_view kSuccessorState = "successor_state";
+}  // namespace record_field
+
+/// Values of record_field::kState. Gateways accept only kActive.
+namespace key_state {
+inline constexpr std::string_view kActive = "active";
+inline constexpr std::string_view kDisabled = "disabled";
+inline constexpr std::string_view kPending = "pending";    ///< reserved by a command that runs
+inline constexpr std::string_view kReplaced = "replaced";  ///< ended by a rotation without overlap
+}  // namespace key_state
+
+/// Fields of the hash `quota:{ID}:TABLE`. Each window has its own, named `PERIOD.PART`, with the
+/// period in seconds.
+namespace window_part {
+inline constexpr std::string_view kNumber = "number";  ///< of the last counted window
+inline constexpr std::string_view kCount = "count";    ///< units counted in it
+inline constexpr std::string_view kPrevious =
+    "previous";  ///< of sliding windows: in the one before
+}  // namespace window_part
+
+/// The name of a window's field, for example `60.count`.
+inline std::string window_field(std::chrono::seconds period, std::string_view part) {
+    return std::to_string(period.count()).append(".").append(part);
+}
+
+/// Fields of the hash `ban:{ID}`. Times are Unix times in milliseconds.
+namespace ban_field {
+inline constexpr std::string_view kStrikes = "strikes";
+inline constexpr std::string_view kSince = "since";  ///< time of the first strike
+inline constexpr std::string_view kLevel = "level";  ///< number of bans so far
+inline constexpr std::string_view kUntil = "until";  ///< end of the last ban
+}  // namespace ban_field
+
+/// The field of the hash `report:{ID}:TABLE:NODE`: the number of the last report that was applied.
+inline constexpr std::string_view kReportNumber = "number";
+
+}  // namespace tollgate::redis

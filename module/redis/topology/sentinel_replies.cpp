@@ -1,0 +1,112 @@
+#include "module/redis/topology/sentinel_replies.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "module/redis/protocol/error_scope.hpp"
+#include "module/redis/protocol/reply.hpp"
+#include "module/text/whole_number.hpp"
+
+namespace tollgate::redis {
+
+namespace {
+
+/// Whether a comma-separated list has a flag that says that the master is down.
+bool says_down(std::string_view flags) {
+    while (!flags.empty()) {
+        const auto flag = flags.substr(0, flags.find(','));
+        if (flag == "s_down" || flag == "o_down") {
+            return true;
+        }
+        flags.remove_prefix(std::min(flag.size() + 1, flags.size()));
+    }
+    return false;
+}
+
+/// Removes the last word and the space before it. Nothing if there is no space.
+std::optional<std::string_view> take_last_word(std::string_view& text) {
+    const auto space = text.rfind(' ');
+    if (space == text.npos) {
+        return std::nullopt;
+    }
+    const auto word = text.substr(space + 1);
+    text = text.substr(0, space);
+    return word;
+}
+
+}  // namespace
+
+std::optional<ServerAddress> read_master_address(const redisReply& reply) {
+    const auto parts = elements_of(reply);
+    if (parts.size() != 2) {
+        return std::nullopt;
+    }
+    return make_server_address(text_of(*parts[0]), text_of(*parts[1]));
+}
+
+std::optional<SentinelMaster> read_sentinel_master(const redisReply& reply) {
+    const auto fields = elements_of(reply);
+    if (fields.size() % 2 != 0) {
+        return std::nullopt;
+    }
+    std::string_view ip;
+    std::string_view port;
+    std::string_view epoch;
+    std::string_view flags;
+    for (std::size_t i = 0; i < fields.size(); i += 2) {
+        const auto name = text_of(*fields[i]);
+        const auto value = text_of(*fields[i + 1]);
+        if (name == "ip") {
+            ip = value;
+        } else if (name == "port") {
+            port = value;
+        } else if (name == "config-epoch") {
+            epoch = value;
+        } else if (name == "flags") {
+            flags = value;
+        }
+    }
+    const auto address = make_server_address(ip, port);
+    const auto config_epoch =
+        parse_whole_number(epoch, 0, std::numeric_limits<std::int64_t>::max());
+    if (!address || !config_epoch) {
+        return std::nullopt;
+    }
+    return SentinelMaster{
+        .address = *address, .config_epoch = *config_epoch, .is_down = says_down(flags)};
+}
+
+Role read_role(const redisReply& reply) {
+    if (reply.type == REDIS_REPLY_ERROR) {
+        const auto message = text_of(reply);
+        const bool is_forbidden =
+            has_error_code(message, "NOPERM") || message.starts_with("ERR unknown command");
+        return is_forbidden ? Role::kForbidden : Role::kUnknown;
+    }
+    const auto parts = elements_of(reply);
+    const auto role = parts.empty() ? std::string_view() : text_of(*parts[0]);
+    if (role == "master") {
+        return Role::kMaster;
+    }
+    if (role == "slave") {
+        return Role::kReplica;
+    }
+    return role == "sentinel" ? Role::kSentinel : Role::kUnknown;
+}
+
+std::optional<SwitchedMaster> read_switched_master(std::string_view message) {
+    const auto port = take_last_word(message);
+    const auto host = take_last_word(message);
+    const auto old_port = take_last_word(message);
+    const auto old_host = take_last_word(message);
+    if (!port || !host || !old_port || !old_host || message.empty()) {
+        return std::nullopt;
+    }
+    const auto address = make_server_address(*host, *port);
+    if (!address) {
+        return std::nullopt;
+    }
+    return SwitchedMaster{.name = message, .address = *address};
+}
+
+}  // namespace tollgate::redis

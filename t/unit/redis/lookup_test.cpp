@@ -1,0 +1,100 @@
+#include "module/redis/protocol/lookup.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "module/redis/protocol/reply.hpp"
+
+namespace tollgate::redis {
+namespace {
+
+using Outcome = Lookup::Outcome;
+
+/// The result of a look-up of a record with these fields; an absent one is nil.
+Lookup lookup(const std::map<std::string, std::string>& record) {
+    std::string text = "*6\r\n";
+    for (const auto* name : {"id", "name", "plan", "limits", "expires", "state"}) {
+        const auto field = record.find(name);
+        text += field == record.end()
+                    ? "$-1\r\n"
+                    : "$" + std::to_string(field->second.size()) + "\r\n" + field->second + "\r\n";
+    }
+    ReplyReader reader;
+    reader.feed(text);
+    return read_lookup(elements_of(*reader.next()));
+}
+
+const std::map<std::string, std::string> kRecord{
+    {"id", "k1"}, {"name", "A \"name\""}, {"plan", "free"}, {"state", "active"}};
+
+std::map<std::string, std::string> with(const std::string& field, const std::string& value) {
+    auto record = kRecord;
+    record[field] = value;
+    return record;
+}
+
+TEST(Lookup, FindsARecord) {
+    const auto found = lookup(with("limits", "5r/s"));
+    EXPECT_EQ(found.outcome, Outcome::kFound);
+    EXPECT_EQ(found.record.id, "k1");
+    EXPECT_EQ(found.record.name, "A \"name\"");
+    EXPECT_EQ(found.record.plan, "free");
+    EXPECT_EQ(found.record.limits, "5r/s");
+    EXPECT_TRUE(found.record.active);
+    EXPECT_FALSE(found.record.expires);
+}
+
+TEST(Lookup, IsUnknownWithoutAnId) {
+    EXPECT_EQ(lookup({}).outcome, Outcome::kUnknown);
+}
+
+TEST(Lookup, IsActiveOnlyInTheActiveState) {
+    EXPECT_FALSE(lookup(with("state", "disabled")).record.active);
+    EXPECT_FALSE(lookup(with("state", "")).record.active);
+    EXPECT_FALSE(lookup({{"id", "k1"}, {"plan", "free"}}).record.active);
+}
+
+TEST(Lookup, ReadsTheEnd) {
+    const auto found = lookup(with("expires", "1000"));
+    ASSERT_TRUE(found.record.expires);
+    const std::chrono::sys_seconds end(std::chrono::seconds(1000));
+    EXPECT_TRUE(found.record.is_valid_at(end - std::chrono::seconds(1)));
+    EXPECT_FALSE(found.record.is_valid_at(end));
+    EXPECT_FALSE(lookup(with("expires", "")).record.expires);
+}
+
+TEST(Lookup, RefusesARecordThatNoCommandWrote) {
+    for (const auto& record : {
+             with("id", ""),
+             with("id", "a b"),
+             with("id", "a}"),
+             with("id", "a\r\nb"),
+             with("id", std::string("a\0b", 3)),
+             with("id", std::string(65, 'a')),
+             with("plan", ""),
+             with("plan", "a\""),
+             with("name", "a\nb"),
+             with("name", std::string(257, 'a')),
+             with("expires", "x"),
+             with("expires", "-1"),
+             with("expires", "1.5"),
+             with("expires", "999999999999999"),
+         }) {
+        const auto found = lookup(record);
+        EXPECT_EQ(found.outcome, Outcome::kMalformed);
+        EXPECT_EQ(found.record.id, "");
+    }
+}
+
+TEST(Lookup, ReportsOtherRepliesAsUnexpected) {
+    for (const std::string_view text :
+         {"*0\r\n", "*1\r\n$1\r\na\r\n", "*6\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n"}) {
+        ReplyReader reader;
+        reader.feed(text);
+        EXPECT_EQ(read_lookup(elements_of(*reader.next())).outcome, Outcome::kUnexpected) << text;
+    }
+}
+
+}  // namespace
+}  // namespace tollgate::redis
