@@ -39,6 +39,10 @@ subtest 'keys of all slots are counted at their masters' => sub {
     }
     is_deeply([@granted{@ids}], [(5) x @ids], 'each is granted its limit');
     is_deeply([map { $gateway->count($_, 'api', 3600) } @ids], [(5) x @ids], '... and Redis counts it');
+    my ($redis) = @{ $gateway->status->{redis} };
+    is($redis->{kind}, 'cluster', 'the status shows the kind');
+    is_deeply([sort map { $_->{address} } @{ $redis->{masters} }], [sort map { '127.0.0.1:' . $_->port } $one, $two, $three], '... the masters');
+    is(sum0(map { $_->{slots} } @{ $redis->{masters} }), 16384, '... and their slots');
     my %masters = map { master_of($_)->port => 1 } @ids;
     is(scalar keys %masters, 3, 'each master has some of them');
     is($gateway->get('/', 'nobody')->status, 401, 'an unknown key is refused');
@@ -60,6 +64,29 @@ subtest 'a changed key is noticed, whichever node publishes it' => sub {
         $node->cmd('PUBLISH', 't:events', 'k1');
         wait_until('the key to be granted', sub { $gateway->get('/', 'k1')->status == 200 });
     }
+    $gateway->nginx->stop;
+};
+
+subtest 'the documented user is sufficient' => sub {
+    my $page = do { open my $file, '<', 'module/README.md' or die $!; local $/; <$file> };
+    my ($rules) = $page =~ /^user gateway (.*)$/m or die 'no user in the documentation';
+    my ($more) = $page =~ /needs `(\+cluster\S* \+asking)` in addition/ or die 'no commands in the documentation';
+    $rules =~ s/petstore:/t:/g;
+    $_->cmd('ACL', 'SETUSER', 'gateway', 'reset', split(/ /, $rules), split(/ /, $more)) for $cluster->nodes;
+    my $gateway = start(plans => 'plan free 5r/h;', redis => 'username gateway; password SECRET;');
+    is($gateway->get('/', $_)->status, 200, "$_ is granted") for @ids[0 .. 9];
+    is($gateway->get('/', 'nobody')->status, 401, 'an unknown key is refused');
+    wait_until('the subscription', sub { $gateway->status->{redis}[0]{subscribed_workers} == 1 });
+    my $id = $ids[0];
+    my $from = master_of($id);
+    my ($to) = grep { $_ != $from } $one, $two, $three;
+    $to->cmd('CLUSTER', 'SETSLOT', $cluster->slot_of("{$id}"), 'IMPORTING', $from->cmd('CLUSTER', 'MYID'));
+    $from->cmd('CLUSTER', 'SETSLOT', $cluster->slot_of("{$id}"), 'MIGRATING', $to->cmd('CLUSTER', 'MYID'));
+    $from->cmd('DEL', "t:quota:{$id}:api");
+    is($gateway->get('/', $id)->status, 200, 'a redirection with ASK is followed');
+    is($to->connection->cmd('ASKING'), 'OK', 'the slot is imported');
+    cmp_ok($gateway->status->{redis}[0]{redirections}, '>=', 1, '... by this redirection');
+    $_->cmd('CLUSTER', 'SETSLOT', $cluster->slot_of("{$id}"), 'STABLE') for $to, $from;
     $gateway->nginx->stop;
 };
 

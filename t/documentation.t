@@ -49,7 +49,8 @@ sub directives {
 }
 
 my %in_redis = map { $_ => 1 } qw(username password password_file database prefix connect_timeout timeout key_cache
-    on_failure stale_keys tls tls_ca tls_certificate tls_certificate_key tls_server_name tls_verify);
+    on_failure stale_keys tls tls_ca tls_certificate tls_certificate_key tls_server_name tls_verify
+    sentinel sentinel_username sentinel_password sentinel_password_file sentinel_tls);
 my %in_http = map { $_ => 1 } qw(tollgate_redis tollgate_plans tollgate_zone upstream map log_format limit_req_zone
     geo proxy_cache_path include);
 
@@ -122,7 +123,7 @@ for my $page (@pages) {
         $http =~ s{\btls_certificate\s+\K[^;]+}{$certificates->certificate('client')}ge;
         $http =~ s{\btls_certificate_key\s+\K[^;]+}{$certificates->key('client')}ge;
         my ($exit, $output) = Nginx->test_config(conf => $http, dir => $dir,
-            files => { map { $_ => "secret\n" } $http =~ /\bpassword_file\s+([^\s;\/]+);/g });
+            files => { map { $_ => "secret\n" } $http =~ /password_file\s+([^\s;\/]+);/g });
         SKIP: {
             skip "$place: this build has no dashboard", 1 if $output =~ /the page is not in this build/;
             is($exit, 0, "$place is valid (" . context_of(directives($block->{text})) . ')') or diag($output, $http);

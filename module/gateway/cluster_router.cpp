@@ -66,6 +66,11 @@ void ClusterRouter::run(redis::Slot slot, redis::Call call,
         {slot, std::move(call), std::move(handler), redis::CallRetries(now() + settings_.timeout)});
 }
 
+std::optional<std::chrono::microseconds> ClusterRouter::map_age() const {
+    return has_map_ ? std::optional(std::chrono::floor<std::chrono::microseconds>(now() - read_at_))
+                    : std::nullopt;
+}
+
 ClusterServer* ClusterRouter::master_of(redis::Slot slot) const noexcept {
     const auto index = map_.master_of(slot);
     return index ? masters_[*index] : nullptr;
@@ -248,6 +253,7 @@ void ClusterRouter::on_slot_map(redis::SlotMap map) noexcept {
     map_ = std::move(map);
     masters_ = std::move(masters);
     has_map_ = true;
+    read_at_ = now();
     has_failed_ = false;
     schedule_.succeeded(now(), random());
     servers_.on_masters(map_.masters());
@@ -256,8 +262,9 @@ void ClusterRouter::on_slot_map(redis::SlotMap map) noexcept {
 }
 
 bool ClusterRouter::has_unreachable_master() const noexcept {
-    return std::ranges::any_of(masters_,
-                               [](const ClusterServer* master) { return !master->is_reachable(); });
+    return std::ranges::any_of(masters_, [](const ClusterServer* master) {
+        return master != nullptr && !master->is_reachable();
+    });
 }
 
 void ClusterRouter::on_timer() noexcept {

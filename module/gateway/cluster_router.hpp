@@ -93,6 +93,8 @@ class ClusterRouter final : private SlotMapReader {
     std::uint32_t master_name(redis::Slot slot) const noexcept;
 
     const redis::SlotMap& map() const { return map_; }
+    /// The time since the map was read; nothing before the first one.
+    std::optional<std::chrono::microseconds> map_age() const;
 
   private:
     using Time = redis::CallRetries::Time;
@@ -139,8 +141,9 @@ class ClusterRouter final : private SlotMapReader {
     std::minstd_rand random_;
     redis::SlotMap map_;
     bool has_map_ = false;
+    Time read_at_{};                       ///< when the map was read
     bool has_failed_ = false;              ///< no server gave a map at the last refresh
-    std::vector<ClusterServer*> masters_;  ///< by the indexes of the map
+    std::vector<ClusterServer*> masters_;  ///< by the indexes of the map; nullptr without slots
     std::map<redis::ServerAddress, std::unique_ptr<ClusterServer>> connected_;
     redis::RefreshSchedule schedule_;
     std::vector<redis::ServerAddress> unasked_;  ///< servers that this refresh may still ask

@@ -12,14 +12,28 @@ std::string Zone::node_name() const {
     return std::string(digits.size() - text.size(), '0') + text;
 }
 
-SharedRedis& LockedZone::redis(std::uint32_t name) const {
-    for (SharedRedis& entry : zone_.redis_) {
+namespace {
+
+/// The entry of this name, a free one, or the last one.
+template <typename Entries>
+auto& entry_of(Entries& entries, std::uint32_t name) {
+    for (auto& entry : entries) {
         if (entry.name == name || entry.name == 0) {
             entry.name = name;
             return entry;
         }
     }
-    return zone_.redis_.back();
+    return entries.back();
+}
+
+}  // namespace
+
+SharedRedis& LockedZone::redis(std::uint32_t name) const {
+    return entry_of(zone_.redis_, name);
+}
+
+redis::SharedMaster& LockedZone::sentinel_master(std::uint32_t name) const {
+    return entry_of(zone_.node_.sentinels, name).master;
 }
 
 }  // namespace tollgate::gateway

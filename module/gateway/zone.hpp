@@ -16,9 +16,15 @@ namespace tollgate::gateway {
 struct SharedRedis {
     std::uint32_t name;  ///< Transport::master_name; 0: free
     RedisClock clock;
-    SteadyTime settled;          ///< when a worker last looked for quotas to settle
-    redis::SharedMaster master;  ///< with `sentinel`
-    bool is_unreachable;         ///< a server of a cluster: the log says that it is out of reach
+    SteadyTime settled;   ///< when a worker last looked for quotas to settle
+    bool is_unreachable;  ///< of a cluster's server: the log says so
+};
+
+/// What the workers of a node share about a Redis with `sentinel`. Plain memory, all zeros at
+/// first.
+struct SharedSentinels {
+    std::uint32_t name;  ///< name_hash of the `tollgate_redis`; 0: free
+    redis::SharedMaster master;
 };
 
 /// What the workers of a node share about no particular Redis. Plain memory, all zeros at first.
@@ -26,6 +32,7 @@ struct SharedNode {
     std::uint64_t id;           ///< random; names the node's reports in Redis
     std::uint64_t last_report;  ///< see prepare
     WorkerSet workers;          ///< workers that serve requests and are not shutting down
+    std::array<SharedSentinels, 16> sentinels;
 };
 
 /// The shared memory of a node, as this process maps it, and its lock.
@@ -69,6 +76,8 @@ class LockedZone {
     /// The entry of this name: name_hash of a `tollgate_redis`, or Transport::master_name. If all
     /// entries are taken, further names share the last one.
     SharedRedis& redis(std::uint32_t name) const;
+    /// The same of a Redis with `sentinel`.
+    redis::SharedMaster& sentinel_master(std::uint32_t name) const;
 
   private:
     Zone& zone_;

@@ -16,6 +16,26 @@ ClusterClient::ClusterClient(const RedisConf& conf, std::span<const gateway::Ser
       subscribed_(connections_.addresses()),
       feed_(conf.endpoint, subscribed_, tls_.peer(), engine_, log) {}
 
+void ClusterClient::describe(Status::Redis& redis) const {
+    const redis::SlotMap& map = router_.map();
+    redis.masters.resize(map.masters().size());
+    for (redis::Slot slot = 0; slot < redis::kSlots; ++slot) {
+        if (const auto index = map.master_of(slot)) {
+            Status::Master& master = redis.masters[*index];
+            ++master.slots;
+            master.is_reachable = router_.is_reachable(slot);
+        }
+    }
+    for (std::size_t i = 0; i < redis.masters.size(); ++i) {
+        redis.masters[i].address = to_text(map.masters()[i]);
+    }
+    // After MOVED, a master may be left without slots until the next map.
+    std::erase_if(redis.masters, [](const Status::Master& master) { return master.slots == 0; });
+    if (const auto age = router_.map_age()) {
+        redis.map_age = std::chrono::floor<std::chrono::seconds>(*age);
+    }
+}
+
 void ClusterClient::on_cluster_masters(std::vector<redis::SocketAddress> addresses) noexcept {
     if (!addresses.empty()) {
         subscribed_.replace(std::move(addresses));

@@ -26,6 +26,7 @@ class ClusterClient final : public RedisTransport, private ClusterListener {
     gateway::Engine& engine() override { return engine_; }
     std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
     void poll() noexcept override { connections_.poll(); }
+    void describe(Status::Redis& redis) const override;
 
     bool is_reachable(redis::Slot slot) const noexcept override {
         return router_.is_reachable(slot);

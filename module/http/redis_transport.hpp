@@ -4,6 +4,7 @@
 
 #include "module/gateway/engine.hpp"
 #include "module/gateway/transport.hpp"
+#include "module/report/status.hpp"
 
 namespace tollgate::http {
 
@@ -16,6 +17,8 @@ class RedisTransport : public gateway::Transport {
     /// Reads replies that arrived while the event loop stalled. For a timer, since a late timer may
     /// fire before the replies are read.
     virtual void poll() noexcept = 0;
+    /// Adds what this worker knows about the masters, for `tollgate_status`. Throws std::bad_alloc.
+    virtual void describe(Status::Redis& /*redis*/) const {}
 };
 
 }  // namespace tollgate::http

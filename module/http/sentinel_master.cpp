@@ -73,7 +73,7 @@ std::optional<redis::ServerAddress> known_master(const RedisConf& conf, gateway:
         return std::nullopt;
     }
     const gateway::LockedZone locked(zone);
-    return locked.redis(conf.settings.name_hash).master.address(conf.sentinel.group->hash);
+    return locked.sentinel_master(conf.settings.name_hash).address(conf.sentinel.group->hash);
 }
 
 }  // namespace tollgate::http

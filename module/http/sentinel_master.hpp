@@ -47,7 +47,7 @@ class SentinelMaster final : private redis::MasterBoard, private redis::TlsListe
     template <typename Function>
     auto with_shared(Function function) const {
         const gateway::LockedZone zone(zone_);
-        return function(zone.redis(conf_.settings.name_hash).master);
+        return function(zone.sentinel_master(conf_.settings.name_hash));
     }
 
     const RedisConf& conf_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "module/gateway/table_set.hpp"
@@ -30,6 +31,8 @@ class Worker {
     gateway::TableSet& tables(const TableSetConf& conf) { return *sets_[conf.index]; }
     /// The client of the set's Redis.
     RedisTransport& client(const TableSetConf& conf) { return *set_clients_[conf.index]; }
+    /// The clients, in the order of MainConf::redis.
+    std::span<const std::unique_ptr<RedisTransport>> clients() const { return clients_; }
 
   private:
     SharedMemory& memory_;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,11 +20,20 @@ struct Status {
         std::string plan;    ///< the plan in the first of them; empty for requests without a plan
         RequestStatistics counts;
     };
+    /// A master of a cluster, as the answering worker sees it.
+    struct Master {
+        std::string address;
+        std::size_t slots = 0;  ///< that it serves
+        bool is_reachable = false;
+    };
     struct Redis {
         std::string name;
         RedisStatistics counts;
-        std::string kind = "server";  ///< the directive that names the servers
-        std::string master{};         ///< the address that Sentinel reported; empty if unknown
+        std::string kind = "server";    ///< the directive that names the servers
+        std::string master{};           ///< the address that Sentinel reported; empty if unknown
+        std::vector<Master> masters{};  ///< of a cluster
+        std::optional<std::chrono::seconds>
+            map_age{};  ///< of a cluster's slot map, if there is one
     };
 
     std::string_view version;

@@ -73,6 +73,20 @@ void add(JsonWriter& json, const Status::Redis& redis, std::size_t workers) {
         if (!redis.master.empty()) {
             json.member("master", redis.master);
         }
+        if (redis.kind == "cluster") {
+            json.array("masters", [&] {
+                for (const Status::Master& master : redis.masters) {
+                    json.object([&] {
+                        json.member("address", master.address);
+                        json.member("slots", master.slots);
+                        json.member("reachable", master.is_reachable);
+                    });
+                }
+            });
+        }
+        if (redis.map_age) {
+            json.member("map_age", redis.map_age->count());
+        }
         json.member("failovers", counts.failovers.value());
         add_object(json, "commands", pair("acquire", counts.acquires.value()),
                    pair("lookup", counts.lookups.value()));

@@ -1,5 +1,6 @@
 #include "module/report/status.hpp"
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <string_view>
@@ -133,12 +134,46 @@ void write_workers(Exposition& out, const Status& status, WorkerSet RedisStatist
     }
 }
 
+/// Families without a sample are left out.
+bool any_redis(const Status& status, bool (*has_sample)(const Status::Redis& redis)) {
+    return std::ranges::any_of(status.redis, has_sample);
+}
+
 void write_masters(Exposition& out, const Status& status) {
+    if (!any_redis(status, [](const Status::Redis& redis) { return !redis.master.empty(); })) {
+        return;
+    }
     out.family("tollgate_redis_master_info", "gauge",
                "The address of the master that Sentinel reported; the value is 1.");
     for (const auto& redis : status.redis) {
         if (!redis.master.empty()) {
             out.sample({{"redis", redis.name}, {"address", redis.master}}, 1);
+        }
+    }
+}
+
+void write_cluster(Exposition& out, const Status& status) {
+    if (!any_redis(status, [](const Status::Redis& redis) { return redis.map_age.has_value(); })) {
+        return;
+    }
+    const auto each_master = [&](const auto& value_of) {
+        for (const auto& redis : status.redis) {
+            for (const Status::Master& master : redis.masters) {
+                out.sample({{"redis", redis.name}, {"address", master.address}}, value_of(master));
+            }
+        }
+    };
+    out.family("tollgate_redis_master_slots", "gauge",
+               "Hash slots that a master of a cluster serves.");
+    each_master([](const Status::Master& master) { return master.slots; });
+    out.family("tollgate_redis_master_reachable", "gauge",
+               "1 if a master of a cluster is reachable from the answering worker, otherwise 0.");
+    each_master([](const Status::Master& master) { return master.is_reachable ? 1U : 0U; });
+    out.family("tollgate_redis_slot_map_age_seconds", "gauge",
+               "Time since the answering worker read the slot map.");
+    for (const auto& redis : status.redis) {
+        if (redis.map_age) {
+            out.sample({{"redis", redis.name}}, static_cast<std::uint64_t>(redis.map_age->count()));
         }
     }
 }
@@ -184,6 +219,10 @@ void write_connections(Exposition& out, const Status& status) {
                "How often Sentinel reported another master.");
     write_counters(out, status, "", {{"", [](const Redis& r) { return &r.failovers; }}});
     write_masters(out, status);
+    out.family("tollgate_redis_redirections_total", "counter",
+               "Calls that a cluster redirected with MOVED or ASK.");
+    write_counters(out, status, "", {{"", [](const Redis& r) { return &r.redirections; }}});
+    write_cluster(out, status);
     out.family("tollgate_redis_breaker_opened_total", "counter",
                "How often the circuit breaker of a worker opened.");
     write_counters(out, status, "", {{"", [](const Redis& r) { return &r.breaker_opened; }}});

@@ -10,6 +10,7 @@
 #include "module/http/response/response.hpp"
 #include "module/http/sentinel_master.hpp"
 #include "module/http/shared_memory.hpp"
+#include "module/http/worker.hpp"
 #include "module/report/status.hpp"
 #include "module/report/version.hpp"
 #include "module/text/ascii.hpp"
@@ -52,15 +53,23 @@ std::size_t number_of_workers() {
     return ngx_process == NGX_PROCESS_SINGLE ? 1 : static_cast<std::size_t>(core->worker_processes);
 }
 
-/// Adds the kind and the master of a Redis.
+/// Adds the kind and the masters of a Redis.
 void describe(Status::Redis& redis, const HttpBlock& block) {
     const auto conf = std::ranges::find_if(block.conf.redis, [&](const auto& candidate) {
         return candidate->endpoint.name == redis.name;
     });
-    if (conf == block.conf.redis.end() || (*conf)->sentinel.group == nullptr) {
+    if (conf == block.conf.redis.end()) {
         return;
     }
-    redis.kind = "sentinel";
+    if (block.worker != nullptr) {
+        block.worker->clients()[static_cast<std::size_t>(conf - block.conf.redis.begin())]
+            ->describe(redis);
+    }
+    if ((*conf)->settings.is_cluster) {
+        redis.kind = "cluster";
+    } else if ((*conf)->sentinel.group != nullptr) {
+        redis.kind = "sentinel";
+    }
     if (const auto master = known_master(**conf, *block.memory)) {
         redis.master = tollgate::redis::to_text(*master);
     }

@@ -21,11 +21,6 @@ constexpr std::chrono::milliseconds kReadSoon = 20ms;
 /// Added to the longest time of a step, until another worker may continue the search.
 constexpr std::chrono::milliseconds kGrace = 1s;
 
-template <typename... Functions>
-struct Overloaded : Functions... {
-    using Functions::operator()...;
-};
-
 }  // namespace
 
 SentinelDirectory::SentinelDirectory(const Links& links, MasterBoard& board, bool watches,
@@ -169,17 +164,16 @@ void SentinelDirectory::take_step(Time now) {
     while (is_searching_ && std::exchange(is_step_new_, false)) {
         query_.reset();
         const auto step = search_.step();
-        std::visit(Overloaded{
-                       [](const SentinelSearch::Idle&) {},
-                       [&](const SentinelSearch::Ask& asked) { ask(asked, now); },
-                       [&](const SentinelSearch::Confirm& found) { confirm(found.master, now); },
-                       [&](const SentinelSearch::Wait& wait) {
-                           keep_search(now, wait.until);
-                           log_failures();
-                       },
-                       [&](const SentinelSearch::Found& found) { end_search(found.master); },
-                   },
-                   step);
+        if (const auto* const asked = std::get_if<SentinelSearch::Ask>(&step)) {
+            ask(*asked, now);
+        } else if (const auto* const reported = std::get_if<SentinelSearch::Confirm>(&step)) {
+            confirm(reported->master, now);
+        } else if (const auto* const wait = std::get_if<SentinelSearch::Wait>(&step)) {
+            keep_search(now, wait->until);
+            log_failures();
+        } else if (const auto* const found = std::get_if<SentinelSearch::Found>(&step)) {
+            end_search(found->master);
+        }
     }
 }
 

@@ -61,6 +61,7 @@ TEST(StatusJson, ShowsARedis) {
     counts.tls_resumed.add(22);
     counts.breaker_opened.add(5);
     counts.failovers.add(23);
+    counts.redirections.add(24);
     counts.breaker_open.insert(1, 77);
     counts.subscribed.insert(0, 76);
     counts.subscribed.insert(1, 77);
@@ -84,9 +85,10 @@ TEST(StatusJson, ShowsARedis) {
     status.redis[0].master = "10.0.0.1:6379";
     auto redis = parsed(status)["redis"][0];
     redis.erase("round_trip_seconds");
+    EXPECT_FALSE(redis.contains("masters"));
     EXPECT_EQ(redis, json::parse(R"({"name":"main","kind":"sentinel",
         "master":"10.0.0.1:6379","failovers":23,"commands":{"acquire":1,"lookup":2},"errors":3,
-        "reconnects":4,"tls":{"handshakes":21,"resumed":22},"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
+        "reconnects":4,"redirections":24,"tls":{"handshakes":21,"resumed":22},"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
         "key_cache":{"hits":6,"negative_hits":7,"misses":8},
         "decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},
         "leases":{"number":2,"granted":14,"spent":15,"returned":16,"lost":17},
@@ -131,6 +133,19 @@ TEST(StatusJson, EscapesNames) {
     auto status = empty_status();
     status.redis = {{"a\"\\\n\xff", {}}};
     EXPECT_EQ(parsed(status)["redis"][0]["name"], "a\"\\\n\xef\xbf\xbd");
+}
+
+TEST(StatusJson, ListsTheMastersOfACluster) {
+    Status status;
+    status.redis.resize(1);
+    status.redis[0].kind = "cluster";
+    status.redis[0].masters = {{"10.0.0.1:7000", 16000, true}, {"10.0.0.2:7000", 384, false}};
+    status.redis[0].map_age = std::chrono::seconds(7);
+    const auto redis = parsed(status)["redis"][0];
+    EXPECT_EQ(redis["masters"], json::parse(R"([
+        {"address":"10.0.0.1:7000","slots":16000,"reachable":true},
+        {"address":"10.0.0.2:7000","slots":384,"reachable":false}])"));
+    EXPECT_EQ(redis["map_age"], 7);
 }
 
 }  // namespace

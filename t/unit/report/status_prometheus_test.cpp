@@ -158,6 +158,9 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
     counts.tls_resumed.add(22);
     counts.breaker_opened.add(5);
     counts.failovers.add(23);
+    counts.redirections.add(24);
+    status.redis[1].masters = {{"10.0.0.1:7000", 16000, true}};
+    status.redis[1].map_age = std::chrono::seconds(7);
     counts.breaker_open.insert(1, 77);
     counts.subscribed.insert(0, 76);
     counts.subscribed.insert(1, 77);
@@ -191,6 +194,10 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
                                         "redis_tls_resumed_total} 22",
                                         "redis_failovers_total} 23",
                                         R"(redis_master_info,address="[::1]:6379"} 1)",
+                                        "redis_redirections_total} 24",
+                                        R"(redis_master_slots,address="10.0.0.1:7000"} 16000)",
+                                        R"(redis_master_reachable,address="10.0.0.1:7000"} 1)",
+                                        "redis_slot_map_age_seconds} 7",
                                         "redis_breaker_opened_total} 5",
                                         "redis_breaker_open_workers} 1",
                                         "redis_subscribed_workers} 2",
