@@ -104,7 +104,17 @@ subtest 'tollgate_redis' => sub {
         'server unix:'                => 'no path in the unix domain socket in server "unix:"',
         'server [::1'                 => 'invalid host in server',
         'server no.such.host.invalid' => 'host not found in server "no.such.host.invalid"',
-        'server 127.0.0.1 127.0.0.2'  => 'invalid number of arguments in "server" directive',
+        'server'                      => 'invalid number of arguments in "server" directive',
+        'server 127.0.0.1 [::1'       => 'invalid host in server "\[::1"',
+        'server resolve'              => 'no address in "server" directive',
+        'server unix:/r.sock resolve' => '"resolve" with a unix domain socket in server "unix:/r.sock"',
+        'server r:70000 resolve'      => 'invalid port in server "r:70000"',
+        'server redis.test resolve'   => '"resolve" in tollgate_redis "main" needs a "resolver" directive',
+        'resolver'                    => 'invalid number of arguments in "resolver" directive',
+        'resolver 127.0.0.1 valid=x'  => 'invalid parameter: valid=x',
+        'resolver valid=1s'           => 'no name servers defined',
+        'resolver 127.0.0.1:0'        => 'invalid port in resolver "127.0.0.1:0"',
+        'resolver_timeout 0'          => 'invalid timeout "0"',
         'database x'                  => 'invalid database "x"',
         'database -1'                 => 'invalid database "-1"',
         'timeout 0'                   => 'invalid timeout "0"',
@@ -122,7 +132,7 @@ subtest 'tollgate_redis' => sub {
         'weight 5'                    => 'unknown directive "weight"',
     );
     mistake($_, $refused{$_}, "tollgate_redis main {\n $_; # here\n }") for sort keys %refused;
-    for my $name ('server 127.0.0.1', 'prefix a:', 'timeout 1s', 'database 1', 'tls on', 'tls_ca a', 'tls_verify on') {
+    for my $name ('server 127.0.0.1', 'prefix a:', 'timeout 1s', 'database 1', 'tls on', 'tls_ca a', 'tls_verify on', 'resolver 127.0.0.1', 'resolver_timeout 1s') {
         my ($word) = split / /, $name;
         mistake("$word twice", "\"$word\" directive is duplicate", "tollgate_redis main {\n $name;\n $name; # here\n }");
     }
@@ -138,7 +148,8 @@ subtest 'Redis Cluster' => sub {
     );
     mistake($_, $refused{$_}, "tollgate_redis main { # here\n $_ }") for sort keys %refused;
     mistake('a unix socket', '"cluster" with a unix socket: "unix:/redis.sock"', "tollgate_redis main {\n cluster unix:/redis.sock; # here\n }");
-    mistake('no server', 'no server in "cluster"', "tollgate_redis main {\n cluster; # here\n }");
+    mistake('no server', 'invalid number of arguments in "cluster" directive', "tollgate_redis main {\n cluster; # here\n }");
+    mistake('only "resolve"', 'no address in "cluster" directive', "tollgate_redis main {\n cluster resolve; # here\n }");
 };
 
 subtest 'sentinel of tollgate_redis' => sub {

@@ -44,6 +44,12 @@ void Engine::observe_time(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTim
     redis_clock(zone, slot).observe(sent, received, time);
 }
 
+void Engine::restart_clock(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
+                           ExactInstant time) const {
+    const LockedZone zone(zone_);
+    redis_clock(zone, slot).restart(sent, received, time);
+}
+
 bool Engine::is_fresh(SteadyTime checked, SteadyTime now) const {
     const auto since = transport_.subscribed_since();
     const SteadyTime hold = since && checked > *since

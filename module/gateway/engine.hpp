@@ -60,6 +60,9 @@ class Engine {
     /// That clock showed `time` between `sent` and `received`.
     void observe_time(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
                       ExactInstant time) const;
+    /// The same for a server that may not be the one that was observed before.
+    void restart_clock(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
+                       ExactInstant time) const;
 
     /// Whether a record that Redis gave at `checked` may be used without asking again: for
     /// `key_cache` if the subscription has lasted since then, otherwise for at most one second.

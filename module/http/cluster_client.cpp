@@ -13,7 +13,7 @@ ClusterClient::ClusterClient(const RedisConf& conf, std::span<const gateway::Ser
       tls_(conf.endpoint.tls.get(), sessions, statistics),
       connections_(conf, engine_, tls_.peer(), *this, log),
       router_(conf.settings, connections_, environment, static_cast<std::uint32_t>(ngx_random())),
-      subscribed_(conf.endpoint.addresses),
+      subscribed_(connections_.addresses()),
       feed_(conf.endpoint, subscribed_, tls_.peer(), engine_, log) {}
 
 void ClusterClient::describe(Status::Redis& redis) const {

@@ -77,10 +77,11 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     }
     void on_lost() noexcept override {}
     void on_refusal(std::string_view /*message*/) noexcept override {}
+    void on_moved() noexcept override {}
     void on_time(ExactSteadyTime sent, ExactSteadyTime received,
                  ExactInstant time) noexcept override {
         const gateway::LockedZone zone(owner_.engine_.zone());
-        zone.redis(name_).clock.observe(sent, received, time);
+        zone.redis(name_).clock.restart(sent, received, time);
     }
     void on_breaker_open(std::string_view reason) noexcept override {
         statistics().breaker_opened.add();
@@ -122,6 +123,8 @@ ClusterConnections::ClusterConnections(const RedisConf& conf, gateway::Engine& e
       tls_(tls),
       listener_(listener),
       log_(log),
+      servers_(conf.endpoint.servers, conf.endpoint.resolver,
+               "redis \"" + conf.endpoint.name + "\"", *this, log),
       answered_(redis::Event::calling<&ClusterConnections::deliver>(this, log)) {}
 
 ClusterConnections::~ClusterConnections() = default;
@@ -135,7 +138,7 @@ void ClusterConnections::poll() noexcept {
 
 std::vector<redis::ServerAddress> ClusterConnections::configured() const {
     std::vector<redis::ServerAddress> servers;
-    std::ranges::transform(conf_.endpoint.addresses, std::back_inserter(servers), to_server);
+    std::ranges::transform(servers_.list().all(), std::back_inserter(servers), to_server);
     return servers;
 }
 

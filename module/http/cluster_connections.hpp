@@ -13,6 +13,7 @@
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/query.hpp"
+#include "module/redis/io/server_addresses.hpp"
 
 namespace tollgate::http {
 
@@ -31,7 +32,9 @@ class ClusterListener {
 };
 
 /// The connections of a worker to the servers of a Redis Cluster.
-class ClusterConnections final : public gateway::ClusterServers, private redis::QueryOwner {
+class ClusterConnections final : public gateway::ClusterServers,
+                                 private redis::AddressListener,
+                                 private redis::QueryOwner {
   public:
     /// All arguments must outlive it. `tls` is nullptr without TLS.
     ClusterConnections(const RedisConf& conf, gateway::Engine& engine, redis::TlsPeer* tls,
@@ -40,6 +43,9 @@ class ClusterConnections final : public gateway::ClusterServers, private redis::
     ~ClusterConnections() override;
     ClusterConnections(const ClusterConnections&) = delete;
     ClusterConnections& operator=(const ClusterConnections&) = delete;
+
+    /// The addresses of the configured servers.
+    const redis::AddressList& addresses() const noexcept { return servers_.list(); }
 
     /// As Connection::poll, for all connections.
     void poll() noexcept;
@@ -55,6 +61,7 @@ class ClusterConnections final : public gateway::ClusterServers, private redis::
   private:
     class Server;
 
+    void on_addresses() noexcept override {}  // The router asks for them again.
     void on_reply(const redisReply& reply) noexcept override;
     void on_no_reply(std::string_view reason) noexcept override;
     void deliver() noexcept;
@@ -65,6 +72,7 @@ class ClusterConnections final : public gateway::ClusterServers, private redis::
     redis::TlsPeer* tls_;
     ClusterListener& listener_;
     ngx_log_t* log_;
+    redis::ServerAddresses servers_;  ///< those of the configuration
     std::vector<Server*> open_;
     gateway::SlotMapReader* reader_ = nullptr;  ///< while a server is asked for the map
     std::string asked_;                         ///< the host of that server

@@ -21,7 +21,8 @@ RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedT
     : conf_(conf),
       log_(log),
       engine_(conf.settings, tables, zone, statistics, *this, environment),
-      addresses_(conf.endpoint.addresses),
+      servers_(conf.endpoint.servers, conf.endpoint.resolver,
+               "redis \"" + conf.endpoint.name + "\"", *this, log),
       tls_(conf.endpoint.tls.get(), sessions, statistics),
       sentinel_(make_sentinel_master(zone)),
       connection_(conf.endpoint, addresses(), tls_.peer(), conf.settings.keys.probe(), *this, log),
@@ -41,9 +42,12 @@ void RedisClient::search_master() noexcept {
     }
 }
 
-void RedisClient::on_master() noexcept {
+void RedisClient::follow_addresses() noexcept {
     connection_.follow_addresses();
-    feed_.subscription().follow_addresses();
+    // During a move, the old server still publishes, and the new one may not be reachable.
+    if (!connection_.is_moving()) {
+        feed_.subscription().follow_addresses();
+    }
 }
 
 RedisClient::~RedisClient() {
@@ -66,16 +70,18 @@ void RedisClient::on_connected(bool is_first) noexcept {
 }
 
 void RedisClient::on_refusal(std::string_view message) noexcept {
-    // READONLY follows a failover: another server now accepts writes and publishes changes.
+    // READONLY follows a failover: another server now accepts writes and publishes changes. The
+    // name may have a new address.
     if (redis::has_error_code(message, "READONLY")) {
         renews_subscription_ = true;
+        servers_.resolve_now();
     }
     search_master();
 }
 
 void RedisClient::on_time(ExactSteadyTime sent, ExactSteadyTime received,
                           ExactInstant time) noexcept {
-    engine_.observe_time(0, sent, received, time);
+    engine_.restart_clock(0, sent, received, time);
     if (std::exchange(renews_subscription_, false)) {
         feed_.subscription().renew();
     }

@@ -12,11 +12,13 @@
 #include "module/http/sentinel_master.hpp"
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/connection_listener.hpp"
+#include "module/redis/io/server_addresses.hpp"
 
 namespace tollgate::http {
 
 /// A worker's connection and subscription to a Redis with one master: `server` or `sentinel`.
 class RedisClient final : public RedisTransport,
+                          private redis::AddressListener,
                           private redis::ConnectionListener,
                           private redis::MasterListener {
   public:
@@ -50,12 +52,14 @@ class RedisClient final : public RedisTransport,
     std::optional<SteadyTime> subscribed_since() const noexcept override { return feed_.since(); }
 
   private:
+    void on_addresses() noexcept override { follow_addresses(); }
+    void on_master() noexcept override { follow_addresses(); }
     void on_answer(std::chrono::microseconds round_trip) noexcept override;
     void on_error() noexcept override;
     void on_connected(bool is_first) noexcept override;
     void on_lost() noexcept override { search_master(); }
     void on_refusal(std::string_view message) noexcept override;
-    void on_master() noexcept override;
+    void on_moved() noexcept override { feed_.subscription().follow_addresses(); }
     void on_time(ExactSteadyTime sent, ExactSteadyTime received,
                  ExactInstant time) noexcept override;
     void on_breaker_open(std::string_view reason) noexcept override;
@@ -65,15 +69,16 @@ class RedisClient final : public RedisTransport,
     RedisStatistics& statistics() const { return engine_.statistics(); }
     std::unique_ptr<SentinelMaster> make_sentinel_master(gateway::Zone& zone);
     void search_master() noexcept;
+    void follow_addresses() noexcept;
     const redis::AddressList& addresses() const {
-        return sentinel_ != nullptr ? sentinel_->addresses() : addresses_;
+        return sentinel_ != nullptr ? sentinel_->addresses() : servers_.list();
     }
 
     const RedisConf& conf_;
     ngx_log_t* log_;
     bool renews_subscription_ = false;  ///< once a connection accepts writes again
     gateway::Engine engine_;
-    redis::AddressList addresses_;
+    redis::ServerAddresses servers_;  ///< none with `sentinel`
     RedisTls tls_;
     std::unique_ptr<SentinelMaster> sentinel_;  ///< nullptr: without `sentinel`
     redis::Connection connection_;

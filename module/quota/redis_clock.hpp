@@ -48,6 +48,13 @@ class RedisClock {
         known_ = 1;
     }
 
+    /// As observe(), for the first reply of a server that may be another one: earlier bounds do not
+    /// apply. Bounds of two servers may overlap by chance, and must not narrow each other.
+    void restart(ExactSteadyTime sent, ExactSteadyTime received, ExactInstant now) {
+        known_ = 0;
+        observe(sent, received, now);
+    }
+
     /// The bounds at `steady`. Before the first reply, `wall`, the node's own clock, is used
     /// instead of Redis's.
     ClockBounds at(ExactSteadyTime steady, Instant wall) const {

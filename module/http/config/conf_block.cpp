@@ -21,6 +21,8 @@ char* read_directive(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcep
         } catch (const ParseError& e) {
             log_conf_error(cf, e.what());
             return conf_error();
+        } catch (const LoggedConfError&) {
+            return conf_error();
         }
     });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "module/http/config/redis_servers.hpp"
 #include "module/http/http_block.hpp"
 
 namespace tollgate::http {
@@ -19,6 +20,11 @@ const MainConf& MainConf::of(ngx_http_request_t* r) {
 }
 
 bool MainConf::resolve(ngx_conf_t* cf) {
+    for (const auto& conf : redis) {
+        if (!find_resolver(cf, *conf)) {
+            return false;
+        }
+    }
     for (const auto& table : tables) {
         if (table->redis_name.empty() && redis.size() != 1) {
             log_conf_error(cf, table->position,

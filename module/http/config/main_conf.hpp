@@ -26,7 +26,7 @@ struct TlsDirectives {
     bool on = false;
     redis::TlsSettings settings;
     std::string first;  ///< the first of them that requires `tls on`; empty if there is none
-    std::string host;   ///< of `server`; empty for a unix socket
+    std::string host;   ///< of the first server; empty if one is a unix socket
     bool is_for_sentinels_only = false;  ///< `tls off` with `sentinel_tls on`
 };
 
@@ -46,6 +46,7 @@ struct RedisConf {
     TlsDirectives tls;
     SentinelDirectives sentinel;
     gateway::RedisSettings settings;
+    Position server_position;  ///< of `server` or `cluster`
 };
 
 /// A `tollgate_plans` block.

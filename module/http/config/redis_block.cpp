@@ -8,6 +8,7 @@
 
 #include "module/http/config/main_conf.hpp"
 #include "module/http/config/password_file.hpp"
+#include "module/http/config/redis_servers.hpp"
 #include "module/http/config/sentinel_directives.hpp"
 #include "module/http/config/tls_directives.hpp"
 #include "module/text/duration.hpp"
@@ -18,40 +19,6 @@
 namespace tollgate::http {
 
 namespace {
-
-constexpr in_port_t kRedisPort = 6379;
-constexpr std::size_t kMostServers = 32;
-
-/// Reads the host and the addresses of a server. Names are resolved once, when the configuration is
-/// read, as nginx does for its upstreams.
-void read_server(ngx_conf_t* cf, RedisConf& conf, std::string_view text) {
-    ngx_url_t url{};
-    url.url = copy(cf->pool, text);
-    url.default_port = kRedisPort;
-    if (ngx_parse_url(cf->pool, &url) != NGX_OK || url.naddrs == 0) {
-        const char* reason = url.err != nullptr ? url.err : "no address";
-        throw ParseError(std::string(reason) + " in server " + quoted(text));
-    }
-    conf.tls.host = url.family == AF_UNIX ? std::string_view() : view(url.host);
-    for (const ngx_addr_t& found : std::span(url.addrs, url.naddrs)) {
-        conf.endpoint.addresses.emplace_back(found.sockaddr, found.socklen,
-                                             std::string(view(found.name)));
-    }
-}
-
-/// Reads the servers of a cluster, by which the others are found.
-void read_cluster(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> servers) {
-    if (servers.empty()) {
-        throw ParseError("no server in \"cluster\" directive");
-    }
-    for (const auto server : servers) {
-        read_server(cf, conf, server);
-        if (conf.tls.host.empty()) {
-            throw ParseError("\"cluster\" with a unix socket: " + quoted(server));
-        }
-    }
-    conf.settings.is_cluster = true;
-}
 
 /// A cluster has database 0 only, and a hash tag in the prefix would put all keys into one slot.
 void check_cluster(const RedisConf& conf) {
@@ -104,8 +71,6 @@ struct Directive {
 using Cf = ngx_conf_t*;
 
 constexpr std::array kDirectives{
-    Directive{"server",
-              [](Cf cf, RedisConf& conf, std::string_view value) { read_server(cf, conf, value); }},
     Directive{"username",
               [](Cf, RedisConf& conf, std::string_view value) { conf.endpoint.username = value; }},
     Directive{"password",
@@ -121,6 +86,10 @@ constexpr std::array kDirectives{
     Directive{"prefix",
               [](Cf, RedisConf& conf, std::string_view value) {
                   conf.settings.keys = redis::Keys(std::string(value));
+              }},
+    Directive{"resolver_timeout",
+              [](Cf, RedisConf& conf, std::string_view value) {
+                  conf.endpoint.resolver.timeout = parse_timeout(value);
               }},
     Directive{"connect_timeout",
               [](Cf, RedisConf& conf, std::string_view value) {
@@ -145,28 +114,42 @@ constexpr std::array kDirectives{
               }},
 };
 
+/// A directive of the block with one or more values, and the function that sets it, as Directive.
+struct ListDirective {
+    std::string_view name;
+    void (*set)(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values);
+};
+
+constexpr std::array kListDirectives{
+    ListDirective{"server", read_servers},
+    ListDirective{"cluster", read_cluster},
+    ListDirective{"resolver", read_resolver},
+};
+
 /// Sets one directive of the block. The first of its words is its name.
 void set(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> words) {
     if (set_sentinel_directive(cf, conf.sentinel, words)) {
         return;
     }
-    if (words[0] == "cluster") {
-        read_cluster(cf, conf, words.subspan(1));
+    const auto name = words[0];
+    const auto values = words.subspan(1);
+    const auto* list = std::ranges::find(kListDirectives, name, &ListDirective::name);
+    const bool is_list = list != kListDirectives.end();
+    if (is_list ? values.empty() : values.size() != 1) {
+        throw ParseError("invalid number of arguments in " + quoted(name) + " directive");
+    }
+    if (is_list) {
+        list->set(cf, conf, values);
         return;
     }
-    if (words.size() != 2) {
-        throw ParseError("invalid number of arguments in " + quoted(words[0]) + " directive");
-    }
-    const auto name = words[0];
-    const auto value = words[1];
-    if (set_tls_directive(conf.tls, name, value)) {
+    if (set_tls_directive(conf.tls, name, values[0])) {
         return;
     }
     const auto* directive = std::ranges::find(kDirectives, name, &Directive::name);
     if (directive == kDirectives.end()) {
         throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_redis\"");
     }
-    directive->set(cf, conf, value);
+    directive->set(cf, conf, values[0]);
 }
 
 /// The directives that say how the master is found.
@@ -216,7 +199,7 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         if (result != conf_ok()) {
             return result;
         }
-        const bool has_server = !conf->endpoint.addresses.empty();
+        const bool has_server = !conf->endpoint.servers.empty();
         if (!has_server && conf->sentinel.group == nullptr && conf->sentinel.first.empty()) {
             return failed("\"server\", \"sentinel\" or \"cluster\" is missing in tollgate_redis " +
                           quoted(conf->endpoint.name));

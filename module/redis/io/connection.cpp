@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "module/redis/protocol/error_scope.hpp"
-#include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::redis {
 
@@ -19,70 +18,26 @@ constexpr std::chrono::milliseconds kBetweenPromptConnects{500};
 /// A timer that fires later than this indicates that the event loop has stalled.
 constexpr std::chrono::milliseconds kLate{20};
 
-ExactSteadyTime steady(Pipeline::Time time) {
-    return std::chrono::floor<ExactSteadyTime>(time.time_since_epoch());
-}
-
 }  // namespace
-
-/// The first call on a connection that replaces a lost one: tests whether Redis accepts writes, and
-/// reads its clock.
-class Connection::Probe : public ReplyHandler {
-  public:
-    explicit Probe(Connection& connection) : connection_(connection), sent_(Clock::now()) {}
-
-    void on_values(std::span<const redisReply* const> values) noexcept override {
-        const auto received = Clock::now();
-        if (const auto time = read_time(values)) {
-            connection_.listener_.on_time(steady(sent_), steady(received), *time);
-            close_breaker();
-        } else {
-            connection_.link_.give_up("unexpected reply to a probe");
-        }
-    }
-    void on_error(std::string_view message) noexcept override {
-        switch (error_scope(message)) {
-            case ErrorScope::kServer:
-                break;  // The connection handles it.
-            case ErrorScope::kCluster:
-                close_breaker();  // Another node of the cluster has the probe's key.
-                break;
-            case ErrorScope::kCommand:
-                if (has_error_code(message, "WRONGTYPE")) {
-                    close_breaker();  // Another program uses the probe's key.
-                } else {
-                    connection_.link_.give_up(message);
-                }
-                break;
-        }
-    }
-    void on_failure() noexcept override {}
-
-  private:
-    void close_breaker() const noexcept {
-        if (connection_.breaker_.answer()) {
-            connection_.listener_.on_breaker_close();
-        }
-    }
-
-    Connection& connection_;
-    Time sent_;
-};
 
 Connection::Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
                        std::string probe_key, ConnectionListener& listener, ngx_log_t* log)
     : endpoint_(endpoint),
       addresses_(addresses),
+      tls_(tls),
       probe_key_(std::move(probe_key)),
       listener_(listener),
       log_(log),
-      link_(endpoint, addresses, tls, *this, log),
+      link_(std::make_unique<Link>(endpoint, addresses, tls, static_cast<LinkOwner&>(*this), log)),
       pipeline_(static_cast<std::uint64_t>(ngx_random()), endpoint.timeout),
       random_(static_cast<unsigned>(ngx_random())),
       reason_("no address is known"),
-      timer_(Event::calling<&Connection::on_timer>(this, log)) {
-    if (may_connect()) {
-        link_.connect();
+      timer_(Event::calling<&Connection::on_timer>(this, log)),
+      move_event_(Event::calling<&Connection::take_successor>(this, log)) {
+    untried_ = other_addresses();
+    // Without an address, calls wait for the first one until they time out.
+    if (!addresses.all().empty()) {
+        link_->connect();
     }
     watch_deadlines();
 }
@@ -109,52 +64,42 @@ bool Connection::push(Call&& call, std::unique_ptr<ReplyHandler>&& handler) noex
 }
 
 void Connection::refuse(std::string_view message) noexcept {
-    if (!link_.is_ready() || std::exchange(refused_, true)) {
+    if (!link_->is_ready() || std::exchange(refused_, true)) {
         return;
     }
+    is_readonly_ = has_error_code(message, "READONLY");
     listener_.on_refusal(message);
-    link_.leave_address();
-    link_.give_up(message);
-}
-
-void Connection::follow_addresses() noexcept {
-    if (link_.is_shutting_down()) {
-        return;
-    }
-    if (!link_.is_down() && !(link_.address() && addresses_.contains(*link_.address()))) {
-        link_.give_up("the server has another address");
-    }
-    if (may_connect()) {
-        link_.connect();
-    }
-    watch_deadlines();
+    link_->leave_address();
+    link_->give_up(message);
 }
 
 void Connection::release() noexcept {
-    if (!link_.is_ready() || !pipeline_.has_unreleased()) {
+    if (!link_->is_ready() || !pipeline_.has_unreleased() || is_leaving_) {
         return;
     }
     try {
-        pipeline_.release(link_.out(), link_.position());
-        link_.flush_soon();
+        pipeline_.release(link_->out(), link_->position(), is_probing_ ? 1 : Pipeline::kAll);
+        link_->flush_soon();
     } catch (const std::exception& e) {
-        link_.give_up(e.what());
+        link_->give_up(e.what());
     }
-}
-
-void Connection::push_probe() {
-    pipeline_.push_ahead({&probe_script(), {probe_key_}}, std::make_unique<Probe>(*this),
-                         Clock::now());
 }
 
 void Connection::on_ready() {
     refused_ = false;
-    if (breaker_.state() != Breaker::State::kClosed) {
-        push_probe();
+    if (needs_probe()) {
+        pipeline_.push_ahead(Probe::call(probe_key_),
+                             std::make_unique<Probe>(static_cast<ProbeOwner&>(*this)),
+                             Clock::now());
+        // Of several servers, this one may be read-only: calls that it refuses would fail.
+        is_probing_ = addresses_.all().size() > 1;
     }
     listener_.on_connected(!std::exchange(was_ready_, true));
     release();
     watch_deadlines();
+    if (link_->is_ready()) {
+        follow_addresses();  // The list may have changed in the meantime.
+    }
 }
 
 void Connection::on_written(std::uint64_t bytes) noexcept {
@@ -175,6 +120,7 @@ void Connection::on_reply(const redisReply& reply) {
             // A probe alone does not prove that later commands are accepted.
             if (was_closed && !refused_) {
                 backoff_.reset();
+                untried_ = other_addresses();
             }
             break;
         case Pipeline::Taken::kError:
@@ -194,10 +140,11 @@ void Connection::on_reply(const redisReply& reply) {
             if (is_refusal) {
                 refuse(error);
             } else {
-                link_.give_up(reply.type == REDIS_REPLY_ERROR ? error : "replies don't match");
+                link_->give_up(reply.type == REDIS_REPLY_ERROR ? error : "replies don't match");
             }
             break;
     }
+    move_when_answered();
     watch_deadlines();
 }
 
@@ -211,6 +158,10 @@ void Connection::fail(std::string_view reason) noexcept {
     reason_ = LogText(reason);
     const bool has_calls = !pipeline_.empty();
     const bool was_refused = std::exchange(refused_, false);
+    is_probing_ = false;
+    if (try_next_address()) {
+        return;
+    }
     if (was_refused || has_calls || breaker_.state() != Breaker::State::kClosed) {
         listener_.on_error();
         if (breaker_.fail()) {
@@ -224,7 +175,7 @@ void Connection::fail(std::string_view reason) noexcept {
     } else {
         pipeline_.fail_all();
     }
-    if (!link_.is_shutting_down()) {
+    if (!link_->is_shutting_down()) {
         reconnect();
     }
     watch_deadlines();
@@ -246,9 +197,16 @@ void Connection::log_loss(std::string_view reason, bool is_failure) noexcept {
 /// but only once per kBetweenPromptConnects. Otherwise after a delay.
 void Connection::reconnect() noexcept {
     const Time now = Clock::now();
+    if (successor_ != nullptr && successor_->is_usable()) {
+        move_when_answered();
+        retry_at_ = now + kBetweenPromptConnects;
+        return;
+    }
+    // The link itself connects to one of the new addresses.
+    successor_.reset();
     if (is_reachable() && calm_until_ <= now) {
         calm_until_ = now + kBetweenPromptConnects;
-        link_.connect();
+        link_->connect();
         return;
     }
     const double random = static_cast<double>(random_() - std::minstd_rand::min()) /
@@ -262,7 +220,7 @@ void Connection::on_timer() noexcept {
         time_out(now);
     }
     if (may_connect() && retry_at_ <= now) {
-        link_.connect();
+        link_->connect();
     }
     watch_deadlines();
 }
@@ -271,7 +229,7 @@ void Connection::on_timer() noexcept {
 /// replies that have arrived, and extend the deadline once after a stall.
 void Connection::time_out(Time now) noexcept {
     const bool stalled = now - pipeline_.first_deadline() > kLate;
-    link_.poll();
+    link_->poll();
     if (pipeline_.empty()) {
         return;
     }
@@ -281,10 +239,10 @@ void Connection::time_out(Time now) noexcept {
     if (pipeline_.first_deadline() > now) {
         return;
     }
-    if (link_.is_down()) {
+    if (link_->is_down()) {
         fail(LogText(reason_));
     } else {
-        link_.give_up("a command timed out");
+        link_->give_up("a command timed out");
     }
 }
 

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -9,6 +12,8 @@
 #include "module/redis/io/connection_listener.hpp"
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/link.hpp"
+#include "module/redis/io/probe.hpp"
+#include "module/redis/io/successor.hpp"
 #include "module/redis/protocol/backoff.hpp"
 #include "module/redis/protocol/breaker.hpp"
 #include "module/redis/protocol/log_text.hpp"
@@ -21,8 +26,12 @@ namespace tollgate::redis {
 /// one iteration of the event loop are sent in one write. A lost connection is replaced
 /// automatically, behind a circuit breaker. A call that times out closes the connection, so that
 /// its late reply is never read. An error that concerns the whole server does the same and counts
-/// as a failure of the server.
-class Connection : private LinkOwner {
+/// as a failure of the server. READONLY does not count while another address is left to try.
+///
+/// If the address in use leaves the list, the connection moves: a second link connects to a new
+/// address and tests it while the first one is in use. New calls are then held until those on the
+/// first link are answered, at most for `timeout`, and are sent on the second link.
+class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner {
   public:
     /// Starts to connect at once, or as soon as an address is known. `endpoint`, `addresses`,
     /// `tls`, `listener` and `log` must outlive the connection. `tls` is nullptr for a connection
@@ -45,12 +54,14 @@ class Connection : private LinkOwner {
 
     /// Whether run() may succeed.
     bool is_reachable() const noexcept {
-        return breaker_.state() != Breaker::State::kOpen && !link_.is_shutting_down();
+        return breaker_.state() != Breaker::State::kOpen && !link_->is_shutting_down();
     }
 
-    /// The list of addresses has changed: connects at once if the link is down, and replaces it if
-    /// its address is no longer in the list.
+    /// The list of addresses has changed: connects at once if the link is down, and starts or ends
+    /// a move.
     void follow_addresses() noexcept;
+    /// Whether the address in use is no longer in the list, and no new one could be used yet.
+    bool is_moving() const noexcept { return successor_ != nullptr; }
 
     /// Reports an error of ErrorScope::kServer that a handler found among the values of a script.
     /// Errors that answer a whole call are detected here. May be called from a handler.
@@ -58,25 +69,36 @@ class Connection : private LinkOwner {
 
     /// Writes and reads as much as the socket allows, immediately. For timers: a timer may fire
     /// before replies are read that arrived while the event loop stalled.
-    void poll() noexcept { link_.poll(); }
+    void poll() noexcept { link_->poll(); }
 
   private:
     using Time = Pipeline::Time;
-    class Probe;
 
     void on_ready() override;
     void on_written(std::uint64_t bytes) noexcept override;
     void on_reply(const redisReply& reply) override;
     void on_lost(std::string_view reason) noexcept override;
     void on_shutdown() noexcept override { listener_.on_shutdown(); }
+    void on_accepted(const std::optional<ObservedTime>& time) noexcept override;
+    void on_not_accepted(std::string_view reason) noexcept override;
+    void on_successor_change() noexcept override;
 
-    void push_probe();
+    bool needs_probe() const noexcept;
+    void note_accepted(const std::optional<ObservedTime>& time) noexcept;
+    bool has_listed_address() const noexcept;
+    void start_move() noexcept;
+    void move_when_answered() noexcept;
+    void take_successor() noexcept;
     bool push(Call&& call, std::unique_ptr<ReplyHandler>&& handler) noexcept;
     void release() noexcept;
     void fail(std::string_view reason) noexcept;
+    bool try_next_address() noexcept;
     void reconnect() noexcept;
+    std::size_t other_addresses() const noexcept {
+        return std::max<std::size_t>(addresses_.all().size(), 1) - 1;
+    }
     bool may_connect() const noexcept {
-        return link_.is_down() && !link_.is_shutting_down() && !addresses_.all().empty();
+        return link_->is_down() && !link_->is_shutting_down() && !addresses_.all().empty();
     }
     void on_timer() noexcept;
     void time_out(Time now) noexcept;
@@ -85,10 +107,12 @@ class Connection : private LinkOwner {
 
     const Endpoint& endpoint_;
     const AddressList& addresses_;
+    TlsPeer* tls_;
     const std::string probe_key_;
     ConnectionListener& listener_;
     ngx_log_t* log_;
-    Link link_;
+    std::unique_ptr<Link> link_;
+    std::unique_ptr<Successor> successor_;  ///< during a move
     Pipeline pipeline_;
     Breaker breaker_;
     Backoff backoff_;
@@ -96,11 +120,17 @@ class Connection : private LinkOwner {
     LogThrottle losses_;
     LogText reason_;  ///< why the link is down
     bool was_ready_ = false;
-    bool refused_ = false;  ///< the link is being closed because Redis refuses commands
-    Time retry_at_{};       ///< while the link is down
-    Time calm_until_{};     ///< a link that is lost before this time is replaced after a delay
-    Time timer_end_{};      ///< while the timer is running
+    bool refused_ = false;      ///< the link is being closed because Redis refuses commands
+    bool is_readonly_ = false;  ///< ... with READONLY
+    bool is_probing_ = false;   ///< calls are held until the probe is answered
+    bool is_leaving_ = false;   ///< calls are held until those on the old link are answered
+    std::size_t untried_ = 0;   ///< addresses that may be tried at once after READONLY
+    std::optional<SocketAddress> accepted_;  ///< the address that accepted a write last
+    Time retry_at_{};                        ///< while the link is down
+    Time calm_until_{};  ///< a link that is lost before this time is replaced after a delay
+    Time timer_end_{};   ///< while the timer is running
     Event timer_;
+    Event move_event_;
 };
 
 }  // namespace tollgate::redis

@@ -26,8 +26,11 @@ class ConnectionListener {
     virtual void on_lost() noexcept = 0;
     /// Redis refuses all commands with this error. The connection is replaced.
     virtual void on_refusal(std::string_view message) noexcept = 0;
+    /// Redis accepts writes at another address than before, or for the first time.
+    virtual void on_moved() noexcept = 0;
     /// The reply to a probe on a new connection contained Redis's time. The steady clock was at
-    /// `sent` and `received` when the probe was sent and answered.
+    /// `sent` and `received` when the probe was sent and answered. The server may not be the one of
+    /// the last connection.
     virtual void on_time(ExactSteadyTime sent, ExactSteadyTime received,
                          ExactInstant time) noexcept = 0;
     /// The breaker opened: Redis is unreachable. Calls except probes fail immediately. The reason

@@ -10,7 +10,7 @@ Link::Link(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
     : endpoint_(endpoint),
       addresses_(addresses),
       tls_(tls),
-      owner_(owner),
+      owner_(&owner),
       log_(log),
       limits_(limits),
       quiet_log_(*log),
@@ -47,7 +47,7 @@ void Link::flush() {
         written_ = 0;
     }
     if (sent_ != sent_before) {
-        owner_.on_written(sent_);
+        owner_->on_written(sent_);
     }
     if (ngx_handle_write_event(connection->write, 0) != NGX_OK) {
         lose("can't watch the socket");
@@ -80,7 +80,7 @@ bool Link::was_closed_by_nginx() {
         return true;
     }
     connection->close = 0;
-    owner_.on_shutdown();
+    owner_->on_shutdown();
     // An event that is posted now runs only after the next event, and timers run before it.
     if (is_ready()) {
         flush();
@@ -160,7 +160,7 @@ void Link::take_replies() {
         if (state_ == State::kGreeting) {
             take_greeting(*reply);
         } else {
-            owner_.on_reply(*reply);
+            owner_->on_reply(*reply);
         }
     }
     reading_ = false;
@@ -203,7 +203,7 @@ void Link::drop(std::string_view reason) noexcept {
         move_on();
     }
     close_socket();
-    owner_.on_lost(copy);
+    owner_->on_lost(copy);
 }
 
 void Link::close_socket() noexcept {

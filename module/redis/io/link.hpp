@@ -64,6 +64,10 @@ class Link {
     /// link must be down. on_lost may be called before this function returns if all addresses fail.
     void connect() noexcept;
 
+    /// Closes the link without on_lost, and starts to connect as connect() does. The link must not
+    /// be ready.
+    void connect_anew() noexcept;
+
     /// Closes the link. on_lost is called immediately, or after on_reply has returned. If the link
     /// was not ready, the next attempt starts with another address.
     void give_up(std::string_view reason) noexcept;
@@ -80,6 +84,9 @@ class Link {
     bool is_ready() const noexcept { return state_ == State::kReady; }
     /// Whether the worker shuts down, so that the link does not connect again.
     bool is_shutting_down() const noexcept { return shutting_down_; }
+
+    /// The events go to this owner from now on.
+    void set_owner(LinkOwner& owner) noexcept { owner_ = &owner; }
 
     /// The address of the current connection, or of the last or next attempt; nothing at first.
     const std::optional<SocketAddress>& address() const noexcept { return address_; }
@@ -138,7 +145,7 @@ class Link {
     const Endpoint& endpoint_;
     const AddressList& addresses_;
     TlsPeer* tls_;
-    LinkOwner& owner_;
+    LinkOwner* owner_;
     ngx_log_t* log_;
     ReplyLimits limits_;
     ngx_log_t quiet_log_;  ///< for nginx's own messages; the owner logs the reason

@@ -23,6 +23,11 @@ void Link::connect() noexcept {
     try_addresses();
 }
 
+void Link::connect_anew() noexcept {
+    close_socket();
+    connect();
+}
+
 /// Tries the next address until a connection is in progress. A loop, because a socket may fail
 /// immediately.
 void Link::try_addresses() noexcept {
@@ -34,7 +39,7 @@ void Link::try_addresses() noexcept {
     trying_ = false;
     if (is_down()) {
         const LogText copy = failures_;  // The owner may connect again.
-        owner_.on_lost(copy);
+        owner_->on_lost(copy);
     } else if (is_connected()) {
         call<&Link::finish_connecting>();
     }
@@ -131,7 +136,7 @@ void Link::greet() {
 void Link::become_ready() {
     state_ = State::kReady;
     timeout_.cancel();
-    owner_.on_ready();
+    owner_->on_ready();
 }
 
 void Link::take_greeting(const redisReply& reply) {
@@ -158,11 +163,12 @@ void Link::on_timeout() {
 
 void Link::move_on() noexcept {
     const auto all = addresses_.all();
-    const auto current = address_ ? std::ranges::find(all, *address_) : all.end();
-    if (current != all.end()) {
-        const auto next = std::next(current);
-        address_ = next == all.end() ? all.front() : *next;
+    if (all.empty()) {
+        return;
     }
+    const auto current = address_ ? std::ranges::find(all, *address_) : all.end();
+    const auto next = current == all.end() ? all.end() : std::next(current);
+    address_ = next == all.end() ? all.front() : *next;
 }
 
 }  // namespace tollgate::redis

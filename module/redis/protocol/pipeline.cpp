@@ -48,14 +48,16 @@ void Pipeline::push_ahead(Call&& call, std::unique_ptr<ReplyHandler>&& handler, 
     auto token = next_token();
     Pending& pending = pending_.emplace_front();
     fill(pending, std::move(call), std::move(handler), std::move(token), now);
+    pending.in_full = true;
     pending.out_of_turn = true;
     ++out_of_turn_;
 }
 
-void Pipeline::release(std::string& out, std::uint64_t position) {
+void Pipeline::release(std::string& out, std::uint64_t position, std::size_t most) {
     const auto begin = out.size();
+    const auto end = std::max(released_, std::min(pending_.size(), most));
     try {
-        for (auto i = released_; i < pending_.size(); ++i) {
+        for (auto i = released_; i < end; ++i) {
             Pending& pending = pending_[i];
             append_call(out, pending.call, pending.token, pending.in_full);
             pending.end = position + (out.size() - begin);
@@ -64,7 +66,7 @@ void Pipeline::release(std::string& out, std::uint64_t position) {
         out.resize(begin);
         throw;
     }
-    released_ = pending_.size();
+    released_ = end;
 }
 
 void Pipeline::note_written(std::uint64_t bytes, Time now) noexcept {

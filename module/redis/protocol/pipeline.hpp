@@ -53,12 +53,14 @@ class Pipeline {
     /// Adds a call to the queue, until it is released. If it throws std::bad_alloc, nothing is
     /// added and both arguments are unchanged.
     void push(Call&& call, std::unique_ptr<ReplyHandler>&& handler, Time now);
-    /// Adds a call at the front of the queue. No call may be released.
+    /// Adds a call at the front of the queue. No call may be released. It is sent with the script's
+    /// text: a repetition after NOSCRIPT would be at the end of the queue.
     void push_ahead(Call&& call, std::unique_ptr<ReplyHandler>&& handler, Time now);
 
-    /// Appends the queued calls to `out`, whose end is at `position` of the stream. If it throws
-    /// std::bad_alloc, nothing is appended.
-    void release(std::string& out, std::uint64_t position);
+    static constexpr std::size_t kAll = SIZE_MAX;
+    /// Appends queued calls to `out`, whose end is at `position` of the stream, until `most` calls
+    /// are released. If it throws std::bad_alloc, nothing is appended.
+    void release(std::string& out, std::uint64_t position, std::size_t most = kAll);
     /// `bytes` bytes of the stream have been written to the socket.
     void note_written(std::uint64_t bytes, Time now) noexcept;
 
@@ -82,6 +84,7 @@ class Pipeline {
     void fail_all() noexcept;
 
     bool empty() const noexcept { return pending_.empty(); }
+    bool has_released() const noexcept { return released_ > 0; }
     bool has_unreleased() const noexcept { return released_ < pending_.size(); }
 
     /// The earliest deadline. The pipeline must not be empty.

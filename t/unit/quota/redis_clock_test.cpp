@@ -69,6 +69,15 @@ TEST(RedisClock, IsReplacedAfterItWasSet) {
     }
 }
 
+TEST(RedisClock, TakesNoBoundsOverFromAnotherServer) {
+    RedisClock clock;
+    clock.observe(1000ms, 1010ms, kEpoch + 1000ms);
+    clock.restart(2000ms, 2010ms, kEpoch + 2007ms);
+    EXPECT_EQ(bounds(clock, 2010ms), (Bounds{-4, 8})) << "not -4 to 2, where both overlap";
+    clock.observe(2010ms, 2012ms, kEpoch + 2015ms);
+    EXPECT_EQ(bounds(clock, 2012ms), (Bounds{2, 6})) << "but from its own replies";
+}
+
 TEST(RedisClock, TakesAReplyThatAWorkerReportsLate) {
     RedisClock clock;
     clock.observe(1000ms, 1010ms, kEpoch + 1000ms);

@@ -110,9 +110,34 @@ TEST_F(PipelineTest, CallsScriptsByTheirDigestWithATokenEach) {
 }
 
 TEST_F(PipelineTest, PutsTheTokenAheadOfTheArguments) {
-    push_ahead("a");
+    pipeline_.push({&kScript, {}, {"x"}}, std::make_unique<Recorder>("a", results_), at(0));
     EXPECT_EQ(release(),
               "*5\r\n" + text("EVALSHA") + text("5ac") + text("0") + text("42") + text("x"));
+}
+
+TEST_F(PipelineTest, SendsTheTextOfACallThatIsPushedAhead) {
+    push_ahead("a");
+    EXPECT_EQ(release(),
+              "*5\r\n" + text("EVAL") + text("return") + text("0") + text("42") + text("x"));
+}
+
+TEST_F(PipelineTest, ReleasesAtMostAsManyCallsAsAskedFor) {
+    push("b");
+    push_ahead("a");
+    std::string out;
+    pipeline_.release(out, 0, 1);
+    const auto size = out.size();
+    EXPECT_TRUE(pipeline_.has_released());
+    EXPECT_TRUE(pipeline_.has_unreleased());
+    pipeline_.release(out, size, 1);
+    EXPECT_EQ(out.size(), size) << "one is released already";
+    EXPECT_EQ(answer("43", "1"), Taken::kValues);
+    EXPECT_FALSE(pipeline_.has_released());
+    EXPECT_EQ(answer("42", "2"), Taken::kMismatched) << "not released";
+    pipeline_.release(out, size, 1);
+    EXPECT_GT(out.size(), size);
+    EXPECT_EQ(answer("42", "2"), Taken::kValues);
+    EXPECT_EQ(results_, (Results{"a=1", "b=2"}));
 }
 
 TEST_F(PipelineTest, HandsEachCallTheValuesBehindItsToken) {

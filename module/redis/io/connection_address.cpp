@@ -1,0 +1,131 @@
+// Selects the address of a connection: tests whether its server accepts writes, tries the next one
+// after READONLY, and moves when the address in use leaves the list.
+
+#include <exception>
+#include <utility>
+
+#include "module/redis/io/connection.hpp"
+
+namespace tollgate::redis {
+
+/// Another address may be another server, with another clock.
+bool Connection::needs_probe() const noexcept {
+    return breaker_.state() != Breaker::State::kClosed || accepted_ != link_->address();
+}
+
+void Connection::on_accepted(const std::optional<ObservedTime>& time) noexcept {
+    is_probing_ = false;
+    note_accepted(time);
+    release();
+}
+
+void Connection::on_not_accepted(std::string_view reason) noexcept {
+    link_->give_up(reason);
+}
+
+void Connection::note_accepted(const std::optional<ObservedTime>& time) noexcept {
+    const bool is_elsewhere = accepted_ != link_->address();
+    accepted_ = link_->address();
+    if (time) {
+        listener_.on_time(time->sent, time->received, time->time);
+    }
+    if (is_elsewhere) {
+        listener_.on_moved();
+    }
+    if (breaker_.answer()) {
+        listener_.on_breaker_close();
+    }
+}
+
+/// After READONLY, uses another address at once: each one once, until one accepts writes. Calls
+/// that were not sent yet are sent there.
+bool Connection::try_next_address() noexcept {
+    const bool is_readonly = std::exchange(is_readonly_, false);
+    if (!is_readonly || link_->is_shutting_down() || (untried_ == 0 && !is_moving())) {
+        untried_ = other_addresses();
+        return false;
+    }
+    listener_.on_error();
+    pipeline_.fail_released();
+    if (is_moving() && successor_->is_usable()) {
+        reconnect();
+    } else {
+        if (!is_moving()) {
+            --untried_;
+        }
+        successor_.reset();
+        link_->connect();
+    }
+    watch_deadlines();
+    return true;
+}
+
+bool Connection::has_listed_address() const noexcept {
+    return link_->address() && addresses_.contains(*link_->address());
+}
+
+void Connection::follow_addresses() noexcept {
+    if (link_->is_shutting_down() || addresses_.all().empty()) {
+        return;
+    }
+    if (link_->is_down()) {
+        untried_ = other_addresses();
+        link_->connect();
+        watch_deadlines();
+    } else if (has_listed_address()) {
+        successor_.reset();
+        on_successor_change();
+    } else if (link_->is_ready()) {
+        start_move();
+    } else {
+        link_->connect_anew();  // The server at the old address may never answer.
+        watch_deadlines();
+    }
+}
+
+void Connection::start_move() noexcept {
+    if (successor_ != nullptr && successor_->address() &&
+        addresses_.contains(*successor_->address())) {
+        return;
+    }
+    try {
+        successor_ = std::make_unique<Successor>(endpoint_, addresses_, tls_, probe_key_,
+                                                 static_cast<SuccessorOwner&>(*this), log_);
+    } catch (const std::exception& e) {
+        link_->give_up(e.what());
+    }
+}
+
+/// While the successor is usable, new calls are held, until the old link is idle.
+void Connection::on_successor_change() noexcept {
+    is_leaving_ = successor_ != nullptr && successor_->is_usable();
+    release();
+    move_when_answered();
+}
+
+/// An event, because the old link may be reading.
+void Connection::move_when_answered() noexcept {
+    if (is_leaving_ && !pipeline_.has_released()) {
+        move_event_.post();
+    }
+}
+
+void Connection::take_successor() noexcept {
+    if (!is_leaving_ || pipeline_.has_released()) {
+        return;
+    }
+    is_leaving_ = false;
+    const auto successor = std::exchange(successor_, nullptr);
+    const auto old = std::exchange(link_, successor->take_link());
+    link_->set_owner(*this);
+    refused_ = false;
+    ngx_log_error(NGX_LOG_NOTICE, log_, 0, "tollgate: redis \"%s\": moved from %s to %s",
+                  endpoint_.name.c_str(), old->address() ? old->address()->name().c_str() : "-",
+                  link_->address() ? link_->address()->name().c_str() : "-");
+    note_accepted(successor->time());
+    listener_.on_connected(false);
+    release();
+    watch_deadlines();
+}
+
+}  // namespace tollgate::redis
