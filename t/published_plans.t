@@ -24,6 +24,7 @@ my $redis = $gateway->redis;
 my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
 
 subtest 'what is published' => sub {
+    wait_until('the tables', sub { $redis->cmd('EXISTS', 't:plans') });
     my ($api, $search) = map { published($redis, $_) } qw(api search);
     my $now = $redis->cmd('TIME')->[0];
     ok(abs(delete($api->{published}) - $now) < 60, 'the time');

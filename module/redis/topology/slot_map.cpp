@@ -1,7 +1,6 @@
 #include "module/redis/topology/slot_map.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace tollgate::redis {
@@ -34,20 +33,6 @@ std::optional<std::size_t> SlotMap::assign(Slot first, Slot last, const ServerAd
     covered_ += static_cast<std::size_t>(std::ranges::count(slots, kNone));
     std::ranges::fill(slots, known->second);
     return known->second;
-}
-
-MasterChanges compare_masters(const SlotMap& earlier, const SlotMap& later) {
-    const auto sorted = [](std::span<const ServerAddress> masters) {
-        std::vector<ServerAddress> copy(masters.begin(), masters.end());
-        std::ranges::sort(copy);
-        return copy;
-    };
-    const auto before = sorted(earlier.masters());
-    const auto after = sorted(later.masters());
-    MasterChanges changes;
-    std::ranges::set_difference(after, before, std::back_inserter(changes.added));
-    std::ranges::set_difference(before, after, std::back_inserter(changes.gone));
-    return changes;
 }
 
 }  // namespace tollgate::redis

@@ -50,11 +50,4 @@ class SlotMap {
     std::size_t covered_ = 0;                 ///< number of slots that have a master
 };
 
-/// How the masters of two maps differ.
-struct MasterChanges {
-    std::vector<ServerAddress> added;  ///< only in the later map: connect to them
-    std::vector<ServerAddress> gone;   ///< only in the earlier map: close their connections
-};
-MasterChanges compare_masters(const SlotMap& earlier, const SlotMap& later);
-
 }  // namespace tollgate::redis

@@ -72,25 +72,5 @@ TEST(SlotMap, TakesAThousandMasters) {
     EXPECT_EQ(map.assign(5, {"host", 1}), Index(0)) << "a known master is still accepted";
 }
 
-TEST(SlotMap, TellsWhichMastersAreNewAndWhichAreGone) {
-    SlotMap earlier;
-    earlier.assign(0, 0, server(1));
-    earlier.assign(1, 1, server(2));
-    earlier.assign(2, 2, server(3));
-    SlotMap later;
-    later.assign(0, 0, server(4));
-    later.assign(1, 1, server(3));
-    later.assign(2, 2, {server(1).host, 7001});  // the same host, another port
-    const auto changes = compare_masters(earlier, later);
-    EXPECT_EQ(changes.added, (std::vector{ServerAddress{server(1).host, 7001}, server(4)}));
-    EXPECT_EQ(changes.gone, (std::vector{server(1), server(2)}));
-
-    const auto none = compare_masters(later, later);
-    EXPECT_TRUE(none.added.empty());
-    EXPECT_TRUE(none.gone.empty());
-    EXPECT_EQ(compare_masters(SlotMap(), later).added.size(), 3);
-    EXPECT_EQ(compare_masters(later, SlotMap()).gone.size(), 3);
-}
-
 }  // namespace
 }  // namespace tollgate::redis
