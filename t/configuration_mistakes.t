@@ -149,6 +149,7 @@ subtest 'Redis Cluster' => sub {
     mistake($_, $refused{$_}, "tollgate_redis main { # here\n $_ }") for sort keys %refused;
     mistake('a unix socket', '"cluster" with a unix socket: "unix:/redis.sock"', "tollgate_redis main {\n cluster unix:/redis.sock; # here\n }");
     mistake('no server', 'invalid number of arguments in "cluster" directive', "tollgate_redis main {\n cluster; # here\n }");
+    mistake('no resolver', '"resolve" in tollgate_redis "main" needs a "resolver" directive', "tollgate_redis main {\n cluster r.test resolve; # here\n }");
     mistake('only "resolve"', 'no address in "cluster" directive', "tollgate_redis main {\n cluster resolve; # here\n }");
 };
 
@@ -156,6 +157,8 @@ subtest 'sentinel of tollgate_redis' => sub {
     my $sentinel = 'sentinel m 127.0.0.1';
     my %refused = (
         'sentinel m'                    => '"sentinel" needs the name of the master and an address',
+        'sentinel m resolve'            => 'no address in "sentinel" directive',
+        'sentinel m s.test resolve'     => '"resolve" in tollgate_redis "main" needs a "resolver" directive',
         'sentinel "" 127.0.0.1'         => 'empty name of the master in "sentinel" directive',
         'sentinel m 127.0.0.1:x'        => 'invalid port in sentinel "127.0.0.1:x"',
         'sentinel m no.such.host.invalid' => 'host not found in sentinel "no.such.host.invalid"',

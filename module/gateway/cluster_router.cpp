@@ -195,6 +195,13 @@ void ClusterRouter::send_waiting(bool has_new_map) noexcept {
     }
 }
 
+void ClusterRouter::servers_changed() noexcept {
+    if (!has_map_ || has_failed_) {
+        schedule_.restart(now());
+        schedule();
+    }
+}
+
 void ClusterRouter::request_refresh() noexcept {
     schedule_.request(now());
     schedule();

@@ -93,6 +93,9 @@ class ClusterRouter final : private SlotMapReader {
     void refuse(redis::Slot slot, std::string_view error) noexcept;
     std::uint32_t master_name(redis::Slot slot) const noexcept;
 
+    /// ClusterServers::configured() has changed. While there is no map, asks these servers.
+    void servers_changed() noexcept;
+
     const redis::SlotMap& map() const { return map_; }
     /// The time since the map was read; nothing before the first one.
     std::optional<std::chrono::microseconds> map_age() const;

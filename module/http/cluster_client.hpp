@@ -44,6 +44,7 @@ class ClusterClient final : public RedisTransport, private ClusterListener {
     std::optional<SteadyTime> subscribed_since() const noexcept override { return feed_.since(); }
 
   private:
+    void on_cluster_servers() noexcept override { router_.servers_changed(); }
     void on_cluster_masters(std::vector<redis::SocketAddress> addresses) noexcept override;
     void on_cluster_connected() noexcept override { engine_.publish_plans(); }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "module/redis/io/numeric_address.hpp"
+#include "module/redis/io/reported_address.hpp"
 #include "module/redis/topology/cluster_slots.hpp"
 #include "module/text/name_hash.hpp"
 
@@ -17,11 +18,6 @@ constexpr std::chrono::milliseconds kPatience{500};
 
 redis::ServerAddress to_server(const redis::SocketAddress& address) {
     return redis::parse_server_address(address.name(), "").value_or(redis::ServerAddress{});
-}
-
-redis::AddressList addresses_of(const redis::ServerAddress& server) {
-    auto address = redis::numeric_address(server);
-    return address ? redis::AddressList({std::move(*address)}) : redis::AddressList();
 }
 
 /// A name of the probe's key that is in this slot.
@@ -38,16 +34,22 @@ std::string probe_key(const redis::Keys& keys, redis::Slot slot) {
 
 /// The connection to one server.
 class ClusterConnections::Server final : public gateway::ClusterServer,
+                                         private redis::AddressListener,
                                          private redis::ConnectionListener {
   public:
     Server(ClusterConnections& owner, const redis::ServerAddress& address, redis::Slot slot)
         : owner_(owner),
+          address_(address),
           text_(to_text(address)),
           name_(name_hash(owner.conf_.endpoint.name + " " + text_)),
-          addresses_(addresses_of(address)),
-          connection_(owner.conf_.endpoint, addresses_, owner.tls_,
+          addresses_(address, owner.conf_.endpoint.resolver,
+                     "redis \"" + owner.conf_.endpoint.name + "\"", *this, owner.log_),
+          connection_(owner.conf_.endpoint, addresses_.list(), owner.tls_,
                       probe_key(owner.conf_.settings.keys, slot), *this, owner.log_) {
         owner_.open_.push_back(this);
+        if (addresses_.is_unresolvable()) {
+            owner_.log_name(text_);
+        }
     }
     ~Server() override { std::erase(owner_.open_, this); }
     Server(const Server&) = delete;
@@ -61,9 +63,16 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     std::uint32_t name() const noexcept override { return name_; }
     bool is_idle() const noexcept override { return connection_.is_idle(); }
     void poll() noexcept { connection_.poll(); }
+    const redis::ServerAddress& address() const noexcept { return address_; }
+    const redis::AddressList& addresses() const noexcept { return addresses_.list(); }
 
   private:
     RedisStatistics& statistics() const { return owner_.engine_.statistics(); }
+
+    void on_addresses() noexcept override {
+        connection_.follow_addresses();
+        owner_.report_masters();
+    }
 
     void on_answer(std::chrono::microseconds round_trip) noexcept override {
         statistics().round_trips.note(round_trip);
@@ -75,8 +84,8 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
         }
         owner_.listener_.on_cluster_connected();
     }
-    void on_lost() noexcept override {}
-    void on_refusal(std::string_view /*message*/) noexcept override {}
+    void on_lost() noexcept override { addresses_.resolve_now(); }
+    void on_refusal(std::string_view /*message*/) noexcept override { addresses_.resolve_now(); }
     void on_moved() noexcept override {}
     void on_time(ExactSteadyTime sent, ExactSteadyTime received,
                  ExactInstant time) noexcept override {
@@ -109,9 +118,10 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     }
 
     ClusterConnections& owner_;
+    const redis::ServerAddress address_;
     const std::string text_;
     const std::uint32_t name_;
-    redis::AddressList addresses_;
+    redis::ReportedAddress addresses_;
     redis::Connection connection_;
 };
 
@@ -196,15 +206,41 @@ void ClusterConnections::log_problem(std::string_view problem) noexcept {
     }
 }
 
+/// The addresses of a server that is connected to, or that has an IP address.
+redis::AddressList ClusterConnections::addresses_of(const redis::ServerAddress& server) const {
+    const auto place = std::ranges::find(open_, server, &Server::address);
+    if (place != open_.end()) {
+        return (*place)->addresses();
+    }
+    auto address = redis::numeric_address(server);
+    return address ? redis::AddressList({std::move(*address)}) : redis::AddressList();
+}
+
 void ClusterConnections::on_masters(std::span<const redis::ServerAddress> masters) noexcept {
+    gateway::attempt(engine_.log(), [&] { masters_.assign(masters.begin(), masters.end()); });
+    report_masters();
+}
+
+/// The addresses of the masters, as far as their names are resolved.
+void ClusterConnections::report_masters() noexcept {
     gateway::attempt(engine_.log(), [&] {
         std::vector<redis::SocketAddress> addresses;
-        for (const redis::ServerAddress& master : masters) {
+        for (const redis::ServerAddress& master : masters_) {
             const redis::AddressList found = addresses_of(master);
             addresses.insert(addresses.end(), found.all().begin(), found.all().end());
         }
         listener_.on_cluster_masters(std::move(addresses));
     });
+}
+
+/// All servers of a cluster are reported in the same way: one line is enough.
+void ClusterConnections::log_name(const std::string& server) noexcept {
+    if (!std::exchange(is_name_logged_, true)) {
+        ngx_log_error(NGX_LOG_ERR, log_, 0,
+                      "tollgate: redis \"%s\": the cluster reports the server %s by its host name, "
+                      "and there is no \"resolver\": servers with names are not reachable",
+                      conf_.endpoint.name.c_str(), server.c_str());
+    }
 }
 
 void ClusterConnections::on_redirection() noexcept {

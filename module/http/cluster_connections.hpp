@@ -25,6 +25,8 @@ class ClusterListener {
     ClusterListener& operator=(const ClusterListener&) = delete;
     virtual ~ClusterListener() = default;
 
+    /// The configured servers have other addresses than before.
+    virtual void on_cluster_servers() noexcept = 0;
     /// The masters have these addresses. Each of them publishes the messages of all.
     virtual void on_cluster_masters(std::vector<redis::SocketAddress> addresses) noexcept = 0;
     /// A connection to a master is established, or its breaker has closed.
@@ -61,10 +63,13 @@ class ClusterConnections final : public gateway::ClusterServers,
   private:
     class Server;
 
-    void on_addresses() noexcept override {}  // The router asks for them again.
+    void on_addresses() noexcept override { listener_.on_cluster_servers(); }
     void on_reply(const redisReply& reply) noexcept override;
     void on_no_reply(std::string_view reason) noexcept override;
     void deliver() noexcept;
+    redis::AddressList addresses_of(const redis::ServerAddress& server) const;
+    void report_masters() noexcept;
+    void log_name(const std::string& server) noexcept;
     void log_problem(std::string_view problem) noexcept;
 
     const RedisConf& conf_;
@@ -73,7 +78,9 @@ class ClusterConnections final : public gateway::ClusterServers,
     ClusterListener& listener_;
     ngx_log_t* log_;
     redis::ServerAddresses servers_;  ///< those of the configuration
+    std::vector<redis::ServerAddress> masters_;
     std::vector<Server*> open_;
+    bool is_name_logged_ = false;
     gateway::SlotMapReader* reader_ = nullptr;  ///< while a server is asked for the map
     std::string asked_;                         ///< the host of that server
     std::optional<redis::SlotMap> map_;         ///< the answer, for deliver()

@@ -9,6 +9,7 @@ package Sentinels;
 #       password   => 'watch',                                 # with which this test asks the Sentinels
 #       tls        => sub { my ($port) = @_; … },              # lines for TLS on this port; `directive` names these ports
 #       redis_options => { … },                                # of RedisServer->start, for master and replicas
+#       host       => 'localhost',                             # the Sentinels report master and replicas by this name
 #   );
 #   $deployment->servers                  # the RedisServer objects; the first one is the master at the start
 #   $deployment->sentinels                # objects with address, pid, cmd, kill, sigstop, sigcont, log
@@ -32,11 +33,13 @@ sub start {
     my ($class, %options) = @_;
     my $self = bless { servers => [], sentinels => [] }, $class;
     my %redis = %{ $options{redis_options} // {} };
-    my @conf = ('repl-diskless-sync yes', 'repl-diskless-sync-delay 0', @{ delete $redis{conf} // [] });
+    my $host = $options{host} // '127.0.0.1';
+    my @names = $options{host} ? ("replica-announce-ip $host", 'bind 127.0.0.1 -::1') : ();
+    my @conf = ('repl-diskless-sync yes', 'repl-diskless-sync-delay 0', @names, @{ delete $redis{conf} // [] });
     my $master = RedisServer->start(tcp => 1, conf => \@conf, %redis);
     push @{ $self->{servers} }, $master;
     for (1 .. $options{replicas} // 1) {
-        my @replica = (@conf, 'replicaof 127.0.0.1 ' . $master->port);
+        my @replica = (@conf, "replicaof $host " . $master->port);
         push @{ $self->{servers} }, RedisServer->start(tcp => 1, conf => \@replica, %redis);
     }
     my @replicas = @{ $self->{servers} }[1 .. $#{ $self->{servers} }];
@@ -44,7 +47,7 @@ sub start {
     my $quorum = int(@planned / 2) + 1;
     for my $sentinel (@planned) {
         my @known = (
-            (map { 'sentinel known-replica mymaster 127.0.0.1 ' . $_->port } @replicas),
+            (map { "sentinel known-replica mymaster $host " . $_->port } @replicas),
             (map { "sentinel known-sentinel mymaster 127.0.0.1 $_->{port} $_->{id}" } grep { $_ != $sentinel } @planned),
         );
         my $tls_port = $options{tls} ? free_port() : undef;
@@ -52,7 +55,8 @@ sub start {
             port => $sentinel->{port}, password => $options{password}, tls_port => $tls_port,
             conf => [
                 ($tls_port ? $options{tls}->($tls_port) : ()),
-                "sentinel myid $sentinel->{id}", 'sentinel monitor mymaster 127.0.0.1 ' . $master->port . " $quorum",
+                ($options{host} ? ('sentinel resolve-hostnames yes', 'sentinel announce-hostnames yes') : ()),
+                "sentinel myid $sentinel->{id}", "sentinel monitor mymaster $host " . $master->port . " $quorum",
                 'sentinel down-after-milliseconds mymaster ' . ($options{down_after} // 500),
                 'sentinel failover-timeout mymaster 3000',
                 ($redis{password} ? "sentinel auth-pass mymaster $redis{password}" : ()),

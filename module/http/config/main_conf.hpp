@@ -46,7 +46,7 @@ struct RedisConf {
     TlsDirectives tls;
     SentinelDirectives sentinel;
     gateway::RedisSettings settings;
-    Position server_position;  ///< of `server` or `cluster`
+    Position server_position;  ///< of `server`, `sentinel` or `cluster`
 };
 
 /// A `tollgate_plans` block.

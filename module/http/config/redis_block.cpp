@@ -128,7 +128,7 @@ constexpr std::array kListDirectives{
 
 /// Sets one directive of the block. The first of its words is its name.
 void set(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> words) {
-    if (set_sentinel_directive(cf, conf.sentinel, words)) {
+    if (set_sentinel_directive(cf, conf, words)) {
         return;
     }
     const auto name = words[0];

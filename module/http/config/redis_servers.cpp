@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "module/http/config/conf_block.hpp"
 #include "module/http/config/main_conf.hpp"
@@ -14,23 +15,31 @@ namespace tollgate::http {
 namespace {
 
 constexpr in_port_t kRedisPort = 6379;
+constexpr in_port_t kSentinelPort = 26379;
 
-/// Sets `host` to the host of the server; nothing for a unix socket.
-redis::Server parse_server(ngx_conf_t* cf, std::string_view text, bool resolves,
-                           std::string_view& host) {
+/// Reads one server of a directive. Sets `host` to its host; nothing for a unix socket.
+redis::Server parse_server(ngx_conf_t* cf, std::string_view directive, std::string_view text,
+                           bool resolves, std::string_view& host) {
     ngx_url_t url{};
     url.url = copy(cf->pool, text);
-    url.default_port = kRedisPort;
+    url.default_port = directive == "sentinel" ? kSentinelPort : kRedisPort;
     url.no_resolve = resolves ? 1 : 0;
     const bool is_parsed = ngx_parse_url(cf->pool, &url) == NGX_OK;
+    const std::string place = " in " + std::string(directive) + " " + quoted(text);
     if (!is_parsed || (url.naddrs == 0 && !resolves)) {
-        const char* reason = url.err != nullptr ? url.err : "no address";
-        throw ParseError(std::string(reason) + " in server " + quoted(text));
+        throw ParseError((url.err != nullptr ? url.err : "no address") + place);
     }
-    if (resolves && url.family == AF_UNIX) {
-        throw ParseError("\"resolve\" with a unix domain socket in server " + quoted(text));
+    const bool is_unix = url.family == AF_UNIX;
+    if (is_unix && directive == "sentinel") {
+        throw ParseError("a unix socket" + place + ": Sentinel has TCP ports only");
     }
-    host = url.family == AF_UNIX ? std::string_view() : view(url.host);
+    if (is_unix && directive == "cluster") {
+        throw ParseError("\"cluster\" with a unix socket: " + quoted(text));
+    }
+    if (is_unix && resolves) {
+        throw ParseError("\"resolve\" with a unix domain socket" + place);
+    }
+    host = is_unix ? std::string_view() : view(url.host);
     redis::Server server;
     for (const ngx_addr_t& found : std::span(url.addrs, url.naddrs)) {
         server.addresses.emplace_back(found.sockaddr, found.socklen, std::string(view(found.name)));
@@ -42,9 +51,11 @@ redis::Server parse_server(ngx_conf_t* cf, std::string_view text, bool resolves,
     return server;
 }
 
-/// Reads `ADDR… [resolve]`, the values of a directive.
-void add_servers(ngx_conf_t* cf, RedisConf& conf, std::string_view directive,
-                 std::span<const std::string_view> values) {
+/// Reads `ADDR… [resolve]` of a directive. Returns the host of the first server; nothing if one is
+/// a unix socket.
+std::string_view add_servers(ngx_conf_t* cf, std::string_view directive,
+                             std::span<const std::string_view> values,
+                             std::vector<redis::Server>& servers) {
     const bool resolves = values.back() == "resolve";
     if (resolves) {
         values = values.first(values.size() - 1);
@@ -52,35 +63,38 @@ void add_servers(ngx_conf_t* cf, RedisConf& conf, std::string_view directive,
     if (values.empty()) {
         throw ParseError("no address in " + quoted(directive) + " directive");
     }
-    conf.server_position = Position::of(cf);
+    std::string_view first;
     bool has_unix_socket = false;
     for (const std::string_view text : values) {
         std::string_view host;
-        conf.endpoint.servers.push_back(parse_server(cf, text, resolves, host));
+        servers.push_back(parse_server(cf, directive, text, resolves, host));
         has_unix_socket = has_unix_socket || host.empty();
-        if (conf.tls.host.empty()) {
-            conf.tls.host = host;
-        }
+        first = first.empty() ? host : first;
     }
-    if (has_unix_socket) {
-        conf.tls.host.clear();
-    }
+    return has_unix_socket ? std::string_view() : first;
+}
+
+bool has_name(const std::vector<redis::Server>& servers) {
+    return std::ranges::any_of(servers,
+                               [](const redis::Server& server) { return !server.host.empty(); });
 }
 
 }  // namespace
 
 void read_servers(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values) {
-    add_servers(cf, conf, "server", values);
+    conf.server_position = Position::of(cf);
+    conf.tls.host = add_servers(cf, "server", values, conf.endpoint.servers);
 }
 
 void read_cluster(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values) {
-    for (const std::string_view text : values) {
-        if (text.starts_with("unix:")) {
-            throw ParseError("\"cluster\" with a unix socket: " + quoted(text));
-        }
-    }
-    add_servers(cf, conf, "cluster", values);
+    conf.server_position = Position::of(cf);
+    conf.tls.host = add_servers(cf, "cluster", values, conf.endpoint.servers);
     conf.settings.is_cluster = true;
+}
+
+void read_sentinels(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values) {
+    conf.server_position = Position::of(cf);
+    conf.sentinel.host = add_servers(cf, "sentinel", values, conf.sentinel.group->endpoint.servers);
 }
 
 void read_resolver(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values) {
@@ -92,29 +106,37 @@ void read_resolver(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_
 }
 
 bool find_resolver(ngx_conf_t* cf, RedisConf& conf) {
-    redis::Resolver& own = conf.endpoint.resolver;
-    const bool resolves = std::ranges::any_of(
-        conf.endpoint.servers, [](const redis::Server& server) { return !server.host.empty(); });
-    if (!resolves) {
+    redis::SentinelGroup* const group = conf.sentinel.group.get();
+    const bool is_needed =
+        has_name(conf.endpoint.servers) || (group != nullptr && has_name(group->endpoint.servers));
+    // Sentinels and clusters may report servers by their names.
+    if (!is_needed && group == nullptr && !conf.settings.is_cluster) {
         return true;
     }
     const auto* core = static_cast<ngx_http_core_loc_conf_t*>(
         ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
+    redis::Resolver& own = conf.endpoint.resolver;
+    // Without the directive, nginx may create a resolver that has no name servers.
+    if (own.resolver == nullptr && core->resolver != nullptr &&
+        core->resolver->connections.nelts > 0) {
+        own.resolver = core->resolver;
+    }
     if (own.resolver == nullptr) {
-        // Without the directive, nginx may create a resolver that has no name servers.
-        if (core->resolver == nullptr || core->resolver->connections.nelts == 0) {
+        if (is_needed) {
             log_conf_error(cf, conf.server_position,
                            "\"resolve\" in tollgate_redis " + quoted(conf.endpoint.name) +
                                " needs a \"resolver\" directive");
-            return false;
         }
-        own.resolver = core->resolver;
+        return !is_needed;
     }
     if (own.timeout == own.timeout.zero()) {
         constexpr std::chrono::milliseconds kDefault = std::chrono::seconds(30);
         own.timeout = core->resolver_timeout == NGX_CONF_UNSET_MSEC
                           ? kDefault
                           : std::chrono::milliseconds(core->resolver_timeout);
+    }
+    if (group != nullptr) {
+        group->endpoint.resolver = own;
     }
     return true;
 }

@@ -1,9 +1,9 @@
 #include "module/http/config/sentinel_directives.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "module/http/config/password_file.hpp"
+#include "module/http/config/redis_servers.hpp"
 #include "module/http/config/tls_directives.hpp"
 #include "module/text/name_hash.hpp"
 #include "module/text/parse_error.hpp"
@@ -12,47 +12,16 @@ namespace tollgate::http {
 
 namespace {
 
-constexpr in_port_t kSentinelPort = 26379;
-
-/// Reads the host and the addresses of a Sentinel. Names are resolved once, when the configuration
-/// is read. Each address is a Sentinel: a name may stand for all of them.
-void read_sentinel(ngx_conf_t* cf, SentinelDirectives& sentinel, std::string_view text) {
-    ngx_url_t url{};
-    url.url = copy(cf->pool, text);
-    url.default_port = kSentinelPort;
-    if (ngx_parse_url(cf->pool, &url) != NGX_OK || url.naddrs == 0) {
-        const char* reason = url.err != nullptr ? url.err : "no address";
-        throw ParseError(std::string(reason) + " in sentinel " + quoted(text));
-    }
-    if (url.family == AF_UNIX) {
-        throw ParseError("a unix socket in sentinel " + quoted(text) +
-                         ": Sentinel has TCP ports only");
-    }
-    if (sentinel.host.empty()) {
-        sentinel.host = view(url.host);
-    }
-    auto& sentinels = sentinel.group->sentinels;
-    for (const ngx_addr_t& found : std::span(url.addrs, url.naddrs)) {
-        redis::SocketAddress address(found.sockaddr, found.socklen, std::string(view(found.name)));
-        if (std::ranges::find(sentinels, address) == sentinels.end()) {
-            sentinels.push_back(std::move(address));
-        }
-    }
-}
-
-void read_group(ngx_conf_t* cf, SentinelDirectives& sentinel,
-                std::span<const std::string_view> values) {
+void read_group(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values) {
     if (values.size() < 2) {
         throw ParseError("\"sentinel\" needs the name of the master and an address");
     }
     if (values[0].empty()) {
         throw ParseError("empty name of the master in \"sentinel\" directive");
     }
-    sentinel.group = std::make_unique<redis::SentinelGroup>();
-    sentinel.group->master_name = values[0];
-    for (const std::string_view text : values.subspan(1)) {
-        read_sentinel(cf, sentinel, text);
-    }
+    conf.sentinel.group = std::make_unique<redis::SentinelGroup>();
+    conf.sentinel.group->master_name = values[0];
+    read_sentinels(cf, conf, values.subspan(1));
 }
 
 /// Without `tls_server_name`, a server must have a certificate for the host of `server`; the master
@@ -67,11 +36,12 @@ void check_server_name(const TlsDirectives& tls) {
 
 }  // namespace
 
-bool set_sentinel_directive(ngx_conf_t* cf, SentinelDirectives& sentinel,
+bool set_sentinel_directive(ngx_conf_t* cf, RedisConf& conf,
                             std::span<const std::string_view> words) {
+    SentinelDirectives& sentinel = conf.sentinel;
     const auto name = words[0];
     if (name == "sentinel") {
-        read_group(cf, sentinel, words.subspan(1));
+        read_group(cf, conf, words.subspan(1));
         return true;
     }
     if (!name.starts_with("sentinel_")) {
@@ -114,8 +84,13 @@ void finish_sentinel(ngx_conf_t* cf, RedisConf& conf) {
     group.endpoint.username = sentinel.username;
     group.endpoint.password = sentinel.password;
     std::string names = group.master_name;
-    for (const redis::SocketAddress& address : group.sentinels) {
-        names.append(" ").append(address.name());
+    for (const redis::Server& server : group.endpoint.servers) {
+        for (const redis::SocketAddress& address : server.addresses) {
+            names.append(" ").append(address.name());
+        }
+        if (!server.host.empty()) {
+            names.append(" ").append(server.host).append(":").append(std::to_string(server.port));
+        }
     }
     group.hash = name_hash(names);
     TlsDirectives& tls = conf.tls;

@@ -10,7 +10,7 @@ namespace tollgate::http {
 
 /// Sets `sentinel` or `sentinel_*` of a `tollgate_redis` block. The first word is the name. False
 /// if it is another directive. Throws ParseError for a value that is not valid.
-bool set_sentinel_directive(ngx_conf_t* cf, SentinelDirectives& sentinel,
+bool set_sentinel_directive(ngx_conf_t* cf, RedisConf& conf,
                             std::span<const std::string_view> words);
 
 /// Completes the Sentinel group of a block that is read, and the TLS directives that depend on it.

@@ -4,15 +4,12 @@
 #include <exception>
 #include <utility>
 
-#include "module/redis/io/numeric_address.hpp"
-
 namespace tollgate::redis {
 
 using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::string_view kChannel = "+switch-master";
 /// The interval of searches without a cause, in the worker that watches.
 constexpr std::chrono::milliseconds kPoll = 10s;
 /// How often a worker reads the board: without a cause, and while another worker searches for it.
@@ -30,16 +27,17 @@ SentinelDirectory::SentinelDirectory(const Links& links, MasterBoard& board, boo
       listener_(listener),
       log_(log),
       watches_(watches),
-      search_(links.group.sentinels.size()),
+      owner_("redis \"" + links.group.endpoint.name + "\""),
+      sentinels_(links.group.endpoint.servers, links.group.endpoint.resolver, owner_, *this, log),
+      search_(0),
       random_(static_cast<unsigned>(ngx_random())),
+      watch_(links_.group.endpoint, links_.sentinel_tls, *this, log),
       generation_(board.news().generation - 1),
       timer_(Event::calling<&SentinelDirectory::proceed>(this, log)),
       event_(Event::calling<&SentinelDirectory::proceed>(this, log)) {
     timer_.set_cancelable(true);
+    follow_sentinels();
     read_board();
-    if (watches_) {
-        watch();
-    }
     search();
 }
 
@@ -49,23 +47,10 @@ SentinelDirectory::~SentinelDirectory() {
     }
 }
 
-/// Each Sentinel is in one of two lists: two subscriptions are at different Sentinels.
-void SentinelDirectory::watch() {
-    std::array<std::vector<SocketAddress>, 2> lists;
-    for (std::size_t i = 0; i < links_.group.sentinels.size(); ++i) {
-        lists[i % 2].push_back(links_.group.sentinels[i]);
-    }
-    for (std::size_t i = 0; i < lists.size() && !lists[i].empty(); ++i) {
-        Watch& watch = watches_on_[i];
-        watch.sentinels.replace(std::move(lists[i]));
-        MessageListener& listener = *this;
-        watch.subscription.emplace(links_.group.endpoint, watch.sentinels, links_.sentinel_tls,
-                                   std::string(kChannel), "failovers are noticed later", listener,
-                                   log_);
-    }
-}
-
 void SentinelDirectory::search() noexcept {
+    if (resolution_ != nullptr) {
+        resolution_->resolve_now();
+    }
     if (!is_searching_) {
         is_wanted_ = true;
         searches_ = board_.news().searches;
@@ -93,6 +78,7 @@ void SentinelDirectory::on_message(std::string_view text) noexcept {
 void SentinelDirectory::proceed() noexcept {
     const Time now = Clock::now();
     try {
+        follow_sentinels();
         begin_search(now);
         take_step(now);
         if (read_board()) {
@@ -106,27 +92,31 @@ void SentinelDirectory::proceed() noexcept {
     schedule(Clock::now());
 }
 
-/// Takes the address on the board. Returns whether it is another one than before.
-bool SentinelDirectory::read_board() {
-    const auto generation = board_.news().generation;
-    if (generation == generation_) {
-        return false;
+/// Searches among other Sentinels if their addresses have changed.
+void SentinelDirectory::follow_sentinels() {
+    const auto all = sentinels_.list().all();
+    if (std::ranges::equal(all, asked_)) {
+        return;
     }
-    const auto address = board_.address();
-    const auto numeric = address ? numeric_address(*address) : std::nullopt;
-    if (numeric && master_.contains(*numeric)) {
-        generation_ = generation;
-        return false;
+    query_.reset();
+    candidate_.reset();
+    if (std::exchange(is_searching_, false)) {
+        board_.release();
     }
-    if (numeric) {
-        master_.replace({*numeric});
+    asked_.assign(all.begin(), all.end());
+    search_ = SentinelSearch(asked_.size());
+    if (watches_) {
+        watch_.follow(asked_);
     }
-    generation_ = generation;
-    return numeric.has_value();
+    is_wanted_ = true;
+    searches_ = board_.news().searches;
 }
 
 /// Begins a search if one is wanted and no other worker searches.
 void SentinelDirectory::begin_search(Time now) {
+    if (asked_.empty()) {
+        return;  // No name is resolved yet.
+    }
     if (std::exchange(starts_over_, false)) {
         board_.take_over(now + kGrace);
         is_searching_ = true;
@@ -161,8 +151,12 @@ void SentinelDirectory::take_step(Time now) {
         search_.on_timer(now, random());
         is_step_new_ = true;
     }
+    if (!is_step_new_) {
+        use_candidate(now);
+    }
     while (is_searching_ && std::exchange(is_step_new_, false)) {
         query_.reset();
+        candidate_.reset();
         const auto step = search_.step();
         if (const auto* const asked = std::get_if<SentinelSearch::Ask>(&step)) {
             ask(*asked, now);
@@ -187,28 +181,11 @@ void SentinelDirectory::ask(const SentinelSearch::Ask& step, Time now) {
     if (!keep_search(now, step.until)) {
         return;
     }
-    query_ = std::make_unique<Query>(
-        links_.group.endpoint, AddressList({links_.group.sentinels[step.sentinel]}),
-        links_.sentinel_tls, sentinel_command(step.question, links_.group.master_name),
-        std::chrono::ceil<std::chrono::milliseconds>(step.until - now),
-        static_cast<QueryOwner&>(*this), log_);
-}
-
-void SentinelDirectory::confirm(const ServerAddress& master, Time now) {
-    const auto address = numeric_address(master);
-    if (!address) {
-        note_failure(to_text(master),
-                     "Sentinel reports the master by a host name, which is not resolved");
-        search_.on_unreachable(now, random());
-        is_step_new_ = true;
-        return;
-    }
-    const auto timeout = links_.master.connect_timeout;
-    if (!keep_search(now, now + timeout)) {
-        return;
-    }
-    query_ = std::make_unique<Query>(links_.master, AddressList({*address}), links_.master_tls,
-                                     Words{"ROLE"}, timeout, static_cast<QueryOwner&>(*this), log_);
+    query_ = std::make_unique<Query>(links_.group.endpoint, AddressList({asked_[step.sentinel]}),
+                                     links_.sentinel_tls,
+                                     sentinel_command(step.question, links_.group.master_name),
+                                     std::chrono::ceil<std::chrono::milliseconds>(step.until - now),
+                                     static_cast<QueryOwner&>(*this), log_);
 }
 
 void SentinelDirectory::end_search(const ServerAddress& master) {
@@ -227,7 +204,7 @@ void SentinelDirectory::on_reply(const redisReply& reply) noexcept {
             const auto sentinel = asked->sentinel;
             const bool is_refused = reply.type == REDIS_REPLY_ERROR;
             if (is_refused || reply.type == REDIS_REPLY_NIL) {
-                note_failure(links_.group.sentinels[sentinel].name(),
+                note_failure(asked_[sentinel].name(),
                              is_refused ? text : "no master of this name is known");
             }
             search_.on_answer(sentinel, reply, now, random());
@@ -250,7 +227,7 @@ void SentinelDirectory::on_no_reply(std::string_view reason) noexcept {
     const Time now = Clock::now();
     if (const auto* const asked = std::get_if<SentinelSearch::Ask>(&search_.step())) {
         const auto sentinel = asked->sentinel;
-        note_failure(links_.group.sentinels[sentinel].name(), reason);
+        note_failure(asked_[sentinel].name(), reason);
         search_.on_failure(sentinel, now, random());
     } else if (const auto* const found = std::get_if<SentinelSearch::Confirm>(&search_.step())) {
         note_failure(found->master.host, reason);

@@ -1,17 +1,22 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <random>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/master_board.hpp"
+#include "module/redis/io/name_resolution.hpp"
 #include "module/redis/io/query.hpp"
+#include "module/redis/io/reported_address.hpp"
 #include "module/redis/io/sentinel_group.hpp"
+#include "module/redis/io/sentinel_watch.hpp"
+#include "module/redis/io/server_addresses.hpp"
 #include "module/redis/io/subscription.hpp"
 #include "module/redis/protocol/log_throttle.hpp"
 #include "module/redis/topology/sentinel_search.hpp"
@@ -26,8 +31,8 @@ class MasterListener {
     MasterListener& operator=(const MasterListener&) = delete;
     virtual ~MasterListener() = default;
 
-    /// SentinelDirectory::master() has changed. Called from the event loop only, never from a
-    /// function that this listener called.
+    /// SentinelDirectory::master() has changed: another master, or another address of its name.
+    /// Called from the event loop only, never from a function that this listener called.
     virtual void on_master() noexcept = 0;
 };
 
@@ -36,11 +41,13 @@ class MasterListener {
 /// subscribes to `+switch-master` at two Sentinels, and searches every 10 s, because a message may
 /// be lost.
 ///
-/// Timers do not keep a worker alive that shuts down.
-class SentinelDirectory : private QueryOwner, private MessageListener {
+/// Names of Sentinels, and the name of a master that is reported by its host name, are resolved at
+/// run time. Timers do not keep a worker alive that shuts down.
+class SentinelDirectory : private QueryOwner, private MessageListener, private AddressListener {
   public:
     /// What the Sentinels and the master are reached with. All must outlive the directory. The two
-    /// peers are nullptr for links without TLS.
+    /// peers are nullptr for links without TLS. The names of both are resolved with the resolvers
+    /// of the endpoints.
     struct Links {
         const SentinelGroup& group;
         TlsPeer* sentinel_tls;
@@ -56,7 +63,7 @@ class SentinelDirectory : private QueryOwner, private MessageListener {
     SentinelDirectory(const SentinelDirectory&) = delete;
     SentinelDirectory& operator=(const SentinelDirectory&) = delete;
 
-    /// The address of the master; empty until it is known.
+    /// The addresses of the master: one, or those of its name. Empty until they are known.
     const AddressList& master() const noexcept { return master_; }
 
     /// The master may be another server: its connection was lost or could not be established, or it
@@ -67,25 +74,24 @@ class SentinelDirectory : private QueryOwner, private MessageListener {
     using Clock = std::chrono::steady_clock;
     using Time = Clock::time_point;
 
-    /// A subscription to one of some Sentinels.
-    struct Watch {
-        AddressList sentinels;
-        std::optional<Subscription> subscription;
-    };
-
     void on_reply(const redisReply& reply) noexcept override;
     void on_no_reply(std::string_view reason) noexcept override;
     void on_message(std::string_view text) noexcept override;
     void on_subscribed(bool /*is_subscribed*/) noexcept override {}
 
-    void watch();
+    void on_addresses() noexcept override { event_.post(); }
+    AddressListener& addresses_changed() noexcept { return *this; }
+
     void proceed() noexcept;
+    void follow_sentinels();
     bool read_board();
     void begin_search(Time now);
     void take_step(Time now);
     bool keep_search(Time now, Time step_end) noexcept;
     void ask(const SentinelSearch::Ask& step, Time now);
     void confirm(const ServerAddress& master, Time now);
+    void use_candidate(Time now);
+    void ask_role(AddressList addresses, Time now);
     void end_search(const ServerAddress& master);
     void note_failure(std::string_view server, std::string_view reason) noexcept;
     void log_failures() noexcept;
@@ -97,19 +103,25 @@ class SentinelDirectory : private QueryOwner, private MessageListener {
     MasterListener& listener_;
     ngx_log_t* log_;
     const bool watches_;
+    const std::string owner_;  ///< for the log
+    ServerAddresses sentinels_;
+    std::vector<SocketAddress> asked_;             ///< the Sentinels of search_, by their indexes
+    std::optional<ServerAddress> reported_;        ///< the master, as it is on the board
+    std::unique_ptr<ReportedAddress> resolution_;  ///< of reported_
     AddressList master_;
     SentinelSearch search_;
     std::minstd_rand random_;
-    std::unique_ptr<Query> query_;     ///< of the current step
-    std::array<Watch, 2> watches_on_;  ///< if this worker watches
-    std::uint32_t generation_ = 0;     ///< of the address in master_
-    std::uint32_t searches_ = 0;       ///< number on the board when a search was wanted
-    bool is_wanted_ = false;           ///< a search, by this worker or another one
-    bool is_searching_ = false;        ///< this worker
-    bool is_step_new_ = false;         ///< the step of search_ has not been taken
-    bool starts_over_ = false;         ///< a message of `+switch-master` came
-    Time poll_at_{};                   ///< the next search of the worker that watches
-    LogText failures_;                 ///< of this search since the last log line
+    std::unique_ptr<Query> query_;               ///< of the current step
+    std::unique_ptr<NameResolution> candidate_;  ///< the master that the search confirms
+    SentinelWatch watch_;           ///< without subscriptions unless this worker watches
+    std::uint32_t generation_ = 0;  ///< of reported_
+    std::uint32_t searches_ = 0;    ///< number on the board when a search was wanted
+    bool is_wanted_ = false;        ///< a search, by this worker or another one
+    bool is_searching_ = false;     ///< this worker
+    bool is_step_new_ = false;      ///< the step of search_ has not been taken
+    bool starts_over_ = false;      ///< a message of `+switch-master` came
+    Time poll_at_{};                ///< the next search of the worker that watches
+    LogText failures_;              ///< of this search since the last log line
     LogThrottle failure_lines_;
     Event timer_;
     Event event_;

@@ -23,6 +23,13 @@ void RefreshSchedule::request(Time now) noexcept {
     }
 }
 
+void RefreshSchedule::restart(Time now) noexcept {
+    interval_ = kShortest;
+    if (!is_running_) {
+        due_ = now;
+    }
+}
+
 std::optional<RefreshSchedule::Time> RefreshSchedule::due() const noexcept {
     return is_running_ ? std::nullopt : std::optional(due_);
 }

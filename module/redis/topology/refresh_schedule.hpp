@@ -20,6 +20,10 @@ class RefreshSchedule {
     /// soon as possible. While refreshes fail, a request changes nothing.
     void request(Time now) noexcept;
 
+    /// Refreshes have failed, and there are new servers to ask: the next refresh is due at once. If
+    /// one runs and fails, the interval begins at its shortest again.
+    void restart(Time now) noexcept;
+
     /// When the next refresh is due: set a timer. Nothing while one runs.
     std::optional<Time> due() const noexcept;
 

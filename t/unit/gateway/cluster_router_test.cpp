@@ -137,7 +137,7 @@ class ClusterRouterTest : public testing::Test, public ClusterServers {
         return result;
     }
 
-    std::vector<ServerAddress> configured() const override { return {kOne}; }
+    std::vector<ServerAddress> configured() const override { return configured_; }
     std::unique_ptr<ClusterServer> connect(const ServerAddress& address,
                                            redis::Slot /*slot*/) override {
         // A connection that is established at once lets the engine publish its plans.
@@ -180,6 +180,7 @@ class ClusterRouterTest : public testing::Test, public ClusterServers {
     bool gives_map_ = true;
     bool connect_fails_ = false;  ///< the next one
     bool read_fails_ = false;     ///< the next one
+    std::vector<ServerAddress> configured_{kOne};
     std::map<ServerAddress, Node> nodes_;
     std::vector<Timeline::Time> map_reads_;
     std::vector<ServerAddress> announced_;
@@ -213,6 +214,21 @@ TEST_F(ClusterRouterTest, WithoutAMapACallFailsAtItsDeadline) {
     gives_map_ = true;
     run_for(5s);
     EXPECT_TRUE(router_->is_reachable(kOfOne));
+}
+
+TEST_F(ClusterRouterTest, AsksServersWhoseNamesAreResolvedLate) {
+    configured_.clear();
+    start();
+    run_for(2min);
+    EXPECT_FALSE(router_->is_reachable(kOfOne));
+    EXPECT_TRUE(map_reads_.empty());
+    configured_ = {kOne};
+    router_->servers_changed();
+    run_for(10ms);
+    EXPECT_TRUE(router_->is_reachable(kOfOne)) << "at once, not after the interval";
+    router_->servers_changed();
+    run_for(10ms);
+    EXPECT_EQ(map_reads_.size(), 1U) << "not while there is a map";
 }
 
 TEST_F(ClusterRouterTest, EachMasterHasItsName) {

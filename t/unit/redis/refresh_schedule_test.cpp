@@ -56,6 +56,24 @@ TEST(RefreshSchedule, RunsOnRequestButNotWithinASecond) {
     EXPECT_EQ(schedule.due(), Due(kStart + 30s));
 }
 
+TEST(RefreshSchedule, RestartsWhenThereAreNewServers) {
+    RefreshSchedule schedule(kStart);
+    Time now = kStart;
+    for (int i = 0; i < 10; ++i) {
+        now = *schedule.due();
+        ASSERT_TRUE(schedule.begin(now));
+        schedule.failed(now, 1.0);
+    }
+    EXPECT_EQ(schedule.due(), Due(now + 1min));
+    schedule.restart(now + 3ms);
+    EXPECT_EQ(schedule.due(), Due(now + 3ms)) << "not after the interval";
+    ASSERT_TRUE(schedule.begin(now + 3ms));
+    schedule.restart(now + 4ms);
+    EXPECT_EQ(schedule.due(), std::nullopt) << "one refresh at a time";
+    schedule.failed(now + 5ms, 1.0);
+    EXPECT_EQ(schedule.due(), Due(now + 5ms + 2s)) << "the interval begins at its shortest";
+}
+
 TEST(RefreshSchedule, RepeatsARefreshThatMayHaveReadTheOldMap) {
     RefreshSchedule schedule(kStart);
     ASSERT_TRUE(schedule.begin(kStart));
