@@ -35,8 +35,9 @@ struct alignas(64) ZoneHeader {
     std::size_t size;  ///< of the memory after the header, in bytes
 };
 
-/// Initializes the zone. After a reload, `old` is the context of the previous zone of this name;
-/// otherwise nullptr.
+/// Initializes the zone. `zone->data` is the HttpBlock that add_zone set, and becomes the
+/// ZoneHeader. At a reload, nginx passes the ZoneHeader of the previous cycle as `old`; otherwise
+/// nullptr.
 ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
     auto* pool = slab_pool(zone);
     auto* header = static_cast<ZoneHeader*>(old != nullptr ? old : pool->data);

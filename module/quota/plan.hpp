@@ -25,13 +25,14 @@ struct Plan {
     bool sliding = false;     ///< windows slide (two-bucket estimate); if not, they align to UTC
 };
 
-/// When a key is banned that keeps sending requests after 429s, and for how long. Each ban is twice
+/// When a key that keeps sending requests after 429s is banned, and for how long. Each ban is twice
 /// as long as the one before, up to a maximum.
 struct BanPolicy {
     std::int64_t after = 0;              ///< strikes, at least 1
-    std::chrono::milliseconds within{};  ///< counted from the first strike
+    std::chrono::milliseconds within{};  ///< the time from the first strike in which all must occur
     std::chrono::milliseconds first{};   ///< length of the first ban
-    std::chrono::milliseconds up_to{};  ///< longest ban; a ban is forgotten that long after its end
+    std::chrono::milliseconds
+        up_to{};  ///< longest ban; this long after a ban, the next one is a first ban
 };
 
 /// A plan table, as `tollgate_plans` defines it. The names of its counters contain its name.

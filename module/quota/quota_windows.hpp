@@ -37,7 +37,8 @@ bool owes(const QuotaState& state);
 void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
                 const WindowCount& count);
 
-/// Advances the windows to those of `now`. Sliding windows keep the count of the window before.
+/// Gives the lease back, then sets the windows to those that are current at `now`: see roll and
+/// set_window. Sliding windows keep the count of the window before.
 void roll_windows(QuotaState& state, const TableQuota& quota, Instant now);
 
 /// Adds units of the longest window to the statistics: above 0 they were granted while Redis was

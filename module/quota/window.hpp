@@ -57,7 +57,7 @@ Instant room_at(const WindowCount& window, const Rate& rate, std::int64_t need);
 /// One window of a quota, before or after a request.
 struct WindowState {
     Rate rate;
-    std::int64_t remaining;     ///< requests left, never below 0
+    std::int64_t remaining;     ///< units left, never below 0
     Instant reset;              ///< when the window resets; if it slides and is exhausted: when it
                                 ///< grants again
     bool exhausted = false;     ///< this window refused the request
@@ -66,7 +66,7 @@ struct WindowState {
 };
 
 /// The window to show if only one can be shown: the exhausted window that resets last. If none is
-/// exhausted, the one with the fewest requests left, and among equals the one that resets last.
+/// exhausted, the one with the fewest units left, and among equals the one that resets last.
 /// nullptr if there are no windows.
 const WindowState* binding_window(std::span<const WindowState> windows);
 

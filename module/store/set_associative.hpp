@@ -100,14 +100,14 @@ class SetAssociative {
     Place put(const Key& key, std::chrono::milliseconds now, const Args&... args) const {
         return put_at(Place{}, key, now, args...);
     }
-    /// The same, but does not evict entries for which `keeps` returns true. `keeps` is called for
+    /// As put(), but does not evict entries for which `keeps` returns true. `keeps` is called for
     /// the least recently used entry first, until it returns false.
     template <typename Keeps, typename... Args>
     Place put_unless(const Keeps& keeps, const Key& key, std::chrono::milliseconds now,
                      const Args&... args) const {
         return put_anywhere(keeps, Place{}, key, now, args...);
     }
-    /// The same, and faster if the entry is still at the place that find returned.
+    /// As put(), and faster if the entry is still at `place`, which find returned; it may be none.
     template <typename... Args>
     Place put_at(Place place, const Key& key, std::chrono::milliseconds now,
                  const Args&... args) const {

@@ -17,7 +17,9 @@ class ConnectionListener {
 
     /// A call was answered. `round_trip` is the time since the call was made.
     virtual void on_answer(std::chrono::microseconds round_trip) noexcept = 0;
-    /// Redis answered a command with an error, the command timed out, or its connection was lost.
+    /// Redis answered a command with an error; or the connection was lost with calls pending,
+    /// because Redis refused commands, or while the breaker was not closed. Called once for a lost
+    /// connection, however many calls fail with it.
     virtual void on_error() noexcept = 0;
     /// A connection is established: the first one, or one that replaces another. Calls can be made.
     virtual void on_connected(bool is_first) noexcept = 0;

@@ -38,6 +38,9 @@ class ReplyHandler {
 /// The pending calls of one connection, in order. A script returns the token of its call, so that a
 /// missing or an extra reply in the stream is never taken for the reply to another call.
 ///
+/// A call is queued by push(), released when its bytes are in the output buffer, written when the
+/// socket has taken them, and answered by take().
+///
 /// A call must be written to the socket within `timeout` after it was pushed, and answered within
 /// `timeout` after it was written. All times are read from the clock when they are needed: with the
 /// cached time of the event loop, a stall of the worker would appear as a timeout of Redis.

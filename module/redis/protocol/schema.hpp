@@ -15,11 +15,15 @@ class Keys {
   public:
     explicit Keys(std::string prefix) : prefix_(std::move(prefix)) {}
 
+    /// A hash, the record of a key: see record_field. The digest is in hexadecimal.
     std::string key(std::string_view digest) const {
         return prefix_ + "key:" + std::string(digest);
     }
+    /// A set: the digests of the keys of an id.
     std::string id(std::string_view id) const { return tagged("id:", id); }
+    /// A sorted set: all ids, by time of creation.
     std::string ids() const { return prefix_ + "ids"; }
+    /// A hash: see window_part.
     std::string quota(std::string_view id, std::string_view table) const {
         std::string key;
         for (const auto part : quota_parts(id, table)) {
@@ -35,9 +39,13 @@ class Keys {
     std::string report(std::string_view id, std::string_view table, std::string_view node) const {
         return tagged("report:", id).append(":").append(table).append(":").append(node);
     }
+    /// A hash: see ban_field.
     std::string ban(std::string_view id) const { return tagged("ban:", id); }
+    /// A hash that probe_script() writes, with its time.
     std::string probe() const { return prefix_ + "probe"; }
+    /// A hash: each plan table as JSON, see published_plans.hpp.
     std::string plans() const { return prefix_ + "plans"; }
+    /// A channel: the id or digest of a changed record.
     std::string events() const { return prefix_ + "events"; }
 
   private:

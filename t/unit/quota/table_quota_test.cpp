@@ -90,20 +90,20 @@ TEST(ChooseQuotas, LetsANodeGrantAheadAsTheTableHasIt) {
     EXPECT_TRUE((*quotas)[1].leases);
 }
 
-WindowLayout shape_of_custom(const std::string& limits, bool sliding = false) {
+WindowLayout layout_of_custom(const std::string& limits, bool sliding = false) {
     const PlanTable own = table("own", {{"own", Plan::Kind::kCustom, {}, sliding}});
     return WindowLayout(choose_quotas(std::array{&own}, key("own", limits))->front());
 }
 
-TEST(Shape, IsOneForTheSameWindowsHoweverTheyAreWrittenAndLimited) {
-    EXPECT_EQ(shape_of_custom("60r/m"), shape_of_custom("61r/m"));
-    EXPECT_EQ(shape_of_custom("60r/m 1000r/d"), shape_of_custom("1000r/24h 60r/60s"));
+TEST(Layout, IsOneForTheSameWindowsHoweverTheyAreWrittenAndLimited) {
+    EXPECT_EQ(layout_of_custom("60r/m"), layout_of_custom("61r/m"));
+    EXPECT_EQ(layout_of_custom("60r/m 1000r/d"), layout_of_custom("1000r/24h 60r/60s"));
 }
 
-TEST(Shape, DiffersByPeriodNumberAndKindOfWindows) {
-    const std::vector shapes{shape_of_custom("60r/m"), shape_of_custom("60r/2m"),
-                             shape_of_custom("60r/m 1000r/d"), shape_of_custom("60r/m", true),
-                             shape_of_custom("6r/m 60r/h")};
+TEST(Layout, DiffersByPeriodNumberAndKindOfWindows) {
+    const std::vector shapes{layout_of_custom("60r/m"), layout_of_custom("60r/2m"),
+                             layout_of_custom("60r/m 1000r/d"), layout_of_custom("60r/m", true),
+                             layout_of_custom("6r/m 60r/h")};
     for (std::size_t i = 0; i < shapes.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
             EXPECT_NE(shapes[i], shapes[j]) << i << " and " << j;
@@ -111,7 +111,7 @@ TEST(Shape, DiffersByPeriodNumberAndKindOfWindows) {
     }
 }
 
-TEST(Shape, IsThatOfThePlansWindowsWhoeversPlanItIs) {
+TEST(Layout, IsThatOfThePlansWindowsWhoeversPlanItIs) {
     const PlanTable api = table("api", {{"free", Plan::Kind::kLimited, {kMinute}, false},
                                         {"pro", Plan::Kind::kLimited, {kMinute}, false}});
     EXPECT_EQ(WindowLayout(choose_quotas(std::array{&api}, key("free"))->front()),

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-class QuotaStatesTest : public testing::Test {
+class QuotaCacheTest : public testing::Test {
   protected:
     static IdHash id(unsigned n) {
         IdHash id{};
@@ -52,120 +52,120 @@ class QuotaStatesTest : public testing::Test {
     alignas(64) std::array<std::byte, QuotaCache::SmallTable::memory_for(2)> small_{};
     alignas(64) std::array<std::byte, QuotaCache::LargeTable::memory_for(2)> large_{};
     alignas(64) std::array<std::byte, QuotaCache::ReportTable::memory_for(2)> reports_{};
-    QuotaCache states_{small_, large_, reports_};
+    QuotaCache cache_{small_, large_, reports_};
     const TableQuota two_ = quota({{60, 60s}, {1000, 86400s}});
     const TableQuota four_ = quota({{1, 1s}, {60, 60s}, {100, 3600s}, {1000, 86400s}});
 };
 
-TEST_F(QuotaStatesTest, IsEmptyAtFirst) {
-    EXPECT_EQ(states_.load(key(1, two_), two_), QuotaState{});
-    EXPECT_EQ(states_.load(key(1, four_), four_), QuotaState{});
+TEST_F(QuotaCacheTest, IsEmptyAtFirst) {
+    EXPECT_EQ(cache_.load(key(1, two_), two_), QuotaState{});
+    EXPECT_EQ(cache_.load(key(1, four_), four_), QuotaState{});
 }
 
-TEST_F(QuotaStatesTest, LoadsWhatWasSaved) {
-    EXPECT_TRUE(states_.save(key(1, two_), two_, state(2), 1s));
-    EXPECT_EQ(states_.load(key(1, two_), two_), state(2));
-    EXPECT_EQ(states_.load(key(2, two_), two_), QuotaState{});
-    EXPECT_TRUE(states_.save(key(1, two_), two_, QuotaState{}, 1s));
-    EXPECT_EQ(states_.load(key(1, two_), two_), QuotaState{});
-    EXPECT_EQ(states_.small().used, 1);
+TEST_F(QuotaCacheTest, LoadsWhatWasSaved) {
+    EXPECT_TRUE(cache_.save(key(1, two_), two_, state(2), 1s));
+    EXPECT_EQ(cache_.load(key(1, two_), two_), state(2));
+    EXPECT_EQ(cache_.load(key(2, two_), two_), QuotaState{});
+    EXPECT_TRUE(cache_.save(key(1, two_), two_, QuotaState{}, 1s));
+    EXPECT_EQ(cache_.load(key(1, two_), two_), QuotaState{});
+    EXPECT_EQ(cache_.small().used, 1);
 }
 
-TEST_F(QuotaStatesTest, DistinguishesTablesAndRedisWithSwappedNames) {
+TEST_F(QuotaCacheTest, DistinguishesTablesAndRedisWithSwappedNames) {
     const TableQuota eu = quota({{60, 60s}}, 17);
     const TableQuota us = quota({{60, 60s}}, 23);
     const std::array keys{key(1, eu, 17), key(1, us, 23), key(1, eu, 23), key(1, us, 17)};
     for (std::size_t i = 0; i < keys.size(); ++i) {
-        EXPECT_EQ(states_.load(keys[i], eu), QuotaState{}) << i;
-        states_.save(keys[i], eu, state(1), 1s);
+        EXPECT_EQ(cache_.load(keys[i], eu), QuotaState{}) << i;
+        cache_.save(keys[i], eu, state(1), 1s);
     }
-    EXPECT_EQ(states_.small().used, 4);
+    EXPECT_EQ(cache_.small().used, 4);
 }
 
-TEST_F(QuotaStatesTest, ManyWindowsAndLargeLimitsTakeLargePlaces) {
-    states_.save(key(1, four_), four_, state(4), 1s);
-    EXPECT_EQ(states_.load(key(1, four_), four_), state(4));
+TEST_F(QuotaCacheTest, ManyWindowsAndLargeLimitsTakeLargePlaces) {
+    cache_.save(key(1, four_), four_, state(4), 1s);
+    EXPECT_EQ(cache_.load(key(1, four_), four_), state(4));
     const TableQuota large = quota({{std::int64_t{1} << 31U, 1s}}, 8);
-    states_.save(key(2, large), large, state(1), 1s);
-    EXPECT_EQ(states_.load(key(2, large), large), state(1));
-    EXPECT_EQ(states_.small().used, 0);
-    EXPECT_EQ(states_.large().used, 2);
+    cache_.save(key(2, large), large, state(1), 1s);
+    EXPECT_EQ(cache_.load(key(2, large), large), state(1));
+    EXPECT_EQ(cache_.small().used, 0);
+    EXPECT_EQ(cache_.large().used, 2);
     const TableQuota small = quota({{(std::int64_t{1} << 31U) - 1, 1s}});
-    states_.save(key(3, small), small, state(1), 1s);
+    cache_.save(key(3, small), small, state(1), 1s);
     const TableQuota sliding = quota({{9, 1s}}, 7, true);
-    states_.save(key(4, sliding), sliding, state(1), 1s);
-    EXPECT_EQ(states_.small().used, 2);
+    cache_.save(key(4, sliding), sliding, state(1), 1s);
+    EXPECT_EQ(cache_.small().used, 2);
 }
 
-TEST_F(QuotaStatesTest, KeepsQuotasApartThatAreNotCountedAlike) {
+TEST_F(QuotaCacheTest, KeepsQuotasApartThatAreNotCountedAlike) {
     const TableQuota other = quota({{60, 60s}, {2000, 3600s}});
-    states_.save(key(1, two_), two_, state(2), 1s);
-    EXPECT_EQ(states_.load(key(1, other), other), QuotaState{});
-    states_.save(key(1, other), other, state(1), 1s);
-    EXPECT_EQ(states_.load(key(1, two_), two_), state(2));
+    cache_.save(key(1, two_), two_, state(2), 1s);
+    EXPECT_EQ(cache_.load(key(1, other), other), QuotaState{});
+    cache_.save(key(1, other), other, state(1), 1s);
+    EXPECT_EQ(cache_.load(key(1, two_), two_), state(2));
     const TableQuota higher = quota({{90, 60s}, {2000, 86400s}});
-    EXPECT_EQ(states_.load(key(1, higher), higher), state(2)) << "limits are no part of it";
+    EXPECT_EQ(cache_.load(key(1, higher), higher), state(2)) << "limits are no part of it";
 }
 
-TEST_F(QuotaStatesTest, KeepsAReportUntilItIsGone) {
+TEST_F(QuotaCacheTest, KeepsAReportUntilItIsGone) {
     for (const TableQuota& quota : {two_, four_}) {
         QuotaState reporting = state(2);
         reporting.report = Report{9, {{{1, 2, 3}, {4, 5, 6}}}};
-        EXPECT_TRUE(states_.save(key(1, quota), quota, reporting, 1s));
-        EXPECT_EQ(states_.load(key(1, quota), quota), reporting);
+        EXPECT_TRUE(cache_.save(key(1, quota), quota, reporting, 1s));
+        EXPECT_EQ(cache_.load(key(1, quota), quota), reporting);
         reporting.report.reset();
-        EXPECT_TRUE(states_.save(key(1, quota), quota, reporting, 1s));
-        EXPECT_EQ(states_.load(key(1, quota), quota), reporting);
-        EXPECT_EQ(states_.reports().used, 0);
+        EXPECT_TRUE(cache_.save(key(1, quota), quota, reporting, 1s));
+        EXPECT_EQ(cache_.load(key(1, quota), quota), reporting);
+        EXPECT_EQ(cache_.reports().used, 0);
     }
 }
 
-TEST_F(QuotaStatesTest, SavesNothingIfAReportHasNoRoom) {
+TEST_F(QuotaCacheTest, SavesNothingIfAReportHasNoRoom) {
     QuotaState reporting = state(2);
     reporting.report = Report{9, {}};
     unsigned n = 0;
-    while (states_.save(key(++n, two_), two_, reporting, 1s)) {
+    while (cache_.save(key(++n, two_), two_, reporting, 1s)) {
         ASSERT_LT(n, 17U);
     }
     EXPECT_EQ(n, 17U) << "two sets of eight";
-    EXPECT_EQ(states_.load(key(n, two_), two_), QuotaState{});
+    EXPECT_EQ(cache_.load(key(n, two_), two_), QuotaState{});
 }
 
-TEST_F(QuotaStatesTest, HeldQuotasAreNotEvicted) {
+TEST_F(QuotaCacheTest, HeldQuotasAreNotEvicted) {
     QuotaState idle = state(2);
     idle.lease = 0;
     idle.windows = {};
     for (unsigned n = 1; n <= 15; ++n) {
-        EXPECT_TRUE(states_.save(key(n, two_), two_, state(2), 1s));
+        EXPECT_TRUE(cache_.save(key(n, two_), two_, state(2), 1s));
     }
     for (unsigned n = 16; n <= 100; ++n) {
-        EXPECT_TRUE(states_.save(key(n, two_), two_, idle, 2s)) << "one place changes hands";
+        EXPECT_TRUE(cache_.save(key(n, two_), two_, idle, 2s)) << "one place changes hands";
     }
-    EXPECT_TRUE(states_.save(key(16, two_), two_, state(2), 3s));
-    EXPECT_FALSE(states_.save(key(17, two_), two_, state(2), 4s));
+    EXPECT_TRUE(cache_.save(key(16, two_), two_, state(2), 3s));
+    EXPECT_FALSE(cache_.save(key(17, two_), two_, state(2), 4s));
     for (unsigned n = 1; n <= 16; ++n) {
-        EXPECT_EQ(states_.load(key(n, two_), two_), state(2));
+        EXPECT_EQ(cache_.load(key(n, two_), two_), state(2));
     }
 }
 
-TEST_F(QuotaStatesTest, VisitsWhatIsHeld) {
+TEST_F(QuotaCacheTest, VisitsWhatIsHeld) {
     QuotaState owing;
     owing.windows[0].owed = 1;
     QuotaState reporting;
     reporting.report = Report{9, {}};
-    states_.save(key(1, two_), two_, owing, 1s);
-    states_.save(key(2, two_), two_, QuotaState{}, 1s);
-    states_.save(key(3, four_), four_, reporting, 1s);
+    cache_.save(key(1, two_), two_, owing, 1s);
+    cache_.save(key(2, two_), two_, QuotaState{}, 1s);
+    cache_.save(key(3, four_), four_, reporting, 1s);
     std::vector<IdHash> seen;
     QuotaCache::Cursor cursor;
-    while (!states_.visit_held(cursor, [&](const QuotaCache::Held& held) {
+    while (!cache_.visit_held(cursor, [&](const QuotaCache::Held& held) {
         seen.push_back(held.id);
         EXPECT_EQ(held.redis, 1U);
         EXPECT_EQ(held.api_key, 1000U + held.id.front());
         EXPECT_EQ(held.table, 7U);
         EXPECT_EQ(held.layout, WindowLayout(held.is_small ? two_ : four_));
         EXPECT_EQ(held.has_report, !held.is_small);
-        EXPECT_NE(states_.load(key(held.id.front(), held.quota("api")), held.quota("api")),
+        EXPECT_NE(cache_.load(key(held.id.front(), held.quota("api")), held.quota("api")),
                   QuotaState{})
             << "it is found where it lies";
         return true;
@@ -174,7 +174,7 @@ TEST_F(QuotaStatesTest, VisitsWhatIsHeld) {
     EXPECT_EQ(seen, (std::vector{id(1), id(3)}));
 }
 
-TEST_F(QuotaStatesTest, KnowsWhenAHeldQuotaHasEnded) {
+TEST_F(QuotaCacheTest, KnowsWhenAHeldQuotaHasEnded) {
     QuotaCache::Held held{};
     held.layout = WindowLayout(two_);
     held.state.windows[0].counted.number = 100;
@@ -186,24 +186,24 @@ TEST_F(QuotaStatesTest, KnowsWhenAHeldQuotaHasEnded) {
     EXPECT_TRUE(held.has_ended(Instant(4 * 86400s)));
 }
 
-TEST_F(QuotaStatesTest, DropsWhatIsHeld) {
+TEST_F(QuotaCacheTest, DropsWhatIsHeld) {
     QuotaState reporting = state(2);
     reporting.report = Report{9, {}};
-    states_.save(key(1, two_), two_, reporting, 1s);
+    cache_.save(key(1, two_), two_, reporting, 1s);
     QuotaCache::Cursor cursor;
     std::vector<QuotaCache::Held> held;
-    while (!states_.visit_held(cursor, [&](const QuotaCache::Held& one) {
+    while (!cache_.visit_held(cursor, [&](const QuotaCache::Held& one) {
         held.push_back(one);
         return true;
     })) {
     }
     ASSERT_EQ(held.size(), 1U);
-    states_.drop(held.front());
-    EXPECT_EQ(states_.load(key(1, two_), two_), QuotaState{});
-    EXPECT_EQ(states_.reports().used, 0);
+    cache_.drop(held.front());
+    EXPECT_EQ(cache_.load(key(1, two_), two_), QuotaState{});
+    EXPECT_EQ(cache_.reports().used, 0);
 }
 
-TEST_F(QuotaStatesTest, ValuesThatDoNotFitAreClamped) {
+TEST_F(QuotaCacheTest, ValuesThatDoNotFitAreClamped) {
     QuotaState extreme;
     extreme.windows[0] = {{kMost, kMost, kMost}, kMost, kMost};
     extreme.windows[1] = {{-1, -1, -1}, -kMost, -kMost};
@@ -213,7 +213,7 @@ TEST_F(QuotaStatesTest, ValuesThatDoNotFitAreClamped) {
     extreme.banned_until = Instant(-1ms);
     extreme.strikes_owed = -1;
     extreme.arrivals = {kMost, 65'536, kMost};
-    states_.save(key(1, two_), two_, extreme, 1s);
+    cache_.save(key(1, two_), two_, extreme, 1s);
 
     constexpr std::int64_t kMost32 = 0xffff'ffff;
     constexpr std::int64_t kMost48 = 0xffff'ffff'ffff;
@@ -224,44 +224,44 @@ TEST_F(QuotaStatesTest, ValuesThatDoNotFitAreClamped) {
     nearest.counted_at = Instant(SteadyTime(kMost48));
     nearest.asked = SteadyTime(kMost48);
     nearest.arrivals = {kMost32, 65'535, 65'535};
-    EXPECT_EQ(states_.load(key(1, two_), two_), nearest);
-    states_.save(key(1, two_), two_, nearest, 1s);
-    EXPECT_EQ(states_.load(key(1, two_), two_), nearest);
+    EXPECT_EQ(cache_.load(key(1, two_), two_), nearest);
+    cache_.save(key(1, two_), two_, nearest, 1s);
+    EXPECT_EQ(cache_.load(key(1, two_), two_), nearest);
 
-    states_.save(key(1, four_), four_, extreme, 1s);
-    EXPECT_EQ(states_.load(key(1, four_), four_), extreme) << "large places hold all";
+    cache_.save(key(1, four_), four_, extreme, 1s);
+    EXPECT_EQ(cache_.load(key(1, four_), four_), extreme) << "large places hold all";
 }
 
-TEST_F(QuotaStatesTest, SavesWhereItWasLoaded) {
+TEST_F(QuotaCacheTest, SavesWhereItWasLoaded) {
     for (const TableQuota& quota : {two_, four_}) {
         Place place;
-        EXPECT_EQ(states_.load(key(1, quota), quota, place), QuotaState{});
+        EXPECT_EQ(cache_.load(key(1, quota), quota, place), QuotaState{});
         EXPECT_FALSE(place);
-        states_.save(place, key(1, quota), quota, state(1), 1s);
-        EXPECT_EQ(states_.load(key(1, quota), quota, place), state(1));
+        cache_.save(place, key(1, quota), quota, state(1), 1s);
+        EXPECT_EQ(cache_.load(key(1, quota), quota, place), state(1));
         EXPECT_TRUE(place);
-        states_.save(place, key(1, quota), quota, state(2), 1s);
-        EXPECT_EQ(states_.load(key(1, quota), quota), state(2));
+        cache_.save(place, key(1, quota), quota, state(2), 1s);
+        EXPECT_EQ(cache_.load(key(1, quota), quota), state(2));
     }
-    EXPECT_EQ(states_.small().used, 1);
-    EXPECT_EQ(states_.large().used, 1);
+    EXPECT_EQ(cache_.small().used, 1);
+    EXPECT_EQ(cache_.large().used, 1);
 }
 
-TEST_F(QuotaStatesTest, OnlySavingCountsAsUse) {
+TEST_F(QuotaCacheTest, OnlySavingCountsAsUse) {
     const auto with_count = [](std::int64_t count) {
         QuotaState state;
         state.windows[0].counted.count = count;
         return state;
     };
     for (unsigned n = 1; n <= 16; ++n) {
-        states_.save(key(n, two_), two_, with_count(1), std::chrono::seconds(n));
+        cache_.save(key(n, two_), two_, with_count(1), std::chrono::seconds(n));
     }
-    states_.save(key(1, two_), two_, with_count(2), 17s);
-    states_.load(key(2, two_), two_);
-    states_.save(key(17, two_), two_, with_count(1), 18s);
-    EXPECT_EQ(states_.load(key(1, two_), two_), with_count(2));
-    EXPECT_EQ(states_.load(key(2, two_), two_), QuotaState{});
-    EXPECT_EQ(states_.load(key(3, two_), two_), with_count(1));
+    cache_.save(key(1, two_), two_, with_count(2), 17s);
+    cache_.load(key(2, two_), two_);
+    cache_.save(key(17, two_), two_, with_count(1), 18s);
+    EXPECT_EQ(cache_.load(key(1, two_), two_), with_count(2));
+    EXPECT_EQ(cache_.load(key(2, two_), two_), QuotaState{});
+    EXPECT_EQ(cache_.load(key(3, two_), two_), with_count(1));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The decisions of a node, one call at a time. The simulation tests concurrent calls.
 
-#include "module/quota/owed_units.hpp"
+#include "module/quota/local_decision.hpp"
 
 #include <gtest/gtest.h>
 
