@@ -16,6 +16,7 @@ class ReportedAddress {
     /// `resolver`, `listener` and `log` must outlive the object. Throws std::bad_alloc.
     ReportedAddress(const ServerAddress& server, const Resolver& resolver, const std::string& owner,
                     AddressListener& listener, ngx_log_t* log);
+    ~ReportedAddress() = default;
     ReportedAddress(const ReportedAddress&) = delete;
     ReportedAddress& operator=(const ReportedAddress&) = delete;
 
