@@ -192,8 +192,10 @@ class ClusterTest : public EngineTest {
 
 TEST_F(ClusterTest, TheKeysOfACallAreInItsSlot) {
     Worker& worker = start();
+    constexpr int kIds = 20;
     std::vector<std::string> ids;
-    for (int i = 0; i < 20; ++i) {
+    ids.reserve(kIds);
+    for (int i = 0; i < kIds; ++i) {
         ids.push_back(id_in(i % 2 == 0));
     }
     for (int round = 0; round < 2; ++round) {

@@ -61,8 +61,8 @@ class ClusterRouterTest : public testing::Test, public ClusterServers {
 
     class Server final : public ClusterServer {
       public:
-        Server(ClusterRouterTest& test, const ServerAddress& address)
-            : test_(test), address_(address) {
+        Server(ClusterRouterTest& test, ServerAddress address)
+            : test_(test), address_(std::move(address)) {
             ++node().connects;
             ++node().open;
         }
