@@ -91,7 +91,8 @@ subtest 'the documented user is sufficient' => sub {
 };
 
 subtest 'slots move under load' => sub {
-    my $gateway = start(plans => 'plan free 1000000r/d;', table => 'lease=off', workers => 2);
+    # On a busy machine a call may time out after Redis ran it; it then counts twice.
+    my $gateway = start(plans => 'plan free 1000000r/d;', table => 'lease=off', workers => 2, redis => 'timeout 5s;');
     wait_for_window($cluster, 86400, 0.98);
     $gateway->get('/', $_) for @ids;
     my @tokens = @ids;
