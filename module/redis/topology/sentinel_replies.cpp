@@ -44,7 +44,7 @@ std::optional<ServerAddress> read_master_address(const redisReply& reply) {
     return make_server_address(text_of(*parts[0]), text_of(*parts[1]));
 }
 
-std::optional<SentinelMaster> read_sentinel_master(const redisReply& reply) {
+std::optional<MasterState> read_master_state(const redisReply& reply) {
     const auto fields = elements_of(reply);
     if (fields.size() % 2 != 0) {
         return std::nullopt;
@@ -72,7 +72,7 @@ std::optional<SentinelMaster> read_sentinel_master(const redisReply& reply) {
     if (!address || !config_epoch) {
         return std::nullopt;
     }
-    return SentinelMaster{
+    return MasterState{
         .address = *address, .config_epoch = *config_epoch, .is_down = says_down(flags)};
 }
 

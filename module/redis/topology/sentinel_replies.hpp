@@ -15,7 +15,7 @@ namespace tollgate::redis {
 std::optional<ServerAddress> read_master_address(const redisReply& reply);
 
 /// What a Sentinel says of a master.
-struct SentinelMaster {
+struct MasterState {
     ServerAddress address;
     std::int64_t config_epoch = 0;  ///< at least 0; each failover has a higher one
     bool is_down = false;           ///< subjectively or objectively, as this Sentinel sees it
@@ -24,7 +24,7 @@ struct SentinelMaster {
 /// Reads a reply of SENTINEL MASTER: names and values in turn. `ip`, `port` and `config-epoch` are
 /// required; of a repeated name, the last value counts. Nothing if the reply is malformed or an
 /// error.
-std::optional<SentinelMaster> read_sentinel_master(const redisReply& reply);
+std::optional<MasterState> read_master_state(const redisReply& reply);
 
 /// What a server answers to ROLE.
 enum class Role : std::uint8_t {

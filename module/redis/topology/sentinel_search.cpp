@@ -33,7 +33,7 @@ void SentinelSearch::on_answer(std::size_t sentinel, const redisReply& reply, Ti
             confirm(sentinel, std::move(*address));
             return;
         }
-    } else if (auto master = read_sentinel_master(reply); master && is_better(*master)) {
+    } else if (auto master = read_master_state(reply); master && is_better(*master)) {
         best_ = Candidate{.sentinel = sentinel, .master = std::move(*master)};
     }
     ask_next(now, random);
@@ -130,8 +130,8 @@ void SentinelSearch::wait(Time now, double random) {
 /// Whether this answer is better than the best one so far. With the same config-epoch, another
 /// address than the refuted one is better: the Sentinel that leads a failover has the new epoch
 /// before it has the new address.
-bool SentinelSearch::is_better(const SentinelMaster& master) const {
-    const auto rank = [&](const SentinelMaster& of) {
+bool SentinelSearch::is_better(const MasterState& master) const {
+    const auto rank = [&](const MasterState& of) {
         return std::tuple(of.config_epoch, of.address != refuted_, !of.is_down);
     };
     return !best_ || rank(master) > rank(best_->master);

@@ -90,7 +90,7 @@ class SentinelSearch {
     /// An answer to Question::kState.
     struct Candidate {
         std::size_t sentinel;
-        SentinelMaster master;
+        MasterState master;
     };
 
     bool is_asked(std::size_t sentinel) const noexcept;
@@ -100,7 +100,7 @@ class SentinelSearch {
     void confirm(std::size_t sentinel, ServerAddress master);
     void contradict(Time now, double random);
     void wait(Time now, double random);
-    bool is_better(const SentinelMaster& master) const;
+    bool is_better(const MasterState& master) const;
 
     std::vector<std::size_t> order_;  ///< of the Sentinels: the one that helped last is first
     std::size_t asked_ = 0;           ///< number of Sentinels that this pass has asked

@@ -12,8 +12,8 @@ using namespace resp;
 std::optional<ServerAddress> address(const std::string& text) {
     return read_master_address(*parsed(text));
 }
-std::optional<SentinelMaster> master(const std::string& text) {
-    return read_sentinel_master(*parsed(text));
+std::optional<MasterState> master(const std::string& text) {
+    return read_master_state(*parsed(text));
 }
 Role role(const std::string& text) {
     return read_role(*parsed(text));
@@ -66,34 +66,33 @@ TEST(SentinelReplies, ReadsTheFlagsOfAMaster) {
 }
 
 TEST(SentinelReplies, RefusesAMalformedStateOfAMaster) {
-    const auto ip = bulk("ip") + bulk("a");
-    const auto port = bulk("port") + bulk("1");
-    const auto epoch = bulk("config-epoch") + bulk("0");
-    const auto fields = [](int count, const std::string& text) {
-        return "*" + std::to_string(count) + "\r\n" + text;
-    };
-    ASSERT_TRUE(master(fields(6, ip + port + epoch)));
-    for (const auto& text :
-         {error("ERR No such master with that name"),
-          kNil,
-          std::string("*-1\r\n"),
-          number(1),
-          array({}),
-          fields(4, ip + port),
-          fields(4, ip + epoch),
-          fields(4, port + epoch),
-          fields(5, ip + port + bulk("config-epoch")),
-          fields(6, bulk("ip") + kNil + port + epoch),
-          fields(6, bulk("ip") + bulk("") + port + epoch),
-          fields(6, ip + bulk("port") + bulk("0") + epoch),
-          fields(6, ip + bulk("port") + number(1) + epoch),
-          fields(6, ip + bulk("port") + bulk("65536") + epoch),
-          fields(6, ip + port + bulk("config-epoch") + bulk("")),
-          fields(6, ip + port + bulk("config-epoch") + bulk("-1")),
-          fields(6, ip + port + bulk("config-epoch") + bulk("1x")),
-          fields(6, ip + port + bulk("config-epoch") + bulk("18446744073709551615")),
-          fields(6, ip + port + bulk("config-epoch") + array({bulk("1")})),
-          fields(6, kNil + bulk("a") + port + epoch)}) {
+    const auto ip = bulk("ip");
+    const auto port = bulk("port");
+    const auto epoch = bulk("config-epoch");
+    const auto host = bulk("a");
+    const auto zero = bulk("0");
+    const auto one = bulk("1");
+    ASSERT_TRUE(master(array({ip, host, port, one, epoch, zero})));
+    for (const auto& text : {error("ERR No such master with that name"),
+                             kNil,
+                             std::string("*-1\r\n"),
+                             number(1),
+                             array({}),
+                             array({ip, host, port, one}),
+                             array({ip, host, epoch, zero}),
+                             array({port, one, epoch, zero}),
+                             array({ip, host, port, one, epoch}),
+                             array({ip, kNil, port, one, epoch, zero}),
+                             array({ip, bulk(""), port, one, epoch, zero}),
+                             array({ip, host, port, zero, epoch, zero}),
+                             array({ip, host, port, number(1), epoch, zero}),
+                             array({ip, host, port, bulk("65536"), epoch, zero}),
+                             array({ip, host, port, one, epoch, bulk("")}),
+                             array({ip, host, port, one, epoch, bulk("-1")}),
+                             array({ip, host, port, one, epoch, bulk("1x")}),
+                             array({ip, host, port, one, epoch, bulk("18446744073709551615")}),
+                             array({ip, host, port, one, epoch, array({one})}),
+                             array({kNil, host, port, one, epoch, zero})}) {
         EXPECT_FALSE(master(text)) << text;
     }
 }

@@ -20,7 +20,7 @@ inline int read_topology_input(std::string_view bytes) {
         const auto text = text_of(*reply);
         accepted += read_cluster_slots(*reply, "asked").map ? 1 : 0;
         accepted += read_master_address(*reply) ? 1 : 0;
-        accepted += read_sentinel_master(*reply) ? 1 : 0;
+        accepted += read_master_state(*reply) ? 1 : 0;
         accepted += read_role(*reply) != Role::kUnknown ? 1 : 0;
         accepted += read_redirection(text, "asked") ? 1 : 0;
         accepted += read_switched_master(text) ? 1 : 0;
