@@ -209,9 +209,7 @@ void Connection::reconnect() noexcept {
         link_->connect();
         return;
     }
-    const double random = static_cast<double>(random_() - std::minstd_rand::min()) /
-                          static_cast<double>(std::minstd_rand::max() - std::minstd_rand::min());
-    retry_at_ = now + backoff_.next(random);
+    retry_at_ = now + backoff_.next(std::uniform_real_distribution<>()(random_));
 }
 
 void Connection::on_timer() noexcept {

@@ -85,7 +85,6 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
 
     bool needs_probe() const noexcept;
     void note_accepted(const std::optional<ObservedTime>& time) noexcept;
-    bool has_listed_address() const noexcept;
     void start_move() noexcept;
     void move_when_answered() noexcept;
     void take_successor() noexcept;

@@ -60,10 +60,6 @@ bool Connection::try_next_address() noexcept {
     return true;
 }
 
-bool Connection::has_listed_address() const noexcept {
-    return link_->address() && addresses_.contains(*link_->address());
-}
-
 void Connection::follow_addresses() noexcept {
     if (link_->is_shutting_down() || addresses_.all().empty()) {
         return;
@@ -72,7 +68,7 @@ void Connection::follow_addresses() noexcept {
         untried_ = other_addresses();
         link_->connect();
         watch_deadlines();
-    } else if (has_listed_address()) {
+    } else if (link_->has_listed_address()) {
         successor_.reset();
         on_successor_change();
     } else if (link_->is_ready()) {

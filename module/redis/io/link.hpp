@@ -90,6 +90,8 @@ class Link {
 
     /// The address of the current connection, or of the last or next attempt; nothing at first.
     const std::optional<SocketAddress>& address() const noexcept { return address_; }
+    /// Whether that address is still in the list.
+    bool has_listed_address() const noexcept { return address_ && addresses_.contains(*address_); }
 
     /// The output buffer, which is sent after flush_soon(). The link must be ready.
     std::string& out() noexcept { return out_; }

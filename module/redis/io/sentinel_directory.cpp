@@ -268,8 +268,7 @@ void SentinelDirectory::schedule(Time now) noexcept {
 }
 
 double SentinelDirectory::random() noexcept {
-    return static_cast<double>(random_() - std::minstd_rand::min()) /
-           static_cast<double>(std::minstd_rand::max() - std::minstd_rand::min());
+    return std::uniform_real_distribution<>()(random_);
 }
 
 }  // namespace tollgate::redis

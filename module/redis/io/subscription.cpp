@@ -27,7 +27,6 @@ Subscription::Subscription(const Endpoint& endpoint, const AddressList& addresse
                            std::string channel, std::string effect_of_refusal,
                            MessageListener& listener, ngx_log_t* log)
     : endpoint_(endpoint),
-      addresses_(addresses),
       channel_(std::move(channel)),
       effect_of_refusal_(std::move(effect_of_refusal)),
       listener_(listener),
@@ -65,7 +64,7 @@ void Subscription::follow_addresses() noexcept {
     if (link_.is_shutting_down()) {
         return;
     }
-    if (!link_.is_down() && !(link_.address() && addresses_.contains(*link_.address()))) {
+    if (!link_.is_down() && !link_.has_listed_address()) {
         link_.give_up("the server has another address");
     }
     if (link_.is_down()) {

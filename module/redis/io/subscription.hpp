@@ -69,7 +69,6 @@ class Subscription : private LinkOwner {
     void take_error(std::string_view message) noexcept;
 
     const Endpoint& endpoint_;
-    const AddressList& addresses_;
     std::string channel_;
     std::string effect_of_refusal_;
     MessageListener& listener_;
