@@ -7,7 +7,7 @@
 namespace tollgate::cli {
 
 /// How a Redis server is reached over TLS.
-struct RedisTls {
+struct TlsOptions {
     bool on = false;
     bool verify = true;       ///< the certificate of the server
     std::string ca;           ///< file of CA certificates; empty: those of the system
@@ -25,7 +25,7 @@ struct RedisUrl {
     std::string password;       ///< empty: AUTH is not sent
     std::string password_file;  ///< its first line is the password; empty: `password` is
     std::uint32_t database = 0;
-    RedisTls tls;
+    TlsOptions tls;
 
     /// The address without user and password, for messages.
     std::string address() const;

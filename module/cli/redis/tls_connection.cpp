@@ -57,7 +57,7 @@ void TlsConnection::set_address(const RedisUrl& url) {
     set(CURLOPT_NOPROXY, "*");  // A proxy for HTTP does not lead to Redis.
 }
 
-void TlsConnection::set_tls(const RedisTls& tls) {
+void TlsConnection::set_tls(const TlsOptions& tls) {
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     set(CURLOPT_SSL_ENABLE_ALPN, 0L);
     set(CURLOPT_SSL_VERIFYPEER, tls.verify ? 1L : 0L);

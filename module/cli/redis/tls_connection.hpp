@@ -38,7 +38,7 @@ class TlsConnection {
     template <typename Value>
     void set(CURLoption option, Value value);
     void set_address(const RedisUrl& url);
-    void set_tls(const RedisTls& tls);
+    void set_tls(const TlsOptions& tls);
     void send();
     void read();
     void wait(short events);
