@@ -171,10 +171,13 @@ void ClusterRouter::redirect(RoutedCall routed, redis::ErrorAction action,
 }
 
 void ClusterRouter::wait(Waiting waiting) noexcept {
+    const Time at = waiting.at;
     const bool is_kept = attempt(environment_.log, [&] { waiting_.push_back(std::move(waiting)); });
     if (!is_kept) {
         waiting.routed.handler->on_failure();  // NOLINT(bugprone-use-after-move): not moved
+        return;
     }
+    first_waiting_ = std::min(first_waiting_, at);
     schedule();
 }
 
@@ -182,6 +185,7 @@ void ClusterRouter::wait(Waiting waiting) noexcept {
 void ClusterRouter::send_waiting(bool has_new_map) noexcept {
     const Time time = now();
     auto all = std::exchange(waiting_, {});
+    first_waiting_ = Time::max();
     for (Waiting& waiting : all) {
         const bool has_master =
             has_new_map && waiting.awaits_map && master_of(waiting.routed.slot) != nullptr;
@@ -298,12 +302,9 @@ void ClusterRouter::on_timer() noexcept {
 void ClusterRouter::schedule() noexcept {
     constexpr std::chrono::milliseconds kLongest{500};
     const Time time = now();
-    Time next = time + kLongest;
+    Time next = std::min(time + kLongest, first_waiting_);
     if (const auto due = schedule_.due()) {
         next = std::min(next, *due);
-    }
-    for (const Waiting& waiting : waiting_) {
-        next = std::min(next, waiting.at);
     }
     timer_->start(std::max(std::chrono::ceil<std::chrono::milliseconds>(next - time),
                            std::chrono::milliseconds(0)));

@@ -155,6 +155,7 @@ class ClusterRouter final : private SlotMapReader {
     redis::RefreshSchedule schedule_;
     std::vector<redis::ServerAddress> unasked_;  ///< servers that this refresh may still ask
     std::vector<Waiting> waiting_;
+    Time first_waiting_ = Time::max();  ///< the earliest `at` of these
     std::unique_ptr<Timer> timer_;
 };
 
