@@ -95,13 +95,18 @@ void Admission::run(Next next) {
     }
 }
 
+/// The bounds of the clock that counts the id's quotas.
+ClockBounds Admission::clock_bounds(const LockedZone& zone, ExactSteadyTime time) const {
+    return engine().clock_bounds(zone, engine().slot_of(request_.id), time);
+}
+
 bool Admission::asks_unreachable_redis(Next next) const {
-    const gateway::Engine& engine = tables_.engine();
+    const Transport& transport = engine().transport();
     switch (next) {
         case Next::kLookUp:
-            return !engine.transport().is_reachable(engine.slot_of(sought_.digest));
+            return !transport.is_reachable(engine().slot_of(sought_.digest));
         case Next::kAcquire:
-            return !engine.transport().is_reachable(engine.slot_of(request_.id));
+            return !transport.is_reachable(engine().slot_of(request_.id));
         default:
             return false;
     }
@@ -116,7 +121,7 @@ Admission::Next Admission::admit(const LockedZone& zone, ExactSteadyTime time) {
         return Next::kGrant;
     }
     request_.demand.changed = zone.changes().last(sought_.redis, request_.id_hash);
-    const ClockBounds now = engine().clock_bounds(zone, engine().slot_of(request_.id), time);
+    const ClockBounds now = clock_bounds(zone, time);
     LoadedStates states(zone, engine(), request_);
     return decide_locally(states, now);
 }
@@ -194,8 +199,7 @@ void Admission::on_retry() noexcept {
         run([&] {
             const LockedZone zone(engine().zone());
             LoadedStates states(zone, engine(), request_);
-            return decide_locally(states, engine().clock_bounds(zone, engine().slot_of(request_.id),
-                                                                engine().clock().steady()));
+            return decide_locally(states, clock_bounds(zone, engine().clock().steady()));
         }());
     });
 }
@@ -234,8 +238,7 @@ void Admission::decide_in_outage() {
     }
     const bool is_counted = [&] {
         const LockedZone zone(engine().zone());
-        const ClockBounds now =
-            engine().clock_bounds(zone, engine().slot_of(request_.id), engine().clock().steady());
+        const ClockBounds now = clock_bounds(zone, engine().clock().steady());
         LoadedStates states(zone, engine(), request_);
         note_arrivals(states, request_.demand, 1, now.steady);
         const auto answer = decide_alone(states, *request_.quotas, request_.demand, now);

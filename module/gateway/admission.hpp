@@ -85,6 +85,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     void use_record(const redis::Lookup& lookup);
     Next admit(const LockedZone& zone, ExactSteadyTime time);
     bool choose_quotas();
+    ClockBounds clock_bounds(const LockedZone& zone, ExactSteadyTime time) const;
     bool asks_unreachable_redis(Next next) const;
     Next decide_locally(LoadedStates& states, const ClockBounds& now);
     void keep_decision(LocalAnswer answer, LoadedStates& states, const ClockBounds& time);

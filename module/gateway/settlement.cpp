@@ -40,9 +40,15 @@ void Settlement::on_timer() {
     timer_->start(is_complete ? kInterval : kContinueAfter);
 }
 
+/// Whether a call may succeed. In a cluster, each call finds out whether its own master is in
+/// reach.
+bool Settlement::may_reach_redis() const {
+    return engine_.settings().is_cluster || engine_.transport().is_reachable(0);
+}
+
 /// Whether this worker runs the pass that is due now.
 bool Settlement::claim_turn() const {
-    if (!engine_.settings().is_cluster && !engine_.transport().is_reachable(0)) {
+    if (!may_reach_redis()) {
         return false;
     }
     const LockedZone zone(engine_.zone());
@@ -160,8 +166,7 @@ void Settlement::shut_down() {
     timer_->cancel();
     const WorkerProcess& worker = engine_.worker();
     engine_.zone().workers().erase(worker.number(), worker.process());
-    const bool is_reachable = engine_.settings().is_cluster || engine_.transport().is_reachable(0);
-    if (returns_leases() && is_reachable) {
+    if (returns_leases() && may_reach_redis()) {
         cursor_ = {};
         while (!settle(Which::kAll)) {
         }

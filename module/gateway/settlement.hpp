@@ -47,6 +47,7 @@ class Settlement {
     };
     void run() noexcept;
     void on_timer();
+    bool may_reach_redis() const;
     bool claim_turn() const;
     bool settle(Which which);
     void settle(const Due& due);

@@ -18,7 +18,7 @@ class ChangeFeed final : private redis::MessageListener {
         : engine_(engine),
           subscription_(endpoint, addresses, tls, engine.settings().keys.events(),
                         "key records are cached for one second", *this, log) {}
-    ~ChangeFeed() override { statistics().subscribed.erase(ngx_worker, this_process()); }
+    ~ChangeFeed() override { ChangeFeed::on_subscribed(false); }
     ChangeFeed(const ChangeFeed&) = delete;
     ChangeFeed& operator=(const ChangeFeed&) = delete;
 
@@ -27,19 +27,18 @@ class ChangeFeed final : private redis::MessageListener {
     std::optional<SteadyTime> since() const { return subscription_.standing_since(); }
 
   private:
-    static std::uint32_t this_process() { return static_cast<std::uint32_t>(ngx_pid); }
-    RedisStatistics& statistics() const { return engine_.statistics(); }
-
     void on_message(std::string_view text) noexcept override {
         if (!gateway::attempt(engine_.log(), [&] { engine_.note_change(text); })) {
             subscription_.renew();  // A change was missed; cached records are looked up again.
         }
     }
     void on_subscribed(bool is_subscribed) noexcept override {
+        const gateway::WorkerProcess& worker = engine_.worker();
+        WorkerSet& subscribed = engine_.statistics().subscribed;
         if (is_subscribed) {
-            statistics().subscribed.insert(ngx_worker, this_process());
+            subscribed.insert(worker.number(), worker.process());
         } else {
-            statistics().subscribed.erase(ngx_worker, this_process());
+            subscribed.erase(worker.number(), worker.process());
         }
     }
 

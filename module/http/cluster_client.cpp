@@ -22,8 +22,9 @@ void ClusterClient::describe(Status::Redis& redis) const {
     for (redis::Slot slot = 0; slot < redis::kSlots; ++slot) {
         if (const auto index = map.master_of(slot)) {
             Status::Master& master = redis.masters[*index];
-            ++master.slots;
-            master.is_reachable = router_.is_reachable(slot);
+            if (master.slots++ == 0) {
+                master.is_reachable = router_.is_reachable(slot);
+            }
         }
     }
     for (std::size_t i = 0; i < redis.masters.size(); ++i) {

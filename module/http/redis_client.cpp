@@ -7,14 +7,6 @@
 
 namespace tollgate::http {
 
-namespace {
-
-std::uint32_t this_process() {
-    return static_cast<std::uint32_t>(ngx_pid);
-}
-
-}  // namespace
-
 RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
                          gateway::Zone& zone, TlsSessionZone* sessions, RedisStatistics& statistics,
                          const gateway::Environment& environment, ngx_log_t* log)
@@ -51,7 +43,7 @@ void RedisClient::follow_addresses() noexcept {
 }
 
 RedisClient::~RedisClient() {
-    statistics().breaker_open.erase(ngx_worker, this_process());
+    statistics().breaker_open.erase(engine_.worker().number(), engine_.worker().process());
 }
 
 void RedisClient::on_answer(std::chrono::microseconds round_trip) noexcept {
@@ -92,7 +84,7 @@ void RedisClient::on_breaker_open(std::string_view reason) noexcept {
     const bool is_first = [&] {
         const gateway::LockedZone zone(engine_.zone());
         const bool none = statistics().breaker_open.count(WorkerSet::kMost) == 0;
-        statistics().breaker_open.insert(ngx_worker, this_process());
+        statistics().breaker_open.insert(engine_.worker().number(), engine_.worker().process());
         return none;
     }();
     // Each worker has its own breaker; only the first one that opens is logged.
@@ -107,7 +99,7 @@ void RedisClient::on_breaker_open(std::string_view reason) noexcept {
 void RedisClient::on_breaker_close() noexcept {
     const bool is_last = [&] {
         const gateway::LockedZone zone(engine_.zone());
-        statistics().breaker_open.erase(ngx_worker, this_process());
+        statistics().breaker_open.erase(engine_.worker().number(), engine_.worker().process());
         return statistics().breaker_open.count(WorkerSet::kMost) == 0;
     }();
     // The same level as "is out of reach", so that a log shows both lines or neither.
