@@ -1,256 +1,295 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
-#include <list>
-#include <map>
+#include <deque>
 #include <memory>
 #include <random>
-#include <string>
-#include <tuple>
+#include <set>
 #include <utility>
 #include <vector>
 
-#include "module/gateway/admission.hpp"
-#include "module/gateway/engine.hpp"
 #include "module/key/digest.hpp"
 #include "module/text/name_hash.hpp"
+#include "t/unit/gateway/fleet_worker.hpp"
+#include "t/unit/gateway/ledger.hpp"
 #include "t/unit/gateway/scenario.hpp"
-#include "t/unit/gateway/simulated_process.hpp"
+#include "t/unit/gateway/simulated_cluster_transport.hpp"
 #include "t/unit/gateway/simulated_transport.hpp"
 
 namespace tollgate::gateway {
 
-/// Nodes that share keys over one Redis. Each worker runs the engine.
+/// Nodes that share keys over one Redis or a cluster. Each worker runs the engine.
 class Fleet {
   public:
-    Fleet(Scenario scenario, unsigned seed) : scenario_(std::move(scenario)), random_(seed) {
-        table_.name = "api";
-        table_.plans.push_back(
-            {.name = "free", .kind = Plan::Kind::kLimited, .rates = scenario_.rates});
-        table_.plans.back().sliding = scenario_.sliding;
-        served_ = {{&table_, name_hash("main")}};
-        settings_.name = "main";
-        settings_.name_hash = name_hash("main");
-        settings_.keys = redis::Keys("t:");
-        settings_.timeout = std::max(Milliseconds(100), 4 * scenario_.delay);
-        for (int i = 1; i <= scenario_.keys; ++i) {
-            const auto id = "k" + std::to_string(i);
-            redis_.records[settings_.keys.key(hex(sha256(id)))] = {
-                .id = id, .name = {}, .plan = "free", .limits = {}, .expires = {}, .active = true};
-        }
+    Fleet(Scenario scenario, unsigned seed)
+        : scenario_(std::move(scenario)),
+          random_(seed),
+          choice_(scenario_.traffic, scenario_.keys),
+          cluster_(timeline_, std::max(scenario_.masters, 1)) {
+        configure();
         for (int i = 0; i < scenario_.nodes; ++i) {
             Node& node = nodes_.emplace_back();
             node.offset = Milliseconds(number(1'000, 1'000'000'000));
             node.is_hit = i < scenario_.outage.nodes;
+            node.is_minority = i < scenario_.failover.minority;
             start(node);
-            for (auto& worker : node.workers) {
-                arrive(*worker);
-            }
         }
-        if (scenario_.crashes) {
-            crash();
-        }
-        timeline_.at(kDuration / 2, [this] { redis_offset_ += scenario_.jump; });
-        if (scenario_.failover.at > Milliseconds(0)) {
-            // Nodes that count alone would hide what the failover itself costs.
-            settings_.on_failure = FailurePolicy::kDeny;
-            timeline_.at(scenario_.failover.at - scenario_.failover.lag,
-                         [this] { replica_ = redis_.counts; });
-            timeline_.at(scenario_.failover.at, [this] { fail_over(); });
-        }
+        schedule_faults();
     }
 
     void run_for(Milliseconds time) { timeline_.run_until(timeline_.now() + time); }
 
-    /// Redis's count of the window of this rate.
-    std::int64_t counted(const std::string& id, const Rate& rate) {
-        TableQuota quota;
-        quota.table = "api";
-        return redis_.counts.count(id, quota, rate).count;
+    /// The count of the window of this rate that Redis has.
+    const WindowCount& counted(int key, const Rate& rate) {
+        return count_in(server_of(key).redis, key, rate);
+    }
+    /// The units of a window that are counted, and that neither were granted nor are on their way
+    /// to a request: they are in leases, or on their way back, or lost.
+    std::int64_t idle(const KeyWindow& window) {
+        const WindowCount& count = counted(window.key, scenario_.rates[window.rate]);
+        const auto tally = ledger.tallies.find(window);
+        return count.number != window.number
+                   ? 0
+                   : std::max<std::int64_t>(
+                         count.count - (tally == ledger.tallies.end() ? 0 : tally->second.granted) -
+                             ledger.in_flight[window.key],
+                         0);
+    }
+    /// The window of this rate that Redis's clock is in.
+    std::int64_t current_window(std::size_t rate) const {
+        return window_number(redis_time(), scenario_.rates[rate].period);
+    }
+    /// The most units of a window that remained by what any node saw last.
+    std::int64_t most_remaining(const KeyWindow& window) const {
+        const std::int64_t limit = scenario_.rates[window.rate].requests;
+        std::int64_t most = 0;
+        for (const Node& node : nodes_) {
+            const auto seen = ledger.seen.find({node.workers.front()->node, window});
+            most = std::max(most, seen == ledger.seen.end() ? limit : limit - seen->second);
+        }
+        return most;
     }
 
-    struct Tally {
-        std::int64_t granted = 0;
-        std::int64_t refused = 0;
-    };
-    /// The granted and refused units of each window of each key, by the window's number.
-    std::map<std::tuple<std::string, std::size_t, std::int64_t>, Tally> tallies;
-    /// The units that each node granted of each window of each key.
-    std::map<std::tuple<int, std::string, std::size_t, std::int64_t>, std::int64_t> node_granted;
-    std::int64_t calls = 0;
-    std::int64_t granted = 0;
-    std::int64_t granted_alone = 0;
-    std::int64_t critical = 0;  ///< lines of the log
-    /// Units of each key that the old master of a failover counted and the new master lacks.
-    std::map<std::string, std::int64_t> not_replicated;
-    /// Units of each key that may be counted and not granted, because a call got no reply.
-    std::map<std::string, std::int64_t> lost;
+    const Scenario& scenario() const { return scenario_; }
+    const KeyChoice& choice() const { return choice_; }
+    const SimulatedCluster& cluster() const { return cluster_; }
+    Timeline& timeline() { return timeline_; }
+    Ledger ledger;
 
   private:
-    struct Worker;
-
-    struct Request final : Admission::Client {
-        Request(Fleet& of, Worker& at, std::string key)
-            : fleet(of), worker(at), id(std::move(key)), admission(*at.tables, *this, {1}) {}
-
-        std::int64_t cost() override { return 1; }
-        ClientAddress address() const override { return {}; }
-        Log& log() noexcept override { return worker.log; }
-        void on_outcome() noexcept override { fleet.tally(*this); }
-
-        Fleet& fleet;
-        Worker& worker;
-        std::string id;
-        Admission admission;
-    };
-
-    struct Worker {
-        Worker(Fleet& fleet, int node_number, std::size_t number, SimulatedZone& zone)
-            : node(node_number),
-              clock(fleet.timeline_),
-              events(fleet.timeline_),
-              process(number, zone.processes),
-              engine(fleet.settings_, fleet.served_, zone, statistics, transport,
-                     {clock, events, log, process}),
-              transport(fleet.timeline_, fleet.redis_, kBeginning, fleet.redis_offset_) {
-            zone.workers().insert(process.number(), process.process());
-            tables = std::make_unique<TableSet>(fleet.set_, std::nullopt, engine,
-                                                std::vector<RequestStatistics*>());
-        }
-
-        int node;
-        SimulatedClock clock;
-        SimulatedEventLoop events;
-        SimulatedLog log;
-        SimulatedWorker process;
-        RedisStatistics statistics;
-        Engine engine;
-        SimulatedTransport transport;  ///< destroyed before the engine, as in RedisClient
-        std::unique_ptr<TableSet> tables;
-        std::list<std::unique_ptr<Request>> requests;  ///< waiting
-    };
-
     struct Node {
         Milliseconds offset{};
-        bool is_hit = false;  ///< by the outage
+        bool is_hit = false;       ///< by the outage
+        bool is_minority = false;  ///< stays with the old master of a failover
         std::unique_ptr<SimulatedZone> zone;
-        std::vector<std::unique_ptr<Worker>> workers;
+        std::vector<std::unique_ptr<FleetWorker>> workers;
     };
 
-    std::int64_t number(std::int64_t least, std::int64_t most) {
-        return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
-    }
-
-    void start(Node& node) {
-        const int number_of_node = next_node_++;
-        node.zone = std::make_unique<SimulatedZone>(static_cast<std::uint64_t>(next_node_));
-        for (int i = 0; i < scenario_.workers; ++i) {
-            auto& worker = node.workers.emplace_back(std::make_unique<Worker>(
-                *this, number_of_node, static_cast<std::size_t>(i), *node.zone));
-            worker->clock.offset = node.offset;
-            SimulatedTransport& transport = worker->transport;
-            transport.delay = [this] { return Milliseconds(number(0, scenario_.delay.count())); };
-            transport.timeout = settings_.timeout;
-            transport.open_for = [this] { return Milliseconds(number(200, 800)); };
-            transport.choose_fate = [this, &node](const redis::Call& /*call*/) {
-                ++calls;
-                if (!is_cut_off(node)) {
-                    return SimulatedTransport::Fate::kAnswered;
-                }
-                return std::bernoulli_distribution(scenario_.outage.executed)(random_)
-                           ? SimulatedTransport::Fate::kUnanswered
-                           : SimulatedTransport::Fate::kNotExecuted;
-            };
-            transport.on_lost = [this](const auto& executed, const redis::Call& call) {
-                note_lost(executed, call);
-            };
+    void configure() {
+        settings_.table.name = "api";
+        settings_.table.plans.push_back(
+            {.name = "free", .kind = Plan::Kind::kLimited, .rates = scenario_.rates});
+        settings_.table.plans.back().sliding = scenario_.sliding;
+        settings_.table.leases = scenario_.leases;
+        settings_.set = {&settings_.table};
+        settings_.served = {{&settings_.table, name_hash("main")}};
+        RedisSettings& redis = settings_.redis;
+        redis.name = "main";
+        redis.name_hash = name_hash("main");
+        redis.keys = redis::Keys("t:");
+        redis.is_cluster = scenario_.masters > 0;
+        redis.key_cache = scenario_.key_cache;
+        if (scenario_.round_trip == Timeline::Time(0)) {
+            redis.timeout = std::max(Milliseconds(100), 4 * scenario_.delay);
         }
-    }
-
-    bool is_cut_off(const Node& node) const {
-        return node.is_hit && timeline_.now() >= scenario_.outage.from &&
-               timeline_.now() < scenario_.outage.to;
-    }
-
-    void note_lost(const std::vector<SimulatedRedis::Executed>& executed, const redis::Call& call) {
-        for (const auto& one : executed) {
-            lost[one.id] += one.acquired.granted + one.acquired.lease;
+        if (scenario_.failover.at > Milliseconds(0)) {
+            // Nodes that count alone would hide what the failover itself costs.
+            redis.on_failure = FailurePolicy::kDeny;
         }
-        if (!executed.empty() || call.script != &redis::acquire_script()) {
-            return;
-        }
-        for (const auto& one : SimulatedRedis::asked_in(call)) {
-            const auto& adjustments = one.acquire.adjustments;
-            if (!adjustments.empty() && one.acquire.report_numbers.front() == 0) {
-                lost[one.id] += std::max<std::int64_t>(-adjustments.back().units, 0);
+        for (int key = 0; key < scenario_.keys; ++key) {
+            const auto id = id_of(key);
+            const KeyRecord record{
+                .id = id, .name = {}, .plan = "free", .limits = {}, .expires = {}, .active = true};
+            for (SimulatedServer& server : cluster_.servers) {
+                server.redis.records[redis.keys.key(hex(sha256(id)))] = record;
             }
         }
     }
 
-    void arrive(Worker& worker) {
-        const auto gap = std::exponential_distribution<>(scenario_.per_second / 1000)(random_);
-        timeline_.at(timeline_.now() + Milliseconds(std::llround(gap)),
+    void schedule_faults() {
+        timeline_.at(scenario_.duration / 2,
+                     [this] { cluster_.servers.front().clock += scenario_.jump; });
+        if (scenario_.crashes) {
+            crash();
+        }
+        if (const Failover& failover = scenario_.failover; failover.at > Milliseconds(0)) {
+            timeline_.at(failover.at - failover.lag, [this] {
+                is_replicating_ = false;
+                successor_ = cluster_.servers.front();
+            });
+            timeline_.at(failover.at, [this] { fail_over(false); });
+            timeline_.at(failover.at + failover.detected, [this] { fail_over(true); });
+        }
+        for (int i = 0; i < scenario_.moves.slots; ++i) {
+            timeline_.at(scenario_.moves.from + i * scenario_.moves.every, [this, i] {
+                cluster_.move_slot(id_of(i % scenario_.keys), scenario_.moves.lasting);
+            });
+        }
+    }
+
+    Instant redis_time() const {
+        return std::chrono::floor<Milliseconds>(kBeginning + timeline_.now() +
+                                                cluster_.servers.front().clock);
+    }
+    SimulatedServer& server_of(int key) {
+        return has_failed_over_ ? successor_ : cluster_.server_of(id_of(key));
+    }
+    const WindowCount& count_in(SimulatedRedis& redis, int key, const Rate& rate) const {
+        TableQuota quota;
+        quota.table = settings_.table.name;
+        return redis.counts.count(id_of(key), quota, rate);
+    }
+    std::int64_t number(std::int64_t least, std::int64_t most) {
+        return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
+    }
+    Timeline::Time one_way() {
+        const auto mean = scenario_.round_trip.count() / 2;
+        return mean == 0 ? Timeline::Time(Milliseconds(number(0, scenario_.delay.count())))
+                         : Timeline::Time(number(mean * 8 / 10, mean * 12 / 10));
+    }
+
+    /// A zone with room for the keys that a node sees.
+    std::size_t zone_size() const {
+        const double requests = scenario_.per_second * scenario_.workers *
+                                static_cast<double>(scenario_.duration.count()) / 1000;
+        constexpr double kBytes = 300;  // of a key
+        return (std::size_t{64} << 10U) +
+               static_cast<std::size_t>(kBytes * std::min<double>(scenario_.keys, requests));
+    }
+
+    void start(Node& node) {
+        const int node_number = next_node_++;
+        node.zone = std::make_unique<SimulatedZone>(static_cast<std::uint64_t>(next_node_),
+                                                    zone_size(), cluster_.servers.size() + 1);
+        for (int i = 0; i < scenario_.workers; ++i) {
+            auto& worker = node.workers.emplace_back(std::make_unique<FleetWorker>(
+                timeline_, settings_, node_number, static_cast<std::size_t>(i), *node.zone,
+                [this](const FleetWorker& at, int key, const Outcome& outcome) {
+                    note(at, key, outcome);
+                }));
+            worker->clock.offset = node.offset;
+            worker->start(
+                [&](const Environment& environment) { return connect(node, environment); });
+            arrive(*worker);
+        }
+    }
+
+    std::unique_ptr<Transport> connect(const Node& node, const Environment& environment) {
+        const int node_number = next_node_ - 1;
+        const auto prepare = [=, this, &node](SimulatedTransport& link, SimulatedServer& server) {
+            link.delay = [this] { return one_way(); };
+            link.timeout = settings_.redis.timeout;
+            link.open_for = [this] { return Milliseconds(number(200, 800)); };
+            link.choose_fate = [this, &node, &server](const redis::Call& call) {
+                return choose_fate(node, server, call);
+            };
+            link.on_executed = [=, this, &node](const Ledger::Executed& executed) {
+                ledger.note_executed(executed);
+                if (!is_replicating_ && (!has_failed_over_ || is_with_old_master(node))) {
+                    ledger.note_not_replicated(executed);
+                }
+            };
+            link.on_answered = [=, this](const Ledger::Executed& executed) {
+                ledger.note_answered(node_number, executed);
+            };
+            link.on_lost = [this](const Ledger::Executed& executed, const redis::Call& call) {
+                ledger.note_lost(executed, call);
+            };
+        };
+        if (scenario_.masters > 0) {
+            return std::make_unique<SimulatedClusterTransport>(
+                timeline_, cluster_, kBeginning, settings_.redis, environment, prepare);
+        }
+        SimulatedServer& server = has_failed_over_ ? successor_ : cluster_.servers.front();
+        auto link = std::make_unique<SimulatedTransport>(timeline_, server.redis, kBeginning,
+                                                         cluster_.servers.front().clock);
+        prepare(*link, server);
+        return link;
+    }
+
+    SimulatedTransport::Fate choose_fate(const Node& node, SimulatedServer& server,
+                                         const redis::Call& call) {
+        ++ledger.calls;
+        ++server.calls;
+        ledger.lookups += call.script == &redis::lookup_script() ? 1 : 0;
+        const auto now = timeline_.now();
+        if (!node.is_hit || now < scenario_.outage.from || now >= scenario_.outage.to) {
+            return SimulatedTransport::Fate::kAnswered;
+        }
+        return std::bernoulli_distribution(scenario_.outage.executed)(random_)
+                   ? SimulatedTransport::Fate::kUnanswered
+                   : SimulatedTransport::Fate::kNotExecuted;
+    }
+
+    void arrive(FleetWorker& worker) {
+        const auto gap = std::exponential_distribution<>(scenario_.per_second / 1e6)(random_);
+        timeline_.at(timeline_.now() + Timeline::Time(std::llround(gap)),
                      [this, node = worker.node, &worker] {
-                         if (timeline_.now() < kDuration && !dead_.contains(node)) {
-                             request(worker);
+                         if (timeline_.now() < scenario_.duration && !dead_.contains(node)) {
+                             worker.request(choice_(random_));
                              arrive(worker);
                          }
                      });
     }
 
-    void request(Worker& worker) {
-        const auto id = "k" + std::to_string(number(1, scenario_.keys));
-        auto& request = worker.requests.emplace_back(std::make_unique<Request>(*this, worker, id));
-        request->admission.start("Bearer " + id);
-        // Some have ended meanwhile, one after the other from the first.
-        std::erase_if(worker.requests,
-                      [](const auto& one) { return one->admission.outcome().is_decided(); });
-    }
-
-    void tally(const Request& request) {
-        const Outcome& outcome = request.admission.outcome();
-        ASSERT_NE(outcome.verdict, Verdict::kUnauthenticated);
+    void note(const FleetWorker& worker, int key, const Outcome& outcome) {
+        const bool is_without =
+            outcome.verdict == Verdict::kDegraded || outcome.verdict == Verdict::kUnavailable;
+        ++ledger.requests;
+        ledger.last_without = is_without ? timeline_.now() : ledger.last_without;
+        ledger.unauthenticated += outcome.verdict == Verdict::kUnauthenticated ? 1 : 0;
+        ledger.critical += worker.log.critical;
         if (outcome.verdict == Verdict::kUnavailable) {
-            return;  // Its key is not known yet.
+            ++ledger.unavailable;  // Its key is not known yet, or on_failure is deny.
+            return;
         }
         for (std::size_t i = 0; i < outcome.windows.size(); ++i) {
             const auto period = scenario_.rates[i].period;
-            const auto window =
+            const KeyWindow window{
+                key, i,
                 scenario_.sliding
                     ? window_number(std::chrono::floor<Milliseconds>(outcome.now), period)
-                    : window_number(outcome.windows[i].reset, period) - 1;
-            auto& tally = tallies[{request.id, i, window}];
+                    : window_number(outcome.windows[i].reset, period) - 1};
+            auto& tally = ledger.tallies[window];
             ++(outcome.is_granted() ? tally.granted : tally.refused);
             if (outcome.is_granted()) {
-                ++node_granted[{request.worker.node, request.id, i, window}];
+                ++ledger.node_granted[{worker.node, window}];
+            } else if (outcome.windows[i].exhausted && idle(window) > 0) {
+                ++tally.refused_early;
             }
         }
-        granted += outcome.is_granted() ? 1 : 0;
-        granted_alone += outcome.verdict == Verdict::kDegraded ? 1 : 0;
-        critical += request.worker.log.critical;
+        ledger.granted += outcome.is_granted() ? 1 : 0;
+        ledger.granted_alone += outcome.verdict == Verdict::kDegraded ? 1 : 0;
     }
 
-    void fail_over() {
-        for (int i = 1; i <= scenario_.keys; ++i) {
-            const auto id = "k" + std::to_string(i);
-            TableQuota quota;
-            quota.table = "api";
-            for (const Rate& rate : scenario_.rates) {
-                const WindowCount& old = redis_.counts.count(id, quota, rate);
-                const WindowCount& copy = replica_.count(id, quota, rate);
-                not_replicated[id] =
-                    std::max(not_replicated[id],
-                             old.number == copy.number ? old.count - copy.count : old.count);
-            }
+    bool is_with_old_master(const Node& node) const {
+        return node.is_minority &&
+               timeline_.now() < scenario_.failover.at + scenario_.failover.detected;
+    }
+
+    /// The nodes of one side find out that a replica is the master.
+    void fail_over(bool is_minority) {
+        if (!std::exchange(has_failed_over_, true)) {
+            cluster_.servers.front().clock += scenario_.failover.clock;
         }
-        redis_.counts = replica_;
-        redis_offset_ += scenario_.failover.clock;
         for (Node& node : nodes_) {
             for (auto& worker : node.workers) {
-                worker->transport.fail_all();
+                if (node.is_minority == is_minority) {
+                    auto& link = static_cast<SimulatedTransport&>(worker->transport());
+                    link.fail_all();
+                    link.connect_to(successor_.redis);
+                }
             }
         }
     }
@@ -260,25 +299,39 @@ class Fleet {
         timeline_.at(timeline_.now() + Milliseconds(number(50, 500)), [this] {
             Node& node = nodes_[static_cast<std::size_t>(number(0, scenario_.nodes - 1))];
             dead_.insert(node.workers.front()->node);
+            note_leases_lost(*node.zone);
             node.workers.clear();
             start(node);
-            for (auto& worker : node.workers) {
-                arrive(*worker);
-            }
             crash();
         });
     }
 
+    /// Leases, and units to give back, end with their node.
+    void note_leases_lost(Zone& zone) {
+        const LockedZone locked(zone);
+        QuotaCache::Cursor cursor;
+        const auto note = [&](const QuotaCache::Held& held) {
+            const auto id = locked.keys().find_id(held.api_key, held.id);
+            for (std::size_t i = 0; i < scenario_.rates.size() && !id.empty(); ++i) {
+                const QuotaState::Window& window = held.state.windows[i];
+                ledger.lost[{key_of(id), i, window.counted.number}] +=
+                    held.state.lease + std::max<std::int64_t>(-window.owed, 0);
+            }
+            return true;
+        };
+        while (!locked.quotas().visit_held(cursor, note)) {
+        }
+    }
+
     Scenario scenario_;
     std::mt19937 random_;
-    PlanTable table_;
-    std::vector<const PlanTable*> set_{&table_};
-    std::vector<ServedTable> served_;
-    RedisSettings settings_;
+    KeyChoice choice_;
+    FleetSettings settings_;
     Timeline timeline_;
-    Milliseconds redis_offset_{};
-    SimulatedRedis redis_;
-    RedisModel replica_;
+    SimulatedCluster cluster_;
+    SimulatedServer successor_;  ///< the replica, as it became the master
+    bool is_replicating_ = true;
+    bool has_failed_over_ = false;
     int next_node_ = 0;
     std::set<int> dead_;
     std::deque<Node> nodes_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -62,10 +64,30 @@ class RedisModel {
         return counts_[{std::string(id) + ":" + quota.table, rate.period.count()}];
     }
 
+    /// Moves what `other` has of an id to this one.
+    void take(RedisModel& other, const std::string& id) {
+        const auto is_of_id = [&](const auto& key) { return key.first.starts_with(id + ":"); };
+        move_entries(other.counts_, counts_, is_of_id);
+        move_entries(other.reports_, reports_, is_of_id);
+        move_entries(other.bans_, bans_, [&](const std::string& key) { return key == id; });
+    }
+
     /// Names the node that sends the next acquires.
     std::string node;
 
   private:
+    template <typename Entries, typename IsMoved>
+    static void move_entries(Entries& from, Entries& to, IsMoved is_moved) {
+        for (auto entry = from.begin(); entry != from.end();) {
+            const auto next = std::next(entry);
+            if (is_moved(entry->first)) {
+                to.erase(entry->first);
+                to.insert(from.extract(entry));
+            }
+            entry = next;
+        }
+    }
+
     struct Ban {
         std::int64_t strikes = 0;
         Instant since{};

@@ -2,9 +2,12 @@
 
 #include <chrono>
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "module/quota/quota_state.hpp"
+#include "t/unit/gateway/timeline.hpp"
+#include "t/unit/gateway/traffic.hpp"
 
 namespace tollgate::gateway {
 
@@ -12,7 +15,7 @@ using Milliseconds = std::chrono::milliseconds;
 
 /// When the simulation begins, by Redis's clock.
 constexpr Instant kBeginning{Milliseconds(1'795'000'000'000)};
-/// How long requests come.
+/// How long requests come, unless the scenario sets another time.
 constexpr Milliseconds kDuration{35'000};
 
 /// During this time, calls of the first nodes get no reply.
@@ -29,10 +32,22 @@ struct Failover {
     Milliseconds at{};  ///< 0: none
     Milliseconds lag{};
     Milliseconds clock{};  ///< how far the new master's clock is ahead of the old one's
+    /// Split brain: the first nodes stay with the old master until they detect that it is no longer
+    /// the master. What it counts after the failover is lost.
+    int minority = 0;
+    Milliseconds detected{};  ///< so long after the failover
+};
+
+/// Slots with keys move from one master of a cluster to another, one after the other.
+struct Moves {
+    Milliseconds from{};  ///< 0: none
+    Milliseconds every{};
+    int slots = 0;
+    Milliseconds lasting{};  ///< the time that one slot takes
 };
 
 struct Scenario {
-    const char* name;
+    std::string name;
     int nodes;
     int keys;
     double per_second;  ///< requests of a worker for all its keys
@@ -46,6 +61,13 @@ struct Scenario {
     Milliseconds jump{};    ///< of Redis's clock, in the middle
     Outage outage{};
     Failover failover{};
+    Traffic traffic = Traffic::kEven;
+    Timeline::Time round_trip{};  ///< mean, and at most 20 % more or less; 0: `delay` applies
+    bool leases = true;
+    Milliseconds duration = kDuration;  ///< how long requests come
+    Milliseconds key_cache = std::chrono::minutes(1);
+    int masters = 0;  ///< of a cluster; 0: no cluster
+    Moves moves{};
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {

@@ -23,7 +23,9 @@ class SimulatedClock final : public Clock {
   public:
     explicit SimulatedClock(const Timeline& timeline) : timeline_(timeline) {}
     ExactSteadyTime steady() const noexcept override { return timeline_.now() + offset; }
-    Instant wall() const noexcept override { return start + timeline_.now(); }
+    Instant wall() const noexcept override {
+        return std::chrono::floor<std::chrono::milliseconds>(start + timeline_.now());
+    }
 
     std::chrono::milliseconds offset{5'000};
     Instant start{std::chrono::milliseconds(1'795'000'000'000)};
@@ -130,22 +132,26 @@ class SimulatedWorker final : public WorkerProcess {
 
 /// The memory of a zone.
 struct ZoneMemory {
-    explicit ZoneMemory(std::size_t size) : lines((size + sizeof(Line) - 1) / sizeof(Line)) {}
+    ZoneMemory(std::size_t size, std::size_t masters)
+        : redis(masters), lines((size + sizeof(Line) - 1) / sizeof(Line)) {}
     std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(lines)); }
 
     struct alignas(64) Line {
         std::array<std::byte, 64> bytes{};
     };
     SharedNode node{};
-    std::array<SharedRedis, 2> redis{};
+    std::vector<SharedRedis> redis;
     std::vector<Line> lines;
 };
 
 /// A zone in memory of its own. Fails the test if its lock is taken twice.
 class SimulatedZone final : private ZoneMemory, public Zone {
   public:
-    explicit SimulatedZone(std::uint64_t node_id, std::size_t size = std::size_t{64} << 10U)
-        : ZoneMemory(size), Zone(ZoneMemory::node, ZoneMemory::redis, ZoneMemory::bytes()) {
+    /// `masters` is the number of places for the clocks of masters.
+    explicit SimulatedZone(std::uint64_t node_id, std::size_t size = std::size_t{64} << 10U,
+                           std::size_t masters = 2)
+        : ZoneMemory(size, masters),
+          Zone(ZoneMemory::node, ZoneMemory::redis, ZoneMemory::bytes()) {
         ZoneMemory::node.id = node_id;
     }
 

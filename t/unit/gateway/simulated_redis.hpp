@@ -27,14 +27,14 @@ class SimulatedRedis {
     };
 
     /// The reply to a call, without its token: an array, or an error.
-    std::string run(const redis::Call& call, Instant now) {
+    std::string run(const redis::Call& call, ExactInstant exact_now) {
         executed.clear();
         const auto keys = words_in(call.keys);
         if (call.script == &redis::lookup_script()) {
             return look_up(keys.front());
         }
         if (call.script == &redis::acquire_script()) {
-            return acquire(keys, words_in(call.arguments), now);
+            return acquire(keys, words_in(call.arguments), exact_now);
         }
         ++published;
         return "*1\r\n+OK\r\n";
@@ -179,14 +179,15 @@ class SimulatedRedis {
         std::size_t key_ = 0;
     };
 
-    std::string acquire(const Words& keys, const Words& arguments, Instant now) {
+    std::string acquire(const Words& keys, const Words& arguments, ExactInstant exact_now) {
+        const auto now = std::chrono::floor<std::chrono::milliseconds>(exact_now);
         std::string numbers;
         std::string failed;
         int elements = 1;
         const auto add = [&](std::int64_t number) {
             numbers.append(reinterpret_cast<const char*>(&number), sizeof(number));
         };
-        add(std::chrono::microseconds(now.time_since_epoch()).count());
+        add(exact_now.time_since_epoch().count());
         const std::int64_t deadline = std::stoll(arguments[1]);
         const bool is_late = deadline != 0 && now.time_since_epoch().count() > deadline;
         Reader reader(keys, arguments);

@@ -31,12 +31,13 @@ class SimulatedTransport final : public Transport {
     /// `redis_offset` is what Redis's clock is ahead.
     SimulatedTransport(Timeline& timeline, SimulatedRedis& redis, Instant start,
                        const Milliseconds& redis_offset)
-        : timeline_(timeline), redis_(redis), start_(start), redis_offset_(redis_offset) {}
+        : timeline_(timeline), redis_(&redis), start_(start), redis_offset_(redis_offset) {}
     /// Handlers are destroyed and get no callback.
     ~SimulatedTransport() override {
         *is_alive_ = false;
         for (const auto& pending : pending_) {
             pending->handler.reset();
+            note_lost(*pending);
         }
     }
     SimulatedTransport(const SimulatedTransport&) = delete;
@@ -87,30 +88,39 @@ class SimulatedTransport final : public Transport {
         open_until = timeline_.now() + open_for();
         for (auto failed = std::exchange(pending_, {}); const auto& pending : failed) {
             if (auto handler = std::move(pending->handler)) {
-                if (on_lost) {
-                    on_lost(pending->executed, pending->call);
-                }
+                note_lost(*pending);
                 handler->on_failure();
             }
         }
     }
 
+    /// Calls are sent to another server from now on. Those under way reach it too, unless they are
+    /// executed already.
+    void connect_to(SimulatedRedis& redis) { redis_ = &redis; }
+    /// Whether no call is under way.
+    bool is_idle() const { return pending_.empty(); }
+
     bool reachable = true;
     int allocations_of_replies = -1;  ///< allocations_left while a handler takes its reply
     bool drops_handlers = false;      ///< destroys handlers without a callback
     Milliseconds timeout{100};
-    Milliseconds open_until{};
+    Timeline::Time open_until{};
     std::optional<SteadyTime> subscribed = SteadyTime(1);
     std::vector<std::string> refused;
     std::int64_t calls = 0;
     bool keys_are_in_slots = true;  ///< the keys of each call are in its slot, as in a cluster
     std::set<redis::Slot> unreachable_slots;
-    std::function<Milliseconds()> delay = [] { return Milliseconds(1); };
+    std::function<Timeline::Time()> delay = [] { return Milliseconds(1); };
     std::function<Milliseconds()> open_for = [] { return Milliseconds(0); };
     std::function<Fate(const redis::Call&)> choose_fate;
     /// The text that Redis answers instead of the reply, if any.
     std::function<std::optional<std::string>(const redis::Call&)> replace_reply;
-    /// Called when a call fails. If Redis executed it, the first argument is its acquires;
+    /// The error that Redis answers instead of executing the call; empty: none.
+    std::function<std::string(const redis::Call&)> error_of;
+    /// Called with the acquires that Redis executed: then, and when the reply arrives.
+    std::function<void(const std::vector<SimulatedRedis::Executed>&)> on_executed;
+    std::function<void(const std::vector<SimulatedRedis::Executed>&)> on_answered;
+    /// Called when a call gets no reply. If Redis executed it, the first argument is its acquires;
     /// otherwise it is empty.
     std::function<void(const std::vector<SimulatedRedis::Executed>&, const redis::Call&)> on_lost;
 
@@ -122,7 +132,7 @@ class SimulatedTransport final : public Transport {
         std::vector<SimulatedRedis::Executed> executed{};
     };
 
-    void after(Milliseconds time, std::function<void()> step) {
+    void after(Timeline::Time time, std::function<void()> step) {
         timeline_.at(timeline_.now() + time, [alive = is_alive_, step = std::move(step)] {
             if (*alive) {
                 step();
@@ -131,10 +141,23 @@ class SimulatedTransport final : public Transport {
     }
 
     void execute(Pending& pending) {
-        pending.reply = redis_.run(pending.call, start_ + timeline_.now() + redis_offset_);
-        pending.executed = redis_.executed;
+        if (const auto error = error_of ? error_of(pending.call) : std::string(); !error.empty()) {
+            pending.reply = "-" + error + "\r\n";
+            return;
+        }
+        pending.reply = redis_->run(pending.call, start_ + timeline_.now() + redis_offset_);
+        pending.executed = std::move(redis_->executed);
+        if (on_executed) {
+            on_executed(pending.executed);
+        }
         if (const auto other = replace_reply ? replace_reply(pending.call) : std::nullopt) {
             pending.reply = *other;
+        }
+    }
+
+    void note_lost(const Pending& pending) {
+        if (on_lost) {
+            on_lost(pending.executed, pending.call);
         }
     }
 
@@ -150,6 +173,9 @@ class SimulatedTransport final : public Transport {
             return;
         }
         std::erase_if(pending_, [&](const auto& other) { return other.get() == &pending; });
+        if (on_answered) {
+            on_answered(pending.executed);
+        }
         const auto reply = parse(pending.reply);
         const int left = std::exchange(allocations_left, allocations_of_replies);
         if (reply->type == REDIS_REPLY_ERROR) {
@@ -167,7 +193,7 @@ class SimulatedTransport final : public Transport {
     }
 
     Timeline& timeline_;
-    SimulatedRedis& redis_;
+    SimulatedRedis* redis_;
     Instant start_;
     const Milliseconds& redis_offset_;
     std::deque<std::shared_ptr<Pending>> pending_;

@@ -27,21 +27,23 @@ TEST_P(QuotaSimulation, GrantsTheLimitAndNeverMore) {
         Fleet fleet(scenario, seed);
         fleet.run_for(kDuration);
         std::int64_t full = 0;
-        for (const auto& [window, tally] : fleet.tallies) {
-            const auto& [id, index, number] = window;
+        EXPECT_EQ(fleet.ledger.unauthenticated, 0);
+        for (const auto& [window, tally] : fleet.ledger.tallies) {
+            const auto& [key, index, number] = window;
             const auto [limit, period] = scenario.rates[index];
-            EXPECT_LE(tally.granted, limit) << id << " seed " << seed;
+            EXPECT_LE(tally.granted, limit) << id_of(key) << " seed " << seed;
             const auto demand = tally.granted + tally.refused;
             if (!scenario.is_spent || demand < limit * 3 / 2 ||
                 begins_or_ends_outside(number, period)) {
                 continue;
             }
-            EXPECT_GE(tally.granted * 100, limit * 99) << id << " seed " << seed;
+            EXPECT_GE(tally.granted * 100, limit * 99) << id_of(key) << " seed " << seed;
             ++full;
         }
         EXPECT_EQ(full > 0, scenario.is_spent) << "windows that were asked for more than they have";
-        calls_a_request += static_cast<double>(fleet.calls) /
-                           static_cast<double>(std::max<std::int64_t>(fleet.granted, 1)) / kSeeds;
+        calls_a_request += static_cast<double>(fleet.ledger.calls) /
+                           static_cast<double>(std::max<std::int64_t>(fleet.ledger.granted, 1)) /
+                           kSeeds;
     }
     RecordProperty("redis_calls_a_granted_request", std::to_string(calls_a_request));
     EXPECT_LE(calls_a_request, scenario.calls);
@@ -55,18 +57,20 @@ TEST_P(QuotaOutage, EndsWithAllThatWasGrantedCounted) {
         Fleet fleet(scenario, seed);
         // Longer than the requests: owed units are reported, and leases are given back.
         fleet.run_for(kDuration + 5s);
-        EXPECT_GT(fleet.granted_alone, 100);
-        EXPECT_EQ(fleet.critical, 0);
-        for (const auto& [window, granted] : fleet.node_granted) {
-            const auto& [node, id, index, number] = window;
-            EXPECT_LE(granted, scenario.rates[index].requests) << id << " at node " << node;
+        EXPECT_GT(fleet.ledger.granted_alone, 100);
+        EXPECT_EQ(fleet.ledger.critical, 0);
+        for (const auto& [place, granted] : fleet.ledger.node_granted) {
+            const auto& [node, window] = place;
+            EXPECT_LE(granted, scenario.rates[window.rate].requests)
+                << id_of(window.key) << " at node " << node;
         }
-        for (const auto& [window, tally] : fleet.tallies) {
-            const auto& [id, index, number] = window;
+        for (const auto& [window, tally] : fleet.ledger.tallies) {
+            const auto& [key, index, number] = window;
             if (index + 1 == scenario.rates.size()) {
-                const auto counted = fleet.counted(id, scenario.rates[index]);
-                EXPECT_GE(counted, tally.granted) << id << " seed " << seed;
-                EXPECT_LE(counted, tally.granted + fleet.lost[id]) << id << " seed " << seed;
+                const auto counted = fleet.counted(key, scenario.rates[index]).count;
+                EXPECT_GE(counted, tally.granted) << id_of(key) << " seed " << seed;
+                EXPECT_LE(counted, tally.granted + fleet.ledger.lost[window])
+                    << id_of(key) << " seed " << seed;
             }
         }
     }
@@ -79,18 +83,18 @@ TEST_P(QuotaFailover, CostsWhatTheReplicaLacked) {
     for (unsigned seed = 1; seed <= kSeeds; ++seed) {
         Fleet fleet(scenario, seed);
         fleet.run_for(kDuration);
-        EXPECT_EQ(fleet.critical, 0);
+        EXPECT_EQ(fleet.ledger.critical, 0);
         std::int64_t most_over = 0;
         std::int64_t full_after = 0;
-        for (const auto& [window, tally] : fleet.tallies) {
-            const auto& [id, index, number] = window;
+        for (const auto& [window, tally] : fleet.ledger.tallies) {
+            const auto& [key, index, number] = window;
             const auto [limit, period] = scenario.rates[index];
             const auto over = tally.granted - limit;
-            EXPECT_LE(over, fleet.not_replicated[id]) << id << " seed " << seed;
+            EXPECT_LE(over, fleet.ledger.not_replicated[window]) << id_of(key) << " seed " << seed;
             most_over = std::max(most_over, over);
             if (window_end(number - 1, period) > kBeginning + scenario.failover.at + 2s &&
                 !begins_or_ends_outside(number, period)) {
-                EXPECT_LE(over, 0) << id << " long after the failover, seed " << seed;
+                EXPECT_LE(over, 0) << id_of(key) << " long after the failover, seed " << seed;
                 full_after += over == 0 ? 1 : 0;
             }
         }
@@ -121,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(, QuotaFailover,
                                                   .per_second = 400,
                                                   .rates = {{1'000, 1s}},
                                                   .failover = {.at = 10'500ms, .clock = 300ms}}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(, QuotaSimulation,
                          testing::Values(Scenario{.name = "ample",
@@ -197,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(, QuotaSimulation,
                                                   .rates = {{1'000, 1s}},
                                                   .is_spent = true,
                                                   .jump = -2s}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(, QuotaOutage,
                          testing::Values(Scenario{.name = "of_all",
@@ -225,7 +229,7 @@ INSTANTIATE_TEST_SUITE_P(, QuotaOutage,
                                                   .rates = {{20'500, 100s}},
                                                   .workers = 2,
                                                   .outage = {10s, 20s, 10, 0.5}}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace tollgate::gateway

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <functional>
-#include <queue>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -14,15 +15,16 @@ namespace tollgate {
 /// The true time of a simulation and its events. Each simulated clock has an offset from it.
 class Timeline {
   public:
-    using Time = std::chrono::milliseconds;
+    using Time = std::chrono::microseconds;
 
     Time now() const { return now_; }
     void at(Time time, std::function<void()> step) {
         const UnlimitedMemory memory;
-        steps_.push({time, order_++, std::move(step)});
+        steps_.push_back({time, order_++, std::move(step)});
+        std::ranges::push_heap(steps_, Step::is_later);
     }
     void run_until(Time end) {
-        while (!steps_.empty() && steps_.top().time <= end) {
+        while (!steps_.empty() && steps_.front().time <= end) {
             const Step step = take_first();
             now_ = step.time;
             step.run();
@@ -33,22 +35,22 @@ class Timeline {
   private:
     struct Step {
         Time time;
-        int order;
+        std::int64_t order;
         std::function<void()> run;
-        bool operator<(const Step& other) const {
-            return std::tuple(time, order) > std::tuple(other.time, other.order);
+        static bool is_later(const Step& one, const Step& other) {
+            return std::tie(one.time, one.order) > std::tie(other.time, other.order);
         }
     };
     Step take_first() {
-        const UnlimitedMemory memory;
-        Step step = steps_.top();
-        steps_.pop();
+        std::ranges::pop_heap(steps_, Step::is_later);
+        Step step = std::move(steps_.back());
+        steps_.pop_back();
         return step;
     }
 
     Time now_{};
-    int order_ = 0;
-    std::priority_queue<Step> steps_;
+    std::int64_t order_ = 0;
+    std::vector<Step> steps_;  ///< a heap: the first step is the earliest
 };
 
 }  // namespace tollgate

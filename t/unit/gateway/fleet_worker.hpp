@@ -1,0 +1,100 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "module/gateway/admission.hpp"
+#include "module/gateway/engine.hpp"
+#include "t/unit/gateway/ledger.hpp"
+#include "t/unit/gateway/simulated_process.hpp"
+
+namespace tollgate::gateway {
+
+/// What the workers of a fleet have in common. It must outlive them.
+struct FleetSettings {
+    RedisSettings redis;
+    PlanTable table;
+    std::vector<const PlanTable*> set;
+    std::vector<ServedTable> served;
+};
+
+/// A worker of a node, with the requests that wait at it.
+class FleetWorker {
+  public:
+    /// Called with the outcome of a request of a key.
+    using OnOutcome = std::function<void(const FleetWorker&, int key, const Outcome&)>;
+    /// Makes the connection to Redis.
+    using Connect = std::function<std::unique_ptr<Transport>(const Environment&)>;
+
+    FleetWorker(Timeline& timeline, const FleetSettings& settings, int node_number,
+                std::size_t number, SimulatedZone& zone, OnOutcome on_outcome)
+        : node(node_number),
+          clock(timeline),
+          settings_(settings),
+          zone_(zone),
+          on_outcome_(std::move(on_outcome)),
+          events_(timeline),
+          process_(number, zone.processes) {
+        zone.workers().insert(process_.number(), process_.process());
+    }
+
+    void start(const Connect& connect) {
+        const Environment environment{clock, events_, log, process_};
+        auto transport = connect(environment);
+        engine_ = std::make_unique<Engine>(settings_.redis, settings_.served, zone_, statistics,
+                                           *transport, environment);
+        transport_ = std::move(transport);
+        tables_ = std::make_unique<TableSet>(settings_.set, std::nullopt, *engine_,
+                                             std::vector<RequestStatistics*>());
+    }
+
+    /// Sends a request with this key.
+    void request(int key) {
+        auto& request = requests_.emplace_back(std::make_unique<Request>(*this, key));
+        request->admission.start("Bearer " + id_of(key));
+        // Some have ended meanwhile, one after the other from the first.
+        std::erase_if(requests_,
+                      [](const auto& one) { return one->admission.outcome().is_decided(); });
+    }
+
+    Transport& transport() { return *transport_; }
+
+    const int node;
+    SimulatedClock clock;
+    SimulatedLog log;
+    RedisStatistics statistics;
+
+  private:
+    struct Request final : Admission::Client {
+        Request(FleetWorker& at, int of_key)
+            : worker(at), key(of_key), admission(*at.tables_, *this, {1}) {}
+
+        std::int64_t cost() override { return 1; }
+        ClientAddress address() const override { return {}; }
+        Log& log() noexcept override { return worker.log; }
+        void on_outcome() noexcept override {
+            worker.on_outcome_(worker, key, admission.outcome());
+        }
+
+        FleetWorker& worker;
+        int key;
+        Admission admission;
+    };
+
+    const FleetSettings& settings_;
+    SimulatedZone& zone_;
+    OnOutcome on_outcome_;
+    SimulatedEventLoop events_;
+    SimulatedWorker process_;
+    std::unique_ptr<Engine> engine_;
+    std::unique_ptr<Transport> transport_;  ///< destroyed before the engine, as in RedisClient
+    std::unique_ptr<TableSet> tables_;
+    std::list<std::unique_ptr<Request>> requests_;  ///< waiting
+};
+
+}  // namespace tollgate::gateway

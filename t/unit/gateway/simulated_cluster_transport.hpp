@@ -1,0 +1,103 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "module/gateway/cluster_router.hpp"
+#include "module/gateway/transport.hpp"
+#include "t/unit/gateway/simulated_cluster.hpp"
+#include "t/unit/gateway/simulated_transport.hpp"
+
+namespace tollgate::gateway {
+
+/// A worker's connections to a simulated cluster, behind the module's own ClusterRouter.
+class SimulatedClusterTransport final : public Transport, private ClusterServers {
+  public:
+    /// `prepare` is called with each new connection and its server. All arguments must outlive it.
+    using Prepare = std::function<void(SimulatedTransport&, SimulatedServer&)>;
+    SimulatedClusterTransport(Timeline& timeline, SimulatedCluster& cluster, Instant start,
+                              const RedisSettings& settings, const Environment& environment,
+                              Prepare prepare)
+        : timeline_(timeline),
+          cluster_(cluster),
+          start_(start),
+          prepare_(std::move(prepare)),
+          router_(settings, *this, environment, 1) {}
+    ~SimulatedClusterTransport() override { *is_alive_ = false; }
+    SimulatedClusterTransport(const SimulatedClusterTransport&) = delete;
+    SimulatedClusterTransport& operator=(const SimulatedClusterTransport&) = delete;
+
+    bool is_reachable(redis::Slot slot) const noexcept override {
+        return router_.is_reachable(slot);
+    }
+    std::uint32_t master_name(redis::Slot slot) const noexcept override {
+        return router_.master_name(slot);
+    }
+    void run(redis::Slot slot, redis::Call call,
+             std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
+        router_.run(slot, std::move(call), std::move(handler));
+    }
+    void refuse(redis::Slot slot, std::string_view error) noexcept override {
+        router_.refuse(slot, error);
+    }
+    std::optional<SteadyTime> subscribed_since() const noexcept override { return SteadyTime(1); }
+
+    int redirections = 0;
+
+  private:
+    class Server final : public ClusterServer {
+      public:
+        Server(SimulatedClusterTransport& of, SimulatedServer& server)
+            : name_(server.address.port),
+              transport_(of.timeline_, server.redis, of.start_, server.clock) {
+            transport_.error_of = [&cluster = of.cluster_, &server](const redis::Call& call) {
+                return cluster.error_of(server, call);
+            };
+            of.prepare_(transport_, server);
+        }
+        bool is_reachable() const noexcept override { return transport_.is_reachable(0); }
+        void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
+            transport_.run(0, std::move(call), std::move(handler));
+        }
+        void refuse(std::string_view error) noexcept override { transport_.refuse(0, error); }
+        std::uint32_t name() const noexcept override { return name_; }
+        bool is_idle() const noexcept override { return transport_.is_idle(); }
+
+      private:
+        std::uint32_t name_;
+        SimulatedTransport transport_;
+    };
+
+    std::vector<redis::ServerAddress> configured() const override {
+        return {cluster_.servers.front().address};
+    }
+    std::unique_ptr<ClusterServer> connect(const redis::ServerAddress& address,
+                                           redis::Slot /*slot*/) override {
+        return std::make_unique<Server>(*this, cluster_.server_at(address));
+    }
+    void read_slot_map(const redis::ServerAddress& /*address*/, SlotMapReader& reader) override {
+        const int number = ++map_reads_;
+        timeline_.at(timeline_.now() + std::chrono::milliseconds(5),
+                     [=, this, &reader, alive = is_alive_] {
+                         if (*alive && number == map_reads_) {
+                             reader.on_slot_map(cluster_.map());
+                         }
+                     });
+    }
+    void on_masters(std::span<const redis::ServerAddress> /*masters*/) noexcept override {}
+    void on_redirection() noexcept override { ++redirections; }
+
+    Timeline& timeline_;
+    SimulatedCluster& cluster_;
+    Instant start_;
+    Prepare prepare_;
+    int map_reads_ = 0;
+    std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
+    ClusterRouter router_;
+};
+
+}  // namespace tollgate::gateway
