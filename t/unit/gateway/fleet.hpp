@@ -71,6 +71,8 @@ class Fleet {
         return most;
     }
 
+    /// The redirections that nodes followed.
+    int redirections() const { return redirections_; }
     const Scenario& scenario() const { return scenario_; }
     const KeyChoice& choice() const { return choice_; }
     const SimulatedCluster& cluster() const { return cluster_; }
@@ -208,8 +210,9 @@ class Fleet {
             };
         };
         if (scenario_.masters > 0) {
-            return std::make_unique<SimulatedClusterTransport>(
-                timeline_, cluster_, kBeginning, settings_.redis, environment, prepare);
+            return std::make_unique<SimulatedClusterTransport>(timeline_, cluster_, kBeginning,
+                                                               settings_.redis, environment,
+                                                               prepare, redirections_);
         }
         SimulatedServer& server = has_failed_over_ ? successor_ : cluster_.servers.front();
         auto link = std::make_unique<SimulatedTransport>(timeline_, server.redis, kBeginning,
@@ -332,6 +335,7 @@ class Fleet {
     SimulatedServer successor_;  ///< the replica, as it became the master
     bool is_replicating_ = true;
     bool has_failed_over_ = false;
+    int redirections_ = 0;
     int next_node_ = 0;
     std::set<int> dead_;
     std::deque<Node> nodes_;

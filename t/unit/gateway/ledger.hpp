@@ -36,6 +36,9 @@ struct Ledger {
         std::int64_t granted = 0;
         std::int64_t refused = 0;
         std::int64_t refused_early = 0;  ///< of them: while counted units were in leases
+
+        /// Whether at least one and a half times the limit was asked for.
+        bool exceeds(std::int64_t limit) const { return (granted + refused) * 2 >= limit * 3; }
     };
     using Executed = std::vector<SimulatedRedis::Executed>;
 

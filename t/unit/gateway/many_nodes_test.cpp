@@ -6,7 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
+#include <initializer_list>
+#include <string>
 #include <tuple>
 
 namespace tollgate::gateway {
@@ -27,7 +28,7 @@ int expect_exact(const Fleet& fleet) {
     EXPECT_EQ(fleet.ledger.granted_alone, 0);
     for (const auto& [window, tally] : fleet.ledger.tallies) {
         EXPECT_LE(tally.granted, limit) << id_of(window.key);
-        if ((tally.granted + tally.refused) * 2 >= limit * 3) {
+        if (tally.exceeds(limit)) {
             EXPECT_GE(tally.granted * 100, limit * 99)
                 << id_of(window.key) << " window " << window.number;
             ++spent;
@@ -72,6 +73,72 @@ INSTANTIATE_TEST_SUITE_P(, ManyNodesTest,
                                           testing::ValuesIn(kTraffics),
                                           testing::Values(200us, 5ms, 80ms), testing::Bool()),
                          name_of_test);
+
+/// The figures of a demand that is within its limits.
+Figures measure_ample(ManyNodes many) {
+    many.demand = 0.5;
+    Fleet fleet(scenario_of(many), kSeed);
+    const Figures figures = Measurement(fleet).run();
+    EXPECT_EQ(figures.refused, 0);
+    EXPECT_EQ(figures.under, 0);
+    return figures;
+}
+
+TEST(CallsOfRedis, WithoutLeasesAreThoseOfTheRateAndTheRoundTrip) {
+    constexpr int kNodes = 10;
+    for (const auto round_trip : std::initializer_list<Timeline::Time>{200us, 5ms, 80ms}) {
+        for (const double rate : {5.0, 50.0, 500.0}) {
+            const Figures figures = measure_ample({.nodes = kNodes,
+                                                   .keys = 1,
+                                                   .per_second = kNodes * rate,
+                                                   .round_trip = round_trip,
+                                                   .leases = false,
+                                                   .windows = rate < 10 ? 20 : 4});
+            const double formula = kNodes * acquires_per_second(rate, round_trip);
+            const double acquires = figures.calls_per_second - figures.lookups_per_second;
+            EXPECT_NEAR(acquires, formula, 0.06 * formula)
+                << rate << " a second, round trip " << round_trip.count() << " us";
+        }
+    }
+}
+
+TEST(CallsOfRedis, WithLeasesAreAFewForEachKeyAndNode) {
+    for (const double rate : {100.0, 1'000.0}) {
+        const Figures figures =
+            measure_ample({.nodes = 10, .keys = 1, .per_second = 10 * rate, .windows = 4});
+        EXPECT_LE(figures.calls_per_second, 10 * 20) << rate << " a second";
+        EXPECT_GE(figures.calls_per_second, 10 * 5) << rate << " a second";
+    }
+}
+
+TEST(CallsOfRedis, LookUpAKeyOncePerNodeAndKeyCache) {
+    const ManyNodes many{
+        .nodes = 20, .keys = 10, .per_second = 20 * 10 * 20, .windows = 5, .key_cache = 2s};
+    const Figures figures = measure_ample(many);
+    const double formula = many.nodes * many.keys / 2.0;
+    EXPECT_LE(figures.lookups_per_second, formula);
+    EXPECT_GE(figures.lookups_per_second, 0.9 * formula);
+}
+
+TEST(CallsOfRedis, OfAHotKeyReachOneShard) {
+    ManyNodes many{.nodes = 20, .keys = 200, .leases = false, .masters = 4};
+    EXPECT_LE(measure_ample(many).busiest_shard, 0.35) << "of even keys";
+    many.traffic = Traffic::kZipf;
+    const double of_zipf = measure_ample(many).busiest_shard;
+    EXPECT_GE(of_zipf, KeyChoice(Traffic::kZipf, many.keys).share(0))
+        << "the first key's share, and other keys";
+    EXPECT_LE(of_zipf, 0.5);
+    many.traffic = Traffic::kHot;
+    EXPECT_GE(measure_ample(many).busiest_shard, 0.95) << "all but the look-ups";
+}
+
+TEST(ThousandNodes, ShareAHotKeyThatEachLeases) {
+    Fleet fleet(scenario_of({.nodes = 1'000, .keys = 1, .per_second = 100'000}), kSeed);
+    const Figures figures = Measurement(fleet).run();
+    EXPECT_GE(expect_exact(fleet), 2);
+    EXPECT_GT(figures.idle, 0) << "units are in leases";
+    EXPECT_LE(figures.calls_per_request, 0.3);
+}
 
 }  // namespace
 }  // namespace tollgate::gateway

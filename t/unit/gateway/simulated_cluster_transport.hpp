@@ -17,15 +17,17 @@ namespace tollgate::gateway {
 /// A worker's connections to a simulated cluster, behind the module's own ClusterRouter.
 class SimulatedClusterTransport final : public Transport, private ClusterServers {
   public:
-    /// `prepare` is called with each new connection and its server. All arguments must outlive it.
+    /// `prepare` is called with each new connection and its server. `redirections` counts those
+    /// that the router follows. All arguments must outlive it.
     using Prepare = std::function<void(SimulatedTransport&, SimulatedServer&)>;
     SimulatedClusterTransport(Timeline& timeline, SimulatedCluster& cluster, Instant start,
                               const RedisSettings& settings, const Environment& environment,
-                              Prepare prepare)
+                              Prepare prepare, int& redirections)
         : timeline_(timeline),
           cluster_(cluster),
           start_(start),
           prepare_(std::move(prepare)),
+          redirections_(redirections),
           router_(settings, *this, environment, 1) {}
     ~SimulatedClusterTransport() override { *is_alive_ = false; }
     SimulatedClusterTransport(const SimulatedClusterTransport&) = delete;
@@ -45,8 +47,6 @@ class SimulatedClusterTransport final : public Transport, private ClusterServers
         router_.refuse(slot, error);
     }
     std::optional<SteadyTime> subscribed_since() const noexcept override { return SteadyTime(1); }
-
-    int redirections = 0;
 
   private:
     class Server final : public ClusterServer {
@@ -89,12 +89,13 @@ class SimulatedClusterTransport final : public Transport, private ClusterServers
                      });
     }
     void on_masters(std::span<const redis::ServerAddress> /*masters*/) noexcept override {}
-    void on_redirection() noexcept override { ++redirections; }
+    void on_redirection() noexcept override { ++redirections_; }
 
     Timeline& timeline_;
     SimulatedCluster& cluster_;
     Instant start_;
     Prepare prepare_;
+    int& redirections_;
     int map_reads_ = 0;
     std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
     ClusterRouter router_;
