@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "module/key/digest.hpp"
-#include "module/text/name_hash.hpp"
+#include "t/unit/gateway/fleet_servers.hpp"
 #include "t/unit/gateway/fleet_worker.hpp"
 #include "t/unit/gateway/ledger.hpp"
 #include "t/unit/gateway/scenario.hpp"
@@ -26,8 +25,8 @@ class Fleet {
         : scenario_(std::move(scenario)),
           random_(seed),
           choice_(scenario_.traffic, scenario_.keys),
-          cluster_(timeline_, std::max(scenario_.masters, 1)) {
-        configure();
+          settings_(scenario_),
+          servers_(timeline_, scenario_, settings_) {
         for (int i = 0; i < scenario_.nodes; ++i) {
             Node& node = nodes_.emplace_back();
             node.offset = Milliseconds(number(1'000, 1'000'000'000));
@@ -35,15 +34,19 @@ class Fleet {
             node.is_minority = i < scenario_.failover.minority;
             start(node);
         }
-        schedule_faults();
+        if (scenario_.crashes) {
+            crash();
+        }
+        if (const Failover& failover = scenario_.failover; failover.at > Milliseconds(0)) {
+            timeline_.at(failover.at, [this] { fail_over(false); });
+            timeline_.at(failover.at + failover.detected, [this] { fail_over(true); });
+        }
     }
 
     void run_for(Milliseconds time) { timeline_.run_until(timeline_.now() + time); }
 
     /// The count of the window of this rate that Redis has.
-    const WindowCount& counted(int key, const Rate& rate) {
-        return count_in(server_of(key).redis, key, rate);
-    }
+    const WindowCount& counted(int key, const Rate& rate) { return servers_.count(key, rate); }
     /// The units of a window that are counted, and that neither were granted nor are on their way
     /// to a request: they are in leases, or on their way back, or lost.
     std::int64_t idle(const KeyWindow& window) {
@@ -58,7 +61,7 @@ class Fleet {
     }
     /// The window of this rate that Redis's clock is in.
     std::int64_t current_window(std::size_t rate) const {
-        return window_number(redis_time(), scenario_.rates[rate].period);
+        return window_number(servers_.time(), scenario_.rates[rate].period);
     }
     /// The most units of a window that remained by what any node saw last.
     std::int64_t most_remaining(const KeyWindow& window) const {
@@ -73,9 +76,11 @@ class Fleet {
 
     /// The redirections that nodes followed.
     int redirections() const { return redirections_; }
+    /// The nodes that crashed.
+    int crashes() const { return next_node_ - scenario_.nodes; }
     const Scenario& scenario() const { return scenario_; }
     const KeyChoice& choice() const { return choice_; }
-    const SimulatedCluster& cluster() const { return cluster_; }
+    const SimulatedCluster& cluster() const { return servers_.cluster(); }
     Timeline& timeline() { return timeline_; }
     Ledger ledger;
 
@@ -88,70 +93,6 @@ class Fleet {
         std::vector<std::unique_ptr<FleetWorker>> workers;
     };
 
-    void configure() {
-        settings_.table.name = "api";
-        settings_.table.plans.push_back(
-            {.name = "free", .kind = Plan::Kind::kLimited, .rates = scenario_.rates});
-        settings_.table.plans.back().sliding = scenario_.sliding;
-        settings_.table.leases = scenario_.leases;
-        settings_.set = {&settings_.table};
-        settings_.served = {{&settings_.table, name_hash("main")}};
-        RedisSettings& redis = settings_.redis;
-        redis.name = "main";
-        redis.name_hash = name_hash("main");
-        redis.keys = redis::Keys("t:");
-        redis.is_cluster = scenario_.masters > 0;
-        redis.key_cache = scenario_.key_cache;
-        if (scenario_.round_trip == Timeline::Time(0)) {
-            redis.timeout = std::max(Milliseconds(100), 4 * scenario_.delay);
-        }
-        if (scenario_.failover.at > Milliseconds(0)) {
-            // Nodes that count alone would hide what the failover itself costs.
-            redis.on_failure = FailurePolicy::kDeny;
-        }
-        for (int key = 0; key < scenario_.keys; ++key) {
-            const auto id = id_of(key);
-            const KeyRecord record{
-                .id = id, .name = {}, .plan = "free", .limits = {}, .expires = {}, .active = true};
-            for (SimulatedServer& server : cluster_.servers) {
-                server.redis.records[redis.keys.key(hex(sha256(id)))] = record;
-            }
-        }
-    }
-
-    void schedule_faults() {
-        timeline_.at(scenario_.duration / 2,
-                     [this] { cluster_.servers.front().clock += scenario_.jump; });
-        if (scenario_.crashes) {
-            crash();
-        }
-        if (const Failover& failover = scenario_.failover; failover.at > Milliseconds(0)) {
-            timeline_.at(failover.at - failover.lag, [this] {
-                is_replicating_ = false;
-                successor_ = cluster_.servers.front();
-            });
-            timeline_.at(failover.at, [this] { fail_over(false); });
-            timeline_.at(failover.at + failover.detected, [this] { fail_over(true); });
-        }
-        for (int i = 0; i < scenario_.moves.slots; ++i) {
-            timeline_.at(scenario_.moves.from + i * scenario_.moves.every, [this, i] {
-                cluster_.move_slot(id_of(i % scenario_.keys), scenario_.moves.lasting);
-            });
-        }
-    }
-
-    Instant redis_time() const {
-        return std::chrono::floor<Milliseconds>(kBeginning + timeline_.now() +
-                                                cluster_.servers.front().clock);
-    }
-    SimulatedServer& server_of(int key) {
-        return has_failed_over_ ? successor_ : cluster_.server_of(id_of(key));
-    }
-    const WindowCount& count_in(SimulatedRedis& redis, int key, const Rate& rate) const {
-        TableQuota quota;
-        quota.table = settings_.table.name;
-        return redis.counts.count(id_of(key), quota, rate);
-    }
     std::int64_t number(std::int64_t least, std::int64_t most) {
         return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
     }
@@ -172,8 +113,9 @@ class Fleet {
 
     void start(Node& node) {
         const int node_number = next_node_++;
-        node.zone = std::make_unique<SimulatedZone>(static_cast<std::uint64_t>(next_node_),
-                                                    zone_size(), cluster_.servers.size() + 1);
+        node.zone =
+            std::make_unique<SimulatedZone>(static_cast<std::uint64_t>(next_node_), zone_size(),
+                                            servers_.cluster().servers.size() + 1);
         for (int i = 0; i < scenario_.workers; ++i) {
             auto& worker = node.workers.emplace_back(std::make_unique<FleetWorker>(
                 timeline_, settings_, node_number, static_cast<std::size_t>(i), *node.zone,
@@ -198,7 +140,7 @@ class Fleet {
             };
             link.on_executed = [=, this, &node](const Ledger::Executed& executed) {
                 ledger.note_executed(executed);
-                if (!is_replicating_ && (!has_failed_over_ || is_with_old_master(node))) {
+                if (servers_.is_lost(node.is_minority)) {
                     ledger.note_not_replicated(executed);
                 }
             };
@@ -210,13 +152,13 @@ class Fleet {
             };
         };
         if (scenario_.masters > 0) {
-            return std::make_unique<SimulatedClusterTransport>(timeline_, cluster_, kBeginning,
-                                                               settings_.redis, environment,
-                                                               prepare, redirections_);
+            return std::make_unique<SimulatedClusterTransport>(timeline_, servers_.cluster(),
+                                                               kBeginning, settings_.redis,
+                                                               environment, prepare, redirections_);
         }
-        SimulatedServer& server = has_failed_over_ ? successor_ : cluster_.servers.front();
+        SimulatedServer& server = servers_.master();
         auto link = std::make_unique<SimulatedTransport>(timeline_, server.redis, kBeginning,
-                                                         cluster_.servers.front().clock);
+                                                         servers_.clock());
         prepare(*link, server);
         return link;
     }
@@ -265,33 +207,30 @@ class Fleet {
                     ? window_number(std::chrono::floor<Milliseconds>(outcome.now), period)
                     : window_number(outcome.windows[i].reset, period) - 1};
             auto& tally = ledger.tallies[window];
-            ++(outcome.is_granted() ? tally.granted : tally.refused);
             if (outcome.is_granted()) {
+                ++tally.granted;
                 ++ledger.node_granted[{worker.node, window}];
-            } else if (outcome.windows[i].exhausted && idle(window) > 0) {
-                ++tally.refused_early;
+            } else {
+                const auto units = outcome.windows[i].exhausted ? idle(window) : 0;
+                tally.idle_at_first_refusal =
+                    tally.refused == 0 ? units : tally.idle_at_first_refusal;
+                tally.refused_early += units > 0 ? 1 : 0;
+                ++tally.refused;
             }
         }
         ledger.granted += outcome.is_granted() ? 1 : 0;
         ledger.granted_alone += outcome.verdict == Verdict::kDegraded ? 1 : 0;
     }
 
-    bool is_with_old_master(const Node& node) const {
-        return node.is_minority &&
-               timeline_.now() < scenario_.failover.at + scenario_.failover.detected;
-    }
-
     /// The nodes of one side find out that a replica is the master.
     void fail_over(bool is_minority) {
-        if (!std::exchange(has_failed_over_, true)) {
-            cluster_.servers.front().clock += scenario_.failover.clock;
-        }
+        servers_.fail_over();
         for (Node& node : nodes_) {
             for (auto& worker : node.workers) {
                 if (node.is_minority == is_minority) {
                     auto& link = static_cast<SimulatedTransport&>(worker->transport());
                     link.fail_all();
-                    link.connect_to(successor_.redis);
+                    link.connect_to(servers_.master().redis);
                 }
             }
         }
@@ -329,12 +268,9 @@ class Fleet {
     Scenario scenario_;
     std::mt19937 random_;
     KeyChoice choice_;
-    FleetSettings settings_;
     Timeline timeline_;
-    SimulatedCluster cluster_;
-    SimulatedServer successor_;  ///< the replica, as it became the master
-    bool is_replicating_ = true;
-    bool has_failed_over_ = false;
+    FleetSettings settings_;
+    FleetServers servers_;
     int redirections_ = 0;
     int next_node_ = 0;
     std::set<int> dead_;

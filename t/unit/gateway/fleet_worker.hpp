@@ -10,18 +10,11 @@
 
 #include "module/gateway/admission.hpp"
 #include "module/gateway/engine.hpp"
+#include "t/unit/gateway/fleet_settings.hpp"
 #include "t/unit/gateway/ledger.hpp"
 #include "t/unit/gateway/simulated_process.hpp"
 
 namespace tollgate::gateway {
-
-/// What the workers of a fleet have in common. It must outlive them.
-struct FleetSettings {
-    RedisSettings redis;
-    PlanTable table;
-    std::vector<const PlanTable*> set;
-    std::vector<ServedTable> served;
-};
 
 /// A worker of a node, with the requests that wait at it.
 class FleetWorker {

@@ -35,7 +35,8 @@ struct Ledger {
     struct Tally {
         std::int64_t granted = 0;
         std::int64_t refused = 0;
-        std::int64_t refused_early = 0;  ///< of them: while counted units were in leases
+        std::int64_t refused_early = 0;          ///< of them: while counted units were in leases
+        std::int64_t idle_at_first_refusal = 0;  ///< the units that were in leases then
 
         /// Whether at least one and a half times the limit was asked for.
         bool exceeds(std::int64_t limit) const { return (granted + refused) * 2 >= limit * 3; }

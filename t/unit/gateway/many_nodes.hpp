@@ -56,6 +56,8 @@ struct Figures {
     std::int64_t most_idle = 0;     ///< the maximum
     std::int64_t refused = 0;
     std::int64_t refused_early = 0;  ///< of these: while units of the key were in leases
+    double held = 0;   ///< units in leases at the first refusal of a window: the most of a window,
+                       ///< as a share of its limit
     double over = 0;   ///< units beyond the limit: the most of a window, as a share of the limit
     double under = 0;  ///< units that were asked for, are within the limit and were not granted:
                        ///< the same
@@ -120,6 +122,8 @@ class Measurement {
             figures_.refused_early += tally.refused_early;
             const auto units = static_cast<double>(limit);
             const auto asked = std::min(tally.granted + tally.refused, limit);
+            figures_.held =
+                std::max(figures_.held, static_cast<double>(tally.idle_at_first_refusal) / units);
             figures_.over =
                 std::max(figures_.over, static_cast<double>(tally.granted - limit) / units);
             figures_.under =

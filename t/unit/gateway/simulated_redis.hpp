@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "module/key/key_record.hpp"
+#include "module/redis/protocol/lookup.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/script.hpp"
 #include "t/unit/gateway/redis_model.hpp"
