@@ -2,10 +2,12 @@
 // table. `t/bench/nodes` builds and runs it.
 
 #include <CLI/CLI.hpp>
-#include <array>
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <map>
 #include <optional>
 #include <string>
@@ -69,10 +71,6 @@ std::optional<int> parse(Options& options, int argc, char** argv) {
         "Runs the gateway's engine at many nodes, on a simulated clock, network and Redis.\n"
         "Lists are separated by commas; each combination is a line of the table.",
         "t/bench/nodes");
-    std::vector<std::string> faults;
-    for (const auto& [name, fault] : kFaults) {
-        faults.push_back(name);
-    }
     app.option_defaults()->always_capture_default();
     app.add_option("--nodes", options.nodes, "numbers of nodes")
         ->delimiter(',')
@@ -100,7 +98,7 @@ std::optional<int> parse(Options& options, int argc, char** argv) {
         ->check(CLI::Range(0.1, 3'600.0));
     app.add_option("--masters", options.masters, "of a cluster; 0: no cluster")
         ->check(CLI::Range(0, 32));
-    app.add_option("--fault", options.fault, "in the second window")->check(CLI::IsMember(faults));
+    app.add_option("--fault", options.fault, "in the second window")->check(CLI::IsMember(kFaults));
     app.add_option("--outage", options.outage, "seconds of the outage")
         ->check(CLI::Range(0.1, 3'600.0));
     app.add_option("--lag", options.lag,
@@ -209,7 +207,7 @@ void run(const ManyNodes& many, const Options& options) {
         figures.calls_per_second, 100 * figures.busiest_shard, figures.idle,
         integer(figures.most_idle), 100 * figures.held, integer(figures.refused),
         integer(figures.refused_early), 100 * figures.over, 100 * figures.under, recovery.c_str());
-    std::fflush(stdout);
+    static_cast<void>(std::fflush(stdout));
 }
 
 void run_all(const Options& options) {
@@ -250,7 +248,7 @@ int main(int argc, char** argv) {
         tollgate::gateway::run_all(options);
         return 0;
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "t/bench/nodes: %s\n", error.what());
+        std::cerr << "t/bench/nodes: " << error.what() << '\n';
         return 1;
     }
 }
