@@ -24,6 +24,14 @@ int allocations_left = -1;
     }
     throw std::bad_alloc();
 }
+// AddressSanitizer's own nothrow form would not match the operator delete below.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+    try {
+        return operator new(size);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
     std::free(memory);
 }
