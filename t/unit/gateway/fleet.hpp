@@ -117,6 +117,7 @@ class Fleet {
                      {clock, events, log, process}),
               transport(fleet.timeline_, fleet.redis_, kBeginning, fleet.redis_offset_) {
             zone.workers().insert(process.number(), process.process());
+            engine.changes().on_subscribed(true);
             tables = std::make_unique<TableSet>(fleet.set_, std::nullopt, engine,
                                                 std::vector<RequestStatistics*>());
         }
@@ -155,8 +156,8 @@ class Fleet {
             transport.delay = [this] { return Milliseconds(number(0, scenario_.delay.count())); };
             transport.timeout = settings_.timeout;
             transport.open_for = [this] { return Milliseconds(number(200, 800)); };
-            transport.choose_fate = [this, &node](const redis::Call& /*call*/) {
-                ++calls;
+            transport.choose_fate = [this, &node](const redis::Call& call) {
+                calls += call.script == &redis::heartbeat_script() ? 0 : 1;
                 if (!is_cut_off(node)) {
                     return SimulatedTransport::Fate::kAnswered;
                 }

@@ -137,7 +137,7 @@ struct ZoneMemory {
         std::array<std::byte, 64> bytes{};
     };
     SharedNode node{};
-    std::array<SharedRedis, 2> redis{};
+    std::array<SharedRedis, 3> redis{};
     std::vector<Line> lines;
 };
 
