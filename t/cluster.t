@@ -6,12 +6,13 @@ use lib 't/lib';
 use Test::More;
 use BackgroundLoad;
 use Digest::SHA qw(sha256_hex);
-use Gateway qw(in_one_window wait_for_window);
+use Gateway qw(wait_for_window);
+use Http qw(http_request);
 use List::Util qw(sum0);
 use Load;
 use RedisCluster;
 use Time::HiRes qw(time);
-use Wait qw(wait_until);
+use Wait qw(becomes wait_until);
 
 my $cluster = RedisCluster->start(masters => 3, replicas => 1);
 my ($one, $two, $three) = $cluster->nodes;
@@ -43,6 +44,11 @@ subtest 'keys of all slots are counted at their masters' => sub {
     is($redis->{kind}, 'cluster', 'the status shows the kind');
     is_deeply([sort map { $_->{address} } @{ $redis->{masters} }], [sort map { '127.0.0.1:' . $_->port } $one, $two, $three], '... the masters');
     is(sum0(map { $_->{slots} } @{ $redis->{masters} }), 16384, '... and their slots');
+    my $page = do { open my $file, '<', 'module/README.md' or die $!; local $/; <$file> };
+    my $metrics = http_request('unix:' . $gateway->nginx->dir . '/gateway-status.sock', 'GET', '/?format=prometheus')->body;
+    my @documented = grep { !/master_info/ } $page =~ /`(tollgate_redis_(?:master|slot_map)_\w+)/g;
+    cmp_ok(scalar @documented, '>=', 3, 'the documentation lists metrics of clusters');
+    like($metrics, qr/^$_\{redis="main"/m, "... $_") for @documented;
     my %masters = map { master_of($_)->port => 1 } @ids;
     is(scalar keys %masters, 3, 'each master has some of them');
     is($gateway->get('/', 'nobody')->status, 401, 'an unknown key is refused');
@@ -51,15 +57,14 @@ subtest 'keys of all slots are counted at their masters' => sub {
 };
 
 subtest 'a changed key is noticed, whichever node publishes it' => sub {
-    my $gateway = start(plans => 'plan free 1000r/h;');
+    # Without the message, a cached record would be used for an hour.
+    my $gateway = start(plans => 'plan free 1000r/h;', redis => 'timeout 100ms; key_cache 1h;');
     wait_until('the subscription', sub { $gateway->status->{redis}[0]{subscribed_workers} == 1 });
     for my $node ($cluster->nodes) {
         is($gateway->get('/', 'k1')->status, 200, 'granted');
         $gateway->redis->cmd('HSET', 't:key:' . sha256_hex('k1'), state => 'disabled');
         $node->cmd('PUBLISH', 't:events', 'k1');
-        my $start = time;
-        wait_until('the key to be refused', sub { $gateway->get('/', 'k1')->status == 401 });
-        cmp_ok(time - $start, '<', 30, 'refused');
+        becomes(sub { $gateway->get('/', 'k1')->status }, 401, 'refused');
         $gateway->redis->cmd('HSET', 't:key:' . sha256_hex('k1'), state => 'active');
         $node->cmd('PUBLISH', 't:events', 'k1');
         wait_until('the key to be granted', sub { $gateway->get('/', 'k1')->status == 200 });
