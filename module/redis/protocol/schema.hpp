@@ -47,6 +47,9 @@ class Keys {
     std::string plans() const { return prefix_ + "plans"; }
     /// A channel: the id or digest of a changed record.
     std::string events() const { return prefix_ + "events"; }
+    /// A sorted set: the ids and digests of the records that changed in the last hour. The score is
+    /// the time of the last change by Redis's clock, a Unix time in milliseconds.
+    std::string changes() const { return prefix_ + "changes"; }
 
   private:
     std::string tagged(std::string_view kind, std::string_view id) const {

@@ -1,0 +1,53 @@
+# Commands lose the connections to a Redis Cluster at any step. An operation changes several slots there, one after the
+# other: the state is safe after each step, and the same command completes it when it is run again.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use ClusterProxy;
+use Digest::SHA qw(sha256_hex);
+use Interruptions;
+use RedisCluster;
+use Command;
+use Test::More;
+
+my $cluster = RedisCluster->start(masters => 3);
+my @ports = map { $_->port } $cluster->nodes;
+my $url = 'redis+cluster://' . join ',', map { "127.0.0.1:$_" } @ports;
+use_deployment(
+    redis   => $cluster,
+    masters => [$cluster->nodes],
+    url     => $url,
+    proxy   => sub { my ($n, $when) = @_; return ClusterProxy->start(ports => \@ports, n => $n, when => $when) },
+);
+test_interruptions();
+
+# A gateway has cached the key. It notices that the key has ended only if it is told.
+subtest 'gateways are told of each key that ends, at the latest by the second run' => sub {
+    my $tollgate = Command->new(redis => $url);
+    my $told = sub {
+        my ($digest) = @_;
+        return defined $cluster->cmd('ZSCORE', 'changes', $digest);
+    };
+    my $steps = 0;
+    for my $command ([qw(key revoke)], [qw(key disable)], [qw(key rotate --overlap 0s)]) {
+        my @wrong;
+        for my $when (qw(before after)) {
+            for my $n (1 .. most_steps()) {
+                my $id = next_id();
+                my @digests = map { sha256_hex($_) } issued($id), key_of($tollgate->run(qw(key rotate), $id));
+                $cluster->cmd('DEL', 'changes');
+                my ($first, $reached) = run_cut($n, $when, @$command, $id);
+                last unless $reached;
+                $steps++;
+                my $second = $tollgate->run(@$command, $id);
+                push @wrong, map { "cut $when command $n: $_ ($second->{status})" } grep { !$told->($_) } @digests;
+            }
+        }
+        is_deeply \@wrong, [], "@$command";
+    }
+    cmp_ok $steps, '>', 60, "… $steps interruptions";
+};
+
+done_testing;
