@@ -50,4 +50,31 @@ subtest 'gateways are told of each key that ends, at the latest by the second ru
     cmp_ok $steps, '>', 60, "… $steps interruptions";
 };
 
+# While a slot migrates, its keys are at two servers: a transaction with two keys may fail.
+subtest 'each transaction touches one key' => sub {
+    my $tollgate = Command->new(redis => $url);
+    my %monitors = map { $_->port => $_->connection } $cluster->nodes;
+    $_->cmd('MONITOR') for values %monitors;
+    my $id = issued('slots') && 'slots';
+    $tollgate->run({ stdin => 'slots-token' }, qw(key import --plan free --id slots2));
+    $tollgate->run(@$_, $id) for [qw(key rotate)], [qw(key set --plan pro)], [qw(key rotate --overlap 0s)], [qw(key disable)],
+        [qw(key enable)], [qw(ban lift)], [qw(key revoke)];
+    my (@wrong, $transactions);
+    for my $node ($cluster->nodes) {
+        $node->cmd('PING', 'the end');
+        my (%keys, $is_open);
+        while ((my $line = $monitors{ $node->port }->read) !~ /"the end"/) {
+            my ($name, $key) = $line =~ /\] "(\w+)"(?: "([^"]*)")?/ or next;
+            ($is_open, %keys) = (1) if $name eq 'MULTI';
+            $keys{$key} = 1 if $is_open && defined $key && $name !~ /^(?:TIME|PUBLISH)$/;
+            next unless $name eq 'EXEC';
+            $transactions++;
+            $is_open = 0;
+            push @wrong, join ' ', sort keys %keys if keys %keys > 1;
+        }
+    }
+    is_deeply \@wrong, [], 'none touches two';
+    cmp_ok $transactions, '>', 20, "… of $transactions";
+};
+
 done_testing;

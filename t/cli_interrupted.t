@@ -74,30 +74,4 @@ subtest 'a reply that was lost after the key was printed' => sub {
     ok works(key_of($last)), '… and it works';
 };
 
-# In a Redis Cluster, all keys of a transaction must be in one slot: they need the same {…}.
-subtest 'each transaction touches one slot' => sub {
-    my $monitor = $redis->connection;
-    $monitor->cmd('MONITOR');
-    my $id = issued('slots') && 'slots';
-    $tollgate->run({ stdin => 'slots-token' }, qw(key import --plan free --id slots2));
-    $tollgate->run(@$_, $id) for [qw(key rotate)], [qw(key set --plan pro)], [qw(key rotate --overlap 0s)], [qw(key disable)],
-        [qw(key enable)], [qw(ban lift)], [qw(key revoke)];
-    $redis->cmd('PING', 'the end');
-    my (@wrong, %slots, $open);
-    my $transactions = 0;
-    while ((my $line = $monitor->read) !~ /"the end"/) {
-        my ($name, $key) = $line =~ /\] "(\w+)"(?: "([^"]*)")?/ or next;
-        %slots = () if $name eq 'WATCH' || ($name eq 'MULTI' && !$open);
-        $open = 1 if $name =~ /^(?:WATCH|MULTI)$/;
-        $slots{ $key =~ /\{(.*)\}/ ? $1 : $key } = 1 if $open && $name =~ /^(?:WATCH|[HZ]\w+|DEL|PEXPIRE|PEXPIREAT|PERSIST|SADD|SREM|SISMEMBER)$/ && $name ne 'HGETALL';
-        if ($name =~ /^(?:EXEC|UNWATCH)$/) {
-            $transactions++;
-            push @wrong, join ' ', sort keys %slots if keys %slots > 1;
-            $open = 0;
-        }
-    }
-    is_deeply \@wrong, [], 'none touches two';
-    cmp_ok $transactions, '>', 20, "… of $transactions";
-};
-
 done_testing;
