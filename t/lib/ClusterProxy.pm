@@ -17,6 +17,7 @@ use File::Temp ();
 use IO::Select;
 use IO::Socket::INET;
 use POSIX ();
+use Socket qw(IPPROTO_TCP TCP_NODELAY);
 
 my $test_process = $$;
 
@@ -58,6 +59,7 @@ sub _serve {
                 my $client = $socket->accept or next;
                 next if $self->{cut};
                 my $server = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") or next;
+                $_->setsockopt(IPPROTO_TCP, TCP_NODELAY, 1) for $client, $server;
                 $links{ fileno $client } = { client => $client, server => $server, in => '', out => '' };
                 $select->add($client);
                 next;
@@ -70,13 +72,13 @@ sub _serve {
                 last if $self->{cut} = $is_cut;
                 syswrite $link->{client}, $reply;
             }
+            syswrite $self->{mark}, 'cut' if $self->{cut};    # before the command notices it
             my @ended = $self->{cut} ? values %links : $open ? () : $link;
             for my $ended (@ended) {
                 delete $links{ fileno $ended->{client} };
                 $select->remove($ended->{client});
                 close $_ for @$ended{qw(client server)};
             }
-            syswrite $self->{mark}, 'cut' if $self->{cut} && @ended;
         }
     }
 }
