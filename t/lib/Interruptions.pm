@@ -11,6 +11,7 @@ package Interruptions;
 #   );                                         #   an object with `url`, and `reached`: whether there was an Nth command
 #   test_interruptions();                      # subtests
 #   run_cut($n, $when, @command)               # the result of the command through such a proxy, and `reached`
+#   run_batches([@command], …)             # the results
 #   record($key), works($key), working($id), issued($id), key_of($result), next_id()
 #
 # `before`: Redis does not get the Nth command. `after`: Redis runs it, and its reply is lost.
@@ -22,7 +23,7 @@ use Digest::SHA qw(sha256_hex);
 use Exporter 'import';
 use Test::More;
 
-our @EXPORT = qw(use_deployment test_interruptions run_cut record works working issued key_of next_id most_steps);
+our @EXPORT = qw(use_deployment test_interruptions run_cut run_batches record works working issued key_of next_id most_steps);
 
 my $kMostSteps = 150;
 my ($redis, $tollgate, %deployment);
@@ -42,6 +43,14 @@ sub run_cut {
     my $proxy = $deployment{proxy}->($n, $when);
     my $result = Command->new(redis => $proxy->url)->run(@command);
     return ($result, $proxy->reached);
+}
+
+# Runs commands, 20 at a time. Returns their results in this order.
+sub run_batches {
+    my (@commands) = @_;
+    my @results;
+    while (my @batch = splice @commands, 0, 20) { push @results, $tollgate->run_at_once(@batch) }
+    return @results;
 }
 
 sub on_all { my @command = @_; return map { my $reply = $_->cmd(@command); ref $reply ? @$reply : $reply } @{ $deployment{masters} } }
@@ -74,9 +83,9 @@ sub unlisted {
     return @wrong;
 }
 
-# Reservations must expire.
+# Reservations must expire. PTTL is -2 if one has expired since HGET.
 sub lasting_reservations {
-    return grep { ($redis->cmd('HGET', $_, 'state') // '') eq 'pending' && $redis->cmd('PTTL', $_) < 0 } on_all('KEYS', 'key:*');
+    return grep { ($redis->cmd('HGET', $_, 'state') // '') eq 'pending' && $redis->cmd('PTTL', $_) == -1 } on_all('KEYS', 'key:*');
 }
 
 sub key_of { my ($result) = @_; return $result->{out} =~ /(tg_\w{38})/ ? $1 : undef }
@@ -108,10 +117,8 @@ sub at_every_step {
         is_deeply \@wrong, [], 'each leaves a safe state';
         @wrong = ();
         my @again = grep { $_->{first}{status} } @interrupted;
-        while (my @batch = splice @again, 0, 20) {
-            my @results = $tollgate->run_at_once(map { $_->{command} } @batch);
-            $_->{again} = shift @results for @batch;
-        }
+        my @results = run_batches(map { $_->{command} } @again);
+        $_->{again} = shift @results for @again;
         for my $one (@interrupted) {
             my $result = $one->{again} // $one->{first};
             my @found = unlisted($one->{id});
@@ -231,19 +238,26 @@ sub test_interruptions {
 
     # An interrupted command may be followed by a different one.
     subtest 'another command after an interruption' => sub {
-        my @wrong;
+        my @cases;
         for my $n (1 .. $kMostSteps) {
             my $id = next_id();
-            my $old = issued($id);
+            issued($id);
             my (undef, $cut) = run_cut($n, 'after', qw(key rotate --overlap 0s), $id);
             last unless $cut;
-            my $set = $tollgate->run(qw(key set --plan pro), $id);
-            my $rotated = $tollgate->run(qw(key rotate --overlap 1h), $id);
-            my $new = key_of($rotated) // '';
-            push @wrong, "after command $n: $set->{err}$rotated->{err}" if $set->{status} || $rotated->{status};
-            push @wrong, "after command $n: the new key has no plan pro" unless (record($new)->{plan} // '') eq 'pro' && works($new);
-            push @wrong, "after command $n: it can not be revoked" if $tollgate->run(qw(key revoke), $id)->{status} || working($id);
+            push @cases, { id => $id, n => $n };
         }
+        my $each = sub { my @command = @_; return run_batches(map { [@command, $_->{id}] } @cases) };
+        my @set = $each->(qw(key set --plan pro));
+        my @rotated = $each->(qw(key rotate --overlap 1h));
+        my @wrong;
+        for my $i (0 .. $#cases) {
+            my $new = key_of($rotated[$i]) // '';
+            push @wrong, "after command $cases[$i]{n}: $set[$i]{err}$rotated[$i]{err}" if $set[$i]{status} || $rotated[$i]{status};
+            push @wrong, "after command $cases[$i]{n}: the new key has no plan pro" unless (record($new)->{plan} // '') eq 'pro' && works($new);
+        }
+        my @revoked = $each->(qw(key revoke));
+        push @wrong, map { "after command $cases[$_]{n}: it can not be revoked" }
+            grep { $revoked[$_]{status} || working($cases[$_]{id}) } 0 .. $#cases;
         is_deeply \@wrong, [], 'set, rotate and revoke do their work';
     };
 }
