@@ -33,14 +33,20 @@ bool waits_for_next(CallRetries& retries, ErrorAction action) {
 }  // namespace
 
 ClusterMasters::ClusterMasters(RedisUrl url) : url_(std::move(url)) {
-    reconnect();
+    require_map();
 }
 
 void ClusterMasters::reconnect() {
     connections_.clear();
     retired_.clear();
     map_ = {};
-    if (const auto problem = refresh(); !problem.empty()) {
+    require_map();
+}
+
+/// Reads the slot map if there is none. Throws Failure if no server has one.
+void ClusterMasters::require_map() {
+    const auto problem = map_.masters().empty() ? refresh() : std::string();
+    if (!problem.empty()) {
         throw Failure(ExitStatus::kRedis, "no server of the cluster is usable: " + problem);
     }
 }
@@ -104,6 +110,7 @@ std::optional<redis::ServerAddress> ClusterMasters::master_of(
 }
 
 Route ClusterMasters::route(std::optional<std::string_view> key) {
+    require_map();
     CallRetries retries(Clock::now() + kPatience);
     return route(key, retries);
 }
@@ -173,6 +180,7 @@ std::optional<Route> ClusterMasters::redirected(const Route& asked, const std::s
 }
 
 std::vector<RedisConnection*> ClusterMasters::all() {
+    require_map();
     CallRetries retries(Clock::now() + kPatience);
     while (true) {
         std::vector<Address> masters(map_.masters().begin(), map_.masters().end());

@@ -41,6 +41,7 @@ class ClusterMasters : public Masters {
     std::optional<Address> master_of(std::optional<std::string_view> key) const;
     Route route(std::optional<std::string_view> key, redis::CallRetries& retries);
     std::optional<Route> redirected(const Route& asked, const std::string& error, bool asking);
+    void require_map();
     std::string refresh();
     std::string read_map_from(const Address& server);
     void retire(const Address& server);

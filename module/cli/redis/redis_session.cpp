@@ -191,8 +191,8 @@ std::vector<std::string> RedisSession::scan(ScanPosition& position, const std::s
         master = masters.begin();
         position = {};
     }
-    const auto reply = (*master)->ask(
-        {"SCAN", position.cursor, "MATCH", pattern, "COUNT", std::to_string(count)});
+    const auto reply =
+        (*master)->ask({"SCAN", position.cursor, "MATCH", pattern, "COUNT", std::to_string(count)});
     require_success(reply);
     position = {.master = address_of(*master), .cursor = reply.elements.at(0).text};
     if (position.cursor == "0") {
