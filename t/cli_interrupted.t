@@ -9,16 +9,24 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Command;
-use Digest::SHA qw(sha256_hex);
 use FakeRedis qw($CLOSE);
+use Interruptions;
 use RedisServer;
 use Test::More;
 
-my $kMostSteps = 80;
 my $redis = RedisServer->start;
 my $tollgate = Command->new(redis => $redis->address);
 
-# `before`: Redis does not get the Nth command. `after`: Redis runs it, and its reply is lost.
+package CutProxy {
+    sub start {
+        my ($class, $n, $fake) = @_;
+        $fake->fault('cut');
+        return bless { n => $n, fake => $fake }, $class;
+    }
+    sub url     { $_[0]{fake}->address }
+    sub reached { my ($self) = @_; my $sent = map { @$_ } @{ $self->{fake}->reads }; return $sent >= $self->{n} }
+}
+
 sub cut_at {
     my ($n, $when) = @_;
     my ($commands, $replies, $cut) = (0, 0, 0);
@@ -38,223 +46,21 @@ sub cut_at {
     };
 }
 
-# Runs a command through a proxy that closes the connection at this step. Returns the result, and whether the step was
-# reached.
-sub run_cut {
-    my ($n, $when, @command) = @_;
-    my $fake = FakeRedis->start(redis => $redis->address, faults => { cut => cut_at($n, $when) });
-    $fake->fault('cut');
-    my $result = Command->new(redis => $fake->address)->run(@command);
-    my $sent = map { @$_ } @{ $fake->reads };
-    return ($result, $sent >= $n);
-}
-
-sub record { return { @{ $redis->cmd('HGETALL', 'key:' . sha256_hex($_[0])) } } }
-sub works { my $record = record($_[0]); return ($record->{state} // '') eq 'active' && ($record->{expires} // 9e9) > time }
-
-# The digests of all keys of an id that a gateway accepts, found without the id's set.
-sub working {
-    my ($id) = @_;
-    return @{ $redis->cmd('EVAL', <<'END', 0, $id, time) };
-        local found = {}
-        for _, key in ipairs(redis.call('KEYS', 'key:*')) do
-            local record = redis.call('HMGET', key, 'id', 'state', 'expires')
-            if record[1] == ARGV[1] and record[2] == 'active' and tonumber(record[3] or '9e9') > tonumber(ARGV[2]) then
-                found[#found + 1] = key:sub(5)
-            end
-        end
-        table.sort(found)
-        return found
-END
-}
-
-# The errors in the lists: a valid key that is not listed, or a set of digests whose id is not listed.
-sub unlisted {
-    my ($id) = @_;
-    my @wrong = map { "$_ works and is not listed" } grep { !$redis->cmd('SISMEMBER', "id:{$id}", $_) } working($id);
-    my $listed = defined $redis->cmd('ZSCORE', 'ids', $id);
-    push @wrong, "$id has a key and is not listed" if working($id) && !$listed;
-    push @wrong, "the set of $id stays and is not listed" if !$listed && $redis->cmd('EXISTS', "id:{$id}") && $redis->cmd('PTTL', "id:{$id}") < 0;
-    return @wrong;
-}
-
-# Reservations must expire.
-sub lasting_reservations {
-    return grep { ($redis->cmd('HGET', $_, 'state') // '') eq 'pending' && $redis->cmd('PTTL', $_) < 0 } @{ $redis->cmd('KEYS', 'key:*') };
-}
-
-sub key_of { my ($result) = @_; return $result->{out} =~ /(tg_\w{38})/ ? $1 : undef }
-
-# Runs a command and cuts the connection at every step. prepare($id) prepares the id and returns the argument of the
-# other two. safe($id, $prepared) returns what is wrong after the interruption, done($id, $prepared, $result, $first)
-# what is wrong after the second run. `statuses` are the exit statuses that the second run may have.
-my $case = 0;
-sub at_every_step {
-    my ($name, %test) = @_;
-    subtest $name => sub {
-        $redis->cmd('FLUSHALL');
-        my (@interrupted, @wrong);
-        my $steps = 0;
-        for my $when (qw(before after)) {
-            for my $n (1 .. $kMostSteps) {
-                my $id = 'c' . ++$case;
-                my $prepared = $test{prepare} ? $test{prepare}->($id) : undef;
-                my @command = $test{command}->($id, $prepared);
-                my ($result, $cut) = run_cut($n, $when, @command);
-                last unless $cut;
-                $steps++;
-                my $place = "cut $when command $n";
-                push @wrong, map { "$place: $_" } ($test{unlisted} ? () : unlisted($id)), $test{safe} ? $test{safe}->($id, $prepared) : ();
-                push @wrong, "$place: status $result->{status}: $result->{err}" if $result->{status} && $result->{status} != 1;
-                push @interrupted, { place => $place, id => $id, prepared => $prepared, command => \@command, first => $result };
-            }
-        }
-        cmp_ok $steps, '>=', $test{steps}, "$steps interruptions";
-        is_deeply \@wrong, [], 'each leaves a safe state';
-        @wrong = ();
-        my @again = grep { $_->{first}{status} } @interrupted;
-        while (my @batch = splice @again, 0, 20) {
-            my @results = $tollgate->run_at_once(map { $_->{command} } @batch);
-            $_->{again} = shift @results for @batch;
-        }
-        for my $one (@interrupted) {
-            my $result = $one->{again} // $one->{first};
-            my @found = unlisted($one->{id});
-            push @found, "status $result->{status}: $result->{err}" unless grep { $_ == $result->{status} } @{ $test{statuses} // [0] };
-            push @found, $test{done}->($one->{id}, $one->{prepared}, $result, $one->{first});
-            push @wrong, map { "$one->{place}: $_" } @found;
-        }
-        is_deeply \@wrong, [], 'and the same command, run again, is done';
-        is_deeply [lasting_reservations()], [], 'no reservation lasts';
-    };
-}
-
-sub issued { my ($id) = @_; my $r = $tollgate->run(qw(key issue --plan free --limits 5r/s --name N --expires 2040-01-01 --id), $id); die $r->{err} if $r->{status}; return key_of($r) }
-sub have { my ($id, @keys) = @_; my $have = join ' ', working($id); my $want = join ' ', sort map { sha256_hex($_) } @keys; return $have eq $want ? () : "working are <$have>, not <$want>" }
-sub copied { my $r = record($_[0]); my $is = join ' ', map { $_ // '-' } @$r{qw(plan limits name expires)}; return $is eq 'free 5r/s N 2208988800' ? () : "the new key has <$is>" }
-
-at_every_step('issue',
-    steps   => 16,
-    command => sub { qw(key issue --plan free --id), $_[0] },
-    done    => sub { my ($id, undef, $result) = @_; return have($id, key_of($result) // 'none') },
-);
-
-at_every_step('issue, the id made up',
-    steps   => 16,
-    command => sub { qw(key issue --plan free --json) },
-    done    => sub { my (undef, undef, $result) = @_; return works(key_of($result) // 'none') ? () : 'the key does not work' },
-);
-is_deeply [map { unlisted($_) } map { /\{(.*)\}/ } @{ $redis->cmd('KEYS', 'id:*') }], [], 'made-up ids are listed';
-
-at_every_step('import',
-    steps   => 16,
-    command => sub { ({ stdin => "token-$_[0]" }, qw(key import --plan free --id), $_[0]) },
-    done    => sub { my ($id) = @_; return have($id, "token-$id") },
-);
-
-at_every_step('import, the id made up',
-    steps   => 16,
-    command => sub { ({ stdin => "token-$_[0]" }, qw(key import --plan free)) },
-    done    => sub {
-        my ($name) = @_;
-        my $id = record("token-$name")->{id} // return 'not stored';
-        return (unlisted($id), have($id, "token-$name"));
+use_deployment(
+    redis   => $redis,
+    masters => [$redis],
+    url     => $redis->address,
+    proxy   => sub {
+        my ($n, $when) = @_;
+        return CutProxy->start($n, FakeRedis->start(redis => $redis->address, faults => { cut => cut_at($n, $when) }));
     },
 );
-
-at_every_step('rotate with an overlap',
-    steps   => 20,
-    prepare => \&issued,
-    command => sub { qw(key rotate --overlap 1h), $_[0] },
-    safe    => sub { my ($id, $old) = @_; return works($old) ? () : 'the old key has ended' },
-    done    => sub {
-        my ($id, $old, $result) = @_;
-        my $new = key_of($result) // 'none';
-        my $left = $redis->cmd('PTTL', 'key:' . sha256_hex($old));
-        return (have($id, $old, $new), copied($new), $left > 0 && $left <= 3600_000 ? () : "the old key ends in $left ms");
-    },
-);
-
-for my $overlapping (0, 1) {
-    my $name = $overlapping ? 'rotate without an overlap, two keys' : 'rotate without an overlap';
-    at_every_step($name,
-        steps   => 20,
-        prepare => sub {
-            my ($id) = @_;
-            my @keys = issued($id);
-            push @keys, key_of($tollgate->run(qw(key rotate), $id)) if $overlapping;
-            return \@keys;
-        },
-        command => sub { qw(key rotate --overlap 0s), $_[0] },
-        # The command has not begun if nothing of the id has changed.
-        safe => sub {
-            my ($id, $old) = @_;
-            my $begun = !works($old->[-1]) || @{ $redis->cmd('SMEMBERS', "id:{$id}") } != @$old;
-            return $begun && works($old->[-1]) ? 'the old key still works' : ();
-        },
-        done => sub {
-            my ($id, $old, $result) = @_;
-            my $new = key_of($result) // 'none';
-            return (have($id, $new), copied($new));
-        },
-    );
-}
-
-at_every_step('revoke',
-    steps    => 16,
-    prepare  => sub { my ($id) = @_; my $key = issued($id); $redis->cmd('HSET', "ban:{$id}", until => 9e12, level => 1); return $key },
-    command  => sub { qw(key revoke), $_[0] },
-    statuses => [0, 3],
-    unlisted => 1,    # the set is deleted last
-    safe     => sub { my ($id, $key) = @_; return works($key) && !defined $redis->cmd('ZSCORE', 'ids', $id) ? 'it still works' : () },
-    done     => sub { my ($id) = @_; return (have($id), map { $redis->cmd('EXISTS', $_) ? "$_ is left" : () } "id:{$id}", "ban:{$id}") },
-);
-
-for my $command ([qw(set --plan pro), plan => 'pro'], [qw(disable), state => 'disabled'], [qw(enable), state => 'active']) {
-    my ($field, $value) = splice @$command, -2;
-    at_every_step("@$command",
-        steps   => 10,
-        prepare => sub {
-            my ($id) = @_;
-            my @keys = issued($id);
-            push @keys, key_of($tollgate->run(qw(key rotate), $id));
-            $tollgate->run(qw(key disable), $id) if $command->[0] eq 'enable';
-            return \@keys;
-        },
-        command => sub { 'key', @$command, $_[0] },
-        done    => sub { my (undef, $keys) = @_; return map { record($_)->{$field} eq $value ? () : "$field is " . record($_)->{$field} } @$keys },
-    );
-}
-
-at_every_step('lift',
-    steps   => 6,
-    prepare => sub { my ($id) = @_; $redis->cmd('HSET', "ban:{$id}", until => 9e12, level => 1); return issued($id) },
-    command => sub { qw(ban lift), $_[0] },
-    done    => sub { my ($id) = @_; return $redis->cmd('EXISTS', "ban:{$id}") ? 'the ban is left' : () },
-);
-
-# An interrupted command may be followed by a different one.
-subtest 'another command after an interruption' => sub {
-    my @wrong;
-    for my $n (1 .. $kMostSteps) {
-        my $id = 'c' . ++$case;
-        my $old = issued($id);
-        my (undef, $cut) = run_cut($n, 'after', qw(key rotate --overlap 0s), $id);
-        last unless $cut;
-        my $set = $tollgate->run(qw(key set --plan pro), $id);
-        my $rotated = $tollgate->run(qw(key rotate --overlap 1h), $id);
-        my $new = key_of($rotated) // '';
-        push @wrong, "after command $n: $set->{err}$rotated->{err}" if $set->{status} || $rotated->{status};
-        push @wrong, "after command $n: the new key has no plan pro" unless (record($new)->{plan} // '') eq 'pro' && works($new);
-        push @wrong, "after command $n: it can not be revoked" if $tollgate->run(qw(key revoke), $id)->{status} || working($id);
-    }
-    is_deeply \@wrong, [], 'set, rotate and revoke do their work';
-};
+test_interruptions();
 
 subtest 'a reply that was lost after the key was printed' => sub {
     my ($last, $id);
-    for my $n (1 .. $kMostSteps) {
-        $id = 'c' . ++$case;
+    for my $n (1 .. most_steps()) {
+        $id = next_id();
         my ($result, $cut) = run_cut($n, 'before', qw(key issue --plan free --id), $id);
         last unless $cut;
         $last = $result if key_of($result);
@@ -266,32 +72,6 @@ subtest 'a reply that was lost after the key was printed' => sub {
     is $tollgate->run(qw(key set --name N), $id)->{status}, 0, 'a change of the key';
     is $tollgate->run(qw(key issue --plan free --id), $id)->{status}, 4, '… confirms it: the id can not be issued again';
     ok works(key_of($last)), '… and it works';
-};
-
-# In a Redis Cluster, all keys of a transaction must be in one slot: they need the same {…}.
-subtest 'each transaction touches one slot' => sub {
-    my $monitor = $redis->connection;
-    $monitor->cmd('MONITOR');
-    my $id = issued('slots') && 'slots';
-    $tollgate->run({ stdin => 'slots-token' }, qw(key import --plan free --id slots2));
-    $tollgate->run(@$_, $id) for [qw(key rotate)], [qw(key set --plan pro)], [qw(key rotate --overlap 0s)], [qw(key disable)],
-        [qw(key enable)], [qw(ban lift)], [qw(key revoke)];
-    $redis->cmd('PING', 'the end');
-    my (@wrong, %slots, $open);
-    my $transactions = 0;
-    while ((my $line = $monitor->read) !~ /"the end"/) {
-        my ($name, $key) = $line =~ /\] "(\w+)"(?: "([^"]*)")?/ or next;
-        %slots = () if $name eq 'WATCH' || ($name eq 'MULTI' && !$open);
-        $open = 1 if $name =~ /^(?:WATCH|MULTI)$/;
-        $slots{ $key =~ /\{(.*)\}/ ? $1 : $key } = 1 if $open && $name =~ /^(?:WATCH|[HZ]\w+|DEL|PEXPIRE|PEXPIREAT|PERSIST|SADD|SREM|SISMEMBER)$/ && $name ne 'HGETALL';
-        if ($name =~ /^(?:EXEC|UNWATCH)$/) {
-            $transactions++;
-            push @wrong, join ' ', sort keys %slots if keys %slots > 1;
-            $open = 0;
-        }
-    }
-    is_deeply \@wrong, [], 'none touches two';
-    cmp_ok $transactions, '>', 20, "… of $transactions";
 };
 
 done_testing;

@@ -55,6 +55,46 @@ subtest 'import' => sub {
     like $interrupted, qr/ echo /, '… after Ctrl-C too';
 };
 
+subtest 'the password of Redis' => sub {
+    my $locked = RedisServer->start(tcp => 1, password => 'default-secret', acl => ['user app on >typed-secret ~* &* +@all']);
+    my $address = '127.0.0.1:' . $locked->port;
+    for my $case (
+        ['a user without a password', "--redis redis://app\@$address", 'typed-secret'],
+        ['--askpass', "--askpass --redis redis://$address", 'default-secret'],
+        ['--askpass with a user, on a unix socket', '--askpass --redis unix://app@' . $locked->socket, 'typed-secret'],
+    ) {
+        my ($name, $arguments, $password) = @$case;
+        my ($status, $shown) = on_terminal("$binary $arguments key list; echo status \$?; stty -a", sub {
+            my ($type, $shown) = @_;
+            wait_until('the question', sub { $shown->() =~ /Password of Redis \(it is not shown\): / });
+            $type->("$password\r");
+        });
+        like $shown, qr/status 0\r?\n/, $name or diag $shown;
+        unlike $shown, qr/secret/, '… which is not shown';
+        like $shown, qr/ echo /, '… and the terminal echoes again afterwards';
+    }
+    my (undef, $imported) = on_terminal("$binary --redis redis://app\@$address key import --plan free --id both; echo status \$?", sub {
+        my ($type, $shown) = @_;
+        wait_until('the question', sub { $shown->() =~ /Password of Redis \(it is not shown\): / });
+        $type->("typed-secret\r");
+        wait_until('the next question', sub { $shown->() =~ /Key \(it is not shown\): / });
+        $type->("both-typed\r");
+    });
+    like $imported, qr/status 0/, 'a password, then a key' or diag $imported;
+    my (undef, $empty) = on_terminal("$binary --redis redis://app\@$address key list; echo status \$?", sub {
+        my ($type, $shown) = @_;
+        wait_until('the question', sub { $shown->() =~ /Password of Redis/ });
+        $type->("\r");
+    });
+    like $empty, qr/no password was typed.*status 2/s, 'an empty line';
+    my $piped = Command->new->run('--askpass', '--redis', "redis://$address", qw(key list));
+    is $piped->{status}, 2, '--askpass without a terminal';
+    like $piped->{err}, qr/--askpass needs a terminal as standard input: use password_file=/, '… and what to do';
+    my $both = Command->new->run('--askpass', '--redis', "redis://:default-secret\@$address", qw(key list));
+    is $both->{status}, 2, '--askpass and a password in the URL';
+    unlike $both->{err}, qr/secret/, '… is refused without the password';
+};
+
 subtest 'top' => sub {
     for my $key (qw(q Q)) {
         my ($status, $shown, $failed) = on_terminal("$binary top --interval 100ms; echo status \$?; stty -a", sub {

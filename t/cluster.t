@@ -6,12 +6,13 @@ use lib 't/lib';
 use Test::More;
 use BackgroundLoad;
 use Digest::SHA qw(sha256_hex);
-use Gateway qw(in_one_window wait_for_window);
+use Gateway qw(wait_for_window);
+use Http qw(http_request);
 use List::Util qw(sum0);
 use Load;
 use RedisCluster;
 use Time::HiRes qw(time);
-use Wait qw(wait_until);
+use Wait qw(becomes wait_until);
 
 my $cluster = RedisCluster->start(masters => 3, replicas => 1);
 my ($one, $two, $three) = $cluster->nodes;
@@ -43,6 +44,11 @@ subtest 'keys of all slots are counted at their masters' => sub {
     is($redis->{kind}, 'cluster', 'the status shows the kind');
     is_deeply([sort map { $_->{address} } @{ $redis->{masters} }], [sort map { '127.0.0.1:' . $_->port } $one, $two, $three], '... the masters');
     is(sum0(map { $_->{slots} } @{ $redis->{masters} }), 16384, '... and their slots');
+    my $page = do { open my $file, '<', 'module/README.md' or die $!; local $/; <$file> };
+    my $metrics = http_request('unix:' . $gateway->nginx->dir . '/gateway-status.sock', 'GET', '/?format=prometheus')->body;
+    my @documented = grep { !/master_info/ } $page =~ /`(tollgate_redis_(?:master|slot_map)_\w+)/g;
+    cmp_ok(scalar @documented, '>=', 3, 'the documentation lists metrics of clusters');
+    like($metrics, qr/^$_\{redis="main"/m, "... $_") for @documented;
     my %masters = map { master_of($_)->port => 1 } @ids;
     is(scalar keys %masters, 3, 'each master has some of them');
     is($gateway->get('/', 'nobody')->status, 401, 'an unknown key is refused');
@@ -51,15 +57,14 @@ subtest 'keys of all slots are counted at their masters' => sub {
 };
 
 subtest 'a changed key is noticed, whichever node publishes it' => sub {
-    my $gateway = start(plans => 'plan free 1000r/h;');
+    # Without the message, a cached record would be used for an hour.
+    my $gateway = start(plans => 'plan free 1000r/h;', redis => 'timeout 100ms; key_cache 1h;');
     wait_until('the subscription', sub { $gateway->status->{redis}[0]{subscribed_workers} == 1 });
     for my $node ($cluster->nodes) {
         is($gateway->get('/', 'k1')->status, 200, 'granted');
         $gateway->redis->cmd('HSET', 't:key:' . sha256_hex('k1'), state => 'disabled');
         $node->cmd('PUBLISH', 't:events', 'k1');
-        my $start = time;
-        wait_until('the key to be refused', sub { $gateway->get('/', 'k1')->status == 401 });
-        cmp_ok(time - $start, '<', 30, 'refused');
+        becomes(sub { $gateway->get('/', 'k1')->status }, 401, 'refused');
         $gateway->redis->cmd('HSET', 't:key:' . sha256_hex('k1'), state => 'active');
         $node->cmd('PUBLISH', 't:events', 'k1');
         wait_until('the key to be granted', sub { $gateway->get('/', 'k1')->status == 200 });
@@ -100,6 +105,7 @@ subtest 'slots move under load' => sub {
         servers => [$gateway->address], connections => 8,
         token => sub { push @tokens, my $token = shift @tokens; $token },
     );
+    $cluster->move_slots($one, $two, 0 .. 255);
     for my $round (1 .. 2) {
         for my $id (@ids) {
             my $from = master_of($id);
@@ -114,9 +120,38 @@ subtest 'slots move under load' => sub {
     is($counted, $result->{status}{200} + @ids, 'Redis counts each once');
     cmp_ok($gateway->status->{redis}[0]{redirections}, '>', 0, 'calls were redirected');
     my $degraded = sum0(map { $_->{verdicts}{degraded} } @{ $gateway->status->{requests} });
-    cmp_ok($degraded, '<=', $result->{status}{200} / 100, 'few were decided without Redis');
+    cmp_ok($degraded, '<=', $result->{status}{200} / 1000, 'few were decided without Redis');
     note "$result->{status}{200} requests, $degraded degraded, ", $gateway->status->{redis}[0]{redirections}, ' redirections';
     $gateway->nginx->stop;
+};
+
+subtest 'CLUSTER FAILOVER under load' => sub {
+    my $gateway = start(plans => 'plan free 1000000r/d;', table => 'lease=off', workers => 2);
+    wait_for_window($cluster, 86400, 0.98);
+    $gateway->get('/', $_) for @ids;
+    my @tokens = @ids;
+    my $load = BackgroundLoad->start(
+        servers => [$gateway->address], connections => 8,
+        token => sub { push @tokens, my $token = shift @tokens; $token },
+    );
+    my $counted = sub { sum0(map { $gateway->count($_, 'api', 86400) } @ids) };
+    for my $master ($one, $two, $three) {
+        my $before = $counted->();
+        wait_until('requests', sub { $counted->() > $before + 300 });
+        my $id = $master->cmd('CLUSTER', 'MYID');
+        my ($replica) = grep { $_->cmd('CLUSTER', 'NODES') =~ /myself,slave $id/ } $cluster->nodes;
+        $replica->cmd('CLUSTER', 'FAILOVER');
+        wait_until('the replica to take over', sub { $replica->cmd('ROLE')->[0] eq 'master' && $master->cmd('ROLE')->[0] eq 'slave' });
+    }
+    my $result = $load->finish;
+    is_deeply([keys %{ $result->{status} }], [200], 'all requests are granted');
+    wait_until('all to be settled', sub { $gateway->unsettled == 0 });
+    is($counted->(), $result->{status}{200} + @ids, 'Redis counts each once');
+    my $degraded = sum0(map { $_->{verdicts}{degraded} } @{ $gateway->status->{requests} });
+    note "$result->{status}{200} requests, $degraded degraded";
+    $gateway->nginx->stop;
+    $cluster->stable;
+    ($one, $two, $three) = grep { $_->cmd('ROLE')->[0] eq 'master' } $cluster->nodes;
 };
 
 subtest 'a master is killed and its replica takes over' => sub {

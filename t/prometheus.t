@@ -34,6 +34,12 @@ subtest 'the rules, alone' => sub {
         TollgateNodeDown        => [[[$of->('up', ''), '0x30']], 'severity: critical', [[$of->('up', ''), '1x30']]],
         TollgateRedisOutOfReach => [[[$of->('tollgate_redis_breaker_open_workers', ',redis="r"'), '1x30']], 'severity: critical, redis: r',
             [[$of->('tollgate_redis_breaker_open_workers', ',redis="r"'), '0x30']]],
+        TollgateMasterOutOfReach => [[[$of->('tollgate_redis_master_reachable', ',redis="r",address="a"'), '0x30']],
+            'severity: critical, redis: r, address: a', [[$of->('tollgate_redis_master_reachable', ',redis="r",address="a"'), '1x30']]],
+        TollgateSlotMapOld      => [[[$of->('tollgate_redis_slot_map_age_seconds', ',redis="r"'), '0+60x30']], 'severity: warning, redis: r',
+            [[$of->('tollgate_redis_slot_map_age_seconds', ',redis="r"'), '60x30']]],
+        TollgateFailover        => [[[$of->('tollgate_redis_failovers_total', ',redis="r"'), '0x25 1x5']], 'severity: warning, redis: r',
+            [[$of->('tollgate_redis_failovers_total', ',redis="r"'), '1x30']]],
         TollgateUnavailable     => [[[$requests->('unavailable'), '0+3x30'], [$requests->('granted'), '0+97x30']], 'severity: critical',
             [[$requests->('unavailable'), '0+1x30'], [$requests->('granted'), '0+200x30']]],
         TollgateRedisErrors     => [[[$of->('tollgate_redis_errors_total', ',redis="r"'), '0+60x30']], 'severity: warning, redis: r',
@@ -223,7 +229,9 @@ subtest 'promtool on the metrics' => sub {
 };
 
 subtest 'the queries' => sub {
-    my %there = map { $_ => 1 } $exposition =~ /^(tollgate_\w+)/mg;
+    # The metrics of clusters have no sample here; t/cluster.t compares them with the documentation.
+    my %there = map { $_ => 1 } $exposition =~ /^(tollgate_\w+)/mg,
+        read_file('module/README.md') =~ /`(tollgate_redis_(?:master|slot_map)_\w+)/g;
     my @rules = map { @{ $_->{rules} } } @{ api('rules')->{data}{groups} };
     my @asked = (@queries, map { ["alert $_->{name}", $_->{query}] } @rules);
     cmp_ok scalar(@rules), '>=', 9, 'Prometheus has the rules';

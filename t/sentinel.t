@@ -30,14 +30,16 @@ sub counted {
     return sum0(map { $server->cmd('HGET', "t:quota:{$_}:api", '3600.count') // 0 } @ids);
 }
 
+my $sleeping;
 my %begin = (
     'kill -9 of the master'  => sub { my ($deployment, $master) = @_; $master->kill },
     'a master that hangs'    => sub { my ($deployment, $master) = @_; $master->sigstop },
+    'DEBUG SLEEP'            => sub { my ($deployment, $master) = @_; $sleeping = $master->connection; $sleeping->send('DEBUG', 'SLEEP', 6) },
     'SENTINEL FAILOVER'      => sub { my ($deployment) = @_; ($deployment->sentinels)[0]->cmd('SENTINEL', 'FAILOVER', 'mymaster') },
 );
 for my $fault (sort keys %begin) {
     subtest "$fault under load" => sub {
-        my $deployment = Sentinels->start(down_after => 1000);
+        my $deployment = Sentinels->start(down_after => 1000, redis_options => { conf => ['enable-debug-command local'] });
         my ($old) = $deployment->servers;
         my $gateway = gateway($deployment);
         my @keys = map { "k$_" } 1 .. 20;
@@ -92,6 +94,33 @@ subtest 'counts and revocations after a failover' => sub {
     is($gateway->get('/', 'k')->status, 200, 'the key is valid');
     $gateway->change_key('k');
     becomes(sub { $gateway->get('/', 'k')->status }, 401, '... until it is revoked at the new master');
+};
+
+subtest 'a replica that lags is promoted' => sub {
+    my $deployment = Sentinels->start;
+    my ($old, $replica) = $deployment->servers;
+    my $gateway = gateway($deployment, plans => 'plan free 400r/h;', table => 'lease=off', workers => 1);
+    $gateway->import_key('k', id => 'k', plan => 'free');
+    wait_for_room($old, 3600);
+    my $granted = grep { $gateway->get('/', 'k')->status == 200 } 1 .. 100;
+    $deployment->drain($old);
+    # The master sends nothing more to the replica, which notices it when it runs again.
+    $replica->sigstop;
+    $old->cmd('CLIENT', 'KILL', 'TYPE', 'replica');
+    my $lost = grep { $gateway->get('/', 'k')->status == 200 } 1 .. 50;
+    is(counted($old, 'k'), $granted + $lost, 'the master counts');
+    $old->kill;
+    $replica->sigcont;
+    my $new = $deployment->new_master($old);
+    is(counted($new, 'k'), $granted, 'the replica lacks the last units');
+    becomes(sub { main_redis($gateway)->{master} }, address_of($new), 'the gateway follows');
+    my $more = 0;
+    becomes(sub {
+        my $status = $gateway->get('/', 'k')->status;
+        $more += $status == 200;
+        return $status == 429 && $gateway->unsettled == 0 && counted($new, 'k');
+    }, 400, 'the limit holds at the new master');
+    is($granted + $lost + $more, 400 + $lost, 'over-admission is what the replica lacked');
 };
 
 subtest 'Sentinels with a password that fail' => sub {

@@ -240,6 +240,7 @@ void Admission::decide_in_outage() {
         const LockedZone zone(engine().zone());
         const ClockBounds now = clock_bounds(zone, engine().clock().steady());
         LoadedStates states(zone, engine(), request_);
+        states.share_among(NodeHeartbeat::nodes(zone, engine()));
         note_arrivals(states, request_.demand, 1, now.steady);
         const auto answer = decide_alone(states, *request_.quotas, request_.demand, now);
         keep_decision(answer, states, now);

@@ -27,7 +27,9 @@ Engine::Engine(const RedisSettings& settings, std::span<const ServedTable> table
       environment_(environment),
       acquires_(*this),
       settlement_(*this),
-      lookups_(*this) {}
+      lookups_(*this),
+      changes_(*this),
+      heartbeat_(*this) {}
 
 redis::Slot Engine::slot_of(const KeyDigest& key) const {
     return settings_.is_cluster ? redis::key_slot(settings_.keys.key(hex(key))) : redis::Slot{0};
@@ -51,16 +53,11 @@ void Engine::restart_clock(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTi
 }
 
 bool Engine::is_fresh(SteadyTime checked, SteadyTime now) const {
-    const auto since = transport_.subscribed_since();
+    const auto since = changes_.complete_since();
     const SteadyTime hold = since && checked > *since
                                 ? settings_.key_cache
                                 : std::min(settings_.key_cache, kUnsubscribed);
     return now - checked < hold;
-}
-
-void Engine::note_change(std::string_view name) const {
-    const LockedZone zone(zone_);
-    zone.changes().note(settings_.name_hash, name, steady_time());
 }
 
 void Engine::report_error(redis::Slot slot, std::string_view error) noexcept {
@@ -84,8 +81,7 @@ void Engine::report_error(redis::Slot slot, std::string_view error) noexcept {
 }
 
 void Engine::publish_plans() noexcept {
-    const redis::Slot slot =
-        settings_.is_cluster ? redis::key_slot(settings_.keys.plans()) : redis::Slot{0};
+    const redis::Slot slot = slot_of_key(settings_.keys.plans());
     if (worker().number() == 0 && transport_.is_reachable(slot)) {
         attempt(log(), [&] { tollgate::gateway::publish_plans(*this, slot); });
     }

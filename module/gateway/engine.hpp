@@ -4,8 +4,10 @@
 #include <string_view>
 
 #include "module/gateway/acquire_batcher.hpp"
+#include "module/gateway/change_tracker.hpp"
 #include "module/gateway/environment.hpp"
 #include "module/gateway/key_lookups.hpp"
+#include "module/gateway/node_heartbeat.hpp"
 #include "module/gateway/settings.hpp"
 #include "module/gateway/settlement.hpp"
 #include "module/gateway/transport.hpp"
@@ -50,6 +52,10 @@ class Engine {
         return settings_.is_cluster ? redis::key_slot(id) : redis::Slot{0};
     }
     redis::Slot slot_of(const KeyDigest& key) const;
+    /// The slot of any other key, by its full name.
+    redis::Slot slot_of_key(std::string_view key) const {
+        return settings_.is_cluster ? redis::key_slot(key) : redis::Slot{0};
+    }
 
     /// The clock of the slot's master.
     RedisClock& redis_clock(const LockedZone& zone, redis::Slot slot) const {
@@ -67,9 +73,7 @@ class Engine {
     /// Whether a record that Redis gave at `checked` may be used without asking again: for
     /// `key_cache` if the subscription has lasted since then, otherwise for at most one second.
     bool is_fresh(SteadyTime checked, SteadyTime now) const;
-    /// The channel `events` announced a change of this id or digest. Throws std::runtime_error if
-    /// OpenSSL fails.
-    void note_change(std::string_view name) const;
+    ChangeTracker& changes() { return changes_; }
 
     /// The slot's master answered with this error. If it concerns the server, the transport treats
     /// it as a failure; otherwise it is logged, once a second at most.
@@ -94,6 +98,8 @@ class Engine {
     AcquireBatcher acquires_;
     Settlement settlement_;
     KeyLookups lookups_;
+    ChangeTracker changes_;
+    NodeHeartbeat heartbeat_;
 };
 
 }  // namespace tollgate::gateway

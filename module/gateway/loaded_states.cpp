@@ -47,6 +47,12 @@ LoadedStates::LoadedStates(const LockedZone& zone, const Engine& engine,
     }
 }
 
+void LoadedStates::share_among(std::int64_t nodes) noexcept {
+    for (QuotaState& state : states_) {
+        state.nodes = nodes;
+    }
+}
+
 bool LoadedStates::save(SteadyTime now) noexcept {
     bool done = true;
     for (std::size_t i = 0; i < quotas_.size(); ++i) {

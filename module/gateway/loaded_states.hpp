@@ -24,6 +24,9 @@ class LoadedStates {
     operator std::span<QuotaState>() { return states_; }
     operator std::span<const QuotaState>() const { return states_; }
 
+    /// Decisions are made in an outage, by this number of nodes.
+    void share_among(std::int64_t nodes) noexcept;
+
     /// Saves them, and adds their unit counts to the statistics. False if the zone has no room for
     /// one of them: that one stays as it was in the zone, and its units are not counted.
     bool save(SteadyTime now) noexcept;

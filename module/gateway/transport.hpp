@@ -2,10 +2,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
 
-#include "module/quota/redis_clock.hpp"
 #include "module/redis/protocol/pipeline.hpp"
 #include "module/redis/protocol/script.hpp"
 #include "module/redis/topology/key_slot.hpp"
@@ -34,9 +32,6 @@ class Transport {
     /// (redis::ErrorScope::kServer) but was found among the values of a reply. Counts as a failure
     /// of the server.
     virtual void refuse(redis::Slot slot, std::string_view error) noexcept = 0;
-    /// Since when the subscription to `events` has missed nothing; nullopt while it may miss
-    /// messages.
-    virtual std::optional<SteadyTime> subscribed_since() const noexcept = 0;
 };
 
 }  // namespace tollgate::gateway

@@ -16,8 +16,11 @@ namespace tollgate::gateway {
 struct SharedRedis {
     std::uint32_t name;  ///< Transport::master_name; 0: free
     RedisClock clock;
-    SteadyTime settled;   ///< when a worker last looked for quotas to settle
-    bool is_unreachable;  ///< of a cluster's server: the log says so
+    SteadyTime settled;        ///< when a worker last looked for quotas to settle
+    SteadyTime heartbeat_due;  ///< see NodeHeartbeat; of the `tollgate_redis`, like the next two
+    SteadyTime nodes_counted;  ///< when Redis last counted the nodes
+    std::uint32_t nodes;       ///< that share it; 0: never counted
+    bool is_unreachable;       ///< of a cluster's server: the log says so
 };
 
 /// What the workers of a node share about a Redis with `sentinel`. Plain memory, all zeros at

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string_view>
 
 #include "module/gateway/engine.hpp"
@@ -23,15 +22,9 @@ class ChangeFeed final : private redis::MessageListener {
     ChangeFeed& operator=(const ChangeFeed&) = delete;
 
     redis::Subscription& subscription() { return subscription_; }
-    /// See Transport::subscribed_since.
-    std::optional<SteadyTime> since() const { return subscription_.standing_since(); }
 
   private:
-    void on_message(std::string_view text) noexcept override {
-        if (!gateway::attempt(engine_.log(), [&] { engine_.note_change(text); })) {
-            subscription_.renew();  // A change was missed; cached records are looked up again.
-        }
-    }
+    void on_message(std::string_view text) noexcept override { engine_.changes().on_change(text); }
     void on_subscribed(bool is_subscribed) noexcept override {
         const gateway::WorkerProcess& worker = engine_.worker();
         WorkerSet& subscribed = engine_.statistics().subscribed;
@@ -40,6 +33,7 @@ class ChangeFeed final : private redis::MessageListener {
         } else {
             subscribed.erase(worker.number(), worker.process());
         }
+        engine_.changes().on_subscribed(is_subscribed);
     }
 
     gateway::Engine& engine_;

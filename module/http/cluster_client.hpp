@@ -41,7 +41,6 @@ class ClusterClient final : public RedisTransport, private ClusterListener {
     void refuse(redis::Slot slot, std::string_view error) noexcept override {
         router_.refuse(slot, error);
     }
-    std::optional<SteadyTime> subscribed_since() const noexcept override { return feed_.since(); }
 
   private:
     void on_cluster_servers() noexcept override { router_.servers_changed(); }

@@ -51,7 +51,10 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
             owner_.log_name(text_);
         }
     }
-    ~Server() override { std::erase(owner_.open_, this); }
+    ~Server() override {
+        std::erase(owner_.open_, this);
+        owner_.count_breakers();
+    }
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
@@ -65,6 +68,7 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     void poll() noexcept { connection_.poll(); }
     const redis::ServerAddress& address() const noexcept { return address_; }
     const redis::AddressList& addresses() const noexcept { return addresses_.list(); }
+    bool is_breaker_open() const noexcept { return is_breaker_open_; }
 
   private:
     RedisStatistics& statistics() const { return owner_.engine_.statistics(); }
@@ -94,6 +98,8 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     }
     void on_breaker_open(std::string_view reason) noexcept override {
         statistics().breaker_opened.add();
+        is_breaker_open_ = true;
+        owner_.count_breakers();
         if (set_unreachable(true)) {
             const redis::LogText shown(reason);
             ngx_str_t text = borrow(shown);
@@ -103,6 +109,8 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
         }
     }
     void on_breaker_close() noexcept override {
+        is_breaker_open_ = false;
+        owner_.count_breakers();
         if (set_unreachable(false)) {
             ngx_log_error(NGX_LOG_ERR, owner_.log_, 0, "tollgate: redis \"%s\": server %s is back",
                           owner_.conf_.endpoint.name.c_str(), text_.c_str());
@@ -123,6 +131,7 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     const std::uint32_t name_;
     redis::ReportedAddress addresses_;
     redis::Connection connection_;
+    bool is_breaker_open_ = false;
 };
 
 ClusterConnections::ClusterConnections(const RedisConf& conf, gateway::Engine& engine,
@@ -138,6 +147,17 @@ ClusterConnections::ClusterConnections(const RedisConf& conf, gateway::Engine& e
       answered_(redis::Event::calling<&ClusterConnections::deliver>(this, log)) {}
 
 ClusterConnections::~ClusterConnections() = default;
+
+/// This worker counts as one whose breaker is open while the breaker of any server is.
+void ClusterConnections::count_breakers() const noexcept {
+    const gateway::WorkerProcess& worker = engine_.worker();
+    WorkerSet& open = engine_.statistics().breaker_open;
+    if (std::ranges::any_of(open_, &Server::is_breaker_open)) {
+        open.insert(worker.number(), worker.process());
+    } else {
+        open.erase(worker.number(), worker.process());
+    }
+}
 
 void ClusterConnections::poll() noexcept {
     // A reply may open another connection, and closes none.

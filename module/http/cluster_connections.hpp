@@ -68,6 +68,7 @@ class ClusterConnections final : public gateway::ClusterServers,
     void on_no_reply(std::string_view reason) noexcept override;
     void deliver() noexcept;
     redis::AddressList addresses_of(const redis::ServerAddress& server) const;
+    void count_breakers() const noexcept;
     void report_masters() noexcept;
     void log_name(const std::string& server) noexcept;
     void log_problem(std::string_view problem) noexcept;

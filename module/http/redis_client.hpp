@@ -49,7 +49,6 @@ class RedisClient final : public RedisTransport,
     void refuse(redis::Slot /*slot*/, std::string_view error) noexcept override {
         connection_.refuse(error);
     }
-    std::optional<SteadyTime> subscribed_since() const noexcept override { return feed_.since(); }
 
   private:
     void on_addresses() noexcept override { follow_addresses(); }

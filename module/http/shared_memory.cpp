@@ -20,7 +20,7 @@ static_assert(kSmallestSize / 32 >= StatisticsRegistry::kLeastMemory);
 
 /// The name contains the number of the layout. nginx keeps a zone of the same name across a reload,
 /// and an upgraded module must not misread the layout of an older one.
-constexpr std::string_view kName = "tollgate-6";
+constexpr std::string_view kName = "tollgate-7";
 
 ngx_slab_pool_t* slab_pool(const ngx_shm_zone_t* zone) {
     return reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);

@@ -137,17 +137,27 @@ void for_each_adjusted(std::span<QuotaState> states, const Quotas& quotas,
     }
 }
 
+/// Redis has counted or taken back units of this node in a window.
+void note_own(QuotaState& state, const TableQuota& quota, std::int64_t number, std::int64_t units) {
+    if (state.windows[quota.rates.size() - 1].counted.number == number) {
+        state.own = std::max<std::int64_t>(state.own + units, 0);
+    }
+}
+
 /// Redis has applied the adjustments.
 void acknowledge(std::span<QuotaState> states, const Quotas& quotas,
                  const PreparedAcquire& prepared) {
     for_each_adjusted(states, quotas, prepared,
-                      [&](QuotaState& state, const TableQuota& /*quota*/,
+                      [&](QuotaState& state, const TableQuota& quota,
                           std::span<const Adjustment> adjustments, std::size_t table) {
                           const std::uint64_t number = prepared.report_numbers[table];
-                          if (number == 0) {
+                          const bool is_report = state.report && state.report->number == number;
+                          if (number == 0 || is_report) {
                               count_settled(state.counts, units_of(adjustments));
-                          } else if (state.report && state.report->number == number) {
-                              count_settled(state.counts, units_of(adjustments));
+                              note_own(state, quota, adjustments.back().number,
+                                       adjustments.back().units);
+                          }
+                          if (is_report) {
                               state.report.reset();
                           }
                       });
@@ -184,7 +194,7 @@ void take_counts(QuotaState& state, const TableQuota& quota, std::span<const Win
 
 PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                         const ClockBounds& now, std::uint64_t* last_report) {
-    PreparedAcquire prepared;
+    PreparedAcquire prepared{.cost = demand.cost};
     bool adjusts = false;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         // If only the lease has room for the request, Redis would refuse it: return the lease
@@ -208,7 +218,7 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
             prepared.counted_at.push_back(state.counted_at);
         });
         if (std::ranges::none_of(prepared.adjustments, changes)) {
-            prepared = {};
+            prepared = {.cost = demand.cost};
         }
     }
     prepared.lease = demand.cost > 0 ? lease_size(states, quotas, now) : 0;
@@ -248,6 +258,8 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
     std::span<const WindowCount> counts = acquired.windows;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         take_counts(state, quota, counts.first(quota.rates.size()), acquired);
+        note_own(state, quota, counts[quota.rates.size() - 1].number,
+                 acquired.granted * prepared.cost + acquired.lease);
         counts = counts.subspan(quota.rates.size());
     });
 }

@@ -10,15 +10,16 @@ namespace tollgate {
 
 /// What an acquire contains in addition to its requests.
 struct PreparedAcquire {
+    std::int64_t cost = 0;     ///< of each request
     std::int64_t lease = 0;    ///< units to ask for beyond the requests
     std::int64_t strikes = 0;  ///< refusals that Redis has yet to count
     /// One for each window, in the order of the quotas; empty if nothing is adjusted.
-    std::vector<Adjustment> adjustments;
+    std::vector<Adjustment> adjustments{};
     /// One for each table: the number of its report; 0 if its adjustments have none. Empty if
     /// `adjustments` is.
-    std::vector<std::uint64_t> report_numbers;
+    std::vector<std::uint64_t> report_numbers{};
     /// One for each table: QuotaState::counted_at at that time. Empty if `adjustments` is.
-    std::vector<Instant> counted_at;
+    std::vector<Instant> counted_at{};
 };
 
 /// Prepares an acquire. Owed units go into a numbered report, which stays in the state until Redis

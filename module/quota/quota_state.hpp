@@ -57,13 +57,16 @@ struct QuotaState {
     };
     std::array<Window, kMaxRates> windows{};  ///< in the order of the table's rates
     std::int64_t lease = 0;                   ///< units that Redis counted and no request has taken
-    Instant counted_at{};                     ///< Redis's clock when it counted; 0: never
-    SteadyTime asked{};                       ///< when Redis was last asked
-    Instant banned_until{};                   ///< of the id; used in the first table only
+    std::int64_t own = 0;    ///< of the units that Redis counted in the longest window: those
+                             ///< that this node asked for
+    Instant counted_at{};    ///< Redis's clock when it counted; 0: never
+    SteadyTime asked{};      ///< when Redis was last asked
+    Instant banned_until{};  ///< of the id; used in the first table only
     std::int64_t strikes_owed = 0;  ///< refusals while Redis was out of reach; used in the first
                                     ///< table only
     Arrivals arrivals;
     std::optional<Report> report;  ///< not acknowledged yet; not part of `owed`
+    std::int64_t nodes = 0;        ///< in an outage: how many share what is left; not stored
     UnitCounts counts;             ///< not stored
     bool operator==(const QuotaState&) const = default;
 };

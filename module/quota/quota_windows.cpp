@@ -1,6 +1,7 @@
 #include "module/quota/quota_windows.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "module/quota/lease.hpp"
@@ -48,10 +49,29 @@ WindowCount granted_in(const QuotaState& state, std::size_t window) {
     return granted;
 }
 
+std::int64_t share_of(const QuotaState& state, const TableQuota& quota, std::int64_t units) {
+    const std::int64_t counted = state.windows[quota.rates.size() - 1].counted.count;
+    const std::int64_t own = std::clamp<std::int64_t>(state.own, 0, counted);
+    // The larger of own/counted and 1/nodes, without an overflow: both may be as large as a limit.
+    const double by_own =
+        counted == 0 ? 0 : static_cast<double>(own) / static_cast<double>(counted);
+    const double part = std::max(by_own, 1 / static_cast<double>(state.nodes));
+    return static_cast<std::int64_t>(
+        std::ceil(part * static_cast<double>(std::max<std::int64_t>(units, 0))));
+}
+
 std::int64_t left(const QuotaState& state, const TableQuota& quota, std::size_t window,
                   Instant now) {
     const Rate& rate = quota.rates[window];
-    return rate.requests - spent(granted_in(state, window), rate.period, quota.sliding, now);
+    const WindowCount granted = granted_in(state, window);
+    const std::int64_t all = rate.requests - spent(granted, rate.period, quota.sliding, now);
+    if (state.nodes <= 1) {
+        return all;
+    }
+    const WindowCount& counted = state.windows[window].counted;
+    const std::int64_t share =
+        share_of(state, quota, rate.requests - spent(counted, rate.period, quota.sliding, now));
+    return std::min(all, share - (granted.count - counted.count));
 }
 
 bool is_exhausted(const QuotaState& state, const TableQuota& quota, std::int64_t cost,
@@ -81,6 +101,7 @@ void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
     }
     if (is_longest(quota, window)) {
         count_dropped(state.counts, dropped);
+        state.own = count.number == counted.number ? state.own : 0;
     }
     counted = count;
 }

@@ -22,7 +22,13 @@ bool are_current(const QuotaState& state, const TableQuota& quota, const ClockBo
 /// What was granted in a window: Redis's last count and the owed units, without the lease.
 WindowCount granted_in(const QuotaState& state, std::size_t window);
 
-/// What is left of a window; below 0 if more was granted than the limit.
+/// The part of `units`, which were left when Redis was last in reach, that this node may grant
+/// alone: its share of the units that Redis counted in the longest window, or an equal share of all
+/// nodes, whichever is more. Rounded up.
+std::int64_t share_of(const QuotaState& state, const TableQuota& quota, std::int64_t units);
+
+/// What is left of a window; below 0 if more was granted than the limit. In an outage
+/// (QuotaState::nodes), what is left of this node's share.
 std::int64_t left(const QuotaState& state, const TableQuota& quota, std::size_t window,
                   Instant now);
 

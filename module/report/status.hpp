@@ -30,6 +30,7 @@ struct Status {
         std::string name;
         RedisStatistics counts;
         std::string kind = "server";    ///< the directive that names the servers
+        std::uint64_t nodes = 0;        ///< that share it, when it was last in reach; 0: unknown
         std::string master{};           ///< the address that Sentinel reported; empty if unknown
         std::vector<Master> masters{};  ///< of a cluster
         std::optional<std::chrono::seconds>

@@ -87,6 +87,7 @@ void add(JsonWriter& json, const Status::Redis& redis, std::size_t workers) {
         if (redis.map_age) {
             json.member("map_age", redis.map_age->count());
         }
+        json.member("nodes", redis.nodes);
         json.member("failovers", counts.failovers.value());
         add_object(json, "commands", pair("acquire", counts.acquires.value()),
                    pair("lookup", counts.lookups.value()));

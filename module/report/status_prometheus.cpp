@@ -218,6 +218,11 @@ void write_connections(Exposition& out, const Status& status) {
     out.family("tollgate_redis_failovers_total", "counter",
                "How often Sentinel reported another master.");
     write_counters(out, status, "", {{"", [](const Redis& r) { return &r.failovers; }}});
+    out.family("tollgate_redis_nodes", "gauge",
+               "Nodes that share this Redis, when it was last in reach; 0 if unknown.");
+    for (const auto& redis : status.redis) {
+        out.sample({{"redis", redis.name}}, redis.nodes);
+    }
     write_masters(out, status);
     out.family("tollgate_redis_redirections_total", "counter",
                "Calls that a cluster redirected with MOVED or ASK.");

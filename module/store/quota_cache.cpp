@@ -52,6 +52,7 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
               static_cast<std::uint32_t>(key.api_key >> 32U)},
       windows{},
       lease(nearest<std::uint32_t>(state.lease)),
+      own(nearest<std::uint32_t>(state.own)),
       counted_at(state.counted_at.time_since_epoch().count()),
       asked(state.asked.count()),
       banned_until(state.banned_until.time_since_epoch().count()),
@@ -89,6 +90,7 @@ QuotaState QuotaCache::Small::unpack_state() const {
             {window.number, window.count, window.previous}, window.owed, window.owed_previous};
     }
     state.lease = lease;
+    state.own = own;
     state.counted_at = Instant(std::chrono::milliseconds(counted_at.value()));
     state.asked = SteadyTime(asked.value());
     state.banned_until = Instant(std::chrono::milliseconds(banned_until.value()));
@@ -136,6 +138,7 @@ QuotaCache::Large::Large(const Key& whose, const QuotaState& state)
       has_report(state.report ? 1 : 0),
       windows(state.windows),
       lease(state.lease),
+      own(state.own),
       counted_at(state.counted_at),
       asked(state.asked),
       banned_until(state.banned_until),
@@ -153,6 +156,7 @@ QuotaState QuotaCache::Large::unpack_state() const {
     QuotaState state;
     state.windows = windows;
     state.lease = lease;
+    state.own = own;
     state.counted_at = counted_at;
     state.asked = asked;
     state.banned_until = banned_until;
@@ -173,7 +177,7 @@ QuotaCache::Held QuotaCache::Large::unpack() const {
 }
 
 bool QuotaCache::is_small(const TableQuota& quota) {
-    static_assert(SmallTable::place_size() == 116, "a million keys must fit 256 MiB");
+    static_assert(SmallTable::place_size() == 120, "a million keys must fit 256 MiB");
     return quota.rates.size() <= Small::kMostWindows &&
            std::ranges::all_of(quota.rates,
                                [](const Rate& rate) { return rate.requests <= kLargestLimit; });

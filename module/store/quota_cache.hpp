@@ -117,6 +117,7 @@ class QuotaCache {
         std::array<std::uint32_t, 2> api_key;
         std::array<Window, kMostWindows> windows;
         std::uint32_t lease;
+        std::uint32_t own;
         Uint48 counted_at;
         Uint48 asked;
         Uint48 banned_until;
@@ -153,6 +154,7 @@ class QuotaCache {
         std::uint32_t has_report;
         std::array<QuotaState::Window, kMaxRates> windows;
         std::int64_t lease;
+        std::int64_t own;
         Instant counted_at;
         SteadyTime asked;
         Instant banned_until;

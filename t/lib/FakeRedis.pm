@@ -49,7 +49,7 @@ sub pause { return [$_[0]] }
 sub name_of {
     my ($command) = @_;
     return $command->[0] if $command->[0] !~ /^EVAL/;
-    return $1 if $command->[3] =~ /:(probe|plans)\z/;
+    return $1 if $command->[3] =~ /:(probe|plans|nodes|changes)\z/;
     return $command->[3] =~ /key:[0-9a-f]{64}\z/ ? 'lookup' : 'acquire';
 }
 

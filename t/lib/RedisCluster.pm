@@ -88,10 +88,25 @@ sub move_slots {
             $from->cmd('MIGRATE', '127.0.0.1', $to->port, '', 0, 5000, 'KEYS', @keys);
         }
         # As redis-cli does it: the new owner first, then each other master.
-        my @others = grep { $_->pid && $_ != $to && $_->cmd('ROLE')->[0] eq 'master' } $self->nodes;
+        my @others = grep { $_ != $to } $self->_masters;
         $_->cmd('CLUSTER', 'SETSLOT', $slot, 'NODE', $to_id) for $to, @others;
+        # A master that does not know the new config epoch yet can let the next slot lose its owner.
+        wait_until('the masters to agree', sub { $self->_masters_agree });
     }
     return;
+}
+
+sub _masters { my ($self) = @_; return grep { $_->pid && $_->cmd('ROLE')->[0] eq 'master' } $self->nodes }
+
+# Whether all masters have the same config epochs and slots of all masters.
+sub _masters_agree {
+    my ($self) = @_;
+    my %views;
+    for my $node ($self->_masters) {
+        my @known = map { [split] } grep { / (?:myself,)?master / } split /\n/, $node->cmd('CLUSTER', 'NODES');
+        $views{ join ';', sort map { join ' ', @$_[0, 6, 8 .. $#$_] } @known }++;
+    }
+    return keys %views == 1;
 }
 
 1;

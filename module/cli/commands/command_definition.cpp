@@ -6,6 +6,7 @@
 
 #include "module/cli/commands/command_tree.hpp"
 #include "module/cli/commands/commands.hpp"
+#include "module/cli/redis/passwords.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/redis/redis_url.hpp"
 #include "module/cli/terminal/output.hpp"
@@ -97,7 +98,9 @@ CLI::App& add_command(CLI::App& app, const std::string& name, const std::string&
 CLI::App& add_redis_command(CLI::App& app, const std::string& name, const std::string& description,
                             CommandLine& line, std::function<void(Commands&)> action) {
     return add_command(app, name, description, line, [&line, action = std::move(action)] {
-        RedisSession session(parse_redis_url(line.redis));
+        auto url = parse_redis_url(line.redis);
+        read_passwords(url, line.ask_password);
+        RedisSession session(url);
         Commands commands(session, line.prefix, line.format());
         action(commands);
     });
@@ -212,12 +215,15 @@ void add_shell_commands(CLI::App& app, CommandLine& line) {
 }
 
 void add_global_options(CLI::App& app, CommandLine& line) {
-    app.add_option(
-           "--redis", line.redis,
-           "redis://[USER:PASSWORD@]HOST[:PORT][/DB], rediss://... (TLS), unix:PATH[?db=DB] "
-           "or unix://[USER:PASSWORD@]PATH[?db=DB]")
+    app.add_option("--redis", line.redis,
+                   "redis://[USER:PASSWORD@]HOST[:PORT][/DB], "
+                   "redis+sentinel://[USER:PASSWORD@]HOST[:PORT],.../MASTER[/DB], "
+                   "redis+cluster://[USER:PASSWORD@]HOST[:PORT],..., the same with rediss (TLS), "
+                   "unix:PATH[?db=DB] or unix://[USER:PASSWORD@]PATH[?db=DB]")
         ->envname("TOLLGATE_REDIS")
         ->capture_default_str();
+    app.add_flag("--askpass", line.ask_password,
+                 "Prompt for the password of Redis on the terminal");
     app.add_option("--prefix", line.prefix, "Prefix of all keys in Redis, as in tollgate_redis")
         ->envname("TOLLGATE_PREFIX");
     app.add_flag("--json", line.json, "Print one JSON document");

@@ -19,7 +19,8 @@ namespace tollgate::cli {
 /// The values of the command line. The initial values are the defaults.
 struct CommandLine {
     std::string redis = "redis://127.0.0.1:6379/0";
-    std::string prefix;  ///< of the names of all keys in Redis
+    std::string prefix;         ///< of the names of all keys in Redis
+    bool ask_password = false;  ///< of Redis, on the terminal
     bool json = false;
     std::optional<std::string> new_id;  ///< `--id`; without it an id is generated
     std::string id;                     ///< the argument ID

@@ -129,17 +129,22 @@ void Commands::set(const std::string& id, const KeyOptions& options) {
     });
     show(id);
     warn_about(changed);
+    confirm_replication(id);
 }
 
 void Commands::set_active(const std::string& id, bool active) {
     require_valid_id(id);
     KeyStore(session_, keys_).update(id, [&](KeyRecord& record) { record.active = active; });
     show(id);
+    if (!active) {
+        confirm_replication(id);
+    }
 }
 
 void Commands::revoke(const std::string& id) {
     require_valid_id(id);
     KeyStore(session_, keys_).revoke(id);
+    confirm_replication(id);
     require_print(render_revoked(format_, id));
 }
 
@@ -149,6 +154,7 @@ void Commands::rotate(const std::string& id, const std::string& overlap) {
     KeyStore store(session_, keys_);
     const auto key = random_api_key();
     const auto keys = store.rotate(id, sha256(key), span);
+    confirm_replication(id);
     print_new_key(store, keys, store.now(), key);
 }
 
@@ -231,6 +237,24 @@ void Commands::confirm(KeyStore& store, const KeyDigest& digest, const std::stri
     }
     warn("the key of \"" + id + "\" works, but is not confirmed in Redis (" + why +
          "): another run of this command would replace it. Run tollgate key set to confirm it");
+}
+
+/// Warns if no replica has the change of an id yet. A failover to such a replica undoes it.
+void Commands::confirm_replication(const std::string& id) {
+    switch (session_.await_replicas()) {
+        case Replication::kConfirmed:
+            break;
+        case Replication::kUnconfirmed:
+            warn("no replica of Redis has confirmed the change of \"" + id +
+                 "\" within one second: a failover may undo it and make a key valid again. "
+                 "Run the command again");
+            break;
+        case Replication::kForbidden:
+            warn(
+                "it is unknown whether a replica of Redis has the change: the user may not call "
+                "ROLE and WAIT. Add +role +wait to its ACL");
+            break;
+    }
 }
 
 /// Warns about a record that the gateways do not apply as written. A failure of this check is a

@@ -63,6 +63,7 @@ class Commands {
     void print_new_key(KeyStore& store, const KeysOfId& keys, std::chrono::sys_seconds now,
                        const std::string& key);
     void confirm(KeyStore& store, const KeyDigest& digest, const std::string& id);
+    void confirm_replication(const std::string& id);
     void warn_about(const KeyRecord& record);
 
     RedisSession& session_;

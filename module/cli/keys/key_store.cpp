@@ -227,12 +227,20 @@ void KeyStore::revoke(const std::string& id) {
     };
     remove_all();
     const RedisCommand remove_ban{"DEL", keys_.ban(id)};
+    const bool may_span = session_.may_span(keys_.id(id), keys_.ban(id));
     transactions_.commit({remove_ban}, "", id);
     session_.run({"ZREM", keys_.ids(), id});
+    std::vector<RedisCommand> remove_id{{"DEL", keys_.id(id)}};
+    if (may_span) {
+        remove_id.push_back(remove_ban);
+    }
     do {
-        session_.run({"WATCH", keys_.id(id)});
+        if (!may_span) {
+            transactions_.commit({remove_ban}, "", id);
+        }
+        session_.watch(keys_.id(id));
         digests = reader_.digests_of(id);
-    } while (!transactions_.commit({RedisCommand{"DEL", keys_.id(id)}, remove_ban}, "", id));
+    } while (!transactions_.commit(remove_id, "", id));
     remove_all();
 }
 

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "module/cli/keys/change_notice.hpp"
 #include "module/cli/keys/new_key.hpp"
 #include "module/redis/protocol/schema.hpp"
 
@@ -83,7 +84,8 @@ void KeyTransactions::reserve(const std::string& digest, const std::string& id) 
 bool KeyTransactions::claim(const std::string& id, const std::string& digest,
                             const std::vector<StoredKey>& known, bool first) {
     const auto set = keys_.id(id);
-    session_.run({"WATCH", set});
+    announce_ended(id);
+    session_.watch(set);
     const auto digests = reader_.digests_of(id);
     const auto keys = reader_.read(id, digests);
     const auto is_own = [&](const StoredKey& key) { return key.digest == digest; };
@@ -207,6 +209,9 @@ bool KeyTransactions::remove_if(const std::string& digest, const std::string& id
         const bool gone = !found || found->record.id != id;
         if (gone || !condition(*found)) {
             unwatch();
+            if (!found) {
+                announce_again({digest, id});
+            }
             return gone;
         }
         if (commit({RedisCommand{"DEL", keys_.key(digest)}}, digest, id)) {
@@ -217,7 +222,7 @@ bool KeyTransactions::remove_if(const std::string& digest, const std::string& id
 
 /// Watches and reads a key: the next transaction fails if the key changes before it.
 std::optional<StoredKey> KeyTransactions::watch(const std::string& digest) {
-    session_.run({"WATCH", keys_.key(digest)});
+    session_.watch(keys_.key(digest));
     auto found = reader_.read({digest});
     return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
 }
@@ -236,12 +241,26 @@ bool KeyTransactions::wait_or_time_out() {
 
 bool KeyTransactions::commit(std::vector<RedisCommand> commands, const std::string& digest,
                              const std::string& id) {
-    for (const auto& changed : {digest, id}) {
-        if (!changed.empty()) {
-            commands.push_back({"PUBLISH", keys_.events(), changed});
-        }
+    return change_and_announce(session_, keys_, std::move(commands),
+                               std::vector<std::string>{digest, id});
+}
+
+/// Announces keys that do not exist any more. If a change and its announcement are separate, an
+/// interrupted command may have removed the keys without it.
+void KeyTransactions::announce_again(const std::vector<std::string>& names) {
+    if (!session_.may_span(keys_.key(names.front()), keys_.changes())) {
+        announce(session_, keys_, names);
     }
-    return session_.run_atomically(std::move(commands)).has_value();
+}
+
+/// Announces the digests in the set of an id that have no key. claim() removes them from the set.
+void KeyTransactions::announce_ended(const std::string& id) {
+    auto digests = reader_.digests_of(id);
+    const auto keys = reader_.read(id, digests);
+    std::erase_if(digests, [&](const std::string& digest) { return names(keys, digest); });
+    if (!digests.empty()) {
+        announce_again(digests);
+    }
 }
 
 Failure concurrent_change(const std::string& id) {

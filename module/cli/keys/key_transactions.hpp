@@ -16,8 +16,8 @@
 namespace tollgate::cli {
 
 /// The transactions that KeyStore's operations consist of. Each one changes keys of one cluster
-/// slot atomically (WATCH, MULTI, EXEC) and publishes the change in the same transaction. All
-/// functions throw Failure.
+/// slot atomically (WATCH, MULTI, EXEC) and announces the change, in the same transaction if the
+/// deployment permits it. All functions throw Failure.
 ///
 /// A new key passes three states. First it is reserved: it is pending, gateways reject it, and
 /// Redis removes it after a minute. Then the set of its id claims the digest. Then it is activated.
@@ -74,8 +74,9 @@ class KeyTransactions {
     /// Removes the key that this command has reserved or activated, and its claim.
     void withdraw(const std::string& digest, const std::string& id);
 
-    /// Runs the commands and publishes the digest and the id in one transaction. An empty digest or
-    /// id is not published. Returns false if a watched key has changed.
+    /// Runs the commands, which change one key, and announces the digest and the id: see
+    /// change_and_announce(). An empty digest or id is not announced. Returns false if the watched
+    /// key has changed.
     bool commit(std::vector<RedisCommand> commands, const std::string& digest,
                 const std::string& id);
 
@@ -83,8 +84,10 @@ class KeyTransactions {
     bool remove_if(const std::string& digest, const std::string& id,
                    const std::function<bool(const StoredKey&)>& condition);
     std::optional<StoredKey> watch(const std::string& digest);
-    void unwatch() { session_.run({"UNWATCH"}); }
+    void unwatch() { session_.unwatch(); }
     bool wait_or_time_out();
+    void announce_again(const std::vector<std::string>& names);
+    void announce_ended(const std::string& id);
 
     using Clock = std::chrono::steady_clock;
 

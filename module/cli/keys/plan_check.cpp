@@ -101,10 +101,9 @@ std::string prefix_warning(RedisSession& session, std::string_view prefix) {
     constexpr std::size_t kMostPrefixes = 3;
     constexpr std::string_view kPlans = "plans";
     std::vector<std::string> others;
-    std::string cursor = "0";
+    RedisSession::ScanPosition position;
     for (std::size_t page = 0; page < kPages; ++page) {
-        const auto found = session.run({"SCAN", cursor, "MATCH", "*plans", "COUNT", "1000"});
-        for (const auto& key : found.elements.at(1).texts()) {
+        for (const auto& key : session.scan(position, "*plans", 1000)) {
             auto other = key.substr(0, key.size() - kPlans.size());
             if (other == prefix || others.size() == kMostPrefixes ||
                 std::ranges::find(others, other) != others.end()) {
@@ -116,8 +115,7 @@ std::string prefix_warning(RedisSession& session, std::string_view prefix) {
                 others.push_back(std::move(other));
             }
         }
-        cursor = found.elements.at(0).text;
-        if (cursor == "0") {
+        if (position.is_at_start()) {
             break;
         }
     }

@@ -1,249 +1,226 @@
 #include "module/cli/redis/redis_session.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
+#include <array>
 #include <iterator>
-#include <stdexcept>
+#include <map>
 #include <utility>
 
-#include "module/cli/failure.hpp"
-#include "module/redis/protocol/reply.hpp"
+#include "module/redis/protocol/error_scope.hpp"
 
 namespace tollgate::cli {
 
 namespace {
 
-// Long enough for a busy server. A command for a dead server ends soon enough.
-constexpr timeval kTimeout{.tv_sec = 5, .tv_usec = 0};
+using Clock = std::chrono::steady_clock;
 
-RedisReply copy_of(const redisReply& reply) {
-    RedisReply copy;
-    switch (reply.type) {
-        case REDIS_REPLY_INTEGER:
-            copy.kind = RedisReply::Kind::kInteger;
-            copy.integer = reply.integer;
-            break;
-        case REDIS_REPLY_STRING:
-        case REDIS_REPLY_STATUS:
-            copy.kind = RedisReply::Kind::kText;
-            copy.text.assign(reply.str, reply.len);
-            break;
-        case REDIS_REPLY_ERROR:
-            copy.kind = RedisReply::Kind::kError;
-            copy.text.assign(reply.str, reply.len);
-            break;
-        case REDIS_REPLY_ARRAY:
-            copy.kind = RedisReply::Kind::kArray;
-            for (std::size_t i = 0; i < reply.elements; ++i) {
-                copy.elements.push_back(copy_of(*reply.element[i]));
-            }
-            break;
-        default:
-            break;
+/// Sends the commands, after ASKING if the route needs it: with MULTI, it applies up to EXEC.
+std::vector<RedisReply> send_over(const Route& route, std::span<const RedisCommand> commands) {
+    if (!route.asking) {
+        return route.master->ask_all(commands);
     }
-    return copy;
+    std::vector<RedisCommand> with_asking{{"ASKING"}};
+    std::ranges::copy(commands, std::back_inserter(with_asking));
+    auto replies = route.master->ask_all(with_asking);
+    require_success(replies.front());
+    replies.erase(replies.begin());
+    return replies;
 }
 
-struct CommandDeleter {
-    void operator()(char* command) const { redisFreeCommand(command); }
-};
-
-/// The first line of the file.
-std::string read_password(const std::string& path) {
-    std::ifstream file(path);
-    std::string password;
-    std::getline(file, password);
-    if (!password.empty() && password.back() == '\r') {
-        password.pop_back();
-    }
-    if (password.empty()) {
-        throw Failure(ExitStatus::kUsage,
-                      "no password can be read from the first line of the password_file " + path);
-    }
-    return password;
+/// The first error reply. A transaction that has one was not executed.
+const std::string* error_in(const std::vector<RedisReply>& replies) {
+    const auto error = std::ranges::find_if(replies, &RedisReply::is_error);
+    return error == replies.end() ? nullptr : &error->text;
 }
 
-void require_success(const RedisReply& reply) {
-    if (reply.kind == RedisReply::Kind::kError) {
-        throw Failure(ExitStatus::kRedis, "Redis replies with an error: " + reply.text);
+redis::CallRetries new_retries() {
+    return redis::CallRetries(Clock::now() + kPatience);
+}
+
+std::optional<std::string_view> first_key(std::span<const RedisCommand> commands) {
+    for (const auto& command : commands) {
+        if (const auto key = key_of(command)) {
+            return key;
+        }
     }
-    std::ranges::for_each(reply.elements, require_success);
+    return std::nullopt;
+}
+
+/// The reply to EXEC. Empty if a watched key has changed.
+std::optional<std::vector<RedisReply>> executed(std::vector<RedisReply> replies) {
+    std::ranges::for_each(replies, require_success);
+    if (replies.back().is_nil()) {
+        return std::nullopt;
+    }
+    return std::move(replies.back().elements);
 }
 
 }  // namespace
 
-std::vector<std::string> RedisReply::texts() const {
-    std::vector<std::string> texts;
-    texts.reserve(elements.size());
-    std::ranges::transform(elements, std::back_inserter(texts), &RedisReply::text);
-    return texts;
-}
-
-std::map<std::string_view, std::string_view> RedisReply::fields() const {
-    std::map<std::string_view, std::string_view> fields;
-    for (std::size_t i = 0; i + 1 < elements.size(); i += 2) {
-        fields.emplace(elements[i].text, elements[i + 1].text);
-    }
-    return fields;
-}
-
-std::int64_t number_or_zero(std::string_view text) {
-    std::int64_t number = 0;
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, number);
-    return error == std::errc{} && rest == end ? number : 0;
-}
-
-Instant time_of_reply(const RedisReply& time) {
-    const std::chrono::seconds seconds(number_or_zero(time.elements.at(0).text));
-    const std::chrono::microseconds rest(number_or_zero(time.elements.at(1).text));
-    return Instant(seconds + std::chrono::floor<std::chrono::milliseconds>(rest));
-}
-
-std::string escape_glob(std::string_view text) {
-    std::string pattern;
-    for (const char c : text) {
-        if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) {
-            pattern += '\\';
-        }
-        pattern += c;
-    }
-    return pattern;
-}
-
-RedisSession::RedisSession(RedisUrl url) : url_(std::move(url)) {
-    if (!url_.password_file.empty()) {
-        url_.password = read_password(url_.password_file);
-    }
-    reconnect();
-}
-
 void RedisSession::reconnect() {
-    connect();
-    log_in();
-    if (url_.database != 0) {
-        run({"SELECT", std::to_string(url_.database)});
-    }
+    watch_.reset();
+    watch_retries_.reset();
+    changed_.clear();
+    masters_->reconnect();
 }
 
-void RedisSession::connect() {
-    if (url_.tls.on) {
-        try {
-            tls_ = std::make_unique<TlsConnection>(url_);
-        } catch (const std::runtime_error& e) {
-            fail_connection(e.what());
+/// Sends the commands, which are one command or one transaction, until a server executes them or
+/// the error is the answer.
+RedisSession::Answer RedisSession::send(std::optional<std::string_view> key,
+                                        std::span<const RedisCommand> commands) {
+    auto retries = new_retries();
+    Route route = masters_->route(key);
+    while (true) {
+        auto replies = send_over(route, commands);
+        const auto* const error = error_in(replies);
+        const auto next =
+            error == nullptr ? std::nullopt : masters_->next_route(route, key, *error, retries);
+        if (!next) {
+            return {.route = route, .replies = std::move(replies)};
         }
-        return;
-    }
-    context_.reset(url_.path.empty()
-                       ? redisConnectWithTimeout(url_.host.c_str(), url_.port, kTimeout)
-                       : redisConnectUnixWithTimeout(url_.path.c_str(), kTimeout));
-    if (!context_ || context_->err != 0 || redisSetTimeout(context_.get(), kTimeout) != REDIS_OK) {
-        fail_connection();
-    }
-}
-
-void RedisSession::log_in() {
-    if (url_.password.empty()) {
-        return;
-    }
-    append(url_.user.empty() ? RedisCommand{"AUTH", url_.password}
-                             : RedisCommand{"AUTH", url_.user, url_.password});
-    const auto reply = receive();
-    if (reply.kind == RedisReply::Kind::kError) {
-        // Print only the error code: some of these messages contain the arguments of the command.
-        throw Failure(ExitStatus::kRedis, "Redis at " + url_.address() +
-                                              " refuses the user or password (" +
-                                              reply.text.substr(0, reply.text.find(' ')) + ")");
+        route = *next;
     }
 }
 
 RedisReply RedisSession::run(const RedisCommand& command) {
-    append(command);
-    auto reply = receive();
-    require_success(reply);
-    return reply;
+    auto replies = send(key_of(command), {&command, 1}).replies;
+    require_success(replies.front());
+    return std::move(replies.front());
 }
 
 std::optional<RedisReply> RedisSession::run_if_accepted(const RedisCommand& command) {
-    append(command);
-    auto reply = receive();
-    return reply.kind == RedisReply::Kind::kError ? std::nullopt : std::optional(std::move(reply));
+    auto replies = send(key_of(command), {&command, 1}).replies;
+    return replies.front().is_error() ? std::nullopt : std::optional(std::move(replies.front()));
 }
 
 std::vector<RedisReply> RedisSession::run_all(std::span<const RedisCommand> commands) {
-    for (const auto& command : commands) {
-        append(command);
+    const auto first = first_key(commands);
+    std::map<RedisConnection*, std::vector<std::size_t>> sent;
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+        const auto key = key_of(commands[i]);
+        auto* const master = masters_->route(key ? key : first).master;
+        master->append(commands[i]);
+        sent[master].push_back(i);
     }
-    std::vector<RedisReply> replies;
-    replies.reserve(commands.size());
-    std::generate_n(std::back_inserter(replies), commands.size(), [this] { return receive(); });
-    std::ranges::for_each(replies, require_success);
+    std::vector<RedisReply> replies(commands.size());
+    for (const auto& [master, indexes] : sent) {
+        for (const auto i : indexes) {
+            replies[i] = copy_of(*master->receive());
+        }
+    }
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+        // A part of the keys may have moved.
+        if (replies[i].is_error() &&
+            redis::error_action(replies[i].text) != redis::ErrorAction::kNone) {
+            replies[i] = std::move(send(key_of(commands[i]), commands.subspan(i, 1)).replies[0]);
+        }
+        require_success(replies[i]);
+    }
     return replies;
+}
+
+Instant RedisSession::time(const std::string& key) {
+    const RedisCommand command{"TIME"};
+    const auto replies = send(key, {&command, 1}).replies;
+    require_success(replies.front());
+    return time_of_reply(replies.front());
+}
+
+std::optional<std::int64_t> RedisSession::key_count() {
+    std::int64_t keys = 0;
+    for (auto* const master : masters_->all()) {
+        const auto size = master->ask({"DBSIZE"});
+        if (size.is_error()) {
+            return std::nullopt;
+        }
+        keys += size.integer;
+    }
+    return keys;
+}
+
+void RedisSession::watch(const std::string& key) {
+    const RedisCommand command{"WATCH", key};
+    const auto answer = send(key, {&command, 1});
+    require_success(answer.replies.front());
+    watch_ = Watch{.route = answer.route, .key = key};
+}
+
+void RedisSession::unwatch() {
+    if (const auto watch = std::exchange(watch_, std::nullopt)) {
+        require_success(watch->route.master->ask({"UNWATCH"}));
+    }
 }
 
 std::optional<std::vector<RedisReply>> RedisSession::run_atomically(
     std::vector<RedisCommand> commands) {
     commands.insert(commands.begin(), RedisCommand{"MULTI"});
     commands.push_back(RedisCommand{"EXEC"});
-    auto executed = std::move(run_all(commands).back());
-    if (executed.is_nil()) {
-        return std::nullopt;
+    if (watch_) {
+        return run_watched(commands);
     }
-    return std::move(executed.elements);
+    auto answer = send(first_key(commands), commands);
+    changed_.insert(answer.route.master);
+    return executed(std::move(answer.replies));
 }
 
-void RedisSession::append(const RedisCommand& command) {
-    std::vector<const char*> words;
-    std::vector<std::size_t> lengths;
-    for (const auto& word : command) {
-        words.push_back(word.data());
-        lengths.push_back(word.size());
-    }
-    if (tls_ != nullptr) {
-        char* encoded = nullptr;
-        const auto length = redisFormatCommandArgv(&encoded, static_cast<int>(command.size()),
-                                                   words.data(), lengths.data());
-        if (length < 0) {
-            fail_connection("out of memory");
+/// The transaction must run where the key is watched. If the key is no longer served there, the
+/// caller watches it again.
+std::optional<std::vector<RedisReply>> RedisSession::run_watched(
+    const std::vector<RedisCommand>& commands) {
+    const auto [route, key] = *std::exchange(watch_, std::nullopt);
+    auto replies = send_over(route, commands);
+    if (const auto* const error = error_in(replies)) {
+        watch_retries_ = watch_retries_.value_or(new_retries());
+        if (masters_->next_route(route, key, *error, *watch_retries_)) {
+            return std::nullopt;
         }
-        const std::unique_ptr<char, CommandDeleter> owner(encoded);
-        tls_->append({encoded, static_cast<std::size_t>(length)});
-        return;
+    } else {
+        watch_retries_.reset();
     }
-    if (redisAppendCommandArgv(context_.get(), static_cast<int>(command.size()), words.data(),
-                               lengths.data()) != REDIS_OK) {
-        fail_connection();
-    }
+    changed_.insert(route.master);
+    return executed(std::move(replies));
 }
 
-RedisReply RedisSession::receive() {
-    return copy_of(*next_reply());
+std::vector<std::string> RedisSession::scan(ScanPosition& position, const std::string& pattern,
+                                            std::size_t count) {
+    const auto masters = masters_->all();
+    const auto address_of = [](const RedisConnection* master) { return master->endpoint().text(); };
+    auto master = std::ranges::find(masters, position.master, address_of);
+    if (master == masters.end()) {
+        // The first call, or the master has left the cluster: begin with the first one.
+        master = masters.begin();
+        position = {};
+    }
+    const auto reply =
+        (*master)->ask({"SCAN", position.cursor, "MATCH", pattern, "COUNT", std::to_string(count)});
+    require_success(reply);
+    position = {.master = address_of(*master), .cursor = reply.elements.at(0).text};
+    if (position.cursor == "0") {
+        ++master;
+        position.master = master == masters.end() ? std::string() : address_of(*master);
+    }
+    return reply.elements.at(1).texts();
 }
 
-redis::ReplyPtr RedisSession::next_reply() {
-    if (tls_ != nullptr) {
-        try {
-            return tls_->receive();
-        } catch (const std::runtime_error& e) {
-            fail_connection(e.what());
+Replication RedisSession::await_replicas() {
+    for (auto* const master : std::exchange(changed_, {})) {
+        const auto role = master->ask({"ROLE"});
+        if (role.is_error()) {
+            return Replication::kForbidden;
+        }
+        const bool is_master = role.elements.size() == 3 && role.elements.front().text == "master";
+        if (is_master && role.elements.back().elements.empty()) {
+            continue;
+        }
+        const auto confirmed = master->ask({"WAIT", "1", "1000"});
+        if (is_master && confirmed.is_error()) {
+            return Replication::kForbidden;
+        }
+        if (confirmed.integer < 1) {
+            return Replication::kUnconfirmed;
         }
     }
-    void* received = nullptr;
-    if (redisGetReply(context_.get(), &received) != REDIS_OK) {
-        fail_connection();
-    }
-    return redis::ReplyPtr(static_cast<redisReply*>(received));
-}
-
-void RedisSession::fail_connection() const {
-    fail_connection(context_ ? context_->errstr : "out of memory");
-}
-
-void RedisSession::fail_connection(const std::string& reason) const {
-    throw Failure(ExitStatus::kRedis,
-                  "no connection to Redis at " + url_.address() + ": " + reason);
+    return Replication::kConfirmed;
 }
 
 }  // namespace tollgate::cli

@@ -1,20 +1,20 @@
 #include "module/cli/redis/redis_url.hpp"
 
-#include <charconv>
-#include <map>
+#include <algorithm>
+#include <array>
 #include <optional>
-#include <set>
+#include <utility>
 
-#include "module/cli/failure.hpp"
+#include "module/cli/redis/url_parameters.hpp"
 
 namespace tollgate::cli {
 
 namespace {
 
-// The messages don't contain the URL, because it may contain a password.
-[[noreturn]] void refuse(const std::string& why) {
-    throw Failure(ExitStatus::kUsage, "invalid Redis URL: " + why);
-}
+using Kind = RedisUrl::Kind;
+
+constexpr std::string_view kRedisPort = "6379";
+constexpr std::string_view kSentinelPort = "26379";
 
 bool take_prefix(std::string_view& text, std::string_view prefix) {
     if (!text.starts_with(prefix)) {
@@ -24,45 +24,16 @@ bool take_prefix(std::string_view& text, std::string_view prefix) {
     return true;
 }
 
-template <typename Number>
-std::optional<Number> whole_number(std::string_view text) {
-    Number number = 0;
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, number);
-    if (error != std::errc{} || rest != end) {
+/// Removes the text up to the first `separator` and the separator. Nothing if there is none: the
+/// text is unchanged.
+std::optional<std::string_view> take_until(std::string_view& text, char separator) {
+    const auto end = text.find(separator);
+    if (end == text.npos) {
         return std::nullopt;
     }
-    return number;
-}
-
-std::uint32_t parse_database(std::string_view text) {
-    const auto database = whole_number<std::uint32_t>(text);
-    if (!database) {
-        refuse("the database must be a number");
-    }
-    return *database;
-}
-
-std::string percent_decoded(std::string_view text) {
-    constexpr std::size_t kEscapeLength = 3;
-    constexpr int kHexadecimal = 16;
-    std::string decoded;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '%') {
-            decoded += text[i];
-            continue;
-        }
-        const auto escape = text.substr(i, kEscapeLength);
-        const char* end = escape.data() + escape.size();
-        unsigned char byte = 0;
-        const auto [rest, error] = std::from_chars(escape.data() + 1, end, byte, kHexadecimal);
-        if (escape.size() != kEscapeLength || error != std::errc{} || rest != end) {
-            refuse("two hexadecimal digits must follow each %");
-        }
-        decoded += static_cast<char>(byte);
-        i += kEscapeLength - 1;
-    }
-    return decoded;
+    const auto taken = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    return taken;
 }
 
 /// Removes `USER:PASSWORD@` from the front of `authority`. The parameters of `url` are set.
@@ -74,165 +45,148 @@ void take_login(std::string_view& authority, RedisUrl& url) {
     const auto login = authority.substr(0, at);
     const auto colon = login.find(':');
     const bool has_password = colon != std::string_view::npos && colon + 1 < login.size();
-    if (has_password && !url.password_file.empty()) {
-        refuse("it has both a password and password_file");
+    if (has_password && !url.login.password_file.empty()) {
+        refuse_url("it has both a password and password_file");
     }
-    if (!has_password && url.password_file.empty()) {
-        refuse("the password is missing (use USER:PASSWORD@, :PASSWORD@ or password_file=)");
-    }
-    url.user = percent_decoded(login.substr(0, colon));
+    url.login.user = percent_decoded(login.substr(0, colon));
     if (has_password) {
-        url.password = percent_decoded(login.substr(colon + 1));
+        url.login.password = percent_decoded(login.substr(colon + 1));
+    } else if (url.login.user.empty() && url.login.password_file.empty()) {
+        refuse_url("neither a user nor a password is before the @");
     }
     authority.remove_prefix(at + 1);
 }
 
-enum class Scheme { kUnix, kPlain, kTls };
-
-void set_parameter(std::string_view name, const std::string& value, Scheme scheme, RedisUrl& url) {
-    const std::map<std::string_view, std::string*> texts{
-        {"tls_ca", &url.tls.ca},
-        {"tls_cert", &url.tls.certificate},
-        {"tls_key", &url.tls.key},
-        {"tls_server_name", &url.tls.server_name},
-    };
-    const auto text = texts.find(name);
-    if (name == "password_file") {
-        url.password_file = value;
-    } else if (name == "db" && scheme == Scheme::kUnix) {
-        url.database = parse_database(value);
-    } else if (name == "tls_verify" && scheme == Scheme::kTls) {
-        if (value != "on" && value != "off") {
-            refuse("tls_verify must be on or off");
-        }
-        url.tls.verify = value == "on";
-    } else if (text != texts.end() && scheme == Scheme::kTls) {
-        *text->second = value;
-    } else if (text != texts.end() || name == "tls_verify") {
-        refuse("tls_ parameters need rediss://");
-    } else {
-        refuse(scheme == Scheme::kUnix ? "only db= and password_file= may follow the ?"
-               : scheme == Scheme::kPlain
-                   ? "only password_file= may follow the ?"
-                   : "only password_file= and tls_ parameters may follow the ?");
-    }
-}
-
-/// Removes `?NAME=VALUE&…` from the end of the URL.
-void take_parameters(std::string_view& text, Scheme scheme, RedisUrl& url) {
-    const auto query = text.find('?');
-    if (query == std::string_view::npos) {
-        return;
-    }
-    std::set<std::string_view> seen;
-    auto rest = text.substr(query + 1);
-    text = text.substr(0, query);
-    while (true) {
-        const auto end = rest.find('&');
-        const auto parameter = rest.substr(0, end);
-        const auto equal = parameter.find('=');
-        const auto name = parameter.substr(0, equal);
-        const auto value =
-            equal == std::string_view::npos ? "" : percent_decoded(parameter.substr(equal + 1));
-        if (!seen.insert(name).second) {
-            refuse("a parameter after the ? is repeated");
-        }
-        if (value.empty()) {
-            refuse("a parameter after the ? has no value");
-        }
-        set_parameter(name, value, scheme, url);
-        if (end == std::string_view::npos) {
-            break;
-        }
-        rest.remove_prefix(end + 1);
-    }
-    if (url.tls.certificate.empty() != url.tls.key.empty()) {
-        refuse("tls_cert and tls_key need each other");
-    }
-}
-
-void parse_host_and_port(std::string_view text, RedisUrl& url) {
-    std::optional<std::string_view> port;
+redis::ServerAddress parse_server(std::string_view text, std::string_view port) {
+    std::string_view host;
     if (take_prefix(text, "[")) {
-        const auto bracket = text.find(']');
-        if (bracket == std::string_view::npos) {
-            refuse("the ] after [ is missing");
+        const auto in_brackets = take_until(text, ']');
+        if (!in_brackets) {
+            refuse_url("the ] after [ is missing");
         }
-        url.host = text.substr(0, bracket);
-        text.remove_prefix(bracket + 1);
+        host = *in_brackets;
         if (take_prefix(text, ":")) {
             port = text;
         } else if (!text.empty()) {
-            refuse("unexpected text after ]");
+            refuse_url("unexpected text after ]");
         }
+    } else if (const auto before_colon = take_until(text, ':')) {
+        host = *before_colon;
+        port = text;
     } else {
-        const auto colon = text.find(':');
-        url.host = text.substr(0, colon);
-        if (colon != std::string_view::npos) {
-            port = text.substr(colon + 1);
-        }
+        host = text;
     }
-    if (url.host.empty()) {
-        refuse("the host is missing");
+    if (host.empty()) {
+        refuse_url("the host is missing");
     }
-    if (port) {
-        const auto number = whole_number<std::uint16_t>(*port);
-        if (!number || *number == 0) {
-            refuse("the port must be 1 to 65535 (write an IPv6 address in brackets)");
+    if (!redis::is_valid_host(host)) {
+        refuse_url("the host must be a name or an address");
+    }
+    const auto server = redis::make_server_address(host, port);
+    if (!server) {
+        refuse_url("the port must be 1 to 65535 (write an IPv6 address in brackets)");
+    }
+    return *server;
+}
+
+void parse_servers(std::string_view text, RedisUrl& url) {
+    const auto port = url.kind == Kind::kSentinel ? kSentinelPort : kRedisPort;
+    if (url.kind == Kind::kServer && text.find(',') != text.npos) {
+        refuse_url("several hosts need redis+sentinel:// or redis+cluster://");
+    }
+    while (const auto first = take_until(text, ',')) {
+        url.servers.push_back(parse_server(*first, port));
+    }
+    url.servers.push_back(parse_server(text, port));
+}
+
+/// The name of a master in the configuration of Sentinel. A part of a password with a `/` is often
+/// no such name.
+bool is_master_name(std::string_view name) {
+    return !name.empty() && name.find(':') == name.npos && redis::is_valid_host(name);
+}
+
+/// Parses what follows the servers and the `/`. `path` is empty if there is nothing.
+void parse_path(std::string_view path, RedisUrl& url) {
+    if (url.kind == Kind::kCluster) {
+        if (!path.empty()) {
+            refuse_url("a cluster has no databases: nothing may follow the hosts");
         }
-        url.port = *number;
+        return;
+    }
+    if (url.kind == Kind::kSentinel) {
+        const auto before_slash = take_until(path, '/');
+        const auto master = before_slash.value_or(path);
+        if (!is_master_name(master)) {
+            refuse_url("the name of the master must follow the Sentinels: HOST,HOST/MASTER");
+        }
+        url.master = master;
+        path = before_slash ? path : std::string_view();
+    }
+    if (!path.empty()) {
+        url.database = parse_database(path);
     }
 }
 
 RedisUrl parse_unix(std::string_view text) {
     RedisUrl url;
-    take_parameters(text, Scheme::kUnix, url);
+    take_parameters(text, true, url);
     if (take_prefix(text, "//")) {
         const auto slash = text.find('/');
         auto login = text.substr(0, slash);
         take_login(login, url);
         if (!login.empty() || slash == std::string_view::npos) {
-            refuse("the path after unix:// must be absolute");
+            refuse_url("the path after unix:// must be absolute");
         }
         text.remove_prefix(slash);
     }
     if (text.empty()) {
-        refuse("the path is missing");
+        refuse_url("the path is missing");
     }
     url.path = text;
     return url;
 }
 
-}  // namespace
+struct Scheme {
+    std::string_view prefix;
+    Kind kind;
+    bool tls;
+};
 
-std::string RedisUrl::address() const {
-    if (!path.empty()) {
-        return "unix:" + path;
-    }
-    const bool ipv6 = host.find(':') != std::string::npos;
-    return (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
-}
+constexpr std::array<Scheme, 6> kSchemes{{
+    {"redis://", Kind::kServer, false},
+    {"rediss://", Kind::kServer, true},
+    {"redis+sentinel://", Kind::kSentinel, false},
+    {"rediss+sentinel://", Kind::kSentinel, true},
+    {"redis+cluster://", Kind::kCluster, false},
+    {"rediss+cluster://", Kind::kCluster, true},
+}};
+
+}  // namespace
 
 RedisUrl parse_redis_url(std::string_view text) {
     if (text.find('\0') != std::string_view::npos) {
-        refuse("it contains a NUL byte");
+        refuse_url("it contains a NUL byte");
     }
     if (take_prefix(text, "unix:")) {
         return parse_unix(text);
     }
-    RedisUrl url;
-    url.tls.on = take_prefix(text, "rediss://");
-    if (!url.tls.on && !take_prefix(text, "redis://")) {
-        refuse("it must begin with redis://, rediss:// or unix:");
+    const auto* const scheme = std::ranges::find_if(
+        kSchemes, [&](const Scheme& known) { return take_prefix(text, known.prefix); });
+    if (scheme == kSchemes.end()) {
+        refuse_url(
+            "it must begin with redis://, redis+sentinel://, redis+cluster:// (with rediss for "
+            "TLS) or unix:");
     }
-    take_parameters(text, url.tls.on ? Scheme::kTls : Scheme::kPlain, url);
+    RedisUrl url;
+    url.kind = scheme->kind;
+    url.tls.on = scheme->tls;
+    take_parameters(text, false, url);
     const auto slash = text.find('/');
     auto authority = text.substr(0, slash);
     take_login(authority, url);
-    parse_host_and_port(authority, url);
-    if (slash != std::string_view::npos && slash + 1 < text.size()) {
-        url.database = parse_database(text.substr(slash + 1));
-    }
+    parse_servers(authority, url);
+    parse_path(slash == text.npos ? std::string_view() : text.substr(slash + 1), url);
     return url;
 }
 

@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "module/redis/topology/server_address.hpp"
 
 namespace tollgate::cli {
 
@@ -16,28 +19,46 @@ struct TlsOptions {
     std::string server_name;  ///< that the certificate must have; empty: the host
 };
 
-/// The address of a Redis server and the credentials for it.
-struct RedisUrl {
-    std::string host;  ///< a name or an address; empty if `path` is set
-    std::uint16_t port = 6379;
-    std::string path;           ///< of a unix socket; empty: `host` and `port` are used
+/// A user and its password.
+struct Login {
     std::string user;           ///< empty: the default user of Redis
     std::string password;       ///< empty: AUTH is not sent
     std::string password_file;  ///< its first line is the password; empty: `password` is
-    std::uint32_t database = 0;
-    TlsOptions tls;
 
-    /// The address without user and password, for messages.
-    std::string address() const;
+    /// Whether there is a user whose password is not known yet: see read_passwords().
+    bool lacks_password() const {
+        return !user.empty() && password.empty() && password_file.empty();
+    }
 };
 
-/// Parses `redis://[USER:PASSWORD@]HOST[:PORT][/DB][?PARAMETERS]` (an IPv6 address in brackets,
-/// user and password percent-encoded), the same with `rediss://`, `unix:PATH[?PARAMETERS]` or
-/// `unix://[USER:PASSWORD@]PATH[?PARAMETERS]`. PARAMETERS are NAME=VALUE, separated by `&`, values
-/// percent-encoded: `password_file`; `db` after `unix:`; `tls_ca`, `tls_cert`, `tls_key`,
-/// `tls_server_name` and `tls_verify` (`on` or `off`) after `rediss:`. With `password_file`, USER@
-/// is sufficient. Reads no file. Throws Failure with ExitStatus::kUsage. The message contains no
-/// part of the URL.
+/// The addresses of a Redis deployment and the credentials for it.
+struct RedisUrl {
+    enum class Kind {
+        kServer,    ///< one server
+        kSentinel,  ///< a master that Sentinels report
+        kCluster    ///< Redis Cluster
+    };
+
+    Kind kind = Kind::kServer;
+    /// The server, the Sentinels, or some servers of the cluster. Empty if `path` is set.
+    std::vector<redis::ServerAddress> servers;
+    std::string path;    ///< of a unix socket
+    std::string master;  ///< with kSentinel, the name of the master
+    Login login;         ///< of the servers with data
+    Login sentinel_login;
+    std::uint32_t database = 0;
+    TlsOptions tls;  ///< of all servers, Sentinels too
+};
+
+/// Parses one of
+///   redis://[LOGIN@]HOST[:PORT][/DB]                     one server; the port is 6379
+///   redis+sentinel://[LOGIN@]HOST[:PORT],…/MASTER[/DB]   Sentinels; the port is 26379
+///   redis+cluster://[LOGIN@]HOST[:PORT],…                servers of a cluster; the port is 6379
+///   rediss://…, rediss+sentinel://…, rediss+cluster://…  the same over TLS
+///   unix:PATH, unix://[LOGIN@]PATH
+/// and parameters: see take_parameters(). LOGIN is USER:PASSWORD, :PASSWORD or USER,
+/// percent-encoded. An IPv6 address is in brackets. Reads no file. Throws Failure with
+/// ExitStatus::kUsage. The message contains no part of the URL.
 RedisUrl parse_redis_url(std::string_view text);
 
 }  // namespace tollgate::cli

@@ -3,38 +3,26 @@
 #include <poll.h>
 
 #include <cerrno>
-#include <chrono>
 #include <new>
 #include <system_error>
 
 namespace tollgate::cli {
 
-namespace {
-
-// As without TLS: see redis_session.cpp.
-constexpr long kConnectTimeout = 5;  // seconds
-constexpr std::chrono::seconds kTimeout{5};
-
-std::string in_brackets(const std::string& host) {
-    return host.find(':') != std::string::npos ? "[" + host + "]" : host;
-}
-
-}  // namespace
-
-TlsConnection::TlsConnection(const RedisUrl& url)
-    : curl_(curl_easy_init()), reader_(redisReaderCreate()) {
+TlsConnection::TlsConnection(const redis::ServerAddress& server, const TlsOptions& tls,
+                             std::chrono::milliseconds timeout)
+    : curl_(curl_easy_init()), reader_(redisReaderCreate()), timeout_(timeout) {
     if (!curl_ || !reader_) {
         throw std::bad_alloc();
     }
     set(CURLOPT_ERRORBUFFER, error_.data());
-    set_address(url);
-    set_tls(url.tls);
+    set_address(server, tls.server_name.empty() ? server.host : tls.server_name);
+    set_tls(tls);
     if (const auto code = curl_easy_perform(curl_.get()); code != CURLE_OK) {
         fail(code);
     }
     error_.front() = '\0';  // libcurl describes some errors that it ignores
     // With TLS 1.3, the server reads the certificate of a client after the client's handshake.
-    lacks_certificate_ = url.tls.certificate.empty();
+    lacks_certificate_ = tls.certificate.empty();
 }
 
 template <typename Value>
@@ -44,15 +32,15 @@ void TlsConnection::set(CURLoption option, Value value) {
     }
 }
 
-/// libcurl verifies the host of the URL, and connects to another one.
-void TlsConnection::set_address(const RedisUrl& url) {
-    const auto& name = url.tls.server_name.empty() ? url.host : url.tls.server_name;
-    set(CURLOPT_URL, ("https://" + in_brackets(name) + ":" + std::to_string(url.port)).c_str());
-    const auto target = "::" + in_brackets(url.host) + ":" + std::to_string(url.port);
+/// libcurl verifies `name`, the host of the URL, and connects to another one.
+void TlsConnection::set_address(const redis::ServerAddress& server, const std::string& name) {
+    const auto url = "https://" + to_text(redis::ServerAddress{name, server.port});
+    set(CURLOPT_URL, url.c_str());
+    const auto target = "::" + to_text(server);
     connect_to_.reset(curl_slist_append(nullptr, target.c_str()));
     set(CURLOPT_CONNECT_TO, connect_to_.get());
     set(CURLOPT_CONNECT_ONLY, 1L);
-    set(CURLOPT_CONNECTTIMEOUT, kConnectTimeout);
+    set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timeout_.count()));
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_NOPROXY, "*");  // A proxy for HTTP does not lead to Redis.
 }
@@ -127,9 +115,7 @@ void TlsConnection::wait(short events) {
     curl_socket_t socket = CURL_SOCKET_BAD;
     curl_easy_getinfo(curl_.get(), CURLINFO_ACTIVESOCKET, &socket);
     pollfd polled{socket, events, 0};
-    const int rc = ::poll(
-        &polled, 1,
-        static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(kTimeout).count()));
+    const int rc = ::poll(&polled, 1, static_cast<int>(timeout_.count()));
     if (rc == 0) {
         throw std::runtime_error("no reply in time");
     }

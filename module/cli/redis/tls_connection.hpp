@@ -4,6 +4,7 @@
 #include <hiredis/hiredis.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -16,14 +17,19 @@ namespace tollgate::cli {
 
 /// A blocking connection to Redis over TLS. libcurl connects and verifies the server, hiredis
 /// parses the replies: hiredis 0.14 has no TLS. All functions throw std::runtime_error with the
-/// reason if the connection fails, or if the server does not answer within 5 seconds.
+/// reason if the connection fails, or if the server does not answer in time.
 class TlsConnection {
   public:
-    /// Connects, completes the handshake and verifies the server.
-    explicit TlsConnection(const RedisUrl& url);
+    /// Connects, completes the handshake and verifies the server. `timeout` is for this, and for
+    /// each later wait.
+    TlsConnection(const redis::ServerAddress& server, const TlsOptions& tls,
+                  std::chrono::milliseconds timeout);
 
     /// Appends an encoded command. receive() sends it.
     void append(std::string_view command) { out_ += command; }
+
+    /// Changes the timeout of later waits.
+    void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
 
     /// Sends what was appended, and waits for the next reply.
     redis::ReplyPtr receive();
@@ -37,7 +43,7 @@ class TlsConnection {
 
     template <typename Value>
     void set(CURLoption option, Value value);
-    void set_address(const RedisUrl& url);
+    void set_address(const redis::ServerAddress& server, const std::string& name);
     void set_tls(const TlsOptions& tls);
     void send();
     void read();
@@ -50,6 +56,7 @@ class TlsConnection {
     std::unique_ptr<CURL, Deleter> curl_;
     std::unique_ptr<redisReader, Deleter> reader_;
     std::string out_;
+    std::chrono::milliseconds timeout_;
     bool lacks_certificate_ = false;  ///< the server may still refuse a client without one
 };
 

@@ -104,9 +104,10 @@ TerminalMode::~TerminalMode() {
 
 std::string read_hidden_line(std::string_view prompt) {
     std::string line;
-    std::cerr << prompt << std::flush;
     {
+        // The prompt comes second: what is typed after it is never shown.
         const TerminalMode hidden(ECHO);
+        std::cerr << prompt << std::flush;
         std::getline(std::cin, line);
     }
     std::cerr << '\n';

@@ -25,15 +25,12 @@ std::set<std::string> search_tables(RedisSession& session, const std::string& pr
                                     bool& complete) {
     constexpr int kPages = 100;
     std::set<std::string> found;
-    std::string cursor = "0";
+    RedisSession::ScanPosition position;
     for (int page = 0; page < kPages; ++page) {
-        const auto reply =
-            session.run({"SCAN", cursor, "MATCH", escape_glob(prefix) + "*", "COUNT", "1000"});
-        for (const auto& key : reply.elements.at(1).elements) {
-            found.insert(key.text.substr(prefix.size()));
+        for (const auto& key : session.scan(position, escape_glob(prefix) + "*", 1000)) {
+            found.insert(key.substr(prefix.size()));
         }
-        cursor = reply.elements.at(0).text;
-        if (cursor == "0") {
+        if (position.is_at_start()) {
             return found;
         }
     }

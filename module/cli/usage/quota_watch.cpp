@@ -47,7 +47,7 @@ void QuotaWatch::poll() {
 
 /// Scans the next keys and adds their ids. Sets complete_ if SCAN started and finished here.
 void QuotaWatch::scan() {
-    const bool from_the_start = cursor_ == "0";
+    const bool from_the_start = position_.is_at_start();
     if (from_the_start) {
         scanned_ = 0;
     }
@@ -57,31 +57,28 @@ void QuotaWatch::scan() {
     const auto page = std::min(kPage, budget_);
     std::size_t scanned = 0;
     do {
-        const auto found =
-            session_.run({"SCAN", cursor_, "MATCH", pattern, "COUNT", std::to_string(page)});
-        cursor_ = found.elements.at(0).text;
-        for (const auto& key : found.elements.at(1).elements) {
-            add_found(key.text);
+        for (const auto& key : session_.scan(position_, pattern, page)) {
+            add_found(key);
         }
         scanned += page;
-    } while (cursor_ != "0" && scanned < kScannedKeysPerId * budget_);
+    } while (!position_.is_at_start() && scanned < kScannedKeysPerId * budget_);
     scanned_ += scanned;
-    complete_ = from_the_start && cursor_ == "0";
+    complete_ = from_the_start && position_.is_at_start();
     if (!complete_) {
         progress_ = scan_progress();
     }
 }
 
-/// The part of Redis scanned since cursor 0. Empty if the user may not run DBSIZE.
+/// The part of Redis scanned since SCAN began. Empty if the user may not run DBSIZE.
 std::optional<double> QuotaWatch::scan_progress() {
-    if (cursor_ == "0") {
+    if (position_.is_at_start()) {
         return 1.0;
     }
-    const auto size = session_.run_if_accepted({"DBSIZE"});
+    const auto size = session_.key_count();
     if (!size) {
         return std::nullopt;
     }
-    const auto keys = static_cast<double>(std::max<std::int64_t>(size->integer, 1));
+    const auto keys = static_cast<double>(std::max<std::int64_t>(*size, 1));
     return std::min(static_cast<double>(scanned_) / keys, 1.0);
 }
 

@@ -85,8 +85,8 @@ class QuotaWatch {
     std::string quota_prefix_;
     std::string ban_prefix_;
     Ids ids_;
-    std::string cursor_ = "0";
-    std::size_t scanned_ = 0;  ///< keys, since SCAN began at cursor 0
+    RedisSession::ScanPosition position_;
+    std::size_t scanned_ = 0;  ///< keys, since SCAN began
     Instant now_;
     Clock::time_point polled_;
     bool complete_ = false;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "module/cli/keys/change_notice.hpp"
+
 namespace tollgate::cli {
 
 namespace {
@@ -126,22 +128,20 @@ std::int64_t strikes_between(const std::optional<StoredBan>& before, const Store
 KeyBan read_ban(RedisSession& session, const redis::Keys& keys, std::string_view id) {
     const auto hash = session.run({"HGETALL", keys.ban(id)});
     auto fields = hash.fields();
-    const auto now = number_or_zero(session.run({"TIME"}).elements.at(0).text);
+    const auto now = session.time(keys.ban(id));
     KeyBan ban{.id = std::string(id),
                .strikes = number_or_zero(fields[redis::ban_field::kStrikes]),
                .level = number_or_zero(fields[redis::ban_field::kLevel]),
                .since = second_of(number_or_zero(fields[redis::ban_field::kSince])),
                .until = second_of(number_or_zero(fields[redis::ban_field::kUntil]))};
-    if (ban.until && ban.until->time_since_epoch().count() <= now) {
+    if (ban.until && *ban.until <= now) {
         ban.until.reset();
     }
     return ban;
 }
 
-bool lift_ban(RedisSession& session, const redis::Keys& keys, const std::string& id) {
-    const auto replies =
-        session.run_atomically({{"DEL", keys.ban(id)}, {"PUBLISH", keys.events(), id}});
-    return replies && replies->front().integer == 1;
+void lift_ban(RedisSession& session, const redis::Keys& keys, const std::string& id) {
+    change_and_announce(session, keys, {RedisCommand{"DEL", keys.ban(id)}}, {&id, 1});
 }
 
 }  // namespace tollgate::cli

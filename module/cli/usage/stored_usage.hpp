@@ -71,8 +71,7 @@ struct KeyBan {
 /// Reads the strikes and the ban of an id. Throws Failure.
 KeyBan read_ban(RedisSession& session, const redis::Keys& keys, std::string_view id);
 
-/// Removes the strikes and the ban of an id, and notifies the gateways. Returns false if there were
-/// none. Throws Failure.
-bool lift_ban(RedisSession& session, const redis::Keys& keys, const std::string& id);
+/// Removes the strikes and the ban of an id, and notifies the gateways. Throws Failure.
+void lift_ban(RedisSession& session, const redis::Keys& keys, const std::string& id);
 
 }  // namespace tollgate::cli

@@ -4,6 +4,13 @@ import { element } from './element.js';
 import * as format from './format.js';
 import { workers } from './figures.js';
 
+// In a cluster, one unreachable master does not concern the keys of the others.
+function outOfReach(one) {
+    const away = one.masters.filter(master => !master.reachable).length;
+    return away > 0 && away < one.masters.length
+        ? `${away} of ${one.masters.length} masters of Redis ${one.name} are out of reach` : `Redis ${one.name} is out of reach`;
+}
+
 export class Alerts {
     constructor(place) {
         this.place = place;
@@ -20,7 +27,7 @@ export class Alerts {
         } else {
             for (const one of point.redis.filter(one => one.open > 0)) {
                 if (!this.since.has(one.name)) this.since.set(one.name, point.time);
-                found.set(one.name, `Redis ${one.name} is out of reach ${workers(one)} since ${format.time(this.since.get(one.name))}.`);
+                found.set(one.name, `${outOfReach(one)} ${workers(one)} since ${format.time(this.since.get(one.name))}.`);
             }
             for (const name of this.since.keys()) if (!found.has(name)) this.since.delete(name);
         }

@@ -66,6 +66,10 @@ function redisOf(older, newer, rate) {
             calls: sum(Object.values(rates('commands'))),
             errors: rate(one.errors, earlier.errors),
             reconnects: one.reconnects,
+            failovers: one.failovers,
+            redirections: rate(one.redirections, earlier.redirections),
+            tls: one.tls,
+            masters: mastersOf(one),
             subscribed: one.subscribed_workers,
             hits: cache.hits + cache.negative_hits,
             lookups: sum(Object.values(cache)),
@@ -73,6 +77,13 @@ function redisOf(older, newer, rate) {
             owed: one.owed.noted - one.owed.settled - one.owed.lapsed,
         };
     });
+}
+
+// The masters of a Redis with `sentinel`, `cluster` or TLS. The address of a `server` is not in the status.
+function mastersOf(one) {
+    if (one.kind === 'cluster') return one.masters.map(master => ({ ...master, mapAge: one.map_age }));
+    const address = one.master ?? (one.tls.handshakes > 0 ? '–' : null);
+    return address ? [{ address, reachable: one.breaker.open_workers === 0 }] : [];
 }
 
 // The name of the plan of requests without a valid key, which is empty in the status.

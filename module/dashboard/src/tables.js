@@ -32,6 +32,23 @@ const tables = [
         ],
     },
     {
+        caption: 'Masters',
+        hiddenIfEmpty: true,
+        rows: point => point.redis.flatMap(one => one.masters.map(master => ({ ...one, ...master }))),
+        columns: [
+            column('Redis', row => row.name),
+            column('Address', row => row.address, asText),
+            column('State', row => row.reachable ? '✓ in reach' : '✕ out of reach',
+                { class: 'text', state: row => row.reachable ? 'good' : 'bad' }),
+            column('Slots', row => row.slots === undefined ? '–' : format.count(row.slots)),
+            column('Age of the map', row => row.mapAge === undefined ? '–' : format.uptime(row.mapAge)),
+            column('Failovers', row => format.count(row.failovers)),
+            column('Redirected/s', row => format.rate(row.redirections)),
+            column('TLS: new', row => format.count(row.tls.handshakes - row.tls.resumed)),
+            column('resumed', row => format.count(row.tls.resumed)),
+        ],
+    },
+    {
         caption: 'Plans',
         rows: point => point.plans,
         columns: [
@@ -70,7 +87,11 @@ export class Tables {
     }
 
     show(point) {
-        for (const [i, { rows, columns }] of tables.entries()) fill(this.bodies[i], rows(point), columns);
+        for (const [i, { rows, columns, hiddenIfEmpty }] of tables.entries()) {
+            const found = rows(point);
+            fill(this.bodies[i], found, columns);
+            this.bodies[i].closest('.table').hidden = hiddenIfEmpty && found.length === 0;
+        }
     }
 }
 

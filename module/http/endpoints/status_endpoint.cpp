@@ -65,6 +65,7 @@ void describe(Status::Redis& redis, const HttpBlock& block) {
         block.worker->clients()[static_cast<std::size_t>(conf - block.conf.redis.begin())]
             ->describe(redis);
     }
+    redis.nodes = gateway::LockedZone(*block.memory).redis((*conf)->settings.name_hash).nodes;
     if ((*conf)->settings.is_cluster) {
         redis.kind = "cluster";
     } else if ((*conf)->sentinel.group != nullptr) {

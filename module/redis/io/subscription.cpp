@@ -79,8 +79,7 @@ void Subscription::on_reply(const redisReply& reply) {
     if (kind == "message" && elements.size() == 3) {
         listener_.on_message(text_of(*elements[2]));
     } else if (kind == "subscribe") {
-        standing_since_ = std::chrono::duration_cast<std::chrono::milliseconds>(
-            std::chrono::steady_clock::now().time_since_epoch());
+        is_subscribed_ = true;
         was_refused_ = false;
         listener_.on_subscribed(true);
     } else if (reply.type == REDIS_REPLY_ERROR) {
@@ -105,7 +104,7 @@ void Subscription::take_error(std::string_view message) noexcept {
 
 void Subscription::on_lost(std::string_view /*reason*/) noexcept {
     awaits_reply_ = false;
-    if (std::exchange(standing_since_, std::nullopt)) {
+    if (std::exchange(is_subscribed_, false)) {
         listener_.on_subscribed(false);
     }
     if (!link_.is_shutting_down()) {

@@ -50,10 +50,6 @@ class Subscription : private LinkOwner {
     /// its address is no longer in the list.
     void follow_addresses() noexcept;
 
-    /// The time since which no message was missed, by the steady clock; nothing if messages may be
-    /// missed now.
-    std::optional<std::chrono::milliseconds> standing_since() const { return standing_since_; }
-
   private:
     using Clock = std::chrono::steady_clock;
 
@@ -74,7 +70,7 @@ class Subscription : private LinkOwner {
     MessageListener& listener_;
     ngx_log_t* log_;
     Link link_;
-    std::optional<std::chrono::milliseconds> standing_since_;
+    bool is_subscribed_ = false;
     bool awaits_reply_ = false;
     bool postponed_ = false;   ///< the deadline of the awaited reply was extended
     Clock::time_point due_{};  ///< deadline of the awaited reply, or time of the next action

@@ -45,6 +45,13 @@ class Keys {
     std::string probe() const { return prefix_ + "probe"; }
     /// A hash: each plan table as JSON, see published_plans.hpp.
     std::string plans() const { return prefix_ + "plans"; }
+    /// A sorted set: the nodes that decide alone in an outage, by the Redis time in ms until which
+    /// each counts.
+    std::string nodes() const { return prefix_ + "nodes"; }
+    /// A sorted set: the ids and digests of records that changed within the last hour, by the time
+    /// of the change in ms. The last change remains, so that the set exists once a record has
+    /// changed.
+    std::string changes() const { return prefix_ + "changes"; }
     /// A channel: the id or digest of a changed record.
     std::string events() const { return prefix_ + "events"; }
 

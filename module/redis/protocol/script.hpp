@@ -35,5 +35,7 @@ const Script& acquire_script();
 const Script& probe_script();
 /// Publishes the plan tables for the command.
 const Script& publish_script();
+/// Enters a node among those that decide alone in an outage, and counts them.
+const Script& heartbeat_script();
 
 }  // namespace tollgate::redis

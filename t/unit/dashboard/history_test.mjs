@@ -16,6 +16,10 @@ function statusOf(plans, { started = 1, redis = {}, store = {}, dryRun = {} } = 
         redis: [{
             name: 'main',
             commands: { acquire: 0, lookup: 0 },
+            kind: 'server',
+            tls: { handshakes: 0, resumed: 0 },
+            failovers: 0,
+            redirections: 0,
             errors: 0,
             reconnects: 0,
             breaker: { open_workers: 0, opened: 0 },
@@ -105,4 +109,20 @@ test('ten minutes are kept', () => {
     assert.equal(h.points[0].time, 100);
     assert.equal(h.points.length, 601);
     assert.equal(h.statuses.length, 6);
+});
+
+test('masters are those of Sentinel, of a cluster or behind TLS', () => {
+    const masters = redis => {
+        const h = history();
+        h.add(statusOf({}, { redis }), 100);
+        return h.last.redis[0].masters;
+    };
+    assert.deepEqual(masters({}), []);
+    assert.deepEqual(masters({ kind: 'sentinel' }), []);
+    assert.deepEqual(masters({ tls: { handshakes: 1, resumed: 0 } }), [{ address: '–', reachable: true }]);
+    assert.deepEqual(masters({ kind: 'sentinel', master: 'a:1' }), [{ address: 'a:1', reachable: true }]);
+    assert.equal(masters({ kind: 'sentinel', master: 'a:1', breaker: { open_workers: 1, opened: 1 } })[0].reachable, false);
+    assert.deepEqual(masters({ kind: 'cluster', map_age: 7, masters: [{ address: 'a:1', slots: 3, reachable: false }] }),
+        [{ address: 'a:1', slots: 3, reachable: false, mapAge: 7 }]);
+    assert.deepEqual(masters({ kind: 'cluster', masters: [] }), []);
 });

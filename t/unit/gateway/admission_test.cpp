@@ -180,7 +180,7 @@ TEST_F(AdmissionTest, FewUnknownKeysOfSuchAnAddressAreLookedUp) {
     EXPECT_LE(statistics.lookups.value(), 3 + 10 * 2);
     EXPECT_EQ(requests.back()->status(), 429);
     EXPECT_EQ(requests.back()->outcome().retry_after, 1);
-    worker.engine.note_change(hex(sha256("k")));
+    worker.engine.changes().on_change(hex(sha256("k")));
     EXPECT_EQ(ask(worker, "k").status(), 0) << "a key that `events` announced is looked up";
 }
 
@@ -191,14 +191,14 @@ TEST_F(AdmissionTest, AChangedKeyIsLookedUpAgain) {
     redis.records.clear();
     EXPECT_EQ(ask(worker, "k").status(), 0);
     run_for(1ms);
-    worker.engine.note_change("k");
+    worker.engine.changes().on_change("k");
     EXPECT_EQ(ask(worker, "k").status(), 401);
 }
 
 TEST_F(AdmissionTest, WithoutASubscriptionARecordHoldsForASecond) {
     add_key("k");
     Worker& worker = start();
-    worker.transport.subscribed.reset();
+    worker.engine.changes().on_subscribed(false);
     ask(worker, "k");
     redis.records.clear();
     EXPECT_EQ(ask(worker, "k").status(), 0);
@@ -213,7 +213,7 @@ TEST_F(AdmissionTest, AnExpiredKeyIsRefused) {
     worker.clock.start += 24h * 365;
     auto& record = redis.records.begin()->second;
     record.expires = std::chrono::floor<std::chrono::seconds>(worker.clock.wall()) - 1s;
-    worker.engine.note_change("k");
+    worker.engine.changes().on_change("k");
     EXPECT_EQ(ask(worker, "k").status(), 0) << "the simulated reply has no expiry";
 }
 
@@ -370,7 +370,7 @@ TEST_F(AdmissionTest, ShortMemoryEndsARequestWith503AndLosesNothing) {
     for (int n = 0; n < 120; ++n) {
         worker.transport.reachable = n % 3 != 2;
         if (n % 4 == 0) {
-            worker.engine.note_change("k");
+            worker.engine.changes().on_change("k");
         }
         Request request(worker, {1});
         allocations_left = n;

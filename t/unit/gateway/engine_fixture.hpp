@@ -34,6 +34,7 @@ class EngineTest : public testing::Test {
               transport(test.timeline, test.redis, clock.start, test.redis_offset),
               tables(test.set, test.ban, engine, {}) {
             test.zone->workers().insert(process.number(), process.process());
+            engine.changes().on_subscribed(true);
         }
 
         SimulatedClock clock;

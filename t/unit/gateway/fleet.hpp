@@ -115,7 +115,7 @@ class Fleet {
         const int node_number = next_node_++;
         node.zone =
             std::make_unique<SimulatedZone>(static_cast<std::uint64_t>(next_node_), zone_size(),
-                                            servers_.cluster().servers.size() + 1);
+                                            servers_.cluster().servers.size() + 2);
         for (int i = 0; i < scenario_.workers; ++i) {
             auto& worker = node.workers.emplace_back(std::make_unique<FleetWorker>(
                 timeline_, settings_, node_number, static_cast<std::size_t>(i), *node.zone,
@@ -165,8 +165,10 @@ class Fleet {
 
     SimulatedTransport::Fate choose_fate(const Node& node, SimulatedServer& server,
                                          const redis::Call& call) {
-        ++ledger.calls;
-        ++server.calls;
+        if (call.script != &redis::heartbeat_script()) {
+            ++ledger.calls;
+            ++server.calls;
+        }
         ledger.lookups += call.script == &redis::lookup_script() ? 1 : 0;
         const auto now = timeline_.now();
         if (!node.is_hit || now < scenario_.outage.from || now >= scenario_.outage.to) {

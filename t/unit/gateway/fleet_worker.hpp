@@ -42,6 +42,10 @@ class FleetWorker {
         engine_ = std::make_unique<Engine>(settings_.redis, settings_.served, zone_, statistics,
                                            *transport, environment);
         transport_ = std::move(transport);
+        // The subscription is older than the first record.
+        clock.offset -= std::chrono::milliseconds(1);
+        engine_->changes().on_subscribed(true);
+        clock.offset += std::chrono::milliseconds(1);
         tables_ = std::make_unique<TableSet>(settings_.set, std::nullopt, *engine_,
                                              std::vector<RequestStatistics*>());
     }

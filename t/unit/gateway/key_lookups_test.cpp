@@ -115,7 +115,7 @@ TEST_F(KeyLookupsTest, ALookUpThatAChangeOvertakesIsRepeatedOnce) {
     Worker& worker = start();
     Waiter waiter;
     worker.transport.delay = [&] {
-        worker.engine.note_change("k");
+        worker.engine.changes().on_change("k");
         return 1ms;
     };
     worker.engine.lookups().submit(waiter, sha256("k"), Priority::kKnown);

@@ -143,9 +143,16 @@ inline double acquires_per_second(double rate, Timeline::Time round_trip) {
     return 1 / (seconds + std::exp(-rate * seconds) / rate);
 }
 
-/// How many times the units that remained N nodes may grant in an outage of Redis.
-constexpr std::int64_t outage_factor(int nodes) {
-    return nodes;
+/// The most that N nodes grant alone in an outage of Redis that lasts until the window's end: each
+/// grants its part of what remained by its own requests, or one in N, whichever is more, rounded
+/// up. See share_of.
+constexpr std::int64_t most_in_outage(std::int64_t remained, int nodes) {
+    return nodes == 1 ? remained : 2 * remained + nodes;
+}
+/// The same of a window that ends after the outage. Redis grants the rest of it before all workers
+/// are back and all nodes have reported.
+constexpr std::int64_t most_after_outage(std::int64_t limit, int nodes) {
+    return most_in_outage(limit, nodes) + (nodes == 1 ? 0 : limit);
 }
 
 }  // namespace tollgate::gateway

@@ -38,16 +38,16 @@ TEST_P(OutageOfNodes, GrantsWhatRemainedAsOftenAsTheRuleAllows) {
     Scenario scenario = scenario_of(many);
     const Rate rate = scenario.rates.front();
     // The second window begins while Redis is out of reach.
-    scenario.outage = {.from = 200ms, .to = 3s, .nodes = nodes};
+    scenario.outage = {.from = 1200ms, .to = 3s, .nodes = nodes};
     Fleet fleet(scenario, kSeed);
     std::map<KeyWindow, std::int64_t> most_over;
     fleet.timeline().at(scenario.outage.from, [&] {
         for (int key = 0; key < scenario.keys; ++key) {
             const KeyWindow first{key, 0, window_at(0ms, rate)};
-            most_over[first] = outage_factor(nodes) * fleet.most_remaining(first) -
+            most_over[first] = most_in_outage(fleet.most_remaining(first), nodes) -
                                (rate.requests - fleet.counted(key, rate).count);
             const KeyWindow second{key, 0, first.number + 1};
-            most_over[second] = (outage_factor(nodes) - 1) * rate.requests;
+            most_over[second] = most_after_outage(rate.requests, nodes) - rate.requests;
         }
     });
     fleet.run_for(scenario.duration + 5s);
@@ -58,9 +58,6 @@ TEST_P(OutageOfNodes, GrantsWhatRemainedAsOftenAsTheRuleAllows) {
         const auto over = over_of(fleet, tally);
         EXPECT_LE(over, most_over[window]) << id_of(window.key) << " window " << window.number;
         full += over == 0 ? 1 : 0;
-        if (window.number == window_at(2s, rate) && outage_factor(nodes) == nodes) {
-            EXPECT_GE(over, most_over[window] * 2 / 3) << "the outage is seen";
-        }
     }
     EXPECT_GE(full, scenario.keys) << "the window after it grants its limit";
     EXPECT_GE(fleet.ledger.last_without, scenario.outage.to);
@@ -73,13 +70,13 @@ INSTANTIATE_TEST_SUITE_P(, OutageOfNodes, testing::Values(1, 4, 20),
 TEST(FaultsOfNodes, AnOutageOfSomeCostsWhatRemainedForEachOfThem) {
     Scenario scenario = scenario_of({.nodes = 10, .keys = 2, .demand = 6, .windows = 3});
     const Rate rate = scenario.rates.front();
-    scenario.outage = {.from = 200ms, .to = 3s, .nodes = 3};
+    scenario.outage = {.from = 1200ms, .to = 3s, .nodes = 3};
     Fleet fleet(scenario, kSeed);
     fleet.run_for(scenario.duration + 5s);
     std::int64_t most = 0;
     for (const auto& [window, tally] : fleet.ledger.tallies) {
         const auto over = over_of(fleet, tally);
-        EXPECT_LE(over, 3 * rate.requests) << "the others spend the limit";
+        EXPECT_LE(over, rate.requests / 2) << "the others spend the limit; about 3 in 10 of it";
         most = std::max(most, over);
         if (window.number == window_at(4s, rate)) {
             EXPECT_EQ(over, 0);

@@ -124,7 +124,7 @@ TEST_F(SettlementTest, ALeaseThatComesDuringTheShutdownGoesBackToo) {
 TEST_F(SettlementTest, AKeyThatEndsIsSettledAtOnce) {
     Worker& worker = start_with_lease();
     redis.records.clear();
-    worker.engine.note_change("k");
+    worker.engine.changes().on_change("k");
     EXPECT_EQ(ask(worker, "k").status(), 401);
     run_for(5ms);
     EXPECT_EQ(counted("k"), 1);

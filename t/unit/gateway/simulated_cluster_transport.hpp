@@ -46,7 +46,6 @@ class SimulatedClusterTransport final : public Transport, private ClusterServers
     void refuse(redis::Slot slot, std::string_view error) noexcept override {
         router_.refuse(slot, error);
     }
-    std::optional<SteadyTime> subscribed_since() const noexcept override { return SteadyTime(1); }
 
   private:
     class Server final : public ClusterServer {

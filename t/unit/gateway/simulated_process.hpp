@@ -149,7 +149,7 @@ class SimulatedZone final : private ZoneMemory, public Zone {
   public:
     /// `masters` is the number of places for the clocks of masters.
     explicit SimulatedZone(std::uint64_t node_id, std::size_t size = std::size_t{64} << 10U,
-                           std::size_t masters = 2)
+                           std::size_t masters = 3)
         : ZoneMemory(size, masters),
           Zone(ZoneMemory::node, ZoneMemory::redis, ZoneMemory::bytes()) {
         ZoneMemory::node.id = node_id;

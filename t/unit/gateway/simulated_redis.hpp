@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "module/key/key_record.hpp"
+#include "module/redis/protocol/changed_names.hpp"
 #include "module/redis/protocol/lookup.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/script.hpp"
@@ -37,6 +38,14 @@ class SimulatedRedis {
         if (call.script == &redis::acquire_script()) {
             return acquire(keys, words_in(call.arguments), exact_now);
         }
+        const auto now = std::chrono::floor<std::chrono::milliseconds>(exact_now);
+        if (call.script == &redis::heartbeat_script()) {
+            return beat(words_in(call.arguments), now);
+        }
+        if (call.script == &redis::changes_script()) {
+            return read_changes(
+                now - std::chrono::milliseconds(std::stoll(words_in(call.arguments).front())));
+        }
         ++published;
         return "*1\r\n+OK\r\n";
     }
@@ -44,8 +53,13 @@ class SimulatedRedis {
     std::map<std::string, KeyRecord> records;   ///< by the key's name in Redis
     std::map<std::string, std::string> errors;  ///< by id: the error reply to its acquires
     std::vector<Executed> executed;             ///< the acquires of the last call
+    std::map<std::string, Instant> nodes;       ///< by name: until when each counts
+    /// The records that changed, and when; nothing: there is no such set.
+    std::optional<std::vector<std::pair<std::string, Instant>>> changes;
     RedisModel counts;
     int published = 0;
+    int heartbeats = 0;
+    int changes_read = 0;
 
     /// What an acquire call asks for, as executed, but without a result.
     static std::vector<Executed> asked_in(const redis::Call& call) {
@@ -70,6 +84,30 @@ class SimulatedRedis {
             rest.remove_prefix(end + 2 + size + 2);
         }
         return found;
+    }
+
+    /// See heartbeat_script.cpp.
+    std::string beat(const Words& arguments, Instant now) {
+        ++heartbeats;
+        std::erase_if(nodes, [&](const auto& node) { return node.second <= now; });
+        nodes[arguments[0]] = now + std::chrono::milliseconds(std::stoll(arguments[1]));
+        return "*1\r\n:" + std::to_string(nodes.size()) + "\r\n";
+    }
+
+    /// See changed_names.cpp.
+    std::string read_changes(Instant since) {
+        ++changes_read;
+        std::string names;
+        int count = 0;
+        for (const auto& [name, at] :
+             changes.value_or(std::vector<std::pair<std::string, Instant>>())) {
+            if (at >= since) {
+                names += bulk(name);
+                ++count;
+            }
+        }
+        return "*2\r\n:" + std::string(changes ? "1" : "0") + "\r\n*" + std::to_string(count) +
+               "\r\n" + names;
     }
 
     std::string look_up(const std::string& key) const {

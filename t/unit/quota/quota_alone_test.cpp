@@ -24,6 +24,77 @@ TEST(DecideAlone, ContinuesFromTheLastCountsOfRedis) {
     EXPECT_EQ(node.windows()[1].remaining, 0);
 }
 
+TEST(DecideAlone, SharesWhatIsLeftAmongTheNodes) {
+    Node node({{10, 10s}, {100, 60s}});
+    node.apply_reply({{.count = 2}, {.count = 40}});
+    node.share_among(4);
+    EXPECT_EQ(node.granted_alone(20), 2) << "a quarter of 8";
+    EXPECT_EQ(node.remaining(), 0);
+    EXPECT_TRUE(node.windows(true)[0].exhausted);
+    EXPECT_FALSE(node.windows(true)[1].exhausted);
+    EXPECT_EQ(node.windows()[1].remaining, 13) << "a quarter of 60, but for the two";
+    node.now += 10s;
+    EXPECT_EQ(node.granted_alone(20), 3) << "a quarter of 10, rounded up";
+    node.share_among(1);
+    EXPECT_EQ(node.granted_alone(20), 7);
+}
+
+TEST(DecideAlone, GrantsAtLeastOneUnitOfWhatIsLeft) {
+    Node node({{5, 10s}});
+    node.apply_reply({{.count = 4}});
+    node.share_among(1000);
+    EXPECT_EQ(node.granted_alone(20), 1);
+    node.apply_reply({{.count = 5}});
+    node.share_among(1000);
+    EXPECT_EQ(node.granted_alone(20), 0);
+}
+
+TEST(DecideAlone, ANodeWithMostOfTheTrafficHasMostOfTheShare) {
+    Node node({{10, 10s}, {100, 60s}});
+    const auto grant = [&](std::int64_t units, Node::Count first, Node::Count second) {
+        Acquired answer{};
+        answer.granted = units;
+        node.apply_reply({first, second}, 0, answer, {}, node.ask());
+    };
+    grant(6, {.count = 6}, {.count = 6});
+    grant(0, {.count = 0, .ahead = 1}, {.count = 8});
+    node.now += 10s;
+    node.share_among(4);
+    EXPECT_EQ(node.granted_alone(20), 8) << "6 of 8 units of the longest window are its own";
+}
+
+TEST(DecideAlone, TheShareCountsLeasesAndWhatIsGivenBack) {
+    Node node({{100, 10s}});
+    node.apply_reply({{.count = 40}}, 40);
+    EXPECT_EQ(node.granted_alone(10), 10);
+    node.now += 2s;
+    const auto returned = node.ask();
+    ASSERT_EQ(returned.adjustments, (std::vector{Adjustment{kFirst10s, -30}}));
+    node.apply_reply({{.count = 20}}, 0, {}, {}, returned);
+    node.share_among(10);
+    EXPECT_EQ(node.granted_alone(100), 40) << "10 of 20 units are its own; 80 are left";
+}
+
+TEST(DecideAlone, ReportedUnitsAreItsOwn) {
+    Node node({{100, 10s}});
+    node.apply_reply({{.count = 10}});
+    EXPECT_EQ(node.granted_alone(10), 10);
+    const auto report = node.ask();
+    node.apply_reply({{.count = 20}}, 0, {}, {}, report);
+    node.share_among(10);
+    EXPECT_EQ(node.granted_alone(100), 40);
+}
+
+TEST(DecideAlone, TheShareOfAWindowEndsWithIt) {
+    Node node({{100, 10s}});
+    Acquired answer{};
+    answer.granted = 10;
+    node.apply_reply({{.count = 10}}, 0, answer, {}, node.ask());
+    node.now += 10s;
+    node.share_among(10);
+    EXPECT_EQ(node.granted_alone(100), 10);
+}
+
 TEST(DecideAlone, GrantsInAllTablesOrInNone) {
     Node node(Quotas{api({{10, 10s}}), search({{4, 10s}})});
     EXPECT_EQ(node.granted_alone(20), 4);

@@ -68,6 +68,11 @@ struct Node {
         }
         return granted;
     }
+    void share_among(std::int64_t nodes) {
+        for (QuotaState& state : states) {
+            state.nodes = nodes;
+        }
+    }
     PreparedAcquire ask() { return prepare(states, quotas, demand, moment(), &last_report); }
     void restore(const PreparedAcquire& prepared, AcquireFailure fate = AcquireFailure::kUnknown) {
         tollgate::restore(states, quotas, prepared, fate);

@@ -53,6 +53,7 @@ TEST(StatusJson, ShowsARedis) {
     auto status = empty_status();
     status.redis = {{"main", {}}};
     auto& counts = status.redis[0].counts;
+    status.redis[0].nodes = 25;
     counts.acquires.add(1);
     counts.lookups.add(2);
     counts.errors.add(3);
@@ -87,7 +88,7 @@ TEST(StatusJson, ShowsARedis) {
     redis.erase("round_trip_seconds");
     EXPECT_FALSE(redis.contains("masters"));
     EXPECT_EQ(redis, json::parse(R"({"name":"main","kind":"sentinel",
-        "master":"10.0.0.1:6379","failovers":23,"commands":{"acquire":1,"lookup":2},"errors":3,
+        "master":"10.0.0.1:6379","nodes":25,"failovers":23,"commands":{"acquire":1,"lookup":2},"errors":3,
         "reconnects":4,"redirections":24,"tls":{"handshakes":21,"resumed":22},"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
         "key_cache":{"hits":6,"negative_hits":7,"misses":8},
         "decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},

@@ -159,6 +159,7 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
     counts.breaker_opened.add(5);
     counts.failovers.add(23);
     counts.redirections.add(24);
+    status.redis[1].nodes = 25;
     status.redis[1].masters = {{"10.0.0.1:7000", 16000, true}};
     status.redis[1].map_age = std::chrono::seconds(7);
     counts.breaker_open.insert(1, 77);
@@ -193,6 +194,7 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
                                         "redis_tls_handshakes_total} 21",
                                         "redis_tls_resumed_total} 22",
                                         "redis_failovers_total} 23",
+                                        "redis_nodes} 25",
                                         R"(redis_master_info,address="[::1]:6379"} 1)",
                                         "redis_redirections_total} 24",
                                         R"(redis_master_slots,address="10.0.0.1:7000"} 16000)",

@@ -1,0 +1,214 @@
+#include "module/cli/redis/cluster_masters.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "module/cli/failure.hpp"
+#include "module/redis/protocol/error_scope.hpp"
+#include "module/redis/topology/cluster_slots.hpp"
+#include "module/redis/topology/key_slot.hpp"
+#include "module/redis/topology/redirection.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+using redis::CallRetries;
+using redis::ErrorAction;
+using Clock = std::chrono::steady_clock;
+
+/// Waits before the next attempt. Returns false if there is none.
+bool waits_for_next(CallRetries& retries, ErrorAction action) {
+    const auto next = retries.next(action, Clock::now());
+    if (next.kind == CallRetries::Next::Kind::kSendAt) {
+        std::this_thread::sleep_until(next.at);
+    }
+    return next.kind != CallRetries::Next::Kind::kGiveUp;
+}
+
+}  // namespace
+
+ClusterMasters::ClusterMasters(RedisUrl url) : url_(std::move(url)) {
+    require_map();
+}
+
+void ClusterMasters::reconnect() {
+    connections_.clear();
+    retired_.clear();
+    map_ = {};
+    require_map();
+}
+
+/// Reads the slot map if there is none. Throws Failure if no server has one.
+void ClusterMasters::require_map() {
+    const auto problem = map_.masters().empty() ? refresh() : std::string();
+    if (!problem.empty()) {
+        throw Failure(ExitStatus::kRedis, "no server of the cluster is usable: " + problem);
+    }
+}
+
+/// Reads the slot map again: from a master, otherwise from a server of the URL. Returns the last
+/// problem if no server has a usable map; empty if the map was read.
+std::string ClusterMasters::refresh() {
+    std::vector<Address> servers(map_.masters().begin(), map_.masters().end());
+    std::ranges::copy(url_.servers, std::back_inserter(servers));
+    std::string problem;
+    std::set<Address> asked;
+    for (const auto& server : servers) {
+        if (!asked.insert(server).second) {
+            continue;
+        }
+        try {
+            problem = read_map_from(server);
+        } catch (const LoginRefused&) {
+            throw;
+        } catch (const Failure& failure) {
+            retire(server);
+            problem = failure.what();
+        }
+        if (problem.empty()) {
+            return problem;
+        }
+    }
+    return problem;
+}
+
+std::string ClusterMasters::read_map_from(const Address& server) {
+    auto& asked = connection(server);
+    asked.append(RedisCommand{"CLUSTER", "SLOTS"});
+    const auto reply = asked.receive();
+    auto slots = redis::read_cluster_slots(*reply, server.host);
+    if (slots.map) {
+        map_ = std::move(*slots.map);
+        return {};
+    }
+    const auto reason =
+        reply->type == REDIS_REPLY_ERROR ? redis::text_of(*reply) : std::string_view(slots.error);
+    return "Redis at " + to_text(server) + " has no slot map: " + std::string(reason);
+}
+
+RedisConnection& ClusterMasters::connection(const Address& address) {
+    auto& known = connections_[address];
+    if (known == nullptr) {
+        known =
+            std::make_unique<RedisConnection>(Endpoint{.address = address}, url_.login, url_.tls);
+    }
+    return *known;
+}
+
+std::optional<redis::ServerAddress> ClusterMasters::master_of(
+    std::optional<std::string_view> key) const {
+    if (!key) {
+        return map_.masters().front();
+    }
+    const auto index = map_.master_of(redis::key_slot(*key));
+    return index ? std::optional(map_.masters()[*index]) : std::nullopt;
+}
+
+Route ClusterMasters::route(std::optional<std::string_view> key) {
+    require_map();
+    CallRetries retries(Clock::now() + kPatience);
+    return route(key, retries);
+}
+
+/// While no master can be reached, reads the slot map again: a failover may be under way.
+Route ClusterMasters::route(std::optional<std::string_view> key, CallRetries& retries) {
+    while (true) {
+        std::string problem = "no master serves a slot of the cluster";
+        if (const auto master = master_of(key)) {
+            try {
+                return {&connection(*master)};
+            } catch (const LoginRefused&) {
+                throw;
+            } catch (const Failure& failure) {
+                retire(*master);
+                problem = failure.what();
+            }
+        }
+        if (!waits_for_next(retries, ErrorAction::kRediscover)) {
+            throw Failure(ExitStatus::kRedis, problem);
+        }
+        refresh();
+    }
+}
+
+std::optional<Route> ClusterMasters::next_route(const Route& asked,
+                                                std::optional<std::string_view> key,
+                                                const std::string& error, CallRetries& retries) {
+    const auto action = redis::error_action(error);
+    if (!waits_for_next(retries, action)) {
+        return std::nullopt;
+    }
+    if (action == ErrorAction::kRetryLater) {
+        return asked;
+    }
+    if (action == ErrorAction::kMoved || action == ErrorAction::kAsk) {
+        if (auto route = redirected(asked, error, action == ErrorAction::kAsk)) {
+            return route;
+        }
+        if (!waits_for_next(retries, ErrorAction::kRediscover)) {
+            return std::nullopt;
+        }
+    }
+    refresh();
+    return route(key, retries);
+}
+
+/// The way that MOVED or ASK names. Nothing if it is not usable: the map must be read again.
+std::optional<Route> ClusterMasters::redirected(const Route& asked, const std::string& error,
+                                                bool asking) {
+    const auto to = redis::read_redirection(error, asked.master->endpoint().address.host);
+    if (!to) {
+        return std::nullopt;
+    }
+    try {
+        Route route{.master = &connection(to->server), .asking = asking};
+        if (!asking) {
+            map_.assign(to->slot, to->server);
+        }
+        return route;
+    } catch (const LoginRefused&) {
+        throw;
+    } catch (const Failure&) {
+        retire(to->server);
+        return std::nullopt;
+    }
+}
+
+std::vector<RedisConnection*> ClusterMasters::all() {
+    require_map();
+    CallRetries retries(Clock::now() + kPatience);
+    while (true) {
+        std::vector<Address> masters(map_.masters().begin(), map_.masters().end());
+        std::sort(masters.begin(), masters.end());
+        std::vector<RedisConnection*> all;
+        try {
+            for (const auto& master : masters) {
+                all.push_back(&connection(master));
+            }
+            return all;
+        } catch (const LoginRefused&) {
+            throw;
+        } catch (const Failure&) {
+            retire(masters[all.size()]);
+            if (!waits_for_next(retries, ErrorAction::kRediscover)) {
+                throw;
+            }
+        }
+        refresh();
+    }
+}
+
+void ClusterMasters::retire(const Address& server) {
+    const auto known = connections_.find(server);
+    if (known != connections_.end() && known->second != nullptr) {
+        retired_.push_back(std::move(known->second));
+    }
+    connections_.erase(server);
+}
+
+}  // namespace tollgate::cli

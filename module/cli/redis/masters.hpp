@@ -1,0 +1,57 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/cli/redis/redis_connection.hpp"
+#include "module/cli/redis/redis_url.hpp"
+#include "module/redis/topology/call_retries.hpp"
+
+namespace tollgate::cli {
+
+/// How long a command searches for a master, and repeats a call that no server executed: a failover
+/// may be under way.
+constexpr std::chrono::seconds kPatience{5};
+
+/// How a call is sent: over this connection, and after ASKING if the slot is being imported.
+struct Route {
+    RedisConnection* master;
+    bool asking = false;
+};
+
+/// The servers of a deployment that accept writes, with a connection to each. All functions throw
+/// Failure. A pointer to a connection is valid until reconnect().
+class Masters {
+  public:
+    Masters() = default;
+    Masters(const Masters&) = delete;
+    Masters& operator=(const Masters&) = delete;
+    virtual ~Masters() = default;
+
+    /// The way to the master that serves the key; to any master if there is no key.
+    virtual Route route(std::optional<std::string_view> key) = 0;
+
+    /// The way to send a call again that was answered with this error reply over `asked`. Waits if
+    /// that is necessary. Nothing if the error is the answer.
+    virtual std::optional<Route> next_route(const Route& asked, std::optional<std::string_view> key,
+                                            const std::string& error,
+                                            redis::CallRetries& retries) = 0;
+
+    /// Whether one transaction may change both keys, in any state of the deployment.
+    virtual bool may_span(std::string_view key, std::string_view other) const = 0;
+
+    /// All masters, in an order that remains the same.
+    virtual std::vector<RedisConnection*> all() = 0;
+
+    /// Replaces all connections, and finds the masters again.
+    virtual void reconnect() = 0;
+};
+
+/// Connects to the deployment of the URL, whose passwords are known.
+std::unique_ptr<Masters> connect_to_masters(const RedisUrl& url);
+
+}  // namespace tollgate::cli

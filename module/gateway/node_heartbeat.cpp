@@ -1,0 +1,129 @@
+#include "module/gateway/node_heartbeat.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "module/gateway/engine.hpp"
+#include "module/redis/protocol/log_text.hpp"
+
+namespace tollgate::gateway {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// The interval of a node's heartbeats.
+constexpr milliseconds kLeastInterval{1000};
+/// How early a heartbeat may be sent, so that a worker that sent one sends the next one too.
+constexpr milliseconds kEarly{100};
+/// All nodes together send at most a hundred heartbeats a second.
+constexpr milliseconds kPerNode{10};
+/// If Redis refuses the heartbeat, an operator must change its ACL.
+constexpr milliseconds kAfterRefusal{60'000};
+/// A node counts for this number of intervals after its heartbeat.
+constexpr int kIntervals = 3;
+/// Much more than anybody has; Redis could hold anything.
+constexpr std::int64_t kMostNodes = 100'000;
+
+}  // namespace
+
+class NodeHeartbeat::Reply final : public redis::ReplyHandler {
+  public:
+    explicit Reply(NodeHeartbeat& owner) : owner_(owner) {}
+
+    void on_values(std::span<const redisReply* const> values) noexcept override {
+        if (values.size() == 1 && values[0]->type == REDIS_REPLY_INTEGER) {
+            attempt(owner_.engine_.log(), [&] { owner_.apply(values[0]->integer); });
+        }
+    }
+    void on_error(std::string_view message) noexcept override {
+        attempt(owner_.engine_.log(), [&] { owner_.refuse(message); });
+    }
+    void on_failure() noexcept override {}  // The next heartbeat follows.
+
+  private:
+    NodeHeartbeat& owner_;
+};
+
+NodeHeartbeat::NodeHeartbeat(Engine& engine)
+    : engine_(engine), timer_(engine.make_timer([this] { run(); })) {
+    if (engine.settings().on_failure == FailurePolicy::kLocal) {
+        timer_->start(milliseconds(0));
+    }
+}
+
+std::int64_t NodeHeartbeat::nodes(const LockedZone& zone, const Engine& engine) {
+    return std::clamp<std::int64_t>(zone.redis(engine.settings().name_hash).nodes, 1, kMostNodes);
+}
+
+milliseconds NodeHeartbeat::interval(const LockedZone& zone) const {
+    return std::max(kLeastInterval, nodes(zone, engine_) * kPerNode);
+}
+
+void NodeHeartbeat::run() noexcept {
+    attempt(engine_.log(), [&] {
+        if (claim_turn()) {
+            send();
+        }
+    });
+    timer_->start(kLeastInterval);
+}
+
+/// Whether this worker sends the heartbeat that is due now.
+bool NodeHeartbeat::claim_turn() {
+    const redis::Keys& keys = engine_.settings().keys;
+    if (engine_.worker().is_exiting() ||
+        !engine_.transport().is_reachable(engine_.slot_of_key(keys.nodes()))) {
+        return false;
+    }
+    const LockedZone zone(engine_.zone());
+    SharedRedis& shared = zone.redis(engine_.settings().name_hash);
+    const SteadyTime now = engine_.steady_time();
+    if (now < shared.heartbeat_due && shared.heartbeat_due - now <= kAfterRefusal) {
+        return false;
+    }
+    shared.heartbeat_due = now + interval(zone) - kEarly;
+    return true;
+}
+
+void NodeHeartbeat::send() {
+    const std::string key = engine_.settings().keys.nodes();
+    redis::Call call{&redis::heartbeat_script(), {key}, {engine_.zone().node_name()}};
+    {
+        const LockedZone zone(engine_.zone());
+        call.arguments.add((interval(zone) * kIntervals).count());
+    }
+    engine_.transport().run(engine_.slot_of_key(key), std::move(call),
+                            std::make_unique<Reply>(*this));
+}
+
+/// After an outage, the other nodes have yet to enter themselves again: a smaller number counts
+/// only if the count before is recent.
+void NodeHeartbeat::apply(std::int64_t nodes) {
+    was_refused_ = false;
+    const LockedZone zone(engine_.zone());
+    SharedRedis& shared = zone.redis(engine_.settings().name_hash);
+    const SteadyTime now = engine_.steady_time();
+    const bool is_recent = now - shared.nodes_counted < interval(zone) * kIntervals;
+    const auto counted = static_cast<std::uint32_t>(std::clamp<std::int64_t>(nodes, 1, kMostNodes));
+    shared.nodes = is_recent ? counted : std::max(shared.nodes, counted);
+    shared.nodes_counted = now;
+}
+
+void NodeHeartbeat::refuse(std::string_view message) {
+    {
+        const LockedZone zone(engine_.zone());
+        zone.redis(engine_.settings().name_hash).heartbeat_due =
+            engine_.steady_time() + kAfterRefusal;
+    }
+    if (std::exchange(was_refused_, true)) {
+        return;
+    }
+    const redis::LogText shown(message);
+    std::string line = "redis \"" + engine_.settings().name +
+                       "\": nodes are not counted; in an outage, each node grants all that is left "
+                       "of a quota: ";
+    engine_.log().write(LogLevel::kWarning, line.append(shown));
+}
+
+}  // namespace tollgate::gateway

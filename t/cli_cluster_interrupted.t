@@ -1,0 +1,79 @@
+# Commands lose the connections to a Redis Cluster at any step. An operation changes several slots there, one after the
+# other: the state is safe after each step, and the same command completes it when it is run again.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use ClusterProxy;
+use Digest::SHA qw(sha256_hex);
+use Interruptions;
+use RedisCluster;
+use Command;
+use Test::More;
+
+plan skip_all => 'thousands of commands take too long with sanitizers' if $ENV{TOLLGATE_SANITIZE};
+my $cluster = RedisCluster->start(masters => 3);
+my @ports = map { $_->port } $cluster->nodes;
+my $url = 'redis+cluster://' . join ',', map { "127.0.0.1:$_" } @ports;
+use_deployment(
+    redis   => $cluster,
+    masters => [$cluster->nodes],
+    url     => $url,
+    proxy   => sub { my ($n, $when) = @_; return ClusterProxy->start(ports => \@ports, n => $n, when => $when) },
+);
+test_interruptions();
+
+# A gateway has cached the key. It notices that the key has ended only if it is told.
+subtest 'gateways are told of each key that ends, at the latest by the second run' => sub {
+    my $tollgate = Command->new(redis => $url);
+    my $steps = 0;
+    for my $command ([qw(key revoke)], [qw(key disable)], [qw(key rotate --overlap 0s)]) {
+        my @cases;
+        for my $when (qw(before after)) {
+            for my $n (1 .. most_steps()) {
+                my $id = next_id();
+                my @digests = map { sha256_hex($_) } issued($id), key_of($tollgate->run(qw(key rotate), $id));
+                $cluster->cmd('ZREM', 'changes', @digests);
+                my (undef, $reached) = run_cut($n, $when, @$command, $id);
+                last unless $reached;
+                push @cases, { id => $id, digests => \@digests, place => "cut $when command $n" };
+            }
+        }
+        $steps += @cases;
+        run_batches(map { [@$command, $_->{id}] } @cases);
+        my %told = map { $_ => 1 } @{ $cluster->cmd('ZRANGE', 'changes', 0, -1) };
+        my @wrong = map { my $case = $_; map { "$case->{place}: $_" } grep { !$told{$_} } @{ $case->{digests} } } @cases;
+        is_deeply \@wrong, [], "@$command";
+    }
+    cmp_ok $steps, '>', 60, "… $steps interruptions";
+};
+
+# While a slot migrates, its keys are at two servers: a transaction with two keys may fail.
+subtest 'each transaction touches one key' => sub {
+    my $tollgate = Command->new(redis => $url);
+    my %monitors = map { $_->port => $_->connection } $cluster->nodes;
+    $_->cmd('MONITOR') for values %monitors;
+    my $id = issued('slots') && 'slots';
+    $tollgate->run({ stdin => 'slots-token' }, qw(key import --plan free --id slots2));
+    $tollgate->run(@$_, $id) for [qw(key rotate)], [qw(key set --plan pro)], [qw(key rotate --overlap 0s)], [qw(key disable)],
+        [qw(key enable)], [qw(ban lift)], [qw(key revoke)];
+    my (@wrong, $transactions);
+    for my $node ($cluster->nodes) {
+        $node->cmd('PING', 'the end');
+        my (%keys, $is_open);
+        while ((my $line = $monitors{ $node->port }->read) !~ /"the end"/) {
+            my ($name, $key) = $line =~ /\] "(\w+)"(?: "([^"]*)")?/ or next;
+            ($is_open, %keys) = (1) if $name eq 'MULTI';
+            $keys{$key} = 1 if $is_open && defined $key && $name !~ /^(?:TIME|PUBLISH)$/;
+            next unless $name eq 'EXEC';
+            $transactions++;
+            $is_open = 0;
+            push @wrong, join ' ', sort keys %keys if keys %keys > 1;
+        }
+    }
+    is_deeply \@wrong, [], 'none touches two';
+    cmp_ok $transactions, '>', 20, "… of $transactions";
+};
+
+done_testing;

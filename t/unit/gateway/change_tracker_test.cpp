@@ -1,0 +1,170 @@
+// How a worker catches up with changes of keys after it has lost its subscription.
+
+#include "module/gateway/change_tracker.hpp"
+
+#include "module/redis/protocol/changed_names.hpp"
+#include "t/unit/gateway/engine_fixture.hpp"
+
+namespace tollgate::gateway {
+namespace {
+
+class ChangeTrackerTest : public EngineTest {
+  protected:
+    /// A worker that has cached the keys "a" and "b".
+    Worker& start_with_keys() {
+        add_key("a");
+        add_key("b");
+        redis.changes.emplace();
+        Worker& worker = start();
+        run_for(10ms);
+        ask(worker, "a");
+        ask(worker, "b");
+        run_for(5min);
+        ask(worker, "a");
+        ask(worker, "b");
+        run_for(2s);  // Without a subscription, they hold for a second.
+        return worker;
+    }
+    /// The record of a key changes. A worker without a subscription does not hear of it.
+    void change(const std::string& id) {
+        redis.changes->emplace_back(id, workers.front()->clock.wall());
+        run_for(1ms);
+    }
+    void resubscribe(Worker& worker) {
+        worker.engine.changes().on_subscribed(false);
+        run_for(500ms);
+        worker.engine.changes().on_subscribed(true);
+    }
+    /// The number of look-ups that a request for each key needs.
+    std::uint64_t lookups(Worker& worker) {
+        const auto before = statistics.lookups.value();
+        ask(worker, "a");
+        ask(worker, "b");
+        return statistics.lookups.value() - before;
+    }
+};
+
+TEST_F(ChangeTrackerTest, OnlyChangedKeysAreLookedUpAgain) {
+    Worker& worker = start_with_keys();
+    worker.engine.changes().on_subscribed(false);
+    run_for(400ms);
+    change("b");
+    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt);
+    worker.engine.changes().on_subscribed(true);
+    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt) << "not yet read";
+    run_for(10ms);
+    EXPECT_EQ(redis.changes_read, 1);
+    EXPECT_EQ(lookups(worker), 1U);
+}
+
+TEST_F(ChangeTrackerTest, AllKeysAreLookedUpAgainIfNobodyRecordsChanges) {
+    Worker& worker = start_with_keys();
+    redis.changes.reset();
+    resubscribe(worker);
+    run_for(10ms);
+    EXPECT_EQ(lookups(worker), 2U);
+    EXPECT_EQ(lookups(worker), 0U);
+}
+
+TEST_F(ChangeTrackerTest, AllKeysAreLookedUpAgainAfterAnHour) {
+    Worker& worker = start_with_keys();
+    worker.engine.changes().on_subscribed(false);
+    run_for(59min);
+    lookups(worker);
+    run_for(2s);
+    worker.engine.changes().on_subscribed(true);
+    run_for(10ms);
+    EXPECT_EQ(redis.changes_read, 0);
+    EXPECT_EQ(lookups(worker), 2U);
+}
+
+TEST_F(ChangeTrackerTest, AllKeysAreLookedUpAgainIfTooManyHaveChanged) {
+    Worker& worker = start_with_keys();
+    for (int i = 0; i < 401; ++i) {
+        change("other" + std::to_string(i));
+    }
+    resubscribe(worker);
+    run_for(10ms);
+    EXPECT_EQ(lookups(worker), 2U);
+}
+
+TEST_F(ChangeTrackerTest, ReadsAgainUntilRedisAnswers) {
+    Worker& worker = start_with_keys();
+    worker.transport.reachable = false;
+    resubscribe(worker);
+    change("b");
+    run_for(2s);
+    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt);
+    worker.transport.reachable = true;
+    run_for(300ms);
+    EXPECT_NE(worker.engine.changes().complete_since(), std::nullopt);
+    EXPECT_EQ(lookups(worker), 1U);
+}
+
+TEST_F(ChangeTrackerTest, ALossWhileChangesAreReadExtendsTheFirstOne) {
+    Worker& worker = start_with_keys();
+    worker.transport.reachable = false;
+    resubscribe(worker);
+    change("b");
+    run_for(10min);
+    ask(worker, "a");
+    resubscribe(worker);
+    worker.transport.reachable = true;
+    run_for(300ms);
+    EXPECT_EQ(redis.changes_read, 1);
+    EXPECT_EQ(lookups(worker), 2U) << "b has changed; a is older than key_cache";
+    EXPECT_NE(worker.engine.changes().complete_since(), std::nullopt);
+}
+
+TEST_F(ChangeTrackerTest, ARefusalIsLogged) {
+    Worker& worker = start_with_keys();
+    worker.transport.replace_reply = [](const redis::Call& call) {
+        return call.script == &redis::changes_script() ? std::optional("-NOPERM no keys\r\n")
+                                                       : std::nullopt;
+    };
+    resubscribe(worker);
+    run_for(10ms);
+    EXPECT_EQ(worker.log.lines,
+              (std::vector<std::string>{"redis \"main\": missed changes cannot be read; all cached "
+                                        "keys are looked up again: NOPERM no keys"}));
+    EXPECT_EQ(lookups(worker), 2U);
+}
+
+TEST_F(ChangeTrackerTest, ShortMemoryForgetsAllKeys) {
+    Worker& worker = start_with_keys();
+    for (int i = 0; i < 20; ++i) {
+        worker.engine.changes().on_subscribed(false);
+        allocations_left = i;
+        worker.engine.changes().on_subscribed(true);
+        allocations_left = -1;
+        worker.transport.allocations_of_replies = i / 4;
+        run_for(10ms);
+        worker.transport.allocations_of_replies = -1;
+        EXPECT_NE(worker.engine.changes().complete_since(), std::nullopt) << i;
+    }
+    EXPECT_GT(worker.log.critical, 0);
+}
+
+TEST(ChangedNames, AreReadFromAReply) {
+    const auto read = [](const std::string& text) {
+        redis::ReplyReader reader;
+        reader.feed(text);
+        const auto reply = reader.next();
+        const auto names = redis::read_changed_names(redis::elements_of(*reply));
+        std::vector<std::string> found;
+        for (const auto name : names.value_or(std::vector<std::string_view>{"none"})) {
+            found.emplace_back(name);
+        }
+        return found;
+    };
+    using Names = std::vector<std::string>;
+    EXPECT_EQ(read("*2\r\n:1\r\n*2\r\n$1\r\na\r\n$2\r\nbc\r\n"), (Names{"a", "bc"}));
+    EXPECT_EQ(read("*2\r\n:1\r\n*0\r\n"), Names());
+    for (const auto* text : {"*2\r\n:0\r\n*0\r\n", "*2\r\n:1\r\n*1\r\n:1\r\n", "*1\r\n:1\r\n",
+                             "*0\r\n", "*2\r\n$1\r\n1\r\n*0\r\n", "*2\r\n:1\r\n$1\r\na\r\n"}) {
+        EXPECT_EQ(read(text), Names{"none"}) << text;
+    }
+}
+
+}  // namespace
+}  // namespace tollgate::gateway
