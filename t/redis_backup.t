@@ -17,7 +17,7 @@ my ($backup, $restore) = map { $_->{text} } grep { $_->{heading} eq 'Backing up 
 like($restore // '', qr/SHUTDOWN/, 'two lists of commands are shown') or BAIL_OUT('the section has no commands');
 
 my $redis = RedisServer->start(tcp => 1, conf => ['appendonly yes', 'appendfsync everysec']);
-my $gateway = Gateway->start(redis_server => $redis, plans => 'plan free 5r/d;', workers => 2);
+my $gateway = Gateway->start(redis_server => $redis, plans => 'plan free 5r/d;', redis => 'key_cache 2s;', workers => 2);
 wait_for_room($redis, 86400, 60);
 my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
 my %key = map { $_ => $tollgate->json(qw(key issue --plan free --id), $_)->{key} } qw(kept revoked disabled);
@@ -66,7 +66,7 @@ unlike($output, qr/error|not found/i, '… without errors');
 $redis->restart;
 $gateway->subscribed(2);
 
-becomes(sub { $status->('issued') }, 401, 'a key that was issued after the backup is gone, also on a node that knew it');
+becomes(sub { $status->('issued') }, 401, 'a key that was issued after the backup is gone, after key_cache also on a node that knew it');
 becomes(sub { $status->('disabled') }, 200, 'a key that was disabled after the backup is valid again');
 is($status->('revoked'), 401, '… except for the one that was revoked again');
 is($gateway->count('kept', 'api', 86400), 2, 'the count is that of the backup');
