@@ -66,6 +66,7 @@ subtest 'Redis does not let the user read changes' => sub {
     my ($seconds) = @{ $gateway->redis->cmd('TIME') };
     miss_a_change($gateway, ['ZADD', 't:changes', $seconds * 1000, 'k1']);
     is(lookups($gateway), @keys - 1, 'all keys are looked up again');
+    is($gateway->status->{redis}[0]{errors}, 0, 'no connection is lost');
     like($gateway->nginx->error_log, qr/\[warn\].*missed changes cannot be read; all cached keys are looked up again: .*\bcan.t run this command/, 'the log says so');
     $gateway->nginx->stop;
 };
