@@ -122,12 +122,10 @@ void NodeHeartbeat::apply(std::int64_t nodes) {
     const auto counted = static_cast<std::uint32_t>(std::clamp<std::int64_t>(nodes, 1, kMostNodes));
     const bool has_gap = now - shared.nodes_counted >= patience;
     shared.nodes_counted = now;
-    if (counted >= shared.nodes) {
-        shared.nodes = counted;
-        shared.fewer_nodes_since = {};
-    } else if (has_gap || shared.fewer_nodes_since == SteadyTime{}) {
+    const bool is_fewer = counted < shared.nodes;
+    if (is_fewer && (has_gap || shared.fewer_nodes_since == SteadyTime{})) {
         shared.fewer_nodes_since = now;
-    } else if (now - shared.fewer_nodes_since >= patience - kEarly) {
+    } else if (!is_fewer || now - shared.fewer_nodes_since >= patience - kEarly) {
         shared.nodes = counted;
         shared.fewer_nodes_since = {};
     }
