@@ -5,6 +5,7 @@
 #include "module/gateway/engine.hpp"
 #include "module/redis/protocol/changed_names.hpp"
 #include "module/redis/protocol/log_text.hpp"
+#include "module/redis/protocol/reply.hpp"
 
 namespace tollgate::gateway {
 
@@ -104,6 +105,11 @@ void ChangeTracker::read() noexcept {
 }
 
 void ChangeTracker::take(std::span<const redisReply* const> values) {
+    if (values.size() == 1 && values[0]->type == REDIS_REPLY_STRING) {
+        refuse(redis::text_of(*values[0]));
+        forget(*subscribed_);
+        return;
+    }
     const auto names = redis::read_changed_names(values);
     if (!names) {
         forget(*subscribed_);

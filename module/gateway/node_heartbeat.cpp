@@ -4,7 +4,9 @@
 #include <string>
 
 #include "module/gateway/engine.hpp"
+#include "module/redis/protocol/error_scope.hpp"
 #include "module/redis/protocol/log_text.hpp"
+#include "module/redis/protocol/reply.hpp"
 
 namespace tollgate::gateway {
 
@@ -25,6 +27,13 @@ constexpr int kIntervals = 3;
 /// Much more than anybody has; Redis could hold anything.
 constexpr std::int64_t kMostNodes = 100'000;
 
+/// Whether an operator must change something. Errors of the server (LOADING, NOREPLICAS, READONLY,
+/// …) and of a cluster that moves slots end without that: the next heartbeat follows.
+bool is_lasting(std::string_view message) {
+    return redis::error_scope(message) == redis::ErrorScope::kCommand ||
+           redis::is_forbidden(message);
+}
+
 }  // namespace
 
 class NodeHeartbeat::Reply final : public redis::ReplyHandler {
@@ -34,10 +43,14 @@ class NodeHeartbeat::Reply final : public redis::ReplyHandler {
     void on_values(std::span<const redisReply* const> values) noexcept override {
         if (values.size() == 1 && values[0]->type == REDIS_REPLY_INTEGER) {
             attempt(owner_.engine_.log(), [&] { owner_.apply(values[0]->integer); });
+        } else if (values.size() == 1 && values[0]->type == REDIS_REPLY_STRING) {
+            on_error(redis::text_of(*values[0]));
         }
     }
     void on_error(std::string_view message) noexcept override {
-        attempt(owner_.engine_.log(), [&] { owner_.refuse(message); });
+        if (is_lasting(message)) {
+            attempt(owner_.engine_.log(), [&] { owner_.refuse(message); });
+        }
     }
     void on_failure() noexcept override {}  // The next heartbeat follows.
 
@@ -97,17 +110,25 @@ void NodeHeartbeat::send() {
                             std::make_unique<Reply>(*this));
 }
 
-/// After an outage, the other nodes have yet to enter themselves again: a smaller number counts
-/// only if the count before is recent.
+/// A smaller number counts only if Redis reports smaller numbers for some intervals without a gap:
+/// after an outage, or after Redis has lost the set, the other nodes have yet to enter themselves
+/// again.
 void NodeHeartbeat::apply(std::int64_t nodes) {
     was_refused_ = false;
     const LockedZone zone(engine_.zone());
     SharedRedis& shared = zone.redis(engine_.settings().name_hash);
     const SteadyTime now = engine_.steady_time();
-    const bool is_recent = now - shared.nodes_counted < interval(zone) * kIntervals;
+    const SteadyTime patience = interval(zone) * kIntervals;
     const auto counted = static_cast<std::uint32_t>(std::clamp<std::int64_t>(nodes, 1, kMostNodes));
-    shared.nodes = is_recent ? counted : std::max(shared.nodes, counted);
+    const bool has_gap = now - shared.nodes_counted >= patience;
     shared.nodes_counted = now;
+    const bool is_fewer = counted < shared.nodes;
+    if (is_fewer && (has_gap || shared.fewer_nodes_since == SteadyTime{})) {
+        shared.fewer_nodes_since = now;
+    } else if (!is_fewer || now - shared.fewer_nodes_since >= patience - kEarly) {
+        shared.nodes = counted;
+        shared.fewer_nodes_since = {};
+    }
 }
 
 void NodeHeartbeat::refuse(std::string_view message) {

@@ -19,8 +19,9 @@ struct SharedRedis {
     SteadyTime settled;        ///< when a worker last looked for quotas to settle
     SteadyTime heartbeat_due;  ///< see NodeHeartbeat; of the `tollgate_redis`, like the next two
     SteadyTime nodes_counted;  ///< when Redis last counted the nodes
-    std::uint32_t nodes;       ///< that share it; 0: never counted
-    bool is_unreachable;       ///< of a cluster's server: the log says so
+    SteadyTime fewer_nodes_since;  ///< when Redis began to count fewer than `nodes`; 0: it does not
+    std::uint32_t nodes;           ///< that share it; 0: never counted
+    bool is_unreachable;           ///< of a cluster's server: the log says so
 };
 
 /// What the workers of a node share about a Redis with `sentinel`. Plain memory, all zeros at

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "module/redis/io/numeric_address.hpp"
 #include "module/redis/io/reported_address.hpp"
@@ -20,14 +22,28 @@ redis::ServerAddress to_server(const redis::SocketAddress& address) {
     return redis::parse_server_address(address.name(), "").value_or(redis::ServerAddress{});
 }
 
+/// A hash tag of each slot. Found once for all slots: to find one takes thousands of attempts, and
+/// a cluster may have hundreds of masters. Throws std::bad_alloc.
+const std::vector<std::uint32_t>& slot_tags() {
+    static const std::vector<std::uint32_t> all = [] {
+        constexpr std::uint32_t kNone = UINT32_MAX;
+        std::vector<std::uint32_t> tags(redis::kSlots, kNone);
+        std::size_t missing = tags.size();
+        for (std::uint32_t tag = 0; missing > 0; ++tag) {
+            std::uint32_t& known = tags[redis::key_slot(std::to_string(tag))];
+            if (known == kNone) {
+                known = tag;
+                --missing;
+            }
+        }
+        return tags;
+    }();
+    return all;
+}
+
 /// A name of the probe's key that is in this slot.
 std::string probe_key(const redis::Keys& keys, redis::Slot slot) {
-    for (int tag = 0;; ++tag) {
-        auto name = keys.probe() + ":{" + std::to_string(tag) + "}";
-        if (redis::key_slot(name) == slot) {
-            return name;
-        }
-    }
+    return keys.probe() + ":{" + std::to_string(slot_tags()[slot]) + "}";
 }
 
 }  // namespace
@@ -182,7 +198,7 @@ void ClusterConnections::read_slot_map(const redis::ServerAddress& address,
     answered_.cancel();
     query_.reset();
     map_.reset();
-    asked_ = address.host;
+    asked_ = address;
     redis::QueryOwner& owner = *this;
     query_ = std::make_unique<redis::Query>(conf_.endpoint, addresses_of(address), tls_,
                                             redis::Words{"CLUSTER", "SLOTS"}, kPatience, owner,
@@ -192,7 +208,7 @@ void ClusterConnections::read_slot_map(const redis::ServerAddress& address,
 
 void ClusterConnections::on_reply(const redisReply& reply) noexcept {
     redis::ClusterSlots slots;
-    gateway::attempt(engine_.log(), [&] { slots = redis::read_cluster_slots(reply, asked_); });
+    gateway::attempt(engine_.log(), [&] { slots = redis::read_cluster_slots(reply, asked_.host); });
     map_ = std::move(slots.map);
     if (!map_) {
         log_problem(reply.type == REDIS_REPLY_ERROR ? redis::text_of(reply) : slots.error);
@@ -220,9 +236,11 @@ void ClusterConnections::log_problem(std::string_view problem) noexcept {
     if (problems_.admit(redis::LogThrottle::Time(engine_.clock().steady()))) {
         const redis::LogText shown(problem);
         ngx_str_t text = borrow(shown);
-        ngx_log_error(NGX_LOG_WARN, log_, 0,
-                      "tollgate: redis \"%s\": no slot map from server %s: %V",
-                      conf_.endpoint.name.c_str(), asked_.c_str(), &text);
+        gateway::attempt(engine_.log(), [&] {
+            ngx_log_error(NGX_LOG_WARN, log_, 0,
+                          "tollgate: redis \"%s\": no slot map from server %s: %V",
+                          conf_.endpoint.name.c_str(), to_text(asked_).c_str(), &text);
+        });
     }
 }
 

@@ -83,7 +83,7 @@ class ClusterConnections final : public gateway::ClusterServers,
     std::vector<Server*> open_;
     bool is_name_logged_ = false;
     gateway::SlotMapReader* reader_ = nullptr;  ///< while a server is asked for the map
-    std::string asked_;                         ///< the host of that server
+    redis::ServerAddress asked_;                ///< that server
     std::optional<redis::SlotMap> map_;         ///< the answer, for deliver()
     redis::LogThrottle problems_;
     redis::Event answered_;

@@ -14,6 +14,18 @@ bool is_longest(const TableQuota& quota, std::size_t window) {
     return window + 1 == quota.rates.size();
 }
 
+/// What is left of this node's units if Redis counts fewer units than before, `now` instead of
+/// `before`. If Redis has lost counts, the units of all nodes are lost in the same proportion:
+/// together, the nodes must not have more than Redis counts. Other nodes' returns of leases are not
+/// told apart; they make the node's share a little smaller.
+std::int64_t own_after(std::int64_t own, std::int64_t before, std::int64_t now) {
+    if (now >= before || before <= 0) {
+        return own;
+    }
+    const double part = static_cast<double>(now) / static_cast<double>(before);
+    return static_cast<std::int64_t>(part * static_cast<double>(std::min(own, before)));
+}
+
 }  // namespace
 
 bool are_current(const QuotaState& state, const TableQuota& quota, const ClockBounds& now) {
@@ -101,7 +113,8 @@ void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
     }
     if (is_longest(quota, window)) {
         count_dropped(state.counts, dropped);
-        state.own = count.number == counted.number ? state.own : 0;
+        state.own =
+            count.number == counted.number ? own_after(state.own, counted.count, count.count) : 0;
     }
     counted = count;
 }

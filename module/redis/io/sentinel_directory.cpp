@@ -18,6 +18,12 @@ constexpr std::chrono::milliseconds kReadSoon = 20ms;
 /// Added to the longest time of a step, until another worker may continue the search.
 constexpr std::chrono::milliseconds kGrace = 1s;
 
+/// Whether the reply of a Sentinel has the address of a master.
+bool is_answer(SentinelSearch::Question question, const redisReply& reply) {
+    return question == SentinelSearch::Question::kAddress ? read_master_address(reply).has_value()
+                                                          : read_master_state(reply).has_value();
+}
+
 }  // namespace
 
 SentinelDirectory::SentinelDirectory(const Links& links, MasterBoard& board, bool watches,
@@ -206,6 +212,8 @@ void SentinelDirectory::on_reply(const redisReply& reply) noexcept {
             if (is_refused || reply.type == REDIS_REPLY_NIL) {
                 note_failure(asked_[sentinel].name(),
                              is_refused ? text : "no master of this name is known");
+            } else if (!is_answer(asked->question, reply)) {
+                note_failure(asked_[sentinel].name(), "its reply has no valid address of a master");
             }
             search_.on_answer(sentinel, reply, now, random());
         } else if (const auto* const found =

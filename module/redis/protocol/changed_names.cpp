@@ -11,17 +11,18 @@ constexpr std::size_t kMostNames = 400;
 
 constexpr std::string_view kText = R"lua(
 -- Reads the members of the sorted set KEYS[1] whose score, a time in ms, is within the last ARGV[2] ms. Returns the token
--- ARGV[1], whether the set exists, then at most 401 names.
+-- ARGV[1], whether the set exists, then at most 401 names. A single text instead is an error of this set alone: an
+-- error reply could mean that Redis refuses the connection.
 
 local exists = redis.pcall('EXISTS', KEYS[1])
 if type(exists) == 'table' then
-    return exists
+    return {ARGV[1], exists.err}
 end
 local time = redis.call('TIME')
 local since = time[1] * 1000 + math.floor(time[2] / 1000) - ARGV[2]
 local names = redis.pcall('ZRANGEBYSCORE', KEYS[1], since, '+inf', 'LIMIT', 0, 401)
 if names.err then
-    return names
+    return {ARGV[1], names.err}
 end
 return {ARGV[1], exists, names}
 )lua";

@@ -34,8 +34,8 @@ constexpr std::array<ErrorCode, 16> kCodes{{
 
 /// Errors without their own code: too many connections, and a command in a script that the ACL of
 /// the user forbids.
-constexpr std::array<std::string_view, 2> kServerTexts{"max number of clients",
-                                                       "The user executing the script"};
+constexpr std::string_view kForbiddenInScript = "The user executing the script";
+constexpr std::array<std::string_view, 2> kServerTexts{"max number of clients", kForbiddenInScript};
 
 /// The message without the position in a script: "ERR Error running script (call to f_…): " and
 /// "@user_script:12: @user_script: 12: -OOM …".
@@ -61,16 +61,21 @@ std::string_view code_of(std::string_view message) {
     return message.substr(0, message.find_first_of(" \r\n"));
 }
 
+/// The words after the code ERR, or the whole message if it has another code.
+std::string_view without_generic_code(std::string_view message) {
+    const auto code = code_of(message);
+    return code == "ERR" ? message.substr(std::min(code.size() + 1, message.size())) : message;
+}
+
 }  // namespace
 
 ErrorScope error_scope(std::string_view message) noexcept {
-    const auto text = without_place(message);
-    const auto code = code_of(text);
-    const auto words = code == "ERR" ? text.substr(std::min(code.size() + 1, text.size())) : text;
+    const auto words = without_generic_code(without_place(message));
     const auto begins = [&](std::string_view begin) { return words.starts_with(begin); };
     if (std::ranges::any_of(kServerTexts, begins)) {
         return ErrorScope::kServer;
     }
+    const auto code = code_of(without_place(message));
     const auto* const known = std::ranges::find(kCodes, code, &ErrorCode::code);
     return known == kCodes.end() ? ErrorScope::kCommand : known->scope;
 }
@@ -83,6 +88,11 @@ ErrorAction error_action(std::string_view message) noexcept {
 
 bool has_error_code(std::string_view message, std::string_view code) noexcept {
     return code_of(without_place(message)) == code;
+}
+
+bool is_forbidden(std::string_view message) noexcept {
+    return has_error_code(message, "NOPERM") ||
+           without_generic_code(without_place(message)).starts_with(kForbiddenInScript);
 }
 
 }  // namespace tollgate::redis

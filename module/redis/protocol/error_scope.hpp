@@ -33,4 +33,7 @@ ErrorAction error_action(std::string_view message) noexcept;
 /// Whether the message has this code, such as "READONLY".
 bool has_error_code(std::string_view message, std::string_view code) noexcept;
 
+/// Whether the ACL does not let the user run this command, or use this key.
+bool is_forbidden(std::string_view message) noexcept;
+
 }  // namespace tollgate::redis

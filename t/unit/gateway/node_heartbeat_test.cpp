@@ -41,8 +41,29 @@ TEST_F(NodeHeartbeatTest, ANodeThatIsGoneIsForgotten) {
     add_nodes(4, 2500ms);
     run_for(1100ms);
     EXPECT_EQ(nodes(worker), 5);
-    run_for(3s);
+    run_for(4s);
+    EXPECT_EQ(nodes(worker), 5) << "they may enter themselves again";
+    run_for(2s);
     EXPECT_EQ(nodes(worker), 1);
+}
+
+TEST_F(NodeHeartbeatTest, ALossOfTheSetIsNoLossOfNodes) {
+    Worker& worker = start();
+    add_nodes(4);
+    run_for(1100ms);
+    EXPECT_EQ(nodes(worker), 5);
+    redis.nodes.clear();
+    run_for(1s);
+    EXPECT_EQ(redis.nodes.size(), 1U);
+    EXPECT_EQ(nodes(worker), 5);
+    add_nodes(2);
+    run_for(1s);
+    EXPECT_EQ(nodes(worker), 5) << "two of four have returned";
+    run_for(2s);
+    EXPECT_EQ(nodes(worker), 3) << "the others are gone";
+    add_nodes(4);
+    run_for(1s);
+    EXPECT_EQ(nodes(worker), 5);
 }
 
 TEST_F(NodeHeartbeatTest, ManyNodesSendFewer) {
@@ -56,7 +77,7 @@ TEST_F(NodeHeartbeatTest, ManyNodesSendFewer) {
     EXPECT_LE(redis.heartbeats, sent + 7);
 }
 
-TEST_F(NodeHeartbeatTest, TheFirstCountAfterAnOutageOnlyRaisesTheNumber) {
+TEST_F(NodeHeartbeatTest, TheFirstCountsAfterAnOutageOnlyRaiseTheNumber) {
     Worker& worker = start();
     add_nodes(4, 2500ms);
     run_for(1100ms);
@@ -68,6 +89,8 @@ TEST_F(NodeHeartbeatTest, TheFirstCountAfterAnOutageOnlyRaisesTheNumber) {
     EXPECT_EQ(redis.nodes.size(), 1U);
     EXPECT_EQ(nodes(worker), 5) << "the others have yet to return";
     run_for(1100ms);
+    EXPECT_EQ(nodes(worker), 5) << "... which may take two seconds";
+    run_for(2s);
     EXPECT_EQ(nodes(worker), 1);
 }
 
@@ -90,12 +113,38 @@ TEST_F(NodeHeartbeatTest, ARefusalIsLoggedOnceAndRepeatedEachMinute) {
     EXPECT_EQ(nodes(worker), 1);
 }
 
+TEST_F(NodeHeartbeatTest, AnErrorOfTheSetAloneIsARefusal) {
+    Worker& worker = start();
+    worker.transport.replace_reply = [](const redis::Call&) {
+        return std::optional("*1\r\n$22\r\nWRONGTYPE not a string\r\n");
+    };
+    run_for(59s);
+    EXPECT_EQ(worker.log.lines.size(), 1U);
+}
+
+TEST_F(NodeHeartbeatTest, AnErrorThatEndsByItselfChangesNothing) {
+    Worker& worker = start();
+    std::string error;
+    int sent = 0;
+    worker.transport.replace_reply = [&](const redis::Call&) {
+        ++sent;
+        return std::optional(error);
+    };
+    for (const auto* text :
+         {"LOADING", "NOREPLICAS", "READONLY", "MISCONF", "CLUSTERDOWN", "MOVED", "TRYAGAIN"}) {
+        error = std::string("-") + text + " x\r\n";
+        const int before = sent;
+        run_for(5s);
+        EXPECT_EQ(sent, before + 5) << text;
+    }
+    EXPECT_TRUE(worker.log.lines.empty());
+}
+
 TEST_F(NodeHeartbeatTest, OtherRepliesAreIgnored) {
     Worker& worker = start();
     std::string reply;
     worker.transport.replace_reply = [&](const redis::Call&) { return reply; };
-    for (const auto* text :
-         {"*1\r\n$1\r\n9\r\n", "*0\r\n", "*2\r\n:9\r\n:9\r\n", "*1\r\n$-1\r\n"}) {
+    for (const auto* text : {"*1\r\n*0\r\n", "*0\r\n", "*2\r\n:9\r\n:9\r\n", "*1\r\n$-1\r\n"}) {
         reply = text;
         run_for(2s);
         EXPECT_EQ(nodes(worker), 1) << text;

@@ -85,6 +85,17 @@ TEST(DecideAlone, ReportedUnitsAreItsOwn) {
     EXPECT_EQ(node.granted_alone(100), 40);
 }
 
+TEST(DecideAlone, IfRedisLosesCountsANodeLosesItsPart) {
+    Node node({{100, 10s}});
+    Acquired answer{};
+    answer.granted = 20;
+    node.apply_reply({{.count = 40}}, 0, answer, {}, node.ask());
+    node.now += 1s;
+    node.apply_reply({{.count = 20}});
+    node.share_among(10);
+    EXPECT_EQ(node.granted_alone(100), 40) << "10 of 20 units are its own; 80 are left";
+}
+
 TEST(DecideAlone, TheShareOfAWindowEndsWithIt) {
     Node node({{100, 10s}});
     Acquired answer{};
