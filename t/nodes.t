@@ -44,7 +44,10 @@ subtest 'each node grants its share' => sub {
 
     $busy->redis->sigcont;
     wait_until('all to be settled', sub { !grep { $_->unsettled } @all });
-    is($busy->count('k', 'api', 3600), 500 + 148 + 145 + 143 + 350, 'Redis counts them afterwards');
+    my $granted = 500 + 148 + 145 + 143 + 350;
+    my $counted = $busy->count('k', 'api', 3600);
+    cmp_ok($counted, '>=', $granted, 'Redis counts them afterwards');
+    cmp_ok($counted, '<=', $granted + @all, '... and counts at most one call of each worker twice, whose reply was late');
     $_->nginx->stop for @others;
     becomes(sub { nodes($busy) }, 1, 'nodes that have stopped are not counted');
     $busy->nginx->stop;

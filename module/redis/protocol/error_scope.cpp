@@ -32,10 +32,11 @@ constexpr std::array<ErrorCode, 16> kCodes{{
     {"DENIED", ErrorScope::kServer, ErrorAction::kNone},
 }};
 
-/// Errors without their own code: too many connections, and a command in a script that the ACL of
-/// the user forbids.
-constexpr std::string_view kForbiddenInScript = "The user executing the script";
-constexpr std::array<std::string_view, 2> kServerTexts{"max number of clients", kForbiddenInScript};
+/// Errors without their own code: a command in a script that the ACL of the user forbids, in Redis
+/// 7 and in Redis 8 and Valkey; too many connections.
+constexpr std::array<std::string_view, 2> kForbiddenInScript{"The user executing the script",
+                                                             "ACL failure in script"};
+constexpr std::string_view kTooManyConnections = "max number of clients";
 
 /// The message without the position in a script: "ERR Error running script (call to f_…): " and
 /// "@user_script:12: @user_script: 12: -OOM …".
@@ -67,12 +68,17 @@ std::string_view without_generic_code(std::string_view message) {
     return code == "ERR" ? message.substr(std::min(code.size() + 1, message.size())) : message;
 }
 
+bool is_forbidden_in_script(std::string_view message) {
+    const auto words = without_generic_code(without_place(message));
+    return std::ranges::any_of(kForbiddenInScript,
+                               [&](std::string_view begin) { return words.starts_with(begin); });
+}
+
 }  // namespace
 
 ErrorScope error_scope(std::string_view message) noexcept {
-    const auto words = without_generic_code(without_place(message));
-    const auto begins = [&](std::string_view begin) { return words.starts_with(begin); };
-    if (std::ranges::any_of(kServerTexts, begins)) {
+    if (is_forbidden_in_script(message) ||
+        without_generic_code(without_place(message)).starts_with(kTooManyConnections)) {
         return ErrorScope::kServer;
     }
     const auto code = code_of(without_place(message));
@@ -91,8 +97,7 @@ bool has_error_code(std::string_view message, std::string_view code) noexcept {
 }
 
 bool is_forbidden(std::string_view message) noexcept {
-    return has_error_code(message, "NOPERM") ||
-           without_generic_code(without_place(message)).starts_with(kForbiddenInScript);
+    return has_error_code(message, "NOPERM") || is_forbidden_in_script(message);
 }
 
 }  // namespace tollgate::redis
