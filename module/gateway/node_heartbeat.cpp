@@ -20,8 +20,9 @@ constexpr milliseconds kLeastInterval{1000};
 constexpr milliseconds kEarly{100};
 /// All nodes together send at most a hundred heartbeats a second.
 constexpr milliseconds kPerNode{10};
+constexpr milliseconds kLongestInterval{60'000};
 /// If Redis refuses the heartbeat, an operator must change its ACL.
-constexpr milliseconds kAfterRefusal{60'000};
+constexpr milliseconds kAfterRefusal = kLongestInterval;
 /// A node counts for this number of intervals after its heartbeat.
 constexpr int kIntervals = 3;
 /// Much more than anybody has; Redis could hold anything.
@@ -70,7 +71,8 @@ std::int64_t NodeHeartbeat::nodes(const LockedZone& zone, const Engine& engine) 
 }
 
 milliseconds NodeHeartbeat::interval(const LockedZone& zone) const {
-    return std::max(kLeastInterval, nodes(zone, engine_) * kPerNode);
+    return std::clamp(milliseconds(nodes(zone, engine_) * kPerNode), kLeastInterval,
+                      kLongestInterval);
 }
 
 void NodeHeartbeat::run() noexcept {
