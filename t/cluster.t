@@ -100,11 +100,7 @@ subtest 'slots move under load' => sub {
     my $gateway = start(plans => 'plan free 1000000r/d;', table => 'lease=off', workers => 2, redis => 'timeout 5s;');
     wait_for_window($cluster, 86400, 0.98);
     $gateway->get('/', $_) for @ids;
-    my @tokens = @ids;
-    my $load = BackgroundLoad->start(
-        servers => [$gateway->address], connections => 8,
-        token => sub { push @tokens, my $token = shift @tokens; $token },
-    );
+    my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, keys => \@ids);
     $cluster->move_slots($one, $two, 0 .. 255);
     for my $round (1 .. 2) {
         for my $id (@ids) {
@@ -129,11 +125,7 @@ subtest 'CLUSTER FAILOVER under load' => sub {
     my $gateway = start(plans => 'plan free 1000000r/d;', table => 'lease=off', workers => 2);
     wait_for_window($cluster, 86400, 0.98);
     $gateway->get('/', $_) for @ids;
-    my @tokens = @ids;
-    my $load = BackgroundLoad->start(
-        servers => [$gateway->address], connections => 8,
-        token => sub { push @tokens, my $token = shift @tokens; $token },
-    );
+    my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, keys => \@ids);
     my $counted = sub { sum0(map { $gateway->count($_, 'api', 86400) } @ids) };
     for my $master ($one, $two, $three) {
         my $before = $counted->();
@@ -161,11 +153,7 @@ subtest 'a master is killed and its replica takes over' => sub {
     my $victim = master_of('k1');
     my @lost = grep { master_of($_)->port == $victim->port } @ids;
     my @others = grep { master_of($_)->port != $victim->port } @ids;
-    my @tokens = @ids;
-    my $load = BackgroundLoad->start(
-        servers => [$gateway->address], connections => 8,
-        token => sub { push @tokens, my $token = shift @tokens; $token },
-    );
+    my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, keys => \@ids);
     my $alone = sub { my $sum = 0; $sum += $_->{verdicts}{degraded} for @{ $gateway->status->{requests} }; return $sum };
     $victim->kill;
     wait_until('the breaker', sub { lines($gateway, qr/server \S+ is out of reach/) });

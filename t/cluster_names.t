@@ -69,11 +69,7 @@ subtest 'MOVED to a name, and a name that gets another address' => sub {
     served($gateway);
     wait_for_window($cluster, 86400, 0.98);
     $gateway->get('/', $_) for @ids;
-    my @tokens = @ids;
-    my $load = BackgroundLoad->start(
-        servers => [$gateway->address], connections => 8,
-        token => sub { push @tokens, my $token = shift @tokens; $token },
-    );
+    my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, keys => \@ids);
     for my $id (@ids) {
         my $from = $cluster->master_of("t:quota:{$id}:api");
         my ($to) = grep { $_->port != $from->port } @nodes;

@@ -3,6 +3,7 @@ package BackgroundLoad;
 # Load.pm in a separate process, until finish.
 #
 #   my $load = BackgroundLoad->start(servers => …, connections => 8, token => 'k');    # as Load->run
+#   my $load = BackgroundLoad->start(servers => …, keys => \@keys);                    # each key in turn
 #   …
 #   my $result = $load->finish;                   # of Load->run
 #
@@ -19,6 +20,10 @@ my $test_process = $$;
 
 sub start {
     my ($class, %options) = @_;
+    if (my $keys = delete $options{keys}) {
+        my @keys = @$keys;
+        $options{token} = sub { push @keys, my $key = shift @keys; return $key };
+    }
     pipe my $from, my $to or die "pipe: $!\n";
     pipe my $until, my $end or die "pipe: $!\n";
     my $pid = fork // die "fork: $!\n";
