@@ -105,7 +105,7 @@ my $fake = FakeRedis->start(
                 return join '', "*3\r\n", map { '$' . length($_) . "\r\n$_\r\n" } token_of($command), '9' x 18, 0;
             },
         },
-        'no heartbeat' => { reply => sub { name_of($_[1]) eq 'PING' ? () : $_[0] } },
+        'no pong' => { reply => sub { name_of($_[1]) eq 'PING' ? () : $_[0] } },
     },
 );
 
@@ -155,7 +155,7 @@ subtest 'a dead subscription is closed after two seconds, regardless of `timeout
     my $gateway = behind_fake(undef, redis => 'timeout 20s;');
     $gateway->subscribed(1);
     is($gateway->get('/', 'k')->status, 200, 'served');
-    $fake->fault('no heartbeat');
+    $fake->fault('no pong');
     # The event of this change never arrives.
     $redis->cmd('DEL', 't:key:' . sha256_hex('k'));
     my $start = time;

@@ -17,7 +17,7 @@ package FakeRedis;
 #   $fake->connections                          # the number of connections
 #   $fake->reads                                # the names of the commands that came in each read since the last
 #                                               #   time this was asked: [['probe', 'lookup'], ['acquire'], …]
-#   name_of($command)                           # 'lookup', 'acquire', 'probe' or 'plans' of a call of the gateway's scripts, with
+#   name_of($command)                           # 'lookup', 'acquire', 'probe', 'plans', 'nodes' or 'changes' of a call of the gateway's scripts, with
 #                                               #   EVALSHA or EVAL; of any other command its first word
 #   token_of($command)                          # the token that the reply to such a call must start with
 #

@@ -14,7 +14,7 @@ namespace {
 
 /// The interval of PINGs, and the time limit for each reply. Does not depend on the `timeout` of
 /// commands: it limits how long a revoked key remains valid on a dead connection.
-constexpr std::chrono::milliseconds kHeartbeat = 1s;
+constexpr std::chrono::milliseconds kPingInterval = 1s;
 /// A timer that fires later than this indicates that the event loop has stalled.
 constexpr std::chrono::milliseconds kLate = 20ms;
 constexpr std::chrono::milliseconds kBetweenAttempts = 500ms;
@@ -47,12 +47,12 @@ void Subscription::ask(const Words& command) {
     link_.flush_soon();
     awaits_reply_ = true;
     postponed_ = false;
-    schedule(Clock::now() + kHeartbeat);
+    schedule(Clock::now() + kPingInterval);
 }
 
 void Subscription::on_written(std::uint64_t /*bytes*/) noexcept {
     if (awaits_reply_) {
-        due_ = Clock::now() + kHeartbeat;
+        due_ = Clock::now() + kPingInterval;
     }
 }
 
@@ -125,7 +125,7 @@ void Subscription::on_timer() noexcept {
             link_.connect();
         }
     } else if (awaits_reply_ && stalled && !std::exchange(postponed_, true)) {
-        schedule(now + kHeartbeat);
+        schedule(now + kPingInterval);
     } else if (awaits_reply_) {
         link_.give_up("no reply in time");
     } else if (link_.is_ready()) {
