@@ -70,11 +70,12 @@ std::span<AcquireBatcher::Group* const> AcquireBatcher::first_batch(
 }
 
 void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
+    const redis::Slot slot = groups.front()->slot;
     std::unique_ptr<AcquireCall> pending;
     redis::Call call;
     const bool ready = attempt(engine_.log(), [&] {
-        pending = std::make_unique<AcquireCall>(engine_, groups.front()->slot, groups.size());
-        pending->prepare(groups);
+        pending = std::make_unique<AcquireCall>(engine_, slot, groups.size());
+        pending->prepare(groups);  // Destroys groups that need no call any more.
         call = pending->call();
     });
     if (!ready) {
@@ -89,7 +90,7 @@ void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
         }
     } else if (!pending->empty()) {
         engine_.statistics().acquires.add();
-        engine_.transport().run(groups.front()->slot, std::move(call), std::move(pending));
+        engine_.transport().run(slot, std::move(call), std::move(pending));
     }
 }
 
