@@ -75,7 +75,7 @@ void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
     redis::Call call;
     const bool ready = attempt(engine_.log(), [&] {
         pending = std::make_unique<AcquireCall>(engine_, slot, groups.size());
-        pending->prepare(groups);  // Destroys groups that need no call any more.
+        pending->prepare(groups);
         call = pending->call();
     });
     if (!ready) {
@@ -86,9 +86,13 @@ void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
             }
         }
         if (pending) {
+            pending->finish_idle();
             pending->fail_all(AcquireFailure::kNotApplied);
         }
-    } else if (!pending->empty()) {
+        return;
+    }
+    pending->finish_idle();
+    if (!pending->empty()) {
         engine_.statistics().acquires.add();
         engine_.transport().run(slot, std::move(call), std::move(pending));
     }

@@ -17,19 +17,21 @@ AcquireCall::AcquireCall(Engine& engine, redis::Slot slot, std::size_t groups)
 }
 
 void AcquireCall::prepare(std::span<Group* const> groups) {
-    std::vector<Group*> idle;
-    idle.reserve(groups.size());
-    {
-        const LockedZone zone(engine_.zone());
-        const RedisSettings& settings = engine_.settings();
-        deadline_ = engine_.redis_clock(zone, slot_).deadline(sent_, settings.timeout);
-        for (Group* group : groups) {
-            if (!add(*group, zone)) {
-                idle.push_back(group);
-            }
+    idle_.reserve(groups.size());
+    const LockedZone zone(engine_.zone());
+    const RedisSettings& settings = engine_.settings();
+    deadline_ = engine_.redis_clock(zone, slot_).deadline(sent_, settings.timeout);
+    for (Group* group : groups) {
+        if (!add(*group, zone)) {
+            idle_.push_back(group);
         }
     }
-    std::ranges::for_each(idle, [&](Group* group) { batcher_.finish(*group); });
+}
+
+void AcquireCall::finish_idle() noexcept {
+    for (Group* group : std::exchange(idle_, {})) {
+        batcher_.finish(*group);
+    }
 }
 
 redis::Call AcquireCall::call() const {

@@ -27,9 +27,11 @@ class AcquireCall : public redis::ReplyHandler {
     AcquireCall(const AcquireCall&) = delete;
     AcquireCall& operator=(const AcquireCall&) = delete;
 
-    /// Takes the waiters of the groups, and the units to report. A group with nothing to ask and
-    /// nothing to report is finished at once. Throws std::bad_alloc; then call fail_all().
+    /// Takes the waiters of the groups, and the units to report. Throws std::bad_alloc; then call
+    /// finish_idle() and fail_all().
     void prepare(std::span<Group* const> groups);
+    /// Finishes the groups with nothing to ask and nothing to report, which may destroy them.
+    void finish_idle() noexcept;
     bool empty() const { return items_.empty(); }
     /// The call to send. Throws std::bad_alloc.
     redis::Call call() const;
@@ -69,7 +71,8 @@ class AcquireCall : public redis::ReplyHandler {
     AcquireBatcher& batcher_;
     redis::Slot slot_;
     ExactSteadyTime sent_;
-    Instant deadline_{};  ///< by Redis's clock; 0: its clock is not known
+    Instant deadline_{};        ///< by Redis's clock; 0: its clock is not known
+    std::vector<Group*> idle_;  ///< groups that need no call
     std::vector<Item> items_;
     std::vector<Acquire> acquires_;  ///< one for each item
 };
