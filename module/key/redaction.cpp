@@ -13,7 +13,7 @@ constexpr char kBlank = '*';
 // With the space: a request line cannot contain it, so a client cannot cause other lines to be
 // redacted.
 constexpr std::string_view kField = "authorization: ";
-constexpr std::string_view kScheme = "bearer ";
+constexpr std::string_view kBearer = "bearer ";
 
 /// Replaces the text after each `word`, except spaces and quotes, up to the first character for
 /// which `ends` returns true.
@@ -38,7 +38,7 @@ void blank_after(std::string_view word, std::span<char> line, Ends ends) {
 
 void redact_credentials(std::span<char> line) noexcept {
     blank_after(kField, line, [](char c) { return c == '\r' || c == '\n'; });
-    blank_after(kScheme, line,
+    blank_after(kBearer, line,
                 [](char c) { return c == ' ' || c == '"' || c == ',' || c == '\r' || c == '\n'; });
 }
 

@@ -14,7 +14,7 @@ namespace tollgate::cli {
 namespace {
 
 // The number of ids that list() reads with one ZRANGE.
-constexpr std::size_t kPage = 500;
+constexpr std::size_t kIdsPerRange = 500;
 
 /// The position of an id in the sorted set of all ids. Redis sorts by score, then by bytes.
 using Place = std::pair<double, std::string>;
@@ -65,12 +65,13 @@ KeysOfId KeyReader::find(std::string_view id) {
 void KeyReader::list(const std::function<void(const std::vector<KeysOfId>&)>& pass) {
     std::optional<Place> last;
     for (std::size_t rank = 0;;) {
-        const auto page = places_of(session_.run({"ZRANGE", keys_.ids(), std::to_string(rank),
-                                                  std::to_string(rank + kPage), "WITHSCORES"}));
+        const auto page =
+            places_of(session_.run({"ZRANGE", keys_.ids(), std::to_string(rank),
+                                    std::to_string(rank + kIdsPerRange), "WITHSCORES"}));
         // A page begins with the last id of the previous page. If it does not, ids were removed,
         // and later ids may have moved to an earlier page: go back one page.
         if (rank > 0 && (page.empty() || page.front() > *last)) {
-            rank -= std::min(rank, kPage);
+            rank -= std::min(rank, kIdsPerRange);
             continue;
         }
         std::vector<std::string> ids;
@@ -83,10 +84,10 @@ void KeyReader::list(const std::function<void(const std::vector<KeysOfId>&)>& pa
         if (!ids.empty()) {
             pass(keys_of(ids));
         }
-        if (page.size() <= kPage) {
+        if (page.size() <= kIdsPerRange) {
             return;
         }
-        rank += kPage;
+        rank += kIdsPerRange;
     }
 }
 

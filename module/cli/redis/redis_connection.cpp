@@ -119,7 +119,11 @@ void RedisConnection::select(std::uint32_t database) {
 }
 
 void RedisConnection::fail_connection() const {
-    fail_connection(context_ ? context_->errstr : "out of memory");
+    std::string reason = "out of memory";
+    if (context_) {
+        reason = context_->errstr;
+    }
+    fail_connection(reason);
 }
 
 void RedisConnection::fail_connection(const std::string& reason) const {

@@ -49,8 +49,8 @@ std::size_t length_of(unsigned char first) {
     return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
 
-/// Formats a number with a printf format.
-std::string formatted(const char* format, unsigned number) {
+/// The escape sequence of a character, with a printf format for its number.
+std::string escape(const char* format, unsigned number) {
     std::array<char, 16> text{};
     const int length = std::snprintf(text.data(), text.size(), format, number);
     return {text.data(), static_cast<std::size_t>(length)};
@@ -67,11 +67,10 @@ void take_plain(std::string_view& text, std::string& shown) {
 
 std::string json_escape(char32_t character) {
     if (character < 0x10000) {
-        return formatted("\\u%04x", character);
+        return escape("\\u%04x", character);
     }
     const char32_t rest = character - 0x10000;  // two surrogates (RFC 8259 section 7)
-    return formatted("\\u%04x", 0xd800 + (rest >> 10U)) +
-           formatted("\\u%04x", 0xdc00 + (rest & 0x3ffU));
+    return escape("\\u%04x", 0xd800 + (rest >> 10U)) + escape("\\u%04x", 0xdc00 + (rest & 0x3ffU));
 }
 
 /// Removes and returns the first UTF-8 character (RFC 3629) of a text that is not empty. If the
@@ -117,9 +116,9 @@ std::string printable(std::string_view text) {
         const auto rest = text;
         const auto character = take_character(text);
         if (!character || *character < 0x20) {
-            shown += formatted("\\x%02x", static_cast<unsigned char>(rest.front()));
+            shown += escape("\\x%02x", static_cast<unsigned char>(rest.front()));
         } else if (is_control_or_format(*character)) {
-            shown += formatted("\\u{%x}", *character);
+            shown += escape("\\u{%x}", *character);
         } else {
             shown += rest.substr(0, rest.size() - text.size());
         }

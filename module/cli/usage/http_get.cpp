@@ -22,7 +22,7 @@ struct Deleter {
     void operator()(char* text) const { curl_free(text); }
 };
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse_http_url(const std::string& why) {
     // The message does not contain the URL, because it may contain a password.
     throw Failure(ExitStatus::kUsage, "invalid URL: " + why);
 }
@@ -40,7 +40,7 @@ std::string part_of(CURLU* url, CURLUPart part) {
 HttpUrl parse_http(const std::string& text) {
     const std::unique_ptr<CURLU, Deleter> url(curl_url());
     if (!url || curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) {
-        refuse("use http://HOST[:PORT]/PATH, https://… or unix:SOCKET:/PATH");
+        refuse_http_url("use http://HOST[:PORT]/PATH, https://… or unix:SOCKET:/PATH");
     }
     // Remove the user, the password and the query from the address in messages.
     curl_url_set(url.get(), CURLUPART_USER, nullptr, 0);
@@ -49,11 +49,11 @@ HttpUrl parse_http(const std::string& text) {
     return {.url = text, .socket = "", .address = part_of(url.get(), CURLUPART_URL)};
 }
 
-HttpUrl parse_unix(std::string_view text) {
+HttpUrl parse_http_on_socket(std::string_view text) {
     const auto colon = text.find(":/");
     const auto socket = text.substr(0, colon);
     if (socket.empty()) {
-        refuse("the socket after unix: is missing");
+        refuse_http_url("the socket after unix: is missing");
     }
     const auto path = colon == std::string_view::npos ? "/" : text.substr(colon + 1);
     auto url = parse_http("http://localhost" + std::string(path));
@@ -85,10 +85,10 @@ HttpUrl parse_http_url(std::string_view text) {
         rest.remove_prefix(std::string_view("http://").size());
     }
     if (rest.starts_with(kUnix)) {
-        return parse_unix(rest.substr(kUnix.size()));
+        return parse_http_on_socket(rest.substr(kUnix.size()));
     }
     if (!text.starts_with("http://") && !text.starts_with("https://")) {
-        refuse("it must begin with http://, https:// or unix:");
+        refuse_http_url("it must begin with http://, https:// or unix:");
     }
     return parse_http(std::string(text));
 }

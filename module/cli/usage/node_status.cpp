@@ -43,7 +43,7 @@ std::string text_at(const Json& json, const std::string& path) {
     return value.is_number() ? value.dump() : "-";
 }
 
-std::string upper(std::string text) {
+std::string heading_of(std::string text) {
     std::ranges::transform(text, text.begin(), [](unsigned char c) {
         return c == '_' ? ' ' : static_cast<char>(std::toupper(c));
     });
@@ -115,7 +115,7 @@ Rows verdicts(const Json& requests, const std::string& path) {
         return rows;
     }
     rows.push_back({"TABLES", "PLAN"});
-    std::ranges::transform(names, std::back_inserter(rows.front()), upper);
+    std::ranges::transform(names, std::back_inserter(rows.front()), heading_of);
     for (const auto& one : requests) {
         rows.push_back({text_at(one, "/tables"), text_at(one, "/plan")});
         for (const auto& name : names) {

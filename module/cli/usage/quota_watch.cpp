@@ -11,7 +11,7 @@ namespace {
 
 // The number of keys per SCAN call, and of ids per round trip. Redis serves other clients in
 // between.
-constexpr std::size_t kPage = 500;
+constexpr std::size_t kKeysPerScan = 500;
 constexpr std::size_t kBatch = 200;
 
 // Scanning a key costs Redis much less than reading a hash.
@@ -54,7 +54,7 @@ void QuotaWatch::scan() {
     // The pattern matches the keys of bans and quotas only, so that Redis does not send key:…
     // names.
     const auto pattern = escape_glob(ban_prefix_.substr(0, ban_prefix_.rfind("ban:{"))) + "[bq]*{*";
-    const auto page = std::min(kPage, budget_);
+    const auto page = std::min(kKeysPerScan, budget_);
     std::size_t scanned = 0;
     do {
         for (const auto& key : session_.scan(position_, pattern, page)) {

@@ -15,8 +15,6 @@ using Clock = Pipeline::Clock;
 
 /// Limits reconnects to a server that accepts a connection and closes it again and again.
 constexpr std::chrono::milliseconds kBetweenPromptConnects{500};
-/// A timer that fires later than this indicates that the event loop has stalled.
-constexpr std::chrono::milliseconds kLate{20};
 
 }  // namespace
 
@@ -226,7 +224,7 @@ void Connection::on_timer() noexcept {
 /// The deadline of a call has passed. The cause may be a stall of this worker. Therefore read the
 /// replies that have arrived, and extend the deadline once after a stall.
 void Connection::time_out(Time now) noexcept {
-    const bool stalled = now - pipeline_.first_deadline() > kLate;
+    const bool stalled = now - pipeline_.first_deadline() > kLateTimer;
     link_->poll();
     if (pipeline_.empty()) {
         return;

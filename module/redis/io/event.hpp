@@ -12,6 +12,9 @@ extern "C" {
 
 namespace tollgate::redis {
 
+/// A timer that fires later than this indicates that the event loop has stalled.
+inline constexpr std::chrono::milliseconds kLateTimer{20};
+
 /// An event of nginx's event loop without a connection: a timer, or an event that is posted to the
 /// end of the iteration. The destructor cancels it.
 class Event {

@@ -15,8 +15,6 @@ namespace {
 /// The interval of PINGs, and the time limit for each reply. Does not depend on the `timeout` of
 /// commands: it limits how long a revoked key remains valid on a dead connection.
 constexpr std::chrono::milliseconds kPingInterval = 1s;
-/// A timer that fires later than this indicates that the event loop has stalled.
-constexpr std::chrono::milliseconds kLate = 20ms;
 constexpr std::chrono::milliseconds kBetweenAttempts = 500ms;
 /// If Redis refuses the channel, an operator must change its ACL.
 constexpr std::chrono::milliseconds kAfterRefusal = 10s;
@@ -118,7 +116,7 @@ void Subscription::on_timer() noexcept {
         schedule(due_);
         return;
     }
-    const bool stalled = now - due_ > kLate;
+    const bool stalled = now - due_ > kLateTimer;
     link_.poll();
     if (link_.is_down()) {
         if (due_ <= now && !link_.is_shutting_down()) {

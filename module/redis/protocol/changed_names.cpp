@@ -9,7 +9,7 @@ namespace {
 /// So that a reply fits into ReplyLimits, however long the ids are.
 constexpr std::size_t kMostNames = 400;
 
-constexpr std::string_view kText = R"lua(
+constexpr std::string_view kChangedNamesText = R"lua(
 -- Reads the members of the sorted set KEYS[1] whose score, a time in ms, is within the last ARGV[2] ms. Returns the token
 -- ARGV[1], whether the set exists, then at most 401 names. A single text instead is an error of this set alone: an
 -- error reply could mean that Redis refuses the connection.
@@ -30,7 +30,7 @@ return {ARGV[1], exists, names}
 }  // namespace
 
 const Script& changes_script() {
-    static const Script script = make_script(kText);
+    static const Script script = make_script(kChangedNamesText);
     return script;
 }
 

@@ -6,7 +6,7 @@ namespace tollgate::redis {
 
 namespace {
 
-constexpr std::string_view kText = R"lua(
+constexpr std::string_view kHeartbeatText = R"lua(
 -- Enters the node ARGV[2] in the sorted set KEYS[1] for ARGV[3] ms, and removes nodes whose time has ended. Returns the
 -- token ARGV[1], then the number of nodes. A text instead of the number is an error of this set alone: an error reply
 -- could mean that Redis refuses the connection.
@@ -28,7 +28,7 @@ return {ARGV[1], type(nodes) == 'table' and nodes.err or nodes}
 }  // namespace
 
 const Script& heartbeat_script() {
-    static const Script script = make_script(kText);
+    static const Script script = make_script(kHeartbeatText);
     return script;
 }
 

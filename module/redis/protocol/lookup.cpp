@@ -12,7 +12,7 @@ namespace tollgate::redis {
 
 namespace {
 
-constexpr std::string_view kText = R"lua(
+constexpr std::string_view kLookupText = R"lua(
 -- Reads a key's record, KEYS[1]. Returns the token ARGV[1], then the fields.
 
 local values = redis.pcall('HMGET', KEYS[1], $id, $name, $plan, $limits, $expires, $state)
@@ -43,12 +43,12 @@ std::optional<std::chrono::sys_seconds> parse_time(std::string_view text) {
 }  // namespace
 
 const Script& lookup_script() {
-    static const Script script = make_script(kText, {{"$id", record_field::kId},
-                                                     {"$name", record_field::kName},
-                                                     {"$plan", record_field::kPlan},
-                                                     {"$limits", record_field::kLimits},
-                                                     {"$expires", record_field::kExpires},
-                                                     {"$state", record_field::kState}});
+    static const Script script = make_script(kLookupText, {{"$id", record_field::kId},
+                                                           {"$name", record_field::kName},
+                                                           {"$plan", record_field::kPlan},
+                                                           {"$limits", record_field::kLimits},
+                                                           {"$expires", record_field::kExpires},
+                                                           {"$state", record_field::kState}});
     return script;
 }
 

@@ -6,7 +6,7 @@ namespace tollgate::redis {
 
 namespace {
 
-constexpr std::string_view kText = R"lua(
+constexpr std::string_view kProbeText = R"lua(
 -- Tests whether Redis accepts writes: writes KEYS[1], which expires in a minute. Returns the token ARGV[1], then the
 -- time in seconds and the microseconds of that second.
 
@@ -22,7 +22,7 @@ return {ARGV[1], time[1], time[2]}
 }  // namespace
 
 const Script& probe_script() {
-    static const Script script = make_script(kText);
+    static const Script script = make_script(kProbeText);
     return script;
 }
 

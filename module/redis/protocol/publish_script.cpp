@@ -6,7 +6,7 @@ namespace tollgate::redis {
 
 namespace {
 
-constexpr std::string_view kText = R"lua(
+constexpr std::string_view kPublishText = R"lua(
 -- Writes fields of the hash KEYS[1]. ARGV[1] is a token, which is returned; the names and values of the fields follow.
 
 local done = redis.pcall('HSET', KEYS[1], unpack(ARGV, 2))
@@ -16,7 +16,7 @@ return type(done) == 'table' and done or {ARGV[1]}
 }  // namespace
 
 const Script& publish_script() {
-    static const Script script = make_script(kText);
+    static const Script script = make_script(kPublishText);
     return script;
 }
 

@@ -10,7 +10,7 @@
 namespace petstore {
 namespace {
 
-std::string error_of(std::string_view query) {
+std::string query_error(std::string_view query) {
     try {
         parse_pet_query(query);
         return "accepted";
@@ -78,31 +78,31 @@ TEST(ParsePetQuery, DecodesEscapes) {
     EXPECT_EQ(parse_pet_query("status=%73old").status, PetStatus::kSold);
     for (const char* query : {"limit=%", "limit=%3", "limit=%zz", "limit=1%00", "limit=+1",
                               "limit=1+", "limit=%+1", "limit=%-1"}) {
-        EXPECT_EQ(error_of(query), "\"limit\" must be an integer from 1 to 100.") << query;
+        EXPECT_EQ(query_error(query), "\"limit\" must be an integer from 1 to 100.") << query;
     }
 }
 
 TEST(ParsePetQuery, RejectsInvalidValues) {
     for (const char* limit :
          {"", "0", "101", "-1", "1.0", "1e1", " 1", "ten", "99999999999999999999"}) {
-        EXPECT_EQ(error_of(std::string{"limit="} + limit),
+        EXPECT_EQ(query_error(std::string{"limit="} + limit),
                   "\"limit\" must be an integer from 1 to 100.");
     }
-    EXPECT_EQ(error_of("limit"), "\"limit\" must be an integer from 1 to 100.");
+    EXPECT_EQ(query_error("limit"), "\"limit\" must be an integer from 1 to 100.");
     for (const char* status : {"", "Sold", "sold%20", "available,sold"}) {
-        EXPECT_EQ(error_of(std::string{"status="} + status),
+        EXPECT_EQ(query_error(std::string{"status="} + status),
                   "\"status\" must be one of \"available\", \"pending\" and \"sold\".");
     }
     for (const char* after : {"", "x", "9223372036854775808", "1.0"}) {
-        EXPECT_EQ(error_of(std::string{"after="} + after),
+        EXPECT_EQ(query_error(std::string{"after="} + after),
                   "\"after\" must be the id of a pet, an integer.");
     }
 }
 
 TEST(ParsePetQuery, RejectsRepeatedParameters) {
-    EXPECT_EQ(error_of("limit=5&limit=5"), "\"limit\" is given more than once.");
-    EXPECT_EQ(error_of("status=sold&status=pending"), "\"status\" is given more than once.");
-    EXPECT_EQ(error_of("after=1&x&%61fter=1"), "\"after\" is given more than once.");
+    EXPECT_EQ(query_error("limit=5&limit=5"), "\"limit\" is given more than once.");
+    EXPECT_EQ(query_error("status=sold&status=pending"), "\"status\" is given more than once.");
+    EXPECT_EQ(query_error("after=1&x&%61fter=1"), "\"after\" is given more than once.");
 }
 
 }  // namespace

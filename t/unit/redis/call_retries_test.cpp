@@ -4,14 +4,14 @@
 
 #include <vector>
 
+#include "t/unit/redis/times.hpp"
+
 namespace tollgate::redis {
 namespace {
 
 using namespace std::chrono_literals;
 using Kind = CallRetries::Next::Kind;
 using Time = CallRetries::Time;
-
-constexpr Time kStart{1000s};
 
 /// The delays of repeated errors of this action, until the call is given up. Each attempt takes no
 /// time.

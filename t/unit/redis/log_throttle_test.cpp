@@ -2,14 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "t/unit/redis/times.hpp"
+
 namespace tollgate::redis {
 namespace {
 
 using namespace std::chrono_literals;
-
-LogThrottle::Time at(std::chrono::milliseconds time) {
-    return LogThrottle::Time(time);
-}
 
 TEST(LogThrottle, AdmitsALineASecondAndCountsTheOthers) {
     LogThrottle throttle;

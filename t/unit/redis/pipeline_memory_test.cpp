@@ -35,7 +35,7 @@ class Counter : public ReplyHandler {
     Outcomes& outcomes_;
 };
 
-const Script kScript{"return {ARGV[1]}", "0123456789012345678901234567890123456789"};
+const Script kEchoScript{"return {ARGV[1]}", "0123456789012345678901234567890123456789"};
 
 /// Runs `step` while its n-th allocation fails, for each n from 0 until none fails. Returns the
 /// number of failures.
@@ -61,7 +61,7 @@ int with_failures(Step step) {
 class PipelineMemory : public testing::Test {
   protected:
     void push() {
-        Call call{&kScript, {std::string(100, 'k')}, {}};
+        Call call{&kEchoScript, {std::string(100, 'k')}, {}};
         std::unique_ptr<ReplyHandler> handler = std::make_unique<Counter>(outcomes_);
         // The token is longer than what std::string holds without an allocation.
         with_failures([&] { pipeline_.push(std::move(call), std::move(handler), {}); });
@@ -78,7 +78,7 @@ class PipelineMemory : public testing::Test {
 };
 
 TEST_F(PipelineMemory, KeepsACallThatCannotBeAdded) {
-    Call call{&kScript, {std::string(100, 'k')}, {}};
+    Call call{&kEchoScript, {std::string(100, 'k')}, {}};
     std::unique_ptr<ReplyHandler> handler = std::make_unique<Counter>(outcomes_);
     allocations_left = 0;
     EXPECT_THROW(pipeline_.push(std::move(call), std::move(handler), {}), std::bad_alloc);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "t/unit/redis/times.hpp"
+
 namespace tollgate::redis {
 namespace {
 
@@ -52,11 +54,6 @@ class Again : public ReplyHandler {
 
 std::string text(std::string_view text) {
     return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
-}
-
-/// A time, in ms.
-Pipeline::Time at(int ms) {
-    return Pipeline::Time(std::chrono::milliseconds(ms));
 }
 
 class PipelineTest : public testing::Test {

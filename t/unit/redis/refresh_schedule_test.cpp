@@ -4,14 +4,14 @@
 
 #include <random>
 
+#include "t/unit/redis/times.hpp"
+
 namespace tollgate::redis {
 namespace {
 
 using namespace std::chrono_literals;
 using Time = RefreshSchedule::Time;
 using Due = std::optional<Time>;
-
-constexpr Time kStart{1000s};
 
 TEST(RefreshSchedule, BeginsAtOnce) {
     RefreshSchedule schedule(kStart);

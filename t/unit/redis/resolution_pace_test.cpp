@@ -2,15 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "t/unit/redis/times.hpp"
+
 namespace tollgate::redis {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// A time, in ms.
-ResolutionPace::Time at(int ms) {
-    return ResolutionPace::Time(std::chrono::milliseconds(ms));
-}
 
 TEST(ResolutionPace, ResolvesAgainWhenTheAnswerExpires) {
     ResolutionPace pace;

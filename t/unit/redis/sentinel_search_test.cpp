@@ -7,6 +7,7 @@
 #include <set>
 
 #include "t/unit/redis/resp.hpp"
+#include "t/unit/redis/times.hpp"
 
 namespace tollgate::redis {
 namespace {
@@ -15,8 +16,6 @@ using namespace resp;
 using namespace std::chrono_literals;
 using Question = SentinelSearch::Question;
 using Time = SentinelSearch::Time;
-
-constexpr Time kStart{1000s};
 
 ServerAddress server(int number) {
     return {"10.0.0." + std::to_string(number), 6379};

@@ -7,7 +7,7 @@ namespace {
 
 using Index = std::optional<std::size_t>;
 
-ServerAddress server(int number) {
+ServerAddress master(int number) {
     return {"10.0.0." + std::to_string(number), 7000};
 }
 
@@ -25,37 +25,37 @@ TEST(SlotMap, IsEmptyAtFirst) {
 
 TEST(SlotMap, AssignsRanges) {
     SlotMap map;
-    EXPECT_EQ(map.assign(0, 99, server(1)), Index(0));
-    EXPECT_EQ(map.assign(100, 16382, server(2)), Index(1));
+    EXPECT_EQ(map.assign(0, 99, master(1)), Index(0));
+    EXPECT_EQ(map.assign(100, 16382, master(2)), Index(1));
     EXPECT_EQ(map.master_of(0), Index(0));
     EXPECT_EQ(map.master_of(99), Index(0));
     EXPECT_EQ(map.master_of(100), Index(1));
     EXPECT_EQ(map.master_of(16382), Index(1));
     EXPECT_EQ(map.master_of(16383), std::nullopt);
     EXPECT_FALSE(map.is_complete());
-    EXPECT_EQ(map.assign(16383, server(1)), Index(0));
+    EXPECT_EQ(map.assign(16383, master(1)), Index(0));
     EXPECT_TRUE(map.is_complete());
-    EXPECT_EQ(copied(map.masters()), (std::vector{server(1), server(2)}));
+    EXPECT_EQ(copied(map.masters()), (std::vector{master(1), master(2)}));
 }
 
 TEST(SlotMap, CorrectsASlotAndKeepsIndexes) {
     SlotMap map;
-    map.assign(0, 16383, server(1));
-    EXPECT_EQ(map.assign(5, server(2)), Index(1));
+    map.assign(0, 16383, master(1));
+    EXPECT_EQ(map.assign(5, master(2)), Index(1));
     EXPECT_EQ(map.master_of(4), Index(0));
     EXPECT_EQ(map.master_of(5), Index(1));
     EXPECT_EQ(map.master_of(6), Index(0));
     EXPECT_TRUE(map.is_complete());
-    EXPECT_EQ(map.assign(0, 16383, server(2)), Index(1));
-    EXPECT_EQ(copied(map.masters()), (std::vector{server(1), server(2)}));
+    EXPECT_EQ(map.assign(0, 16383, master(2)), Index(1));
+    EXPECT_EQ(copied(map.masters()), (std::vector{master(1), master(2)}));
 }
 
 TEST(SlotMap, HasNoSlotBeyondTheLast) {
     SlotMap map;
-    EXPECT_EQ(map.assign(16384, server(1)), std::nullopt);
-    EXPECT_EQ(map.assign(65535, server(1)), std::nullopt);
-    EXPECT_EQ(map.assign(0, 16384, server(1)), std::nullopt);
-    EXPECT_EQ(map.assign(2, 1, server(1)), std::nullopt);
+    EXPECT_EQ(map.assign(16384, master(1)), std::nullopt);
+    EXPECT_EQ(map.assign(65535, master(1)), std::nullopt);
+    EXPECT_EQ(map.assign(0, 16384, master(1)), std::nullopt);
+    EXPECT_EQ(map.assign(2, 1, master(1)), std::nullopt);
     EXPECT_TRUE(map.masters().empty());
     EXPECT_EQ(map.master_of(16384), std::nullopt);
     EXPECT_EQ(map.master_of(65535), std::nullopt);

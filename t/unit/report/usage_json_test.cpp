@@ -10,8 +10,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Rate kMinute{60, seconds(60)};
-constexpr Rate kDay{1000, seconds(86400)};
+constexpr Rate kPerMinute{60, seconds(60)};
+constexpr Rate kPerDay{1000, seconds(86400)};
 
 WindowState window(const Rate& rate, std::int64_t remaining, std::int64_t reset_ms, bool exhausted,
                    const char* policy) {
@@ -28,10 +28,10 @@ TableQuota quota(const char* table, std::vector<Rate> rates) {
 }
 
 TEST(UsageJson, ShowsEveryWindowOfEveryTable) {
-    const std::vector quotas{quota("api", {kMinute, kDay}), quota("search", {kMinute})};
-    const std::vector windows{window(kMinute, 48, 60'000, false, "api-free-minute"),
-                              window(kDay, 0, 86'400'000, false, "api-free-day"),
-                              window(kMinute, 3, 59'001, true, "search-free-minute")};
+    const std::vector quotas{quota("api", {kPerMinute, kPerDay}), quota("search", {kPerMinute})};
+    const std::vector windows{window(kPerMinute, 48, 60'000, false, "api-free-minute"),
+                              window(kPerDay, 0, 86'400'000, false, "api-free-day"),
+                              window(kPerMinute, 3, 59'001, true, "search-free-minute")};
     EXPECT_EQ(
         usage_json({"k1", "free", Verdict::kGranted, quotas, windows}),
         R"({"id":"k1","plan":"free","verdict":"granted","windows":[)"
@@ -53,7 +53,7 @@ TEST(UsageJson, HasNullWhereThereIsNoKey) {
 }
 
 TEST(UsageJson, NamesNoTableForTheWindowsOfAnAddress) {
-    const std::vector windows{window(kMinute, 9, 60'000, false, "anonymous-minute")};
+    const std::vector windows{window(kPerMinute, 9, 60'000, false, "anonymous-minute")};
     EXPECT_EQ(usage_json({"", "", Verdict::kUnauthenticated, {}, windows}),
               R"({"id":null,"plan":null,"verdict":"unauthenticated","windows":[)"
               R"({"table":null,"policy":"anonymous-minute","limit":60,"period":60,)"
