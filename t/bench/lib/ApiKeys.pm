@@ -3,7 +3,10 @@ package ApiKeys;
 # Many keys, in the format of `tollgate key issue`.
 #
 #   my $keys = ApiKeys->make(plan => 'endless', count => 10_000);
-#   $keys->count, $keys->file                     # the file has one token per line
+#   my $keys = ApiKeys->make(plan => 'endless', count => 1000, zipf => 1);
+#   $keys->count, $keys->file                     # the file has one token per line, each token at least once
+#   $keys->draw                                   # a token at random (srand): all are equally likely or, with zipf, the
+#                                                 #   n-th has 1/n of the requests of the first
 #   $keys->token(0), $keys->id(0)
 #   $keys->write_records($redis, 't:');           # key:SHA256HEX, in bulk
 #   $keys->write_digests($redis, 't:');           # id:{ID}
@@ -21,14 +24,28 @@ my @base62 = (0 .. 9, 'A' .. 'Z', 'a' .. 'z');
 sub make {
     my ($class, %options) = @_;
     my $self = bless { created => time, %options }, $class;
+    $self->{drawn} = $self->_zipf if $self->{zipf};
     $self->{file} = File::Temp->new;
-    print { $self->{file} } $self->token($_), "\n" for 0 .. $self->{count} - 1;
+    print { $self->{file} } $self->token($_), "\n" for $self->{drawn} ? @{ $self->{drawn} } : 0 .. $self->{count} - 1;
     $self->{file}->flush;
     return $self;
 }
 
 sub count { $_[0]{count} }
 sub file  { $_[0]{file}->filename }
+
+sub draw {
+    my ($self) = @_;
+    my $drawn = $self->{drawn};
+    return $self->token($drawn ? $drawn->[rand @$drawn] : int rand $self->{count});
+}
+
+# Numbers of keys, each as often as its share. The least frequent key is there 10 times. The first ones are each key once.
+sub _zipf {
+    my ($self) = @_;
+    my $last = $self->{count} - 1;
+    return [0 .. $last, map { ($_) x (int(10 * $self->{count} / ($_ + 1) + 0.5) - 1) } 0 .. $last];
+}
 
 sub id {
     my ($self, $number) = @_;

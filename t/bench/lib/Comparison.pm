@@ -5,8 +5,9 @@ package Comparison;
 #
 #   my @comparisons = Comparison->run(seconds => 3, rounds => 5, pairs => [[$tollgate, $bare], …]);
 #   $comparison->name
-#   $comparison->ratios('rate')                   # of each round; 'nginx' and 'redis' for CPU per request
-#   $comparison->print(rate => '>= 0.95', nginx => '<= 1.06');       # a line, with targets of ratios if there are any
+#   $comparison->ratios('rate')                   # of each round; 'cpu' and 'redis' for CPU per request
+#   $comparison->print(rate => '>= 0.95', cpu => '<= 1.06');         # a line, with targets of ratios if there are any
+#   $comparison->print_ratio_to($other, '>= 1.0') # a line: the rates of two comparisons, which have the same divisor
 #   Comparison->print_head('bare'); Comparison->print_divisors(@comparisons);
 #   meets($value, '>= 0.95')                      # the target and, if it is missed, "missed"
 
@@ -43,9 +44,9 @@ sub ratios {
 
 sub print_head {
     my ($class, $divisor) = @_;
-    printf "%-32s %8s %7s %-12s %-13s %7s %7s %-12s %-13s %7s %7s %9s %6s\n", '', 'req/s', 'ratio', 'min..max', 'target',
-        'nginx', 'ratio', 'min..max', 'target', 'Redis', 'scripts', 'requests', 'errors';
-    printf "%-32s %8s %-34s %7s %-42s %7s %7s\n", '', '', " of $divisor", 'us/req', " of $divisor", 'us/req', '/req';
+    printf "%-32s %8s %7s %-12s %-13s %7s %7s %-12s %-13s %7s %7s %7s %9s %6s\n", '', 'req/s', 'ratio', 'min..max', 'target',
+        'CPU', 'ratio', 'min..max', 'target', 'Redis', 'scripts', 'ids', 'requests', 'errors';
+    printf "%-32s %8s %-34s %7s %-34s %7s %7s %7s\n", '', '', " of $divisor", 'us/req', " of $divisor", 'us/req', '/req', '/req';
 }
 
 sub print_divisors {
@@ -64,8 +65,17 @@ sub print {
     my %columns = map {
         my @ratios = $self->ratios($_);
         ($_ => [sprintf('%.2f', median(@ratios)), range('%.2f', @ratios), meets(median(@ratios), $targets{$_})])
-    } qw(rate nginx);
+    } qw(rate cpu);
     _print_line($self->name, $self->{results}[0], %columns);
+}
+
+sub print_ratio_to {
+    my ($self, $other, $target) = @_;
+    my @own = $self->ratios('rate');
+    my @others = $other->ratios('rate');
+    my @ratios = map { $own[$_] / $others[$_] } 0 .. $#own;
+    printf "%s to %s: %.2f (%s), target %s\n", $self->name, $other->name, median(@ratios), range('%.2f', @ratios),
+        meets(median(@ratios), $target);
 }
 
 sub meets {
@@ -82,10 +92,10 @@ sub _print_line {
         my @values = grep { defined } map { $_->{$what} } @$results;
         return @values ? sprintf $format, median(@values) : '-';
     };
-    printf "%-32s %8s %7s %-12s %-13s %7s %7s %-12s %-13s %7s %7s %9d %6d\n", $name,
+    printf "%-32s %8s %7s %-12s %-13s %7s %7s %-12s %-13s %7s %7s %7s %9d %6d\n", $name,
         $typical->('%.0f', 'rate'),  @{ $columns{rate}  // ['', '', ''] },
-        $typical->('%.1f', 'nginx'), @{ $columns{nginx} // ['', '', ''] },
-        $typical->('%.1f', 'redis'), $typical->('%.4f', 'calls'),
+        $typical->('%.1f', 'cpu'),   @{ $columns{cpu}   // ['', '', ''] },
+        $typical->('%.1f', 'redis'), $typical->('%.4f', 'calls'), $typical->('%.4f', 'ids'),
         sum0(map { $_->{requests} } @$results), sum0(map { $_->{errors} } @$results);
 }
 

@@ -4,7 +4,10 @@ package Contender;
 #
 #   my $hot = Contender->new(
 #       name   => 'Tollgate, one key',
-#       nginx  => $nginx, address => Gateways->address($nginx, 'tollgate'), redis => $redis, api_keys => $keys,
+#       server => $nginx,                         # whose workers are measured
+#       address => Gateways->address($nginx, 'tollgate'),
+#       redis  => $redis, work => RedisWork->new($redis, …),
+#       api_keys => $keys,
 #       wrk    => $wrk,
 #       status => 200,                            # of every response; 200 by default
 #       quota  => 1,                              # its responses have X-RateLimit-*
@@ -15,9 +18,10 @@ package Contender;
 #   my $response = $hot->probe;                   # one request, with a check of the response
 #   my $m = $hot->measure(seconds => 3, seed => 1);
 #   $m->{requests}, $m->{errors}                  # errors: unexpected responses
-#   $m->{rate}, $m->{nginx}, $m->{redis}          # requests per second; CPU of its workers and of Redis, µs per request
-#   $m->{calls}                                   # scripts that Redis ran per request; undefined while it is stopped
-#   my ($result, $spent) = $hot->count(sub { … });       # nginx, redis and calls in all, while the code ran
+#   $m->{rate}, $m->{cpu}, $m->{redis}            # requests per second; CPU of its workers and of Redis, µs per request
+#   $m->{calls}, $m->{ids}                        # scripts that Redis ran, and ids that it decided, per request;
+#                                                 #   undefined without `work`, and while Redis is stopped
+#   my ($result, $spent) = $hot->count(sub { … });       # cpu, redis, calls and ids in all, while the code ran
 #
 # Measuring dies at unexpected responses.
 
@@ -81,11 +85,8 @@ sub measure {
 sub count {
     my ($self, $code) = @_;
     my $counts = sub {
-        return {
-            nginx => _cpu($self->{nginx}->workers),
-            redis => _cpu($self->{redis}->pid),
-            calls => $self->{redis_stopped} ? undef : _scripts_run($self->{redis}),
-        };
+        my $work = $self->{work} && !$self->{redis_stopped} ? $self->{work}->counts : { calls => undef, ids => undef };
+        return { cpu => _cpu($self->{server}->workers), redis => _cpu($self->{redis}->pid), %$work };
     };
     my $before = $counts->();
     my $result = $code->();
@@ -108,13 +109,6 @@ sub _cpu {
         $sum += $fields[11] + $fields[12];
     }
     return $sum / $ticks * 1e6;
-}
-
-sub _scripts_run {
-    my ($redis) = @_;
-    my $sum = 0;
-    $sum += $_ for $redis->cmd('INFO', 'commandstats') =~ /^cmdstat_(?:evalsha|eval|fcall):calls=(\d+)/mg;
-    return $sum;
 }
 
 # The first key shows whether requests are counted. The slack is for leased units, which may already have been shown as

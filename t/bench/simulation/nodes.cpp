@@ -86,7 +86,7 @@ std::optional<int> parse(Options& options, int argc, char** argv) {
         ->check(CLI::IsMember({"on", "off"}));
     app.add_option("--keys", options.keys, "number of keys")->check(CLI::Range(1, 100'000));
     app.add_option("--rate", options.rate, "requests per second of all nodes together")
-        ->check(CLI::Range(1.0, 1e6));
+        ->check(CLI::Range(0.1, 1e6));
     app.add_option("--demand", options.demand,
                    "requests for the busiest key, as a multiple of its limit")
         ->check(CLI::Range(0.01, 1'000.0));
@@ -177,11 +177,13 @@ void print_heading(const Options& options) {
         "limit, in\nwindows of %d s; %d windows; seed %u; fault: %s\n\n",
         options.keys, options.rate, options.demand, options.period, options.windows, options.seed,
         options.fault.c_str());
-    std::printf("%24s %8s %8s %7s %8s %7s %6s %6s %16s %6s %6s %8s\n", "round", "", "calls/",
-                "calls/", "busiest", "idle", "idle", "idle at", "refused", "", "", "recovery");
-    std::printf("%5s %-5s %6s %5s %8s %8s %7s %8s %7s %6s %7s %8s %7s %6s %6s %8s\n", "nodes",
-                "keys", "trip", "lease", "limit", "request", "second", "shard", "mean", "most",
-                "refusal", "all", "early", "over", "under", "ms");
+    std::printf("%24s %8s %8s %7s %8s %7s %6s %6s %16s %6s %6s %8s %8s %7s %6s\n", "round", "",
+                "calls/", "calls/", "busiest", "idle", "idle", "idle at", "refused", "", "",
+                "recovery", "units in", "", "early");
+    std::printf("%5s %-5s %6s %5s %8s %8s %7s %8s %7s %6s %7s %8s %7s %6s %6s %8s %8s %7s %6s\n",
+                "nodes", "keys", "trip", "lease", "limit", "request", "second", "shard", "mean",
+                "most", "refusal", "all", "early", "over", "under", "ms", "horizon", "used",
+                "wait");
 }
 
 /// Runs one simulation and prints its line.
@@ -200,13 +202,14 @@ void run(const ManyNodes& many, const Options& options) {
     const auto integer = [](std::int64_t number) { return static_cast<long long>(number); };
     std::printf(
         "%5d %-5s %6.1f %5s %8lld %8.4f %7.0f %7.1f%% %7.1f %6lld %6.1f%% %8lld %7lld %5.1f%% "
-        "%5.1f%% %8s\n",
+        "%5.1f%% %8s %8.1f %6.1f%% %6lld\n",
         many.nodes, std::string(name_of(many.traffic)).c_str(),
         static_cast<double>(many.round_trip.count()) / 1000, many.leases ? "on" : "off",
         integer(scenario.rates.front().requests), figures.calls_per_request,
         figures.calls_per_second, 100 * figures.busiest_shard, figures.idle,
         integer(figures.most_idle), 100 * figures.held, integer(figures.refused),
-        integer(figures.refused_early), 100 * figures.over, 100 * figures.under, recovery.c_str());
+        integer(figures.refused_early), 100 * figures.over, 100 * figures.under, recovery.c_str(),
+        units_in_horizon(many), 100 * figures.utilisation, integer(figures.longest_early_wait));
     static_cast<void>(std::fflush(stdout));
 }
 
