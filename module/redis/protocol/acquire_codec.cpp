@@ -138,8 +138,9 @@ class SharedTerms {
     std::size_t end() const { return kFirst + words_.size(); }
 
   private:
-    /// Lua counts from 1. The token, the index of the first id, and the deadline precede the terms.
-    static constexpr std::size_t kFirst = 4;
+    /// Lua counts from 1. The token, the index of the first id, the deadline and the node precede
+    /// the terms.
+    static constexpr std::size_t kFirst = 5;
     Words words_;
     std::vector<std::pair<const Acquire*, std::size_t>> places_;
 };
@@ -154,6 +155,16 @@ class Numbers {
             numbers_ = text_of(*values.front());
             errors_ = values.subspan(1);
         }
+    }
+
+    /// Takes the further numbers that follow the errors; nothing if there are none.
+    std::optional<Numbers> take_further() {
+        if (errors_.empty() || errors_.back()->type != REDIS_REPLY_STRING) {
+            return std::nullopt;
+        }
+        const auto further = errors_.last(1);
+        errors_ = errors_.first(errors_.size() - 1);
+        return Numbers(further);
     }
 
     /// The next number, at most `most`.
@@ -239,6 +250,25 @@ bool answers(const Acquired& acquired, const Acquire& acquire) {
            acquired.lease <= std::max<std::int64_t>(acquire.lease, 0);
 }
 
+/// Reads the last leases of other nodes. False if they are malformed.
+bool read_leases(Numbers& numbers, std::span<const Acquire> acquires,
+                 std::vector<AcquireResult>& results) {
+    while (numbers.good() && !numbers.at_end()) {
+        const auto id = static_cast<std::size_t>(numbers.next());
+        const auto table = static_cast<std::size_t>(numbers.next());
+        const Instant at = numbers.next_instant();
+        if (id < 1 || id > acquires.size() || table < 1 ||
+            table > acquires[id - 1].quotas->size()) {
+            return false;
+        }
+        if (auto* const acquired = std::get_if<Acquired>(&results[id - 1])) {
+            acquired->leased_elsewhere.resize(acquires[id - 1].quotas->size());
+            acquired->leased_elsewhere[table - 1] = at;
+        }
+    }
+    return numbers.good();
+}
+
 }  // namespace
 
 Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
@@ -262,6 +292,7 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
     }
     call.arguments.add(terms.end());
     call.arguments.add(context.deadline.time_since_epoch().count());
+    call.arguments.add(context.node);
     call.arguments.add(terms.words());
     call.arguments.add(ids);
     return call;
@@ -270,8 +301,9 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
 std::optional<AcquireResults> read_acquired(std::span<const redisReply* const> values,
                                             std::span<const Acquire> acquires) {
     Numbers numbers(values);
+    auto leases = numbers.take_further();
     AcquireResults results{.now = numbers.next_exact_instant(), .of_ids = {}};
-    if (numbers.good() && numbers.at_end() && !acquires.empty()) {
+    if (numbers.good() && numbers.at_end() && !acquires.empty() && !leases) {
         results.late = true;
         return results;
     }
@@ -288,7 +320,9 @@ std::optional<AcquireResults> read_acquired(std::span<const redisReply* const> v
         }
         results.of_ids.emplace_back(std::move(acquired));
     }
-    return numbers.good() && numbers.at_end() ? std::optional(std::move(results)) : std::nullopt;
+    const bool is_whole = numbers.good() && numbers.at_end() &&
+                          (!leases || read_leases(*leases, acquires, results.of_ids));
+    return is_whole ? std::optional(std::move(results)) : std::nullopt;
 }
 
 }  // namespace tollgate::redis

@@ -17,7 +17,7 @@ namespace tollgate::redis {
 
 /// The context of all acquires of one call.
 struct AcquireContext {
-    std::string_view node;  ///< the node's name in the Redis keys of its reports
+    std::string_view node;  ///< the node's name, of its leases and in the keys of its reports
     Instant deadline{};     ///< Redis rejects the call after this time of its clock; 0: never
 };
 

@@ -7,11 +7,11 @@ namespace tollgate::redis {
 
 namespace {
 
-// This script determines the cost of a request in Redis. Therefore it reads arguments in place
-// (arithmetic converts them to numbers), ids share terms, windows are computed within the reply,
-// and few tables and closures are created. The numbers of the reply are packed into one string,
-// because hiredis allocates each element of an array.
-constexpr std::string_view kText = R"lua(
+// This script determines the cost of a request in Redis. Therefore ids share terms, whose numbers
+// are converted once, windows are computed within the reply, and few tables and closures are
+// created. The numbers of the reply are packed into one string, because hiredis allocates each
+// element of an array.
+constexpr std::string_view kAcquireText = R"lua(
 -- Decides requests of many ids. Each request is decided in every window of every table of its id at once.
 --
 -- KEYS  for each id, one after the other: ban:{ID} if the id can be banned; one quota:{ID}:TABLE per table; and one
@@ -19,7 +19,8 @@ constexpr std::string_view kText = R"lua(
 -- ARGV  1        a token, which is returned
 --       2        the index in ARGV of the first id
 --       3        the deadline in ms: nothing is decided after it, because the node no longer waits; 0: none
---       4...     terms, which ids may share:
+--       4        the node
+--       5...     terms, which ids may share:
 --                  the cost of a request; 0 takes nothing
 --                  the number of strikes that cause a ban; or 0 for no bans, and the next four are omitted:
 --                    the time within which they must occur, the first ban, the longest ban, in ms; 1: a refusal is a strike
@@ -33,29 +34,36 @@ constexpr std::string_view kText = R"lua(
 --                    applied once, or 0;
 --                    per window: its number, the units to add to it, and to the previous window if it slides
 --
--- Returns  the token; numbers of 8 bytes each, packed into a string; and the errors of the ids that have one.
+-- Returns  the token; numbers of 8 bytes each, packed into a string; the errors of the ids that have one; and optionally
+--          further numbers, packed like the first.
 --          The numbers are the time in us and, unless the deadline has passed, for each id -1 if it has an error; else
 --            the requests granted; if a lease is wanted, the lease;
 --            if bans are counted, the requests limited, the end of the ban in ms or 0, and the strikes so far;
 --            per window its number, its count and, if it slides, the count of the previous window.
+--          The further numbers are, for each table that another node has leased units of and that has too few units left
+--          for one more request: the id and the table, counted from 1, and the time of that node's last lease in ms.
 --
 -- The hash of a table has for each window the number of the last counted window, its count and, if it slides, the count
--- of the previous window.
+-- of the previous window; and the node that got the last lease, its time, and the time of the last lease of any other
+-- node.
 
+-- Each call allocates its tables, closures and upvalues again. Therefore one loop decides. Only bans have functions,
+-- without upvalues: they use parameters and globals. Tables begin with enough elements for one id, because growth
+-- allocates again. Comparisons and arithmetic replace functions of `math` where every id would call them.
 local KEYS, ARGV, pcall, tonumber, unpack = KEYS, ARGV, redis.pcall, tonumber, unpack
-local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 
 local time = redis.call('TIME')
-local now = time[1] * 1000 + floor(time[2] / 1000)
-local reply, size, errors = {time[1] * 1000000 + time[2]}, 1, {}
+local seconds, microseconds = time[1] + 0, time[2] + 0
+local now = seconds * 1000 + (microseconds - microseconds % 1000) / 1000
+local reply, size, errors, leased = {seconds * 1000000 + microseconds, 0, 0, 0, 0, 0, 0, 0}, 1, nil, nil
 
 if ARGV[3] ~= '0' and now > ARGV[3] + 0 then
     return {ARGV[1], struct.pack('<i8', reply[1])}
 end
 
 -- Returns the ban of an id, or nil and Redis's error.
-local function read_ban(name, terms)
-    local values = pcall('HMGET', name, $strikes, $since, $level, $until)
+local function read_ban(name, terms, now)
+    local values = redis.pcall('HMGET', name, $strikes, $since, $level, $until)
     if values.err then
         return nil, values
     end
@@ -75,7 +83,7 @@ end
 
 -- Counts the pending strikes, then the refusals. The refusal that completes a ban is itself banned. Returns the number
 -- of refusals that are only limited, or nil and Redis's error.
-local function strike(ban, terms, pending, refused)
+local function strike(ban, terms, now, pending, refused)
     local strikes = ARGV[terms + 5] == '1' and refused or 0
     if pending + strikes == 0 then
         return refused
@@ -86,189 +94,291 @@ local function strike(ban, terms, pending, refused)
     local limited, missing = refused, ARGV[terms + 1] - ban.strikes - pending
     ban.strikes = ban.strikes + pending + strikes
     if strikes >= missing then
-        limited = max(missing - 1, 0)
+        limited = math.max(missing - 1, 0)
         ban.stands = true
-        ban.ends = now + min(ARGV[terms + 3] * 2 ^ ban.level, ARGV[terms + 4] + 0)
+        ban.ends = now + math.min(ARGV[terms + 3] * 2 ^ ban.level, ARGV[terms + 4] + 0)
         ban.level = ban.level + 1
         ban.strikes = 0
     end
-    local done = pcall('HSET', ban.name, $strikes, ban.strikes, $since, ban.since, $level, ban.level, $until, ban.ends)
+    local done = redis.pcall('HSET', ban.name, $strikes, ban.strikes, $since, ban.since, $level, ban.level,
+                             $until, ban.ends)
     if type(done) == 'table' then
         return nil, done
     end
-    redis.call('PEXPIREAT', ban.name, max(ban.since + ARGV[terms + 2], ban.level > 0 and ban.ends + ARGV[terms + 4] or 0))
+    redis.call('PEXPIREAT', ban.name,
+               math.max(ban.since + ARGV[terms + 2], ban.level > 0 and ban.ends + ARGV[terms + 4] or 0))
     return limited
 end
 
+-- The terms of the last id: `known` is their index as in ARGV, and `first` the index of the first of their tables.
+local known, terms, cost, bans, first, tables
+-- Per window of these terms: the number of the current window; and the text that Redis returned for it, or 0 before
+-- that.
+local current = {0, 0, 0, 0}
+
 -- Per table of the current id: the values of HMGET, where the number of each window is replaced by whether it must be
--- written. `adjusted` is true if an adjustment changed the table. `report` is the number to write into KEYS[marker], if
--- any.
-local found = {}
+-- written. If a lease is wanted, the node and the time of the last lease precede them. `adjusted` is true if an
+-- adjustment changed the table. `report` is the number to write into KEYS[marker], if any.
+local found = {false}
+-- The arguments of HSET, where they differ from id to id.
+local changes
 
--- Reads the windows of the tables described at ARGV[at], whose keys follow KEYS[key], and stores their current state
--- after reply[last]. Returns how many requests fit, at most `count`; the units left in the fullest window; the end of
--- the reply; and Redis's error.
-local function read(key, tables, at, last, cost, count, adjustments)
-    local left, marker = math.huge, key + tables
-    for t = 1, tables do
-        local windows, width = ARGV[at] + 0, 2
-        if windows < 0 then
-            windows, width = -windows, 3
+local nth, key, id, ids_end = 0, 0, ARGV[2] + 0, #ARGV
+while id < ids_end do
+    local more, further, wanted, pending, reports, adjustments = ARGV[id + 2], 0, 0, 0, 0, nil
+    if more ~= '0' then
+        further, wanted, pending = more + 0, ARGV[id + 3] + 0, ARGV[id + 4] + 0
+        if more ~= '2' then
+            reports, adjustments = ARGV[id + 5] + 0, id + 6
         end
-        local fields = at + 1 + 2 * windows
-        local values = pcall('HMGET', KEYS[key + t], unpack(ARGV, fields, fields + windows * width - 1))
-        if values.err then
-            return 0, 0, last, values
-        end
-        found[t] = values
-        local applies = adjustments
-        if adjustments then
-            local report = ARGV[adjustments]
-            adjustments = adjustments + 1
-            if report ~= '0' then
-                marker = marker + 1
-                local applied = pcall('HMGET', KEYS[marker], $report_number)
-                if applied.err then
-                    return 0, 0, last, applied
-                end
-                applies = (tonumber(applied[1]) or 0) < report + 0
-                values.report, values.marker = applies and report, marker
-            end
-        end
-        local value = 1
-        for argument = at + 1, fields - 1, 2 do
-            local room, length = ARGV[argument], ARGV[argument + 1] + 0
-            local current = (now - now % length) / length
-            local number, units, before = tonumber(values[value]), tonumber(values[value + 1]) or 0, 0
-            local new = number ~= current
-            if width == 3 then
-                before = tonumber(values[value + 2])
-                new = new or not before
-                before = before or 0
-            end
-            if number ~= current then
-                -- A future window was counted before the clock went back (a failover). It is kept if it is at most one
-                -- minute or one window ahead. One that is further ahead was counted with a wrong clock.
-                local ahead = (number or -2) - current
-                if ahead ~= 1 and not (ahead > 1 and number * length - now <= 60000) then
-                    before = ahead == -1 and units or 0
-                    number, units = current, 0
-                end
-            end
-            if adjustments then
-                local adjusted, by, by_before = ARGV[adjustments] + 0, ARGV[adjustments + 1] + 0, ARGV[adjustments + 2] + 0
-                local changes = applies and (by ~= 0 or by_before ~= 0)
-                adjustments = adjustments + 3
-                if changes and adjusted == number then
-                    units, before = max(units + by, 0), max(before + by_before, 0)
-                    values.adjusted = true
-                elseif changes and adjusted == number - 1 and width == 3 then
-                    before = max(before + by, 0)
-                    values.adjusted = true
-                end
-            end
-            values[value] = new
-            value = value + width
-            reply[last + 1], reply[last + 2] = number, units
-            room = room - units
-            if width == 3 then
-                reply[last + 3] = before
-                room = room - ceil(before * (length - max(now - number * length, 0)) / length)
-            end
-            last = last + width
-            if cost > 0 and room < count * cost then
-                count = room > 0 and floor(room / cost) or 0
-            end
-            if room < left then
-                left = room
-            end
-        end
-        at = fields + windows * width
     end
-    return count, left, last
-end
+    nth = nth + 1
 
-local changes = {}
-
--- Adds `taken` to the windows after reply[last], and writes the windows that it or an adjustment changed. Returns
--- Redis's error.
-local function write(key, tables, at, last, taken)
-    for t = 1, tables do
-        local windows, width = ARGV[at] + 0, 2
-        if windows < 0 then
-            windows, width = -windows, 3
+    -- To convert a string to a number takes as long as about ten other operations. Therefore 1, the usual number of
+    -- requests, is compared as a string; and terms are converted in place, once, because most ids share them.
+    local count = ARGV[id + 1] == '1' and 1 or ARGV[id + 1] + 0
+    if ARGV[id] ~= known then
+        known = ARGV[id]
+        terms = known + 0
+        cost, bans, first = ARGV[terms] + 0, ARGV[terms + 1] ~= '0', terms + 2
+        if bans then
+            first = terms + 6
         end
-        local values, field, new, n = found[t], at + 1 + 2 * windows, false, 0
-        if taken > 0 or values.adjusted then
-            for value = 1, windows * width, width do
-                local units = reply[last + 2] + taken
-                reply[last + 2] = units
-                new = values[value]
-                if new then
-                    changes[n + 1], changes[n + 2] = ARGV[field], reply[last + 1]
-                    n = n + 2
-                end
-                changes[n + 1], changes[n + 2] = ARGV[field + 1], units
-                n = n + 2
-                if width == 3 and (new or values.adjusted) then
-                    changes[n + 1], changes[n + 2] = ARGV[field + 2], reply[last + 3]
-                    n = n + 2
-                end
-                field = field + width
-                last = last + width
+        tables, first = ARGV[first] + 0, first + 1
+        local at, window = first, 0
+        for t = 1, tables do
+            local windows, width = ARGV[at] + 0, 2
+            ARGV[at] = windows
+            if windows < 0 then
+                windows, width = -windows, 3
             end
-            local name = KEYS[key + t]
-            local done = pcall('HSET', name, unpack(changes, 1, n))
-            if type(done) == 'table' then
-                return done
+            for argument = at + 1, at + 2 * windows, 2 do
+                local length = ARGV[argument + 1] + 0
+                ARGV[argument], ARGV[argument + 1] = ARGV[argument] + 0, length
+                current[window + 1], current[window + 2] = (now - now % length) / length, 0
+                window = window + 2
             end
-            local ends = (reply[last - width + 1] + width - 1) * ARGV[at + 2 * windows]
-            -- Only if the longest window is new. The key keeps a later expiry, which a longer window of the id's
-            -- previous plan has set.
-            if new and ends > now + redis.call('PTTL', name) then
-                redis.call('PEXPIREAT', name, ends)
-            end
-            if values.report then
-                -- Expires when no window of the report counts any more.
-                redis.call('HSET', KEYS[values.marker], $report_number, values.report)
-                redis.call('PEXPIREAT', KEYS[values.marker], ends)
-            end
-        else
-            last = last + windows * width
-            field = field + windows * width
+            at = at + 1 + windows * (2 + width)
         end
-        at = field
     end
-end
 
--- Decides the id whose keys follow KEYS[key]. Returns the end of the reply, the number of the id's keys without those
--- of reports, and Redis's error.
-local function decide(key, terms, count, wanted, pending, adjustments)
-    local cost, at = ARGV[terms] + 0, terms + 2
-    local start = size + (wanted > 0 and 2 or 1)
-    local first, granted, ban, failure = key, count, nil, nil
-    if ARGV[terms + 1] ~= '0' then
-        key, at, start = key + 1, terms + 6, start + 3
-        ban, failure = read_ban(KEYS[key], terms)
+    local start, granted, ban, failure = size + 1, count, nil, nil
+    if wanted > 0 then
+        start = size + 2
+    end
+    if bans then
+        key, start = key + 1, start + 3
+        ban, failure = read_ban(KEYS[key], terms, now)
         if ban and ban.stands then
             granted = 0
         end
     end
-    local tables, last, left = ARGV[at] + 0, start, 0
-    local keys = key + tables - first
+
+    -- Reads the windows, and stores their current state after reply[start]. `granted` becomes how many requests fit;
+    -- `left` is the number of units left in the fullest window.
+    local left, marker, at, last, window = math.huge, key + tables, first, start, 0
     if not failure then
-        granted, left, last, failure = read(key, tables, at + 1, start, cost, granted, adjustments)
-    end
-    if failure then
-        return last, keys, failure
+        for t = 1, tables do
+            local windows, width = ARGV[at], 2
+            if windows < 0 then
+                windows, width = -windows, 3
+            end
+            local fields, values, value = at + 1 + 2 * windows, nil, 1
+            local after = fields + windows * width
+            if wanted > 0 then
+                -- The last lease is read with the windows, which saves a command.
+                value = 3
+                values = pcall('HMGET', KEYS[key + t], $lease_node, $lease_time, unpack(ARGV, fields, after - 1))
+            else
+                values = pcall('HMGET', KEYS[key + t], unpack(ARGV, fields, after - 1))
+            end
+            if values.err then
+                failure = values
+                break
+            end
+            found[t] = values
+            local applies = adjustments
+            if adjustments then
+                local report = ARGV[adjustments]
+                adjustments = adjustments + 1
+                if report ~= '0' then
+                    marker = marker + 1
+                    local applied = pcall('HMGET', KEYS[marker], $report_number)
+                    if applied.err then
+                        failure = applied
+                        break
+                    end
+                    applies = (tonumber(applied[1]) or 0) < report + 0
+                    values.report, values.marker = applies and report, marker
+                end
+            end
+            for argument = at + 1, fields - 1, 2 do
+                local room, number, units, before = ARGV[argument], values[value], tonumber(values[value + 1]) or 0, 0
+                local now_number, new = current[window + 1], false
+                if width == 3 then
+                    before = tonumber(values[value + 2])
+                    new = not before
+                    before = before or 0
+                end
+                -- An earlier id usually had the same number. Then its text is compared, and not converted.
+                if number == current[window + 2] then
+                    number = now_number
+                else
+                    number = tonumber(number)
+                    if number == now_number then
+                        current[window + 2] = values[value]
+                    else
+                        -- A future window was counted before the clock went back (a failover). It is kept if it is at
+                        -- most one minute or one window ahead. One that is further ahead was counted with a wrong
+                        -- clock.
+                        local ahead = (number or -2) - now_number
+                        if ahead ~= 1 and not (ahead > 1 and number * ARGV[argument + 1] - now <= 60000) then
+                            before = ahead == -1 and units or 0
+                            number, units = now_number, 0
+                        end
+                        new = true
+                    end
+                end
+                if adjustments then
+                    local adjusted = ARGV[adjustments] + 0
+                    local by, by_before = ARGV[adjustments + 1] + 0, ARGV[adjustments + 2] + 0
+                    local applicable = applies and (by ~= 0 or by_before ~= 0)
+                    adjustments = adjustments + 3
+                    if applicable and adjusted == number then
+                        units, before = math.max(units + by, 0), math.max(before + by_before, 0)
+                        values.adjusted = true
+                    elseif applicable and adjusted == number - 1 and width == 3 then
+                        before = math.max(before + by, 0)
+                        values.adjusted = true
+                    end
+                end
+                values[value] = new
+                window = window + 2
+                value = value + width
+                reply[last + 1], reply[last + 2] = number, units
+                room = room - units
+                if width == 3 then
+                    local length = ARGV[argument + 1]
+                    reply[last + 3] = before
+                    local elapsed = now - number * length
+                    local part = elapsed > 0 and before * (length - elapsed) / length or before
+                    room = room - math.ceil(part)
+                end
+                last = last + width
+                if cost > 0 and room < granted * cost then
+                    granted = room > 0 and (room - room % cost) / cost or 0
+                end
+                if room < left then
+                    left = room
+                end
+            end
+            at = after
+        end
     end
 
-    local lease = 0
-    if wanted > 0 and granted == count and not (ban and ban.stands) then
-        lease = max(min(wanted, floor((left - granted * cost) / 8)), 0)
-    end
-    if granted * cost + lease > 0 or adjustments then
-        failure = write(key, tables, at + 1, start, granted * cost + lease)
+    local lease, taken = 0, granted * cost
+    if not failure then
+        if wanted > 0 and granted == count and not (ban and ban.stands) then
+            local rest = left - taken
+            if rest >= 8 * wanted then
+                lease = wanted
+            elseif rest > 0 then
+                lease = (rest - rest % 8) / 8
+            end
+        end
+
+        -- Adds what is taken, and writes the windows that this or an adjustment changed.
+        local added = taken + lease
+        if added > 0 or adjustments then
+            local at, last = first, start
+            for t = 1, tables do
+                local windows, width = ARGV[at], 2
+                if windows < 0 then
+                    windows, width = -windows, 3
+                end
+                local values, field, new, n = found[t], at + 1 + 2 * windows, false, 0
+                local after = field + windows * width
+                local adjusted = adjustments and values.adjusted
+                if added > 0 or adjusted then
+                    local name, done = KEYS[key + t], nil
+                    if windows == 2 and width == 2 and wanted == 0 and not (values[1] or values[3]) then
+                        -- The most frequent case: two fixed windows, of which only the counts change.
+                        local units, of_longest = reply[last + 2] + added, reply[last + 4] + added
+                        reply[last + 2], reply[last + 4] = units, of_longest
+                        last = last + 4
+                        done = pcall('HSET', name, ARGV[field + 1], units, ARGV[field + 3], of_longest)
+                    else
+                        changes = changes or {false, false, false, false, false, false, false, false}
+                        local value = wanted > 0 and 3 or 1
+                        for field = field, after - 1, width do
+                            local units = reply[last + 2] + added
+                            reply[last + 2] = units
+                            new = values[value]
+                            if new then
+                                changes[n + 1], changes[n + 2] = ARGV[field], reply[last + 1]
+                                n = n + 2
+                            end
+                            changes[n + 1], changes[n + 2] = ARGV[field + 1], units
+                            n = n + 2
+                            if width == 3 and (new or adjusted) then
+                                changes[n + 1], changes[n + 2] = ARGV[field + 2], reply[last + 3]
+                                n = n + 2
+                            end
+                            value = value + width
+                            last = last + width
+                        end
+                        if lease > 0 then
+                            if values[1] ~= ARGV[4] then
+                                if values[1] then
+                                    changes[n + 1], changes[n + 2] = $lease_of_other, values[2]
+                                    n = n + 2
+                                end
+                                changes[n + 1], changes[n + 2] = $lease_node, ARGV[4]
+                                n = n + 2
+                            end
+                            changes[n + 1], changes[n + 2] = $lease_time, now
+                            n = n + 2
+                        end
+                        done = pcall('HSET', name, unpack(changes, 1, n))
+                    end
+                    if type(done) == 'table' then
+                        failure = done
+                        break
+                    end
+                    if new or adjustments then
+                        local ends = (reply[last - width + 1] + width - 1) * ARGV[at + 2 * windows]
+                        -- Only if the longest window is new. The key keeps a later expiry, which a longer window of the
+                        -- id's previous plan has set.
+                        if new and ends > now + redis.call('PTTL', name) then
+                            redis.call('PEXPIREAT', name, ends)
+                        end
+                        if values.report then
+                            -- Expires when no window of the report counts any more.
+                            redis.call('HSET', KEYS[values.marker], $report_number, values.report)
+                            redis.call('PEXPIREAT', KEYS[values.marker], ends)
+                        end
+                    end
+                else
+                    last = last + windows * width
+                end
+                at = after
+            end
+        end
+        -- Too few units are left for one more request: the reply has the last lease of another node.
+        if not failure and left - taken < cost and not (ban and ban.stands) then
+            for t = 1, tables do
+                local values = found[t]
+                if wanted == 0 or values[1] == ARGV[4] then
+                    values = redis.call('HMGET', KEYS[key + t], $lease_node, $lease_time, $lease_of_other)
+                end
+                local leased_at = tonumber(values[values[1] == ARGV[4] and 3 or 2])
+                if leased_at and leased_at <= now then
+                    leased = leased or {}
+                    local n = #leased
+                    leased[n + 1], leased[n + 2], leased[n + 3] = nth, t, leased_at
+                end
+            end
+        end
     end
 
     reply[size + 1] = granted
@@ -278,41 +388,42 @@ local function decide(key, terms, count, wanted, pending, adjustments)
     if ban then
         local limited = 0
         if not ban.stands and not failure then
-            limited, failure = strike(ban, terms, pending, count - granted)
+            limited, failure = strike(ban, terms, now, pending, count - granted)
         end
         reply[start - 2], reply[start - 1], reply[start] = limited, ban.stands and ban.ends or 0, ban.strikes
     end
-    return last, keys, failure
-end
-
-local key, id = 0, ARGV[2] + 0
-while id < #ARGV do
-    local more, wanted, pending, reports, adjustments = ARGV[id + 2], 0, 0, 0, nil
-    if more ~= '0' then
-        wanted, pending = ARGV[id + 3] + 0, ARGV[id + 4] + 0
-        if more ~= '2' then
-            reports, adjustments = ARGV[id + 5] + 0, id + 6
-        end
-    end
-    local last, keys, failure = decide(key, ARGV[id] + 0, ARGV[id + 1] + 0, wanted, pending, adjustments)
     if failure then
         last = size + 1
         reply[last] = -1
+        errors = errors or {}
         errors[#errors + 1] = failure
     end
-    key, id, size = key + keys + reports, id + 3 + more, last
+    key, id, size = key + tables + reports, id + 3 + further, last
 end
-return {ARGV[1], struct.pack('<' .. ('i8'):rep(size), unpack(reply, 1, size)), unpack(errors)}
+
+local numbers = struct.pack('<' .. ('i8'):rep(size), unpack(reply, 1, size))
+if not errors and not leased then
+    return {ARGV[1], numbers}
+end
+errors = errors or {}
+if leased then
+    errors[#errors + 1] = struct.pack('<' .. ('i8'):rep(#leased), unpack(leased))
+end
+return {ARGV[1], numbers, unpack(errors)}
 )lua";
 
 }  // namespace
 
 const Script& acquire_script() {
-    static const Script script = make_script(kText, {{"$strikes", ban_field::kStrikes},
-                                                     {"$since", ban_field::kSince},
-                                                     {"$level", ban_field::kLevel},
-                                                     {"$until", ban_field::kUntil},
-                                                     {"$report_number", kReportNumber}});
+    static const Script script =
+        make_script(kAcquireText, {{"$strikes", ban_field::kStrikes},
+                                   {"$since", ban_field::kSince},
+                                   {"$level", ban_field::kLevel},
+                                   {"$until", ban_field::kUntil},
+                                   {"$report_number", kReportNumber},
+                                   {"$lease_node", lease_field::kNode},
+                                   {"$lease_time", lease_field::kTime},
+                                   {"$lease_of_other", lease_field::kOfOther}});
     return script;
 }
 

@@ -23,7 +23,7 @@ class Keys {
     std::string id(std::string_view id) const { return tagged("id:", id); }
     /// A sorted set: all ids, by time of creation.
     std::string ids() const { return prefix_ + "ids"; }
-    /// A hash: see window_part.
+    /// A hash: see window_part and lease_field.
     std::string quota(std::string_view id, std::string_view table) const {
         std::string key;
         for (const auto part : quota_parts(id, table)) {
@@ -101,6 +101,15 @@ inline std::array<std::string_view, 3> window_field(std::string_view period,
                                                     std::string_view part) {
     return {period, ".", part};
 }
+
+/// Further fields of the hash `quota:{ID}:TABLE`: the last leases, for the `Retry-After` of a node
+/// that refuses while others may give back units. Times are Unix times in milliseconds.
+namespace lease_field {
+inline constexpr std::string_view kNode = "lease_node";  ///< the node that got the last lease
+inline constexpr std::string_view kTime = "lease_time";  ///< when it got it
+inline constexpr std::string_view kOfOther =
+    "lease_time_of_other";  ///< when any other node got its last lease
+}  // namespace lease_field
 
 /// Fields of the hash `ban:{ID}`. Times are Unix times in milliseconds.
 namespace ban_field {

@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "module/redis/protocol/reply.hpp"
+#include "t/unit/redis/resp.hpp"
 
 namespace tollgate::redis {
 namespace {
 
+using namespace resp;
 using namespace std::chrono_literals;
 using Texts = std::vector<std::string>;
 
@@ -28,16 +29,6 @@ Acquire two_tables() {
     return acquire;
 }
 
-ReplyPtr parsed(std::string_view text) {
-    ReplyReader reader;
-    reader.feed(text);
-    return reader.next();
-}
-
-std::string bulk(const std::string& text) {
-    return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
-}
-
 /// The string with 8 bytes per number.
 std::string packed(std::initializer_list<std::int64_t> numbers) {
     std::string bytes;
@@ -49,18 +40,15 @@ std::string packed(std::initializer_list<std::int64_t> numbers) {
     return bytes;
 }
 
-std::string array(std::size_t length, const std::string& elements) {
-    return "*" + std::to_string(length) + "\r\n" + elements;
-}
-
 std::string numbers(std::initializer_list<std::int64_t> numbers) {
-    return array(1, bulk(packed(numbers)));
+    return array({bulk(packed(numbers))});
 }
 
 /// The words as texts.
 std::vector<std::string> texts(const redis::Words& words) {
     std::vector<std::string> texts;
-    const auto reply = parsed(array(words.size(), std::string(words.bytes())));
+    const auto reply =
+        parsed("*" + std::to_string(words.size()) + "\r\n" + std::string(words.bytes()));
     for (const auto* element : elements_of(*reply)) {
         texts.emplace_back(text_of(*element));
     }
@@ -81,9 +69,9 @@ Texts operator+(Texts a, const Texts& b) {
 }
 
 TEST(AcquireCall, NamesKeysThenTermsThenTheId) {
-    const auto call = acquire_call(std::array{two_tables()}, Keys("p:"), {});
+    const auto call = acquire_call(std::array{two_tables()}, Keys("p:"), {.node = "n1"});
     EXPECT_EQ(texts(call.keys), (Texts{"p:quota:{k1}:api", "p:quota:{k1}:search"}));
-    EXPECT_EQ(texts(call.arguments), (Texts{"22", "0"} + kTerms + Texts{"4", "7", "0"}));
+    EXPECT_EQ(texts(call.arguments), (Texts{"23", "0", "n1"} + kTerms + Texts{"5", "7", "0"}));
 }
 
 TEST(AcquireCall, GivesTermsOnce) {
@@ -96,8 +84,9 @@ TEST(AcquireCall, GivesTermsOnce) {
     EXPECT_EQ(call.keys.size(), 6);
     Texts others = kTerms;
     others[0] = "1";
-    EXPECT_EQ(texts(call.arguments), (Texts{"40", "0"} + kTerms + others + Texts{"4", "7", "0"} +
-                                      Texts{"22", "1", "0"} + Texts{"4", "1", "0"}));
+    EXPECT_EQ(texts(call.arguments),
+              (Texts{"41", "0", ""} + kTerms + others + Texts{"5", "7", "0"} +
+               Texts{"23", "1", "0"} + Texts{"5", "1", "0"}));
 }
 
 TEST(AcquireCall, WritesTheBanInMilliseconds) {
@@ -106,11 +95,11 @@ TEST(AcquireCall, WritesTheBanInMilliseconds) {
     auto call = acquire_call(std::array{acquire}, Keys(""), {});
     EXPECT_EQ(texts(call.keys).front(), "ban:{k1}");
     const auto arguments = texts(call.arguments);
-    EXPECT_EQ(Texts(arguments.begin() + 3, arguments.begin() + 9),
+    EXPECT_EQ(Texts(arguments.begin() + 4, arguments.begin() + 10),
               (Texts{"20", "60000", "600000", "86400000", "1", "2"}));
     acquire.refusals_strike = false;
     call = acquire_call(std::array{acquire}, Keys(""), {});
-    EXPECT_EQ(texts(call.arguments)[7], "0");
+    EXPECT_EQ(texts(call.arguments)[8], "0");
 }
 
 TEST(AcquireCall, WritesOptionalTermsIfThereAreAny) {
@@ -119,7 +108,7 @@ TEST(AcquireCall, WritesOptionalTermsIfThereAreAny) {
     acquire.report_numbers.resize(2);
     const auto rest = [&] {
         const auto arguments = texts(acquire_call(std::array{acquire}, Keys(""), {}).arguments);
-        return Texts(arguments.begin() + 22, arguments.end());
+        return Texts(arguments.begin() + 23, arguments.end());
     };
     EXPECT_EQ(rest(), Texts{"0"});
     acquire.lease = 4;
@@ -158,10 +147,9 @@ TEST(ReadAcquired, ReadsLeasesBansAndErrors) {
     acquire.ban = BanPolicy{20, 1min, 10min, 24h};
     Acquire leasing = two_tables();
     leasing.lease = 9;
-    const auto reply =
-        parsed(array(2, bulk(packed({5'000'000, 1, 2, 9000, 4, 1, 2, 3, 4, 5, 6, 7,  //
-                                     -1,        7, 8, 1,    2, 3, 4, 5, 6, 7})) +
-                            "-WRONGTYPE x\r\n"));
+    const auto reply = parsed(array({bulk(packed({5'000'000, 1, 2, 9000, 4, 1, 2, 3, 4, 5, 6, 7,  //
+                                                  -1,        7, 8, 1,    2, 3, 4, 5, 6, 7})),
+                                     error("WRONGTYPE x")}));
     const auto results =
         read_acquired(elements_of(*reply), std::array{acquire, two_tables(), leasing});
     ASSERT_TRUE(results);
@@ -175,21 +163,38 @@ TEST(ReadAcquired, ReadsLeasesBansAndErrors) {
     EXPECT_EQ(std::get<Acquired>(results->of_ids[2]).now, Instant(5s));
 }
 
+TEST(ReadAcquired, ReadsLeasesOfOtherNodes) {
+    const std::array acquires{two_tables(), two_tables(), two_tables()};
+    const auto first = packed({5'000'000, 7, 11, 4, 0, 5, 12, 6, 2, -1, 0, 1, 2, 3, 4, 5, 6, 7});
+    const auto reply =
+        parsed(array({bulk(first), error("ERR"), bulk(packed({2, 1, 7, 3, 2, 4'000}))}));
+    const auto results = read_acquired(elements_of(*reply), acquires);
+    ASSERT_TRUE(results);
+    EXPECT_TRUE(std::get<Acquired>(results->of_ids[0]).leased_elsewhere.empty());
+    EXPECT_EQ(std::get<Acquired>(results->of_ids[2]).leased_elsewhere,
+              (std::vector{Instant{}, Instant(4s)}));
+    for (const auto& further : {packed({4, 1, 5}), packed({0, 1, 5}), packed({1, 3, 5}),
+                                packed({1, 0, 5}), packed({1, 1}), packed({1, 1, -1})}) {
+        const auto wrong = parsed(array({bulk(first), error("ERR"), bulk(further)}));
+        EXPECT_FALSE(read_acquired(elements_of(*wrong), acquires));
+    }
+}
+
 TEST(ReadAcquired, RefusesMalformedReplies) {
-    const auto error = packed({5000, -1});
+    const auto failed = packed({5000, -1});
     const auto good = packed({5'000'000, 4, 11, 4, 0, 5, 12, 6, 2});
     for (const std::string& text : {
-             array(0, ""),
-             array(1, bulk("")),
-             array(1, "-ERR\r\n"),
-             array(1, "$-1\r\n"),
-             array(1, ":5000\r\n"),
-             array(1, array(1, bulk(good))),
-             array(1, "+" + good + "\r\n"),
-             array(2, bulk(good) + bulk(good)),
-             array(2, bulk(good) + "-ERR\r\n"),
-             array(1, bulk(good.substr(1))),
-             array(1, bulk(good + "x")),
+             array({}),
+             array({bulk("")}),
+             array({error("ERR")}),
+             array({kNil}),
+             array({number(5000)}),
+             array({array({bulk(good)})}),
+             array({"+" + good + "\r\n"}),
+             array({bulk(good), bulk(good)}),
+             array({bulk(good), error("ERR")}),
+             array({bulk(good.substr(1))}),
+             array({bulk(good + "x")}),
              numbers({}),
              numbers({5000, 4, 11, 4, 0, 5, 12, 6}),
              numbers({5000, 4, 17'812'090'165'276'800, 4, 0, 5, 12, 6, 2}),
@@ -200,10 +205,10 @@ TEST(ReadAcquired, RefusesMalformedReplies) {
              numbers({5000, 4, 11, -1, 0, 5, 12, 6, 2}),
              numbers({-1, 4, 11, 4, 0, 5, 12, 6, 2}),
              numbers({5000, 4, 11, 4, 0, 5, 12, 6, 9'000'000'000'000'000}),
-             array(1, bulk(error)),
-             array(2, bulk(error) + bulk("ERR")),
-             array(2, bulk(error) + "$-1\r\n"),
-             array(3, bulk(error) + "-ERR\r\n-ERR\r\n"),
+             array({bulk(failed)}),
+             array({bulk(failed), bulk("ERR")}),
+             array({bulk(failed), kNil}),
+             array({bulk(failed), error("ERR"), error("ERR")}),
          }) {
         const auto reply = parsed(text);
         ASSERT_NE(reply, nullptr) << text;

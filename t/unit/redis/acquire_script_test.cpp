@@ -427,6 +427,48 @@ TEST_F(AcquireScript, LeasesAtMostAnEighthOfWhatIsLeft) {
     EXPECT_EQ(decide(acquire).lease, 0);
 }
 
+TEST_F(AcquireScript, TellsOfTheLastLeaseOfAnotherNode) {
+    Acquire acquire = acquire_of({{100, kHour}});
+    const auto leased_by = [&](const char* node) {
+        context_.node = node;
+        acquire.lease = 2;
+        const Instant before = now();
+        EXPECT_EQ(decide(acquire).lease, 2);
+        return std::pair(before, now());
+    };
+    const auto told = [&](const char* node) {
+        context_.node = node;
+        acquire.lease = 0;
+        const auto times = decide(acquire).leased_elsewhere;
+        return times.empty() ? Instant{} : times.front();
+    };
+    const auto is_within = [](Instant at, std::pair<Instant, Instant> bounds) {
+        return bounds.first <= at && at <= bounds.second;
+    };
+    leased_by("n1");
+    EXPECT_EQ(told("n2"), Instant{}) << "it is granted, and a further request would be";
+    put(kHour, 0, 99);
+    EXPECT_EQ(told("n1"), Instant{}) << "a node knows its own leases";
+    put(kHour, 0, 10);
+    auto by_n1 = leased_by("n1");
+    put(kHour, 0, 99);
+    EXPECT_TRUE(is_within(told("n2"), by_n1)) << "the last unit is granted";
+    EXPECT_TRUE(is_within(told("n2"), by_n1)) << "refused";
+    put(kHour, 0, 10);
+    const auto by_n2 = leased_by("n2");
+    put(kHour, 0, 100);
+    EXPECT_TRUE(is_within(told("n1"), by_n2));
+    EXPECT_TRUE(is_within(told("n2"), by_n1));
+    EXPECT_TRUE(is_within(told("n3"), by_n2)) << "the latest";
+    put(kHour, 0, 10);
+    leased_by("n2");
+    by_n1 = leased_by("n1");
+    put(kHour, 0, 100);
+    EXPECT_TRUE(is_within(told("n2"), by_n1));
+    put(kHour, 0, 10);
+    EXPECT_EQ(told("n2"), Instant{});
+}
+
 class AcquireScriptBans : public AcquireScript {
   protected:
     Acquire acquire() {
