@@ -122,7 +122,8 @@ subtest 'slots move under load' => sub {
 };
 
 subtest 'CLUSTER FAILOVER under load' => sub {
-    my $gateway = start(plans => 'plan free 1000000r/d;', table => 'lease=off', workers => 2);
+    # The timeout is long for the same reason.
+    my $gateway = start(plans => 'plan free 1000000r/d;', table => 'lease=off', workers => 2, redis => 'timeout 5s;');
     wait_for_window($cluster, 86400, 0.98);
     $gateway->get('/', $_) for @ids;
     my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, keys => \@ids);

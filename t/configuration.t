@@ -36,7 +36,7 @@ subtest 'accepted forms' => sub {
         tollgate_redis v6 { server [::1]:6380; tls on; }
         tollgate_redis insecure { server localhost; tls on; tls_verify off; tls_server_name redis.test; }
         tollgate_redis plain { server localhost; tls off; }
-        tollgate_plans api redis=production {
+        tollgate_plans api lease=1m redis=production {
             plan free        60r/m 1000r/d;
             plan odd         1000r/d 100r/15m 10r/s 5000r/2d window=sliding;
             plan fixed       1r/s window=fixed;
@@ -46,7 +46,7 @@ subtest 'accepted forms' => sub {
             ban              after=20 within=1m for=10m up_to=24h;
             default          free;
         }
-        tollgate_plans short redis=staging { plan free 1r/366d; ban after=1 within=1s for=2d; }
+        tollgate_plans short redis=staging lease=50ms { plan free 1r/366d; ban after=1 within=1s for=2d; }
 END
     accepted("$_ in http, server and location", "$_; $redis $plans server { listen 127.0.0.1:%PORT%; $_; location / { $_; } }")
         for 'tollgate api', 'tollgate off', 'tollgate_realm "a $host"', 'tollgate_headers x-ratelimit', 'tollgate_headers ietf',

@@ -46,6 +46,10 @@ subtest 'names' => sub {
     mistake('a table name with a brace', 'invalid name "a\}b"', "$redis tollgate_plans 'a}b' { # here\n plan free 5r/s; }");
     mistake('a parameter of no name', 'invalid parameter "main"', "$redis tollgate_plans api main { # here\n plan free 5r/s; }");
     mistake('redis= without a name', 'invalid parameter "redis="', "$redis tollgate_plans api redis= { # here\n plan free 5r/s; }");
+    mistake("lease=$_", qr/"lease" is "off" or a time from 50ms to 1m, not "\Q$_\E"/, "$redis tollgate_plans api lease=$_ { # here\n plan free 5r/s; }")
+        for qw(0 49ms 61s);
+    mistake("lease=$_", qr/invalid time "\Q$_\E"/, "$redis tollgate_plans api lease=$_ { # here\n plan free 5r/s; }") for qw(on 1x -1s);
+    mistake('lease= twice', 'invalid parameter "lease=2s"', "$redis tollgate_plans api lease=1s lease=2s { # here\n plan free 5r/s; }");
     mistake('a table without plans', 'no plan in tollgate_plans "api"', "$redis tollgate_plans api { # here\n anonymous 5r/s; }");
     mistake('unknown in tollgate_plans', 'unknown directive "plam"', "$redis tollgate_plans api {\n plam free 5r/s; # here\n }");
     mistake('include of nothing', 'unknown directive "include"', "$redis tollgate_plans api {\n include; # here\n }");

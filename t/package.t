@@ -49,7 +49,7 @@ sub field { chomp(my $value = `dpkg-deb -f '$package{$_[0]}' $_[1]`); return $va
 
 subtest 'the control fields' => sub {
     my %depends_on = (
-        $names[0] => [$abi, qw(libc6 libhiredis libssl libstdc++6 zlib1g)],
+        $names[0] => [$abi, qw(libc6 libhiredis libsodium libssl libstdc++6 zlib1g)],
         $names[1] => [$abi, qw(libc6 libsqlite3 libstdc++6)],
         $names[2] => [qw(libc6 libcurl libhiredis libssl libstdc++6)],
     );

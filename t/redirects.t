@@ -9,6 +9,7 @@ use Gateway;
 
 my $gateway = Gateway->start(
     plans  => 'plan free 100r/h;',
+    table  => 'lease=off',    # so that Redis counts only what was granted
     http   => 'tollgate_plans partner redis=main { plan partner 100r/h; }
                tollgate_plans both redis=main { plan free 7r/h; }',
     server => <<'END',

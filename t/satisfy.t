@@ -12,6 +12,7 @@ my $upstream = 'proxy_pass http://unix:%DIR%/upstream.sock;';
 my $basic = 'auth_basic site; auth_basic_user_file %DIR%/passwords;';
 my $gateway = Gateway->start(
     plans  => 'plan free 100000r/d; plan spent 1r/d; anonymous 1000r/h;',
+    table  => 'lease=off',    # so that Redis counts only what was granted
     files  => { passwords => "user:{PLAIN}secret\n" },
     server => <<"END",
         location /any-deny/   { tollgate api; satisfy any; deny all; $upstream }

@@ -29,7 +29,12 @@ void AcquireBatcher::submit(AcquireWaiter& waiter, const AcquireRequest& request
 }
 
 void AcquireBatcher::settle(const AcquireRequest& request) {
-    enqueue(group_of(request));
+    Group& group = group_of(request);
+    if (request.returns_lease) {
+        group.request.returns_lease = true;
+        group.settle_again = group.is_under_way;
+    }
+    enqueue(group);
 }
 
 void AcquireBatcher::enqueue(Group& group) {

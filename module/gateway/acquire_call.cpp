@@ -18,11 +18,9 @@ AcquireCall::AcquireCall(Engine& engine, redis::Slot slot, std::size_t groups)
 
 void AcquireCall::prepare(std::span<Group* const> groups) {
     idle_.reserve(groups.size());
-    const LockedZone zone(engine_.zone());
-    const RedisSettings& settings = engine_.settings();
-    deadline_ = engine_.redis_clock(zone, slot_).deadline(sent_, settings.timeout);
+    deadline_ = engine_.redis_clock(slot_).deadline(sent_, engine_.settings().timeout);
     for (Group* group : groups) {
-        if (!add(*group, zone)) {
+        if (!add(*group)) {
             idle_.push_back(group);
         }
     }
@@ -40,27 +38,28 @@ redis::Call AcquireCall::call() const {
 }
 
 /// False if there is nothing to ask and nothing to report.
-bool AcquireCall::add(Group& group, const LockedZone& zone) {
+bool AcquireCall::add(Group& group) {
     const AcquireRequest& request = group.request;
     const Quotas& quotas = *request.quotas;
     Item& item = items_.emplace_back(group);
     item.asking.append(group.waiting);
     item.count = static_cast<std::int64_t>(item.asking.size());
     group.is_queued = false;
-    const ClockBounds now = engine_.clock_bounds(zone, slot_, engine_.clock().steady());
+    const ClockBounds now = engine_.clock_bounds(slot_, engine_.clock().steady());
     const bool returns_leases =
         engine_.settlement().returns_leases() || (request.returns_lease && item.count == 0);
-    std::uint64_t* last_report = &zone.node().last_report;
+    const LockedStripe stripe(engine_.zone(), request.id_hash);
+    std::uint64_t* last_report = &stripe.shared().last_report;
     for (;;) {
-        LoadedStates states(zone, engine_, request);
+        LoadedStates states(stripe, engine_, request);
         if (returns_leases) {
             give_back_leases(states, quotas);
         }
         if (item.count > 0) {
-            note_arrivals(states, request.demand, item.count, now.steady);
+            note_arrivals(states, quotas, request.demand, item.count, now.steady);
         }
         PreparedAcquire prepared =
-            tollgate::prepare(states, quotas, request.demand, now, last_report);
+            tollgate::prepare(states, quotas, request.demand, item.count, now, last_report);
         if (item.count == 0 && prepared.adjustments.empty()) {
             states.save(now.steady);
             items_.pop_back();
@@ -120,15 +119,13 @@ void AcquireCall::on_values(std::span<const redisReply* const> values) noexcept 
 }
 
 void AcquireCall::apply(const redis::AcquireResults& results) {
-    {
-        const ExactSteadyTime received = engine_.clock().steady();
-        const auto now = std::chrono::floor<SteadyTime>(received);
-        const LockedZone zone(engine_.zone());
-        engine_.redis_clock(zone, slot_).observe(sent_, received, results.now);
-        for (std::size_t i = 0; i < items_.size(); ++i) {
-            if (const auto* acquired = std::get_if<Acquired>(&results.of_ids[i])) {
-                apply_to_zone(items_[i], *acquired, zone, now);
-            }
+    const ExactSteadyTime received = engine_.clock().steady();
+    engine_.observe_time(slot_, sent_, received, results.now);
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+        const auto* acquired = std::get_if<Acquired>(&results.of_ids[i]);
+        if (acquired != nullptr &&
+            apply_to_zone(items_[i], *acquired, std::chrono::floor<SteadyTime>(received))) {
+            engine_.settlement().settle_without_record(items_[i].group->request);
         }
     }
     auto items = std::exchange(items_, {});
@@ -145,12 +142,14 @@ void AcquireCall::apply(const redis::AcquireResults& results) {
     }
 }
 
-void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, const LockedZone& zone,
-                                SteadyTime now) {
+/// Stores the result of one group. Returns whether the id holds units now: a lease, or units that
+/// Redis has yet to count.
+bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime now) {
     const AcquireRequest& request = item.group->request;
     const Quotas& quotas = *request.quotas;
     const std::int64_t cost = request.demand.cost;
-    LoadedStates states(zone, engine_, request);
+    const LockedStripe stripe(engine_.zone(), request.id_hash);
+    LoadedStates states(stripe, engine_, request);
     apply_reply(states, quotas, item.prepared, acquired);
     // Requests that were granted but have ended meanwhile do not need their units.
     const std::int64_t present =
@@ -178,11 +177,12 @@ void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, const Lock
     }
     // Before it exits, the node's last worker settles everything: a lease that this reply granted,
     // and owed units that were not in this call's report.
-    if (engine_.settlement().returns_leases() &&
-        std::ranges::any_of(std::span<const QuotaState>(states), is_held)) {
+    const bool holds = std::ranges::any_of(std::span<const QuotaState>(states), is_held);
+    if (holds && engine_.settlement().returns_leases()) {
         item.group->settle_again = true;
     }
     item.is_applied = true;
+    return holds;
 }
 
 /// Grants the requests that came first. Each response shows the windows as they were after its own
@@ -247,8 +247,8 @@ void AcquireCall::send_again(bool was_late) noexcept {
 void AcquireCall::restore(const Item& item, AcquireFailure failure) noexcept {
     attempt(engine_.log(), [&] {
         const AcquireRequest& request = item.group->request;
-        const LockedZone zone(engine_.zone());
-        LoadedStates states(zone, engine_, request);
+        const LockedStripe stripe(engine_.zone(), request.id_hash);
+        LoadedStates states(stripe, engine_, request);
         tollgate::restore(states, *request.quotas, item.prepared, failure);
         states.save(engine_.steady_time());
     });

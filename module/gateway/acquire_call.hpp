@@ -57,11 +57,10 @@ class AcquireCall : public redis::ReplyHandler {
         bool is_applied = false;           ///< the result is in the zone
     };
 
-    bool add(Group& group, const LockedZone& zone);
+    bool add(Group& group);
     Acquire acquire_for(const Item& item, const PreparedAcquire& prepared) const;
     void apply(const redis::AcquireResults& results);
-    void apply_to_zone(Item& item, const Acquired& acquired, const LockedZone& zone,
-                       SteadyTime now);
+    bool apply_to_zone(Item& item, const Acquired& acquired, SteadyTime now);
     void decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept;
     void send_again(bool was_late) noexcept;
     void restore(const Item& item, AcquireFailure failure) noexcept;

@@ -10,8 +10,8 @@ std::vector<WindowState> charge_address(Zone& zone, const PlanTable* table,
     if (table == nullptr) {
         return {};
     }
-    auto windows = LockedZone(zone).addresses().charge({name_hash(table->name), address},
-                                                       table->anonymous, cost, now);
+    const AddressBudgets::Owner owner{name_hash(table->name), address};
+    auto windows = LockedStripe(zone, owner).addresses().charge(owner, table->anonymous, cost, now);
     for (std::size_t i = 0; i < windows.size(); ++i) {
         windows[i].policy = table->anonymous_policies[i];
     }
@@ -19,8 +19,11 @@ std::vector<WindowState> charge_address(Zone& zone, const PlanTable* table,
 }
 
 bool admits_look_up(Zone& zone, const PlanTable* table, const ClientAddress& address, Instant now) {
-    return table == nullptr || LockedZone(zone).addresses().admits_look_up(
-                                   {name_hash(table->name), address}, table->anonymous, now);
+    if (table == nullptr) {
+        return true;
+    }
+    const AddressBudgets::Owner owner{name_hash(table->name), address};
+    return LockedStripe(zone, owner).addresses().admits_look_up(owner, table->anonymous, now);
 }
 
 }  // namespace tollgate::gateway

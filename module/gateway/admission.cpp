@@ -1,5 +1,6 @@
-// Decides whether a request may pass: by the node's own leases and counts, by Redis, or during an
-// outage by `on_failure`. The steps before, in authentication.cpp, find the record of its key.
+// Decides whether a request may pass: by the node's own leases and counts, or by Redis. The steps
+// before, in authentication.cpp, find the record of its key. Those during an outage are in
+// failure_policy.cpp.
 
 #include "module/gateway/admission.hpp"
 
@@ -10,7 +11,6 @@
 #include "module/gateway/address_budget.hpp"
 #include "module/gateway/engine.hpp"
 #include "module/gateway/loaded_states.hpp"
-#include "module/quota/outage.hpp"
 #include "module/quota/shown_windows.hpp"
 #include "module/text/parse_error.hpp"
 
@@ -57,7 +57,7 @@ void Admission::time_out() noexcept {
 }
 
 bool Admission::has_place_in(const TableSet& tables) const {
-    return &tables.engine() == &engine() && tables.has_plan(outcome_.key.plan);
+    return &tables.engine() == &engine() && tables.has_plan(outcome_.key().plan);
 }
 
 void Admission::run(Next next) {
@@ -65,8 +65,7 @@ void Admission::run(Next next) {
         if (!options_.cost) {
             cost_ = client_.cost();
         }
-        const LockedZone zone(engine().zone());
-        next = admit(zone, engine().clock().steady());
+        next = admit(engine().clock().steady());
     }
     if (asks_unreachable_redis(next)) {
         apply_failure_policy();
@@ -92,12 +91,18 @@ void Admission::run(Next next) {
         case Next::kDecided:
             conclude(local_, Verdict::kGranted);
             break;
+        case Next::kDecidedAlone:
+            conclude(local_, Verdict::kDegraded);
+            break;
+        case Next::kUnavailable:
+            refuse_unavailable();
+            break;
     }
 }
 
 /// The bounds of the clock that counts the id's quotas.
-ClockBounds Admission::clock_bounds(const LockedZone& zone, ExactSteadyTime time) const {
-    return engine().clock_bounds(zone, engine().slot_of(request_.id), time);
+ClockBounds Admission::clock_bounds(ExactSteadyTime time) const {
+    return engine().clock_bounds(engine().slot_of(request_.id), time);
 }
 
 bool Admission::asks_unreachable_redis(Next next) const {
@@ -113,36 +118,63 @@ bool Admission::asks_unreachable_redis(Next next) const {
 }
 
 /// Finds the quotas of a valid key, and decides the request if that needs no Redis.
-Admission::Next Admission::admit(const LockedZone& zone, ExactSteadyTime time) {
-    if (!choose_quotas()) {
+Admission::Next Admission::admit(ExactSteadyTime time) {
+    if (known_ == nullptr && !choose_quotas()) {
         return Next::kForbid;
     }
     if (request_.quotas->empty()) {
         return Next::kGrant;
     }
-    request_.demand.changed = zone.changes().last(sought_.redis, request_.id_hash);
-    const ClockBounds now = clock_bounds(zone, time);
-    LoadedStates states(zone, engine(), request_);
-    return decide_locally(states, now);
+    request_.demand.changed =
+        engine().zone().last_change(sought_.redis, sought_.digest, request_.id_hash);
+    const ClockBounds now = clock_bounds(time);
+    const LockedStripe stripe(engine().zone(), request_.id_hash);
+    LoadedStates states(stripe, engine(), request_);
+    const bool is_changed = known_ != nullptr && take_back(states, now.steady);
+    const Next next = decide_locally(states, now);
+    if (next == Next::kAcquire && counts_alone()) {
+        return count_alone(states, now);  // The states are loaded, under the lock.
+    }
+    if (next == Next::kAcquire && is_changed) {
+        states.save(now.steady);
+    }
+    return next;
+}
+
+/// Adds what this worker has decided in its own memory. False if that was nothing.
+bool Admission::take_back(LoadedStates& states, SteadyTime now) {
+    const std::int64_t refused = known_->refusal.take_count();
+    if (refused == 0 && !known_->slice.is_taken()) {
+        return false;
+    }
+    if (refused > 0) {
+        note_arrivals(states, *request_.quotas, request_.demand, refused, now);
+    }
+    known_->slice.end(states, *request_.quotas, request_.demand, now);
+    return true;
 }
 
 /// False if the key's plan is not in every table.
 bool Admission::choose_quotas() {
     try {
-        request_.quotas = tables_.quotas_of(outcome_.key);
+        request_.quotas = tables_.quotas_of(outcome_.key());
     } catch (const ParseError& e) {
         client_.log().write(LogLevel::kError,
-                            "limits of key \"" + outcome_.key.id + "\": " + e.what());
+                            "limits of key \"" + outcome_.key().id + "\": " + e.what());
     }
     if (!request_.quotas) {
         return false;
     }
-    request_.id = outcome_.key.id;
+    describe_demand();
+    return true;
+}
+
+void Admission::describe_demand() {
+    request_.id = outcome_.key().id;
     request_.api_key = sought_.hash();
     request_.demand.cost = options_.is_free ? 0 : cost_;
     request_.demand.ban = tables_.ban();
     request_.demand.refusals_strike = options_.refusals_strike;
-    return true;
 }
 
 Admission::Next Admission::decide_locally(LoadedStates& states, const ClockBounds& now) {
@@ -152,14 +184,29 @@ Admission::Next Admission::decide_locally(LoadedStates& states, const ClockBound
         return Next::kAcquire;  // The acquire notes the arrival.
     }
     keep_decision(answer, states, now);
-    note_arrivals(states, demand, 1, now.steady);
+    note_arrivals(states, *request_.quotas, demand, 1, now.steady);
+    if (known_ != nullptr) {
+        keep_for_next(answer, states, now);
+    }
     states.save(now.steady);
     DecisionStatistics& statistics = engine().statistics().decisions;
     (answer == LocalAnswer::kGranted ? statistics.by_lease : statistics.by_refusal).add();
     return Next::kDecided;
 }
 
-/// Stores a local decision, which is applied after the zone is unlocked.
+/// Lets this worker decide the key's next requests in its own memory: from a slice of the lease
+/// that has granted this one, or by repeating the refusal.
+void Admission::keep_for_next(LocalAnswer answer, LoadedStates& states, const ClockBounds& now) {
+    ClockBounds shown = now;
+    shown.exact = local_.now;
+    if (answer == LocalAnswer::kGranted) {
+        engine().slices().take(*known_, states, local_.windows, shown);
+    } else {
+        known_->refusal.set(answer, request_.demand, states, local_.windows, shown);
+    }
+}
+
+/// Stores a local decision, which is applied after the stripe is unlocked.
 void Admission::keep_decision(LocalAnswer answer, LoadedStates& states, const ClockBounds& time) {
     const std::span<const QuotaState> shown = states;
     const ClockBounds now = no_earlier_than_replies(time, shown);
@@ -180,7 +227,7 @@ void Admission::conclude(Decision& decision, Verdict granted) {
             grant(granted);
             break;
         case LocalAnswer::kLimited:
-            refuse_limited(retry_after(outcome_.now, outcome_.binding()->reset));
+            refuse_limited(retry_after(outcome_.now, retry_at(outcome_.windows)));
             break;
         case LocalAnswer::kBanned:
             outcome_.retry_after = retry_after(outcome_.now, decision.banned_until);
@@ -197,9 +244,9 @@ void Admission::on_decision(Decision decision) noexcept {
 void Admission::on_retry() noexcept {
     guard([&] {
         run([&] {
-            const LockedZone zone(engine().zone());
-            LoadedStates states(zone, engine(), request_);
-            return decide_locally(states, clock_bounds(zone, engine().clock().steady()));
+            const LockedStripe stripe(engine().zone(), request_.id_hash);
+            LoadedStates states(stripe, engine(), request_);
+            return decide_locally(states, clock_bounds(engine().clock().steady()));
         }());
     });
 }
@@ -208,55 +255,9 @@ void Admission::on_unavailable() noexcept {
     guard([&] { apply_failure_policy(); });
 }
 
-/// Applies `on_failure` because Redis can't be asked.
-void Admission::apply_failure_policy() {
-    const FailurePolicy policy = engine().settings().on_failure;
-    if (policy == FailurePolicy::kDeny || !is_known_) {
-        refuse_unavailable();
-    } else if (!has_place_in(tables_)) {
-        forbid();
-    } else if (policy == FailurePolicy::kAllow) {
-        grant(Verdict::kDegraded);
-    } else {
-        decide_in_outage();
-    }
-}
-
-/// Counts in the zone; the units are reported when Redis is back. If the zone has no room for them,
-/// the request is refused.
-void Admission::decide_in_outage() {
-    if (!options_.cost) {
-        cost_ = client_.cost();
-    }
-    if (!choose_quotas()) {
-        forbid();
-        return;
-    }
-    if (request_.quotas->empty()) {
-        grant(Verdict::kDegraded);
-        return;
-    }
-    const bool is_counted = [&] {
-        const LockedZone zone(engine().zone());
-        const ClockBounds now = clock_bounds(zone, engine().clock().steady());
-        LoadedStates states(zone, engine(), request_);
-        states.share_among(NodeHeartbeat::nodes(zone, engine()));
-        note_arrivals(states, request_.demand, 1, now.steady);
-        const auto answer = decide_alone(states, *request_.quotas, request_.demand, now);
-        keep_decision(answer, states, now);
-        return states.save(now.steady) || answer != LocalAnswer::kGranted;
-    }();
-    if (!is_counted) {
-        refuse_unavailable();
-        return;
-    }
-    engine().statistics().decisions.alone.add();
-    conclude(local_, Verdict::kDegraded);
-}
-
 /// Refuses a missing or invalid key, and charges the address's budget.
 void Admission::refuse_key(const Error& error) {
-    outcome_.key = {};
+    outcome_.record = nullptr;
     const Instant now = engine().clock().wall();
     outcome_.now = now;
     outcome_.windows = charge_address(engine().zone(), tables_.budget(), client_.address(), 1, now);

@@ -7,6 +7,7 @@
 #include "module/gateway/acquire_waiter.hpp"
 #include "module/gateway/environment.hpp"
 #include "module/gateway/key_lookups.hpp"
+#include "module/gateway/known_keys.hpp"
 #include "module/gateway/outcome.hpp"
 #include "module/gateway/table_set.hpp"
 #include "module/quota/client_address.hpp"
@@ -15,7 +16,7 @@
 namespace tollgate::gateway {
 
 class LoadedStates;
-class LockedZone;
+class LockedStripe;
 
 /// Decides one request: authenticates its key, then acquires its quotas, from what the node has or
 /// else from Redis. Produces an Outcome, once.
@@ -74,20 +75,42 @@ class Admission : private AcquireWaiter, private LookupWaiter {
 
   private:
     /// The next step.
-    enum class Next { kLookUp, kRefuseKey, kAdmit, kForbid, kGrant, kAcquire, kDecided };
+    enum class Next {
+        kLookUp,
+        kRefuseKey,
+        kAdmit,
+        kForbid,
+        kGrant,
+        kAcquire,
+        kDecided,
+        kDecidedAlone,  ///< while Redis is out of reach
+        kUnavailable,
+    };
 
     Engine& engine() const { return tables_.engine(); }
 
     void authenticate(std::optional<std::string_view> authorization);
     void identify(std::string_view token);
-    Next find_in_cache(const LockedZone& zone);
+    bool is_unchanged(const KnownKey& known) const;
+    void recall(const KnownKey& known, ExactSteadyTime now);
+    void use_known(KnownKey& known, ExactSteadyTime now);
+    void keep_record(KnownKey& known, SteadyTime now) noexcept;
+    void grant_from_slice(const KnownKey& known, ExactSteadyTime now);
+    void repeat_refusal(RecentRefusal& refusal, ExactSteadyTime now);
+    Next find_in_cache(SteadyTime& checked);
+    void remember(const TokenHash& token, SteadyTime checked);
     void look_up();
     void use_record(const redis::Lookup& lookup);
-    Next admit(const LockedZone& zone, ExactSteadyTime time);
+    Next admit(ExactSteadyTime time);
     bool choose_quotas();
-    ClockBounds clock_bounds(const LockedZone& zone, ExactSteadyTime time) const;
+    void describe_demand();
+    ClockBounds clock_bounds(ExactSteadyTime time) const;
     bool asks_unreachable_redis(Next next) const;
     Next decide_locally(LoadedStates& states, const ClockBounds& now);
+    bool counts_alone() const;
+    Next count_alone(LoadedStates& states, const ClockBounds& now);
+    bool take_back(LoadedStates& states, SteadyTime now);
+    void keep_for_next(LocalAnswer answer, LoadedStates& states, const ClockBounds& now);
     void keep_decision(LocalAnswer answer, LoadedStates& states, const ClockBounds& time);
     void run(Next next);
     void conclude(Decision& decision, Verdict granted);
@@ -121,6 +144,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     bool is_known_ = false;  ///< the key was valid when Redis was last asked, within stale_keys
     bool may_be_made_up_ = true;  ///< the key is neither cached nor announced by `events`
     KeyCache::Key sought_{};
+    KnownKey* known_ = nullptr;  ///< while start() runs: the worker's entry for the key
     AcquireRequest request_;
     std::int64_t cost_ = 1;
     Decision local_{};

@@ -5,12 +5,17 @@
 #include "module/gateway/address_budget.hpp"
 #include "module/gateway/admission.hpp"
 #include "module/gateway/engine.hpp"
+#include "module/gateway/held_quotas.hpp"
 #include "module/key/bearer.hpp"
 #include "module/key/digest.hpp"
 
 namespace tollgate::gateway {
 
 namespace {
+
+/// How often the use of a known key is noted in the zone, which evicts the least recently used
+/// records.
+constexpr SteadyTime kTouchInterval{1000};
 
 /// Whether `events` announced a change of the key (0: never) so recently that the key may be new.
 bool is_recent(SteadyTime announced, SteadyTime now) {
@@ -36,30 +41,139 @@ void Admission::authenticate(std::optional<std::string_view> authorization) {
 }
 
 void Admission::identify(std::string_view token) {
+    KnownKeys& keys = engine().known_keys();
+    const ExactSteadyTime now = engine().clock().steady();
+    const TokenHash hash = keys.hash(token);
+    KnownKey* known = keys.find(hash, tables_, std::chrono::floor<SteadyTime>(now));
+    if (known != nullptr && is_unchanged(*known)) {
+        if (engine().is_fresh(known->checked, std::chrono::floor<SteadyTime>(now))) {
+            use_known(*known, now);
+            return;
+        }
+        if (!engine().transport().is_reachable(engine().slot_of(known->key.digest))) {
+            recall(*known, now);
+            apply_failure_policy();
+            return;
+        }
+    }
     sought_ = {engine().settings().name_hash, sha256(token)};
-    const Next next = [&] {
-        const LockedZone zone(engine().zone());
-        return find_in_cache(zone);
-    }();
+    SteadyTime checked{};
+    const Next next = find_in_cache(checked);
+    if (next != Next::kLookUp && next != Next::kRefuseKey) {
+        attempt(engine().log(), [&] { remember(hash, checked); });
+    }
     // A wrong checksum saves Redis the look-up. A cached key was checked before.
-    const bool is_made_up =
-        next == Next::kLookUp && outcome_.key.id.empty() && !has_valid_checksum(token);
+    const bool is_made_up = next == Next::kLookUp && !outcome_.record && !has_valid_checksum(token);
     run(is_made_up ? Next::kRefuseKey : next);
 }
 
-/// Looks for the key in the zone.
-Admission::Next Admission::find_in_cache(const LockedZone& zone) {
+/// Whether a known key is valid, as far as the node knows.
+bool Admission::is_unchanged(const KnownKey& known) const {
+    return known.checked >
+               engine().zone().last_change(known.key.redis, known.key.digest, known.id) &&
+           is_valid_at(*known.record, engine().clock().wall());
+}
+
+/// Authenticates the request by a known key.
+void Admission::recall(const KnownKey& known, ExactSteadyTime now) {
+    outcome_.record = known.record;
+    sought_ = known.key;
+    request_.id_hash = known.id;
+    is_known_ = now - known.checked < engine().settings().stale_keys;
+}
+
+void Admission::use_known(KnownKey& known, ExactSteadyTime now) {
+    const auto time = std::chrono::floor<SteadyTime>(now);
+    engine().statistics().keys.hits.add();
+    recall(known, now);
+    if (!options_.cost) {
+        cost_ = client_.cost();
+    }
+    request_.quotas = known.quotas;
+    describe_demand();
+    if (request_.demand.cost > 0 && known.slice.spend(request_.demand.cost, now)) {
+        grant_from_slice(known, now);
+        return;
+    }
+    if (known.refusal.applies_to(request_.demand, now)) {
+        repeat_refusal(known.refusal, now);
+        return;
+    }
+    known_ = &known;
+    if (time - known.touched >= kTouchInterval) {
+        keep_record(known, time);
+    }
+    const Next next = admit(now);
+    known_ = nullptr;
+    run(next);
+}
+
+/// Marks the record of a known key in the zone as used. A record that was evicted is stored again:
+/// Settlement reads the id from it.
+void Admission::keep_record(KnownKey& known, SteadyTime now) noexcept {
+    known.touched = now;
+    attempt(engine().log(), [&] {
+        const LockedStripe stripe(engine().zone(), known.key);
+        if (!stripe.keys().touch(known.key, now) && !stripe.keys().is_unknown(known.key)) {
+            put_record(engine().tables(), engine().zone(), stripe, known.key, *known.record,
+                       known.checked);
+        }
+    });
+}
+
+void Admission::grant_from_slice(const KnownKey& known, ExactSteadyTime now) {
+    engine().statistics().decisions.by_lease.add();
+    outcome_.quotas = std::move(request_.quotas);
+    outcome_.windows = known.slice.windows();
+    outcome_.now = known.slice.redis_time(now);
+    grant(Verdict::kGranted);
+}
+
+void Admission::repeat_refusal(RecentRefusal& refusal, ExactSteadyTime now) {
+    engine().statistics().decisions.by_refusal.add();
+    refusal.repeat();
+    local_ = {.answer = refusal.answer(),
+              .windows = refusal.windows(),
+              .now = refusal.redis_time(now),
+              .banned_until = refusal.banned_until()};
+    run(Next::kDecided);
+}
+
+/// The record was just found in the zone: the next request with this token needs neither SHA-256
+/// nor the zone for it. Throws std::bad_alloc.
+void Admission::remember(const TokenHash& token, SteadyTime checked) {
+    const auto quotas =
+        tables_.has_plan(outcome_.key().plan) ? tables_.quotas_of(outcome_.key()) : nullptr;
+    if (!quotas || quotas->empty()) {
+        return;
+    }
+    KnownKey& known = engine().known_keys().place_for(token, tables_);
+    engine().slices().end(known);
+    known.token = token;
+    known.tables = &tables_;
+    known.key = sought_;
+    known.record = outcome_.record;
+    known.id = request_.id_hash;
+    known.quotas = quotas;
+    known.checked = checked;
+    known.touched = known.used = engine().steady_time();
+    known.slice = {};
+    known.refusal = {};
+}
+
+/// Looks for the key in the zone. Sets `checked` to the time of its record's look-up.
+Admission::Next Admission::find_in_cache(SteadyTime& checked) {
     KeyCacheStatistics& statistics = engine().statistics().keys;
-    const ExactSteadyTime exact_now = engine().clock().steady();
-    const auto now = std::chrono::floor<SteadyTime>(exact_now);
+    Zone& zone = engine().zone();
+    const SteadyTime now = engine().steady_time();
     KeyCache::Found found;
-    const bool is_cached = zone.keys().find(sought_, now, found);
-    const SteadyTime announced = zone.changes().last(sought_.redis, sought_.digest);
+    const bool is_cached = LockedStripe(zone, sought_).keys().find(sought_, now, found);
+    const SteadyTime announced = zone.last_change(sought_.redis, sought_.digest);
     const bool is_announced =
         is_recent(announced, now) || (is_cached && announced >= found.checked);
     may_be_made_up_ = !found.exists && !is_announced;
     const auto is_current = [&] {
-        return found.checked > std::max(announced, zone.changes().last(sought_.redis, found.id));
+        return found.checked > std::max(announced, zone.last_change(sought_.redis, found.id));
     };
     if (!is_cached || !is_current()) {
         return Next::kLookUp;
@@ -71,13 +185,11 @@ Admission::Next Admission::find_in_cache(const LockedZone& zone) {
     if (!found.exists || !is_valid_at(found.record, engine().clock().wall())) {
         return fresh ? Next::kRefuseKey : Next::kLookUp;
     }
-    outcome_.key = std::move(found.record);
+    outcome_.record = std::make_shared<const KeyRecord>(std::move(found.record));
+    checked = found.checked;
     request_.id_hash = found.id;
     is_known_ = now - found.checked < engine().settings().stale_keys;
-    if (!fresh) {
-        return Next::kLookUp;
-    }
-    return options_.cost ? admit(zone, exact_now) : Next::kAdmit;
+    return fresh ? Next::kAdmit : Next::kLookUp;
 }
 
 void Admission::look_up() {
@@ -112,8 +224,8 @@ void Admission::on_lookup_failed() noexcept {
 void Admission::use_record(const redis::Lookup& lookup) {
     is_known_ = lookup.outcome == redis::Lookup::Outcome::kFound &&
                 is_valid_at(lookup.record, engine().clock().wall());
-    outcome_.key = is_known_ ? lookup.record : KeyRecord{};
-    request_.id_hash = id_hash(outcome_.key.id);
+    outcome_.record = is_known_ ? std::make_shared<const KeyRecord>(lookup.record) : nullptr;
+    request_.id_hash = id_hash(outcome_.key().id);
     run(is_known_ ? Next::kAdmit : Next::kRefuseKey);
 }
 

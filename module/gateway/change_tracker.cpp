@@ -62,8 +62,8 @@ std::optional<SteadyTime> ChangeTracker::complete_since() const {
 
 /// Throws std::runtime_error if OpenSSL fails.
 void ChangeTracker::note(std::string_view name) const {
-    const LockedZone zone(engine_.zone());
-    zone.changes().note(engine_.settings().name_hash, name, engine_.steady_time());
+    const LockedNode node(engine_.zone());
+    node.changes().note(engine_.settings().name_hash, name, engine_.steady_time());
 }
 
 void ChangeTracker::on_change(std::string_view name) noexcept {

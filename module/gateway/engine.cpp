@@ -28,6 +28,7 @@ Engine::Engine(const RedisSettings& settings, std::span<const ServedTable> table
       acquires_(*this),
       settlement_(*this),
       lookups_(*this),
+      slices_(*this),
       changes_(*this),
       heartbeat_(*this) {}
 
@@ -35,21 +36,18 @@ redis::Slot Engine::slot_of(const KeyDigest& key) const {
     return settings_.is_cluster ? redis::key_slot(settings_.keys.key(hex(key))) : redis::Slot{0};
 }
 
-ClockBounds Engine::clock_bounds(const LockedZone& zone, redis::Slot slot,
-                                 ExactSteadyTime now) const {
-    return redis_clock(zone, slot).at(now, clock().wall());
+ClockBounds Engine::clock_bounds(redis::Slot slot, ExactSteadyTime now) const {
+    return redis_clock(slot).at(now, clock().wall());
 }
 
 void Engine::observe_time(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
                           ExactInstant time) const {
-    const LockedZone zone(zone_);
-    redis_clock(zone, slot).observe(sent, received, time);
+    zone_.observe_time(transport_.master_name(slot), sent, received, time);
 }
 
 void Engine::restart_clock(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
                            ExactInstant time) const {
-    const LockedZone zone(zone_);
-    redis_clock(zone, slot).restart(sent, received, time);
+    zone_.restart_clock(transport_.master_name(slot), sent, received, time);
 }
 
 bool Engine::is_fresh(SteadyTime checked, SteadyTime now) const {

@@ -7,9 +7,11 @@
 #include "module/gateway/change_tracker.hpp"
 #include "module/gateway/environment.hpp"
 #include "module/gateway/key_lookups.hpp"
+#include "module/gateway/known_keys.hpp"
 #include "module/gateway/node_heartbeat.hpp"
 #include "module/gateway/settings.hpp"
 #include "module/gateway/settlement.hpp"
+#include "module/gateway/slices.hpp"
 #include "module/gateway/transport.hpp"
 #include "module/gateway/zone.hpp"
 #include "module/key/api_key.hpp"
@@ -43,6 +45,8 @@ class Engine {
     }
     AcquireBatcher& acquires() { return acquires_; }
     KeyLookups& lookups() { return lookups_; }
+    KnownKeys& known_keys() { return known_keys_; }
+    Slices& slices() { return slices_; }
     Settlement& settlement() { return settlement_; }
 
     /// The steady clock in whole ms, rounded down.
@@ -58,11 +62,11 @@ class Engine {
     }
 
     /// The clock of the slot's master.
-    RedisClock& redis_clock(const LockedZone& zone, redis::Slot slot) const {
-        return zone.redis(transport_.master_name(slot)).clock;
+    RedisClock redis_clock(redis::Slot slot) const {
+        return zone_.redis(transport_.master_name(slot)).clock.read();
     }
     /// The bounds of that clock.
-    ClockBounds clock_bounds(const LockedZone& zone, redis::Slot slot, ExactSteadyTime now) const;
+    ClockBounds clock_bounds(redis::Slot slot, ExactSteadyTime now) const;
     /// That clock showed `time` between `sent` and `received`.
     void observe_time(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
                       ExactInstant time) const;
@@ -98,6 +102,8 @@ class Engine {
     AcquireBatcher acquires_;
     Settlement settlement_;
     KeyLookups lookups_;
+    KnownKeys known_keys_;
+    Slices slices_;
     ChangeTracker changes_;
     NodeHeartbeat heartbeat_;
 };

@@ -21,8 +21,8 @@ std::optional<Quotas> quotas_in(const PlanTable& table, const KeyRecord& record)
 
 }  // namespace
 
-Quotas held_quotas(std::span<const ServedTable> tables, const LockedZone& zone, std::uint32_t redis,
-                   const KeyCache::Found& found) {
+Quotas held_quotas(std::span<const ServedTable> tables, const LockedStripe& stripe,
+                   std::uint32_t redis, const KeyCache::Found& found) {
     Quotas held;
     for (const ServedTable& served : tables) {
         if (served.redis != redis) {
@@ -30,12 +30,26 @@ Quotas held_quotas(std::span<const ServedTable> tables, const LockedZone& zone, 
         }
         for (TableQuota& quota : quotas_in(*served.table, found.record).value_or(Quotas{})) {
             const QuotaCache::Key key(found.id, redis, quota, 0);
-            if (is_held(zone.quotas().load(key, quota))) {
+            if (is_held(stripe.quotas().load(key, quota))) {
                 held.push_back(std::move(quota));
             }
         }
     }
     return held;
+}
+
+void put_record(std::span<const ServedTable> tables, Zone& zone, const LockedStripe& stripe,
+                const KeyCache::Key& key, const KeyRecord& record, SteadyTime checked) {
+    const auto keeps = [&](std::uint32_t redis, const KeyCache::Found& other) {
+        const StripeNumber number = zone.stripe_of(other.id);
+        if (number == stripe.number()) {
+            return !held_quotas(tables, stripe, redis, other).empty();
+        }
+        // If another worker uses the stripe of the id, the id may hold quotas.
+        const LockedStripe of_id(zone, number, std::try_to_lock);
+        return !of_id.owns_lock() || !held_quotas(tables, of_id, redis, other).empty();
+    };
+    stripe.keys().put(key, record, checked, keeps);
 }
 
 }  // namespace tollgate::gateway

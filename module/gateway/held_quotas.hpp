@@ -11,9 +11,14 @@
 namespace tollgate::gateway {
 
 /// The quotas of a record's id that have a lease, owed units or a report, in the tables of the
-/// Redis with this name_hash. Settlement takes the id from the record, so the record must stay in
-/// the zone until they are settled. Throws std::bad_alloc.
-Quotas held_quotas(std::span<const ServedTable> tables, const LockedZone& zone, std::uint32_t redis,
-                   const KeyCache::Found& found);
+/// Redis with this name_hash. `stripe` is that of the id. Settlement takes the id from the record,
+/// so the record must stay in the zone until they are settled. Throws std::bad_alloc.
+Quotas held_quotas(std::span<const ServedTable> tables, const LockedStripe& stripe,
+                   std::uint32_t redis, const KeyCache::Found& found);
+
+/// Puts a record into the stripe of its key. It evicts no record whose id may hold quotas, in the
+/// tables of any Redis. Throws as KeyCache::put.
+void put_record(std::span<const ServedTable> tables, Zone& zone, const LockedStripe& stripe,
+                const KeyCache::Key& key, const KeyRecord& record, SteadyTime checked);
 
 }  // namespace tollgate::gateway

@@ -258,17 +258,15 @@ bool KeyLookups::cache(const LookupCall& call, const redis::Lookup& lookup) cons
     KeyCache::Found ended;
     bool is_current = false;
     {
-        const LockedZone zone(engine_.zone());
-        auto changed = zone.changes().last(key.redis, key.digest);
+        Zone& zone = engine_.zone();
+        const LockedStripe stripe(zone, key);
+        auto changed = zone.last_change(key.redis, key.digest);
         if (found) {
-            changed = std::max(changed, zone.changes().last(key.redis, id_hash(lookup.record.id)));
-            zone.keys().put(key, lookup.record, call.sent(),
-                            [&](std::uint32_t redis, const KeyCache::Found& other) {
-                                return !held_quotas(engine_.tables(), zone, redis, other).empty();
-                            });
+            changed = std::max(changed, zone.last_change(key.redis, id_hash(lookup.record.id)));
+            put_record(engine_.tables(), zone, stripe, key, lookup.record, call.sent());
         } else {
-            zone.keys().find(key, call.sent(), ended);
-            zone.keys().put_unknown(key, call.sent());
+            stripe.keys().find(key, call.sent(), ended);
+            stripe.keys().put_unknown(key, call.sent());
         }
         is_current = call.sent() > changed;
     }

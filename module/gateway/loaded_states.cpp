@@ -25,9 +25,9 @@ void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept {
 
 }  // namespace
 
-LoadedStates::LoadedStates(const LockedZone& zone, const Engine& engine,
+LoadedStates::LoadedStates(const LockedStripe& stripe, const Engine& engine,
                            const AcquireRequest& request)
-    : zone_(zone),
+    : stripe_(stripe),
       statistics_(engine.statistics()),
       request_(request),
       redis_(engine.settings().name_hash),
@@ -43,7 +43,7 @@ LoadedStates::LoadedStates(const LockedZone& zone, const Engine& engine,
         places_ = places_of_several_;
     }
     for (std::size_t i = 0; i < quotas.size(); ++i) {
-        states_[i] = zone.quotas().load(key_of(i), quotas[i], places_[i]);
+        states_[i] = stripe.quotas().load(key_of(i), quotas[i], places_[i]);
     }
 }
 
@@ -56,7 +56,8 @@ void LoadedStates::share_among(std::int64_t nodes) noexcept {
 bool LoadedStates::save(SteadyTime now) noexcept {
     bool done = true;
     for (std::size_t i = 0; i < quotas_.size(); ++i) {
-        const bool saved = zone_.quotas().save(places_[i], key_of(i), quotas_[i], states_[i], now);
+        const bool saved =
+            stripe_.quotas().save(places_[i], key_of(i), quotas_[i], states_[i], now);
         const UnitCounts counts = std::exchange(states_[i].counts, {});
         if (saved) {
             count(statistics_, counts);

@@ -12,11 +12,11 @@ namespace tollgate::gateway {
 
 class Engine;
 
-/// The states of an id's quotas, loaded from the zone, to be saved under the same lock.
+/// The states of an id's quotas, loaded from its stripe, to be saved under the same lock.
 class LoadedStates {
   public:
     /// All arguments must outlive it. Throws std::bad_alloc if there are several quotas.
-    LoadedStates(const LockedZone& zone, const Engine& engine, const AcquireRequest& request);
+    LoadedStates(const LockedStripe& stripe, const Engine& engine, const AcquireRequest& request);
     ~LoadedStates() = default;
     LoadedStates(const LoadedStates&) = delete;
     LoadedStates& operator=(const LoadedStates&) = delete;
@@ -36,7 +36,7 @@ class LoadedStates {
         return {request_.id_hash, redis_, quotas_[quota], request_.api_key};
     }
 
-    const LockedZone& zone_;
+    const LockedStripe& stripe_;
     RedisStatistics& statistics_;
     const AcquireRequest& request_;
     std::uint32_t redis_;

@@ -66,13 +66,13 @@ NodeHeartbeat::NodeHeartbeat(Engine& engine)
     }
 }
 
-std::int64_t NodeHeartbeat::nodes(const LockedZone& zone, const Engine& engine) {
-    return std::clamp<std::int64_t>(zone.redis(engine.settings().name_hash).nodes, 1, kMostNodes);
+std::int64_t NodeHeartbeat::nodes(const Engine& engine) {
+    const SharedRedis& shared = engine.zone().redis(engine.settings().name_hash);
+    return std::clamp<std::int64_t>(shared.nodes.value(), 1, kMostNodes);
 }
 
-milliseconds NodeHeartbeat::interval(const LockedZone& zone) const {
-    return std::clamp(milliseconds(nodes(zone, engine_) * kPerNode), kLeastInterval,
-                      kLongestInterval);
+milliseconds NodeHeartbeat::interval() const {
+    return std::clamp(milliseconds(nodes(engine_) * kPerNode), kLeastInterval, kLongestInterval);
 }
 
 void NodeHeartbeat::run() noexcept {
@@ -91,23 +91,20 @@ bool NodeHeartbeat::claim_turn() {
         !engine_.transport().is_reachable(engine_.slot_of_key(keys.nodes()))) {
         return false;
     }
-    const LockedZone zone(engine_.zone());
-    SharedRedis& shared = zone.redis(engine_.settings().name_hash);
+    SharedRedis& shared = engine_.zone().redis(engine_.settings().name_hash);
+    const LockedNode node(engine_.zone());
     const SteadyTime now = engine_.steady_time();
     if (now < shared.heartbeat_due && shared.heartbeat_due - now <= kAfterRefusal) {
         return false;
     }
-    shared.heartbeat_due = now + interval(zone) - kEarly;
+    shared.heartbeat_due = now + interval() - kEarly;
     return true;
 }
 
 void NodeHeartbeat::send() {
     const std::string key = engine_.settings().keys.nodes();
     redis::Call call{&redis::heartbeat_script(), {key}, {engine_.zone().node_name()}};
-    {
-        const LockedZone zone(engine_.zone());
-        call.arguments.add((interval(zone) * kIntervals).count());
-    }
+    call.arguments.add((interval() * kIntervals).count());
     engine_.transport().run(engine_.slot_of_key(key), std::move(call),
                             std::make_unique<Reply>(*this));
 }
@@ -117,27 +114,27 @@ void NodeHeartbeat::send() {
 /// again.
 void NodeHeartbeat::apply(std::int64_t nodes) {
     was_refused_ = false;
-    const LockedZone zone(engine_.zone());
-    SharedRedis& shared = zone.redis(engine_.settings().name_hash);
+    SharedRedis& shared = engine_.zone().redis(engine_.settings().name_hash);
+    const LockedNode node(engine_.zone());
     const SteadyTime now = engine_.steady_time();
-    const SteadyTime patience = interval(zone) * kIntervals;
+    const SteadyTime patience = interval() * kIntervals;
     const auto counted = static_cast<std::uint32_t>(std::clamp<std::int64_t>(nodes, 1, kMostNodes));
     const bool has_gap = now - shared.nodes_counted >= patience;
     shared.nodes_counted = now;
-    const bool is_fewer = counted < shared.nodes;
+    const bool is_fewer = counted < shared.nodes.value();
     if (is_fewer && (has_gap || shared.fewer_nodes_since == SteadyTime{})) {
         shared.fewer_nodes_since = now;
     } else if (!is_fewer || now - shared.fewer_nodes_since >= patience - kEarly) {
-        shared.nodes = counted;
+        shared.nodes.set(counted);
         shared.fewer_nodes_since = {};
     }
 }
 
 void NodeHeartbeat::refuse(std::string_view message) {
     {
-        const LockedZone zone(engine_.zone());
-        zone.redis(engine_.settings().name_hash).heartbeat_due =
-            engine_.steady_time() + kAfterRefusal;
+        SharedRedis& shared = engine_.zone().redis(engine_.settings().name_hash);
+        const LockedNode node(engine_.zone());
+        shared.heartbeat_due = engine_.steady_time() + kAfterRefusal;
     }
     if (std::exchange(was_refused_, true)) {
         return;

@@ -8,7 +8,6 @@
 namespace tollgate::gateway {
 
 class Engine;
-class LockedZone;
 
 /// Counts the nodes that share a Redis. Each node enters itself in Redis (Keys::nodes) every
 /// second, or less often if there are more than a hundred nodes. The count is in the zone:
@@ -23,7 +22,7 @@ class NodeHeartbeat {
     NodeHeartbeat& operator=(const NodeHeartbeat&) = delete;
 
     /// The number of nodes when Redis was last in reach; 1 if it was never counted.
-    static std::int64_t nodes(const LockedZone& zone, const Engine& engine);
+    static std::int64_t nodes(const Engine& engine);
 
   private:
     class Reply;
@@ -33,7 +32,7 @@ class NodeHeartbeat {
     void send();
     void apply(std::int64_t nodes);
     void refuse(std::string_view message);
-    std::chrono::milliseconds interval(const LockedZone& zone) const;
+    std::chrono::milliseconds interval() const;
 
     Engine& engine_;
     bool was_refused_ = false;

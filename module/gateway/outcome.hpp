@@ -19,7 +19,7 @@ struct Outcome {
     int status = 0;                    ///< the status to refuse with; 0: the request may pass
     Error error{};                     ///< of the status
     bool key_was_sent = false;         ///< whether the request had a key, valid or not
-    KeyRecord key;                     ///< empty until the key is authenticated
+    std::shared_ptr<const KeyRecord> record{};  ///< of the key, if it is authenticated
     /// The key's quotas that `windows` belong to, in their order; nullptr for an address's budget.
     std::shared_ptr<const Quotas> quotas;
     /// The windows to show: of the key's quota, or of the address's budget if the key is not
@@ -28,6 +28,11 @@ struct Outcome {
     ExactInstant now{};            ///< the clock by which the windows are counted
     std::int64_t retry_after = 0;  ///< seconds; 0: none
 
+    /// The record of the key; an empty one if it is not authenticated.
+    const KeyRecord& key() const {
+        static const KeyRecord kNone;
+        return record ? *record : kNone;
+    }
     bool is_decided() const { return verdict != Verdict::kNone; }
     /// Whether the request passes because of a valid key.
     bool is_granted() const {

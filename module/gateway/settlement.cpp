@@ -6,6 +6,7 @@
 
 #include "module/gateway/engine.hpp"
 #include "module/gateway/held_quotas.hpp"
+#include "module/quota/lease.hpp"
 #include "module/quota/owed_units.hpp"
 #include "module/text/name_hash.hpp"
 
@@ -13,7 +14,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-constexpr SteadyTime kInterval{250};
+constexpr SteadyTime kSettlementInterval{250};
 /// How soon an unfinished pass continues.
 constexpr SteadyTime kContinueAfter{10};
 constexpr std::size_t kMostAtOnce = 1024;
@@ -22,12 +23,12 @@ constexpr std::size_t kMostAtOnce = 1024;
 
 Settlement::Settlement(Engine& engine)
     : engine_(engine), timer_(engine.make_timer([this] { run(); })) {
-    timer_->start(kInterval);
+    timer_->start(kSettlementInterval);
 }
 
 void Settlement::run() noexcept {
     if (!attempt(engine_.log(), [&] { on_timer(); })) {
-        timer_->start(kInterval);
+        timer_->start(kSettlementInterval);
     }
 }
 
@@ -37,7 +38,7 @@ void Settlement::on_timer() {
         return;
     }
     const bool is_complete = !claim_turn() || settle(Which::kDue);
-    timer_->start(is_complete ? kInterval : kContinueAfter);
+    timer_->start(is_complete ? kSettlementInterval : kContinueAfter);
 }
 
 /// Whether a call may succeed. In a cluster, each call finds out whether its own master is in
@@ -51,48 +52,70 @@ bool Settlement::claim_turn() const {
     if (!may_reach_redis()) {
         return false;
     }
-    const LockedZone zone(engine_.zone());
+    SteadyTime& last = engine_.zone().redis(engine_.settings().name_hash).settled;
+    const LockedNode node(engine_.zone());
     const SteadyTime now = engine_.steady_time();
-    SteadyTime& last = zone.redis(engine_.settings().name_hash).settled;
-    const bool continues = cursor_.large || cursor_.set != 0;
-    if (!continues && last <= now && now - last < kInterval - kContinueAfter) {
+    const bool continues = stripe_ != 0 || cursor_ != QuotaCache::Cursor{};
+    if (!continues && last <= now && now - last < kSettlementInterval - kContinueAfter) {
         return false;
     }
     last = now;
     return true;
 }
 
+/// Copies some held quotas of this Redis. True if they are the last of all stripes.
+bool Settlement::visit_stripe(std::vector<QuotaCache::Held>& found) {
+    const LockedStripe stripe(engine_.zone(), StripeNumber{stripe_});
+    const bool is_last = stripe.quotas().visit_held(cursor_, [&](const QuotaCache::Held& held) {
+        if (held.redis == engine_.settings().name_hash) {
+            found.push_back(held);
+        }
+        return true;
+    });
+    stripe_ = is_last ? (stripe_ + 1) % engine_.zone().stripes() : stripe_;
+    return is_last && stripe_ == 0;
+}
+
+/// The id in clear text; empty if the zone has no record of it.
+std::string Settlement::find_id(std::uint64_t api_key, const IdHash& id) const {
+    Zone& zone = engine_.zone();
+    const LockedStripe stripe(zone, zone.stripe_of_key(api_key));
+    return stripe.keys().find_id(api_key, id);
+}
+
+/// Nothing if the quota need not be settled now, or cannot be.
+std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, Which which,
+                                               ExactSteadyTime now) const {
+    const bool is_cluster = engine_.settings().is_cluster;
+    std::string id = is_cluster ? find_id(held.api_key, held.id) : std::string();
+    const redis::Slot slot = engine_.slot_of(id);
+    const ClockBounds bounds = engine_.clock_bounds(slot, now);
+    const bool is_due = which == Which::kAll || held.has_report ||
+                        needs_settling(held.state, horizon_of(held), bounds);
+    if (!is_due || !engine_.transport().is_reachable(slot)) {
+        return std::nullopt;
+    }
+    if (!is_cluster) {
+        id = find_id(held.api_key, held.id);
+    }
+    return Due{held, std::move(id), held.has_ended(bounds.earliest)};
+}
+
 /// True if no held quota is left to look at.
 bool Settlement::settle(Which which) {
-    std::vector<Due> found;
-    const bool is_cluster = engine_.settings().is_cluster;
     const ExactSteadyTime now = engine_.clock().steady();
-    const auto take = [&](const QuotaCache::Held& held, const LockedZone& zone,
-                          const ClockBounds& common) {
-        if (held.redis != engine_.settings().name_hash) {
-            return true;
-        }
-        const auto find_id = [&] { return zone.keys().find_id(held.api_key, held.id); };
-        std::string id = is_cluster ? find_id() : std::string();
-        const redis::Slot slot = engine_.slot_of(id);
-        const ClockBounds bounds = is_cluster ? engine_.clock_bounds(zone, slot, now) : common;
-        const bool is_due =
-            which == Which::kAll || held.has_report || needs_settling(held.state, bounds);
-        if (is_due && engine_.transport().is_reachable(slot)) {
-            found.push_back(
-                {held, is_cluster ? std::move(id) : find_id(), held.has_ended(bounds.earliest)});
-        }
-        return found.size() < kMostAtOnce;
-    };
+    std::vector<QuotaCache::Held> found;
+    std::size_t settled = 0;
     bool is_complete = false;
-    while (!is_complete && found.size() < kMostAtOnce) {
-        const LockedZone zone(engine_.zone());
-        const ClockBounds common = engine_.clock_bounds(zone, 0, now);
-        is_complete = zone.quotas().visit_held(
-            cursor_, [&](const QuotaCache::Held& held) { return take(held, zone, common); });
-    }
-    for (const Due& due : found) {
-        settle(due);
+    while (!is_complete && settled < kMostAtOnce) {
+        found.clear();
+        is_complete = visit_stripe(found);
+        for (const QuotaCache::Held& held : found) {
+            if (const auto one = due(held, which, now)) {
+                settle(*one);
+                ++settled;
+            }
+        }
     }
     return is_complete;
 }
@@ -100,8 +123,8 @@ bool Settlement::settle(Which which) {
 void Settlement::settle_ended(const KeyCache::Found& ended, std::uint64_t api_key) {
     Quotas held;
     {
-        const LockedZone zone(engine_.zone());
-        held = held_quotas(engine_.tables(), zone, engine_.settings().name_hash, ended);
+        const LockedStripe stripe(engine_.zone(), ended.id);
+        held = held_quotas(engine_.tables(), stripe, engine_.settings().name_hash, ended);
     }
     for (TableQuota& quota : held) {
         AcquireRequest request;
@@ -114,6 +137,18 @@ void Settlement::settle_ended(const KeyCache::Found& ended, std::uint64_t api_ke
     }
 }
 
+void Settlement::settle_without_record(const AcquireRequest& request) {
+    Zone& zone = engine_.zone();
+    const bool has_record = LockedStripe(zone, zone.stripe_of_key(request.api_key))
+                                .keys()
+                                .has_id(request.api_key, request.id_hash);
+    if (!has_record) {
+        AcquireRequest settling = request;
+        settling.returns_lease = true;
+        engine_.acquires().settle(settling);
+    }
+}
+
 /// A record leaves the zone before its quotas are settled only if its plan has changed since (see
 /// held_quotas). The id's next request then settles them.
 void Settlement::settle(const Due& due) {
@@ -121,7 +156,7 @@ void Settlement::settle(const Due& due) {
     AcquireRequest request;
     request.quotas = quotas_of(held);
     if (!request.quotas || (due.id.empty() && due.has_ended)) {
-        LockedZone(engine_.zone()).quotas().drop(held);
+        LockedStripe(engine_.zone(), held.id).quotas().drop(held);
     } else if (!due.id.empty()) {
         request.id = due.id;
         request.id_hash = held.id;
@@ -142,21 +177,35 @@ std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaCache::Held& held
     if (known != quotas_.end()) {
         return *known;
     }
-    const auto tables = engine_.tables();
-    const auto served = std::ranges::find_if(tables, [&](const ServedTable& one) {
-        return one.redis == engine_.settings().name_hash &&
-               name_hash(one.table->name) == held.table;
-    });
-    if (served == tables.end()) {
+    const PlanTable* const table = table_of(held);
+    if (table == nullptr) {
         return nullptr;
     }
     constexpr std::size_t kMostKnown = 256;
     if (quotas_.size() == kMostKnown) {
         quotas_.clear();
     }
-    TableQuota quota = held.quota(served->table->name);
+    TableQuota quota = held.quota(table->name);
+    quota.lease_time = table->lease_time;
     quota.policies.resize(quota.rates.size());
     return quotas_.emplace_back(std::make_shared<const Quotas>(Quotas{std::move(quota)}));
+}
+
+/// nullptr if the configuration has no such table any more.
+const PlanTable* Settlement::table_of(const QuotaCache::Held& held) const {
+    const auto tables = engine_.tables();
+    const auto served = std::ranges::find_if(tables, [&](const ServedTable& one) {
+        return one.redis == engine_.settings().name_hash &&
+               name_hash(one.table->name) == held.table;
+    });
+    return served == tables.end() ? nullptr : served->table;
+}
+
+/// See lease_horizon.
+std::chrono::milliseconds Settlement::horizon_of(const QuotaCache::Held& held) const {
+    const PlanTable* const table = table_of(held);
+    return lease_horizon(std::chrono::seconds(held.layout.periods.front()),
+                         table == nullptr ? kLeaseTime : table->lease_time);
 }
 
 void Settlement::shut_down() {
@@ -164,9 +213,11 @@ void Settlement::shut_down() {
         return;
     }
     timer_->cancel();
+    engine_.slices().shut_down();
     const WorkerProcess& worker = engine_.worker();
     engine_.zone().workers().erase(worker.number(), worker.process());
     if (returns_leases() && may_reach_redis()) {
+        stripe_ = 0;
         cursor_ = {};
         while (!settle(Which::kAll)) {
         }

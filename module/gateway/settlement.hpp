@@ -13,6 +13,7 @@
 namespace tollgate::gateway {
 
 class Engine;
+struct AcquireRequest;
 
 /// Reports owed units to Redis and gives back idle leases when no request does it. Both lie in the
 /// zone, so any worker settles them, whichever granted them. One worker of the node looks for them
@@ -29,6 +30,11 @@ class Settlement {
     /// has left the zone, and a later pass could not find the id. `api_key` is its
     /// KeyCache::Key::hash. Throws std::bad_alloc.
     void settle_ended(const KeyCache::Found& ended, std::uint64_t api_key);
+
+    /// Settles at once what the request's id holds if the zone has no record of its key. The key
+    /// was deleted, or the record was evicted while the zone held nothing of the id. Throws
+    /// std::bad_alloc.
+    void settle_without_record(const AcquireRequest& request);
 
     /// A graceful shutdown of this worker has begun. If no other worker serves the zone, settles
     /// every held quota once, leases included. Throws std::bad_alloc.
@@ -49,11 +55,17 @@ class Settlement {
     void on_timer();
     bool may_reach_redis() const;
     bool claim_turn() const;
+    bool visit_stripe(std::vector<QuotaCache::Held>& found);
+    std::optional<Due> due(const QuotaCache::Held& held, Which which, ExactSteadyTime now) const;
+    std::string find_id(std::uint64_t api_key, const IdHash& id) const;
     bool settle(Which which);
     void settle(const Due& due);
     std::shared_ptr<const Quotas> quotas_of(const QuotaCache::Held& held);
+    const PlanTable* table_of(const QuotaCache::Held& held) const;
+    std::chrono::milliseconds horizon_of(const QuotaCache::Held& held) const;
 
     Engine& engine_;
+    std::size_t stripe_ = 0;  ///< whose quotas the pass visits next
     QuotaCache::Cursor cursor_;
     std::vector<std::shared_ptr<const Quotas>> quotas_;  ///< from quotas_of; one table each
     bool is_shutting_down_ = false;

@@ -26,7 +26,7 @@ class Transport {
     /// on_failure is called before this returns.
     virtual void run(redis::Slot slot, redis::Call call,
                      std::unique_ptr<redis::ReplyHandler> handler) noexcept = 0;
-    /// The name of the slot's master in the zone: see LockedZone::redis.
+    /// The name of the slot's master in the zone: see Zone::redis.
     virtual std::uint32_t master_name(redis::Slot slot) const noexcept = 0;
     /// The slot's master answered with this error, which concerns the server
     /// (redis::ErrorScope::kServer) but was found among the values of a reply. Counts as a failure

@@ -1,90 +1,189 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <mutex>
 #include <span>
 #include <string>
 
-#include "module/quota/redis_clock.hpp"
+#include "module/gateway/zone_lock.hpp"
+#include "module/quota/shared_clock.hpp"
 #include "module/redis/topology/shared_master.hpp"
 #include "module/report/counter.hpp"
-#include "module/store/zone_layout.hpp"
+#include "module/store/changes.hpp"
+#include "module/store/stripe_layout.hpp"
 
 namespace tollgate::gateway {
 
 /// What the workers of a node share about one master of a Redis. Plain memory, all zeros at first.
+/// The lock of the node protects it. Reading `name`, `nodes` and `clock` needs no lock.
 struct SharedRedis {
-    std::uint32_t name;  ///< Transport::master_name; 0: free
-    RedisClock clock;
+    SharedNumber<std::uint32_t> name;   ///< Transport::master_name; 0: free
+    SharedNumber<std::uint32_t> nodes;  ///< see NodeHeartbeat::nodes; 0: never counted
+    SharedClock clock;
     SteadyTime settled;        ///< when a worker last looked for quotas to settle
     SteadyTime heartbeat_due;  ///< see NodeHeartbeat; of the `tollgate_redis`, like the next two
     SteadyTime nodes_counted;  ///< when Redis last counted the nodes
     SteadyTime fewer_nodes_since;  ///< when Redis began to count fewer than `nodes`; 0: it does not
-    std::uint32_t nodes;           ///< that share it; 0: never counted
     bool is_unreachable;           ///< of a cluster's server: the log says so
 };
 
 /// What the workers of a node share about a Redis with `sentinel`. Plain memory, all zeros at
 /// first.
 struct SharedSentinels {
-    std::uint32_t name;  ///< name_hash of the `tollgate_redis`; 0: free
+    SharedNumber<std::uint32_t> name;  ///< name_hash of the `tollgate_redis`; 0: free
     redis::SharedMaster master;
 };
 
 /// What the workers of a node share about no particular Redis. Plain memory, all zeros at first.
 struct SharedNode {
-    std::uint64_t id;           ///< random; names the node's reports in Redis
-    std::uint64_t last_report;  ///< see prepare
-    WorkerSet workers;          ///< workers that serve requests and are not shutting down
+    std::uint64_t id;   ///< random; names the node's reports in Redis
+    WorkerSet workers;  ///< workers that serve requests and are not shutting down
     std::array<SharedSentinels, 16> sentinels;
 };
 
-/// The shared memory of a node, as this process maps it, and its lock.
+/// What belongs to a stripe besides its tables. Plain memory, all zeros at first.
+struct SharedStripe {
+    /// See prepare. Redis compares the numbers of one quota, which stays in its stripe.
+    std::uint64_t last_report;
+};
+
+/// One of the stripes of a zone.
+enum class StripeNumber : std::size_t {};
+
+/// The shared memory of a node, as this process maps it. Keys, quotas and addresses are divided
+/// among stripes by their hash. Each stripe has a lock of its own, and so has the rest, the node:
+/// workers seldom wait for each other. A worker that holds one lock never waits for another.
 class Zone {
   public:
-    Zone(SharedNode& node, std::span<SharedRedis> redis, std::span<std::byte> tables)
-        : node_(node), redis_(redis), tables_(tables) {}
+    /// A zone without stripes. All arguments must outlive it. Throws std::length_error if `changes`
+    /// is empty.
+    Zone(SharedNode& node, std::span<SharedRedis> redis, std::span<SteadyTime> changes,
+         ZoneMutex& mutex)
+        : node_(node), redis_(redis), changes_(changes), mutex_(mutex) {}
     Zone(const Zone&) = delete;
     Zone& operator=(const Zone&) = delete;
-    virtual ~Zone() = default;
+    ~Zone() = default;
+
+    /// Adds a stripe with this memory; see StripeTables. Each process adds the same stripes before
+    /// it uses the zone.
+    void add_stripe(SharedStripe& shared, std::span<std::byte> tables, ZoneMutex& mutex) {
+        stripes_.emplace_back(shared, tables, mutex);
+    }
+    std::size_t stripes() const { return stripes_.size(); }
+
+    /// The stripe of a key's record.
+    StripeNumber stripe_of(const KeyCache::Key& key) const { return stripe_of_key(key.hash()); }
+    /// The same, by KeyCache::Key::hash.
+    StripeNumber stripe_of_key(std::uint64_t hash) const {
+        // The lowest bits choose no set of a table.
+        return at(hash);
+    }
+    /// The stripe of an id's quotas.
+    StripeNumber stripe_of(const IdHash& id) const;
+    /// The stripe of an address's budget.
+    StripeNumber stripe_of(const AddressBudgets::Owner& owner) const {
+        return stripe_of_key(owner.hash());
+    }
 
     /// The workers that serve this zone. Needs no lock.
     WorkerSet& workers() const { return node_.workers; }
+    /// When a key or its id was last changed; 0: never. Needs no lock.
+    SteadyTime last_change(std::uint32_t redis, const KeyDigest& key, const IdHash& id) const {
+        return std::max(last_change(redis, key), last_change(redis, id));
+    }
+    SteadyTime last_change(std::uint32_t redis, const KeyDigest& key) const {
+        return changes_.last(redis, key);
+    }
+    SteadyTime last_change(std::uint32_t redis, const IdHash& id) const {
+        return changes_.last(redis, id);
+    }
+    /// The entry of this name: name_hash of a `tollgate_redis`, or Transport::master_name. If all
+    /// entries are taken, further names share entries with others. Locks the node for a new name.
+    SharedRedis& redis(std::uint32_t name);
+
+    /// The clock of the Redis with this name (see redis) showed `time` between `sent` and
+    /// `received`: see RedisClock::observe. Locks the node.
+    void observe_time(std::uint32_t name, ExactSteadyTime sent, ExactSteadyTime received,
+                      ExactInstant time);
+    /// The same for a server that may not be the one that was observed before.
+    void restart_clock(std::uint32_t name, ExactSteadyTime sent, ExactSteadyTime received,
+                       ExactInstant time);
+
+    /// Where this worker counts its holds of locks, if they are measured (LockHold). At first
+    /// they are not counted.
+    void count_holds(LockStatistics& statistics) noexcept { holds_ = &statistics; }
     /// The node's name in Redis keys: 16 hexadecimal digits.
     std::string node_name() const;
 
   private:
-    friend class LockedZone;
-    virtual void lock() noexcept = 0;
-    virtual void unlock() noexcept = 0;
+    friend class LockedNode;
+    friend class LockedStripe;
+
+    struct Stripe {
+        Stripe(SharedStripe& own, std::span<std::byte> memory, ZoneMutex& lock)
+            : shared(own), tables(memory), mutex(lock) {}
+        SharedStripe& shared;
+        StripeTables tables;
+        ZoneMutex& mutex;
+    };
+
+    StripeNumber at(std::size_t hash) const { return StripeNumber{hash % stripes_.size()}; }
 
     SharedNode& node_;
     std::span<SharedRedis> redis_;
-    ZoneTables tables_;
+    Changes changes_;
+    ZoneMutex& mutex_;
+    std::deque<Stripe> stripes_;
+    LockStatistics* holds_ = nullptr;
 };
 
-/// Holds the zone's lock, and gives access to what it protects.
-class LockedZone {
+/// Holds the lock of a zone's node, and gives access to what it protects. It protects the
+/// statistics registry too.
+class LockedNode {
   public:
-    explicit LockedZone(Zone& zone) noexcept : zone_(zone) { zone_.lock(); }
-    ~LockedZone() { zone_.unlock(); }
-    LockedZone(const LockedZone&) = delete;
-    LockedZone& operator=(const LockedZone&) = delete;
+    explicit LockedNode(Zone& zone) noexcept : lock_(zone.mutex_, zone.holds_), zone_(zone) {}
 
-    KeyCache& keys() const { return zone_.tables_.keys; }
-    QuotaCache& quotas() const { return zone_.tables_.quotas; }
-    Changes& changes() const { return zone_.tables_.changes; }
-    AddressBudgets& addresses() const { return zone_.tables_.addresses; }
-    SharedNode& node() const { return zone_.node_; }
-
-    /// The entry of this name: name_hash of a `tollgate_redis`, or Transport::master_name. If all
-    /// entries are taken, further names share the last one.
-    SharedRedis& redis(std::uint32_t name) const;
-    /// The same of a Redis with `sentinel`.
+    Changes& changes() const { return zone_.changes_; }
+    /// The entry of this name_hash of a `tollgate_redis` with `sentinel`; see Zone::redis.
     redis::SharedMaster& sentinel_master(std::uint32_t name) const;
 
   private:
+    ZoneLock lock_;
     Zone& zone_;
+};
+
+/// Holds the lock of a stripe, and gives access to what it protects.
+class LockedStripe {
+  public:
+    LockedStripe(Zone& zone, StripeNumber number) noexcept
+        : number_(number),
+          stripe_(zone.stripes_[static_cast<std::size_t>(number)]),
+          lock_(stripe_.mutex, zone.holds_) {}
+    /// Does not wait. For a second stripe: two workers could wait for each other.
+    LockedStripe(Zone& zone, StripeNumber number, std::try_to_lock_t tag) noexcept
+        : number_(number),
+          stripe_(zone.stripes_[static_cast<std::size_t>(number)]),
+          lock_(stripe_.mutex, zone.holds_, tag) {}
+    /// Locks the stripe of this key, id or address.
+    template <typename Owner>
+    LockedStripe(Zone& zone, const Owner& owner) noexcept
+        : LockedStripe(zone, zone.stripe_of(owner)) {}
+
+    /// False if std::try_to_lock failed: nothing may be accessed.
+    bool owns_lock() const { return lock_.owns_lock(); }
+    StripeNumber number() const { return number_; }
+    KeyCache& keys() const { return stripe_.tables.keys; }
+    QuotaCache& quotas() const { return stripe_.tables.quotas; }
+    AddressBudgets& addresses() const { return stripe_.tables.addresses; }
+    SharedStripe& shared() const { return stripe_.shared; }
+
+  private:
+    StripeNumber number_;
+    Zone::Stripe& stripe_;
+    ZoneLock lock_;
 };
 
 }  // namespace tollgate::gateway

@@ -13,8 +13,9 @@ class ChangeFeed final : private redis::MessageListener {
   public:
     /// Begins to connect. All arguments must outlive it.
     ChangeFeed(const redis::Endpoint& endpoint, const redis::AddressList& addresses,
-               redis::TlsPeer* tls, gateway::Engine& engine, ngx_log_t* log)
+               redis::TlsPeer* tls, gateway::Engine& engine, RedisWorkers& workers, ngx_log_t* log)
         : engine_(engine),
+          workers_(workers),
           subscription_(endpoint, addresses, tls, engine.settings().keys.events(),
                         "key records are cached for one second", *this, log) {}
     ~ChangeFeed() override { ChangeFeed::on_subscribed(false); }
@@ -27,7 +28,7 @@ class ChangeFeed final : private redis::MessageListener {
     void on_message(std::string_view text) noexcept override { engine_.changes().on_change(text); }
     void on_subscribed(bool is_subscribed) noexcept override {
         const gateway::WorkerProcess& worker = engine_.worker();
-        WorkerSet& subscribed = engine_.statistics().subscribed;
+        WorkerSet& subscribed = workers_.subscribed;
         if (is_subscribed) {
             subscribed.insert(worker.number(), worker.process());
         } else {
@@ -37,6 +38,7 @@ class ChangeFeed final : private redis::MessageListener {
     }
 
     gateway::Engine& engine_;
+    RedisWorkers& workers_;
     redis::Subscription subscription_;
 };
 

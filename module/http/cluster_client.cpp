@@ -6,15 +6,15 @@ namespace tollgate::http {
 
 ClusterClient::ClusterClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
                              gateway::Zone& zone, TlsSessionZone* sessions,
-                             RedisStatistics& statistics, const gateway::Environment& environment,
+                             const RedisCounts& counts, const gateway::Environment& environment,
                              ngx_log_t* log)
     : conf_(conf),
-      engine_(conf.settings, tables, zone, statistics, *this, environment),
-      tls_(conf.endpoint.tls.get(), sessions, statistics),
-      connections_(conf, engine_, tls_.peer(), *this, log),
+      engine_(conf.settings, tables, zone, counts.own, *this, environment),
+      tls_(conf.endpoint.tls.get(), sessions, counts.own),
+      connections_(conf, engine_, counts.workers, tls_.peer(), *this, log),
       router_(conf.settings, connections_, environment, static_cast<std::uint32_t>(ngx_random())),
       subscribed_(connections_.addresses()),
-      feed_(conf.endpoint, subscribed_, tls_.peer(), engine_, log) {}
+      feed_(conf.endpoint, subscribed_, tls_.peer(), engine_, counts.workers, log) {}
 
 void ClusterClient::describe(Status::Redis& redis) const {
     const redis::SlotMap& map = router_.map();

@@ -17,7 +17,7 @@ class ClusterClient final : public RedisTransport, private ClusterListener {
   public:
     /// As RedisClient.
     ClusterClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
-                  gateway::Zone& zone, TlsSessionZone* sessions, RedisStatistics& statistics,
+                  gateway::Zone& zone, TlsSessionZone* sessions, const RedisCounts& counts,
                   const gateway::Environment& environment, ngx_log_t* log);
     ~ClusterClient() override = default;
     ClusterClient(const ClusterClient&) = delete;

@@ -109,8 +109,7 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     void on_moved() noexcept override {}
     void on_time(ExactSteadyTime sent, ExactSteadyTime received,
                  ExactInstant time) noexcept override {
-        const gateway::LockedZone zone(owner_.engine_.zone());
-        zone.redis(name_).clock.restart(sent, received, time);
+        owner_.engine_.zone().restart_clock(name_, sent, received, time);
     }
     void on_breaker_open(std::string_view reason) noexcept override {
         statistics().breaker_opened.add();
@@ -137,8 +136,10 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
 
     /// Each worker has its own breaker; only the first one of the node that changes is logged.
     bool set_unreachable(bool is_unreachable) {
-        const gateway::LockedZone zone(owner_.engine_.zone());
-        return std::exchange(zone.redis(name_).is_unreachable, is_unreachable) != is_unreachable;
+        gateway::Zone& zone = owner_.engine_.zone();
+        gateway::SharedRedis& shared = zone.redis(name_);
+        const gateway::LockedNode node(zone);
+        return std::exchange(shared.is_unreachable, is_unreachable) != is_unreachable;
     }
 
     ClusterConnections& owner_;
@@ -151,10 +152,11 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
 };
 
 ClusterConnections::ClusterConnections(const RedisConf& conf, gateway::Engine& engine,
-                                       redis::TlsPeer* tls, ClusterListener& listener,
-                                       ngx_log_t* log)
+                                       RedisWorkers& workers, redis::TlsPeer* tls,
+                                       ClusterListener& listener, ngx_log_t* log)
     : conf_(conf),
       engine_(engine),
+      workers_(workers),
       tls_(tls),
       listener_(listener),
       log_(log),
@@ -167,7 +169,7 @@ ClusterConnections::~ClusterConnections() = default;
 /// This worker counts as one whose breaker is open while the breaker of any server is.
 void ClusterConnections::count_breakers() const noexcept {
     const gateway::WorkerProcess& worker = engine_.worker();
-    WorkerSet& open = engine_.statistics().breaker_open;
+    WorkerSet& open = workers_.breaker_open;
     if (std::ranges::any_of(open_, &Server::is_breaker_open)) {
         open.insert(worker.number(), worker.process());
     } else {

@@ -39,8 +39,8 @@ class ClusterConnections final : public gateway::ClusterServers,
                                  private redis::QueryOwner {
   public:
     /// All arguments must outlive it. `tls` is nullptr without TLS.
-    ClusterConnections(const RedisConf& conf, gateway::Engine& engine, redis::TlsPeer* tls,
-                       ClusterListener& listener, ngx_log_t* log);
+    ClusterConnections(const RedisConf& conf, gateway::Engine& engine, RedisWorkers& workers,
+                       redis::TlsPeer* tls, ClusterListener& listener, ngx_log_t* log);
     /// Closes the query. The connections belong to the router, which must be destroyed before.
     ~ClusterConnections() override;
     ClusterConnections(const ClusterConnections&) = delete;
@@ -75,6 +75,7 @@ class ClusterConnections final : public gateway::ClusterServers,
 
     const RedisConf& conf_;
     gateway::Engine& engine_;
+    RedisWorkers& workers_;
     redis::TlsPeer* tls_;
     ClusterListener& listener_;
     ngx_log_t* log_;

@@ -12,7 +12,7 @@ namespace tollgate::http {
 
 namespace {
 
-ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
+ngx_int_t add_handlers_and_filters(ngx_conf_t* cf) noexcept {
     // This module is ordered after nginx's own, so nginx calls its handlers first. Otherwise
     // `return` or `limit_req` could end the phase before them.
     constexpr std::array<std::pair<ngx_http_phases, ngx_http_handler_pt>, 3> kHandlers{{
@@ -28,15 +28,15 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
     return install_response_filters(cf);
 }
 
-ngx_http_module_t context = {
-    nullptr,               // preconfiguration
-    finish_configuration,  // postconfiguration
-    nullptr,               // create main configuration
-    nullptr,               // init main configuration
-    nullptr,               // create server configuration
-    nullptr,               // merge server configuration
-    nullptr,               // create location configuration
-    nullptr,               // merge location configuration
+ngx_http_module_t filter_module_context = {
+    nullptr,                   // preconfiguration
+    add_handlers_and_filters,  // postconfiguration
+    nullptr,                   // create main configuration
+    nullptr,                   // init main configuration
+    nullptr,                   // create server configuration
+    nullptr,                   // merge server configuration
+    nullptr,                   // create location configuration
+    nullptr,                   // merge location configuration
 };
 
 }  // namespace
@@ -45,7 +45,7 @@ ngx_http_module_t context = {
 
 ngx_module_t ngx_http_tollgate_filter_module = {
     NGX_MODULE_V1,
-    &tollgate::http::context,
+    &tollgate::http::filter_module_context,
     nullptr,  // directives
     NGX_HTTP_MODULE,
     nullptr,  // init master

@@ -84,7 +84,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         warn_of_auth_basic(cf);
         ngx_str_t authorization = ngx_string("http_authorization");
         conf.authorization_index = ngx_http_get_variable_index(cf, &authorization);
-        const bool done = conf.authorization_index != NGX_ERROR && add_zone(cf, block) &&
+        const bool done = conf.authorization_index != NGX_ERROR && add_zones(cf, block) &&
                           add_tls_session_zone(cf, block) && add_field_stripping(cf) &&
                           !add_phase_handler(cf, NGX_HTTP_LOG_PHASE, count_request).empty() &&
                           !add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access).empty();
@@ -92,7 +92,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
     });
 }
 
-ngx_http_module_t context = {
+ngx_http_module_t module_context = {
     add_variables,         // preconfiguration
     finish_configuration,  // postconfiguration
     create_http_block,     // create main configuration
@@ -109,7 +109,7 @@ ngx_http_module_t context = {
 
 ngx_module_t ngx_http_tollgate_module = {
     NGX_MODULE_V1,
-    &tollgate::http::context,
+    &tollgate::http::module_context,
     static_cast<ngx_command_t*>(tollgate::http::commands),
     NGX_HTTP_MODULE,
     nullptr,                       // init master

@@ -8,17 +8,18 @@
 namespace tollgate::http {
 
 RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
-                         gateway::Zone& zone, TlsSessionZone* sessions, RedisStatistics& statistics,
+                         gateway::Zone& zone, TlsSessionZone* sessions, const RedisCounts& counts,
                          const gateway::Environment& environment, ngx_log_t* log)
     : conf_(conf),
+      workers_(counts.workers),
       log_(log),
-      engine_(conf.settings, tables, zone, statistics, *this, environment),
+      engine_(conf.settings, tables, zone, counts.own, *this, environment),
       servers_(conf.endpoint.servers, conf.endpoint.resolver,
                "redis \"" + conf.endpoint.name + "\"", *this, log),
-      tls_(conf.endpoint.tls.get(), sessions, statistics),
+      tls_(conf.endpoint.tls.get(), sessions, counts.own),
       sentinel_(make_sentinel_master(zone)),
       connection_(conf.endpoint, addresses(), tls_.peer(), conf.settings.keys.probe(), *this, log),
-      feed_(conf.endpoint, addresses(), tls_.peer(), engine_, log) {}
+      feed_(conf.endpoint, addresses(), tls_.peer(), engine_, counts.workers, log) {}
 
 std::unique_ptr<SentinelMaster> RedisClient::make_sentinel_master(gateway::Zone& zone) {
     if (conf_.sentinel.group == nullptr) {
@@ -43,7 +44,7 @@ void RedisClient::follow_addresses() noexcept {
 }
 
 RedisClient::~RedisClient() {
-    statistics().breaker_open.erase(engine_.worker().number(), engine_.worker().process());
+    workers_.breaker_open.erase(engine_.worker().number(), engine_.worker().process());
 }
 
 void RedisClient::on_answer(std::chrono::microseconds round_trip) noexcept {
@@ -82,9 +83,9 @@ void RedisClient::on_time(ExactSteadyTime sent, ExactSteadyTime received,
 void RedisClient::on_breaker_open(std::string_view reason) noexcept {
     statistics().breaker_opened.add();
     const bool is_first = [&] {
-        const gateway::LockedZone zone(engine_.zone());
-        const bool none = statistics().breaker_open.count(WorkerSet::kMost) == 0;
-        statistics().breaker_open.insert(engine_.worker().number(), engine_.worker().process());
+        const gateway::LockedNode node(engine_.zone());
+        const bool none = workers_.breaker_open.count(WorkerSet::kMost) == 0;
+        workers_.breaker_open.insert(engine_.worker().number(), engine_.worker().process());
         return none;
     }();
     // Each worker has its own breaker; only the first one that opens is logged.
@@ -98,9 +99,9 @@ void RedisClient::on_breaker_open(std::string_view reason) noexcept {
 
 void RedisClient::on_breaker_close() noexcept {
     const bool is_last = [&] {
-        const gateway::LockedZone zone(engine_.zone());
-        statistics().breaker_open.erase(engine_.worker().number(), engine_.worker().process());
-        return statistics().breaker_open.count(WorkerSet::kMost) == 0;
+        const gateway::LockedNode node(engine_.zone());
+        workers_.breaker_open.erase(engine_.worker().number(), engine_.worker().process());
+        return workers_.breaker_open.count(WorkerSet::kMost) == 0;
     }();
     // The same level as "is out of reach", so that a log shows both lines or neither.
     if (is_last) {

@@ -25,7 +25,7 @@ class RedisClient final : public RedisTransport,
     /// Begins to connect. All arguments must outlive it. `sessions` may be nullptr: TLS sessions
     /// are then not resumed.
     RedisClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
-                gateway::Zone& zone, TlsSessionZone* sessions, RedisStatistics& statistics,
+                gateway::Zone& zone, TlsSessionZone* sessions, const RedisCounts& counts,
                 const gateway::Environment& environment, ngx_log_t* log);
     /// Closes both. Handlers of pending calls are not called.
     ~RedisClient() override;
@@ -74,6 +74,7 @@ class RedisClient final : public RedisTransport,
     }
 
     const RedisConf& conf_;
+    RedisWorkers& workers_;
     ngx_log_t* log_;
     bool renews_subscription_ = false;  ///< once a connection accepts writes again
     gateway::Engine engine_;

@@ -72,8 +72,8 @@ std::optional<redis::ServerAddress> known_master(const RedisConf& conf, gateway:
     if (conf.sentinel.group == nullptr) {
         return std::nullopt;
     }
-    const gateway::LockedZone locked(zone);
-    return locked.sentinel_master(conf.settings.name_hash).address(conf.sentinel.group->hash);
+    const gateway::LockedNode node(zone);
+    return node.sentinel_master(conf.settings.name_hash).address(conf.sentinel.group->hash);
 }
 
 }  // namespace tollgate::http

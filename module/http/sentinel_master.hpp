@@ -43,11 +43,11 @@ class SentinelMaster final : private redis::MasterBoard, private redis::TlsListe
     void store_session(std::string_view /*session*/) noexcept override {}
     std::string stored_session() override { return {}; }
 
-    /// Calls a function with the SharedMaster, while the zone is locked.
+    /// Calls a function with the SharedMaster, while the node is locked.
     template <typename Function>
     auto with_shared(Function function) const {
-        const gateway::LockedZone zone(zone_);
-        return function(zone.sentinel_master(conf_.settings.name_hash));
+        const gateway::LockedNode node(zone_);
+        return function(node.sentinel_master(conf_.settings.name_hash));
     }
 
     const RedisConf& conf_;

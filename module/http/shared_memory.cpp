@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <span>
+#include <string>
+
+#include "module/store/cache_line.hpp"
 
 namespace tollgate::http {
 
@@ -14,40 +18,84 @@ namespace {
 constexpr std::size_t kDefaultSize = std::size_t{8} << 20U;
 constexpr std::size_t kSmallestSize = std::size_t{128} << 10U;
 
-/// Enough for 280 plans and 20 Redis.
-constexpr std::size_t kMostStatistics = std::size_t{128} << 10U;
-static_assert(kSmallestSize / 32 >= StatisticsRegistry::kLeastMemory);
+/// Enough for 450 plans and 20 Redis. With 32 workers, 40 plans and 5 Redis have a block for each
+/// worker.
+constexpr std::size_t kMostStatistics = std::size_t{512} << 10U;
+/// Enough for 13 plans and one Redis. With 2 workers, all of them have a block for each worker.
+constexpr std::size_t kLeastStatistics = std::size_t{16} << 10U;
+static_assert(kLeastStatistics >= StatisticsRegistry::kLeastMemory);
 
-/// The name contains the number of the layout. nginx keeps a zone of the same name across a reload,
-/// and an upgraded module must not misread the layout of an older one.
-constexpr std::string_view kName = "tollgate-7";
+/// Bytes for changes: one id in 131,072 shares its slot with another id that changes.
+constexpr std::size_t kMostChanges = std::size_t{1} << 20U;
+
+/// The begin of the zones' names. It contains the number of the layout. nginx keeps a zone of the
+/// same name across a reload, and an upgraded module must not misread the layout of an older one.
+constexpr std::string_view kZoneName =
+    gateway::kMeasuresLock ? std::string_view("tollgate-9-lock") : std::string_view("tollgate-9");
+
+/// The entries for Redis and for the masters of clusters. Further ones share entries with others.
+constexpr std::size_t kMostRedis = 128;
+
+/// The workers that count their holds of locks separately.
+constexpr std::size_t kMostHolds = gateway::kMeasuresLock ? 32 : 0;
+
+struct alignas(kCacheLine) NodeHeader {
+    gateway::SharedNode node;
+    std::array<gateway::SharedRedis, kMostRedis> redis;
+    std::array<LockStatistics, kMostHolds> holds;
+};
+
+struct alignas(kCacheLine) StripeHeader {
+    gateway::SharedStripe shared;
+    std::size_t size;  ///< of the memory after the header, in bytes
+};
+
+/// The sizes of the zones for a `tollgate_zone`, in bytes. They depend only on its size.
+struct ZoneSizes {
+    explicit ZoneSizes(std::size_t zone)
+        : statistics(std::clamp(zone / 16, kLeastStatistics, kMostStatistics) / kCacheLine *
+                     kCacheLine),
+          changes(std::bit_floor(std::clamp(zone / 128, kCacheLine, kMostChanges))),
+          stripes(stripes_of_zone(zone)) {
+        // Three pages more: the rounding, ngx_slab_init's own data, and the page that
+        // allocate_pages leaves. ngx_slab_init also takes a description for each page.
+        const std::size_t pages = (sizeof(NodeHeader) + statistics + changes) / ngx_pagesize + 3;
+        node = ngx_align(pages * (ngx_pagesize + sizeof(ngx_slab_page_t)), ngx_pagesize);
+        stripe = (zone - node) / stripes / ngx_pagesize * ngx_pagesize;
+    }
+
+    std::size_t statistics;  ///< a part of the node's zone, like the next one
+    std::size_t changes;
+    std::size_t node;
+    std::size_t stripes;  ///< their number
+    std::size_t stripe;   ///< of one
+};
 
 ngx_slab_pool_t* slab_pool(const ngx_shm_zone_t* zone) {
     return reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
 }
 
-/// The entries for Redis and for the masters of clusters. Further ones share the last entry.
-constexpr std::size_t kMostRedis = 128;
+/// All pages of a zone, filled with zeros. Nothing if the zone is too small.
+std::span<std::byte> allocate_pages(ngx_slab_pool_t* pool) {
+    const std::size_t size = (pool->pfree - 1) * ngx_pagesize;
+    auto* memory = static_cast<std::byte*>(ngx_slab_calloc(pool, size));
+    return {memory, memory == nullptr ? 0 : size};
+}
 
-struct alignas(64) ZoneHeader {
-    gateway::SharedNode node;
-    std::array<gateway::SharedRedis, kMostRedis> redis;
-    std::size_t size;  ///< of the memory after the header, in bytes
-};
-
-/// Initializes the zone. `zone->data` is the HttpBlock that add_zone set, and becomes the
-/// ZoneHeader. At a reload, nginx passes the ZoneHeader of the previous cycle as `old`; otherwise
-/// nullptr.
-ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
+/// Initializes the zone of the node. `zone->data` is the HttpBlock that add_zones set, and becomes
+/// the NodeHeader. At a reload, nginx passes the NodeHeader of the previous cycle as `old`;
+/// otherwise nullptr.
+ngx_int_t init_node(ngx_shm_zone_t* zone, void* old) noexcept {
     auto* pool = slab_pool(zone);
-    auto* header = static_cast<ZoneHeader*>(old != nullptr ? old : pool->data);
+    auto& block = *static_cast<HttpBlock*>(zone->data);
+    auto* header = static_cast<NodeHeader*>(old != nullptr ? old : pool->data);
+    const ZoneSizes sizes(block.conf.zone_size);
     if (header == nullptr) {
-        const std::size_t size = (pool->pfree - 1) * ngx_pagesize;
-        header = static_cast<ZoneHeader*>(ngx_slab_calloc(pool, size));
-        if (header == nullptr) {
+        const std::span memory = allocate_pages(pool);
+        if (memory.size() < sizeof(NodeHeader) + sizes.statistics + sizes.changes) {
             return NGX_ERROR;
         }
-        header->size = size - sizeof(ZoneHeader);
+        header = reinterpret_cast<NodeHeader*>(memory.data());
         // Each zone needs its own id, because Redis distinguishes the reports of nodes by it.
         if (RAND_bytes(reinterpret_cast<unsigned char*>(&header->node.id),
                        sizeof(header->node.id)) != 1) {
@@ -57,31 +105,71 @@ ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
         }
         pool->data = header;
     }
-    auto& block = *static_cast<HttpBlock*>(zone->data);
     zone->data = header;
     return guarded(zone->shm.log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
-        const std::span memory(reinterpret_cast<std::byte*>(header + 1), header->size);
-        const std::size_t statistics = std::min(header->size / 16, kMostStatistics) / 64 * 64;
-        block.memory =
-            std::make_unique<SharedMemory>(pool->mutex, header->node, header->redis,
-                                           memory.first(statistics), memory.subspan(statistics));
+        auto* rest = reinterpret_cast<std::byte*>(header + 1);
+        const std::span changes(reinterpret_cast<SteadyTime*>(rest + sizes.statistics),
+                                sizes.changes / sizeof(SteadyTime));
+        block.memory = std::make_unique<SharedMemory>(pool->mutex, header->node, header->redis,
+                                                      std::span(rest, sizes.statistics), changes,
+                                                      header->holds);
         return static_cast<ngx_int_t>(NGX_OK);
     });
 }
 
-}  // namespace
+/// The same for the zone of a stripe. nginx initializes zones in the order in which they were
+/// added.
+ngx_int_t init_stripe(ngx_shm_zone_t* zone, void* old) noexcept {
+    auto* pool = slab_pool(zone);
+    auto& block = *static_cast<HttpBlock*>(zone->data);
+    auto* header = static_cast<StripeHeader*>(old != nullptr ? old : pool->data);
+    if (header == nullptr) {
+        const std::span memory = allocate_pages(pool);
+        if (memory.size() < sizeof(StripeHeader)) {
+            return NGX_ERROR;
+        }
+        header = reinterpret_cast<StripeHeader*>(memory.data());
+        header->size = memory.size() - sizeof(StripeHeader);
+        pool->data = header;
+    }
+    zone->data = header;
+    return guarded(zone->shm.log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
+        block.memory->add_stripe(pool->mutex, header->shared,
+                                 std::span(reinterpret_cast<std::byte*>(header + 1), header->size));
+        return static_cast<ngx_int_t>(NGX_OK);
+    });
+}
 
-bool add_zone(ngx_conf_t* cf, HttpBlock& block) {
-    MainConf& conf = block.conf;
-    ngx_str_t name = borrow(kName);
-    const std::size_t size = conf.zone_size != 0 ? conf.zone_size : kDefaultSize;
-    conf.zone = ngx_shared_memory_add(cf, &name, size, &ngx_http_tollgate_module);
-    if (conf.zone == nullptr) {
+/// Adds a zone to the configuration. Returns false after logging a message.
+bool add_zone(ngx_conf_t* cf, HttpBlock& block, const std::string& name, std::size_t size,
+              ngx_shm_zone_init_pt init) {
+    ngx_str_t borrowed = borrow(name);
+    ngx_str_t copy{borrowed.len, ngx_pstrdup(cf->pool, &borrowed)};
+    if (copy.data == nullptr) {
         return false;
     }
-    conf.zone->init = init_zone;
-    conf.zone->data = &block;
+    ngx_shm_zone_t* zone = ngx_shared_memory_add(cf, &copy, size, &ngx_http_tollgate_module);
+    if (zone == nullptr) {
+        return false;
+    }
+    zone->init = init;
+    zone->data = &block;
     return true;
+}
+
+}  // namespace
+
+bool add_zones(ngx_conf_t* cf, HttpBlock& block) {
+    std::size_t& size = block.conf.zone_size;
+    size = size != 0 ? size : kDefaultSize;
+    const ZoneSizes sizes(size);
+    // nginx creates all zones anew if the size changes.
+    const std::string name = std::string(kZoneName) + "-" + std::to_string(size);
+    bool is_added = add_zone(cf, block, name, sizes.node, init_node);
+    for (std::size_t i = 0; i < sizes.stripes && is_added; ++i) {
+        is_added = add_zone(cf, block, name + "-" + std::to_string(i), sizes.stripe, init_stripe);
+    }
+    return is_added;
 }
 
 char* read_zone_size(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
@@ -104,18 +192,38 @@ char* read_zone_size(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noe
     return conf_ok();
 }
 
+void SharedMemory::start_worker(std::size_t worker) noexcept {
+    if (!holds_.empty()) {
+        zone_.count_holds(holds_[worker % holds_.size()]);
+    }
+}
+
+std::optional<LockStatistics> SharedMemory::holds() const {
+    if (holds_.empty()) {
+        return std::nullopt;
+    }
+    LockStatistics all;
+    for (const LockStatistics& of_worker : holds_) {
+        all.add(of_worker);
+    }
+    return all;
+}
+
 std::array<StoreStatistics, kStores.size()> SharedMemory::stores() {
-    const gateway::LockedZone zone(*this);
     std::array<StoreStatistics, kStores.size()> stores{};
-    const auto fill = [&](Store store, const Occupancy& table) {
-        stores[static_cast<std::size_t>(store)] = {table.size, table.used, table.evicted};
+    const auto add = [&](Store store, const Occupancy& table) {
+        StoreStatistics& all = stores[static_cast<std::size_t>(store)];
+        all = {all.size + table.size, all.used + table.used, all.evictions + table.evicted};
     };
-    fill(Store::kKeys, zone.keys().small());
-    fill(Store::kLongKeys, zone.keys().large());
-    fill(Store::kUnknownKeys, zone.keys().unknown());
-    fill(Store::kQuotas, zone.quotas().small());
-    fill(Store::kLongQuotas, zone.quotas().large());
-    fill(Store::kAddresses, zone.addresses().occupancy());
+    for (std::size_t i = 0; i < zone_.stripes(); ++i) {
+        const gateway::LockedStripe stripe(zone_, gateway::StripeNumber{i});
+        add(Store::kKeys, stripe.keys().small());
+        add(Store::kLongKeys, stripe.keys().large());
+        add(Store::kUnknownKeys, stripe.keys().unknown());
+        add(Store::kQuotas, stripe.quotas().small());
+        add(Store::kLongQuotas, stripe.quotas().large());
+        add(Store::kAddresses, stripe.addresses().occupancy());
+    }
     return stores;
 }
 

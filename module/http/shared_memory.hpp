@@ -1,9 +1,9 @@
 #pragma once
 
 #include <array>
-#include <functional>
+#include <deque>
+#include <optional>
 #include <span>
-#include <string>
 
 #include "module/gateway/zone.hpp"
 #include "module/http/http_block.hpp"
@@ -14,32 +14,64 @@
 
 namespace tollgate::http {
 
-/// Adds the shared memory zone to the configuration. Returns false after logging a message.
-bool add_zone(ngx_conf_t* cf, HttpBlock& block);
+/// Adds the zones of nginx's shared memory to the configuration: one for the node, and one for each
+/// stripe. Returns false after logging a message.
+bool add_zones(ngx_conf_t* cf, HttpBlock& block);
 
 /// Reads `tollgate_zone SIZE`.
 char* read_zone_size(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
-/// The zone in nginx's shared memory. Its lock is the mutex of the slab pool, which nginx unlocks
-/// if a worker dies while holding it (ngx_unlock_mutexes).
-class SharedMemory final : public gateway::Zone {
+/// The mutex of a zone's slab pool. nginx unlocks it if a worker dies while holding it
+/// (ngx_unlock_mutexes). Therefore each stripe has a zone of its own.
+class SlabMutex final : public gateway::ZoneMutex {
+  public:
+    explicit SlabMutex(ngx_shmtx_t& mutex) : mutex_(mutex) {}
+    void lock() noexcept override { ngx_shmtx_lock(&mutex_); }
+    bool try_lock() noexcept override { return ngx_shmtx_trylock(&mutex_) != 0; }
+    void unlock() noexcept override { ngx_shmtx_unlock(&mutex_); }
+
+  private:
+    ngx_shmtx_t& mutex_;
+};
+
+/// The memory that the workers share, as this process maps it.
+class SharedMemory {
   public:
     SharedMemory(ngx_shmtx_t& mutex, gateway::SharedNode& node,
                  std::span<gateway::SharedRedis> redis, std::span<std::byte> statistics,
-                 std::span<std::byte> tables)
-        : Zone(node, redis, tables), mutex_(mutex), statistics_(statistics) {}
+                 std::span<SteadyTime> changes, std::span<LockStatistics> holds)
+        : mutex_(mutex),
+          zone_(node, redis, changes, mutex_),
+          statistics_(statistics),
+          holds_(holds) {}
+    ~SharedMemory() = default;
+    SharedMemory(const SharedMemory&) = delete;
+    SharedMemory& operator=(const SharedMemory&) = delete;
 
-    /// The statistics. Counters need no lock; finding the block of a Redis or plan does.
+    /// See Zone::add_stripe.
+    void add_stripe(ngx_shmtx_t& mutex, gateway::SharedStripe& shared,
+                    std::span<std::byte> tables) {
+        zone_.add_stripe(shared, tables, mutexes_of_stripes_.emplace_back(mutex));
+    }
+    gateway::Zone& zone() { return zone_; }
+
+    /// A worker of this number has started: counts its holds of locks, if they are measured.
+    void start_worker(std::size_t worker) noexcept;
+
+    /// The statistics. Counters need no lock; finding the block of a Redis or plan does: that of
+    /// the node.
     StatisticsRegistry statistics() const { return StatisticsRegistry(statistics_); }
-    /// How full each table of the zone is.
+    /// How full each kind of table is, over all stripes.
     std::array<StoreStatistics, kStores.size()> stores();
+    /// How long all workers hold locks, if that is measured.
+    std::optional<LockStatistics> holds() const;
 
   private:
-    void lock() noexcept override { ngx_shmtx_lock(&mutex_); }
-    void unlock() noexcept override { ngx_shmtx_unlock(&mutex_); }
-
-    ngx_shmtx_t& mutex_;
+    SlabMutex mutex_;
+    std::deque<SlabMutex> mutexes_of_stripes_;
+    gateway::Zone zone_;
     std::span<std::byte> statistics_;
+    std::span<LockStatistics> holds_;  ///< by worker; empty if they are not measured
 };
 
 }  // namespace tollgate::http

@@ -9,10 +9,10 @@ namespace tollgate::http {
 namespace {
 
 /// Contains the number of the layout, as the name of the zone in shared_memory.cpp.
-constexpr std::string_view kName = "tollgate-tls-1";
+constexpr std::string_view kTlsZoneName = "tollgate-tls-1";
 
 /// Of the slots, and of the slab pool's own data.
-constexpr std::size_t kSize = sizeof(TlsSessionZone::Slots) + (std::size_t{64} << 10U);
+constexpr std::size_t kTlsZoneSize = sizeof(TlsSessionZone::Slots) + (std::size_t{64} << 10U);
 
 class Lock {
   public:
@@ -26,7 +26,7 @@ class Lock {
 };
 
 /// nginx's init of a zone: `old` is the context of the zone that this one takes over at a reload.
-ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) noexcept {
+ngx_int_t init_tls_session_zone(ngx_shm_zone_t* zone, void* old) noexcept {
     auto* pool = reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
     auto& block = *static_cast<HttpBlock*>(zone->data);
     auto* slots = static_cast<TlsSessionZone::Slots*>(old != nullptr ? old : pool->data);
@@ -52,12 +52,13 @@ bool add_tls_session_zone(ngx_conf_t* cf, HttpBlock& block) {
     if (std::ranges::none_of(block.conf.redis, has_tls)) {
         return true;
     }
-    ngx_str_t name = borrow(kName);
-    ngx_shm_zone_t* zone = ngx_shared_memory_add(cf, &name, kSize, &ngx_http_tollgate_module);
+    ngx_str_t name = borrow(kTlsZoneName);
+    ngx_shm_zone_t* zone =
+        ngx_shared_memory_add(cf, &name, kTlsZoneSize, &ngx_http_tollgate_module);
     if (zone == nullptr) {
         return false;
     }
-    zone->init = init_zone;
+    zone->init = init_tls_session_zone;
     zone->data = &block;
     return true;
 }

@@ -30,9 +30,9 @@ struct Variable {
 };
 
 std::array<Variable, 7> variables{{
-    {ngx_string("tollgate_key_id"), [](const Outcome& o) { return unless_empty(o.key.id); }},
-    {ngx_string("tollgate_key_name"), [](const Outcome& o) { return unless_empty(o.key.name); }},
-    {ngx_string("tollgate_plan"), [](const Outcome& o) { return unless_empty(o.key.plan); }},
+    {ngx_string("tollgate_key_id"), [](const Outcome& o) { return unless_empty(o.key().id); }},
+    {ngx_string("tollgate_key_name"), [](const Outcome& o) { return unless_empty(o.key().name); }},
+    {ngx_string("tollgate_plan"), [](const Outcome& o) { return unless_empty(o.key().plan); }},
     {ngx_string("tollgate_verdict"), [](const Outcome& o) { return Value(name_of(o.verdict)); }},
     {ngx_string("tollgate_limit"),
      [](const Outcome& o) {

@@ -22,14 +22,19 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 /// The statistics of each plan of the first table, then those of requests without a plan.
-std::vector<RequestStatistics*> request_statistics(const StatisticsRegistry& registry,
-                                                   const TableSetConf& set) {
+std::vector<RequestStatistics*> request_statistics(SharedMemory& memory, const TableSetConf& set,
+                                                   std::size_t worker) {
     const auto tables = joined(set.names);
     std::vector<RequestStatistics*> found;
+    // There may be hundreds of plans: each is found under a lock of its own.
+    const auto find = [&](std::string_view plan) {
+        const gateway::LockedNode node(memory.zone());
+        found.push_back(&memory.statistics().requests(tables, plan, worker));
+    };
     for (const Plan& plan : set.tables.front()->plans) {
-        found.push_back(&registry.requests(tables, plan.name));
+        find(plan.name);
     }
-    found.push_back(&registry.requests(tables, ""));
+    find("");
     return found;
 }
 
@@ -40,33 +45,27 @@ bool serves_requests() {
 }  // namespace
 
 Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessions, ngx_log_t* log)
-    : memory_(memory), log_(log), events_(log) {
+    : zone_(memory.zone()), log_(log), events_(log) {
     for (const auto& table : conf.tables) {
         served_.push_back({&table->table, table->redis->settings.name_hash});
     }
     const StatisticsRegistry registry = memory.statistics();
-    std::vector<RedisStatistics*> redis_statistics;
-    std::vector<std::vector<RequestStatistics*>> set_statistics;
-    {
-        const gateway::LockedZone zone(memory);
-        const auto now = std::chrono::floor<std::chrono::seconds>(node_time());
-        registry.node().started.replace(0, now.time_since_epoch().count());
-        for (const auto& redis : conf.redis) {
-            redis_statistics.push_back(&registry.redis(redis->endpoint.name));
-        }
-        for (const auto& set : conf.sets) {
-            set_statistics.push_back(request_statistics(registry, *set));
-        }
-    }
-    memory.workers().insert(process_.number(), process_.process());
+    const auto now = std::chrono::floor<std::chrono::seconds>(node_time());
+    registry.node().started.replace(0, now.time_since_epoch().count());
+    memory.start_worker(process_.number());
+    zone_.workers().insert(process_.number(), process_.process());
     const gateway::Environment environment{clock_, events_, log_, process_};
-    for (std::size_t i = 0; i < conf.redis.size(); ++i) {
-        redis_statistics[i]->start_worker(process_.number());
+    for (const auto& redis : conf.redis) {
+        const RedisCounts counts = [&] {
+            const gateway::LockedNode node(zone_);
+            return registry.redis(redis->endpoint.name, process_.number());
+        }();
+        counts.workers.start_worker(process_.number());
         const auto make = [&]<typename Client>(std::type_identity<Client>) {
-            return std::make_unique<Client>(*conf.redis[i], served_, memory, sessions,
-                                            *redis_statistics[i], environment, log);
+            return std::make_unique<Client>(*redis, served_, zone_, sessions, counts, environment,
+                                            log);
         };
-        if (conf.redis[i]->settings.is_cluster) {
+        if (redis->settings.is_cluster) {
             clients_.push_back(make(std::type_identity<ClusterClient>()));
         } else {
             clients_.push_back(make(std::type_identity<RedisClient>()));
@@ -78,13 +77,14 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
                                              [](const auto& candidate) { return candidate.get(); });
         RedisTransport& client = *clients_[static_cast<std::size_t>(redis - conf.redis.begin())];
         set_clients_.push_back(&client);
-        sets_.push_back(std::make_unique<gateway::TableSet>(set.tables, set.ban, client.engine(),
-                                                            std::move(set_statistics[i])));
+        sets_.push_back(std::make_unique<gateway::TableSet>(
+            set.tables, set.ban, client.engine(),
+            request_statistics(memory, set, process_.number())));
     }
 }
 
 Worker::~Worker() {
-    memory_.workers().erase(process_.number(), process_.process());
+    zone_.workers().erase(process_.number(), process_.process());
 }
 
 ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept {

@@ -27,7 +27,7 @@ class Worker {
     /// The worker that runs this request.
     static Worker& of(ngx_http_request_t* r) { return *HttpBlock::of(r).worker; }
 
-    SharedMemory& memory() const { return memory_; }
+    gateway::Zone& zone() const { return zone_; }
     gateway::TableSet& tables(const TableSetConf& conf) { return *sets_[conf.index]; }
     /// The client of the set's Redis.
     RedisTransport& client(const TableSetConf& conf) { return *set_clients_[conf.index]; }
@@ -35,7 +35,7 @@ class Worker {
     std::span<const std::unique_ptr<RedisTransport>> clients() const { return clients_; }
 
   private:
-    SharedMemory& memory_;
+    gateway::Zone& zone_;
     NginxClock clock_;
     NginxLog log_;
     NginxEventLoop events_;

@@ -50,6 +50,9 @@ struct Acquired {
     Instant banned_until{};              ///< 0: not banned
     std::int64_t strikes = 0;            ///< counted now, within the ban policy's time
     std::vector<WindowCount> windows{};  ///< afterwards, with the lease; as `adjustments`
+    /// For each table: when Redis last granted a lease of it to another node, if a further request
+    /// would be refused; 0: none. Empty if all are 0.
+    std::vector<Instant> leased_elsewhere{};
 };
 
 }  // namespace tollgate

@@ -1,7 +1,6 @@
 #include "module/quota/lease.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "module/quota/quota_windows.hpp"
@@ -10,29 +9,58 @@ namespace tollgate {
 
 namespace {
 
-/// A lease covers this time, the span of Arrivals::expected.
-constexpr SteadyTime kSpan{100};
-/// After how long without a request a lease is idle.
+/// The horizon is this part of the shortest window.
+constexpr int kHorizonsInWindow = 60;
+/// A lease is idle after this time without a request, or after the horizon if it is longer.
 constexpr SteadyTime kIdleAfter{1000};
-/// The smallest lease. At a lower rate, 100 ms often pass without a request, and leases would often
-/// be idle.
-constexpr std::int64_t kLeastLease = 8;
+/// A lease that Redis was not asked about for this many times that time is given back, even if
+/// requests come.
+constexpr int kOldAfter = 2;
+/// How long an idle lease waits to be given back: for the settlement's next pass, and for its call.
+constexpr std::chrono::milliseconds kSettledWithin{500};
+/// The fewest requests that are worth a lease.
+constexpr std::int64_t kLeastRequests = 2;
+/// The largest lease to ask for. A double represents it exactly.
+constexpr double kMostUnits = 1e15;
+
+SteadyTime idle_after(std::chrono::milliseconds horizon) {
+    return std::max(kIdleAfter, horizon);
+}
 
 }  // namespace
 
-std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas,
-                        const ClockBounds& now) {
-    std::int64_t expected = std::numeric_limits<std::int64_t>::max() / kSpan.count();
-    std::chrono::milliseconds span = kSpan;
+std::chrono::milliseconds lease_horizon(std::chrono::seconds shortest,
+                                        std::chrono::milliseconds lease_time) {
+    return std::max(kLeastLeaseTime,
+                    std::min(std::chrono::milliseconds(shortest) / kHorizonsInWindow, lease_time));
+}
+
+std::chrono::milliseconds lease_horizon(const TableQuota& quota) {
+    return lease_horizon(quota.rates.front().period, quota.lease_time);
+}
+
+std::chrono::milliseconds lease_returns_within(const TableQuota& quota) {
+    return kOldAfter * idle_after(lease_horizon(quota)) + kSettledWithin;
+}
+
+std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
+                        std::int64_t deciding, const ClockBounds& now) {
+    double units_per_ms = kMostUnits;
+    SteadyTime span = kMostLeaseTime;
     for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        expected = std::min(expected, state.arrivals.expected(now.steady));
+        const SteadyTime horizon = lease_horizon(quota);
+        const double expected =
+            state.arrivals.at(now.steady, horizon) - static_cast<double>(deciding * cost);
+        units_per_ms = std::min(units_per_ms, expected / static_cast<double>(horizon.count()));
+        span = std::min(span, quota.lease_time == SteadyTime(0) ? SteadyTime(0) : horizon);
         for (const Rate& rate : quota.rates) {
             span = std::min(
                 span, window_end(window_number(now.latest, rate.period), rate.period) - now.latest);
         }
     });
-    const std::int64_t wanted = expected * span / kSpan;
-    return wanted < kLeastLease || !std::ranges::all_of(quotas, &TableQuota::leases) ? 0 : wanted;
+    const double units = std::min(units_per_ms * static_cast<double>(span.count()), kMostUnits);
+    const bool is_enough = units >= static_cast<double>(kLeastRequests * cost);
+    return is_enough ? static_cast<std::int64_t>(units) : 0;
 }
 
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,
@@ -49,8 +77,9 @@ bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64
     return true;
 }
 
-bool is_idle(const QuotaState& state, const ClockBounds& now) {
-    return state.arrivals.last() + kIdleAfter <= now.steady;
+bool is_idle(const QuotaState& state, std::chrono::milliseconds horizon, const ClockBounds& now) {
+    const SteadyTime idle = idle_after(horizon);
+    return state.arrivals.last + idle <= now.steady || state.asked + kOldAfter * idle <= now.steady;
 }
 
 bool are_same(const QuotaState& state, std::span<const WindowCount> counts) {

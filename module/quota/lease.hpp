@@ -7,20 +7,32 @@
 
 namespace tollgate {
 
+/// The time for which a node leases units: a sixtieth of the shortest window, at least 50 ms, at
+/// most TableQuota::lease_time. Also the time constant of QuotaState::arrivals.
+std::chrono::milliseconds lease_horizon(const TableQuota& quota);
+std::chrono::milliseconds lease_horizon(std::chrono::seconds shortest,
+                                        std::chrono::milliseconds lease_time);
+
+/// The longest time from Redis's grant of a lease until its idle units are back at Redis, if the
+/// node can reach Redis.
+std::chrono::milliseconds lease_returns_within(const TableQuota& quota);
+
 /// How many units to lease in addition to an acquire's requests: the units that requests are
-/// expected to need in each table within the next 100 ms, or until the shortest window ends. 0 if
-/// these are too few, or if a table has no leases. Redis grants at most an eighth of what is left
-/// (see Acquire::lease).
-std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas,
-                        const ClockBounds& now);
+/// expected to need in each table within the shortest horizon, or until the shortest window ends. 0
+/// if these are less than two requests, or if a table has no leases. `deciding` requests of the
+/// demand are in the arrivals and not part of the estimate, because the acquire decides them. Redis
+/// grants at most an eighth of what is left (see Acquire::lease).
+std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
+                        std::int64_t deciding, const ClockBounds& now);
 
 /// Takes `cost` from the lease of every table, or from none. Returns false if a lease is too small
 /// or its window may have ended.
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,
                   const ClockBounds& now);
 
-/// Whether no request has come for a second. The lease is then given back.
-bool is_idle(const QuotaState& state, const ClockBounds& now);
+/// Whether the lease is to be given back: no request has come for a second, or for `horizon` (see
+/// lease_horizon) if it is longer; or Redis has not been asked for twice that time.
+bool is_idle(const QuotaState& state, std::chrono::milliseconds horizon, const ClockBounds& now);
 
 /// Adds a lease that Redis counted in the windows `counts`. Units of windows that the state no
 /// longer has become units to give back.

@@ -8,8 +8,6 @@ namespace tollgate {
 
 namespace {
 
-/// For how long a refusal holds without asking Redis again.
-constexpr SteadyTime kRefusalHolds{1000};
 /// After this time without a reply, the bounds of Redis's clock are too wide for Retry-After.
 constexpr SteadyTime kClockHolds{100};
 
@@ -27,15 +25,15 @@ bool is_banned(const QuotaState& first, const Demand& demand, const ClockBounds&
     return demand.ban && first.banned_until > now.latest;
 }
 
-void note_arrivals(std::span<QuotaState> states, const Demand& demand, std::int64_t count,
-                   SteadyTime now) {
+void note_arrivals(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
+                   std::int64_t count, SteadyTime now) {
     QuotaState& first = states.front();
-    if (demand.ban && now - first.arrivals.last() >= demand.ban->within) {
+    if (demand.ban && now - first.arrivals.last >= demand.ban->within) {
         first.strikes_owed = 0;
     }
-    for (QuotaState& state : states) {
-        state.arrivals.note(now, count * demand.cost);
-    }
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        state.arrivals.note(now, count * demand.cost, lease_horizon(quota));
+    });
 }
 
 LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
@@ -51,7 +49,8 @@ LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Dem
     if (demand.cost == 0) {
         return LocalAnswer::kAsk;
     }
-    if (spend_leases(states, quotas, demand.cost, now)) {
+    // The units of a lease may be more than limits that have changed since allow.
+    if (first.asked > demand.changed && spend_leases(states, quotas, demand.cost, now)) {
         return LocalAnswer::kGranted;
     }
     if (demand.ban && demand.refusals_strike) {
@@ -65,8 +64,10 @@ LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Dem
         }
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {
             if (left(state, quota, i, now.latest) < demand.cost) {
+                const Instant retry = retry_at(state, quota, i, demand.cost);
                 exhausted = true;
-                known = known && is_wait_known(state, reset_of(state, quota, i, demand.cost), now);
+                // At that time, Redis may have units again.
+                known = known && retry > now.latest && is_wait_known(state, retry, now);
             }
         }
     });

@@ -13,16 +13,19 @@ struct Demand {
     std::int64_t cost = 1;
     std::optional<BanPolicy> ban;
     bool refusals_strike = true;
-    SteadyTime changed{};  ///< when an operator last changed the id
+    SteadyTime changed{};  ///< when an operator last changed the key or its id
 };
+
+/// For how long a refusal holds without asking Redis again.
+constexpr SteadyTime kRefusalHolds{1000};
 
 /// What a node decides by itself; kAsk: Redis must decide.
 enum class LocalAnswer { kGranted, kLimited, kBanned, kAsk };
 
 /// Counts `count` requests of this demand: see Arrivals. Drops strikes that are too old for the ban
 /// policy.
-void note_arrivals(std::span<QuotaState> states, const Demand& demand, std::int64_t count,
-                   SteadyTime now);
+void note_arrivals(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
+                   std::int64_t count, SteadyTime now);
 
 /// Decides a request without Redis if the result is exact. Grants from leases, which Redis has
 /// counted. Refuses a banned or exhausted id for one second after Redis was asked. A refusal that

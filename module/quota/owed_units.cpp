@@ -168,6 +168,19 @@ bool is_late(const QuotaState& state, const Acquired& acquired) {
     return lag > 0ms && lag <= kLate;
 }
 
+/// Notes until when units of this table may come back from the leases of other nodes. It keeps a
+/// later time, until which slices of this node's workers may give back units.
+void note_leased_elsewhere(QuotaState& state, const TableQuota& quota, const Acquired& acquired,
+                           std::size_t table) {
+    if (!acquired.leased_elsewhere.empty() && acquired.leased_elsewhere[table] != Instant{}) {
+        const Instant until = acquired.leased_elsewhere[table] + lease_returns_within(quota);
+        state.returns_until = std::max(state.returns_until, until);
+    }
+    if (state.returns_until <= acquired.now) {
+        state.returns_until = {};
+    }
+}
+
 void take_counts(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
                  const Acquired& acquired) {
     if (is_late(state, acquired)) {
@@ -193,18 +206,26 @@ void take_counts(QuotaState& state, const TableQuota& quota, std::span<const Win
 }  // namespace
 
 PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
-                        const ClockBounds& now, std::uint64_t* last_report) {
+                        std::int64_t count, const ClockBounds& now, std::uint64_t* last_report) {
     PreparedAcquire prepared{.cost = demand.cost};
+    const bool takes_units = count > 0 && demand.cost > 0;
+    const std::int64_t wanted =
+        takes_units ? lease_size(states, quotas, demand.cost, count, now) : 0;
     bool adjusts = false;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         // If only the lease has room for the request, Redis would refuse it: return the lease
-        // first.
+        // first. A lease that did not serve the request and is larger than the node expects to need
+        // would grow with the next one.
         if (state.lease > 0 &&
-            (!are_current(state, quota, now) || is_idle(state, now) ||
-             is_exhausted(state, quota, state.lease + demand.cost, now.latest))) {
+            (!are_current(state, quota, now) || is_idle(state, lease_horizon(quota), now) ||
+             is_exhausted(state, quota, state.lease + demand.cost, now.latest) ||
+             (wanted > 0 && state.lease / 2 >= wanted))) {
             give_back_lease(state, quota);
         }
-        state.asked = now.steady;
+        // Only a new lease makes a lease younger.
+        if (state.lease == 0 || wanted > 0) {
+            state.asked = now.steady;
+        }
         drop_ended_report(state, quota, now);
         adjusts = adjusts || owes(state) || state.report;
     });
@@ -221,7 +242,7 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
             prepared = {.cost = demand.cost};
         }
     }
-    prepared.lease = demand.cost > 0 ? lease_size(states, quotas, now) : 0;
+    prepared.lease = wanted;
     if (demand.ban) {
         prepared.strikes = std::exchange(states.front().strikes_owed, 0);
     }
@@ -255,9 +276,20 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
     if (!is_late(states.front(), acquired)) {
         states.front().banned_until = acquired.banned_until;
     }
+    for (std::size_t i = 0; i < quotas.size(); ++i) {
+        if (!is_late(states[i], acquired)) {
+            note_leased_elsewhere(states[i], quotas[i], acquired, i);
+        }
+    }
     std::span<const WindowCount> counts = acquired.windows;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         take_counts(state, quota, counts.first(quota.rates.size()), acquired);
+        // Requests that were granted alone during the call may have taken the units that Redis
+        // leased from. The lease then pays for them.
+        if (state.lease > 0 && (owes(state) || state.report) &&
+            is_exhausted(state, quota, state.lease, acquired.now)) {
+            give_back_lease(state, quota);
+        }
         note_own(state, quota, counts[quota.rates.size() - 1].number,
                  acquired.granted * prepared.cost + acquired.lease);
         counts = counts.subspan(quota.rates.size());
@@ -269,15 +301,16 @@ void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acqui
     std::span<const WindowCount> counts = acquired.windows;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         add_lease(state, quota, counts.first(quota.rates.size()), units);
-        if (!quota.leases) {
+        if (quota.lease_time == 0ms) {
             give_back_lease(state, quota);
         }
         counts = counts.subspan(quota.rates.size());
     });
 }
 
-bool needs_settling(const QuotaState& state, const ClockBounds& now) {
-    return owes(state) || state.report || (state.lease > 0 && is_idle(state, now));
+bool needs_settling(const QuotaState& state, std::chrono::milliseconds horizon,
+                    const ClockBounds& now) {
+    return owes(state) || state.report || (state.lease > 0 && is_idle(state, horizon, now));
 }
 
 bool is_held(const QuotaState& state) {

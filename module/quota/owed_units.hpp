@@ -26,9 +26,10 @@ struct PreparedAcquire {
 /// acknowledges it: Redis counts them once, even if they are sent several times. Idle leases are
 /// given back without a number. If that reply is lost, the lease is lost too, which costs the key
 /// at most what was idle. `last_report` is the node's last report number and is incremented; with
-/// nullptr no report is made and owed units stay owed.
+/// nullptr no report is made and owed units stay owed. `count` is the number of requests that the
+/// acquire decides; note_arrivals has counted them. 0: it only reports, and asks for no lease.
 PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
-                        const ClockBounds& now, std::uint64_t* last_report);
+                        std::int64_t count, const ClockBounds& now, std::uint64_t* last_report);
 
 /// Why an acquire has no result.
 enum class AcquireFailure {
@@ -52,8 +53,9 @@ void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acqui
                  std::int64_t units);
 
 /// Whether an acquire is due although no request comes: units are owed or in a report, or a lease
-/// has been idle for a second.
-bool needs_settling(const QuotaState& state, const ClockBounds& now);
+/// is idle (see is_idle).
+bool needs_settling(const QuotaState& state, std::chrono::milliseconds horizon,
+                    const ClockBounds& now);
 
 /// Whether it has a lease, owed units or a report. Such a state must not be evicted.
 bool is_held(const QuotaState& state);

@@ -61,6 +61,17 @@ Plan parse_plan(std::span<const std::string_view> words) {
     return plan;
 }
 
+std::chrono::milliseconds parse_lease_time(std::string_view text) {
+    if (text == "off") {
+        return 0ms;
+    }
+    const auto time = parse_duration(text);
+    if (time < kLeastLeaseTime || time > kMostLeaseTime) {
+        throw ParseError("\"lease\" is \"off\" or a time from 50ms to 1m, not " + quoted(text));
+    }
+    return time;
+}
+
 BanPolicy parse_ban(std::span<const std::string_view> words) {
     BanPolicy ban;
     std::vector<std::string_view> seen;

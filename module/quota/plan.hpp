@@ -35,6 +35,11 @@ struct BanPolicy {
         up_to{};  ///< longest ban; this long after a ban, the next one is a first ban
 };
 
+/// `lease=`: the default, the minimum and the maximum.
+constexpr std::chrono::milliseconds kLeaseTime{1000};
+constexpr std::chrono::milliseconds kLeastLeaseTime{50};
+constexpr std::chrono::milliseconds kMostLeaseTime{60'000};
+
 /// A plan table, as `tollgate_plans` defines it. The names of its counters contain its name.
 struct PlanTable {
     std::string name;
@@ -43,7 +48,8 @@ struct PlanTable {
     std::vector<Rate> anonymous;  ///< an address's budget for failed authentications; may be empty
     std::vector<std::string> anonymous_policies{};  ///< the policy names of its windows
     std::optional<BanPolicy> ban;
-    bool leases = true;  ///< whether a node may grant ahead of Redis
+    /// The longest time for which a node may lease units ahead; 0: no leases.
+    std::chrono::milliseconds lease_time = kLeaseTime;
 
     /// The plan of this name, otherwise the default; nullptr if there is neither.
     const Plan* find(std::string_view plan) const;
@@ -52,6 +58,10 @@ struct PlanTable {
 /// Reads the words after `plan`: a name, then rates, `custom` or `unlimited`, then optionally
 /// `window=fixed|sliding`. Throws ParseError.
 Plan parse_plan(std::span<const std::string_view> words);
+
+/// Reads the value of `lease=`: `off`, which is 0, or a time from kLeastLeaseTime to
+/// kMostLeaseTime. Throws ParseError.
+std::chrono::milliseconds parse_lease_time(std::string_view text);
 
 /// Reads the words after `ban`: `after=`, `within=`, `for=` and optionally `up_to=` (default: 24
 /// hours, or the first ban if that is longer). Throws ParseError.

@@ -1,36 +1,26 @@
 #include "module/quota/quota_state.hpp"
 
-#include <algorithm>
+#include <cmath>
 
 namespace tollgate {
 
-namespace {
-
-constexpr SteadyTime kSlot{100};
-
-}  // namespace
-
-void Arrivals::note(SteadyTime time, std::int64_t units) {
-    const std::int64_t current = time / kSlot;
-    // Another worker's time may be a little ahead.
-    if (current > slot) {
-        before = current == slot + 1 ? now : 0;
-        now = 0;
-        slot = current;
+void Arrivals::note(SteadyTime now, std::int64_t count, SteadyTime constant) {
+    if (count == 0) {
+        return;
     }
-    now += units;
+    if (now > last) {
+        units = static_cast<float>(at(now, constant));
+        last = now;
+    }
+    units += static_cast<float>(count);
 }
 
-std::int64_t Arrivals::expected(SteadyTime time) const {
-    const std::int64_t current = time / kSlot;
-    if (current <= slot) {
-        return std::max(now, before);
+double Arrivals::at(SteadyTime now, SteadyTime constant) const {
+    if (now <= last || units == 0) {
+        return units;
     }
-    return current == slot + 1 ? now : 0;
-}
-
-SteadyTime Arrivals::last() const {
-    return (slot + 1) * kSlot;
+    const auto elapsed = static_cast<float>((now - last).count());
+    return units * std::exp(-elapsed / static_cast<float>(constant.count()));
 }
 
 }  // namespace tollgate

@@ -11,17 +11,17 @@
 
 namespace tollgate {
 
-/// How many units requests of an id asked for lately. The last 100 ms predict the next 100 ms.
+/// The units that requests of an id asked for lately: a count that decays exponentially. At a
+/// steady rate its mean is the units of one time constant, also just before an arrival (Poisson
+/// arrivals see time averages).
 struct Arrivals {
-    std::int64_t slot = 0;  ///< the 100 ms in which `now` is counted, by the steady clock
-    std::int64_t now = 0;
-    std::int64_t before = 0;  ///< in the slot before
+    SteadyTime last{};  ///< of the last request that asked for units
+    float units = 0;    ///< the count at that time
 
-    void note(SteadyTime time, std::int64_t units);
-    /// The units that the next 100 ms may ask for.
-    std::int64_t expected(SteadyTime time) const;
-    /// When the last request came, rounded up to 100 ms.
-    SteadyTime last() const;
+    /// Counts `count` units. `constant` is the time in which the count decays to 1/e.
+    void note(SteadyTime now, std::int64_t count, SteadyTime constant);
+    /// The count at `now`. Another worker's time may be a little ahead of `now`.
+    double at(SteadyTime now, SteadyTime constant) const;
     bool operator==(const Arrivals&) const = default;
 };
 
@@ -57,11 +57,14 @@ struct QuotaState {
     };
     std::array<Window, kMaxRates> windows{};  ///< in the order of the table's rates
     std::int64_t lease = 0;                   ///< units that Redis counted and no request has taken
-    std::int64_t own = 0;    ///< of the units that Redis counted in the longest window: those
-                             ///< that this node asked for
-    Instant counted_at{};    ///< Redis's clock when it counted; 0: never
-    SteadyTime asked{};      ///< when Redis was last asked
-    Instant banned_until{};  ///< of the id; used in the first table only
+    std::int64_t own = 0;  ///< of the units that Redis counted in the longest window: those
+                           ///< that this node asked for
+    Instant counted_at{};  ///< Redis's clock when it counted; 0: never
+    SteadyTime asked{};    ///< when Redis was last asked
+    /// Redis's clock: until then, leases of other nodes and slices of this node's workers may give
+    /// back units of a window that had none left at the last reply; 0: none are known.
+    Instant returns_until{};
+    Instant banned_until{};         ///< of the id; used in the first table only
     std::int64_t strikes_owed = 0;  ///< refusals while Redis was out of reach; used in the first
                                     ///< table only
     Arrivals arrivals;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "module/quota/lease.hpp"
 #include "module/quota/quota_windows.hpp"
 
 namespace tollgate {
@@ -21,6 +22,29 @@ Instant reset_of(const QuotaState& state, const TableQuota& quota, std::size_t w
     const WindowCount granted = granted_in(state, window);
     return quota.sliding ? room_at(granted, rate, std::max<std::int64_t>(cost, 1))
                          : window_end(granted.number, rate.period);
+}
+
+namespace {
+
+/// Whether other nodes or other workers may give back units of a window before its reset.
+bool may_come_back(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                   Instant reset) {
+    // In an outage, they don't.
+    if (state.returns_until == Instant{} || state.nodes > 0 || state.returns_until >= reset) {
+        return false;
+    }
+    // A lease of an earlier window does not help this one, unless windows slide.
+    const std::int64_t before = state.windows[window].counted.number - (quota.sliding ? 2 : 1);
+    return state.returns_until - lease_returns_within(quota) >=
+           window_end(before, quota.rates[window].period);
+}
+
+}  // namespace
+
+Instant retry_at(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                 std::int64_t cost) {
+    const Instant reset = reset_of(state, quota, window, cost);
+    return may_come_back(state, quota, window, reset) ? state.returns_until : reset;
 }
 
 std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Quotas& quotas,
@@ -43,13 +67,17 @@ std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Qu
             const auto rest = std::max<std::int64_t>(left(state, quota, i, now.earliest), 0);
             const bool exhausted = refused && rest - reserve < cost;
             const bool slides_on = quota.sliding && (exhausted || rest == 0);
-            windows.push_back(
-                {.rate = rate,
-                 .remaining = rest,
-                 .reset = slides_on ? reset_of(state, quota, i, cost)
-                                    : window_end(state.windows[i].counted.number, rate.period),
-                 .exhausted = exhausted,
-                 .policy = quota.policies[i]});
+            const Instant reset = slides_on
+                                      ? reset_of(state, quota, i, cost)
+                                      : window_end(state.windows[i].counted.number, rate.period);
+            const bool returns = exhausted && state.returns_until > now.earliest &&
+                                 may_come_back(state, quota, i, reset);
+            windows.push_back({.rate = rate,
+                               .remaining = rest,
+                               .reset = reset,
+                               .exhausted = exhausted,
+                               .policy = quota.policies[i],
+                               .retry = returns ? state.returns_until : Instant{}});
         }
     });
     return windows;

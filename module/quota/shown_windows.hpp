@@ -21,4 +21,9 @@ std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Qu
 Instant reset_of(const QuotaState& state, const TableQuota& quota, std::size_t window,
                  std::int64_t cost);
 
+/// When an exhausted window may grant `cost` again: at reset_of, or earlier if other nodes or other
+/// workers may give back units (see QuotaState::returns_until).
+Instant retry_at(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                 std::int64_t cost);
+
 }  // namespace tollgate

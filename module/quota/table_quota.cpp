@@ -33,7 +33,7 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
         TableQuota quota{.table = table->name,
                          .rates = custom ? parse_rates(key.limits) : plan->rates,
                          .sliding = plan->sliding,
-                         .leases = table->leases,
+                         .lease_time = table->lease_time,
                          .policies = {}};
         // Several tables may have a plan of this name; the table's name makes the policy unique.
         const std::string prefix = tables.size() > 1 ? table->name + "-" : "";

@@ -17,7 +17,7 @@ struct TableQuota {
     std::string table;
     std::vector<Rate> rates;  ///< at least one, ascending by period
     bool sliding = false;
-    bool leases = true;                   ///< whether a node may grant ahead of Redis
+    std::chrono::milliseconds lease_time = kLeaseTime;  ///< see PlanTable
     std::vector<std::string> policies{};  ///< the policy names of its windows: `free-minute`
     std::uint32_t table_id = 0;           ///< name_hash of `table`
 };

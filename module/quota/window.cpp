@@ -86,6 +86,17 @@ const WindowState* binding_window(std::span<const WindowState> windows) {
     return binding == windows.end() ? nullptr : &*binding;
 }
 
+Instant retry_at(std::span<const WindowState> windows) {
+    Instant last{};
+    for (const WindowState& window : windows) {
+        if (window.exhausted) {
+            last = std::max(last, window.retry == Instant{} ? window.reset : window.retry);
+        }
+    }
+    const WindowState* binding = binding_window(windows);
+    return last != Instant{} || binding == nullptr ? last : binding->reset;
+}
+
 std::int64_t retry_after(ExactInstant now, Instant until) {
     return std::max(std::chrono::ceil<std::chrono::seconds>(until - now), std::chrono::seconds(1s))
         .count();

@@ -63,12 +63,18 @@ struct WindowState {
     bool exhausted = false;     ///< this window refused the request
     std::string_view policy{};  ///< its name in `RateLimit`: `free-minute`; lives as long as its
                                 ///< quota
+    Instant retry{};            ///< if exhausted: units in leases or slices may be back then; 0:
+                                ///< none are known, or not before the reset
 };
 
 /// The window to show if only one can be shown: the exhausted window that resets last. If none is
 /// exhausted, the one with the fewest units left, and among equals the one that resets last.
 /// nullptr if there are no windows.
 const WindowState* binding_window(std::span<const WindowState> windows);
+
+/// When a refused request may be granted: when each exhausted window has reset, or has units from
+/// leases. 0 if there are no windows.
+Instant retry_at(std::span<const WindowState> windows);
 
 /// `Retry-After` (RFC 9110 section 10.2.3): whole seconds from `now` to `until`, rounded up, at
 /// least 1.

@@ -3,7 +3,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "module/report/counter.hpp"
 #include "module/report/verdict.hpp"
@@ -31,7 +33,8 @@ struct VerdictCounts {
     void note(Verdict verdict) noexcept { counts[static_cast<std::size_t>(verdict)].add(); }
 };
 
-/// Statistics of the requests of one plan in one set of plan tables.
+/// Statistics of the requests of one plan in one set of plan tables. Every member consists of
+/// counters: see add_counters.
 struct RequestStatistics {
     VerdictCounts decided;
     VerdictCounts dry_run;  ///< with `tollgate_dry_run on`: nothing was refused
@@ -70,7 +73,8 @@ struct LeaseStatistics {
     }
 };
 
-/// Statistics of one `tollgate_redis`.
+/// Statistics of one `tollgate_redis`. Every member is a Counter, or consists of them: see
+/// add_counters.
 struct RedisStatistics {
     Counter acquires;  ///< calls of acquire_script()
     Counter lookups;   ///< calls of lookup_script()
@@ -82,20 +86,45 @@ struct RedisStatistics {
     Counter breaker_opened;
     Counter failovers;  ///< how often Sentinel reported another master
     Histogram round_trips;
-    WorkerSet breaker_open;  ///< the workers whose breaker is open
-    WorkerSet subscribed;    ///< the workers that are subscribed to `events`
     KeyCacheStatistics keys;
     DecisionStatistics decisions;
     LeaseStatistics leases;
     Counter owed;     ///< units granted while Redis was unreachable, counted as in LeaseStatistics
     Counter settled;  ///< of them: reported to Redis and counted
     Counter lapsed;   ///< of them: their window ended before the report
+};
+
+/// Adds each counter of `part` to `sum`. Both consist of counters only.
+template <typename Statistics>
+void add_counters(Statistics& sum, const Statistics& part) noexcept {
+    static_assert(std::is_standard_layout_v<Statistics> &&
+                  sizeof(Statistics) % sizeof(Counter) == 0);
+    constexpr std::size_t kCounters = sizeof(Statistics) / sizeof(Counter);
+    const std::span sums(reinterpret_cast<Counter*>(&sum), kCounters);
+    const std::span parts(reinterpret_cast<const Counter*>(&part), kCounters);
+    for (std::size_t i = 0; i < kCounters; ++i) {
+        sums[i].add(parts[i].value());
+    }
+}
+
+/// The states of the node's workers for one `tollgate_redis`. All workers share one object, because
+/// each of them asks for the states of the others.
+struct RedisWorkers {
+    WorkerSet breaker_open;  ///< the workers whose breaker is open
+    WorkerSet subscribed;    ///< the workers that are subscribed to `events`
 
     /// A worker has started: resets the state that its predecessor of the same number left.
     void start_worker(std::size_t worker) noexcept {
         breaker_open.start(worker);
         subscribed.start(worker);
     }
+};
+
+/// Where a worker counts the events of one `tollgate_redis`, and where it finds the states of the
+/// other workers. Both are in the zone.
+struct RedisCounts {
+    RedisStatistics& own;
+    RedisWorkers& workers;
 };
 
 /// The tables that the zone is divided into.

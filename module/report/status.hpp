@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "module/report/lock_statistics.hpp"
 #include "module/report/statistics.hpp"
 
 namespace tollgate {
@@ -29,6 +30,7 @@ struct Status {
     struct Redis {
         std::string name;
         RedisStatistics counts;
+        RedisWorkers workers{};
         std::string kind = "server";    ///< the directive that names the servers
         std::uint64_t nodes = 0;        ///< that share it, when it was last in reach; 0: unknown
         std::string master{};           ///< the address that Sentinel reported; empty if unknown
@@ -45,6 +47,7 @@ struct Status {
     std::array<StoreStatistics, kStores.size()> stores{};
     std::vector<Requests> requests;
     std::vector<Redis> redis;
+    std::optional<LockStatistics> lock{};  ///< only of a build that measures it
 };
 
 /// The format of the status.

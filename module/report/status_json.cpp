@@ -1,5 +1,6 @@
 #include "module/report/status.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "module/text/json_writer.hpp"
@@ -96,9 +97,9 @@ void add(JsonWriter& json, const Status::Redis& redis, std::size_t workers) {
         json.member("redirections", counts.redirections.value());
         add_object(json, "tls", pair("handshakes", counts.tls_handshakes.value()),
                    pair("resumed", counts.tls_resumed.value()));
-        add_object(json, "breaker", pair("open_workers", counts.breaker_open.count(workers)),
+        add_object(json, "breaker", pair("open_workers", redis.workers.breaker_open.count(workers)),
                    pair("opened", counts.breaker_opened.value()));
-        json.member("subscribed_workers", counts.subscribed.count(workers));
+        json.member("subscribed_workers", redis.workers.subscribed.count(workers));
         add(json, "round_trip_seconds", counts.round_trips);
         add_object(json, "key_cache", pair("hits", counts.keys.hits.value()),
                    pair("negative_hits", counts.keys.negative_hits.value()),
@@ -129,6 +130,33 @@ void add_stores(JsonWriter& json, const Status& status) {
     });
 }
 
+/// The classes up to the last one that is not empty.
+void add(JsonWriter& json, std::string_view name, const DurationStatistics& durations) {
+    const auto& classes = durations.classes;
+    const auto last = std::find_if(classes.rbegin(), classes.rend(),
+                                   [](const Counter& count) { return count.value() != 0; });
+    json.object(name, [&] {
+        json.member("sum", durations.nanoseconds.value());
+        json.member("longest", durations.longest.value());
+        json.array("classes", [&] {
+            for (std::size_t i = 0; i < static_cast<std::size_t>(classes.rend() - last); ++i) {
+                json.object([&] {
+                    json.member("below", std::uint64_t{1} << i);
+                    json.member("count", classes[i].value());
+                });
+            }
+        });
+    });
+}
+
+void add(JsonWriter& json, const LockStatistics& lock) {
+    json.object("lock", [&] {
+        json.member("holds", lock.holds.value());
+        add(json, "held_nanoseconds", lock.held);
+        add(json, "waited_nanoseconds", lock.waited);
+    });
+}
+
 }  // namespace
 
 std::string status_json(const Status& status) {
@@ -144,6 +172,9 @@ std::string status_json(const Status& status) {
             json.member("size", status.zone_size);
             add_stores(json, status);
         });
+        if (status.lock) {
+            add(json, *status.lock);
+        }
         json.array("requests", [&] {
             for (const auto& requests : status.requests) {
                 add(json, requests);

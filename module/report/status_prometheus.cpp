@@ -128,9 +128,9 @@ void write_counters(Exposition& out, const Status& status, std::string_view labe
     }
 }
 
-void write_workers(Exposition& out, const Status& status, WorkerSet RedisStatistics::*workers) {
+void write_workers(Exposition& out, const Status& status, WorkerSet RedisWorkers::*workers) {
     for (const auto& redis : status.redis) {
-        out.sample({{"redis", redis.name}}, (redis.counts.*workers).count(status.workers));
+        out.sample({{"redis", redis.name}}, (redis.workers.*workers).count(status.workers));
     }
 }
 
@@ -233,10 +233,10 @@ void write_connections(Exposition& out, const Status& status) {
     write_counters(out, status, "", {{"", [](const Redis& r) { return &r.breaker_opened; }}});
     out.family("tollgate_redis_breaker_open_workers", "gauge",
                "Workers whose circuit breaker is open.");
-    write_workers(out, status, &Redis::breaker_open);
+    write_workers(out, status, &RedisWorkers::breaker_open);
     out.family("tollgate_redis_subscribed_workers", "gauge",
                "Workers that are subscribed to changes of keys.");
-    write_workers(out, status, &Redis::subscribed);
+    write_workers(out, status, &RedisWorkers::subscribed);
     write_round_trips(out, status);
 }
 

@@ -65,7 +65,7 @@ class AddressBudgets {
     static std::int64_t count_in(const Entry& entry, const Window& window);
 
   public:
-    // For divide_zone.
+    // For divide_stripe.
     using Table = SetAssociative<Entry>;
 
   private:

@@ -1,6 +1,7 @@
 #include "module/store/changes.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <charconv>
 #include <optional>
@@ -42,8 +43,8 @@ SteadyTime& Changes::slot(std::uint32_t redis, std::span<const unsigned char> ha
 void Changes::note(std::uint32_t redis, std::string_view name, SteadyTime now) {
     // Every worker receives the message. Do not replace a later time that another worker recorded.
     const auto mark = [&](std::span<const unsigned char> hash) {
-        SteadyTime& last = slot(redis, hash);
-        last = std::max(last, now);
+        const std::atomic_ref last(slot(redis, hash));
+        last.store(std::max(last.load(std::memory_order_relaxed), now), std::memory_order_relaxed);
     };
     mark(id_hash(name));
     if (const auto digest = read_digest(name)) {
@@ -52,11 +53,11 @@ void Changes::note(std::uint32_t redis, std::string_view name, SteadyTime now) {
 }
 
 SteadyTime Changes::last(std::uint32_t redis, const IdHash& id) const {
-    return slot(redis, id);
+    return std::atomic_ref(slot(redis, id)).load(std::memory_order_relaxed);
 }
 
 SteadyTime Changes::last(std::uint32_t redis, const KeyDigest& digest) const {
-    return slot(redis, digest);
+    return std::atomic_ref(slot(redis, digest)).load(std::memory_order_relaxed);
 }
 
 }  // namespace tollgate

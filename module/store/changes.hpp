@@ -13,7 +13,8 @@ namespace tollgate {
 
 /// The time of the last change in Redis of each id and each key, as published on the channel
 /// `events`. Stored by hash, in memory that workers share. Ids that share a slot share a timestamp;
-/// a false match costs one look-up. The caller holds the zone's lock.
+/// a false match costs one look-up. The caller of note() holds the lock of the node; reading needs
+/// none.
 class Changes {
   public:
     /// A view of shared memory that is initially zero. Uses a power of two of the slots. Throws

@@ -91,17 +91,40 @@ bool KeyCache::find(const Key& key, SteadyTime now, Found& found) const {
     return true;
 }
 
-std::string KeyCache::find_id(std::uint64_t hash_of_key, const IdHash& id) const {
-    Found found;
-    const auto find_in = [&](const auto& table) {
-        const Place place =
-            table.find_hash(hash_of_key, [&](const auto& record) { return record.id_hash == id; });
+bool KeyCache::touch(const Key& key, SteadyTime now) const {
+    const auto touch_in = [&](const auto& table) {
+        const Place place = table.find(key);
         if (place) {
-            table.at(place).unpack(found);
+            table.touch(place, now);
         }
         return static_cast<bool>(place);
     };
-    return find_in(small_) || find_in(large_) ? std::move(found.record.id) : std::string();
+    return touch_in(small_) || touch_in(large_);
+}
+
+/// Calls `visit` with the record of the key with this Key::hash if its id has this hash. False if
+/// there is none.
+template <typename Visit>
+bool KeyCache::visit_record(std::uint64_t hash_of_key, const IdHash& id, Visit visit) const {
+    const auto visit_in = [&](const auto& table) {
+        const Place place =
+            table.find_hash(hash_of_key, [&](const auto& record) { return record.id_hash == id; });
+        if (place) {
+            visit(table.at(place));
+        }
+        return static_cast<bool>(place);
+    };
+    return visit_in(small_) || visit_in(large_);
+}
+
+std::string KeyCache::find_id(std::uint64_t hash_of_key, const IdHash& id) const {
+    Found found;
+    visit_record(hash_of_key, id, [&](const auto& record) { record.unpack(found); });
+    return std::move(found.record.id);
+}
+
+bool KeyCache::has_id(std::uint64_t hash_of_key, const IdHash& id) const {
+    return visit_record(hash_of_key, id, [](const auto& /*record*/) {});
 }
 
 void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked,

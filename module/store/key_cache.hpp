@@ -20,7 +20,7 @@ namespace tollgate {
 /// Caches key records, in memory that workers share. Long records are stored in larger places. Keys
 /// that do not exist in Redis have their own places, so that a flood of them evicts no valid key.
 /// The least recently used records are evicted, except those that the caller wants to keep. The
-/// caller holds the zone's lock.
+/// caller holds the lock of its stripe.
 class KeyCache {
   public:
     /// Identifies a key: its digest and the name_hash of a `tollgate_redis`. Each Redis has its own
@@ -50,9 +50,17 @@ class KeyCache {
     /// entry as used now. Returns false if there is none; `found` is then unchanged.
     bool find(const Key& key, SteadyTime now, Found& found) const;
 
+    /// Marks the record of the key as used now. False if there is none.
+    bool touch(const Key& key, SteadyTime now) const;
+
+    /// Whether Redis had no such key when it was last asked.
+    bool is_unknown(const Key& key) const { return static_cast<bool>(unknown_.find(key)); }
+
     /// Returns the id with this hash from the record of the key with this Key::hash; empty if there
     /// is no such record.
     std::string find_id(std::uint64_t hash_of_key, const IdHash& id) const;
+    /// Whether find_id would find it.
+    bool has_id(std::uint64_t hash_of_key, const IdHash& id) const;
 
     /// Whether a record of a key in this Redis (see name_hash) must not be evicted.
     using Keeps = std::function<bool(std::uint32_t redis, const Found& found)>;
@@ -111,6 +119,9 @@ class KeyCache {
         std::int64_t checked;
     };
 
+    template <typename Visit>
+    bool visit_record(std::uint64_t hash_of_key, const IdHash& id, Visit visit) const;
+
     template <typename Table>
     static bool find_record(const Table& table, const Key& key, SteadyTime now, Found& found);
 
@@ -124,7 +135,7 @@ class KeyCache {
         kLargestId + kLargestPlan + kLargestName + kLargestLimits;
 
   public:
-    // For divide_zone.
+    // For divide_stripe.
     using SmallTable = SetAssociative<Record<kSmallText>>;
     using LargeTable = SetAssociative<Record<kLargeText>>;
     using UnknownTable = SetAssociative<Unknown>;

@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "module/store/cache_line.hpp"
+
 namespace tollgate {
 
 /// Blocks of memory that workers share. Each block has a name in two parts and is created when the
@@ -20,7 +22,7 @@ class NamedBlocks {
     static constexpr std::size_t kLongestFirst = 128;
     static constexpr std::size_t kLongestSecond = 64;
 
-    struct Block {
+    struct alignas(kCacheLine) Block {
         std::uint16_t first_length;
         std::uint16_t second_length;
         char first[kLongestFirst];
@@ -39,33 +41,38 @@ class NamedBlocks {
     NamedBlocks(std::span<Block> blocks, std::uint32_t& made)
         : blocks_(blocks.first(blocks.size() - 1)), others_(&blocks.back()), made_(&made) {}
 
-    /// The contents of the block with this name; the caller holds a lock. `others` is the name, in
+    /// The block with this name; the caller holds a lock. `others` is the name, in
     /// both parts, of the shared block.
-    Contents& find_or_make(std::string_view first, std::string_view second,
-                           std::string_view others) const {
+    Block& find_or_make(std::string_view first, std::string_view second,
+                        std::string_view others) const {
         const auto before = made();
         const auto found = std::ranges::find_if(before, [&](const Block& block) {
             return block.first_name() == first && block.second_name() == second;
         });
         if (found != before.end()) {
-            return found->contents;
+            return *found;
         }
         if (before.size() == blocks_.size() || first.size() > kLongestFirst ||
             second.size() > kLongestSecond) {
             others_->set_name(others, others);
-            return others_->contents;
+            return *others_;
         }
         Block& block = blocks_[before.size()];
         block.set_name(first, second);
         std::atomic_ref(*made_).store(static_cast<std::uint32_t>(before.size() + 1),
                                       std::memory_order_release);
-        return block.contents;
+        return block;
     }
 
     /// The created blocks, in order of creation; needs no lock.
     std::span<Block> made() const {
         const std::size_t number = std::atomic_ref(*made_).load(std::memory_order_acquire);
         return blocks_.first(std::min(number, blocks_.size()));
+    }
+
+    /// The number of a block, which stays the same in every process.
+    std::uint32_t number_of(const Block& block) const {
+        return static_cast<std::uint32_t>(&block - blocks_.data());
     }
 
     /// The shared block; nullptr while no name uses it.

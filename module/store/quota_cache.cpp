@@ -1,6 +1,7 @@
 #include "module/store/quota_cache.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -8,9 +9,9 @@ namespace tollgate {
 
 namespace {
 
-/// The number of sets with held quotas that one call of visit_held visits. It limits the time for
-/// which the caller holds the lock.
-constexpr std::uint32_t kSetsAtOnce = 64;
+/// The number of sets with held quotas that one call of visit_held visits. A set has eight places:
+/// the caller holds the lock for at most 32 quotas.
+constexpr std::uint32_t kSetsAtOnce = 4;
 
 /// The largest limit of a quota in a small place. The owed units of a window never exceed its
 /// limit.
@@ -44,7 +45,8 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
     : id(key.id),
       redis(key.redis),
       table(key.table),
-      first_period(key.layout.periods[0] & ((1U << 30U) - 1)),
+      first_period(key.layout.periods[0] & ((1U << 29U) - 1)),
+      is_banned(state.banned_until > Instant{} ? 1U : 0U),
       sliding(key.layout.sliding ? 1U : 0U),
       has_report(state.report ? 1U : 0U),
       second_period(key.layout.periods[1]),
@@ -55,11 +57,10 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
       own(nearest<std::uint32_t>(state.own)),
       counted_at(state.counted_at.time_since_epoch().count()),
       asked(state.asked.count()),
-      banned_until(state.banned_until.time_since_epoch().count()),
+      until((is_banned != 0 ? state.banned_until : state.returns_until).time_since_epoch().count()),
       strikes_owed(nearest<std::uint16_t>(state.strikes_owed)),
-      arrivals_slot(nearest<std::uint32_t>(state.arrivals.slot)),
-      arrivals_now(nearest<std::uint16_t>(state.arrivals.now)),
-      arrivals_before(nearest<std::uint16_t>(state.arrivals.before)) {
+      last_arrival(nearest<std::int32_t>((state.arrivals.last - state.asked).count())),
+      arrived(state.arrivals.units) {
     for (std::size_t i = 0; i < windows.size(); ++i) {
         const QuotaState::Window& window = state.windows[i];
         windows[i] = {nearest<std::uint32_t>(window.counted.number),
@@ -93,9 +94,11 @@ QuotaState QuotaCache::Small::unpack_state() const {
     state.own = own;
     state.counted_at = Instant(std::chrono::milliseconds(counted_at.value()));
     state.asked = SteadyTime(asked.value());
-    state.banned_until = Instant(std::chrono::milliseconds(banned_until.value()));
+    (is_banned != 0 ? state.banned_until : state.returns_until) =
+        Instant(std::chrono::milliseconds(until.value()));
     state.strikes_owed = strikes_owed;
-    state.arrivals = {arrivals_slot, arrivals_now, arrivals_before};
+    // A worker that is killed may leave invalid bytes.
+    state.arrivals = {state.asked + SteadyTime(last_arrival), std::isfinite(arrived) ? arrived : 0};
     return state;
 }
 
@@ -141,6 +144,7 @@ QuotaCache::Large::Large(const Key& whose, const QuotaState& state)
       own(state.own),
       counted_at(state.counted_at),
       asked(state.asked),
+      returns_until(state.returns_until),
       banned_until(state.banned_until),
       strikes_owed(state.strikes_owed),
       arrivals(state.arrivals) {}
@@ -159,6 +163,7 @@ QuotaState QuotaCache::Large::unpack_state() const {
     state.own = own;
     state.counted_at = counted_at;
     state.asked = asked;
+    state.returns_until = returns_until;
     state.banned_until = banned_until;
     state.strikes_owed = strikes_owed;
     state.arrivals = arrivals;

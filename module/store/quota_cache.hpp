@@ -19,7 +19,7 @@ namespace tollgate {
 /// Stores the node's state of quotas (QuotaState), packed into memory that workers share. Quotas of
 /// one or two windows with limits below 2^31 use small places. The least recently used are evicted,
 /// except those that hold a lease or owed units. These remain until any worker has reported them to
-/// Redis. The caller holds the zone's lock.
+/// Redis. The caller holds the lock of its stripe.
 class QuotaCache {
   public:
     /// Identifies a quota: an id in a plan table of a Redis.
@@ -65,7 +65,8 @@ class QuotaCache {
     QuotaState load(const Key& key, const TableQuota& quota, Place& place) const;
 
     /// Stores the state and marks the quota as used now. In a small place, values are clamped:
-    /// counts and leases have 32 bits, strikes and arrivals 16. Returns false if all entries that
+    /// counts and leases have 32 bits, strikes 16. It stores
+    /// QuotaState::returns_until only if banned_until is 0. Returns false if all entries that
     /// could be evicted are held.
     bool save(const Key& key, const TableQuota& quota, const QuotaState& state, SteadyTime now);
     /// The same, and faster if the quota is still at the place that load() returned.
@@ -76,6 +77,7 @@ class QuotaCache {
     struct Cursor {
         bool large = false;
         std::uint32_t set = 0;
+        bool operator==(const Cursor&) const = default;
     };
     /// Calls `visit` with held quotas from the cursor on, until it returns false or a bounded
     /// number was visited. Returns true at the end; the cursor is then at the beginning.
@@ -110,7 +112,8 @@ class QuotaCache {
         IdHash id;
         std::uint32_t redis;
         std::uint32_t table;
-        std::uint32_t first_period : 30;
+        std::uint32_t first_period : 29;
+        std::uint32_t is_banned : 1;
         std::uint32_t sliding : 1;
         std::uint32_t has_report : 1;
         std::uint32_t second_period;
@@ -120,11 +123,10 @@ class QuotaCache {
         std::uint32_t own;
         Uint48 counted_at;
         Uint48 asked;
-        Uint48 banned_until;
+        Uint48 until;  ///< banned_until if is_banned, otherwise returns_until
         std::uint16_t strikes_owed;
-        std::uint32_t arrivals_slot;
-        std::uint16_t arrivals_now;
-        std::uint16_t arrivals_before;
+        std::int32_t last_arrival;  ///< ms after `asked`
+        float arrived;
     };
 
     /// A key as stored in a large place. Contains only numbers, because a worker that is killed may
@@ -157,6 +159,7 @@ class QuotaCache {
         std::int64_t own;
         Instant counted_at;
         SteadyTime asked;
+        Instant returns_until;
         Instant banned_until;
         std::int64_t strikes_owed;
         Arrivals arrivals;
@@ -180,7 +183,7 @@ class QuotaCache {
     void load_report(const Key& key, QuotaState& state) const;
 
   public:
-    // For divide_zone.
+    // For divide_stripe.
     using SmallTable = SetAssociative<Small>;
     using LargeTable = SetAssociative<Large>;
     using ReportTable = SetAssociative<ReportEntry>;

@@ -35,7 +35,7 @@ struct Place {
 
 /// A hash table of fixed size in memory that workers share. Memory of zeros is an empty table. The
 /// table contains no pointers. If a worker is killed while it writes an entry, only this entry is
-/// lost. The caller holds the zone's lock.
+/// lost. The caller holds the lock of the table's stripe.
 ///
 /// A key may be in one of two sets of eight places, one set in each half of the table. If both are
 /// full, an entry moves to its other set. If no entry can move, the least recently used one is
@@ -123,13 +123,17 @@ class SetAssociative {
         }
     }
 
-    /// Calls `visit` with the held entries of the sets from `set` on, until it returns false or
-    /// `most` sets with such entries were visited. Returns the next set; 0 at the end.
+    /// Calls `visit` with the held entries of the sets from `set` on, until it returns false,
+    /// `most` sets with such entries were visited, or kSetsSearched sets were searched. Returns the
+    /// next set; 0 at the end.
     template <typename Visit>
     std::uint32_t visit_held(std::uint32_t set, std::uint32_t most, Visit visit) const {
         static_assert(kHolds);
         bool goes_on = true;
-        while ((set = next_with_bit(set)) < size_in_sets()) {
+        const std::uint32_t size = size_in_sets();
+        const std::uint32_t end =
+            size - std::min(set, size) > kSetsSearched ? set + kSetsSearched : size;
+        while ((set = next_with_bit(set, end)) < end) {
             if (!goes_on || most-- == 0) {
                 return set;
             }
@@ -146,8 +150,9 @@ class SetAssociative {
             }
             ++set;
         }
-        return 0;
+        return end < size ? end : 0;
     }
+    static constexpr std::uint32_t kSetsSearched = 32'768;  ///< 4 KiB of bits
 
     Occupancy occupancy() const {
         return {std::uint64_t{size_in_sets()} * kWays, header_->used, header_->evicted};
@@ -261,9 +266,9 @@ class SetAssociative {
 
     std::uint32_t size_in_sets() const { return std::max(2 * half_, 1U); }
 
-    /// The first set from this one on whose bit is set; size_in_sets() or more if there is none.
-    std::uint32_t next_with_bit(std::uint32_t set) const {
-        const std::uint32_t words = (size_in_sets() + 63) / 64;
+    /// The first set from this one on whose bit is set; `end` or more if there is none before it.
+    std::uint32_t next_with_bit(std::uint32_t set, std::uint32_t end) const {
+        const std::uint32_t words = (end + 63) / 64;
         for (std::uint32_t word = set / 64; word < words; ++word) {
             const std::uint64_t mask =
                 word == set / 64 ? ~std::uint64_t{0} << set % 64 : ~std::uint64_t{0};

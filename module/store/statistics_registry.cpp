@@ -8,17 +8,14 @@ namespace tollgate {
 
 namespace {
 
-/// As many blocks as fit into the memory.
+/// Takes blocks from the beginning of the memory: as many as fit into `size` bytes, but at least
+/// `least`.
 template <typename Block>
-std::span<Block> blocks_in(std::span<std::byte> memory) {
-    return {reinterpret_cast<Block*>(memory.data()), memory.size() / sizeof(Block)};
-}
-
-/// The number of bytes for the blocks of Redis. There are many plans with small blocks, and few
-/// Redis.
-template <typename Block>
-std::size_t size_for_redis(std::size_t size) {
-    return std::max<std::size_t>(size / 4 / sizeof(Block), 2) * sizeof(Block);
+std::span<Block> take(std::span<std::byte>& memory, std::size_t size, std::size_t least) {
+    const std::size_t number = std::max(size / sizeof(Block), least);
+    const std::span blocks(reinterpret_cast<Block*>(memory.data()), number);
+    memory = memory.subspan(number * sizeof(Block));
+    return blocks;
 }
 
 std::span<std::byte> checked(std::span<std::byte> memory) {
@@ -30,45 +27,57 @@ std::span<std::byte> checked(std::span<std::byte> memory) {
 
 }  // namespace
 
+/// Names have a part of the memory of their own, so that the blocks of many workers leave room for
+/// names that a reload adds. There are many plans with small blocks, and few Redis.
+struct StatisticsRegistry::Parts {
+    explicit Parts(std::span<std::byte> memory)
+        : header(*reinterpret_cast<Header*>(memory.data())) {
+        auto rest = memory.subspan(sizeof(Header));
+        const std::size_t size = rest.size();
+        redis = take<Redis::Names::Block>(rest, size / 15, 2);
+        requests = take<Requests::Names::Block>(rest, std::min(size / 3, rest.size()), 2);
+        redis_of_workers = take<Redis::Block>(rest, rest.size() / 5, 0);
+        requests_of_workers = take<Requests::Block>(rest, rest.size(), 0);
+    }
+
+    Header& header;
+    std::span<Redis::Names::Block> redis;
+    std::span<Requests::Names::Block> requests;
+    std::span<Redis::Block> redis_of_workers;
+    std::span<Requests::Block> requests_of_workers;
+};
+
 StatisticsRegistry::StatisticsRegistry(std::span<std::byte> memory)
-    : StatisticsRegistry(*reinterpret_cast<Header*>(checked(memory).data()),
-                         memory.subspan(sizeof(Header))) {}
+    : StatisticsRegistry(Parts(checked(memory))) {}
 
-StatisticsRegistry::StatisticsRegistry(Header& header, std::span<std::byte> blocks)
-    : header_(&header),
-      redis_(blocks_in<RedisBlocks::Block>(
-                 blocks.first(size_for_redis<RedisBlocks::Block>(blocks.size()))),
-             header.redis_made),
-      requests_(blocks_in<RequestsBlocks::Block>(
-                    blocks.subspan(size_for_redis<RedisBlocks::Block>(blocks.size()))),
-                header.requests_made) {}
+StatisticsRegistry::StatisticsRegistry(const Parts& parts)
+    : header_(&parts.header),
+      redis_({parts.redis, header_->redis_made}, parts.redis_of_workers,
+             header_->redis_blocks_made),
+      requests_({parts.requests, header_->requests_made}, parts.requests_of_workers,
+                header_->requests_blocks_made) {}
 
-RedisStatistics& StatisticsRegistry::redis(std::string_view name) const {
-    return redis_.find_or_make(name, "", kOthers);
+RedisCounts StatisticsRegistry::redis(std::string_view name, std::size_t worker) const {
+    const auto found = redis_.find_or_make(name, "", worker, kOthers);
+    return {found.counts, found.shared.workers};
 }
 
-RequestStatistics& StatisticsRegistry::requests(std::string_view tables,
-                                                std::string_view plan) const {
-    return requests_.find_or_make(tables, plan, kOthers);
+RequestStatistics& StatisticsRegistry::requests(std::string_view tables, std::string_view plan,
+                                                std::size_t worker) const {
+    return requests_.find_or_make(tables, plan, worker, kOthers).counts;
 }
 
 void StatisticsRegistry::copy_to(Status& status) const {
-    const auto add_redis = [&](const RedisBlocks::Block& block) {
-        status.redis.push_back({.name = std::string(block.first_name()), .counts = block.contents});
-    };
-    const auto add_requests = [&](const RequestsBlocks::Block& block) {
-        status.requests.push_back(
-            {std::string(block.first_name()), std::string(block.second_name()), block.contents});
-    };
     status.node = header_->node;
-    std::ranges::for_each(redis_.made(), add_redis);
-    if (const auto* others = redis_.others()) {
-        add_redis(*others);
-    }
-    std::ranges::for_each(requests_.made(), add_requests);
-    if (const auto* others = requests_.others()) {
-        add_requests(*others);
-    }
+    redis_.for_each([&](const auto& block, const RedisStatistics& counts) {
+        status.redis.push_back({.name = std::string(block.first_name()),
+                                .counts = counts,
+                                .workers = block.contents.workers});
+    });
+    requests_.for_each([&](const auto& block, const RequestStatistics& counts) {
+        status.requests.push_back(
+            {std::string(block.first_name()), std::string(block.second_name()), counts});
+    });
 }
 
 }  // namespace tollgate

@@ -4,26 +4,36 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "module/report/statistics.hpp"
 #include "module/report/status.hpp"
-#include "module/store/named_blocks.hpp"
+#include "module/store/worker_counts.hpp"
 
 namespace tollgate {
 
-/// The statistics of a node, in memory that workers share. There is a block for each Redis and for
-/// each plan. A worker finds a block by name once, when it starts, and then counts through a
-/// pointer. A reload keeps the counts of everything that keeps its name. See NamedBlocks. Memory of
-/// zeros is an empty registry.
+/// The statistics of a node, in memory that workers share. Each worker has a block for each Redis
+/// and for each plan: see WorkerCounts. A worker finds its blocks by name once, when it starts, and
+/// then counts through pointers. A reader adds up the blocks of all workers. A reload keeps the
+/// counts of everything that keeps its name, also with fewer workers. Memory of zeros is an empty
+/// registry.
 class StatisticsRegistry {
-    struct Header {
+    struct alignas(kCacheLine) Header {
         NodeStatistics node;
-        std::uint32_t requests_made;
         std::uint32_t redis_made;
+        std::uint32_t redis_blocks_made;
+        std::uint32_t requests_made;
+        std::uint32_t requests_blocks_made;
     };
-    using RequestsBlocks = NamedBlocks<RequestStatistics>;
-    using RedisBlocks = NamedBlocks<RedisStatistics>;
+    struct SharedRedisBlock {
+        RedisStatistics counts;
+        RedisWorkers workers;
+    };
+    struct SharedRequestsBlock {
+        RequestStatistics counts;
+    };
+    using Redis = WorkerCounts<SharedRedisBlock>;
+    using Requests = WorkerCounts<SharedRequestsBlock>;
+    struct Parts;
 
   public:
     /// The name of the shared block.
@@ -31,28 +41,29 @@ class StatisticsRegistry {
 
     /// Room for one Redis and one plan, and for the shared blocks.
     static constexpr std::size_t kLeastMemory =
-        sizeof(Header) + 2 * sizeof(RequestsBlocks::Block) + 2 * sizeof(RedisBlocks::Block);
+        sizeof(Header) + 2 * sizeof(Redis::Names::Block) + 2 * sizeof(Requests::Names::Block);
 
-    /// A view of shared memory, aligned to 8 bytes. Throws std::length_error if it has less than
-    /// kLeastMemory bytes.
+    /// A view of shared memory, aligned to kCacheLine bytes. Throws std::length_error if it has
+    /// less than kLeastMemory bytes.
     explicit StatisticsRegistry(std::span<std::byte> memory);
 
-    /// The counters of a Redis, and of a plan in a set of tables (see Status). The caller holds the
-    /// zone's lock; counting needs no lock.
-    RedisStatistics& redis(std::string_view name) const;
-    RequestStatistics& requests(std::string_view tables, std::string_view plan) const;
+    /// Where this worker (`ngx_worker`) counts for a Redis, and for a plan in a set of tables (see
+    /// Status). The caller holds the lock of the zone's node; counting needs no lock.
+    RedisCounts redis(std::string_view name, std::size_t worker) const;
+    RequestStatistics& requests(std::string_view tables, std::string_view plan,
+                                std::size_t worker) const;
 
     NodeStatistics& node() const { return header_->node; }
 
-    /// Copies the counters into a status; needs no lock.
+    /// Copies the counts of all workers into a status; needs no lock.
     void copy_to(Status& status) const;
 
   private:
-    StatisticsRegistry(Header& header, std::span<std::byte> blocks);
+    explicit StatisticsRegistry(const Parts& parts);
 
     Header* header_;
-    RedisBlocks redis_;
-    RequestsBlocks requests_;
+    Redis redis_;
+    Requests requests_;
 };
 
 }  // namespace tollgate

@@ -292,7 +292,7 @@ sub _complaints {
     my @lines = split /^/, $self->error_log . _read("$self->{dir}/output");
     return grep {
         my $line = $_;
-        # A worker that was killed may have held the zone's lock, which nginx frees.
+        # A worker that was killed may have held a lock of the zone, which nginx frees.
         my $meant = $line =~ /(?:process (\d+) exited on signal 9|zone ".*" was locked by (\d+))/ && $self->{killed}{ $1 // $2 };
         $line =~ /\[(?:alert|emerg)\]|exited on signal|AddressSanitizer|runtime error:|^\s+#\d+ 0x/
             && !$meant && !($self->{expect} && $line =~ $self->{expect});

@@ -7,7 +7,7 @@ namespace tollgate::http {
 
 namespace {
 
-using Directive = std::function<void(std::span<const std::string_view>)>;
+using DirectiveSetter = std::function<void(std::span<const std::string_view>)>;
 
 char* read_directive(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
     return guarded(cf->log, conf_error(), [&] {
@@ -16,7 +16,7 @@ char* read_directive(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcep
             return ngx_conf_include(cf, command, conf);
         }
         try {
-            (*static_cast<const Directive*>(conf))(words);
+            (*static_cast<const DirectiveSetter*>(conf))(words);
             return conf_ok();
         } catch (const ParseError& e) {
             log_conf_error(cf, e.what());
@@ -38,10 +38,10 @@ std::vector<std::string_view> words_of(const ngx_conf_t* cf) {
     return views;
 }
 
-char* read_block(ngx_conf_t* cf, const Directive& directive) {
+char* read_block(ngx_conf_t* cf, const DirectiveSetter& directive) {
     ngx_conf_t outer = *cf;
     cf->handler = read_directive;
-    cf->handler_conf = const_cast<Directive*>(&directive);
+    cf->handler_conf = const_cast<DirectiveSetter*>(&directive);
     char* result = ngx_conf_parse(cf, nullptr);
     *cf = outer;
     return result;

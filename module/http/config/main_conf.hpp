@@ -78,8 +78,7 @@ struct MainConf {
     std::vector<std::unique_ptr<RedisConf>> redis;
     std::vector<std::unique_ptr<TableConf>> tables;
     std::vector<std::unique_ptr<TableSetConf>> sets;
-    std::size_t zone_size = 0;  ///< of `tollgate_zone`, in bytes; 0 if it is missing
-    ngx_shm_zone_t* zone = nullptr;
+    std::size_t zone_size = 0;                  ///< of `tollgate_zone`, in bytes; 0: not known yet
     std::vector<GuardedPlace> guarded;          ///< without those with a dry run or a bypass
     std::vector<ngx_log_t*> error_logs;         ///< of all locations, each once
     ngx_int_t authorization_index = NGX_ERROR;  ///< of the variable $http_authorization

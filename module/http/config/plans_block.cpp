@@ -53,22 +53,23 @@ void set_ban(PlanTable& table, Words values) {
 
 /// A directive of the block and the function that sets it, which throws ParseError for invalid
 /// values.
-struct Directive {
+struct PlansDirective {
     std::string_view name;
     void (*set)(PlanTable& table, Words values);
 };
 
-constexpr std::array kDirectives{
-    Directive{"plan", add_plan},
-    Directive{"default", set_default},
-    Directive{"anonymous", set_anonymous},
-    Directive{"ban", set_ban},
+constexpr std::array kPlansDirectives{
+    PlansDirective{"plan", add_plan},
+    PlansDirective{"default", set_default},
+    PlansDirective{"anonymous", set_anonymous},
+    PlansDirective{"ban", set_ban},
 };
 
 /// Sets one directive of the block; its name is the first word.
 void set(PlanTable& table, Words words) {
-    const auto* directive = std::ranges::find(kDirectives, words.front(), &Directive::name);
-    if (directive == kDirectives.end()) {
+    const auto* directive =
+        std::ranges::find(kPlansDirectives, words.front(), &PlansDirective::name);
+    if (directive == kPlansDirectives.end()) {
         throw ParseError("unknown directive " + quoted(words.front()) + " in \"tollgate_plans\"");
     }
     directive->set(table, words.subspan(1));
@@ -79,6 +80,7 @@ void set(PlanTable& table, Words words) {
 char* read_plans_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*/) noexcept {
     return guarded(cf->log, conf_error(), [&] {
         constexpr std::string_view kRedis = "redis=";
+        constexpr std::string_view kLease = "lease=";
         auto& main = MainConf::of(cf);
         auto conf = std::make_unique<TableConf>();
         conf->position = Position::of(cf);
@@ -98,12 +100,18 @@ char* read_plans_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
                 return failed(conflict);
             }
         }
+        bool has_lease = false;
         for (const auto word : std::span(words).subspan(2)) {
             const bool names_redis = word.starts_with(kRedis) && word.size() > kRedis.size();
             if (names_redis && conf->redis_name.empty()) {
                 conf->redis_name = word.substr(kRedis.size());
-            } else if (word == "lease=off" && conf->table.leases) {
-                conf->table.leases = false;
+            } else if (word.starts_with(kLease) && !has_lease) {
+                has_lease = true;
+                try {
+                    conf->table.lease_time = parse_lease_time(word.substr(kLease.size()));
+                } catch (const ParseError& e) {
+                    return failed(e.what());
+                }
             } else {
                 return failed("invalid parameter " + quoted(word));
             }

@@ -19,7 +19,7 @@ std::string etag_of(std::string_view page) {
     return "\"" + hex(std::span(digest).first<kBytes>()) + "\"";
 }
 
-ngx_int_t answer(ngx_http_request_t* r) {
+ngx_int_t send_dashboard(ngx_http_request_t* r) {
     if (const ngx_int_t rc = allow_reading_only(r); rc != NGX_OK) {
         return rc;
     }
@@ -49,7 +49,7 @@ Dashboard make_dashboard(std::string_view status_uri) {
 
 ngx_int_t handle_dashboard(ngx_http_request_t* r) noexcept {
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
-                   [&] { return answer(r); });
+                   [&] { return send_dashboard(r); });
 }
 
 }  // namespace tollgate::http

@@ -65,13 +65,13 @@ void describe(Status::Redis& redis, const HttpBlock& block) {
         block.worker->clients()[static_cast<std::size_t>(conf - block.conf.redis.begin())]
             ->describe(redis);
     }
-    redis.nodes = gateway::LockedZone(*block.memory).redis((*conf)->settings.name_hash).nodes;
+    redis.nodes = block.memory->zone().redis((*conf)->settings.name_hash).nodes.value();
     if ((*conf)->settings.is_cluster) {
         redis.kind = "cluster";
     } else if ((*conf)->sentinel.group != nullptr) {
         redis.kind = "sentinel";
     }
-    if (const auto master = known_master(**conf, *block.memory)) {
+    if (const auto master = known_master(**conf, block.memory->zone())) {
         redis.master = tollgate::redis::to_text(*master);
     }
 }
@@ -81,7 +81,7 @@ Status status_of(ngx_http_request_t* r) {
     Status status{.version = kVersion,
                   .now = std::chrono::floor<std::chrono::seconds>(node_time()),
                   .workers = number_of_workers(),
-                  .zone_size = block.conf.zone->shm.size,
+                  .zone_size = block.conf.zone_size,
                   .node = {},
                   .requests = {},
                   .redis = {}};
@@ -90,10 +90,11 @@ Status status_of(ngx_http_request_t* r) {
         describe(redis, block);
     }
     status.stores = block.memory->stores();
+    status.lock = block.memory->holds();
     return status;
 }
 
-ngx_int_t answer(ngx_http_request_t* r) {
+ngx_int_t send_status(ngx_http_request_t* r) {
     if (const ngx_int_t rc = allow_reading_only(r); rc != NGX_OK) {
         return rc;
     }
@@ -112,7 +113,7 @@ ngx_int_t answer(ngx_http_request_t* r) {
 
 ngx_int_t handle_status(ngx_http_request_t* r) noexcept {
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
-                   [&] { return answer(r); });
+                   [&] { return send_status(r); });
 }
 
 }  // namespace tollgate::http

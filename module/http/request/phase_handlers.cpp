@@ -23,7 +23,7 @@ ngx_int_t count_request(ngx_http_request_t* r) noexcept {
         return NGX_OK;
     }
     const gateway::Outcome& outcome = context->outcome();
-    if (auto* statistics = context->admission().tables().statistics_of(outcome.key.plan)) {
+    if (auto* statistics = context->admission().tables().statistics_of(outcome.key().plan)) {
         statistics->note(outcome.verdict, context->conf().dry_run != 0);
     }
     return NGX_OK;

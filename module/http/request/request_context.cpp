@@ -88,8 +88,8 @@ void RequestContext::on_outcome() noexcept {
 
 void RequestContext::log_refusal() noexcept {
     ngx_str_t code = borrow(outcome().error.code);
-    ngx_str_t id = borrow(outcome().key.id);
-    ngx_str_t plan = borrow(outcome().key.plan);
+    ngx_str_t id = borrow(outcome().key().id);
+    ngx_str_t plan = borrow(outcome().key().plan);
     ngx_log_error(conf_.log_level, r_->connection->log, 0,
                   "tollgate refuses the request%s: %V, key \"%V\", plan \"%V\"",
                   conf_.dry_run != 0 ? ", dry run" : "", &code, &id, &plan);

@@ -55,7 +55,7 @@ void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
     const Instant now = node_time();
     Worker& worker = Worker::of(r);
     const auto windows = gateway::charge_address(
-        worker.memory(), worker.tables(*conf.tables).budget(), address_of(r), 0, now);
+        worker.zone(), worker.tables(*conf.tables).budget(), address_of(r), 0, now);
     add_rate_limit_fields(r, conf.headers, windows, now);
 }
 

@@ -11,7 +11,7 @@ namespace tollgate::redis {
 
 /// What the workers of a node share about the master of a Sentinel group: its address, and which of
 /// them searches for it. It is in the zone: plain memory, all zeros at first. Each function needs
-/// the zone's lock.
+/// the lock of the zone's node.
 class SharedMaster {
   public:
     using Time = std::chrono::steady_clock::time_point;

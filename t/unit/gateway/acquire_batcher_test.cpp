@@ -48,6 +48,22 @@ TEST_F(AcquireBatcherTest, TheKeysOfATurnShareACall) {
     EXPECT_EQ(statuses(0), 5);
 }
 
+// Other workers wait while a worker holds a lock.
+TEST_F(AcquireBatcherTest, ACallHoldsALockForOneKeyAtATime) {
+    constexpr int kKeys = 32;
+    zone_size = std::size_t{256} << 10U;
+    Worker& worker = start_with_keys(kKeys);
+    for (int i = 0; i < kKeys; ++i) {
+        begin(worker, "k" + std::to_string(i));
+    }
+    const int before = zone->locks();
+    run_for(5ms);
+    EXPECT_EQ(worker.transport.calls, 1);
+    EXPECT_EQ(statuses(0), kKeys);
+    // For the call and for its reply.
+    EXPECT_GE(zone->locks() - before, 2 * kKeys);
+}
+
 TEST_F(AcquireBatcherTest, ACallHasAtMost32Keys) {
     zone_size = std::size_t{256} << 10U;
     Worker& worker = start_with_keys(33);
@@ -116,7 +132,7 @@ TEST_F(AcquireBatcherTest, UnitsOfRequestsThatEndedBecomeALease) {
 }
 
 TEST_F(AcquireBatcherTest, UnitsOfRequestsThatEndedGoBackWithoutLeases) {
-    tables[0].leases = false;
+    tables[0].lease_time = 0ms;
     Worker& worker = start_with_keys(1);
     for (int i = 0; i < 6; ++i) {
         begin(worker, "k0");
@@ -250,10 +266,9 @@ TEST_F(ClusterTest, AMasterThatIsUnreachableConcernsItsSlotsOnly) {
 
 TEST_F(ClusterTest, EachMasterHasItsOwnClock) {
     Worker& worker = start();
-    const LockedZone locked(*zone);
-    worker.engine.redis_clock(locked, 0).observe(0us, 1us, ExactInstant(5s));
+    worker.engine.observe_time(0, 0us, 1us, ExactInstant(5s));
     const auto at = [&](redis::Slot slot) {
-        return worker.engine.redis_clock(locked, slot).at(1us, Instant(9s)).earliest;
+        return worker.engine.redis_clock(slot).at(1us, Instant(9s)).earliest;
     };
     EXPECT_LT(at(1), Instant(6s));
     EXPECT_EQ(at(redis::kSlots - 1), Instant(9s)) << "not known yet";
@@ -332,7 +347,7 @@ TEST_F(AcquireBatcherTest, AFullZoneReportsLater) {
     worker.transport.reachable = false;
     for (int i = 0; i < 3000; ++i) {
         const std::string id = "o" + std::to_string(i);
-        const LockedZone locked(*zone);
+        const LockedStripe locked(*zone, id_hash(id));
         TableQuota quota;
         quota.table = "api";
         quota.table_id = name_hash("api");

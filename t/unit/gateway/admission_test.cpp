@@ -59,7 +59,7 @@ TEST_F(AdmissionTest, AKeyThatIsDisabledIsRefused) {
     add_key("k", "free", false);
     EXPECT_EQ(ask(start(), "k").status(), 401);
     EXPECT_EQ(ask(*workers[0], "k").status(), 401) << "from the cache";
-    EXPECT_TRUE(requests.back()->outcome().key.id.empty());
+    EXPECT_TRUE(requests.back()->outcome().key().id.empty());
 }
 
 TEST_F(AdmissionTest, AKeyWhosePlanIsInNoTableIsForbidden) {

@@ -142,7 +142,7 @@ class EngineTest : public testing::Test {
         quota.table_id = name_hash(quota.table);
         quota.rates = tables[table].plans.front().rates;
         quota.sliding = tables[table].plans.front().sliding;
-        const LockedZone locked(*zone);
+        const LockedStripe locked(*zone, id_hash(id));
         return locked.quotas().load({id_hash(id), settings.name_hash, quota, 0}, quota);
     }
     Timeline timeline;

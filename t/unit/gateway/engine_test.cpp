@@ -64,23 +64,26 @@ TEST_F(EngineTest, TheClockIsRedissWithinBounds) {
     add_key("k");
     Worker& worker = start();
     ask(worker, "k");
-    const LockedZone locked(*zone);
-    const ClockBounds now = worker.engine.clock_bounds(locked, 0, worker.clock.steady());
+    const ClockBounds now = worker.engine.clock_bounds(0, worker.clock.steady());
     EXPECT_LE(now.earliest, worker.clock.wall() + 3h);
     EXPECT_GE(now.latest, worker.clock.wall() + 3h);
     EXPECT_LE(now.latest - now.earliest, 5ms);
 }
 
-TEST_F(EngineTest, MoreRedisThanPlacesShareTheLast) {
+TEST_F(EngineTest, MoreRedisThanPlacesSharePlaces) {
     start();
-    const LockedZone locked(*zone);
-    const SharedRedis* first = &locked.redis(1);
-    const SharedRedis* second = &locked.redis(2);
+    const SharedRedis* first = &zone->redis(1);
+    const SharedRedis* second = &zone->redis(2);
     EXPECT_NE(first, second);
-    const SharedRedis* third = &locked.redis(3);
+    const SharedRedis* third = &zone->redis(3);
     EXPECT_NE(second, third);
-    EXPECT_EQ(&locked.redis(4), third);
-    EXPECT_EQ(&locked.redis(1), first);
+    EXPECT_NE(third, first);
+    const SharedRedis* fourth = &zone->redis(4);
+    EXPECT_TRUE(fourth == first || fourth == second || fourth == third);
+    EXPECT_EQ(&zone->redis(4), fourth);
+    EXPECT_EQ(&zone->redis(1), first);
+    EXPECT_EQ(&zone->redis(2), second);
+    EXPECT_EQ(&zone->redis(3), third);
 }
 
 TEST_F(EngineTest, ANodeIsNamedBySixteenDigits) {

@@ -45,6 +45,13 @@ class Fleet {
 
     void run_for(Milliseconds time) { timeline_.run_until(timeline_.now() + time); }
 
+    /// Sends a request with this key to a node.
+    void request(int node, int key) {
+        nodes_[static_cast<std::size_t>(node)].workers.front()->request(key);
+    }
+    /// The outcome that was decided last.
+    const Outcome& last_outcome() const { return last_outcome_; }
+
     /// The count of the window of this rate that Redis has.
     const WindowCount& counted(int key, const Rate& rate) { return servers_.count(key, rate); }
     /// The units of a window that are counted, and that neither were granted nor are on their way
@@ -125,7 +132,9 @@ class Fleet {
             worker->clock.offset = node.offset;
             worker->start(
                 [&](const Environment& environment) { return connect(node, environment); });
-            arrive(*worker);
+            if (scenario_.per_second > 0) {
+                arrive(*worker);
+            }
         }
     }
 
@@ -193,6 +202,7 @@ class Fleet {
     void note(const FleetWorker& worker, int key, const Outcome& outcome) {
         const bool is_without =
             outcome.verdict == Verdict::kDegraded || outcome.verdict == Verdict::kUnavailable;
+        last_outcome_ = outcome;
         ++ledger.requests;
         ledger.last_without = is_without ? timeline_.now() : ledger.last_without;
         ledger.unauthenticated += outcome.verdict == Verdict::kUnauthenticated ? 1 : 0;
@@ -216,7 +226,11 @@ class Fleet {
                 const auto units = outcome.windows[i].exhausted ? idle(window) : 0;
                 tally.idle_at_first_refusal =
                     tally.refused == 0 ? units : tally.idle_at_first_refusal;
-                tally.refused_early += units > 0 ? 1 : 0;
+                if (units > 0) {
+                    ++tally.refused_early;
+                    tally.longest_early_wait =
+                        std::max(tally.longest_early_wait, outcome.retry_after);
+                }
                 ++tally.refused;
             }
         }
@@ -243,8 +257,8 @@ class Fleet {
         timeline_.at(timeline_.now() + Milliseconds(number(50, 500)), [this] {
             Node& node = nodes_[static_cast<std::size_t>(number(0, scenario_.nodes - 1))];
             dead_.insert(node.workers.front()->node);
+            node.workers.clear();  // Their slices go back to the zone, which is lost.
             note_leases_lost(*node.zone);
-            node.workers.clear();
             start(node);
             crash();
         });
@@ -252,18 +266,24 @@ class Fleet {
 
     /// Leases, and units to give back, end with their node.
     void note_leases_lost(Zone& zone) {
-        const LockedZone locked(zone);
-        QuotaCache::Cursor cursor;
-        const auto note = [&](const QuotaCache::Held& held) {
-            const auto id = locked.keys().find_id(held.api_key, held.id);
+        std::vector<QuotaCache::Held> lost;
+        for (std::size_t i = 0; i < zone.stripes(); ++i) {
+            const LockedStripe stripe(zone, StripeNumber{i});
+            QuotaCache::Cursor cursor;
+            while (!stripe.quotas().visit_held(cursor, [&](const QuotaCache::Held& held) {
+                lost.push_back(held);
+                return true;
+            })) {
+            }
+        }
+        for (const QuotaCache::Held& held : lost) {
+            const LockedStripe stripe(zone, zone.stripe_of_key(held.api_key));
+            const auto id = stripe.keys().find_id(held.api_key, held.id);
             for (std::size_t i = 0; i < scenario_.rates.size() && !id.empty(); ++i) {
                 const QuotaState::Window& window = held.state.windows[i];
                 ledger.lost[{key_of(id), i, window.counted.number}] +=
                     held.state.lease + std::max<std::int64_t>(-window.owed, 0);
             }
-            return true;
-        };
-        while (!locked.quotas().visit_held(cursor, note)) {
         }
     }
 
@@ -273,6 +293,7 @@ class Fleet {
     Timeline timeline_;
     FleetSettings settings_;
     FleetServers servers_;
+    Outcome last_outcome_;
     int redirections_ = 0;
     int next_node_ = 0;
     std::set<int> dead_;

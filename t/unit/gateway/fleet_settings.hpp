@@ -16,7 +16,7 @@ struct FleetSettings {
         table.plans.push_back(
             {.name = "free", .kind = Plan::Kind::kLimited, .rates = scenario.rates});
         table.plans.back().sliding = scenario.sliding;
-        table.leases = scenario.leases;
+        table.lease_time = scenario.leases ? kLeaseTime : Milliseconds(0);
         redis.name = "main";
         redis.name_hash = name_hash(redis.name);
         redis.keys = redis::Keys("t:");

@@ -37,6 +37,8 @@ struct Ledger {
         std::int64_t refused = 0;
         std::int64_t refused_early = 0;          ///< of them: while counted units were in leases
         std::int64_t idle_at_first_refusal = 0;  ///< the units that were in leases then
+        /// The largest Retry-After of these early refusals, in seconds.
+        std::int64_t longest_early_wait = 0;
 
         /// Whether at least one and a half times the limit was asked for.
         bool exceeds(std::int64_t limit) const { return (granted + refused) * 2 >= limit * 3; }

@@ -6,9 +6,13 @@
 #include <cstdint>
 #include <utility>
 
+#include "module/quota/lease.hpp"
 #include "t/unit/gateway/fleet.hpp"
 
 namespace tollgate::gateway {
+
+/// The seed of tests that run one fleet.
+inline constexpr unsigned kSeed = 1;
 
 /// Nodes that share a demand: the same requests at 1 node as at 1,000.
 struct ManyNodes {
@@ -24,6 +28,12 @@ struct ManyNodes {
     Milliseconds key_cache = std::chrono::minutes(1);
     int masters = 0;  ///< of a cluster; 0: no cluster
 };
+
+/// The units of a lease's horizon: what all nodes are asked for in that time.
+inline double units_in_horizon(const ManyNodes& many) {
+    return many.per_second *
+           std::chrono::duration<double>(lease_horizon(many.period, kLeaseTime)).count();
+}
 
 /// The units that a window has for the demand.
 inline std::int64_t limit_of(const ManyNodes& many) {
@@ -55,7 +65,10 @@ struct Figures {
     double idle = 0;                ///< units in leases, of all keys: the mean
     std::int64_t most_idle = 0;     ///< the maximum
     std::int64_t refused = 0;
-    std::int64_t refused_early = 0;  ///< of these: while units of the key were in leases
+    std::int64_t refused_early = 0;       ///< of these: while units of the key were in leases
+    std::int64_t longest_early_wait = 0;  ///< the largest Retry-After of these, in seconds
+    double utilisation = 1;               ///< the least part of a limit that was granted, of the
+                                          ///< windows that were asked for at least that
     double held = 0;   ///< units in leases at the first refusal of a window: the most of a window,
                        ///< as a share of its limit
     double over = 0;   ///< units beyond the limit: the most of a window, as a share of the limit
@@ -120,6 +133,13 @@ class Measurement {
         for (const auto& [window, tally] : fleet_.ledger.tallies) {
             figures_.refused += tally.refused;
             figures_.refused_early += tally.refused_early;
+            figures_.longest_early_wait =
+                std::max(figures_.longest_early_wait, tally.longest_early_wait);
+            if (tally.granted + tally.refused >= limit) {
+                figures_.utilisation =
+                    std::min(figures_.utilisation,
+                             static_cast<double>(tally.granted) / static_cast<double>(limit));
+            }
             const auto units = static_cast<double>(limit);
             const auto asked = std::min(tally.granted + tally.refused, limit);
             figures_.held =

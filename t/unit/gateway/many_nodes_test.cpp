@@ -16,8 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr unsigned kSeed = 1;
-
 /// Expects what holds without faults. Returns the number of windows that were asked for more than
 /// one and a half times their limit.
 int expect_exact(const Fleet& fleet) {
@@ -112,8 +110,9 @@ TEST(CallsOfRedis, WithLeasesAreAFewForEachKeyAndNode) {
     for (const double rate : {100.0, 1'000.0}) {
         const Figures figures =
             measure_ample({.nodes = 10, .keys = 1, .per_second = 10 * rate, .windows = 4});
-        EXPECT_LE(figures.calls_per_second, 10 * 20) << rate << " a second";
-        EXPECT_GE(figures.calls_per_second, 10 * 5) << rate << " a second";
+        // The horizon of these windows is 50 ms.
+        EXPECT_LE(figures.calls_per_second, 10 * 26) << rate << " a second";
+        EXPECT_GE(figures.calls_per_second, 10 * 12) << rate << " a second";
     }
 }
 

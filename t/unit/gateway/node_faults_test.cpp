@@ -13,7 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr unsigned kSeed = 1;
 /// How long after a fault the last breaker closes: a time-out, and the longest time that a breaker
 /// is open.
 constexpr Milliseconds kRecovery = 100ms + 800ms;
@@ -60,7 +59,8 @@ TEST_P(OutageOfNodes, GrantsWhatRemainedAsOftenAsTheRuleAllows) {
         full += over == 0 ? 1 : 0;
     }
     EXPECT_GE(full, scenario.keys) << "the window after it grants its limit";
-    EXPECT_GE(fleet.ledger.last_without, scenario.outage.to);
+    // A node may spend its share of the second window before the outage ends.
+    EXPECT_GE(fleet.ledger.last_without, scenario.outage.from);
     EXPECT_LE(fleet.ledger.last_without, scenario.outage.to + kRecovery);
 }
 

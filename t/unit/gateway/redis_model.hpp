@@ -51,6 +51,14 @@ class RedisModel {
                 window.count += acquired.granted * acquire.cost + acquired.lease;
                 acquired.windows.push_back(window);
             }
+            Lease& lease = leases_[std::string(acquire.id) + ":" + quota.table];
+            if (acquired.lease > 0) {
+                lease = {node, now, lease.node == node ? lease.of_other : lease.at};
+            }
+            if (room < acquire.cost && !was_banned) {
+                const Instant at = lease.node == node ? lease.of_other : lease.at;
+                acquired.leased_elsewhere.push_back(at <= now ? at : Instant{});
+            }
         }
         if (ban != nullptr) {
             acquired.limited = was_banned ? 0 : strike(*ban, acquire, acquired.limited, now);
@@ -69,6 +77,8 @@ class RedisModel {
         const auto is_of_id = [&](const auto& key) { return key.first.starts_with(id + ":"); };
         move_entries(other.counts_, counts_, is_of_id);
         move_entries(other.reports_, reports_, is_of_id);
+        move_entries(other.leases_, leases_,
+                     [&](const std::string& key) { return key.starts_with(id + ":"); });
         move_entries(other.bans_, bans_, [&](const std::string& key) { return key == id; });
     }
 
@@ -88,6 +98,12 @@ class RedisModel {
         }
     }
 
+    /// See lease_field.
+    struct Lease {
+        std::string node;
+        Instant at{};
+        Instant of_other{};
+    };
     struct Ban {
         std::int64_t strikes = 0;
         Instant since{};
@@ -142,6 +158,7 @@ class RedisModel {
 
     std::map<std::pair<std::string, std::int64_t>, WindowCount> counts_;
     std::map<std::pair<std::string, std::string>, std::uint64_t> reports_;
+    std::map<std::string, Lease> leases_;  ///< by id and table
     std::map<std::string, Ban> bans_;
 };
 

@@ -50,7 +50,7 @@ struct Scenario {
     std::string name;
     int nodes;
     int keys;
-    double per_second;  ///< requests of a worker for all its keys
+    double per_second;  ///< requests of a worker for all its keys; 0: only those of the test
     std::vector<Rate> rates;
     bool sliding = false;
     bool crashes = false;

@@ -143,8 +143,8 @@ TEST_F(SettlementTest, QuotasOfATableThatIsGoneAreDropped) {
 TEST_F(SettlementTest, QuotasWithoutARecordWaitForTheirWindowOrARequest) {
     Worker& worker = start_owing();
     {
-        const LockedZone locked(*zone);
-        locked.keys().put_unknown({settings.name_hash, sha256("k")}, worker.engine.steady_time());
+        const KeyCache::Key key{settings.name_hash, sha256("k")};
+        LockedStripe(*zone, key).keys().put_unknown(key, worker.engine.steady_time());
     }
     worker.transport.reachable = true;
     run_for(1s);

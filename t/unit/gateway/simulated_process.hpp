@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <set>
@@ -130,41 +132,84 @@ class SimulatedWorker final : public WorkerProcess {
     std::set<std::uint32_t>& processes_;
 };
 
-/// The memory of a zone.
-struct ZoneMemory {
-    ZoneMemory(std::size_t size, std::size_t masters)
-        : redis(masters), lines((size + sizeof(Line) - 1) / sizeof(Line)) {}
-    std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(lines)); }
+/// The mutexes of a zone, for one thread. A test fails if it locks one while it holds another.
+class SimulatedMutex final : public ZoneMutex {
+  public:
+    struct Shared {
+        int held = 0;   ///< how many are locked
+        int locks = 0;  ///< how often one was locked
+    };
+    explicit SimulatedMutex(Shared& shared) : shared_(shared) {}
 
+    void lock() noexcept override {
+        EXPECT_EQ(shared_.held, 0) << "a worker that holds a lock must not wait for another";
+        EXPECT_TRUE(try_lock());
+    }
+    bool try_lock() noexcept override {
+        if (std::exchange(is_locked_, true)) {
+            return false;
+        }
+        ++shared_.held;
+        ++shared_.locks;
+        return true;
+    }
+    void unlock() noexcept override {
+        is_locked_ = false;
+        --shared_.held;
+    }
+
+  private:
+    Shared& shared_;
+    bool is_locked_ = false;
+};
+
+/// The memory of a zone with stripes of at least 32 KiB.
+struct ZoneMemory {
     struct alignas(64) Line {
         std::array<std::byte, 64> bytes{};
     };
-    SharedNode node{};
-    std::vector<SharedRedis> redis;
-    std::vector<Line> lines;
+    struct Stripe {
+        Stripe(std::size_t size, SimulatedMutex::Shared& mutexes)
+            : mutex(mutexes), lines((size + sizeof(Line) - 1) / sizeof(Line)) {}
+        SimulatedMutex mutex;
+        SharedStripe shared{};
+        std::vector<Line> lines;
+    };
+
+    ZoneMemory(std::size_t size, std::size_t masters)
+        : shared_redis(masters), change_slots(size / 1024), node_mutex(mutexes) {
+        const std::size_t count = std::clamp<std::size_t>(size / (std::size_t{32} << 10U), 1, 4);
+        for (std::size_t i = 0; i < count; ++i) {
+            memory_of_stripes.emplace_back(size / count, mutexes);
+        }
+    }
+
+    SharedNode shared_node{};
+    std::vector<SharedRedis> shared_redis;
+    std::vector<SteadyTime> change_slots;
+    SimulatedMutex::Shared mutexes;
+    SimulatedMutex node_mutex;
+    std::deque<Stripe> memory_of_stripes;
 };
 
-/// A zone in memory of its own. Fails the test if its lock is taken twice.
+/// A zone in memory of its own.
 class SimulatedZone final : private ZoneMemory, public Zone {
   public:
     /// `masters` is the number of places for the clocks of masters.
     explicit SimulatedZone(std::uint64_t node_id, std::size_t size = std::size_t{64} << 10U,
                            std::size_t masters = 3)
-        : ZoneMemory(size, masters),
-          Zone(ZoneMemory::node, ZoneMemory::redis, ZoneMemory::bytes()) {
-        ZoneMemory::node.id = node_id;
+        : ZoneMemory(size, masters), Zone(shared_node, shared_redis, change_slots, node_mutex) {
+        shared_node.id = node_id;
+        for (auto& stripe : memory_of_stripes) {
+            add_stripe(stripe.shared, std::as_writable_bytes(std::span(stripe.lines)),
+                       stripe.mutex);
+        }
     }
+
+    /// How often a lock was taken.
+    int locks() const { return mutexes.locks; }
 
     std::set<std::uint32_t> processes;
-
-  private:
-    void lock() noexcept override {
-        EXPECT_FALSE(is_locked_) << "the zone is locked already";
-        is_locked_ = true;
-    }
-    void unlock() noexcept override { is_locked_ = false; }
-
-    bool is_locked_ = false;
 };
 
 }  // namespace tollgate::gateway

@@ -142,9 +142,12 @@ class SimulatedRedis {
             }
             return found;
         }
-        std::string node;  ///< of the reports, if there are any
+        /// The node that sent the call.
+        const std::string& node() const { return arguments_[kNode - 2]; }
 
       private:
+        static constexpr std::size_t kNode = 4;  ///< of ARGV
+
         std::size_t number_at(std::size_t argv) const {
             return static_cast<std::size_t>(integer_at(argv));
         }
@@ -203,8 +206,7 @@ class SimulatedRedis {
             for (const TableQuota& quota : quotas) {
                 acquire.report_numbers.push_back(std::stoull(arguments_[at++ - 2]));
                 if (acquire.report_numbers.back() != 0) {
-                    const std::string& key = keys_[key_++];
-                    node = key.substr(key.rfind(':') + 1);
+                    ++key_;
                 }
                 for (std::size_t i = 0; i < quota.rates.size(); ++i, at += 3) {
                     acquire.adjustments.push_back(
@@ -218,14 +220,32 @@ class SimulatedRedis {
         std::size_t key_ = 0;
     };
 
+    static std::string packed(std::int64_t number) {
+        return {reinterpret_cast<const char*>(&number), sizeof(number)};
+    }
+
+    /// The last leases of other nodes, packed.
+    static std::string leases_of(const std::vector<Executed>& executed) {
+        std::string leases;
+        for (std::size_t id = 0; id < executed.size(); ++id) {
+            const auto& times = executed[id].acquired.leased_elsewhere;
+            for (std::size_t table = 0; table < times.size(); ++table) {
+                if (times[table] != Instant{}) {
+                    leases += packed(static_cast<std::int64_t>(id) + 1);
+                    leases += packed(static_cast<std::int64_t>(table) + 1);
+                    leases += packed(times[table].time_since_epoch().count());
+                }
+            }
+        }
+        return leases;
+    }
+
     std::string acquire(const Words& keys, const Words& arguments, ExactInstant exact_now) {
         const auto now = std::chrono::floor<std::chrono::milliseconds>(exact_now);
         std::string numbers;
         std::string failed;
         int elements = 1;
-        const auto add = [&](std::int64_t number) {
-            numbers.append(reinterpret_cast<const char*>(&number), sizeof(number));
-        };
+        const auto add = [&](std::int64_t number) { numbers += packed(number); };
         add(exact_now.time_since_epoch().count());
         const std::int64_t deadline = std::stoll(arguments[1]);
         const bool is_late = deadline != 0 && now.time_since_epoch().count() > deadline;
@@ -239,7 +259,7 @@ class SimulatedRedis {
                 continue;
             }
             one.acquire.id = one.id;
-            counts.node = reader.node;
+            counts.node = reader.node();
             one.acquired = counts.run(one.acquire, now);
             add(one.acquired.granted);
             if (one.acquire.lease > 0) {
@@ -261,7 +281,10 @@ class SimulatedRedis {
                 }
             }
         }
-        return "*" + std::to_string(elements) + "\r\n" + bulk(numbers) + failed;
+        const std::string leases = leases_of(executed);
+        elements += leases.empty() ? 0 : 1;
+        return "*" + std::to_string(elements) + "\r\n" + bulk(numbers) + failed +
+               (leases.empty() ? "" : bulk(leases));
     }
 };
 

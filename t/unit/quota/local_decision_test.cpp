@@ -121,6 +121,66 @@ TEST(Decide, RefusesNothingIfASlidingWindowHasFaded) {
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
 }
 
+/// A reply that refused a request: another node got a lease so long before kStart.
+Acquired leased_elsewhere(std::chrono::milliseconds before) {
+    Acquired answer{};
+    answer.leased_elsewhere = {kStart - before};
+    return answer;
+}
+
+TEST(Decide, AsksAgainWhenUnitsMayBeBackFromLeasesOfOtherNodes) {
+    Node node({{10, 60s}});
+    node.now += 10s;
+    node.ask();
+    node.apply_reply({{.count = 10}}, 0, leased_elsewhere(-8s));
+    const Instant back = kStart + 10'500ms;  // 2.5 s after the lease
+    EXPECT_EQ(node.states[0].returns_until, back);
+    node.now += 499ms;
+    EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
+    EXPECT_EQ(retry_at(node.windows(true)), back);
+    EXPECT_EQ(node.windows(true).front().reset, kStart + 60s);
+    node.now += 1ms;
+    EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "a client that was told so is not refused";
+    node.ask();
+    node.apply_reply({{.count = 10}}, 0, leased_elsewhere(-8s));
+    EXPECT_EQ(node.states[0].returns_until, Instant{});
+    EXPECT_EQ(node.decide(), LocalAnswer::kLimited) << "nothing came back";
+    EXPECT_EQ(retry_at(node.windows(true)), kStart + 60s);
+}
+
+TEST(Decide, ExpectsNoUnitsBackAfterTheReset) {
+    Node node({{10, 1s}, {1000, 60s}});
+    node.now += 60s;
+    node.ask();
+    Acquired answer{};
+    answer.leased_elsewhere = {node.now + 100ms};
+    node.now += 200ms;
+    node.apply_reply({{.count = 10}, {.count = 10}}, 0, answer);
+    EXPECT_EQ(retry_at(node.windows(true)), kStart + 61s) << "which is before them";
+}
+
+TEST(Decide, ExpectsNoUnitsBackFromLeasesOfAnEarlierWindow) {
+    for (const bool slides : {false, true}) {
+        Node node({{10, 60s}}, slides);
+        node.now += 100ms;
+        node.ask();
+        node.apply_reply({{.count = 10}}, 0, leased_elsewhere(1ms));
+        EXPECT_EQ(node.states[0].returns_until, kStart + 2'499ms);
+        EXPECT_EQ(retry_at(node.windows(true)) == kStart + 2'499ms, slides)
+            << "unless that window still counts";
+    }
+}
+
+TEST(Decide, WaitsForEveryExhaustedWindow) {
+    Node node(Quotas{api({{10, 60s}}), search({{10, 10s}})});
+    node.ask();
+    Acquired answer{};
+    answer.leased_elsewhere = {kStart, Instant{}};
+    node.apply_reply({{.count = 10}, {.count = 10}}, 0, answer);
+    EXPECT_EQ(retry_at(node.windows(true)), kStart + 10s) << "no units of the second come back";
+    EXPECT_EQ(node.windows(true).front().retry, kStart + 2'500ms);
+}
+
 TEST(Decide, RefusesAHighCostAndAsksAboutALowOne) {
     Node node({{10, 60s}});
     node.ask();
@@ -149,7 +209,8 @@ TEST(Decide, RefusesForATableOnlyAfterARecentReply) {
     // A location with only the first table gets requests all the time.
     const Quotas api_alone{node.quotas[0]};
     node.now += 1s;
-    prepare(std::span(node.states).first(1), api_alone, Demand{}, node.moment(), &node.last_report);
+    prepare(std::span(node.states).first(1), api_alone, Demand{}, 1, node.moment(),
+            &node.last_report);
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
 }
 

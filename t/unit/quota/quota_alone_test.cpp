@@ -152,6 +152,7 @@ TEST(DecideAlone, UsesWhatIsLeftOfALeaseForAHigherCost) {
 
 TEST(DecideAlone, KeepsALeaseThatAnotherTableCannotUse) {
     Node node(Quotas{api({{100, 10s}}), search({{4, 10s}})});
+    node.ask();
     node.apply_reply({{.count = 50}, {.count = 4}});
     node.states[0].lease = 20;
     node.arrive();
@@ -322,8 +323,8 @@ TEST(Report, IsDroppedWhenAllItsWindowsHaveEnded) {
 TEST(Report, IsNotMadeIfThereIsNoRoomForIt) {
     Node node({{10, 10s}});
     node.granted_alone(4);
-    EXPECT_TRUE(
-        prepare(node.states, node.quotas, node.demand, node.moment(), nullptr).adjustments.empty());
+    EXPECT_TRUE(prepare(node.states, node.quotas, node.demand, 1, node.moment(), nullptr)
+                    .adjustments.empty());
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 4}}));
 }
 
@@ -389,7 +390,7 @@ TEST(KeepUnused, PutsUnitsOfRequestsThatHaveLeftIntoTheLease) {
     keep_unused(node.states, node.quotas, acquired, 2);
     EXPECT_EQ(node.states[0].lease, 2);
     EXPECT_EQ(node.remaining(), 6);
-    node.quotas[0].leases = false;
+    node.quotas[0].lease_time = 0ms;
     keep_unused(node.states, node.quotas, acquired, 1);
     EXPECT_EQ(node.states[0].lease, 0);
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, -3}}));

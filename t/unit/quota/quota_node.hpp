@@ -57,7 +57,7 @@ struct Node {
         return {kSteady + (now - kStart), now - uncertainty, now + uncertainty, now - uncertainty};
     }
 
-    void arrive() { note_arrivals(states, demand, 1, moment().steady); }
+    void arrive() { note_arrivals(states, quotas, demand, 1, moment().steady); }
     LocalAnswer decide() { return tollgate::decide(states, quotas, demand, moment()); }
     LocalAnswer decide_alone() { return tollgate::decide_alone(states, quotas, demand, moment()); }
     /// The number of requests, of up to `most`, that the node grants alone before it refuses one.
@@ -73,13 +73,17 @@ struct Node {
             state.nodes = nodes;
         }
     }
-    PreparedAcquire ask() { return prepare(states, quotas, demand, moment(), &last_report); }
+    /// Asks Redis about one request, which arrive() need not have counted.
+    PreparedAcquire ask(std::int64_t count = 1) {
+        return prepare(states, quotas, demand, count, moment(), &last_report);
+    }
     void restore(const PreparedAcquire& prepared, AcquireFailure fate = AcquireFailure::kUnknown) {
         tollgate::restore(states, quotas, prepared, fate);
     }
     bool needs_settling() const {
-        return std::ranges::any_of(
-            states, [&](const auto& state) { return tollgate::needs_settling(state, moment()); });
+        return std::ranges::any_of(states, [&](const auto& state) {
+            return tollgate::needs_settling(state, kLeaseTime, moment());
+        });
     }
     bool is_held() const { return std::ranges::any_of(states, tollgate::is_held); }
 
@@ -109,6 +113,10 @@ struct Node {
                                           count->count, count->previous});
                 ++count;
             }
+        }
+        // Redis was asked before it replied.
+        for (QuotaState& state : states) {
+            state.asked = lease > 0 ? std::max(state.asked, moment().steady) : state.asked;
         }
         tollgate::apply_reply(states, quotas, prepared, answer);
     }

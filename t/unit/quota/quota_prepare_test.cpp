@@ -10,70 +10,115 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Arrivals, ExpectWhatCameInTheLastTwoSlots) {
+/// Notes requests that come at an even rate, for this time.
+void arrive_evenly(Arrivals& arrivals, SteadyTime& now, double per_second, SteadyTime time,
+                   SteadyTime constant) {
+    const double steps = static_cast<double>(time.count()) / 1000 * per_second;
+    const SteadyTime start = now;
+    for (int i = 1; i <= static_cast<int>(steps); ++i) {
+        now = start + std::chrono::floor<SteadyTime>(std::chrono::duration<double>(i / per_second));
+        arrivals.note(now, 1, constant);
+    }
+}
+
+TEST(Arrivals, PredictAnyRate) {
+    for (const double rate : {2.0, 20.0, 2'000.0, 20'000.0}) {
+        Arrivals arrivals;
+        SteadyTime now{1'000'000};
+        arrive_evenly(arrivals, now, rate, 10s, 1s);
+        // Requests at even distances: half a request more than the mean of Poisson arrivals.
+        EXPECT_NEAR(arrivals.at(now, 1s), rate + 0.5, 0.02 * rate + 0.1) << rate << " a second";
+        arrive_evenly(arrivals, now, rate / 2, 10s, 1s);
+        EXPECT_NEAR(arrivals.at(now, 1s), rate / 2 + 0.5, 0.02 * rate + 0.1) << "half of it";
+    }
+}
+
+TEST(Arrivals, DecayInTheTimeConstant) {
     Arrivals arrivals;
-    arrivals.note(1000ms, 5);
-    arrivals.note(1099ms, 2);
-    EXPECT_EQ(arrivals.expected(1099ms), 7);
-    EXPECT_EQ(arrivals.expected(1150ms), 7) << "of the slot before";
-    EXPECT_EQ(arrivals.expected(1200ms), 0);
-    arrivals.note(1100ms, 3);
-    EXPECT_EQ(arrivals.expected(1199ms), 7) << "the larger of both";
-    arrivals.note(1300ms, 1);
-    EXPECT_EQ(arrivals.expected(1300ms), 1) << "a slot was empty";
+    arrivals.note(1000ms, 100, 50ms);
+    EXPECT_FLOAT_EQ(static_cast<float>(arrivals.at(1000ms, 50ms)), 100);
+    EXPECT_NEAR(arrivals.at(1050ms, 50ms), 36.8, 0.1);
+    arrivals.note(1050ms, 10, 50ms);
+    EXPECT_NEAR(arrivals.at(1050ms, 50ms), 46.8, 0.1);
+    EXPECT_LT(arrivals.at(3000ms, 50ms), 1e-3);
+    EXPECT_EQ(arrivals.last, 1050ms);
+    arrivals.note(2000ms, 0, 50ms);
+    EXPECT_EQ(arrivals.last, 1050ms) << "a request that asks for nothing needs no lease";
 }
 
 TEST(Arrivals, AreCountedIfAnotherWorkersClockIsBehind) {
     Arrivals arrivals;
-    arrivals.note(1050ms, 5);
-    arrivals.note(1100ms, 6);
-    arrivals.note(1099ms, 1);
-    EXPECT_EQ(arrivals.expected(1100ms), 7);
-    EXPECT_EQ(arrivals.expected(1099ms), 7);
+    arrivals.note(1100ms, 6, 1s);
+    arrivals.note(1099ms, 1, 1s);
+    EXPECT_EQ(arrivals.last, 1100ms);
+    EXPECT_EQ(arrivals.at(1100ms, 1s), 7);
+    EXPECT_EQ(arrivals.at(1099ms, 1s), 7);
 }
 
-TEST(Prepare, AsksForALeaseForTheNext100Ms) {
-    Node node({{1000, 10s}});
-    for (int i = 0; i < 8; ++i) {
-        node.arrive();
-    }
-    EXPECT_EQ(node.ask().lease, 8);
-    node.now += 9'950ms;
-    for (int i = 0; i < 16; ++i) {
-        node.arrive();
-    }
-    EXPECT_EQ(node.ask().lease, 8) << "the window has 50 ms left";
+TEST(LeaseHorizon, IsASixtiethOfTheShortestWindow) {
+    EXPECT_EQ(lease_horizon(api({{100, 1s}, {1000, 1h}})), 50ms) << "at least";
+    EXPECT_EQ(lease_horizon(api({{100, 30s}})), 500ms);
+    EXPECT_EQ(lease_horizon(api({{100, 1min}})), 1s);
+    TableQuota day = api({{1000, 24h}});
+    EXPECT_EQ(lease_horizon(day), 1s) << "at most";
+    day.lease_time = 5s;
+    EXPECT_EQ(lease_horizon(day), 5s) << "or lease=";
+    EXPECT_EQ(lease_returns_within(day), 10'500ms);
 }
 
-TEST(Prepare, AsksForNoLeaseForFewRequests) {
-    Node node({{1000, 10s}});
-    for (int i = 0; i < 7; ++i) {
+TEST(Prepare, AsksForALeaseForTheHorizon) {
+    Node node({{1000, 60s}});
+    for (int i = 0; i < 9; ++i) {
         node.arrive();
     }
+    EXPECT_EQ(node.ask().lease, 8) << "without the request that the acquire decides";
+    EXPECT_EQ(node.ask(5).lease, 4);
+    EXPECT_EQ(node.ask(0).lease, 0) << "a report";
+    node.now += 59'500ms;
+    for (int i = 0; i < 17; ++i) {
+        node.arrive();
+    }
+    EXPECT_EQ(node.ask().lease, 8) << "the window has 500 ms left";
+}
+
+TEST(Prepare, AsksForALeaseIfItExpectsTwoRequests) {
+    Node node({{1000, 60s}});
+    node.demand.cost = 5;
+    node.arrive();
+    node.arrive();
     EXPECT_EQ(node.ask().lease, 0);
+    node.arrive();
+    EXPECT_EQ(node.ask().lease, 10);
 }
 
 TEST(Prepare, AsksForNoLeaseIfATableHasNoneOrTheCostIsZero) {
-    Node node(Quotas{api({{1000, 10s}}), search({{1000, 10s}})});
-    for (int i = 0; i < 8; ++i) {
+    Node node(Quotas{api({{1000, 60s}}), search({{1000, 60s}})});
+    for (int i = 0; i < 9; ++i) {
         node.arrive();
     }
     EXPECT_EQ(node.ask().lease, 8);
-    node.quotas[1].leases = false;
+    node.quotas[1].lease_time = 0ms;
     EXPECT_EQ(node.ask().lease, 0);
-    node.quotas[1].leases = true;
+    node.quotas[1].lease_time = kLeaseTime;
     node.demand.cost = 0;
     EXPECT_EQ(node.ask().lease, 0);
 }
 
 TEST(Prepare, AsksForALeaseThatEveryTableWillSpend) {
-    Node node(Quotas{api({{1000, 10s}}), search({{1000, 10s}})});
-    for (int i = 0; i < 10; ++i) {
+    Node node(Quotas{api({{1000, 60s}}), search({{1000, 60s}})});
+    for (int i = 0; i < 11; ++i) {
         node.arrive();
     }
     // Requests of a location with only the first table.
-    node.states[0].arrivals.note(node.moment().steady, 90);
+    node.states[0].arrivals.note(node.moment().steady, 90, 1s);
     EXPECT_EQ(node.ask().lease, 10);
+}
+
+TEST(Prepare, AsksForALeaseForTheShortestHorizon) {
+    Node node(Quotas{api({{1000, 30s}}), search({{1000, 60s}})});
+    node.states[0].arrivals.note(node.moment().steady, 50, 500ms);  // 100 a second
+    node.states[1].arrivals.note(node.moment().steady, 200, 1s);
+    EXPECT_EQ(node.ask().lease, 49);
 }
 
 TEST(Prepare, ReportsNothingIfNothingIsOwed) {
@@ -85,24 +130,62 @@ TEST(Prepare, ReportsNothingIfNothingIsOwed) {
     EXPECT_EQ(node.states[0].lease, 4) << "it is of use yet";
 }
 
-TEST(Prepare, GivesBackALeaseThatWasIdleForASecond) {
-    Node node({{100, 10s}});
+/// A node with a lease of 5 units that Redis has just granted.
+Node node_with_lease(std::vector<Rate> rates) {
+    Node node(std::move(rates));
     node.arrive();
-    node.apply_reply({{.count = 20}}, 5);
-    node.now += 1099ms;
+    node.ask();
+    node.apply_reply(std::vector<Node::Count>(node.quotas[0].rates.size(), {.count = 20}), 5);
+    return node;
+}
+
+TEST(Prepare, GivesBackALeaseThatWasIdleForASecond) {
+    Node node = node_with_lease({{100, 10s}});
+    node.now += 999ms;
     EXPECT_FALSE(node.needs_settling());
     EXPECT_TRUE(node.is_held());
     node.now += 1ms;
     EXPECT_TRUE(node.needs_settling());
-    EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, -5}}));
+    EXPECT_EQ(node.ask(0).adjustments, (std::vector{Adjustment{kFirst10s, -5}}));
     EXPECT_EQ(node.states[0].lease, 0);
     EXPECT_EQ(node.remaining(), 85) << "as Redis will have it";
     EXPECT_FALSE(node.is_held());
 }
 
-TEST(Prepare, GivesBackALeaseToTheWindowsThatOutliveIt) {
-    Node node({{100, 10s}, {1000, 60s}});
+TEST(Prepare, GivesBackAnOldLeaseOfAKeyThatTrickles) {
+    Node node = node_with_lease({{100, 10s}});
+    for (int i = 0; i < 2; ++i) {
+        node.now += 900ms;
+        node.arrive();
+        EXPECT_EQ(node.decide(), LocalAnswer::kGranted);
+        node.demand.cost = 0;
+        node.ask();  // does not make the lease younger
+        node.demand.cost = 1;
+        EXPECT_FALSE(node.needs_settling());
+    }
+    node.now += 199ms;
+    EXPECT_FALSE(node.needs_settling());
+    node.now += 1ms;
+    EXPECT_TRUE(node.needs_settling()) << "two seconds after Redis granted it";
+    EXPECT_EQ(node.ask(0).adjustments, (std::vector{Adjustment{kFirst10s, -3}}));
+}
+
+TEST(Prepare, GivesBackALeaseThatTheNodeNoLongerExpectsToNeed) {
+    Node node(Quotas{api({{1000, 60s}}), search({{1000, 60s}})});
+    node.ask();
     node.apply_reply({{.count = 20}, {.count = 20}}, 5);
+    node.states[0].lease = 0;
+    for (int i = 0; i < 4; ++i) {
+        node.arrive();
+    }
+    EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
+    EXPECT_TRUE(node.ask().adjustments.empty()) << "with the next one, of 3 units, it is not large";
+    EXPECT_EQ(node.ask(2).adjustments,
+              (std::vector{Adjustment{kFirst60s, 0}, Adjustment{kFirst60s, -5}}));
+}
+
+TEST(Prepare, GivesBackALeaseToTheWindowsThatOutliveIt) {
+    Node node = node_with_lease({{100, 10s}, {1000, 60s}});
     node.now += 10s;
     node.arrive();
     const auto adjustments = node.ask().adjustments;

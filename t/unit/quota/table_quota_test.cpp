@@ -82,12 +82,12 @@ TEST(ChooseQuotas, TakesCustomLimitsFromTheRecord) {
 
 TEST(ChooseQuotas, LetsANodeGrantAheadAsTheTableHasIt) {
     PlanTable strict = kApi;
-    strict.leases = false;
+    strict.lease_time = 0ms;
     const auto quotas =
         choose_quotas(std::array<const PlanTable*, 2>{&strict, &kSearch}, key("free"));
     ASSERT_TRUE(quotas);
-    EXPECT_FALSE((*quotas)[0].leases);
-    EXPECT_TRUE((*quotas)[1].leases);
+    EXPECT_EQ((*quotas)[0].lease_time, 0ms);
+    EXPECT_EQ((*quotas)[1].lease_time, kLeaseTime);
 }
 
 WindowLayout layout_of_custom(const std::string& limits, bool sliding = false) {

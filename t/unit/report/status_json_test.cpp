@@ -63,10 +63,10 @@ TEST(StatusJson, ShowsARedis) {
     counts.breaker_opened.add(5);
     counts.failovers.add(23);
     counts.redirections.add(24);
-    counts.breaker_open.insert(1, 77);
-    counts.subscribed.insert(0, 76);
-    counts.subscribed.insert(1, 77);
-    counts.subscribed.insert(2, 78);  // Of a worker that is no longer configured.
+    status.redis[0].workers.breaker_open.insert(1, 77);
+    status.redis[0].workers.subscribed.insert(0, 76);
+    status.redis[0].workers.subscribed.insert(1, 77);
+    status.redis[0].workers.subscribed.insert(2, 78);  // Of a worker that is no longer configured.
     counts.keys.hits.add(6);
     counts.keys.negative_hits.add(7);
     counts.keys.misses.add(8);
@@ -94,6 +94,20 @@ TEST(StatusJson, ShowsARedis) {
         "decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},
         "leases":{"number":2,"granted":14,"spent":15,"returned":16,"lost":17},
         "owed":{"noted":18,"settled":19,"lapsed":20}})"));
+}
+
+TEST(StatusJson, ShowsHoldsOfTheLockIfTheyAreMeasured) {
+    auto status = empty_status();
+    status.lock.emplace();
+    status.lock->note(std::chrono::nanoseconds(0), std::chrono::nanoseconds(3));
+    status.lock->note(std::chrono::nanoseconds(8), std::chrono::nanoseconds(4));
+    EXPECT_EQ(parsed(status)["lock"], json::parse(R"({"holds":2,
+        "held_nanoseconds":{"sum":7,"longest":4,
+            "classes":[{"below":1,"count":0},{"below":2,"count":0},{"below":4,"count":1},
+                       {"below":8,"count":1}]},
+        "waited_nanoseconds":{"sum":8,"longest":8,
+            "classes":[{"below":1,"count":1},{"below":2,"count":0},{"below":4,"count":0},
+                       {"below":8,"count":0},{"below":16,"count":1}]}})"));
 }
 
 TEST(StatusJson, ShowsNoMasterThatIsNotKnown) {

@@ -27,7 +27,7 @@ class QuotaCacheTest : public testing::Test {
         return {.table = "api",
                 .rates = std::move(rates),
                 .sliding = sliding,
-                .leases = true,
+                .lease_time = kLeaseTime,
                 .policies = {},
                 .table_id = table};
     }
@@ -45,7 +45,7 @@ class QuotaCacheTest : public testing::Test {
         state.asked = 987'654'321'012ms;
         state.banned_until = Instant(1'900'000'000'456ms);
         state.strikes_owed = 4;
-        state.arrivals = {3'876'543'210, 50, 60};
+        state.arrivals = {987'654'321'987ms, 50.25};
         return state;
     }
 
@@ -69,6 +69,16 @@ TEST_F(QuotaCacheTest, LoadsWhatWasSaved) {
     EXPECT_TRUE(cache_.save(key(1, two_), two_, QuotaState{}, 1s));
     EXPECT_EQ(cache_.load(key(1, two_), two_), QuotaState{});
     EXPECT_EQ(cache_.small().used, 1);
+}
+
+TEST_F(QuotaCacheTest, StoresWhenUnitsComeBackUnlessTheIdIsBanned) {
+    for (const TableQuota& quota : {two_, four_}) {
+        QuotaState waiting = state(2);
+        waiting.banned_until = {};
+        waiting.returns_until = Instant(1'800'000'002'500ms);
+        EXPECT_TRUE(cache_.save(key(1, quota), quota, waiting, 1s));
+        EXPECT_EQ(cache_.load(key(1, quota), quota), waiting);
+    }
 }
 
 TEST_F(QuotaCacheTest, DistinguishesTablesAndRedisWithSwappedNames) {
@@ -174,6 +184,32 @@ TEST_F(QuotaCacheTest, VisitsWhatIsHeld) {
     EXPECT_EQ(seen, (std::vector{id(1), id(3)}));
 }
 
+// The caller holds a lock.
+TEST_F(QuotaCacheTest, VisitsFewHeldQuotasAtATime) {
+    constexpr std::size_t kSets = 64;
+    std::vector<std::uint64_t> memory(QuotaCache::SmallTable::memory_for(kSets) / 8);
+    QuotaCache cache(std::as_writable_bytes(std::span(memory)), large_, reports_);
+    QuotaState owing;
+    owing.windows[0].owed = 1;
+    constexpr int kHeld = 200;
+    for (unsigned i = 0; i < kHeld; ++i) {
+        ASSERT_TRUE(cache.save(key(i, two_), two_, owing, 1s));
+    }
+    QuotaCache::Cursor cursor;
+    int all = 0;
+    bool is_complete = false;
+    while (!is_complete) {
+        int visited = 0;
+        is_complete = cache.visit_held(cursor, [&](const QuotaCache::Held& /*held*/) {
+            ++visited;
+            return true;
+        });
+        EXPECT_LE(visited, 32);
+        all += visited;
+    }
+    EXPECT_EQ(all, kHeld);
+}
+
 TEST_F(QuotaCacheTest, KnowsWhenAHeldQuotaHasEnded) {
     QuotaCache::Held held{};
     held.layout = WindowLayout(two_);
@@ -212,7 +248,8 @@ TEST_F(QuotaCacheTest, ValuesThatDoNotFitAreClamped) {
     extreme.asked = SteadyTime(kMost);
     extreme.banned_until = Instant(-1ms);
     extreme.strikes_owed = -1;
-    extreme.arrivals = {kMost, 65'536, kMost};
+    extreme.returns_until = Instant(SteadyTime(kMost));
+    extreme.arrivals = {SteadyTime(kMost), 1e30F};
     cache_.save(key(1, two_), two_, extreme, 1s);
 
     constexpr std::int64_t kMost32 = 0xffff'ffff;
@@ -223,7 +260,8 @@ TEST_F(QuotaCacheTest, ValuesThatDoNotFitAreClamped) {
     nearest.lease = kMost32;
     nearest.counted_at = Instant(SteadyTime(kMost48));
     nearest.asked = SteadyTime(kMost48);
-    nearest.arrivals = {kMost32, 65'535, 65'535};
+    nearest.returns_until = Instant(SteadyTime(kMost48));
+    nearest.arrivals = {SteadyTime(kMost48), 1e30F};
     EXPECT_EQ(cache_.load(key(1, two_), two_), nearest);
     cache_.save(key(1, two_), two_, nearest, 1s);
     EXPECT_EQ(cache_.load(key(1, two_), two_), nearest);

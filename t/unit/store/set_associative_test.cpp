@@ -175,6 +175,39 @@ Occupancy fill(double load) {
     return table.occupancy();
 }
 
+struct HeldEntry : TestEntry {
+    using TestEntry::TestEntry;
+    bool is_held() const { return true; }
+};
+
+// The caller holds a lock during each search, and a table may be large.
+TEST(SetAssociative, SearchesItsHeldEntriesInSteps) {
+    using HeldTable = SetAssociative<HeldEntry>;
+    constexpr std::size_t kSets = 3 * std::size_t{HeldTable::kSetsSearched};
+    std::vector<std::uint64_t> memory(HeldTable::memory_for(kSets) / 8);
+    const HeldTable table(std::as_writable_bytes(std::span(memory)));
+    std::mt19937_64 random(1);
+    std::uint64_t sum = 0;
+    for (std::uint64_t n = 1; n <= 5; ++n) {
+        const std::uint64_t value = random();
+        table.put({value}, 0s, TestKey{value}, n);
+        sum += n;
+    }
+    std::uint32_t set = 0;
+    int steps = 0;
+    do {
+        const std::uint32_t next = table.visit_held(set, 100, [&](const HeldEntry& entry) {
+            sum -= entry.content;
+            return true;
+        });
+        EXPECT_LE(next, set + HeldTable::kSetsSearched);
+        set = next;
+        ++steps;
+    } while (set != 0);
+    EXPECT_EQ(sum, 0) << "each is visited once";
+    EXPECT_EQ(steps, 3);
+}
+
 TEST(SetAssociative, NearlyAllPlacesFill) {
     EXPECT_EQ(fill(0.83).evicted, 0);
     EXPECT_LT(fill(0.92).evicted, 10);

@@ -1,4 +1,4 @@
-#include "module/store/zone_layout.hpp"
+#include "module/store/stripe_layout.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,9 +21,9 @@ struct FreeDeleter {
 };
 
 /// Zeroed memory, aligned like nginx's slabs.
-class ZoneMemory {
+class StripeMemory {
   public:
-    explicit ZoneMemory(std::size_t size)
+    explicit StripeMemory(std::size_t size)
         // NOLINTNEXTLINE(cppcoreguidelines-owning-memory)
         : size_(size), bytes_(static_cast<std::byte*>(std::aligned_alloc(64, size))) {
         std::fill_n(bytes_.get(), size, std::byte{0});
@@ -35,7 +35,8 @@ class ZoneMemory {
     std::unique_ptr<std::byte, FreeDeleter> bytes_;
 };
 
-/// The part of a zone that nginx leaves usable: it keeps 24 bytes per page, and a few pages.
+/// The part of a zone of this size that nginx leaves usable: it keeps 24 bytes per page, and a few
+/// pages.
 constexpr std::size_t usable(std::size_t size) {
     return (size / 4120 - 8) * 4096;
 }
@@ -61,7 +62,7 @@ KeyRecord record(const std::string& name) {
 const TableQuota kQuota{.table = "api",
                         .rates = {{60, 60s}, {1000, 86400s}},
                         .sliding = false,
-                        .leases = true,
+                        .lease_time = kLeaseTime,
                         .policies = {},
                         .table_id = 7};
 
@@ -72,16 +73,16 @@ QuotaCache::Key quota_key(std::mt19937_64& random) {
     return key;
 }
 
-TEST(ZoneLayout, PartsLieApartAndWithin) {
+TEST(StripeLayout, PartsLieApartAndWithin) {
     for (const std::size_t size :
          {32UL << 10U, 96UL << 10U, 100'001UL, 1UL << 20U, 8UL << 20U, 1UL << 30U, 1UL << 40U}) {
-        const ZoneLayout layout = divide_zone(size);
-        std::vector<ZoneLayout::Part> parts{
+        const StripeLayout layout = divide_stripe(size);
+        std::vector<StripeLayout::Part> parts{
             layout.small_keys,   layout.large_keys, layout.unknown_keys, layout.small_quotas,
-            layout.large_quotas, layout.reports,    layout.addresses,    layout.changes};
-        std::ranges::sort(parts, {}, &ZoneLayout::Part::offset);
+            layout.large_quotas, layout.reports,    layout.addresses};
+        std::ranges::sort(parts, {}, &StripeLayout::Part::offset);
         std::size_t end = 0;
-        for (const ZoneLayout::Part& part : parts) {
+        for (const StripeLayout::Part& part : parts) {
             EXPECT_EQ(part.offset % 64, 0);
             EXPECT_GT(part.size, 0);
             EXPECT_EQ(part.offset, end);
@@ -90,13 +91,21 @@ TEST(ZoneLayout, PartsLieApartAndWithin) {
         EXPECT_LE(end, size);
         EXPECT_GT(end + 64, size) << "nothing is left over";
     }
-    EXPECT_THROW(divide_zone(0), std::length_error);
-    EXPECT_THROW(divide_zone(8 << 10U), std::length_error);
+    EXPECT_THROW(divide_stripe(0), std::length_error);
+    EXPECT_THROW(divide_stripe(8 << 10U), std::length_error);
 }
 
-TEST(ZoneTables, TheSmallestZoneWorks) {
-    const ZoneMemory memory(usable(128 << 10U));
-    ZoneTables tables(memory.span());
+TEST(StripesOfZone, AreAPowerOfTwo) {
+    EXPECT_EQ(stripes_of_zone(128 << 10U), 1);
+    EXPECT_EQ(stripes_of_zone(1 << 20U), 2);
+    EXPECT_EQ(stripes_of_zone(7 << 20U), 8);
+    EXPECT_EQ(stripes_of_zone(8 << 20U), 16);
+    EXPECT_EQ(stripes_of_zone(1 << 30U), 16);
+}
+
+TEST(StripeTables, TheSmallestStripeWorks) {
+    const StripeMemory memory(usable(128 << 10U));
+    StripeTables tables(memory.span());
     std::mt19937_64 random(1);
     for (int i = 0; i < 200; ++i) {
         tables.keys.put(key(random), record("a"), 1s);
@@ -109,12 +118,11 @@ TEST(ZoneTables, TheSmallestZoneWorks) {
     EXPECT_GE(tables.keys.unknown().size, 16);
     EXPECT_GE(tables.quotas.large().size, 16);
     EXPECT_GE(tables.addresses.occupancy().size, 16);
-    EXPECT_GE(tables.changes.size(), 64);
 }
 
-TEST(ZoneTables, AMillionKeysFit256MiB) {
-    const ZoneMemory memory(usable(256UL << 20U));
-    ZoneTables tables(memory.span());
+TEST(StripeTables, AMillionKeysFit256MiB) {
+    const StripeMemory memory(usable(256UL << 20U));
+    StripeTables tables(memory.span());
     EXPECT_LT(1e6 / static_cast<double>(tables.keys.small().size), 0.94);
     EXPECT_LT(1e6 / static_cast<double>(tables.quotas.small().size), 0.94);
     std::mt19937_64 random(1);
@@ -132,10 +140,10 @@ TEST(ZoneTables, AMillionKeysFit256MiB) {
     const auto evicted = tables.keys.small().evicted + tables.quotas.small().evicted;
 
     // Another process maps it elsewhere.
-    const ZoneMemory elsewhere(memory.span().size());
+    const StripeMemory elsewhere(memory.span().size());
     std::ranges::copy(memory.span(), elsewhere.span().begin());
     std::ranges::fill(memory.span(), std::byte{0xff});
-    const ZoneTables mapped(elsewhere.span());
+    const StripeTables mapped(elsewhere.span());
     std::mt19937_64 again(1);
     KeyCache::Found found;
     std::uint64_t missing = 0;
@@ -147,9 +155,9 @@ TEST(ZoneTables, AMillionKeysFit256MiB) {
     EXPECT_EQ(missing, evicted);
 }
 
-/// Uses all tables of a zone with a few hundred keys. Returns the number of entries found.
+/// Uses all tables of a stripe with a few hundred keys. Returns the number of entries found.
 int use(std::span<std::byte> memory, unsigned seed) {
-    ZoneTables tables(memory);
+    StripeTables tables(memory);
     std::mt19937_64 random(1);
     std::minstd_rand choice(seed);
     TableQuota large = kQuota;
@@ -173,14 +181,12 @@ int use(std::span<std::byte> memory, unsigned seed) {
         known += place ? 1 : 0;
         tables.quotas.save(place, whose, choice() % 4 == 0 ? large : kQuota, state, now);
         tables.addresses.charge({whose.table, {4, {}}}, kQuota.rates, 1, Instant(now));
-        tables.changes.note(1, hex(who.digest), now);
-        EXPECT_GE(tables.changes.last(1, who.digest), now);
     }
     return known;
 }
 
-TEST(ZoneTables, GarbageDoesNoHarm) {
-    const ZoneMemory memory(96 << 10U);
+TEST(StripeTables, GarbageDoesNoHarm) {
+    const StripeMemory memory(96 << 10U);
     std::minstd_rand random(1);
     for (unsigned round = 0; round < 20; ++round) {
         for (std::byte& byte : memory.span()) {

@@ -1,17 +1,14 @@
-#include "module/store/zone_layout.hpp"
+#include "module/store/stripe_layout.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
 
+#include "module/store/cache_line.hpp"
+
 namespace tollgate {
 
 namespace {
-
-constexpr std::size_t kCacheLine = 64;
-
-/// Bytes for changes: one id in 131,072 shares its slot with another id that changes.
-constexpr std::size_t kMostChanges = std::size_t{1} << 20U;
 
 /// Bytes for reports that wait for their acknowledgement: about 600 reports, more than are sent at
 /// a time.
@@ -22,12 +19,12 @@ class Divider {
   public:
     explicit Divider(std::size_t size) : rest_(size) {}
 
-    ZoneLayout::Part cut(std::size_t size) {
+    StripeLayout::Part cut(std::size_t size) {
         const std::size_t whole = (size + kCacheLine - 1) / kCacheLine * kCacheLine;
         if (whole > rest_) {
-            throw std::length_error("the zone is too small");
+            throw std::length_error("the stripe is too small");
         }
-        const ZoneLayout::Part part{offset_, whole};
+        const StripeLayout::Part part{offset_, whole};
         offset_ += whole;
         rest_ -= whole;
         return part;
@@ -35,7 +32,7 @@ class Divider {
 
     /// For a table: this number of bytes, but at least the size of two sets.
     template <typename Table>
-    ZoneLayout::Part cut_table(std::size_t size) {
+    StripeLayout::Part cut_table(std::size_t size) {
         return cut(std::max(size, Table::memory_for(2)));
     }
 
@@ -46,23 +43,22 @@ class Divider {
     std::size_t rest_;
 };
 
-std::span<std::byte> bytes_of(std::span<std::byte> memory, const ZoneLayout::Part& part) {
+std::span<std::byte> bytes_of(std::span<std::byte> memory, const StripeLayout::Part& part) {
     return memory.subspan(part.offset, part.size);
-}
-
-std::span<SteadyTime> slots_of(std::span<std::byte> memory, const ZoneLayout::Part& part) {
-    return {reinterpret_cast<SteadyTime*>(memory.data() + part.offset),
-            part.size / sizeof(SteadyTime)};
 }
 
 }  // namespace
 
-ZoneLayout divide_zone(std::size_t size) {
+std::size_t stripes_of_zone(std::size_t size) {
+    constexpr std::size_t kLeast = std::size_t{512} << 10U;
+    return std::bit_floor(std::clamp<std::size_t>(size / kLeast, 1, 16));
+}
+
+StripeLayout divide_stripe(std::size_t size) {
     constexpr std::size_t kSmallKey = KeyCache::SmallTable::place_size();
     constexpr std::size_t kSmallQuota = QuotaCache::SmallTable::place_size();
     Divider divider(size);
-    ZoneLayout layout;
-    layout.changes = divider.cut(std::bit_floor(std::clamp(size / 128, kCacheLine, kMostChanges)));
+    StripeLayout layout;
     layout.unknown_keys = divider.cut_table<KeyCache::UnknownTable>(size / 128);
     layout.addresses = divider.cut_table<AddressBudgets::Table>(size / 64);
     layout.reports = divider.cut_table<QuotaCache::ReportTable>(std::min(size / 64, kMostReports));
@@ -74,15 +70,14 @@ ZoneLayout divide_zone(std::size_t size) {
     return layout;
 }
 
-ZoneTables::ZoneTables(std::span<std::byte> memory)
-    : ZoneTables(memory, divide_zone(memory.size())) {}
+StripeTables::StripeTables(std::span<std::byte> memory)
+    : StripeTables(memory, divide_stripe(memory.size())) {}
 
-ZoneTables::ZoneTables(std::span<std::byte> memory, const ZoneLayout& layout)
+StripeTables::StripeTables(std::span<std::byte> memory, const StripeLayout& layout)
     : keys(bytes_of(memory, layout.small_keys), bytes_of(memory, layout.large_keys),
            bytes_of(memory, layout.unknown_keys)),
       quotas(bytes_of(memory, layout.small_quotas), bytes_of(memory, layout.large_quotas),
              bytes_of(memory, layout.reports)),
-      addresses(bytes_of(memory, layout.addresses)),
-      changes(slots_of(memory, layout.changes)) {}
+      addresses(bytes_of(memory, layout.addresses)) {}
 
 }  // namespace tollgate

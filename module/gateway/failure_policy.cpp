@@ -1,0 +1,63 @@
+// The steps of Admission while Redis is out of reach: `on_failure` applies.
+
+#include "module/gateway/admission.hpp"
+#include "module/gateway/engine.hpp"
+#include "module/gateway/loaded_states.hpp"
+#include "module/quota/outage.hpp"
+
+namespace tollgate::gateway {
+
+/// Applies `on_failure` because Redis can't be asked.
+void Admission::apply_failure_policy() {
+    const FailurePolicy policy = engine().settings().on_failure;
+    if (policy == FailurePolicy::kDeny || !is_known_) {
+        refuse_unavailable();
+    } else if (!has_place_in(tables_)) {
+        forbid();
+    } else if (policy == FailurePolicy::kAllow) {
+        grant(Verdict::kDegraded);
+    } else {
+        decide_in_outage();
+    }
+}
+
+/// Counts in the zone; the units are reported when Redis is back. If the zone has no room for them,
+/// the request is refused.
+void Admission::decide_in_outage() {
+    if (!options_.cost) {
+        cost_ = client_.cost();
+    }
+    if (!choose_quotas()) {
+        forbid();
+        return;
+    }
+    if (request_.quotas->empty()) {
+        grant(Verdict::kDegraded);
+        return;
+    }
+    run([&] {
+        const LockedStripe stripe(engine().zone(), request_.id_hash);
+        LoadedStates states(stripe, engine(), request_);
+        return count_alone(states, clock_bounds(engine().clock().steady()));
+    }());
+}
+
+/// Whether this request is counted by the node alone if Redis has to decide it.
+bool Admission::counts_alone() const {
+    return is_known_ && engine().settings().on_failure == FailurePolicy::kLocal &&
+           !engine().transport().is_reachable(engine().slot_of(request_.id));
+}
+
+Admission::Next Admission::count_alone(LoadedStates& states, const ClockBounds& now) {
+    states.share_among(NodeHeartbeat::nodes(engine()));
+    note_arrivals(states, *request_.quotas, request_.demand, 1, now.steady);
+    const auto answer = decide_alone(states, *request_.quotas, request_.demand, now);
+    keep_decision(answer, states, now);
+    if (!states.save(now.steady) && answer == LocalAnswer::kGranted) {
+        return Next::kUnavailable;
+    }
+    engine().statistics().decisions.alone.add();
+    return Next::kDecidedAlone;
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,37 @@
+#include "module/gateway/known_keys.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace tollgate::gateway {
+
+/// Keys that are used with several sets of tables have a place for each of them.
+std::size_t KnownKeys::set_of(const TokenHash& token, const TableSet& tables) {
+    return (token[0] ^ std::hash<const void*>()(&tables) >> 4U) % kSets;
+}
+
+KnownKey* KnownKeys::find(const TokenHash& token, const TableSet& tables, SteadyTime now) noexcept {
+    Set* set = sets_[set_of(token, tables)].get();
+    if (set == nullptr) {
+        return nullptr;
+    }
+    for (KnownKey& key : *set) {
+        if (key.token == token && key.tables == &tables) {
+            key.used = now;
+            return &key;
+        }
+    }
+    return nullptr;
+}
+
+KnownKey& KnownKeys::place_for(const TokenHash& token, const TableSet& tables) {
+    auto& set = sets_[set_of(token, tables)];
+    if (!set) {
+        set = std::make_unique<Set>();
+    }
+    const auto own = std::ranges::find_if(
+        *set, [&](const KnownKey& key) { return key.token == token && key.tables == &tables; });
+    return own != set->end() ? *own : *std::ranges::min_element(*set, {}, &KnownKey::used);
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "module/gateway/token_hash.hpp"
+#include "module/key/key_record.hpp"
+#include "module/quota/recent_refusal.hpp"
+#include "module/quota/slice.hpp"
+#include "module/quota/table_quota.hpp"
+#include "module/store/key_cache.hpp"
+
+namespace tollgate::gateway {
+
+class TableSet;
+
+/// A key that a worker has authenticated for a set of plan tables.
+struct KnownKey {
+    TokenHash token{};
+    const TableSet* tables = nullptr;  ///< nullptr: none
+    KeyCache::Key key{};
+    std::shared_ptr<const KeyRecord> record;
+    IdHash id{};  ///< of the record's id
+    std::shared_ptr<const Quotas> quotas;
+    SteadyTime checked{};  ///< when Redis gave the record
+    SteadyTime touched{};  ///< when its use was last recorded in the zone
+    SteadyTime used{};
+    Slice slice;
+    RecentRefusal refusal;
+    bool is_watched = false;  ///< see Slices
+};
+
+/// The keys that a worker has authenticated lately, in the worker's own memory. Finding one takes
+/// no lock, and no SHA-256 of its token. The table has a fixed size; the least recently used keys
+/// are dropped. The caller checks that a record is still fresh.
+class KnownKeys {
+  public:
+    KnownKeys() : sets_(kSets) {}
+
+    TokenHash hash(std::string_view token) const noexcept { return hasher_(token); }
+
+    /// The key with this token; nullptr if it is not known.
+    KnownKey* find(const TokenHash& token, const TableSet& tables, SteadyTime now) noexcept;
+
+    /// The place for this key: its own one, a free one, or that of the least recently used key.
+    /// Pointers to it remain valid. Throws std::bad_alloc.
+    KnownKey& place_for(const TokenHash& token, const TableSet& tables);
+
+  private:
+    // 16,384 keys take about 6 MiB.
+    static constexpr std::size_t kSets = 4096;
+    static constexpr std::size_t kWays = 4;
+    using Set = std::array<KnownKey, kWays>;
+
+    static std::size_t set_of(const TokenHash& token, const TableSet& tables);
+
+    TokenHasher hasher_;
+    std::vector<std::unique_ptr<Set>> sets_;  ///< nullptr: empty
+};
+
+}  // namespace tollgate::gateway

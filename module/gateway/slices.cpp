@@ -1,0 +1,98 @@
+#include "module/gateway/slices.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/gateway/engine.hpp"
+#include "module/gateway/loaded_states.hpp"
+
+namespace tollgate::gateway {
+
+namespace {
+
+/// How often slices are looked for that have ended without a request.
+constexpr SteadyTime kInterval = Slice::kLongest / 2;
+
+AcquireRequest request_for(const KnownKey& key) {
+    AcquireRequest request;
+    request.id = key.record->id;
+    request.id_hash = key.id;
+    request.api_key = key.key.hash();
+    request.quotas = key.quotas;
+    return request;
+}
+
+}  // namespace
+
+Slices::Slices(Engine& engine)
+    : engine_(engine), timer_(engine.make_timer([this] { end_expired(); })) {}
+
+void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowState> shown,
+                  const ClockBounds& now) {
+    if (is_shutting_down_) {
+        return;
+    }
+    if (!key.is_watched) {
+        active_.push_back(&key);
+        key.is_watched = true;
+    }
+    if (!std::exchange(is_waiting_, true)) {
+        timer_->start(kInterval);
+    }
+    const std::size_t workers =
+        std::max<std::size_t>(engine_.zone().workers().count(WorkerSet::kMost), 1);
+    // With several tables, this worker may have another slice of the lease, for a location with
+    // other tables.
+    const bool is_shared = workers > 1 || engine_.tables().size() > 1;
+    key.slice.take(states, *key.quotas, shown, now, {workers, is_shared});
+}
+
+void Slices::end(KnownKey& key) noexcept {
+    if (key.slice.is_taken()) {
+        attempt(engine_.log(), [&] { put_back(key); });
+    }
+    if (std::exchange(key.is_watched, false)) {
+        std::erase(active_, &key);
+    }
+}
+
+void Slices::put_back(KnownKey& key) {
+    const AcquireRequest request = request_for(key);
+    const SteadyTime now = engine_.steady_time();
+    {
+        const LockedStripe stripe(engine_.zone(), key.id);
+        LoadedStates states(stripe, engine_, request);
+        key.slice.end(states, *key.quotas, request.demand, now);
+        states.save(now);
+    }
+    engine_.settlement().settle_without_record(request);
+}
+
+void Slices::end_expired() noexcept {
+    const SteadyTime now = engine_.steady_time();
+    std::erase_if(active_, [&](KnownKey* key) {
+        if (key->slice.is_taken() && key->slice.ends() <= now) {
+            attempt(engine_.log(), [&] { put_back(*key); });
+        }
+        key->is_watched = key->slice.is_taken();
+        return !key->is_watched;
+    });
+    is_waiting_ = !active_.empty();
+    if (is_waiting_) {
+        timer_->start(kInterval);
+    }
+}
+
+void Slices::end_all() noexcept {
+    for (KnownKey* key : std::exchange(active_, {})) {
+        key->is_watched = false;
+        end(*key);
+    }
+}
+
+void Slices::shut_down() noexcept {
+    is_shutting_down_ = true;
+    end_all();
+}
+
+}  // namespace tollgate::gateway

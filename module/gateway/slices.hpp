@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "module/gateway/acquire_waiter.hpp"
+#include "module/gateway/environment.hpp"
+#include "module/gateway/known_keys.hpp"
+
+namespace tollgate::gateway {
+
+class Engine;
+class LoadedStates;
+
+/// The slices of a worker's known keys: takes them from the leases in the zone, and puts back what
+/// is left when they end, also if no request comes.
+class Slices {
+  public:
+    /// The engine must outlive it.
+    explicit Slices(Engine& engine);
+    /// Puts all units back.
+    ~Slices() { end_all(); }
+    Slices(const Slices&) = delete;
+    Slices& operator=(const Slices&) = delete;
+
+    /// Takes a slice for a key whose request was granted just now from a lease in these states.
+    /// `shown` are the windows that the request shows. No effect if the key has few requests, or if
+    /// this worker is shutting down. Throws std::bad_alloc.
+    void take(KnownKey& key, LoadedStates& states, std::span<const WindowState> shown,
+              const ClockBounds& now);
+
+    /// Puts the rest of a key's slice back into the zone. Its record and quotas may then be
+    /// replaced.
+    void end(KnownKey& key) noexcept;
+    /// The same for all keys. A graceful shutdown has begun: no slice is taken any more.
+    void shut_down() noexcept;
+
+  private:
+    void end_all() noexcept;
+    void end_expired() noexcept;
+    void put_back(KnownKey& key);
+
+    Engine& engine_;
+    std::vector<KnownKey*> active_;  ///< keys that may have a slice: those that are watched
+    bool is_shutting_down_ = false;
+    bool is_waiting_ = false;  ///< the timer runs
+    std::unique_ptr<Timer> timer_;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,134 @@
+#include "module/quota/slice.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "module/quota/lease.hpp"
+#include "module/quota/quota_windows.hpp"
+
+namespace tollgate {
+
+namespace {
+
+/// The smallest slice. With fewer units, the states are locked nearly as often as without a slice.
+constexpr std::int64_t kLeastSlice = 3;
+
+/// When a slice that is taken now ends.
+SteadyTime end_for(std::span<const QuotaState> states, const Quotas& quotas,
+                   const ClockBounds& now) {
+    SteadyTime rest = Slice::kLongest;
+    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
+        rest = std::min(rest, lease_horizon(quota) / 2);
+        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+            const Instant end = window_end(state.windows[i].counted.number, quota.rates[i].period);
+            rest = std::min(rest, end - now.latest - Slice::kDrift);
+        }
+    });
+    return now.steady + rest;
+}
+
+}  // namespace
+
+std::vector<WindowState> Slice::windows() const {
+    std::vector<WindowState> windows = shown_;
+    for (WindowState& window : windows) {
+        window.remaining = std::max<std::int64_t>(window.remaining - spent_, 0);
+    }
+    return windows;
+}
+
+/// The units that this worker is expected to need: as many as from the last slice if that one was
+/// taken shortly before, otherwise its part of the requests of all workers.
+std::int64_t Slice::wanted(std::span<const QuotaState> states, const Quotas& quotas, SteadyTime now,
+                           SteadyTime ends, std::size_t workers) const {
+    const auto span = static_cast<double>((ends - now).count());
+    const SteadyTime since = now - began_;
+    if (spent_ > 0 && since < 4 * kLongest) {
+        const auto time = static_cast<double>(std::max<std::int64_t>(since.count(), 1));
+        // A quarter more, so that a slice usually lasts to its end.
+        return static_cast<std::int64_t>(1.25 * static_cast<double>(spent_) * span / time) + 1;
+    }
+    double of_all = std::numeric_limits<std::int32_t>::max();
+    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
+        const SteadyTime horizon = lease_horizon(quota);
+        of_all = std::min(
+            of_all, state.arrivals.at(now, horizon) * span / static_cast<double>(horizon.count()));
+    });
+    return static_cast<std::int64_t>(of_all / static_cast<double>(workers));
+}
+
+void Slice::take(std::span<QuotaState> states, const Quotas& quotas,
+                 std::span<const WindowState> shown, const ClockBounds& now,
+                 const Sharing& sharing) {
+    const SteadyTime ends = end_for(states, quotas, now);
+    std::int64_t units = wanted(states, quotas, now.steady, ends, sharing.workers);
+    for (const QuotaState& state : states) {
+        // The others need a part as well.
+        units = std::min(units, sharing.is_shared ? state.lease / 2 : state.lease);
+    }
+    if (units < kLeastSlice || ends <= now.steady) {
+        return;
+    }
+    counted_.clear();
+    counted_at_ = states.front().counted_at;
+    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
+        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+            counted_.push_back(state.windows[i].counted);
+        }
+    });
+    shown_.assign(shown.begin(), shown.end());
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        state.lease -= units;
+        if (sharing.is_shared) {
+            // The same time as for a lease that another node gets now.
+            state.returns_until =
+                std::max(state.returns_until, now.earliest + lease_returns_within(quota));
+        }
+    });
+    is_taken_ = true;
+    units_ = units;
+    spent_ = 0;
+    began_ = now.steady;
+    ends_ = ends;
+    taken_ = now.exact;
+}
+
+/// A state without a lease may be evicted from the zone. The units must not be lost with it.
+void Slice::restore_if_evicted(QuotaState& state, const TableQuota& quota,
+                               std::span<const WindowCount> counts) const {
+    if (state.counted_at != Instant{}) {
+        return;
+    }
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        state.windows[i].counted = counts[i];
+    }
+    state.counted_at = counted_at_;
+    state.asked = began_;
+}
+
+void Slice::end(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
+                SteadyTime now) {
+    if (!is_taken_) {
+        return;
+    }
+    if (spent_ > 0) {
+        Demand each = demand;
+        each.cost = 1;
+        note_arrivals(states, quotas, each, spent_, now);
+    }
+    std::span<const WindowCount> counts = counted_;
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        state.counts.spent += spent_;
+        if (units_ > 0) {
+            restore_if_evicted(state, quota, counts);
+            add_lease(state, quota, counts.first(quota.rates.size()), units_);
+        }
+        counts = counts.subspan(quota.rates.size());
+    });
+    // `spent_` and `began_` remain: they tell the size of the next slice.
+    is_taken_ = false;
+    units_ = 0;
+    ends_ = {};
+}
+
+}  // namespace tollgate

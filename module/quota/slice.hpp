@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "module/quota/local_decision.hpp"
+
+namespace tollgate {
+
+/// A worker's part of the leases of an id: units that it grants without the states that the workers
+/// of a node share. Redis has counted the units, and the leases no longer contain them. If they are
+/// lost, they are counted but not granted.
+class Slice {
+  public:
+    /// A slice is used for this time at most, then its units go back. A change of the key, of its
+    /// limits, or a ban takes effect within this time.
+    static constexpr SteadyTime kLongest{100};
+    /// It ends so long before its windows: meanwhile the bounds of Redis's clock drift apart, by
+    /// 1/1000 of the time, and they are rounded to ms (see RedisClock).
+    static constexpr SteadyTime kDrift{2};
+
+    /// Who else uses the leases.
+    struct Sharing {
+        std::size_t workers;  ///< that share the node's requests, this one included
+        bool is_shared;       ///< whether there may be other slices of the leases
+    };
+
+    /// Whether there are units to give back, or spent units that the states do not know.
+    bool is_taken() const { return is_taken_; }
+    /// No unit is granted from this time on.
+    SteadyTime ends() const { return ends_; }
+
+    /// Grants a request of this cost. False if there are too few units, or if the slice has ended.
+    bool spend(std::int64_t cost, ExactSteadyTime now) {
+        if (units_ < cost || now >= ends_) {
+            return false;
+        }
+        units_ -= cost;
+        spent_ += cost;
+        return true;
+    }
+
+    /// The windows to show after the last request that spend() granted. Throws std::bad_alloc.
+    std::vector<WindowState> windows() const;
+    /// Redis's clock, as far as it was known when the slice was taken.
+    ExactInstant redis_time(ExactSteadyTime now) const { return taken_ + (now - began_); }
+
+    /// Takes from every lease the units that this worker is expected to need for kLongest, or until
+    /// half of the horizon or a window ends, if these are at least a few. `shown` is what a request
+    /// shows that was granted just now from these states. There must be no slice. Throws
+    /// std::bad_alloc; then nothing is taken.
+    void take(std::span<QuotaState> states, const Quotas& quotas,
+              std::span<const WindowState> shown, const ClockBounds& now, const Sharing& sharing);
+
+    /// Puts the rest back into the leases, and counts what was spent. No effect without a slice.
+    void end(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
+             SteadyTime now);
+
+  private:
+    std::int64_t wanted(std::span<const QuotaState> states, const Quotas& quotas, SteadyTime now,
+                        SteadyTime ends, std::size_t workers) const;
+
+    void restore_if_evicted(QuotaState& state, const TableQuota& quota,
+                            std::span<const WindowCount> counts) const;
+
+    bool is_taken_ = false;
+    std::int64_t units_ = 0;
+    std::int64_t spent_ = 0;
+    SteadyTime began_{};
+    SteadyTime ends_{};
+    ExactInstant taken_{};              ///< Redis's clock at `began_`
+    std::vector<WindowState> shown_;    ///< before the first unit was spent
+    std::vector<WindowCount> counted_;  ///< the windows that count the units, of all tables
+    Instant counted_at_{};              ///< when Redis counted them
+};
+
+}  // namespace tollgate

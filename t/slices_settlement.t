@@ -1,0 +1,46 @@
+# Units of slices and of leases go back to Redis although the node has no record of the key any more: the key was
+# deleted, or other keys took the place of its record in the zone.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use BackgroundLoad;
+use Gateway qw(wait_for_room);
+use Load;
+use Wait qw(becomes wait_until);
+
+subtest 'of a key that is deleted while its worker has a slice' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 1000000r/h;');
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    $gateway->subscribed(1);
+    wait_for_room($gateway->redis, 3600);
+    my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, token => 'k');
+    wait_until('slices', sub { $gateway->status->{redis}[0]{leases}{spent} > 500 });
+    $gateway->change_key('k');
+    wait_until('the change', sub { $gateway->get('/', 'k')->status == 401 });
+    my $statuses = $load->finish->{status};
+    becomes(sub { $gateway->count('k1', 'api', 3600) }, $statuses->{200}, 'Redis counts what was granted');
+    $gateway->nginx->stop;
+};
+
+subtest 'of a key whose record was evicted from the zone' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 1000000r/h;', http => 'tollgate_zone 128k;');
+    $gateway->import_key("k$_", id => "k$_", plan => 'free') for 0 .. 3000;
+    $gateway->subscribed(1);
+    wait_for_room($gateway->redis, 3600);
+    my $load = sub {
+        my ($token, $requests) = @_;
+        my %options = (connections => 8, requests => $requests, token => $token);
+        return Load->run(servers => [$gateway->address], %options)->{status}{200};
+    };
+    # The second request finds the record in the zone: the worker then keeps it in its own memory.
+    my $granted = grep { $gateway->get('/', 'k0')->status == 200 } 1 .. 2;
+    my $next = 0;
+    is($load->(sub { 'k' . ++$next }, 3000), 3000, 'the zone is too small for all keys');
+    $granted += $load->('k0', 500);
+    becomes(sub { $gateway->count('k0', 'api', 3600) }, $granted, 'Redis counts what was granted');
+    $gateway->nginx->stop;
+};
+
+done_testing;

@@ -1,0 +1,193 @@
+// A worker grants and refuses requests of known keys in its own memory.
+
+#include "module/gateway/slices.hpp"
+
+#include "t/unit/gateway/engine_fixture.hpp"
+
+namespace tollgate::gateway {
+namespace {
+
+class SlicesTest : public EngineTest {
+  protected:
+    SlicesTest() {
+        tables[0].plans[0].rates = {{1'000'000, 3600s}};
+        add_key("k");
+    }
+
+    /// One request each ms. Returns how many are granted.
+    int granted_for(Worker& worker, const std::string& key, std::chrono::milliseconds time) {
+        int granted = 0;
+        for (auto end = timeline.now() + time; timeline.now() < end; run_for(1ms)) {
+            granted += ask(worker, key).status() == 0 ? 1 : 0;
+        }
+        return granted;
+    }
+    int locks_of(const std::function<void()>& code) {
+        const int before = zone->locks();
+        code();
+        return zone->locks() - before;
+    }
+    std::int64_t leased_in_zone() { return state("k").lease; }
+};
+
+TEST_F(SlicesTest, ABusyKeyRarelyTakesTheLock) {
+    Worker& worker = start();
+    granted_for(worker, "k", 2s);
+    int granted = 0;
+    const int locks = locks_of([&] { granted = granted_for(worker, "k", 1s); });
+    EXPECT_GT(granted, 900);
+    // About twenty slices, as many looks for ended ones, and the acquires of twenty leases.
+    EXPECT_LT(locks, 150);
+    EXPECT_GT(statistics.decisions.by_lease.value(), 2500U);
+}
+
+TEST_F(SlicesTest, ASliceThatIsIdleGoesBackToTheZoneAndThenToRedis) {
+    Worker& worker = start();
+    const int granted = granted_for(worker, "k", 2s);
+    const auto in_zone = leased_in_zone();
+    run_for(160ms);
+    EXPECT_GT(leased_in_zone(), in_zone) << "back in the zone";
+    run_for(3s);
+    EXPECT_EQ(leased_in_zone(), 0);
+    EXPECT_EQ(counted("k"), granted) << "back in Redis";
+}
+
+// A client that waits for the window would not use the units of the slice.
+TEST_F(SlicesTest, ARefusalSaysWhenTheSliceOfAnotherWorkerComesBack) {
+    tables[0].plans[0].rates = {{3000, 3600s}};
+    Worker& first = start();
+    Worker& second = start();
+    int granted = granted_for(first, "k", 2s);
+    const Request* refused = nullptr;
+    while (refused == nullptr) {
+        const Request& request = ask(second, "k");
+        granted += request.status() == 0 ? 1 : 0;
+        refused = request.status() == 0 ? nullptr : &request;
+    }
+    ASSERT_LT(granted, 3000) << "the first worker has a slice";
+    EXPECT_LE(refused->outcome().retry_after, 3);
+    run_for(std::chrono::seconds(refused->outcome().retry_after));
+    granted += granted_for(second, "k", 200ms);
+    EXPECT_EQ(granted, 3000) << "the units have come back";
+    EXPECT_GT(ask(second, "k").outcome().retry_after, 3);
+}
+
+TEST_F(SlicesTest, ARefusalOfTheOnlyWorkerWaitsForTheWindow) {
+    tables[0].plans[0].rates = {{3000, 3600s}};
+    Worker& worker = start();
+    EXPECT_EQ(granted_for(worker, "k", 4s), 3000);
+    EXPECT_GT(ask(worker, "k").outcome().retry_after, 3);
+}
+
+TEST_F(SlicesTest, AShutdownPutsSlicesBackAndTakesNoMore) {
+    Worker& worker = start();
+    int granted = granted_for(worker, "k", 2s);
+    worker.process.exiting = true;
+    worker.engine.shut_down();
+    run_for(50ms);
+    EXPECT_EQ(counted("k"), granted);
+    granted += granted_for(worker, "k", 200ms);
+    run_for(50ms);
+    EXPECT_EQ(counted("k"), granted);
+}
+
+TEST_F(SlicesTest, AChangeThatAnotherWorkerLearnsEndsTheSliceAtOnce) {
+    Worker& worker = start();
+    Worker& other = start();
+    granted_for(worker, "k", 2s);
+    add_key("k", "free", false);
+    run_for(1ms);
+    other.engine.changes().on_change("k");
+    EXPECT_EQ(ask(worker, "k").status(), 401);
+}
+
+TEST_F(SlicesTest, TwoWorkersShareALeaseAndGrantNoMoreThanTheLimit) {
+    tables[0].plans[0].rates = {{3000, 3600s}};
+    Worker& one = start();
+    Worker& two = start();
+    int granted = 0;
+    for (int i = 0; i < 3000; ++i) {
+        granted += ask(one, "k").status() == 0 ? 1 : 0;
+        granted += ask(two, "k").status() == 0 ? 1 : 0;
+        run_for(i % 3 == 0 ? 1ms : 0ms);
+    }
+    EXPECT_LE(granted, 3000);
+    EXPECT_GE(granted, 2970);
+    run_for(3s);
+    EXPECT_LE(counted("k"), 3000);
+}
+
+TEST_F(SlicesTest, AStateThatWasEvictedGetsItsUnitsBack) {
+    zone_size = std::size_t{32} << 10U;
+    Worker& worker = start();
+    int granted = granted_for(worker, "k", 2s);
+    const int others = 600;
+    for (int i = 0; i < others; ++i) {
+        add_key("o" + std::to_string(i));
+        begin(worker, "o" + std::to_string(i));
+    }
+    run_for(20ms);
+    granted += granted_for(worker, "k", 100ms);
+    run_for(3s);
+    EXPECT_EQ(counted("k"), granted);
+}
+
+TEST_F(SlicesTest, ARefusalIsRepeatedWithoutTheLock) {
+    tables[0].plans[0].rates = {{10, 3600s}};
+    Worker& worker = start();
+    EXPECT_EQ(granted(worker, "k", 20), 10);
+    run_for(50ms);
+    ask(worker, "k");
+    const auto refused = statistics.decisions.by_refusal.value();
+    const int locks = locks_of([&] {
+        for (int i = 0; i < 50; ++i) {
+            EXPECT_EQ(begin(worker, "k").status(), 429);
+        }
+    });
+    EXPECT_EQ(locks, 0);
+    EXPECT_EQ(statistics.decisions.by_refusal.value(), refused + 50);
+}
+
+TEST_F(SlicesTest, ARefusalOfManyUnitsDoesNotRefuseOne) {
+    tables[0].plans[0].rates = {{10, 3600s}};
+    Worker& worker = start();
+    const auto ask_for = [&](std::int64_t cost) {
+        Request& request = begin(worker, "k", {.cost = cost});
+        run_for(20ms);
+        return request.status();
+    };
+    EXPECT_EQ(ask_for(8), 0);
+    EXPECT_EQ(ask_for(5), 429);
+    EXPECT_EQ(ask_for(5), 429);
+    EXPECT_EQ(ask_for(5), 429);
+    EXPECT_EQ(ask_for(2), 0);
+}
+
+TEST_F(SlicesTest, KeysWithoutMemoryForASliceAreGrantedFromTheZone) {
+    Worker& worker = start();
+    granted_for(worker, "k", 1s);
+    int decided = 0;
+    for (int failing = 0; failing < 40; ++failing) {
+        run_for(120ms);
+        granted_for(worker, "k", 10ms);
+        run_for(120ms);
+        allocations_left = failing;
+        Request* request = nullptr;
+        {
+            const UnlimitedMemory memory;
+            request =
+                requests.emplace_back(std::make_unique<Request>(worker, Admission::Options{1}))
+                    .get();
+        }
+        request->admission.start("Bearer k");
+        allocations_left = -1;
+        run_for(20ms);
+        decided += request->outcome().is_decided() ? 1 : 0;
+    }
+    EXPECT_EQ(decided, 40);
+    run_for(5s);
+    EXPECT_EQ(ask(worker, "k").status(), 0);
+}
+
+}  // namespace
+}  // namespace tollgate::gateway
