@@ -14,8 +14,7 @@ void RecentRefusal::set(LocalAnswer answer, const Demand& demand,
     answer_ = answer;
     strikes_ = demand.refusals_strike;
     cost_ = demand.cost;
-    began_ = now.steady;
-    refused_ = now.exact;
+    earliest_ = EarliestTime(now);
     banned_until_ = states.front().banned_until;
     SteadyTime rest = Slice::kLongest;
     const auto end_at = [&](Instant end) {

@@ -32,16 +32,15 @@ class RecentRefusal {
     Instant banned_until() const { return banned_until_; }
     const std::vector<WindowState>& windows() const { return windows_; }
     /// Redis's clock, as far as it was known at the first refusal.
-    ExactInstant redis_time(ExactSteadyTime now) const { return refused_ + (now - began_); }
+    ExactInstant redis_time(ExactSteadyTime now) const { return earliest_.at(now); }
 
   private:
     LocalAnswer answer_ = LocalAnswer::kAsk;
     bool strikes_ = false;
     std::int64_t cost_ = 0;
     std::int64_t count_ = 0;
-    SteadyTime began_{};
     SteadyTime until_{};
-    ExactInstant refused_{};  ///< Redis's clock at `began_`
+    EarliestTime earliest_;
     Instant banned_until_{};
     std::vector<WindowState> windows_;
 };

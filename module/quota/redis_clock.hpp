@@ -19,9 +19,10 @@ struct ClockBounds {
     SteadyTime steady{};
     Instant earliest{};  ///< Redis's clock shows at least this
     Instant latest{};    ///< and at most this
-    /// `earliest` in microseconds, for Retry-After: rounded up to seconds, an error of one ms can
-    /// become one second.
+    /// `earliest` and `steady` in microseconds, for Retry-After: rounded up to seconds, an error of
+    /// one ms can become one second.
     ExactInstant exact{};
+    ExactSteadyTime exact_steady{};
 };
 
 /// Bounds of the offset between Redis's clock, which counts the windows, and the node's steady
@@ -60,13 +61,13 @@ class RedisClock {
     ClockBounds at(ExactSteadyTime steady, Instant wall) const {
         const auto whole = std::chrono::floor<SteadyTime>(steady);
         if (known_ == 0) {
-            return {whole, wall, wall, wall};
+            return {whole, wall, wall, wall, steady};
         }
         const std::int64_t drift = drift_until(steady);
         const ExactInstant earliest(steady + ExactSteadyTime(least_ - drift));
         const ExactInstant latest(steady + ExactSteadyTime(most_ + drift));
         return {whole, std::chrono::floor<SteadyTime>(earliest),
-                std::chrono::ceil<SteadyTime>(latest), earliest};
+                std::chrono::ceil<SteadyTime>(latest), earliest, steady};
     }
 
     /// The deadline of a call, by Redis's clock: not earlier than `timeout` after `sent`, and at
@@ -80,20 +81,43 @@ class RedisClock {
         return std::min(now.latest, now.earliest + timeout) + timeout;
     }
 
+    /// How far Redis's clock and a node's drift apart within this time at most: by 1/1000 of it,
+    /// since NTP slews each clock by half of that at most. Never negative.
+    static constexpr ExactSteadyTime drift_within(ExactSteadyTime time) {
+        constexpr std::int64_t kDrift = 1000;
+        return std::max(time / kDrift + kTick, ExactSteadyTime{});
+    }
+
   private:
     static constexpr ExactSteadyTime kTick{1};
 
-    /// How far the clocks may have drifted apart since the last reply, in us: 1/1000 of that time,
-    /// since NTP slews each clock by half of that at most.
+    /// How far the clocks may have drifted apart since the last reply, in us.
     std::int64_t drift_until(ExactSteadyTime time) const {
-        constexpr std::int64_t kDrift = 1000;
-        return std::max<std::int64_t>((time - heard_).count() / kDrift + 1, 0);
+        return drift_within(time - heard_).count();
     }
 
     std::int64_t least_ = 0;  ///< us, as of `heard_`
     std::int64_t most_ = 0;
     SteadyTime heard_{};
     std::int64_t known_ = 0;
+};
+
+/// ClockBounds::exact for a short time after it was read.
+class EarliestTime {
+  public:
+    EarliestTime() = default;
+    explicit EarliestTime(const ClockBounds& read)
+        : exact_(read.exact), exact_steady_(read.exact_steady) {}
+
+    /// Redis's clock shows at least this at `now`.
+    ExactInstant at(ExactSteadyTime now) const {
+        const ExactSteadyTime passed = now - exact_steady_;
+        return exact_ + passed - RedisClock::drift_within(passed);
+    }
+
+  private:
+    ExactInstant exact_{};
+    ExactSteadyTime exact_steady_{};
 };
 
 }  // namespace tollgate

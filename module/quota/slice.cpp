@@ -90,7 +90,7 @@ void Slice::take(std::span<QuotaState> states, const Quotas& quotas,
     spent_ = 0;
     began_ = now.steady;
     ends_ = ends;
-    taken_ = now.exact;
+    earliest_ = EarliestTime(now);
 }
 
 /// A state without a lease may be evicted from the zone. The units must not be lost with it.

@@ -45,7 +45,7 @@ class Slice {
     /// The windows to show after the last request that spend() granted. Throws std::bad_alloc.
     std::vector<WindowState> windows() const;
     /// Redis's clock, as far as it was known when the slice was taken.
-    ExactInstant redis_time(ExactSteadyTime now) const { return taken_ + (now - began_); }
+    ExactInstant redis_time(ExactSteadyTime now) const { return earliest_.at(now); }
 
     /// Takes from every lease the units that this worker is expected to need for kLongest, or until
     /// half of the horizon or a window ends, if these are at least a few. `shown` is what a request
@@ -70,7 +70,7 @@ class Slice {
     std::int64_t spent_ = 0;
     SteadyTime began_{};
     SteadyTime ends_{};
-    ExactInstant taken_{};              ///< Redis's clock at `began_`
+    EarliestTime earliest_;
     std::vector<WindowState> shown_;    ///< before the first unit was spent
     std::vector<WindowCount> counted_;  ///< the windows that count the units, of all tables
     Instant counted_at_{};              ///< when Redis counted them

@@ -110,6 +110,8 @@ TEST(RedisClock, BoundsRedissTimeDespiteDriftAndSlowReplies) {
             ASSERT_LE(moment.exact, redis_at(node)) << drift << " ppm, call " << i;
             ASSERT_GE(moment.latest, redis_at(node)) << drift << " ppm, call " << i;
             ASSERT_LT(moment.latest - moment.earliest, 100ms);
+            const auto later = node + number(0, 100'000);
+            ASSERT_LE(EarliestTime(moment).at(steady(later)), redis_at(later));
         }
     }
 }
@@ -127,6 +129,16 @@ TEST(RedisClock, GivesADeadlineThatIsNeverTooEarly) {
     // close.
     const auto later = clock.at(2000ms + 1h, {});
     EXPECT_EQ(clock.deadline(2000ms + 1h, 100ms), later.earliest + 200ms);
+}
+
+// A time that is rounded to ms makes Retry-After one second too short near a full second.
+TEST(EarliestTime, ContinuesToTheMicrosecond) {
+    RedisClock clock;
+    clock.observe(1'000'000us, 1'000'080us, kEpoch + 1'000'030us);
+    const ClockBounds read = clock.at(1'000'900us, kWrong);
+    const EarliestTime earliest(read);
+    EXPECT_EQ(earliest.at(1'000'900us), read.exact - 1us) << "one for the rounding of the drift";
+    EXPECT_EQ(earliest.at(1'100'900us), read.exact + 99'899us);
 }
 
 }  // namespace
