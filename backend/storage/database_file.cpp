@@ -82,13 +82,13 @@ WalCheck check_wal(const Connection& connection) {
     }
 }
 
-std::string quoted(const std::string& path) {
+std::string in_quotes(const std::string& path) {
     return '"' + path + '"';
 }
 
 [[noreturn]] void throw_unavailable(const std::string& path, const std::string& what) {
     throw StorageError(kDatabaseUnavailable, StorageError::Recovery::kReopen,
-                       quoted(path) + ": " + what);
+                       in_quotes(path) + ": " + what);
 }
 
 }  // namespace
@@ -96,10 +96,10 @@ std::string quoted(const std::string& path) {
 void check_wal_has_database(const std::string& path) {
     const std::string wal_path = path + "-wal";
     if (status_of(path).st_ino == 0 && read_wal(wal_path, {}).has_commits) {
-        throw_unavailable(path, "the database file is missing, but its write-ahead log " +
-                                    quoted(wal_path) + " exists; put the database file back, or " +
-                                    "remove " + quoted(wal_path) + " and " + quoted(path + "-shm") +
-                                    " to create a new database");
+        throw_unavailable(
+            path, "the database file is missing, but its write-ahead log " + in_quotes(wal_path) +
+                      " exists; put the database file back, or " + "remove " + in_quotes(wal_path) +
+                      " and " + in_quotes(path + "-shm") + " to create a new database");
     }
 }
 
@@ -107,11 +107,11 @@ bool check_wal_belongs(const Connection& connection) {
     const WalCheck check = check_wal(connection);
     if (!check.belongs) {
         const std::string& path = connection.path();
-        const std::string wal_path = quoted(connection.wal_path());
+        const std::string wal_path = in_quotes(connection.wal_path());
         throw_unavailable(path, "the database file was replaced or overwritten, and " + wal_path +
                                     " is the write-ahead log of the previous file; put the " +
                                     "previous file back, or remove " + wal_path + " and " +
-                                    quoted(path + "-shm") + " to use the present file");
+                                    in_quotes(path + "-shm") + " to use the present file");
     }
     return check.has_commits;
 }

@@ -17,7 +17,7 @@ namespace {
 std::int64_t parse_strikes(std::string_view text) {
     const auto number = parse_whole_number(text, 1, std::numeric_limits<std::int64_t>::max());
     if (!number) {
-        throw ParseError("invalid number " + quoted(text));
+        throw ParseError("invalid number " + in_quotes(text));
     }
     return *number;
 }
@@ -34,7 +34,7 @@ const Plan* PlanTable::find(std::string_view plan) const {
 
 Plan parse_plan(std::span<const std::string_view> words) {
     if (words.empty() || !is_valid_name(words.front())) {
-        throw ParseError("invalid plan name " + quoted(words.empty() ? "" : words.front()));
+        throw ParseError("invalid plan name " + in_quotes(words.empty() ? "" : words.front()));
     }
     Plan plan;
     plan.name = words.front();
@@ -42,7 +42,7 @@ Plan parse_plan(std::span<const std::string_view> words) {
     if (!limits.empty() && limits.back().starts_with("window=")) {
         const auto window = limits.back().substr(sizeof("window=") - 1);
         if (window != "fixed" && window != "sliding") {
-            throw ParseError("invalid window " + quoted(window));
+            throw ParseError("invalid window " + in_quotes(window));
         }
         plan.sliding = window == "sliding";
         limits = limits.first(limits.size() - 1);
@@ -52,7 +52,7 @@ Plan parse_plan(std::span<const std::string_view> words) {
             continue;
         }
         if (limits.size() != 1) {
-            throw ParseError(quoted(word) + " stands alone, without rates");
+            throw ParseError(in_quotes(word) + " stands alone, without rates");
         }
         plan.kind = word == "custom" ? Plan::Kind::kCustom : Plan::Kind::kUnlimited;
         return plan;
@@ -67,7 +67,7 @@ std::chrono::milliseconds parse_lease_time(std::string_view text) {
     }
     const auto time = parse_duration(text);
     if (time < kLeastLeaseTime || time > kMostLeaseTime) {
-        throw ParseError("\"lease\" is \"off\" or a time from 50ms to 1m, not " + quoted(text));
+        throw ParseError("\"lease\" is \"off\" or a time from 50ms to 1m, not " + in_quotes(text));
     }
     return time;
 }
@@ -79,7 +79,7 @@ BanPolicy parse_ban(std::span<const std::string_view> words) {
         const auto name = word.substr(0, word.find('='));
         const auto value = word.substr(std::min(name.size() + 1, word.size()));
         if (std::ranges::find(seen, name) != seen.end()) {
-            throw ParseError("duplicate parameter " + quoted(word));
+            throw ParseError("duplicate parameter " + in_quotes(word));
         }
         seen.push_back(name);
         if (name == "after") {
@@ -91,7 +91,7 @@ BanPolicy parse_ban(std::span<const std::string_view> words) {
         } else if (name == "up_to") {
             ban.up_to = parse_duration(value);
         } else {
-            throw ParseError("invalid parameter " + quoted(word));
+            throw ParseError("invalid parameter " + in_quotes(word));
         }
     }
     if (ban.after == 0 || ban.within == 0ms || ban.first == 0ms) {

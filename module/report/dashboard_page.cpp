@@ -45,7 +45,7 @@ void append_escaped(std::string& html, std::string_view text) {
 
 std::string dashboard_page(const DashboardTemplate& page, std::string_view status_uri) {
     if (!stays_on_host(status_uri)) {
-        throw ParseError("invalid status URI " + quoted(status_uri) +
+        throw ParseError("invalid status URI " + in_quotes(status_uri) +
                          ": a path on the same host is needed");
     }
     std::string html(page.before);

@@ -26,9 +26,9 @@ inline std::string name_conflict(std::string_view directive, std::string_view na
     }
     const std::string text(directive);
     if (name == other) {
-        return "duplicate " + text + " " + quoted(name);
+        return "duplicate " + text + " " + in_quotes(name);
     }
-    return text + " " + quoted(other) + " and " + quoted(name) +
+    return text + " " + in_quotes(other) + " and " + in_quotes(name) +
            " have the same CRC-32, by which shared memory knows them: rename one";
 }
 

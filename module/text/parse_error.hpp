@@ -12,8 +12,9 @@ class ParseError : public std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
-/// The text in quotes, for messages.
-inline std::string quoted(std::string_view text) {
+/// The text in quotes, for messages. Not `quoted`: calls with a std::string would also find
+/// std::quoted.
+inline std::string in_quotes(std::string_view text) {
     return "\"" + std::string(text) + "\"";
 }
 

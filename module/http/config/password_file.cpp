@@ -14,9 +14,9 @@ std::string read_password_file(ngx_conf_t* cf, std::string_view directive, std::
         throw std::bad_alloc();
     }
     const auto failed = [&](std::string_view call, int error) {
-        return ParseError(std::string(call) + "() " + quoted(view(name)) + " failed (" +
+        return ParseError(std::string(call) + "() " + in_quotes(view(name)) + " failed (" +
                           std::to_string(error) + ": " + std::generic_category().message(error) +
-                          ") in " + quoted(directive));
+                          ") in " + in_quotes(directive));
     };
     errno = 0;
     std::ifstream file{std::string(view(name))};
@@ -32,8 +32,8 @@ std::string read_password_file(ngx_conf_t* cf, std::string_view directive, std::
         password.pop_back();
     }
     if (password.empty()) {
-        throw ParseError("no password in the first line of " + quoted(directive) + " " +
-                         quoted(view(name)));
+        throw ParseError("no password in the first line of " + in_quotes(directive) + " " +
+                         in_quotes(view(name)));
     }
     return password;
 }

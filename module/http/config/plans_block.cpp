@@ -16,7 +16,7 @@ namespace {
 
 void refuse_if(bool duplicate, std::string_view name) {
     if (duplicate) {
-        throw ParseError(quoted(name) + " directive is duplicate");
+        throw ParseError(in_quotes(name) + " directive is duplicate");
     }
 }
 
@@ -25,7 +25,7 @@ using Words = std::span<const std::string_view>;
 void add_plan(PlanTable& table, Words values) {
     Plan plan = parse_plan(values);
     if (std::ranges::find(table.plans, plan.name, &Plan::name) != table.plans.end()) {
-        throw ParseError("duplicate plan " + quoted(plan.name));
+        throw ParseError("duplicate plan " + in_quotes(plan.name));
     }
     table.plans.push_back(std::move(plan));
 }
@@ -70,7 +70,8 @@ void set(PlanTable& table, Words words) {
     const auto* directive =
         std::ranges::find(kPlansDirectives, words.front(), &PlansDirective::name);
     if (directive == kPlansDirectives.end()) {
-        throw ParseError("unknown directive " + quoted(words.front()) + " in \"tollgate_plans\"");
+        throw ParseError("unknown directive " + in_quotes(words.front()) +
+                         " in \"tollgate_plans\"");
     }
     directive->set(table, words.subspan(1));
 }
@@ -91,7 +92,7 @@ char* read_plans_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         const auto words = words_of(cf);
         conf->table.name = words[1];
         if (!is_valid_name(words[1]) || words[1] == "off") {
-            return failed("invalid name " + quoted(words[1]) + " of tollgate_plans");
+            return failed("invalid name " + in_quotes(words[1]) + " of tollgate_plans");
         }
         for (const auto& other : main.tables) {
             const std::string conflict =
@@ -113,7 +114,7 @@ char* read_plans_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
                     return failed(e.what());
                 }
             } else {
-                return failed("invalid parameter " + quoted(word));
+                return failed("invalid parameter " + in_quotes(word));
             }
         }
         char* result = read_block(
@@ -123,11 +124,11 @@ char* read_plans_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         }
         const auto& table = conf->table;
         if (table.plans.empty()) {
-            return failed("no plan in tollgate_plans " + quoted(table.name));
+            return failed("no plan in tollgate_plans " + in_quotes(table.name));
         }
         if (!table.default_plan.empty() && table.find(table.default_plan) == nullptr) {
-            return failed("unknown default plan " + quoted(table.default_plan) +
-                          " in tollgate_plans " + quoted(table.name));
+            return failed("unknown default plan " + in_quotes(table.default_plan) +
+                          " in tollgate_plans " + in_quotes(table.name));
         }
         main.tables.push_back(std::move(conf));
         return conf_ok();

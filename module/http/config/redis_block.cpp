@@ -34,7 +34,7 @@ int parse_database(std::string_view text) {
     constexpr int kMost = 1'000'000;
     const auto number = parse_whole_number(text, 0, kMost);
     if (!number) {
-        throw ParseError("invalid database " + quoted(text));
+        throw ParseError("invalid database " + in_quotes(text));
     }
     return static_cast<int>(*number);
 }
@@ -49,14 +49,15 @@ gateway::FailurePolicy parse_policy(std::string_view text) {
     if (text == "allow") {
         return gateway::FailurePolicy::kAllow;
     }
-    throw ParseError("invalid on_failure " + quoted(text) + ": \"local\", \"allow\" or \"deny\"");
+    throw ParseError("invalid on_failure " + in_quotes(text) +
+                     ": \"local\", \"allow\" or \"deny\"");
 }
 
 std::chrono::milliseconds parse_timeout(std::string_view text) {
     constexpr std::chrono::milliseconds kLongest = std::chrono::minutes(1);
     const auto time = parse_duration(text);
     if (time <= time.zero() || time > kLongest) {
-        throw ParseError("invalid timeout " + quoted(text) + ": above 0, at most a minute");
+        throw ParseError("invalid timeout " + in_quotes(text) + ": above 0, at most a minute");
     }
     return time;
 }
@@ -136,7 +137,7 @@ void set(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> word
     const auto* list = std::ranges::find(kListDirectives, name, &ListDirective::name);
     const bool is_list = list != kListDirectives.end();
     if (is_list ? values.empty() : values.size() != 1) {
-        throw ParseError("invalid number of arguments in " + quoted(name) + " directive");
+        throw ParseError("invalid number of arguments in " + in_quotes(name) + " directive");
     }
     if (is_list) {
         list->set(cf, conf, values);
@@ -147,7 +148,7 @@ void set(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> word
     }
     const auto* directive = std::ranges::find(kDirectives, name, &Directive::name);
     if (directive == kDirectives.end()) {
-        throw ParseError("unknown directive " + quoted(name) + " in \"tollgate_redis\"");
+        throw ParseError("unknown directive " + in_quotes(name) + " in \"tollgate_redis\"");
     }
     directive->set(cf, conf, values[0]);
 }
@@ -158,7 +159,7 @@ void require_one_kind(const std::set<std::string, std::less<>>& seen) {
     for (const std::string_view kind : {"server", "sentinel", "cluster"}) {
         if (seen.contains(kind)) {
             if (!first.empty()) {
-                throw ParseError("both " + quoted(first) + " and " + quoted(kind));
+                throw ParseError("both " + in_quotes(first) + " and " + in_quotes(kind));
             }
             first = kind;
         }
@@ -192,7 +193,7 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
             const auto name = words[0];
             const bool is_file = name.ends_with("password_file");
             if (!seen.emplace(is_file ? name.substr(0, name.rfind('_')) : name).second) {
-                throw ParseError(quoted(name) + " directive is duplicate");
+                throw ParseError(in_quotes(name) + " directive is duplicate");
             }
             set(cf, *conf, words);
         });
@@ -202,11 +203,11 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         const bool has_server = !conf->endpoint.servers.empty();
         if (!has_server && conf->sentinel.group == nullptr && conf->sentinel.first.empty()) {
             return failed("\"server\", \"sentinel\" or \"cluster\" is missing in tollgate_redis " +
-                          quoted(conf->endpoint.name));
+                          in_quotes(conf->endpoint.name));
         }
         if (conf->endpoint.password.empty() && !conf->endpoint.username.empty()) {
             return failed("\"username\" without a password in tollgate_redis " +
-                          quoted(conf->endpoint.name));
+                          in_quotes(conf->endpoint.name));
         }
         try {
             require_one_kind(seen);
@@ -218,7 +219,7 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
                 conf->endpoint.tls = make_tls_context(cf, conf->tls);
             }
         } catch (const ParseError& e) {
-            return failed(e.what() + (" in tollgate_redis " + quoted(conf->endpoint.name)));
+            return failed(e.what() + (" in tollgate_redis " + in_quotes(conf->endpoint.name)));
         }
         main.redis.push_back(std::move(conf));
         return conf_ok();

@@ -25,7 +25,7 @@ redis::Server parse_server(ngx_conf_t* cf, std::string_view directive, std::stri
     url.default_port = directive == "sentinel" ? kSentinelPort : kRedisPort;
     url.no_resolve = resolves ? 1 : 0;
     const bool is_parsed = ngx_parse_url(cf->pool, &url) == NGX_OK;
-    const std::string place = " in " + std::string(directive) + " " + quoted(text);
+    const std::string place = " in " + std::string(directive) + " " + in_quotes(text);
     if (!is_parsed || (url.naddrs == 0 && !resolves)) {
         throw ParseError((url.err != nullptr ? url.err : "no address") + place);
     }
@@ -34,7 +34,7 @@ redis::Server parse_server(ngx_conf_t* cf, std::string_view directive, std::stri
         throw ParseError("a unix socket" + place + ": Sentinel has TCP ports only");
     }
     if (is_unix && directive == "cluster") {
-        throw ParseError("\"cluster\" with a unix socket: " + quoted(text));
+        throw ParseError("\"cluster\" with a unix socket: " + in_quotes(text));
     }
     if (is_unix && resolves) {
         throw ParseError("\"resolve\" with a unix domain socket" + place);
@@ -61,7 +61,7 @@ std::string_view add_servers(ngx_conf_t* cf, std::string_view directive,
         values = values.first(values.size() - 1);
     }
     if (values.empty()) {
-        throw ParseError("no address in " + quoted(directive) + " directive");
+        throw ParseError("no address in " + in_quotes(directive) + " directive");
     }
     std::string_view first;
     bool has_unix_socket = false;
@@ -124,7 +124,7 @@ bool find_resolver(ngx_conf_t* cf, RedisConf& conf) {
     if (own.resolver == nullptr) {
         if (is_needed) {
             log_conf_error(cf, conf.server_position,
-                           "\"resolve\" in tollgate_redis " + quoted(conf.endpoint.name) +
+                           "\"resolve\" in tollgate_redis " + in_quotes(conf.endpoint.name) +
                                " needs a \"resolver\" directive");
         }
         return !is_needed;

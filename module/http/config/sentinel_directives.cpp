@@ -48,7 +48,7 @@ bool set_sentinel_directive(ngx_conf_t* cf, RedisConf& conf,
         return false;
     }
     if (words.size() != 2) {
-        throw ParseError("invalid number of arguments in " + quoted(name) + " directive");
+        throw ParseError("invalid number of arguments in " + in_quotes(name) + " directive");
     }
     const auto value = words[1];
     if (name == "sentinel_tls") {
@@ -72,7 +72,7 @@ void finish_sentinel(ngx_conf_t* cf, RedisConf& conf) {
     SentinelDirectives& sentinel = conf.sentinel;
     if (sentinel.group == nullptr) {
         if (!sentinel.first.empty()) {
-            throw ParseError(quoted(sentinel.first) + " without \"sentinel\"");
+            throw ParseError(in_quotes(sentinel.first) + " without \"sentinel\"");
         }
         return;
     }

@@ -10,7 +10,7 @@ namespace tollgate::http {
 
 bool parse_flag(std::string_view name, std::string_view value) {
     if (value != "on" && value != "off") {
-        throw ParseError("invalid value " + quoted(value) + " in " + quoted(name) +
+        throw ParseError("invalid value " + in_quotes(value) + " in " + in_quotes(name) +
                          " directive: \"on\" or \"off\"");
     }
     return value == "on";
@@ -52,7 +52,7 @@ bool set_tls_directive(TlsDirectives& tls, std::string_view name, std::string_vi
     } else if (text == kTexts.end()) {
         return false;
     } else if (value.empty()) {
-        throw ParseError("empty value in " + quoted(name) + " directive");
+        throw ParseError("empty value in " + in_quotes(name) + " directive");
     } else {
         tls.settings.*(text->field) = value;
     }
@@ -65,7 +65,7 @@ bool set_tls_directive(TlsDirectives& tls, std::string_view name, std::string_vi
 std::unique_ptr<redis::TlsContext> make_tls_context(ngx_conf_t* cf, const TlsDirectives& tls) {
     if (!tls.on) {
         if (!tls.first.empty()) {
-            throw ParseError(quoted(tls.first) + " without \"tls on\"");
+            throw ParseError(in_quotes(tls.first) + " without \"tls on\"");
         }
         return nullptr;
     }

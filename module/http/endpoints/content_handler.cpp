@@ -49,7 +49,18 @@ char* read_usage(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
 }
 
 char* read_status(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
-    return read(cf, command, conf, handle_status);
+    return guarded(cf->log, conf_error(), [&]() -> char* {
+        const auto words = words_of(cf);
+        if (words.size() == 1) {
+            return read(cf, command, conf, handle_status);
+        }
+        if (words[1] == "ready") {
+            return read(cf, command, conf, handle_readiness);
+        }
+        log_conf_error(cf, Position::of(cf),
+                       in_quotes(words[0]) + ": " + in_quotes(words[1]) + " is not \"ready\"");
+        return conf_error();
+    });
 }
 
 char* read_dashboard(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
@@ -64,7 +75,7 @@ char* read_dashboard(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcep
                 cf->pool, make_dashboard(words.size() > 1 ? words[1] : kBesideThePage));
             return conf_ok();
         } catch (const ParseError& e) {
-            log_conf_error(cf, Position::of(cf), quoted(words[0]) + ": " + e.what());
+            log_conf_error(cf, Position::of(cf), in_quotes(words[0]) + ": " + e.what());
             return conf_error();
         }
     });
@@ -86,7 +97,7 @@ bool merge_content_handler(ngx_conf_t* cf, const LocationConf& outer, LocationCo
         return true;
     }
     log_conf_error(cf, conf.content->position,
-                   quoted(view(conf.content->directive)) + " " + std::string(mistake));
+                   in_quotes(view(conf.content->directive)) + " " + std::string(mistake));
     return false;
 }
 

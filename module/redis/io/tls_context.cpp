@@ -75,9 +75,9 @@ std::string contents_of(ngx_conf_t* cf, const std::string& path, std::string_vie
     const std::string full(reinterpret_cast<const char*>(name.data), name.len);
     const auto failed = [&](std::string_view call) {
         const int error = errno;
-        return ParseError(std::string(call) + "() " + quoted(full) + " failed (" +
+        return ParseError(std::string(call) + "() " + in_quotes(full) + " failed (" +
                           std::to_string(error) + ": " + std::generic_category().message(error) +
-                          ") in " + quoted(directive));
+                          ") in " + in_quotes(directive));
     };
     errno = 0;
     std::ifstream file(full, std::ios::binary);
@@ -172,7 +172,7 @@ void TlsContext::set_verification() {
                                 : X509_VERIFY_PARAM_set1_host(parameters, name.data(), name.size());
     if (rc != 1) {
         ERR_clear_error();
-        throw ParseError("the certificate of a server can't be checked for " + quoted(name));
+        throw ParseError("the certificate of a server can't be checked for " + in_quotes(name));
     }
 }
 

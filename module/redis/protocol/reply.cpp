@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "module/redis/protocol/hiredis_reader.hpp"
+
 namespace tollgate::redis {
 
 namespace {
@@ -12,11 +14,11 @@ namespace {
 /// the length that the reply declares.
 redisReplyObjectFunctions* bounded_functions(const redisReader& reader) {
     static redisReplyObjectFunctions functions;
-    static void* (*create_array)(const redisReadTask*, int) = nullptr;
+    static void* (*create_array)(const redisReadTask*, ArrayLength) = nullptr;
     if (create_array == nullptr) {
         functions = *reader.fn;
         create_array = functions.createArray;
-        functions.createArray = [](const redisReadTask* task, int elements) -> void* {
+        functions.createArray = [](const redisReadTask* task, ArrayLength elements) -> void* {
             const auto& limits = *static_cast<const ReplyLimits*>(task->privdata);
             const bool is_too_long = std::cmp_greater(elements, limits.elements);
             return is_too_long ? nullptr : create_array(task, elements);
@@ -82,8 +84,7 @@ bool ReplyReader::awaits_too_much() const {
         return true;
     }
     const std::string_view rest(reader_->buf + reader_->pos, reader_->len - reader_->pos);
-    const bool in_string =
-        reader_->ridx >= 0 && reader_->rstack[reader_->ridx].type == REDIS_REPLY_STRING;
+    const bool in_string = reader_->ridx >= 0 && current_task(*reader_).type == REDIS_REPLY_STRING;
     std::uint64_t length = 0;
     return in_string &&
            std::from_chars(rest.data(), rest.data() + rest.size(), length).ec == std::errc{} &&
