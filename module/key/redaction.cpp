@@ -19,18 +19,18 @@ constexpr std::string_view kBearer = "bearer ";
 /// which `ends` returns true.
 template <typename Ends>
 void blank_after(std::string_view word, std::span<char> line, Ends ends) {
-    auto at = line.begin();
-    while (true) {
-        at = std::search(at, line.end(), word.begin(), word.end(),
-                         [](char text, char lower) { return to_lower(text) == lower; });
-        if (at == line.end()) {
+    // Backwards: a word that is part of another one's text is found before that text is replaced.
+    for (auto rest = line;;) {
+        const auto at =
+            std::find_end(rest.begin(), rest.end(), word.begin(), word.end(),
+                          [](char text, char lower) { return to_lower(text) == lower; });
+        if (at == rest.end()) {
             return;
         }
-        at = std::find_if(at + static_cast<std::ptrdiff_t>(word.size()), line.end(),
-                          [](char c) { return c != ' ' && c != '"'; });
-        const auto end = std::find_if(at, line.end(), ends);
-        std::fill(at, end, kBlank);
-        at = end;
+        const auto text = std::find_if(at + static_cast<std::ptrdiff_t>(word.size()), line.end(),
+                                       [](char c) { return c != ' ' && c != '"'; });
+        std::fill(text, std::find_if(text, line.end(), ends), kBlank);
+        rest = rest.first(static_cast<std::size_t>(at - rest.begin()));
     }
 }
 

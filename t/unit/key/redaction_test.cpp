@@ -27,6 +27,14 @@ TEST(RedactCredentials, BlanksEveryToken) {
     EXPECT_EQ(redacted("authorization: a\nauthorization: b"), "authorization: *\nauthorization: *");
 }
 
+// The scheme twice is a common mistake of clients.
+TEST(RedactCredentials, BlanksATokenAfterAnotherOne) {
+    EXPECT_EQ(redacted("x-key: \"Bearer Bearer kk\"\n"), "x-key: \"Bearer ****** **\"\n");
+    EXPECT_EQ(redacted("x-key: \"Bearer abearer kk\"\n"), "x-key: \"Bearer ******* **\"\n");
+    EXPECT_EQ(redacted("authorization: authorization: k\nbearer bearer k"),
+              "authorization: ****************\nbearer ****** *");
+}
+
 TEST(RedactCredentials, LeavesOtherTextAlone) {
     for (const std::string_view line :
          {"", "bearer", "Bearer ", "forbearers", "authorization:", "authorization: ",
