@@ -1,0 +1,52 @@
+// A stream of replies to three calls of a script, one of them after ASKING.
+
+#include "module/redis/protocol/pipeline.hpp"
+
+#include <array>
+
+#include "t/fuzz/fuzz_target.hpp"
+
+namespace tollgate::fuzz {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+class CountingHandler final : public redis::ReplyHandler {
+  public:
+    explicit CountingHandler(int& calls) : calls_(calls) {}
+    void on_values(std::span<const redisReply* const> /*values*/) noexcept override { ++calls_; }
+    void on_error(std::string_view /*message*/) noexcept override { ++calls_; }
+    void on_failure() noexcept override { ++calls_; }
+
+  private:
+    int& calls_;
+};
+
+}  // namespace
+
+void check(std::string_view input) {
+    constexpr redis::Pipeline::Time kNow{1000s};
+    redis::Pipeline pipeline(100, 50ms);
+    std::array<int, 3> calls{};
+    for (int& each : calls) {
+        redis::Call call{&redis::probe_script()};
+        call.asking = &each == &calls[1];
+        pipeline.push(std::move(call), std::make_unique<CountingHandler>(each), kNow);
+    }
+    std::string out;
+    pipeline.release(out, 0);
+    pipeline.note_written(out.size(), kNow);
+    redis::ReplyReader reader;
+    reader.feed(input);
+    while (const redis::ReplyPtr reply = reader.next()) {
+        if (pipeline.take(*reply) == redis::Pipeline::Taken::kMismatched) {
+            break;
+        }
+    }
+    pipeline.fail_all();
+    require(pipeline.empty());
+    require(calls == std::array{1, 1, 1});
+}
+
+}  // namespace tollgate::fuzz
