@@ -265,7 +265,8 @@ subtest 'tollgate_usage and tollgate_status' => sub {
         mistake("$directive before proxy_pass", $beside, "$head $directive; # here\n proxy_pass http://127.0.0.1:1;\n } }");
         mistake("$directive after proxy_pass", qq("$directive" directive stands beside another content handler),
             "$head proxy_pass http://127.0.0.1:1;\n $directive; # here\n } }");
-        mistake("$directive with a value", qq(invalid number of arguments in "$directive" directive), "$head $directive on; # here\n } }");
+        my $value = $directive eq 'tollgate_usage' ? qq(invalid number of arguments in "$directive" directive) : qq("$directive": "on" is not "ready");
+        mistake("$directive with a value", $value, "$head $directive on; # here\n } }");
         mistake("$directive in a server", qq("$directive" directive is not allowed here), "$redis$plans$server $directive; # here\n }");
         mistake("$directive in an if", qq("$directive" directive is not allowed here), "$head if (\$arg_a) {\n $directive; # here\n } } }");
     }

@@ -31,6 +31,7 @@ struct Status {
         std::string name;
         RedisStatistics counts;
         RedisWorkers workers{};
+        bool is_configured = false;     ///< not removed since the zone was made
         std::string kind = "server";    ///< the directive that names the servers
         std::uint64_t nodes = 0;        ///< that share it, when it was last in reach; 0: unknown
         std::string master{};           ///< the address that Sentinel reported; empty if unknown
@@ -60,6 +61,12 @@ StatusFormat preferred_status_format(std::string_view accept);
 
 /// The status as a JSON object; module/README.md describes it.
 std::string status_json(const Status& status);
+
+/// Whether every configured Redis is in reach: no worker has an open breaker.
+bool is_ready(const Status& status);
+
+/// The readiness as a JSON object; module/README.md describes it.
+std::string readiness_json(const Status& status);
 
 /// The status in Prometheus's text format 0.0.4; module/README.md lists the metrics.
 std::string status_prometheus(const Status& status);

@@ -157,6 +157,10 @@ void add(JsonWriter& json, const LockStatistics& lock) {
     });
 }
 
+bool is_in_reach(const Status::Redis& redis, std::size_t workers) {
+    return redis.workers.breaker_open.count(workers) == 0;
+}
+
 }  // namespace
 
 std::string status_json(const Status& status) {
@@ -183,6 +187,30 @@ std::string status_json(const Status& status) {
         json.array("redis", [&] {
             for (const auto& redis : status.redis) {
                 add(json, redis, status.workers);
+            }
+        });
+    });
+    return std::move(json).take();
+}
+
+bool is_ready(const Status& status) {
+    return std::ranges::all_of(status.redis, [&](const Status::Redis& redis) {
+        return !redis.is_configured || is_in_reach(redis, status.workers);
+    });
+}
+
+std::string readiness_json(const Status& status) {
+    JsonWriter json;
+    json.object([&] {
+        json.member("ready", is_ready(status));
+        json.array("redis", [&] {
+            for (const auto& redis : status.redis) {
+                if (redis.is_configured) {
+                    json.object([&] {
+                        json.member("name", redis.name);
+                        json.member("reachable", is_in_reach(redis, status.workers));
+                    });
+                }
             }
         });
     });

@@ -13,7 +13,7 @@ struct ContentHandler {
     Position position;
 };
 
-/// Reads `tollgate_usage`, `tollgate_status` and `tollgate_dashboard [STATUS_URI]`.
+/// Reads `tollgate_usage`, `tollgate_status [ready]` and `tollgate_dashboard [STATUS_URI]`.
 char* read_usage(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 char* read_status(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 char* read_dashboard(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;

@@ -61,6 +61,7 @@ void describe(Status::Redis& redis, const HttpBlock& block) {
     if (conf == block.conf.redis.end()) {
         return;
     }
+    redis.is_configured = true;
     if (block.worker != nullptr) {
         block.worker->clients()[static_cast<std::size_t>(conf - block.conf.redis.begin())]
             ->describe(redis);
@@ -109,7 +110,21 @@ ngx_int_t send_status(ngx_http_request_t* r) {
     return send_text(r, "application/json", status_json(status));
 }
 
+ngx_int_t send_readiness(ngx_http_request_t* r) {
+    if (const ngx_int_t rc = allow_reading_only(r); rc != NGX_OK) {
+        return rc;
+    }
+    const Status status = status_of(r);
+    return send_text(r, "application/json", readiness_json(status),
+                     is_ready(status) ? NGX_HTTP_OK : NGX_HTTP_SERVICE_UNAVAILABLE);
+}
+
 }  // namespace
+
+ngx_int_t handle_readiness(ngx_http_request_t* r) noexcept {
+    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
+                   [&] { return send_readiness(r); });
+}
 
 ngx_int_t handle_status(ngx_http_request_t* r) noexcept {
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),

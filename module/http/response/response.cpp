@@ -20,16 +20,18 @@ ngx_int_t allow_reading_only(ngx_http_request_t* r) {
     return ngx_http_discard_request_body(r);
 }
 
-ngx_int_t send_body(ngx_http_request_t* r, std::string_view media_type, std::string_view body) {
-    r->headers_out.status = NGX_HTTP_OK;
+ngx_int_t send_body(ngx_http_request_t* r, std::string_view media_type, std::string_view body,
+                    ngx_uint_t status) {
+    r->headers_out.status = status;
     nginx::describe_body(r, media_type, body.size());
     return nginx::send_header_and_body(r, body);
 }
 
-ngx_int_t send_text(ngx_http_request_t* r, std::string_view media_type, std::string text) {
+ngx_int_t send_text(ngx_http_request_t* r, std::string_view media_type, std::string text,
+                    ngx_uint_t status) {
     const auto& body = *make_pooled<std::string>(r->pool, std::move(text));
     add_field(r, "Cache-Control", "no-store");
-    return send_body(r, media_type, body);
+    return send_body(r, media_type, body, status);
 }
 
 }  // namespace tollgate::http

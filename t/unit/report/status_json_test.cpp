@@ -163,5 +163,20 @@ TEST(StatusJson, ListsTheMastersOfACluster) {
     EXPECT_EQ(redis["map_age"], 7);
 }
 
+TEST(Readiness, NeedsEveryConfiguredRedis) {
+    auto status = empty_status();
+    EXPECT_TRUE(is_ready(status));
+    status.redis = {{"main", {}}, {"other", {}}, {"removed", {}}};
+    status.redis[0].is_configured = true;
+    status.redis[1].is_configured = true;
+    status.redis[2].workers.breaker_open.insert(0, 77);
+    EXPECT_TRUE(is_ready(status));
+    status.redis[1].workers.breaker_open.insert(1, 78);
+    EXPECT_FALSE(is_ready(status)) << "one worker of two";
+    EXPECT_EQ(json::parse(readiness_json(status)),
+              json::parse(R"({"ready":false,"redis":[{"name":"main","reachable":true},
+                                                     {"name":"other","reachable":false}]})"));
+}
+
 }  // namespace
 }  // namespace tollgate

@@ -1,0 +1,46 @@
+# tollgate_status ready: whether every configured Redis is in reach. No client sends other requests.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Http qw(http_request);
+use Nginx;
+use RedisServer;
+use Wait qw(becomes);
+
+my %redis = map { $_ => RedisServer->start } qw(main other);
+sub conf {
+    return join '', (map { "tollgate_redis $_ { server @{[$redis{$_}->address]}; timeout 300ms; } tollgate_plans $_ redis=$_ { plan free 5r/d; }\n" } @_),
+        'server { listen unix:%DIR%/http.sock; tollgate_json_errors on; location / { tollgate_status ready; } }';
+}
+my $nginx = Nginx->start(conf => conf(qw(main other)), workers => 2);
+my $request = sub { http_request($nginx->address, $_[0], '/') };
+
+# The status, and whether each Redis is reachable.
+my $readiness = sub {
+    my $r = $request->('GET');
+    my $json = $r->json;
+    return join ' ', $r->status, $json->{ready} ? 'ready' : 'not ready',
+        map { "$_->{name}:" . ($_->{reachable} ? 'yes' : 'no') } sort { $a->{name} cmp $b->{name} } @{ $json->{redis} };
+};
+
+becomes($readiness, '200 ready main:yes other:yes', 'both are in reach');
+my $r = $request->('GET');
+is($r->header('content-type'), 'application/json', 'the type');
+is($r->header('cache-control'), 'no-store', 'the response is not cached');
+is($request->('POST')->status, 405, 'only GET and HEAD');
+
+$redis{main}->sigstop;
+becomes($readiness, '503 not ready main:no other:yes', 'one has stopped');
+is($request->('HEAD')->status, 503, 'HEAD has the same status');
+$redis{main}->sigcont;
+becomes($readiness, '200 ready main:yes other:yes', 'it continues');
+
+$redis{other}->kill;
+becomes($readiness, '503 not ready main:yes other:no', 'the other one is killed');
+$nginx->reload(conf => conf('main'));
+becomes($readiness, '200 ready main:yes', 'a Redis that the configuration no longer has does not count');
+$nginx->stop;
+
+done_testing;
