@@ -7,9 +7,11 @@ use warnings;
 use lib 't/lib';
 use BackgroundLoad;
 use Cwd qw(abs_path);
+use Digest::SHA;
 use DebianRoot;
 use File::Temp ();
 use Http qw(http_get);
+use JSON::PP ();
 use Markdown;
 use Nginx;
 use Test::More;
@@ -46,6 +48,39 @@ for my $package (@names) {
 sub slurp { my ($path) = @_; open my $file, '<', $path or die "$path: $!\n"; local $/; return <$file> }
 
 sub field { chomp(my $value = `dpkg-deb -f '$package{$_[0]}' $_[1]`); return $value }
+
+subtest 'the packages are reproducible' => sub {
+    mkdir "$dir/again";
+    # Later, with other modes.
+    my $text = `umask 022; cpack -G DEB --config '$build/CPackConfig.cmake' -B '$dir/again' 2>&1`;
+    is($?, 0, 'cpack makes them again') or diag($text);
+    for my $package (@names) {
+        my ($again) = grep { (`dpkg-deb -f '$_' Package` =~ s/\n//r) eq $package } glob "$dir/again/*.deb";
+        ok(slurp($again) eq slurp($package{$package}), "$package has the same bytes");
+    }
+    ok(slurp("$dir/again/tollgate.cdx.json") eq slurp("$dir/tollgate.cdx.json"), 'and so has the bill of materials');
+};
+
+subtest 'the bill of materials' => sub {
+    my $sbom = JSON::PP->new->utf8->decode(slurp("$dir/tollgate.cdx.json"));
+    is("$sbom->{bomFormat} $sbom->{specVersion}", 'CycloneDX 1.5', 'the format');
+    like($sbom->{serialNumber}, qr/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-80[0-9a-f]{2}-[0-9a-f]{12}$/, 'the serial number');
+    my %component = map { $_->{'bom-ref'} => $_ } @{ $sbom->{components} };
+    my %needs = map { $component{ $_->{ref} }{name} => [map { $component{$_}{name} } @{ $_->{dependsOn} }] } @{ $sbom->{dependencies} };
+    for my $package (@names) {
+        my ($found) = grep { $_->{name} eq $package } values %component;
+        is($found->{version}, field($package, 'Version'), "$package: the version");
+        is($found->{hashes}[0]{content}, Digest::SHA->new(256)->addfile($package{$package})->hexdigest, '... the digest');
+    }
+    my %libraries = ($names[0] => ['libhiredis', 'libjs-chart.js'], $names[1] => ['libsqlite3', 'nlohmann-json3'], $names[2] => ['libcli11', 'libcurl']);
+    for my $package (sort keys %libraries) {
+        for my $library (@{ $libraries{$package} }) {
+            ok((grep { /^\Q$library\E/ } @{ $needs{$package} }), "$package contains or needs $library");
+        }
+    }
+    is_deeply([grep { $component{$_}{purl} !~ m{^pkg:deb/debian/[\w.+-]+\@[\w.%~+-]+\?arch=\w+&distro=debian-\d+} } sort keys %component], [],
+        'each component has a package URL');
+};
 
 subtest 'the control fields' => sub {
     my %depends_on = (
@@ -195,9 +230,19 @@ END
         token => sub { select undef, undef, undef, 0.01; 'none' });
 
     $root->copy($package{$_}, "/tmp/$_.deb") for @names;
-    $reloads->("apt-get -qy --no-install-recommends install /tmp/$name.deb /tmp/tollgate.deb", 'the gateway and the command are installed, with libraries');
+    # An older version: the same contents with another version.
+    my $older = "$dir/older";
+    system('dpkg-deb', '-R', $package{$name}, $older);
+    system('sed', '-i', 's/^Version: .*/Version: 0.0.9-1/', "$older/DEBIAN/control");
+    system("dpkg-deb -b '$older' '$older.deb' > /dev/null");
+    $root->copy("$older.deb", '/tmp/older.deb');
+    $reloads->('apt-get -qy --no-install-recommends install /tmp/older.deb /tmp/tollgate.deb', 'the gateway and the command are installed, with libraries');
     is_deeply($enabled->(), ['50-mod-http-tollgate.conf'], 'its module is enabled');
     ok($is_loaded->(), '… and loaded');
+    $reloads->("apt-get -qy --no-install-recommends install /tmp/$name.deb", 'it is upgraded');
+    is_deeply($enabled->(), ['50-mod-http-tollgate.conf'], 'its module is enabled');
+    ok($is_loaded->(), '… and loaded');
+    $sh->('rm /tmp/older.deb');
     $sh->("apt-get -qy --no-install-recommends install /tmp/$names[1].deb", 'the pet store is installed');
     is_deeply($enabled->(), ['50-mod-http-tollgate.conf'], '… and not enabled: it is an example');
     $sh->('nginx -t');

@@ -1,5 +1,5 @@
 # Defines what is installed, and the Debian packages that `cpack -G DEB` makes in a build directory: the gateway's
-# module, the pet store's module, and the tollgate command.
+# module, the pet store's module, and the tollgate command. Beside them, cpack writes a software bill of materials.
 
 set(DEBIAN_FILES ${CMAKE_SOURCE_DIR}/conf/debian)
 set(GATEWAY_PACKAGE libnginx-mod-http-tollgate)
@@ -111,7 +111,10 @@ set(CPACK_DEBIAN_PACKAGE_RELEASE ${CMAKE_MATCH_2})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${DEBIAN_FILES}/changelog)
 
 set(CPACK_GENERATOR DEB)
-set(CPACK_PRE_BUILD_SCRIPTS ${DEBIAN_FILES}/folders.cmake)
+set(CPACK_PRE_BUILD_SCRIPTS ${DEBIAN_FILES}/before_packing.cmake)
+set(CPACK_POST_BUILD_SCRIPTS ${DEBIAN_FILES}/after_packing.cmake)
+execute_process(COMMAND dpkg-parsechangelog -l ${DEBIAN_FILES}/changelog -S Timestamp
+                OUTPUT_VARIABLE CPACK_SOURCE_DATE OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_PACKAGE_NAME tollgate)
 set(CPACK_PACKAGE_VENDOR "The Tollgate authors")
