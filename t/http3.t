@@ -1,0 +1,62 @@
+# HTTP/3: a request over QUIC is authenticated, counted and shows its fields, as over TCP.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Test::More;
+use Certificates;
+use Gateway qw(wait_for_room);
+use Wait qw(becomes free_port);
+
+my $nginx = $ENV{TOLLGATE_NGINX} // '/usr/sbin/nginx';
+plan skip_all => 'this nginx has no HTTP/3' unless `$nginx -V 2>&1` =~ /http_v3_module/;
+plan skip_all => 'this curl has no HTTP/3' unless `curl --version` =~ /\bHTTP3\b/;
+
+my $certificates = Certificates->new;
+$certificates->issue('server', 'DNS:localhost');
+my $port = free_port();
+my $gateway = Gateway->start(
+    plans    => 'plan free 3r/h 1000r/d; anonymous 100r/m;',
+    location => 'access_log %DIR%/access.log verdict;',
+    http     => 'log_format verdict "$server_protocol $tollgate_verdict $tollgate_key_id";',
+    server   => "listen 127.0.0.1:$port quic; ssl_certificate @{[$certificates->certificate('server')]}; ssl_certificate_key @{[$certificates->key('server')]};",
+);
+$gateway->import_key('secret', id => 'k1', plan => 'free');
+wait_for_room($gateway->redis, 3600);
+
+# The status, the fields by their names in lower case, and the body.
+sub fetch {
+    my (@options) = @_;
+    my $text = `curl --silent --include --max-time 20 --http3-only --cacert '@{[$certificates->certificate('ca')]}' --resolve localhost:$port:127.0.0.1 @options https://localhost:$port/path`;
+    my ($head, $body) = split /\r\n\r\n/, $text, 2;
+    my ($status) = $head =~ m{^HTTP/3 (\d+)} or die "no response over HTTP/3: $text\n";
+    my %fields = map { /^([^:]+): (.*)$/ ? (lc $1 => $2) : () } split /\r\n/, $head;
+    return ($status, \%fields, $body);
+}
+
+my ($status, $fields) = fetch();
+is($status, 401, 'without a key');
+is($fields->{'www-authenticate'}, 'Bearer realm="api"', 'the challenge');
+($status) = fetch("-H 'Authorization: Bearer wrong'");
+is($status, 401, 'with a wrong key');
+
+my @key = "-H 'Authorization: Bearer secret'";
+($status, $fields, my $body) = fetch(@key);
+is($status, 200, 'with a key');
+is_deeply([@$fields{qw(x-ratelimit-limit x-ratelimit-remaining)}], [3, 2], 'the fields show the quota');
+like($body, qr{^uri=/path authorization= }, 'the upstream does not get the key');
+is($gateway->count('k1', 'api', 3600), 1, 'the request is counted');
+
+($status) = fetch(@key, "--data-binary 'a body'");
+is($status, 200, 'a request with a body');
+($status) = fetch(@key, '--head');
+is($status, 200, 'HEAD');
+($status, $fields) = fetch(@key);
+is($status, 429, 'the fourth request');
+like($fields->{'retry-after'}, qr/^[1-9]\d*$/, 'Retry-After');
+is($gateway->count('k1', 'api', 3600), 3, 'the refused request is not counted');
+becomes(sub { open my $log, '<', $gateway->nginx->dir . '/access.log' or die $!; local $/; readline $log },
+    join('', map { "HTTP/3.0 $_\n" } 'unauthenticated -', 'unauthenticated -', ('granted k1') x 3, 'limited k1'),
+    'the log has the verdicts');
+$gateway->nginx->stop;
+done_testing;
