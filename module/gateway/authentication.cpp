@@ -29,14 +29,12 @@ bool is_valid_at(const KeyRecord& record, Instant now) {
 }  // namespace
 
 void Admission::authenticate(std::optional<std::string_view> authorization) {
-    const Credentials credentials = parse_bearer(authorization.value_or(""));
-    outcome_.key_was_sent = credentials.kind != Credentials::Kind::kMissing;
-    if (!outcome_.key_was_sent) {
-        refuse_key(kMissingApiKey);
-    } else if (credentials.kind == Credentials::Kind::kToken) {
-        identify(credentials.token);
+    const auto token = bearer_token(authorization.value_or(""));
+    outcome_.key_was_sent = token.has_value();
+    if (token) {
+        identify(*token);
     } else {
-        refuse_key(kInvalidApiKey);
+        refuse_key(kMissingApiKey);
     }
 }
 
@@ -55,6 +53,11 @@ void Admission::identify(std::string_view token) {
             apply_failure_policy();
             return;
         }
+    }
+    // A known token is well-formed.
+    if (!is_b64token(token)) {
+        refuse_key(kInvalidApiKey);
+        return;
     }
     sought_ = {engine().settings().name_hash, sha256(token)};
     SteadyTime checked{};

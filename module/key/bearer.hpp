@@ -1,28 +1,19 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace tollgate {
 
-/// The contents of an `Authorization` field, in the form of RFC 6750 section 2.1.
-struct Credentials {
-    enum class Kind {
-        kMissing,    ///< no field, another scheme, or no token after the scheme
-        kMalformed,  ///< the Bearer scheme with a token that is not a b64token of at most
-                     ///< kLongestToken bytes
-        kToken,
-    };
-    Kind kind;
-    std::string_view token;  ///< a view of the field; empty unless kToken
-};
-
 /// The maximum length of a token, in bytes.
 constexpr std::size_t kLongestToken = 512;
 
-/// Parses the value of an `Authorization` field: the scheme in any case, one or more spaces, and
-/// the token.
-Credentials parse_bearer(std::string_view field);
+/// The token in the value of an `Authorization` field: what follows the scheme Bearer, in any case,
+/// and one or more spaces (RFC 6750 section 2.1). A view of the field; nothing if there is another
+/// scheme or no token. is_b64token() tells whether the token is well-formed.
+std::optional<std::string_view> bearer_token(std::string_view field);
 
 /// Whether all of `text` is a b64token (RFC 6750 section 2.1) of at most kLongestToken bytes.
 bool is_b64token(std::string_view text);
