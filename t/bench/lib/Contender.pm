@@ -33,6 +33,9 @@ use POSIX ();
 
 my $ticks = POSIX::sysconf(POSIX::_SC_CLK_TCK());
 
+# Before each measurement, in seconds. A lease needs an estimate of arrivals, which is made of the last seconds.
+my $warm_up = 2;
+
 sub new {
     my ($class, %options) = @_;
     return bless { status => 200, begin => sub { }, end => sub { }, %options }, $class;
@@ -64,6 +67,7 @@ sub measure {
     my ($self, %options) = @_;
     $self->{begin}->();
     $self->_ask(2000);
+    $self->{wrk}->run($self->{address}, $self->{api_keys}, %options, seconds => $warm_up);
     my $first = $self->probe;
     my ($result, $spent) = $self->count(sub { $self->{wrk}->run($self->{address}, $self->{api_keys}, %options) });
     my $last = $self->probe;
