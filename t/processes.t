@@ -52,8 +52,8 @@ my $binary = $ENV{TOLLGATE_NGINX} // "nginx";
 my ($folder) = `$binary -V 2>&1` =~ /--modules-path=(\S+)/;
 for my $protocol (qw(stream mail)) {
     subtest "$protocol alone" => sub {
-        my $module = "$folder/ngx_${protocol}_module.so";
-        plan skip_all => "this nginx has no $protocol module" unless -e $module;
+        my $module = defined $folder && "$folder/ngx_${protocol}_module.so";
+        plan skip_all => "this nginx has no $protocol module" unless $module && -e $module;
         my $main = $protocol eq 'stream'
             ? 'stream { server { listen 127.0.0.1:%PORT1%; return hello; } }'
             : 'mail { server { listen 127.0.0.1:%PORT1%; protocol smtp; auth_http 127.0.0.1:1/; smtp_auth none; } }';

@@ -107,7 +107,7 @@ sub _sources {
 
 sub _enter {
     my ($self, @command) = @_;
-    return _capture('nsenter', '--target', $self->{pid}, '--mount', '--pid', '--', @command);
+    return _capture('nsenter', '--target', $self->{pid}, '--mount', '--pid', '--root', '--', @command);
 }
 
 sub _capture {

@@ -34,6 +34,7 @@ package Nginx;
 #   $nginx->start_again                     # starts nginx again after kill_all or stop, in the same directory
 #   $nginx->upgrade                         # USR2, then QUIT to the old master: the binary upgrade
 #   $nginx->stop                            # graceful quit, then the check below; a test of Test::More
+#   Nginx->has_debug_log                    # whether this nginx writes the level `debug`
 #   Nginx->can_replace_hosts                # whether this machine lets a process have an /etc/hosts of its own
 #   my ($exit, $output) = Nginx->test_config(conf => …);    # nginx -t; options as start
 #
@@ -80,6 +81,8 @@ sub test_config {
     my ($class, %options) = @_;
     return $class->_prepare(%options)->_run('-t');
 }
+
+sub has_debug_log { return `$binary -V 2>&1` =~ /--with-debug\b/ }
 
 sub can_replace_hosts { return system("@unshare true 2>/dev/null") == 0 }
 
