@@ -6,10 +6,10 @@ use lib 't/lib';
 use Test::More;
 use Certificates;
 use Gateway qw(wait_for_room);
+use Nginx;
 use Wait qw(becomes free_port);
 
-my $nginx = $ENV{TOLLGATE_NGINX} // '/usr/sbin/nginx';
-plan skip_all => 'this nginx has no HTTP/3' unless `$nginx -V 2>&1` =~ /http_v3_module/;
+plan skip_all => 'this nginx has no HTTP/3' unless Nginx->built_with('with-http_v3_module');
 plan skip_all => 'this curl has no HTTP/3' unless `curl --version` =~ /\bHTTP3\b/;
 
 my $certificates = Certificates->new;

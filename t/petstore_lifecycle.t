@@ -77,7 +77,7 @@ subtest 'clients that close their connections' => sub {
 };
 
 subtest 'worker_shutdown_timeout' => sub {
-    plan skip_all => 'this nginx has no debug log' unless Nginx->has_debug_log;
+    plan skip_all => 'this nginx has no debug log' unless Nginx->built_with('with-debug');
     $nginx->reload(main => "$pools worker_shutdown_timeout 100ms;");
     $db->run('BEGIN IMMEDIATE');
     my @posts = begin_posts(10);
@@ -121,7 +121,7 @@ subtest 'a thread pool that is full' => sub {
 
 # The only thread of the pool waits for the lock, and the requests wait for the thread.
 subtest 'a request whose body ends too early, while it waits for a thread' => sub {
-    plan skip_all => 'this nginx has no debug log' unless Nginx->has_debug_log;
+    plan skip_all => 'this nginx has no debug log' unless Nginx->built_with('with-debug');
     my $server = '127.0.0.1:' . $nginx->port(2);
     is(http_request($nginx, 'POST', '/single/pets', @post[2, 3])->status, 201);
     my $single = Sqlite->open($nginx->dir . '/single.db');

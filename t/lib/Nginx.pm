@@ -34,7 +34,7 @@ package Nginx;
 #   $nginx->start_again                     # starts nginx again after kill_all or stop, in the same directory
 #   $nginx->upgrade                         # USR2, then QUIT to the old master: the binary upgrade
 #   $nginx->stop                            # graceful quit, then the check below; a test of Test::More
-#   Nginx->has_debug_log                    # whether this nginx writes the level `debug`
+#   Nginx->built_with('with-debug')         # whether this option of ./configure was given
 #   Nginx->can_replace_hosts                # whether this machine lets a process have an /etc/hosts of its own
 #   my ($exit, $output) = Nginx->test_config(conf => …);    # nginx -t; options as start
 #
@@ -82,7 +82,7 @@ sub test_config {
     return $class->_prepare(%options)->_run('-t');
 }
 
-sub has_debug_log { return `$binary -V 2>&1` =~ /--with-debug\b/ }
+sub built_with { my ($class, $option) = @_; return `$binary -V 2>&1` =~ /--\Q$option\E\b/ }
 
 sub can_replace_hosts { return system("@unshare true 2>/dev/null") == 0 }
 
