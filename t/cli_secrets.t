@@ -46,8 +46,9 @@ my $dump = '';
 my $seen = $redis->cmd('KEYS', '*');
 for my $key (@$seen) {
     my $type = $redis->cmd('TYPE', $key);
-    my %read = (hash => ['HGETALL', $key], set => ['SMEMBERS', $key], zset => ['ZRANGE', $key, 0, -1]);
-    $dump .= join "\n", $key, @{ $redis->cmd(@{ $read{$type} or die "a $type: $key" }) }, '';
+    my %read = (hash => ['HGETALL', $key], set => ['SMEMBERS', $key], zset => ['ZRANGE', $key, 0, -1], stream => ['XRANGE', $key, '-', '+']);
+    my $values = $redis->cmd(@{ $read{$type} or die "a $type: $key" });
+    $dump .= join "\n", $key, map({ ref $_ ? ($_->[0], @{ $_->[1] }) : $_ } @$values), '';
 }
 my $traffic = '';
 $redis->cmd('PING');

@@ -1,36 +1,10 @@
 #include "module/text/json_writer.hpp"
 
+#include "module/text/utf8.hpp"
+
 namespace tollgate {
 
 namespace {
-
-/// The length of the UTF-8 character (RFC 3629) at the start of the text, in bytes; 0 if it is
-/// invalid.
-std::size_t character_length(std::string_view text) {
-    const auto byte = [&](std::size_t i) {
-        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-    };
-    const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
-    const unsigned first = byte(0);
-    const unsigned second = byte(1);
-    if (first < 0x80) {
-        return 1;
-    }
-    if (first >= 0xc2 && first <= 0xdf) {
-        return continues(1) ? 2 : 0;
-    }
-    if (first >= 0xe0 && first <= 0xef) {
-        const bool overlong = first == 0xe0 && second < 0xa0;
-        const bool surrogate = first == 0xed && second > 0x9f;
-        return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
-    }
-    if (first >= 0xf0 && first <= 0xf4) {
-        const bool overlong = first == 0xf0 && second < 0x90;
-        const bool too_large = first == 0xf4 && second > 0x8f;
-        return continues(1) && continues(2) && continues(3) && !overlong && !too_large ? 4 : 0;
-    }
-    return 0;
-}
 
 /// The letter of the short escape sequence of this character; 0 if there is none.
 char short_escape(char character) {
@@ -53,7 +27,7 @@ void JsonWriter::add_quoted(std::string_view text) {
     text_ += '"';
     while (!text.empty()) {
         const auto first = static_cast<unsigned char>(text.front());
-        const std::size_t length = character_length(text);
+        const std::size_t length = utf8_length(text);
         if (length == 0) {
             text_ += "\xef\xbf\xbd";
         } else if (const char letter = short_escape(text.front()); letter != '\0') {

@@ -3,115 +3,100 @@
 #include <iostream>
 
 #include "module/cli/failure.hpp"
-#include "module/cli/keys/key_reader.hpp"
-#include "module/cli/keys/key_store.hpp"
-#include "module/cli/keys/new_key.hpp"
+#include "module/cli/keys/actor.hpp"
+#include "module/cli/keys/key_input.hpp"
+#include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/terminal/output.hpp"
-#include "module/cli/terminal/printable.hpp"
 #include "module/cli/terminal/render.hpp"
 #include "module/cli/terminal/time_text.hpp"
 #include "module/cli/usage/key_usage.hpp"
-#include "module/cli/usage/stored_usage.hpp"
 #include "module/key/api_key.hpp"
-#include "module/quota/rate.hpp"
-#include "module/text/parse_error.hpp"
+#include "module/management/ban.hpp"
+#include "module/management/random_key.hpp"
 
 namespace tollgate::cli {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw Failure(ExitStatus::kUsage, why);
-}
-
-/// Formats rates uniformly: ascending, in the largest possible units, separated by one space.
-std::string canonical_limits(const std::string& text) {
-    std::string limits;
-    try {
-        for (const auto& rate : parse_rates(text)) {
-            limits += (limits.empty() ? "" : " ") + format_rate(rate);
-        }
-    } catch (const ParseError& error) {
-        refuse("--limits: " + std::string(error.what()) +
-               ": use one to four rates such as \"60r/m 1000r/d\" or \"100r/15m\"");
-    }
-    return limits;
-}
-
-/// Validates the options and applies them to a record. Throws Failure.
-void apply(const KeyOptions& options, std::chrono::sys_seconds now, KeyRecord& record) {
-    if (options.plan) {
-        if (!is_valid_name(*options.plan)) {
-            refuse("--plan: invalid name: use 1 to 64 letters, digits, _, - and .");
-        }
-        record.plan = *options.plan;
-    }
-    if (options.name) {
-        if (!is_valid_key_name(*options.name) || !is_utf8_line(*options.name)) {
-            refuse(
-                "--name: invalid name: use at most 256 bytes of UTF-8 without control characters");
-        }
-        record.name = *options.name;
-    }
-    if (options.limits) {
-        record.limits = *options.limits == "none" ? "" : canonical_limits(*options.limits);
-    }
+/// Reads the options that describe a key, and validates them. Throws Failure.
+management::KeyChanges changes_of(const KeyOptions& options, std::chrono::sys_seconds now) {
+    management::KeyChanges changes{.plan = options.plan, .name = options.name};
     if (options.expires) {
-        record.expires.reset();
+        changes.expires.emplace();
         if (*options.expires != "never") {
-            record.expires = parse_expiry(*options.expires, now);
+            changes.expires = parse_expiry(*options.expires, now);
         }
     }
+    try {
+        if (options.limits) {
+            changes.limits =
+                *options.limits == "none" ? "" : management::uniform_limits(*options.limits);
+        }
+        management::validate(changes);
+    } catch (const management::OperationError& error) {
+        // The message begins with the name of the option.
+        throw Failure(ExitStatus::kUsage, std::string("--") + error.what());
+    }
+    return changes;
 }
 
 /// Validates an id from the command line. Throws Failure.
 void require_valid_id(const std::string& id) {
-    // Reject a key in place of an id: ids are printed, logged and sent to Redis.
-    if (id.starts_with("tg_") && has_valid_checksum(id)) {
-        refuse("the id is invalid because it is a key: use the id of the key");
-    }
-    if (!is_valid_key_id(id)) {
-        refuse("invalid id: use 1 to 64 letters, digits, _, - and .");
+    try {
+        management::require_valid_id(id);
+    } catch (const management::OperationError& error) {
+        throw failure_of(error);
     }
 }
 
 }  // namespace
 
 void Commands::issue(const KeyOptions& options, const std::optional<std::string>& id) {
-    KeyStore store(session_, keys_);
-    const auto now = store.now();
-    const auto record = record_of(options, id, now);
-    const auto key = random_api_key();
-    print_new_key(store, store.create(sha256(key), record, now), now, key);
+    const auto now = time();
+    const auto changes = changes_of(options, now);
+    const auto record = new_record(changes, id);
+    const auto key = management::random_api_key();
+    auto operation = operation_on("issue", record.id, management::text_of(changes));
+    const auto keys =
+        complete(operation.create({.digest = hex(sha256(key)), .record = record, .created = now}));
+    print_new_key(operation, keys, now, key);
     warn_about(record);
 }
 
 void Commands::import(const KeyOptions& options, const std::optional<std::string>& id) {
-    KeyStore store(session_, keys_);
-    const auto now = store.now();
-    auto record = record_of(options, id, now);
+    const auto now = time();
+    const auto changes = changes_of(options, now);
+    auto record = new_record(changes, id);
     const auto digest = sha256(read_api_key());
     if (!id) {
         // Continue an interrupted import with the id that it generated.
-        record.id = store.unfinished_id(digest).value_or(record.id);
+        record.id = complete(management::unfinished_id(reader_, digest)).value_or(record.id);
     }
-    const auto keys = store.create(digest, record, now);
-    confirm(store, digest, record.id);
+    auto operation = operation_on("import", record.id, management::text_of(changes));
+    const auto keys =
+        complete(operation.create({.digest = hex(digest), .record = record, .created = now}));
+    confirm(operation, digest, record.id);
     require_print(render_key(format_, keys, now));
     warn_about(record);
 }
 
 void Commands::list() {
-    KeyListText text(format_, KeyStore(session_, keys_).now());
-    KeyReader(session_, keys_).list([&](const auto& ids) { require_print(text.next(ids)); });
+    constexpr std::size_t kIdsPerPage = 500;
+    KeyListText text(format_, time());
+    std::optional<management::Place> last;
+    do {
+        const auto page = complete(reader_.page(last, kIdsPerPage));
+        require_print(text.next(page.ids));
+        last = page.last;
+    } while (last);
     require_print(text.end());
 }
 
 void Commands::show(const std::string& id) {
     require_valid_id(id);
-    const auto keys = KeyReader(session_, keys_).find(id);
-    require_print(render_key(format_, keys, KeyStore(session_, keys_).now()));
+    const auto keys = complete(reader_.find(id));
+    require_print(render_key(format_, keys, time()));
 }
 
 void Commands::set(const std::string& id, const KeyOptions& options) {
@@ -120,30 +105,35 @@ void Commands::set(const std::string& id, const KeyOptions& options) {
         throw Failure(ExitStatus::kUsage,
                       "nothing to set: give --plan, --name, --limits or --expires");
     }
-    KeyStore store(session_, keys_);
-    const auto now = store.now();
-    KeyRecord changed;
-    store.update(id, [&](KeyRecord& record) {
-        apply(options, now, record);
-        changed = record;
-    });
-    show(id);
-    warn_about(changed);
+    const auto changes = changes_of(options, time());
+    warn_about(update("set", id, changes));
     confirm_replication(id);
 }
 
 void Commands::set_active(const std::string& id, bool active) {
     require_valid_id(id);
-    KeyStore(session_, keys_).update(id, [&](KeyRecord& record) { record.active = active; });
-    show(id);
+    update(active ? "enable" : "disable", id, {.active = active});
     if (!active) {
         confirm_replication(id);
     }
 }
 
+/// Changes all keys of an id and prints them. Returns the record of one.
+KeyRecord Commands::update(const std::string& action, const std::string& id,
+                           const management::KeyChanges& changes) {
+    auto operation = operation_on(action, id, management::text_of(changes));
+    KeyRecord changed;
+    complete(operation.update(id, [&](KeyRecord& record) {
+        management::apply(changes, record);
+        changed = record;
+    }));
+    show(id);
+    return changed;
+}
+
 void Commands::revoke(const std::string& id) {
     require_valid_id(id);
-    KeyStore(session_, keys_).revoke(id);
+    complete(operation_on("revoke", id).revoke(id));
     confirm_replication(id);
     require_print(render_revoked(format_, id));
 }
@@ -151,30 +141,30 @@ void Commands::revoke(const std::string& id) {
 void Commands::rotate(const std::string& id, const std::string& overlap) {
     require_valid_id(id);
     const auto span = parse_duration_seconds(overlap);
-    KeyStore store(session_, keys_);
-    const auto key = random_api_key();
-    const auto keys = store.rotate(id, sha256(key), span);
+    const auto key = management::random_api_key();
+    auto operation = operation_on("rotate", id, "overlap=" + format_duration(span));
+    const auto keys = complete(operation.rotate(id, sha256(key), span));
     confirm_replication(id);
-    print_new_key(store, keys, store.now(), key);
+    print_new_key(operation, keys, time(), key);
 }
 
 void Commands::show_ban(const std::string& id) {
     require_valid_id(id);
-    KeyReader(session_, keys_).require_id(id);
-    require_print(render_ban(format_, read_ban(session_, keys_, id)));
+    complete(reader_.require_id(id));
+    require_print(render_ban(format_, complete(management::read_ban(database_, keys_, id))));
 }
 
 void Commands::lift_ban(const std::string& id) {
     require_valid_id(id);
-    KeyReader(session_, keys_).require_id(id);
-    cli::lift_ban(session_, keys_, id);
+    complete(reader_.require_id(id));
+    complete(management::lift_ban(database_, keys_, entry_of("lift", id)));
     show_ban(id);
 }
 
 void Commands::usage(const std::string& id) {
     require_valid_id(id);
     const auto tables = read_plan_tables(session_, keys_);
-    const auto usage = read_usage(session_, keys_, id, tables);
+    const auto usage = read_usage(session_, database_, keys_, id, tables);
     require_print(render_usage(format_, usage));
     if (tables.empty()) {
         warn("no gateway has published its plan tables with the prefix \"" + prefix_ +
@@ -190,22 +180,36 @@ void Commands::top(const TopOptions& options) {
     run_top(session_, keys_, format_, options);
 }
 
-/// Makes the record of a new id from the options.
-KeyRecord Commands::record_of(const KeyOptions& options, const std::optional<std::string>& id,
-                              std::chrono::sys_seconds now) {
+std::chrono::sys_seconds Commands::time() {
+    return complete(reader_.now());
+}
+
+management::AuditEntry Commands::entry_of(const std::string& action, const std::string& id,
+                                          const std::string& detail) {
+    return {.actor = user_at_host(), .action = action, .id = id, .detail = detail};
+}
+
+management::KeyOperation Commands::operation_on(const std::string& action, const std::string& id,
+                                                const std::string& detail) {
+    return {database_, keys_, entry_of(action, id, detail)};
+}
+
+/// Makes the record of a new id. Without `id`, an id is generated.
+KeyRecord Commands::new_record(const management::KeyChanges& changes,
+                               const std::optional<std::string>& id) {
     if (id) {
         require_valid_id(*id);
     }
     KeyRecord record;
-    apply(options, now, record);
-    record.id = id ? *id : random_key_id();
+    management::apply(changes, record);
+    record.id = id ? *id : management::random_key_id();
     return record;
 }
 
 /// Prints a new key and confirms it in Redis. If the key cannot be printed, it stays unfinished,
 /// and the next run of the command replaces it.
-void Commands::print_new_key(KeyStore& store, const KeysOfId& keys, std::chrono::sys_seconds now,
-                             const std::string& key) {
+void Commands::print_new_key(management::KeyOperation& operation, const management::KeysOfId& keys,
+                             std::chrono::sys_seconds now, const std::string& key) {
     if (!print(render_issued(format_, keys, now, key))) {
         throw Failure(ExitStatus::kRedis, "cannot write to standard output: the key of \"" +
                                               keys.id + "\" is lost: run the command again");
@@ -213,12 +217,13 @@ void Commands::print_new_key(KeyStore& store, const KeysOfId& keys, std::chrono:
     if (format_ == Format::kText) {
         std::cerr << "The key of " << keys.id << ". It is shown only this once.\n";
     }
-    confirm(store, sha256(key), keys.id);
+    confirm(operation, sha256(key), keys.id);
 }
 
 /// Confirms in Redis that the key was printed. The key already works, so a connection failure is a
 /// warning and not an error.
-void Commands::confirm(KeyStore& store, const KeyDigest& digest, const std::string& id) {
+void Commands::confirm(management::KeyOperation& operation, const KeyDigest& digest,
+                       const std::string& id) {
     constexpr int kAttempts = 3;
     std::string why;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -226,7 +231,7 @@ void Commands::confirm(KeyStore& store, const KeyDigest& digest, const std::stri
             if (attempt > 0) {
                 session_.reconnect();
             }
-            store.confirm(digest, id);
+            complete(operation.confirm(digest, id));
             return;
         } catch (const Failure& failure) {
             if (failure.status() != ExitStatus::kRedis) {

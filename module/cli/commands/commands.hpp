@@ -4,11 +4,13 @@
 #include <optional>
 #include <string>
 
-#include "module/cli/keys/key_store.hpp"
 #include "module/cli/redis/redis_session.hpp"
+#include "module/cli/redis/session_database.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/usage/top.hpp"
 #include "module/key/key_record.hpp"
+#include "module/management/key_changes.hpp"
+#include "module/management/key_operation.hpp"
 #include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
@@ -29,7 +31,15 @@ class Commands {
   public:
     /// `session` must outlive the object.
     Commands(RedisSession& session, const std::string& prefix, Format format)
-        : session_(session), keys_(prefix), prefix_(prefix), format_(format) {}
+        : session_(session),
+          keys_(prefix),
+          database_(session_, keys_),
+          reader_(database_, keys_),
+          prefix_(prefix),
+          format_(format) {}
+    Commands(const Commands&) = delete;
+    Commands& operator=(const Commands&) = delete;
+    ~Commands() = default;
 
     /// Makes a key, stores its digest and prints the key. Without `id`, an id is generated.
     void issue(const KeyOptions& options, const std::optional<std::string>& id);
@@ -58,16 +68,26 @@ class Commands {
     void top(const TopOptions& options);
 
   private:
-    KeyRecord record_of(const KeyOptions& options, const std::optional<std::string>& id,
-                        std::chrono::sys_seconds now);
-    void print_new_key(KeyStore& store, const KeysOfId& keys, std::chrono::sys_seconds now,
-                       const std::string& key);
-    void confirm(KeyStore& store, const KeyDigest& digest, const std::string& id);
+    std::chrono::sys_seconds time();
+    management::AuditEntry entry_of(const std::string& action, const std::string& id,
+                                    const std::string& detail = {});
+    management::KeyOperation operation_on(const std::string& action, const std::string& id,
+                                          const std::string& detail = {});
+    KeyRecord new_record(const management::KeyChanges& changes,
+                         const std::optional<std::string>& id);
+    KeyRecord update(const std::string& action, const std::string& id,
+                     const management::KeyChanges& changes);
+    void print_new_key(management::KeyOperation& operation, const management::KeysOfId& keys,
+                       std::chrono::sys_seconds now, const std::string& key);
+    void confirm(management::KeyOperation& operation, const KeyDigest& digest,
+                 const std::string& id);
     void confirm_replication(const std::string& id);
     void warn_about(const KeyRecord& record);
 
     RedisSession& session_;
     redis::Keys keys_;
+    SessionDatabase database_;
+    management::KeyReader reader_;
     std::string prefix_;
     Format format_;
 };

@@ -10,6 +10,7 @@
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
+#include "module/text/rfc3339.hpp"
 
 namespace tollgate::cli {
 
@@ -58,7 +59,7 @@ std::string today() {
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const auto time = epoch == nullptr
                           ? now
-                          : std::chrono::sys_seconds(std::chrono::seconds(number_or_zero(epoch)));
+                          : std::chrono::sys_seconds(std::chrono::seconds(redis::number_or_zero(epoch)));
     return format_time(time).substr(0, std::string_view("2027-01-01").size());
 }
 

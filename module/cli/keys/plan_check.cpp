@@ -32,7 +32,7 @@ std::vector<std::string> tables_with(const std::vector<PlanTable>& tables, const
     return found;
 }
 
-std::vector<PlanTable> tables_of(const RedisReply& hash) {
+std::vector<PlanTable> tables_of(const redis::Value& hash) {
     std::vector<PlanTable> tables;
     for (const auto& [name, json] : hash.fields()) {
         if (auto table = read_published_table(name, json)) {

@@ -79,7 +79,7 @@ std::string ClusterMasters::refresh() {
 
 std::string ClusterMasters::read_map_from(const Address& server) {
     auto& asked = connection(server);
-    asked.append(RedisCommand{"CLUSTER", "SLOTS"});
+    asked.append(redis::Command{"CLUSTER", "SLOTS"});
     const auto reply = asked.receive();
     auto slots = redis::read_cluster_slots(*reply, server.host);
     if (slots.map) {

@@ -51,8 +51,8 @@ void RedisConnection::log_in(const Login& login) {
     if (login.password.empty()) {
         return;
     }
-    const auto reply = ask(login.user.empty() ? RedisCommand{"AUTH", login.password}
-                                              : RedisCommand{"AUTH", login.user, login.password});
+    const auto reply = ask(login.user.empty() ? redis::Command{"AUTH", login.password}
+                                              : redis::Command{"AUTH", login.user, login.password});
     if (reply.is_error()) {
         // Print only the error code: some of these messages contain the arguments of the command.
         throw LoginRefused(ExitStatus::kRedis, endpoint_.service + " at " + endpoint_.text() +
@@ -62,7 +62,7 @@ void RedisConnection::log_in(const Login& login) {
     }
 }
 
-void RedisConnection::append(const RedisCommand& command) {
+void RedisConnection::append(const redis::Command& command) {
     redis::Words words;
     for (const auto& word : command) {
         words.add(word);
@@ -96,19 +96,19 @@ redis::ReplyPtr RedisConnection::receive() {
     return redis::ReplyPtr(static_cast<redisReply*>(received));
 }
 
-RedisReply RedisConnection::ask(const RedisCommand& command) {
+redis::Value RedisConnection::ask(const redis::Command& command) {
     append(command);
-    return copy_of(*receive());
+    return redis::copy_of(*receive());
 }
 
-std::vector<RedisReply> RedisConnection::ask_all(std::span<const RedisCommand> commands) {
+std::vector<redis::Value> RedisConnection::ask_all(std::span<const redis::Command> commands) {
     for (const auto& command : commands) {
         append(command);
     }
-    std::vector<RedisReply> replies;
+    std::vector<redis::Value> replies;
     replies.reserve(commands.size());
     std::generate_n(std::back_inserter(replies), commands.size(),
-                    [this] { return copy_of(*receive()); });
+                    [this] { return redis::copy_of(*receive()); });
     return replies;
 }
 

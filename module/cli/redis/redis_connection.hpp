@@ -47,15 +47,15 @@ class RedisConnection {
                     std::chrono::milliseconds timeout = kTimeout);
 
     /// Appends a command to the pipeline. receive() sends it.
-    void append(const RedisCommand& command);
+    void append(const redis::Command& command);
     void append(const redis::Words& words);
     /// The next reply of the pipeline.
     redis::ReplyPtr receive();
 
     /// Sends one command and waits for the reply.
-    RedisReply ask(const RedisCommand& command);
+    redis::Value ask(const redis::Command& command);
     /// Sends all commands in one pipeline. The replies are in the order of the commands.
-    std::vector<RedisReply> ask_all(std::span<const RedisCommand> commands);
+    std::vector<redis::Value> ask_all(std::span<const redis::Command> commands);
 
     /// Selects a database. Throws Failure if the server refuses it.
     void select(std::uint32_t database);

@@ -1,12 +1,11 @@
 #include "module/cli/redis/redis_session.hpp"
 
 #include <algorithm>
-#include <array>
-#include <iterator>
 #include <map>
 #include <utility>
 
 #include "module/redis/protocol/error_scope.hpp"
+#include "module/redis/protocol/script.hpp"
 
 namespace tollgate::cli {
 
@@ -14,30 +13,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Sends the commands, after ASKING if the route needs it: with MULTI, it applies up to EXEC.
-std::vector<RedisReply> send_over(const Route& route, std::span<const RedisCommand> commands) {
+redis::Value send_over(const Route& route, const redis::Command& command) {
     if (!route.asking) {
-        return route.master->ask_all(commands);
+        return route.master->ask(command);
     }
-    std::vector<RedisCommand> with_asking{{"ASKING"}};
-    std::ranges::copy(commands, std::back_inserter(with_asking));
+    const std::vector<redis::Command> with_asking{{"ASKING"}, command};
     auto replies = route.master->ask_all(with_asking);
     require_success(replies.front());
-    replies.erase(replies.begin());
-    return replies;
+    return std::move(replies.back());
 }
 
-/// The first error reply. A transaction that has one was not executed.
-const std::string* error_in(const std::vector<RedisReply>& replies) {
-    const auto error = std::ranges::find_if(replies, &RedisReply::is_error);
-    return error == replies.end() ? nullptr : &error->text;
-}
-
-redis::CallRetries new_retries() {
-    return redis::CallRetries(Clock::now() + kPatience);
-}
-
-std::optional<std::string_view> first_key(std::span<const RedisCommand> commands) {
+std::optional<std::string_view> first_key(std::span<const redis::Command> commands) {
     for (const auto& command : commands) {
         if (const auto key = key_of(command)) {
             return key;
@@ -46,54 +32,93 @@ std::optional<std::string_view> first_key(std::span<const RedisCommand> commands
     return std::nullopt;
 }
 
-/// The reply to EXEC. Empty if a watched key has changed.
-std::optional<std::vector<RedisReply>> executed(std::vector<RedisReply> replies) {
-    std::ranges::for_each(replies, require_success);
-    if (replies.back().is_nil()) {
-        return std::nullopt;
-    }
-    return std::move(replies.back().elements);
+/// The command that calls a script. The token, which identifies a reply in a pipeline with others,
+/// is empty.
+redis::Command eval(std::string name, const std::string& script,
+                    const management::ScriptCall& call) {
+    redis::Command command{std::move(name), script, std::to_string(call.keys.size())};
+    command.insert(command.end(), call.keys.begin(), call.keys.end());
+    command.emplace_back();
+    command.insert(command.end(), call.arguments.begin(), call.arguments.end());
+    return command;
 }
 
 }  // namespace
 
 void RedisSession::reconnect() {
-    watch_.reset();
-    watch_retries_.reset();
     changed_.clear();
     masters_->reconnect();
 }
 
-/// Sends the commands, which are one command or one transaction, until a server executes them or
-/// the error is the answer.
-RedisSession::Answer RedisSession::send(std::optional<std::string_view> key,
-                                        std::span<const RedisCommand> commands) {
-    auto retries = new_retries();
+/// Sends the command until a server executes it or the error is the answer.
+redis::Value RedisSession::send(std::optional<std::string_view> key,
+                                const redis::Command& command) {
+    redis::CallRetries retries(Clock::now() + kPatience);
     Route route = masters_->route(key);
     while (true) {
-        auto replies = send_over(route, commands);
-        const auto* const error = error_in(replies);
+        auto reply = send_over(route, command);
         const auto next =
-            error == nullptr ? std::nullopt : masters_->next_route(route, key, *error, retries);
+            reply.is_error() ? masters_->next_route(route, key, reply.text, retries) : std::nullopt;
         if (!next) {
-            return {.route = route, .replies = std::move(replies)};
+            note_change(command, route.master);
+            return reply;
         }
         route = *next;
     }
 }
 
-RedisReply RedisSession::run(const RedisCommand& command) {
-    auto replies = send(key_of(command), {&command, 1}).replies;
-    require_success(replies.front());
-    return std::move(replies.front());
+/// A master that executes a script may need a replica's confirmation.
+void RedisSession::note_change(const redis::Command& command, RedisConnection* master) {
+    if (is_script_call(command)) {
+        changed_.insert(master);
+    }
 }
 
-std::optional<RedisReply> RedisSession::run_if_accepted(const RedisCommand& command) {
-    auto replies = send(key_of(command), {&command, 1}).replies;
-    return replies.front().is_error() ? std::nullopt : std::optional(std::move(replies.front()));
+redis::Value RedisSession::run(const redis::Command& command) {
+    auto reply = send(key_of(command), command);
+    require_success(reply);
+    return reply;
 }
 
-std::vector<RedisReply> RedisSession::run_all(std::span<const RedisCommand> commands) {
+std::optional<redis::Value> RedisSession::run_if_accepted(const redis::Command& command) {
+    auto reply = send(key_of(command), command);
+    return reply.is_error() ? std::nullopt : std::optional(std::move(reply));
+}
+
+std::vector<redis::Value> RedisSession::run_all(std::span<const redis::Command> commands) {
+    auto replies = answers_to(commands);
+    std::ranges::for_each(replies, require_success);
+    return replies;
+}
+
+std::vector<std::vector<redis::Value>> RedisSession::call(
+    std::span<const management::ScriptCall> calls) {
+    const auto& script = redis::transaction_script();
+    std::vector<redis::Command> commands;
+    commands.reserve(calls.size());
+    for (const auto& each : calls) {
+        commands.push_back(eval("EVALSHA", script.sha1, each));
+    }
+    auto replies = answers_to(commands);
+    std::vector<std::vector<redis::Value>> values;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+        if (replies[i].is_error() && replies[i].text.starts_with("NOSCRIPT")) {
+            const auto in_full = eval("EVAL", script.text, calls[i]);
+            replies[i] = std::move(answers_to({&in_full, 1}).front());
+        }
+        if (replies[i].is_error()) {
+            require_success(replies[i]);
+        }
+        auto& elements = replies[i].elements;
+        elements.erase(elements.begin(), elements.begin() + (elements.empty() ? 0 : 1));
+        values.push_back(std::move(elements));
+    }
+    return values;
+}
+
+/// Sends all commands, one pipeline for each master, and returns the replies in their order. An
+/// error is a reply.
+std::vector<redis::Value> RedisSession::answers_to(std::span<const redis::Command> commands) {
     const auto first = first_key(commands);
     std::map<RedisConnection*, std::vector<std::size_t>> sent;
     for (std::size_t i = 0; i < commands.size(); ++i) {
@@ -101,29 +126,29 @@ std::vector<RedisReply> RedisSession::run_all(std::span<const RedisCommand> comm
         auto* const master = masters_->route(key ? key : first).master;
         master->append(commands[i]);
         sent[master].push_back(i);
+        note_change(commands[i], master);
     }
-    std::vector<RedisReply> replies(commands.size());
+    std::vector<redis::Value> replies(commands.size());
     for (const auto& [master, indexes] : sent) {
         for (const auto i : indexes) {
-            replies[i] = copy_of(*master->receive());
+            replies[i] = redis::copy_of(*master->receive());
         }
     }
     for (std::size_t i = 0; i < commands.size(); ++i) {
         // A part of the keys may have moved.
         if (replies[i].is_error() &&
             redis::error_action(replies[i].text) != redis::ErrorAction::kNone) {
-            replies[i] = std::move(send(key_of(commands[i]), commands.subspan(i, 1)).replies[0]);
+            replies[i] = send(key_of(commands[i]), commands[i]);
         }
-        require_success(replies[i]);
     }
     return replies;
 }
 
 Instant RedisSession::time(const std::string& key) {
-    const RedisCommand command{"TIME"};
-    const auto replies = send(key, {&command, 1}).replies;
-    require_success(replies.front());
-    return time_of_reply(replies.front());
+    const redis::Command command{"TIME"};
+    const auto reply = send(key, command);
+    require_success(reply);
+    return time_of_reply(reply);
 }
 
 std::optional<std::int64_t> RedisSession::key_count() {
@@ -136,49 +161,6 @@ std::optional<std::int64_t> RedisSession::key_count() {
         keys += size.integer;
     }
     return keys;
-}
-
-void RedisSession::watch(const std::string& key) {
-    const RedisCommand command{"WATCH", key};
-    const auto answer = send(key, {&command, 1});
-    require_success(answer.replies.front());
-    watch_ = Watch{.route = answer.route, .key = key};
-}
-
-void RedisSession::unwatch() {
-    if (const auto watch = std::exchange(watch_, std::nullopt)) {
-        require_success(watch->route.master->ask({"UNWATCH"}));
-    }
-}
-
-std::optional<std::vector<RedisReply>> RedisSession::run_atomically(
-    std::vector<RedisCommand> commands) {
-    commands.insert(commands.begin(), RedisCommand{"MULTI"});
-    commands.push_back(RedisCommand{"EXEC"});
-    if (watch_) {
-        return run_watched(commands);
-    }
-    auto answer = send(first_key(commands), commands);
-    changed_.insert(answer.route.master);
-    return executed(std::move(answer.replies));
-}
-
-/// The transaction must run where the key is watched. If the key is no longer served there, the
-/// caller watches it again.
-std::optional<std::vector<RedisReply>> RedisSession::run_watched(
-    const std::vector<RedisCommand>& commands) {
-    const auto [route, key] = *std::exchange(watch_, std::nullopt);
-    auto replies = send_over(route, commands);
-    if (const auto* const error = error_in(replies)) {
-        watch_retries_ = watch_retries_.value_or(new_retries());
-        if (masters_->next_route(route, key, *error, *watch_retries_)) {
-            return std::nullopt;
-        }
-    } else {
-        watch_retries_.reset();
-    }
-    changed_.insert(route.master);
-    return executed(std::move(replies));
 }
 
 std::vector<std::string> RedisSession::scan(ScanPosition& position, const std::string& pattern,

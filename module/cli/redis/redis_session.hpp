@@ -13,7 +13,7 @@
 #include "module/cli/redis/masters.hpp"
 #include "module/cli/redis/redis_reply.hpp"
 #include "module/cli/redis/redis_url.hpp"
-#include "module/redis/topology/call_retries.hpp"
+#include "module/management/transaction.hpp"
 
 namespace tollgate::cli {
 
@@ -39,14 +39,14 @@ class RedisSession {
 
     /// Sends one command to the master of its key, and waits for the reply. A command without a
     /// key goes to any master.
-    RedisReply run(const RedisCommand& command);
+    redis::Value run(const redis::Command& command);
 
     /// The same. Empty if the reply is an error.
-    std::optional<RedisReply> run_if_accepted(const RedisCommand& command);
+    std::optional<redis::Value> run_if_accepted(const redis::Command& command);
 
     /// Sends all commands and waits for all replies: one pipeline for each master. The replies are
     /// in the order of the commands. A command without a key goes to the master of the first key.
-    std::vector<RedisReply> run_all(std::span<const RedisCommand> commands);
+    std::vector<redis::Value> run_all(std::span<const redis::Command> commands);
 
     /// The clock of the master that serves the key.
     Instant time(const std::string& key);
@@ -54,15 +54,9 @@ class RedisSession {
     /// The number of keys of all masters. Empty if the user may not run DBSIZE.
     std::optional<std::int64_t> key_count();
 
-    /// Watches a key: the next run_atomically() fails if the key changes before it. One key can be
-    /// watched at a time.
-    void watch(const std::string& key);
-    void unwatch();
-
-    /// Runs the commands between MULTI and EXEC, on the master of the first one's key. Each two of
-    /// their keys must satisfy may_span(). Empty if the watched key has changed, or may have: watch
-    /// it again. Ends the watch.
-    std::optional<std::vector<RedisReply>> run_atomically(std::vector<RedisCommand> commands);
+    /// Calls redis::transaction_script(). Each call has a key. The values that the script returns
+    /// after the token are in the order of the calls. One pipeline for each master.
+    std::vector<std::vector<redis::Value>> call(std::span<const management::ScriptCall> calls);
 
     /// Whether one transaction may change both keys.
     bool may_span(std::string_view key, std::string_view other) const {
@@ -84,29 +78,17 @@ class RedisSession {
     std::vector<std::string> scan(ScanPosition& position, const std::string& pattern,
                                   std::size_t count);
 
-    /// Waits until a replica of each master that this session changed by run_atomically() has the
+    /// Waits until a replica of each master that this session called a script on has the
     /// changes, up to one second for each master.
     Replication await_replicas();
 
   private:
-    struct Answer {
-        Route route;
-        std::vector<RedisReply> replies;
-    };
-
-    Answer send(std::optional<std::string_view> key, std::span<const RedisCommand> commands);
-    std::optional<std::vector<RedisReply>> run_watched(const std::vector<RedisCommand>& commands);
-
-    struct Watch {
-        Route route;
-        std::string key;
-    };
+    redis::Value send(std::optional<std::string_view> key, const redis::Command& command);
+    void note_change(const redis::Command& command, RedisConnection* master);
+    std::vector<redis::Value> answers_to(std::span<const redis::Command> commands);
 
     std::unique_ptr<Masters> masters_;
-    std::optional<Watch> watch_;
-    /// Of transactions that were not executed, since the last one that was.
-    std::optional<redis::CallRetries> watch_retries_;
-    std::set<RedisConnection*> changed_;  ///< by run_atomically(), since await_replicas()
+    std::set<RedisConnection*> changed_;  ///< by call(), since await_replicas()
 };
 
 }  // namespace tollgate::cli

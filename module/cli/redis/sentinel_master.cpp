@@ -90,7 +90,7 @@ class MasterSearch {
         try {
             master = std::make_unique<RedisConnection>(Endpoint{.address = address}, url_.login,
                                                        url_.tls);
-            master->append(RedisCommand{"ROLE"});
+            master->append(redis::Command{"ROLE"});
             role = master->receive();
         } catch (const LoginRefused&) {
             throw;

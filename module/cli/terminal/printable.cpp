@@ -100,16 +100,6 @@ bool is_control_or_format(char32_t character) {
 
 }  // namespace
 
-bool is_utf8_line(std::string_view text) {
-    while (!text.empty()) {
-        const auto character = take_character(text);
-        if (!character || is_in(kControls, *character)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 std::string printable(std::string_view text) {
     std::string shown;
     for (take_plain(text, shown); !text.empty(); take_plain(text, shown)) {

@@ -5,9 +5,6 @@
 
 namespace tollgate::cli {
 
-/// Whether a text is valid UTF-8 without control characters (C0, DEL, C1) and line separators.
-bool is_utf8_line(std::string_view text);
-
 /// Escapes everything in a text that a terminal interprets, including line ends. Control and format
 /// characters become `\u{202e}`. Bytes below 0x20 and bytes that are not UTF-8 become `\x9b`.
 std::string printable(std::string_view text);

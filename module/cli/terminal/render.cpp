@@ -6,7 +6,9 @@
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
+#include "module/management/key_json.hpp"
 #include "module/quota/rate.hpp"
+#include "module/text/rfc3339.hpp"
 
 namespace tollgate::cli {
 
@@ -20,23 +22,10 @@ std::optional<std::int64_t> remaining(const WindowUsage& window) {
 }
 
 /// The keys of one id as a JSON object.
-Json object_of(const KeysOfId& keys, std::chrono::sys_seconds now) {
-    const StoredKey current = keys.keys.empty() ? StoredKey{} : keys.keys.front();
-    Json digests = Json::array();
-    for (const auto& key : keys.keys) {
-        digests.push_back({{"sha256", key.digest},
-                           {"created", format_time(key.created)},
-                           {"expires", json_or_null(key.record.expires)},
-                           {"retiring", key.retiring}});
-    }
-    return {{"id", keys.id},
-            {"name", json_or_null(current.record.name)},
-            {"plan", json_or_null(current.record.plan)},
-            {"limits", json_or_null(current.record.limits)},
-            {"state", key_state(keys, now)},
-            {"created", keys.keys.empty() ? Json(nullptr) : Json(format_time(current.created))},
-            {"expires", json_or_null(current.record.expires)},
-            {"digests", std::move(digests)}};
+Json object_of(const management::KeysOfId& keys, std::chrono::sys_seconds now) {
+    JsonWriter json;
+    json.object([&] { write_key(json, keys, now); });
+    return Json::parse(std::move(json).take());
 }
 
 /// Indents a JSON text by two spaces, for an element of a list.
@@ -68,7 +57,7 @@ std::string render_usage(Format format, const KeyUsage& usage) {
         return json_document({{"id", id},
                               {"plan", json_or_null(record.plan)},
                               {"limits", json_or_null(record.limits)},
-                              {"state", key_state(usage.keys, usage.now)},
+                              {"state", std::string(state_of(usage.keys, usage.now))},
                               {"banned_until", json_or_null(usage.ban.until)},
                               {"complete", usage.complete},
                               {"windows", std::move(windows)}});
@@ -76,7 +65,7 @@ std::string render_usage(Format format, const KeyUsage& usage) {
     Rows about{{"id", id},
                {"plan", text_or_dash(record.plan)},
                {"limits", text_or_dash(record.limits)},
-               {"state", key_state(usage.keys, usage.now)}};
+               {"state", std::string(state_of(usage.keys, usage.now))}};
     if (usage.ban.until) {
         about.push_back({"banned", "until " + format_time(*usage.ban.until)});
     }
@@ -94,7 +83,7 @@ std::string render_usage(Format format, const KeyUsage& usage) {
     return align_columns(about) + "\n" + align_columns(rows);
 }
 
-std::string render_ban(Format format, const KeyBan& ban) {
+std::string render_ban(Format format, const management::KeyBan& ban) {
     if (format == Format::kJson) {
         return json_document({{"id", ban.id},
                               {"banned", ban.until.has_value()},
@@ -110,22 +99,8 @@ std::string render_ban(Format format, const KeyBan& ban) {
                                           (ban.since ? " since " + format_time(*ban.since) : "")}});
 }
 
-std::string key_state(const KeysOfId& keys, std::chrono::sys_seconds now) {
-    if (keys.keys.empty()) {
-        return "none";
-    }
-    if (keys.keys.front().replaced) {
-        return "replaced";
-    }
-    const KeyRecord& record = keys.keys.front().record;
-    if (!record.active) {
-        return "disabled";
-    }
-    return record.is_valid_at(now) ? "active" : "expired";
-}
-
-std::string render_issued(Format format, const KeysOfId& keys, std::chrono::sys_seconds now,
-                          const std::string& key) {
+std::string render_issued(Format format, const management::KeysOfId& keys,
+                          std::chrono::sys_seconds now, const std::string& key) {
     if (format == Format::kText) {
         return key + "\n";
     }
@@ -134,13 +109,14 @@ std::string render_issued(Format format, const KeysOfId& keys, std::chrono::sys_
     return json_document(json);
 }
 
-std::string render_key(Format format, const KeysOfId& keys, std::chrono::sys_seconds now) {
+std::string render_key(Format format, const management::KeysOfId& keys,
+                       std::chrono::sys_seconds now) {
     if (format == Format::kJson) {
         return json_document(object_of(keys, now));
     }
-    Rows rows{{"id", keys.id}, {"state", key_state(keys, now)}};
+    Rows rows{{"id", keys.id}, {"state", std::string(state_of(keys, now))}};
     if (!keys.keys.empty()) {
-        const StoredKey& current = keys.keys.front();
+        const management::StoredKey& current = keys.keys.front();
         const KeyRecord& record = current.record;
         rows.insert(rows.end(), {{"name", text_or_dash(record.name)},
                                  {"plan", text_or_dash(record.plan)},
@@ -161,7 +137,7 @@ std::string render_revoked(Format format, const std::string& id) {
                                    : "revoked " + id + "\n";
 }
 
-std::string KeyListText::next(const std::vector<KeysOfId>& ids) {
+std::string KeyListText::next(const std::vector<management::KeysOfId>& ids) {
     std::string text;
     if (format_ == Format::kJson) {
         for (const auto& keys : ids) {
@@ -176,10 +152,11 @@ std::string KeyListText::next(const std::vector<KeysOfId>& ids) {
         begun_ = true;
     }
     for (const auto& keys : ids) {
-        const StoredKey current = keys.keys.empty() ? StoredKey{} : keys.keys.front();
+        const management::StoredKey current =
+            keys.keys.empty() ? management::StoredKey{} : keys.keys.front();
         const KeyRecord& record = current.record;
         rows.push_back({keys.id, text_or_dash(record.name), text_or_dash(record.plan),
-                        key_state(keys, now_), text_or_dash(record.limits),
+                        std::string(state_of(keys, now_)), text_or_dash(record.limits),
                         keys.keys.empty() ? "-" : format_time(current.created),
                         text_or_dash(record.expires)});
     }

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "module/cli/keys/stored_key.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/usage/key_usage.hpp"
-#include "module/cli/usage/stored_usage.hpp"
+#include "module/management/ban.hpp"
+#include "module/management/stored_key.hpp"
 
 namespace tollgate::cli {
 
@@ -18,21 +18,18 @@ namespace tollgate::cli {
 std::string render_usage(Format format, const KeyUsage& usage);
 
 /// The strikes and the ban of an id.
-std::string render_ban(Format format, const KeyBan& ban);
+std::string render_ban(Format format, const management::KeyBan& ban);
 
 /// A new key. The text format is the key alone. JSON also contains the keys of the id.
-std::string render_issued(Format format, const KeysOfId& keys, std::chrono::sys_seconds now,
-                          const std::string& key);
+std::string render_issued(Format format, const management::KeysOfId& keys,
+                          std::chrono::sys_seconds now, const std::string& key);
 
 /// The keys of one id.
-std::string render_key(Format format, const KeysOfId& keys, std::chrono::sys_seconds now);
+std::string render_key(Format format, const management::KeysOfId& keys,
+                       std::chrono::sys_seconds now);
 
 /// The confirmation that an id was revoked.
 std::string render_revoked(Format format, const std::string& id);
-
-/// The state of the current key of an id: `active`, `disabled` or `expired`; `replaced` if an
-/// interrupted rotation has ended it; `none` if there is no key.
-std::string key_state(const KeysOfId& keys, std::chrono::sys_seconds now);
 
 /// Renders a list of ids and their keys in parts: a line or a JSON object for each id.
 class KeyListText {
@@ -40,7 +37,7 @@ class KeyListText {
     KeyListText(Format format, std::chrono::sys_seconds now) : format_(format), now_(now) {}
 
     /// The text of the next ids.
-    std::string next(const std::vector<KeysOfId>& ids);
+    std::string next(const std::vector<management::KeysOfId>& ids);
     /// The text after the last id.
     std::string end();
 

@@ -8,6 +8,7 @@
 
 #include "module/cli/terminal/printable.hpp"
 #include "module/cli/terminal/time_text.hpp"
+#include "module/text/rfc3339.hpp"
 
 namespace tollgate::cli {
 

@@ -15,9 +15,6 @@ std::chrono::sys_seconds parse_expiry(std::string_view text, std::chrono::sys_se
 /// ExitStatus::kUsage.
 std::chrono::seconds parse_duration_seconds(std::string_view text);
 
-/// Formats a time as RFC 3339, in UTC.
-std::string format_time(std::chrono::sys_seconds time);
-
 /// Formats a duration in its two largest units: `3d 4h`, `26s`.
 std::string format_duration(std::chrono::seconds duration);
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "module/cli/keys/key_reader.hpp"
+#include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/redis/redis_reply.hpp"
 #include "module/cli/usage/stored_usage.hpp"
+#include "module/management/key_reader.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {
@@ -39,7 +41,7 @@ std::set<std::string> search_tables(RedisSession& session, const std::string& pr
 }
 
 /// The limits in the record of the key. They apply in tables where its plan is `custom`.
-std::vector<Rate> own_limits(const KeysOfId& keys) {
+std::vector<Rate> own_limits(const management::KeysOfId& keys) {
     if (keys.keys.empty() || keys.keys.front().record.limits.empty()) {
         return {};
     }
@@ -50,7 +52,7 @@ std::vector<Rate> own_limits(const KeysOfId& keys) {
     }
 }
 
-TableState state_in(const PlanTable& table, const KeysOfId& keys) {
+TableState state_in(const PlanTable& table, const management::KeysOfId& keys) {
     TableState state{.table = table.name, .rates = {}, .known = true};
     const Plan* plan = keys.keys.empty() ? nullptr : table.find(keys.keys.front().record.plan);
     if (plan != nullptr) {
@@ -83,12 +85,12 @@ WindowUsage usage_now(const TableState& state, std::chrono::seconds period,
 
 }  // namespace
 
-KeyUsage read_usage(RedisSession& session, const redis::Keys& keys, std::string_view id,
-                    const std::vector<PlanTable>& tables) {
-    KeyUsage usage{.keys = KeyReader(session, keys).find(id),
+KeyUsage read_usage(RedisSession& session, management::Database& database, const redis::Keys& keys,
+                    const std::string& id, const std::vector<PlanTable>& tables) {
+    KeyUsage usage{.keys = complete(management::KeyReader(database, keys).find(id)),
                    .now = {},
                    .windows = {},
-                   .ban = read_ban(session, keys, id)};
+                   .ban = complete(management::read_ban(database, keys, id))};
     std::vector<TableState> states;
     states.reserve(tables.size());
     for (const auto& table : tables) {
@@ -99,7 +101,7 @@ KeyUsage read_usage(RedisSession& session, const redis::Keys& keys, std::string_
             states.push_back({.table = table, .rates = own_limits(usage.keys)});
         }
     }
-    std::vector<RedisCommand> commands{{"TIME"}};
+    std::vector<redis::Command> commands{{"TIME"}};
     for (const auto& state : states) {
         commands.push_back({"HGETALL", keys.quota(id, state.table)});
     }

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "module/cli/keys/stored_key.hpp"
 #include "module/cli/redis/redis_session.hpp"
-#include "module/cli/usage/stored_usage.hpp"
+#include "module/management/ban.hpp"
+#include "module/management/stored_key.hpp"
 #include "module/quota/plan.hpp"
 #include "module/redis/protocol/schema.hpp"
 
@@ -28,10 +28,10 @@ struct WindowUsage {
 
 /// The usage of an id in all plan tables.
 struct KeyUsage {
-    KeysOfId keys;
+    management::KeysOfId keys;
     std::chrono::sys_seconds now;  ///< by Redis's clock
     std::vector<WindowUsage> windows;
-    KeyBan ban;
+    management::KeyBan ban;
     bool complete = true;  ///< false: only a part of Redis was searched for counts
 };
 
@@ -39,7 +39,7 @@ struct KeyUsage {
 /// windows of the plan without a count are included. If `tables` is empty, the function scans about
 /// 100,000 keys of Redis for counts, and takes the limits from the key's record, where they apply
 /// to `custom` plans. Throws Failure.
-KeyUsage read_usage(RedisSession& session, const redis::Keys& keys, std::string_view id,
-                    const std::vector<PlanTable>& tables);
+KeyUsage read_usage(RedisSession& session, management::Database& database, const redis::Keys& keys,
+                    const std::string& id, const std::vector<PlanTable>& tables);
 
 }  // namespace tollgate::cli

@@ -16,6 +16,7 @@
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
 #include "module/cli/usage/http_get.hpp"
+#include "module/text/rfc3339.hpp"
 
 namespace tollgate::cli {
 

@@ -100,7 +100,7 @@ void QuotaWatch::add_found(std::string_view key) {
 
 /// Reads the hashes of some ids in one round trip and updates their rates.
 void QuotaWatch::read(const std::vector<Ids::iterator>& batch) {
-    std::vector<RedisCommand> commands;
+    std::vector<redis::Command> commands;
     for (const auto& entry : batch) {
         commands.push_back({"HGETALL", keys_.ban(entry->first)});
         for (const auto& [table, quota] : entry->second.tables) {
@@ -126,7 +126,7 @@ void QuotaWatch::read(const std::vector<Ids::iterator>& batch) {
 
 /// Updates a quota from its hash. Returns false if the hash is empty. `seconds` is the time since
 /// the last reading, 0 if there was none.
-bool QuotaWatch::update(Quota& quota, const RedisReply& hash, double seconds) const {
+bool QuotaWatch::update(Quota& quota, const redis::Value& hash, double seconds) const {
     auto windows = read_windows(hash);
     quota.rate.reset();
     if (seconds > 0 && (quota.windows || was_complete_)) {

@@ -75,7 +75,7 @@ class QuotaWatch {
     std::optional<double> scan_progress();
     void add_found(std::string_view key);
     void read(const std::vector<Ids::iterator>& batch);
-    bool update(Quota& quota, const RedisReply& hash, double seconds) const;
+    bool update(Quota& quota, const redis::Value& hash, double seconds) const;
     void update(Id& id, const std::optional<StoredBan>& ban, double seconds) const;
     void drop_least_active();
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "module/cli/keys/change_notice.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
 
@@ -16,23 +16,14 @@ bool is_plausible(const StoredWindow& window, std::int64_t period) {
     return window.counted.number >= 0 && window.counted.number <= kLatest / period;
 }
 
-/// Rounds a Unix time in milliseconds up to seconds. Empty if it is not positive.
-std::optional<std::chrono::sys_seconds> second_of(std::int64_t milliseconds) {
-    if (milliseconds <= 0) {
-        return std::nullopt;
-    }
-    return std::chrono::sys_seconds(
-        std::chrono::ceil<std::chrono::seconds>(std::chrono::milliseconds(milliseconds)));
-}
-
 }  // namespace
 
-StoredWindows read_windows(const RedisReply& hash) {
+StoredWindows read_windows(const redis::Value& hash) {
     StoredWindows windows;
     for (const auto& [field, text] : hash.fields()) {
-        const auto value = number_or_zero(text);
+        const auto value = redis::number_or_zero(text);
         const auto dot = field.find('.');
-        const auto period = number_or_zero(field.substr(0, dot));
+        const auto period = redis::number_or_zero(field.substr(0, dot));
         if (dot == std::string_view::npos || period < 1 ||
             period > std::numeric_limits<std::int32_t>::max()) {
             continue;
@@ -103,15 +94,15 @@ double average_rate(const StoredWindows& windows, Instant now) {
     return 0;
 }
 
-std::optional<StoredBan> read_stored_ban(const RedisReply& hash) {
+std::optional<StoredBan> read_stored_ban(const redis::Value& hash) {
     if (hash.elements.empty()) {
         return std::nullopt;
     }
     auto fields = hash.fields();
-    return StoredBan{.strikes = number_or_zero(fields[redis::ban_field::kStrikes]),
-                     .since = number_or_zero(fields[redis::ban_field::kSince]),
-                     .level = number_or_zero(fields[redis::ban_field::kLevel]),
-                     .until = number_or_zero(fields[redis::ban_field::kUntil])};
+    return StoredBan{.strikes = redis::number_or_zero(fields[redis::ban_field::kStrikes]),
+                     .since = redis::number_or_zero(fields[redis::ban_field::kSince]),
+                     .level = redis::number_or_zero(fields[redis::ban_field::kLevel]),
+                     .until = redis::number_or_zero(fields[redis::ban_field::kUntil])};
 }
 
 std::int64_t strikes_between(const std::optional<StoredBan>& before, const StoredBan& after) {
@@ -123,25 +114,6 @@ std::int64_t strikes_between(const std::optional<StoredBan>& before, const Store
     }
     const auto known = after.since == before->since ? before->strikes : 0;
     return std::max<std::int64_t>(after.strikes - known, 0);
-}
-
-KeyBan read_ban(RedisSession& session, const redis::Keys& keys, std::string_view id) {
-    const auto hash = session.run({"HGETALL", keys.ban(id)});
-    auto fields = hash.fields();
-    const auto now = session.time(keys.ban(id));
-    KeyBan ban{.id = std::string(id),
-               .strikes = number_or_zero(fields[redis::ban_field::kStrikes]),
-               .level = number_or_zero(fields[redis::ban_field::kLevel]),
-               .since = second_of(number_or_zero(fields[redis::ban_field::kSince])),
-               .until = second_of(number_or_zero(fields[redis::ban_field::kUntil]))};
-    if (ban.until && *ban.until <= now) {
-        ban.until.reset();
-    }
-    return ban;
-}
-
-void lift_ban(RedisSession& session, const redis::Keys& keys, const std::string& id) {
-    change_and_announce(session, keys, {RedisCommand{"DEL", keys.ban(id)}}, {&id, 1});
 }
 
 }  // namespace tollgate::cli

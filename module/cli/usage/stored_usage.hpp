@@ -7,9 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "module/cli/redis/redis_session.hpp"
 #include "module/quota/window.hpp"
-#include "module/redis/protocol/schema.hpp"
+#include "module/redis/protocol/value.hpp"
 
 namespace tollgate::cli {
 
@@ -24,7 +23,7 @@ using StoredWindows = std::map<std::int64_t, StoredWindow>;
 
 /// Parses the reply to HGETALL of a quota's hash. Its fields have names such as `60.count`. Skips
 /// fields with other names.
-StoredWindows read_windows(const RedisReply& hash);
+StoredWindows read_windows(const redis::Value& hash);
 
 /// The units that were granted between two readings of a quota.
 struct GrantedUnits {
@@ -53,25 +52,10 @@ struct StoredBan {
 };
 
 /// Parses the reply to HGETALL of a ban's hash. Empty if the hash does not exist.
-std::optional<StoredBan> read_stored_ban(const RedisReply& hash);
+std::optional<StoredBan> read_stored_ban(const redis::Value& hash);
 
 /// The strikes between two readings. A ban resets the strikes, so the result counts at least one
 /// for each reading with a new ban.
 std::int64_t strikes_between(const std::optional<StoredBan>& before, const StoredBan& after);
-
-/// The strikes and the ban of an id.
-struct KeyBan {
-    std::string id;
-    std::int64_t strikes = 0;  ///< refusals since `since`
-    std::int64_t level = 0;    ///< number of bans; each ban is twice as long as the previous one
-    std::optional<std::chrono::sys_seconds> since;  ///< time of the first strike
-    std::optional<std::chrono::sys_seconds> until;  ///< end of the current ban; empty: no ban
-};
-
-/// Reads the strikes and the ban of an id. Throws Failure.
-KeyBan read_ban(RedisSession& session, const redis::Keys& keys, std::string_view id);
-
-/// Removes the strikes and the ban of an id, and notifies the gateways. Throws Failure.
-void lift_ban(RedisSession& session, const redis::Keys& keys, const std::string& id);
 
 }  // namespace tollgate::cli

@@ -11,15 +11,18 @@
 #include <vector>
 
 #include "module/cli/failure.hpp"
-#include "module/cli/keys/key_reader.hpp"
+#include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/redis/session_database.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/terminal.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
 #include "module/cli/usage/quota_watch.hpp"
 #include "module/key/key_record.hpp"
+#include "module/management/key_reader.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/parse_error.hpp"
+#include "module/text/rfc3339.hpp"
 
 namespace tollgate::cli {
 
@@ -148,24 +151,16 @@ std::vector<ActiveQuota> busiest(std::vector<ActiveQuota> active, const std::str
 /// Reads the names and plans of the quotas on the screen.
 std::vector<TopRow> with_records(RedisSession& session, const redis::Keys& keys,
                                  std::vector<ActiveQuota> active) {
-    std::vector<RedisCommand> sets;
-    sets.reserve(active.size());
-    for (const auto& quota : active) {
-        sets.push_back({"SMEMBERS", keys.id(quota.id)});
-    }
-    KeyReader lookup(session, keys);
-    const auto replies = session.run_all(sets);
-    std::vector<std::string> digests;
-    for (const auto& reply : replies) {
-        std::ranges::copy(reply.texts(), std::back_inserter(digests));
-    }
-    const auto found = lookup.read(digests);
+    SessionDatabase database(session, keys);
+    management::KeyReader reader(database, keys);
+    std::vector<std::string> ids;
+    std::ranges::transform(active, std::back_inserter(ids), &ActiveQuota::id);
+    const auto found = complete(reader.keys_of(std::move(ids)));
     std::vector<TopRow> rows;
-    for (auto& quota : active) {
-        const auto key = std::ranges::find(
-            found, quota.id, [](const StoredKey& stored) { return stored.record.id; });
-        rows.push_back(
-            {.quota = std::move(quota), .record = key == found.end() ? KeyRecord{} : key->record});
+    for (std::size_t i = 0; i < active.size(); ++i) {
+        const auto& stored = found[i].keys;
+        rows.push_back({.quota = std::move(active[i]),
+                        .record = stored.empty() ? KeyRecord{} : stored.front().record});
     }
     return rows;
 }

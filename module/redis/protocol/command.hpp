@@ -7,8 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tollgate::redis {
+
+/// The name and the arguments of a command. They may contain any bytes.
+using Command = std::vector<std::string>;
 
 /// The words of a command, encoded as bulk strings of RESP. hiredis is not used:
 /// redisFormatCommandArgv took a fifth of the module's time for a request that Redis decides.

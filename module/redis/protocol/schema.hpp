@@ -52,6 +52,8 @@ class Keys {
     /// of the change in ms. The last change remains, so that the set exists once a record has
     /// changed.
     std::string changes() const { return prefix_ + "changes"; }
+    /// A stream: who did what to which id, see audit_field.
+    std::string audit() const { return prefix_ + "audit"; }
     /// A channel: the id or digest of a changed record.
     std::string events() const { return prefix_ + "events"; }
 
@@ -72,11 +74,21 @@ inline constexpr std::string_view kLimits = "limits";    ///< rates, as parse_ra
 inline constexpr std::string_view kExpires = "expires";  ///< Unix time
 inline constexpr std::string_view kState = "state";      ///< see key_state
 inline constexpr std::string_view kCreated = "created";  ///< Unix time
-/// The command that stores the key, until it has printed the key.
-inline constexpr std::string_view kCommand = "command";
+/// The operation that stores the key, until it has shown the key.
+inline constexpr std::string_view kOperation = "operation";
+/// The request of tollgate_admin that made the key, if it has an `Idempotency-Key`.
+inline constexpr std::string_view kRequest = "request";
 /// The state of the key that replaces this one.
 inline constexpr std::string_view kSuccessorState = "successor_state";
 }  // namespace record_field
+
+/// Fields of an entry of the stream `audit`.
+namespace audit_field {
+inline constexpr std::string_view kActor = "actor";    ///< `USER@HOST`, or `key:ID`
+inline constexpr std::string_view kAction = "action";  ///< such as `issue`
+inline constexpr std::string_view kId = "id";
+inline constexpr std::string_view kDetail = "detail";  ///< the values that `set` sets
+}  // namespace audit_field
 
 /// Values of record_field::kState. Gateways accept only kActive.
 namespace key_state {

@@ -37,5 +37,7 @@ const Script& probe_script();
 const Script& publish_script();
 /// Enters a node among those that decide alone in an outage, and counts them.
 const Script& heartbeat_script();
+/// Executes commands that manage keys, if what they depend on has not changed.
+const Script& transaction_script();
 
 }  // namespace tollgate::redis

@@ -1,16 +1,16 @@
-#include "module/cli/keys/stored_key.hpp"
+#include "module/management/stored_key.hpp"
 
 #include <utility>
 
 #include "module/redis/protocol/schema.hpp"
 
-namespace tollgate::cli {
+namespace tollgate::management {
 
 namespace {
 
 // An invalid time is parsed as 1970: a damaged record must not look like a key that never expires.
 std::chrono::sys_seconds parse_unix_time(std::string_view text) {
-    return std::chrono::sys_seconds(std::chrono::seconds(number_or_zero(text)));
+    return std::chrono::sys_seconds(std::chrono::seconds(redis::number_or_zero(text)));
 }
 
 std::string unix_time(std::chrono::sys_seconds time) {
@@ -22,8 +22,22 @@ namespace state = redis::key_state;
 
 }  // namespace
 
-std::optional<StoredKey> read_stored_key(std::string_view digest, const RedisReply& hash,
-                                         const RedisReply& lifetime) {
+std::string_view state_of(const KeysOfId& keys, std::chrono::sys_seconds now) {
+    if (keys.keys.empty()) {
+        return "none";
+    }
+    if (keys.keys.front().replaced) {
+        return state::kReplaced;
+    }
+    const KeyRecord& record = keys.keys.front().record;
+    if (!record.active) {
+        return state::kDisabled;
+    }
+    return record.is_valid_at(now) ? state::kActive : "expired";
+}
+
+std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::Value& hash,
+                                         const redis::Value& lifetime) {
     if (hash.elements.empty()) {
         return std::nullopt;
     }
@@ -39,28 +53,30 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const RedisRep
                              .active = (replaced ? fields[field::kSuccessorState] : stored) ==
                                        state::kActive},
                   .created = parse_unix_time(fields[field::kCreated]),
-                  .command = std::string(fields[field::kCommand]),
+                  .operation = std::string(fields[field::kOperation]),
+                  .request = std::string(fields[field::kRequest]),
                   .pending = stored == state::kPending,
                   .replaced = replaced,
-                  .retiring = !replaced && lifetime.integer >= 0};
+                  .retiring = !replaced && lifetime.integer >= 0,
+                  .stored_fields = hash.texts()};
     if (const auto expires = fields[field::kExpires]; !expires.empty()) {
         key.record.expires = parse_unix_time(expires);
     }
     return key;
 }
 
-std::vector<RedisCommand> write_stored_key(const std::string& hash, const StoredKey& key) {
+std::vector<redis::Command> write_stored_key(const std::string& hash, const StoredKey& key) {
     const KeyRecord& record = key.record;
     const std::string current(record.active ? state::kActive : state::kDisabled);
-    RedisCommand set{"HSET",
-                     hash,
-                     std::string(field::kId),
-                     record.id,
-                     std::string(field::kPlan),
-                     record.plan,
-                     std::string(field::kState),
-                     key.replaced ? std::string(state::kReplaced) : current};
-    RedisCommand remove{"HDEL", hash};
+    redis::Command set{"HSET",
+                       hash,
+                       std::string(field::kId),
+                       record.id,
+                       std::string(field::kPlan),
+                       record.plan,
+                       std::string(field::kState),
+                       key.replaced ? std::string(state::kReplaced) : current};
+    redis::Command remove{"HDEL", hash};
     const auto set_or_remove = [&](std::string_view name, const std::string& value) {
         if (value.empty()) {
             remove.emplace_back(name);
@@ -72,12 +88,13 @@ std::vector<RedisCommand> write_stored_key(const std::string& hash, const Stored
     set_or_remove(field::kLimits, record.limits);
     set_or_remove(field::kExpires, record.expires ? unix_time(*record.expires) : "");
     set_or_remove(field::kSuccessorState, key.replaced ? current : "");
-    set_or_remove(field::kCommand, key.command);
-    std::vector<RedisCommand> commands{std::move(set)};
+    set_or_remove(field::kOperation, key.operation);
+    set_or_remove(field::kRequest, key.request);
+    std::vector<redis::Command> commands{std::move(set)};
     if (remove.size() > 2) {
         commands.push_back(std::move(remove));
     }
     return commands;
 }
 
-}  // namespace tollgate::cli
+}  // namespace tollgate::management

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "module/management/audit.hpp"
+#include "module/management/database.hpp"
+
+namespace tollgate::management {
+
+/// The strikes and the ban of an id.
+struct KeyBan {
+    std::string id;
+    std::int64_t strikes = 0;  ///< refusals since `since`
+    std::int64_t level = 0;    ///< number of bans; each ban is twice as long as the previous one
+    std::optional<std::chrono::sys_seconds> since{};  ///< time of the first strike
+    std::optional<std::chrono::sys_seconds> until{};  ///< end of the current ban; empty: no ban
+};
+
+/// Reads the strikes and the ban of an id. Throws OperationError.
+Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string id);
+
+/// Removes the strikes and the ban of an id, and notifies the gateways. Throws OperationError.
+Task<void> lift_ban(Database& database, const redis::Keys& keys, AuditEntry entry);
+
+}  // namespace tollgate::management

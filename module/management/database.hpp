@@ -1,0 +1,99 @@
+#pragma once
+
+#include <chrono>
+#include <coroutine>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "module/management/operation_error.hpp"
+#include "module/management/task.hpp"
+#include "module/management/transaction.hpp"
+
+namespace tollgate::management {
+
+/// What executes the transactions of operations: the masters of a Redis deployment.
+class Database {
+  public:
+    /// What became of some transactions: the replies to each, or why there is none.
+    using Outcome = std::variant<std::vector<Replies>, std::exception_ptr>;
+    using Done = std::function<void(Outcome)>;
+
+    Database() = default;
+    Database(const Database&) = delete;
+    Database& operator=(const Database&) = delete;
+    virtual ~Database() = default;
+
+    /// Executes the transactions, in any order, and calls `done` once: before this returns, or
+    /// later. A transaction that no server executed is sent again for some time.
+    virtual void execute(std::vector<Transaction> transactions, Done done) = 0;
+    /// Calls `done` after this time, without replies.
+    virtual void wait(std::chrono::milliseconds time, Done done) = 0;
+    /// Whether one transaction may change both keys, in any state of the deployment.
+    virtual bool may_span(std::string_view key, std::string_view other) const = 0;
+};
+
+/// Awaits an outcome. `begin` receives the function to call with it.
+template <typename Begin>
+class [[nodiscard]] Awaited {
+  public:
+    explicit Awaited(Begin begin) : begin_(std::move(begin)) {}
+
+    static bool await_ready() noexcept { return false; }
+    /// Returns false, which resumes the task at once, if the outcome is there already.
+    bool await_suspend(std::coroutine_handle<> task) {
+        begin_([this, task](Database::Outcome outcome) {
+            outcome_ = std::move(outcome);
+            if (is_suspended_) {
+                task.resume();
+            }
+        });
+        is_suspended_ = !outcome_;
+        return is_suspended_;
+    }
+    std::vector<Replies> await_resume() {
+        if (const auto* const error = std::get_if<std::exception_ptr>(&*outcome_)) {
+            std::rethrow_exception(*error);
+        }
+        return std::move(std::get<std::vector<Replies>>(*outcome_));
+    }
+
+  private:
+    Begin begin_;
+    std::optional<Database::Outcome> outcome_;
+    bool is_suspended_ = false;
+};
+
+/// Executes transactions and awaits their replies, in the order of the transactions.
+inline auto execute(Database& database, std::vector<Transaction> transactions) {
+    return Awaited([&database, transactions = std::move(transactions)](auto done) mutable {
+        database.execute(std::move(transactions), std::move(done));
+    });
+}
+
+/// Executes one transaction.
+Task<Replies> execute(Database& database, Transaction transaction);
+
+/// Executes one command.
+Task<redis::Value> run(Database& database, redis::Command command);
+
+/// Executes commands, each of which may have a different slot.
+Task<std::vector<redis::Value>> run_all(Database& database, std::vector<redis::Command> commands);
+
+/// Waits.
+inline auto wait(Database& database, std::chrono::milliseconds time) {
+    return Awaited([&database, time](auto done) { database.wait(time, std::move(done)); });
+}
+
+/// Runs a task to its end with a database that calls `done` before it returns.
+template <typename Result>
+Result run_to_end(Task<Result> task) {
+    task.start();
+    return task.result();
+}
+
+}  // namespace tollgate::management

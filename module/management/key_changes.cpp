@@ -1,0 +1,85 @@
+#include "module/management/key_changes.hpp"
+
+#include "module/key/api_key.hpp"
+#include "module/management/operation_error.hpp"
+#include "module/quota/rate.hpp"
+#include "module/text/parse_error.hpp"
+#include "module/text/rfc3339.hpp"
+#include "module/text/utf8.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw OperationError(Reason::kInvalid, why);
+}
+
+}  // namespace
+
+std::string uniform_limits(const std::string& text) {
+    std::string limits;
+    try {
+        for (const auto& rate : parse_rates(text)) {
+            limits += (limits.empty() ? "" : " ") + format_rate(rate);
+        }
+    } catch (const ParseError& error) {
+        refuse("limits: " + std::string(error.what()) +
+               ": use one to four rates such as \"60r/m 1000r/d\" or \"100r/15m\"");
+    }
+    return limits;
+}
+
+void validate(const KeyChanges& changes) {
+    if (changes.plan && !is_valid_name(*changes.plan)) {
+        refuse("plan: invalid name: use 1 to 64 letters, digits, _, - and .");
+    }
+    if (changes.name && (!is_valid_key_name(*changes.name) || !is_utf8_line(*changes.name))) {
+        refuse("name: invalid name: use at most 256 bytes of UTF-8 without control characters");
+    }
+}
+
+void apply(const KeyChanges& changes, KeyRecord& record) {
+    record.plan = changes.plan.value_or(record.plan);
+    record.name = changes.name.value_or(record.name);
+    record.limits = changes.limits.value_or(record.limits);
+    if (changes.expires) {
+        record.expires = *changes.expires;
+    }
+    record.active = changes.active.value_or(record.active);
+}
+
+std::string text_of(const KeyChanges& changes) {
+    std::string text;
+    const auto add = [&](std::string_view name, std::string_view value) {
+        text.append(text.empty() ? "" : " ").append(name).append("=");
+        text.append(value.empty() ? "none" : value);
+    };
+    if (changes.plan) {
+        add("plan", *changes.plan);
+    }
+    if (changes.name) {
+        add("name", *changes.name);
+    }
+    if (changes.limits) {
+        add("limits", *changes.limits);
+    }
+    if (changes.expires) {
+        add("expires", *changes.expires ? format_time(**changes.expires) : "");
+    }
+    if (changes.active) {
+        add("state", *changes.active ? "active" : "disabled");
+    }
+    return text;
+}
+
+void require_valid_id(const std::string& id) {
+    if (id.starts_with("tg_") && has_valid_checksum(id)) {
+        refuse("the id is invalid because it is a key: use the id of the key");
+    }
+    if (!is_valid_key_id(id)) {
+        refuse("invalid id: use 1 to 64 letters, digits, _, - and .");
+    }
+}
+
+}  // namespace tollgate::management

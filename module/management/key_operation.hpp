@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "module/key/api_key.hpp"
+#include "module/management/key_transactions.hpp"
+
+namespace tollgate::management {
+
+/// An operation on one id: issue, import, set, disable, enable, rotate or revoke. The command and
+/// tollgate_admin use it. It is a sequence of KeyTransactions, and may be interrupted after any of
+/// them:
+/// - A key works only after its id is listed.
+/// - A key that must end ends in the first transaction.
+/// - Running the same operation again completes it.
+/// All tasks throw OperationError.
+class KeyOperation {
+  public:
+    /// `database` and `keys` must outlive the object, which must outlive its tasks.
+    KeyOperation(Database& database, const redis::Keys& keys, AuditEntry entry)
+        : database_(database),
+          keys_(keys),
+          reader_(database, keys),
+          transactions_(database, keys, std::move(entry)) {}
+
+    /// Stores the first key of an id. The key works, but is unfinished until confirm(). Throws
+    /// Reason::kIdExists or Reason::kKeyExists.
+    Task<KeysOfId> create(StoredKey key);
+
+    /// Calls `change` for every key of an id and stores the result. A retiring key keeps its
+    /// expiry time unless the new one is earlier. `change` may be called more than once for a key.
+    Task<void> update(std::string id, std::function<void(KeyRecord&)> change);
+
+    /// Stores a new key with the record of the current key of the id, and lets the current key
+    /// expire after `overlap`. If `overlap` is 0, all keys of the id end before the new one is
+    /// stored. The new key is unfinished until confirm(). Throws Reason::kExpired if the current
+    /// key has expired, and Reason::kTwoKeys if an earlier overlap has not ended and `overlap` is
+    /// not 0. `request` is stored with the new key: see StoredKey::request.
+    Task<KeysOfId> rotate(std::string id, KeyDigest digest, std::chrono::seconds overlap,
+                          std::string request = {});
+
+    /// Records that the new key has been shown. Throws Reason::kReplaced if another operation has
+    /// replaced the key.
+    Task<void> confirm(KeyDigest digest, std::string id);
+
+    /// Removes an id, its keys and its ban. The keys stop working at once.
+    Task<void> revoke(std::string id);
+
+  private:
+    struct Rotation {
+        std::string id;
+        std::string digest;
+        std::chrono::sys_seconds start;
+        std::chrono::seconds overlap;
+        std::string request;
+    };
+
+    Task<std::vector<StoredKey>> prepare(Rotation rotation);
+    Task<void> activate_successor(Rotation rotation, StoredKey source);
+    Task<void> end_previous(Rotation rotation, std::vector<StoredKey> before);
+
+    Database& database_;
+    const redis::Keys& keys_;
+    KeyReader reader_;
+    KeyTransactions transactions_;
+};
+
+/// The id of a key that an interrupted operation has reserved or stored. Empty for any other
+/// digest.
+Task<std::optional<std::string>> unfinished_id(KeyReader& reader, KeyDigest digest);
+
+}  // namespace tollgate::management

@@ -1,0 +1,184 @@
+#include "module/management/key_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <utility>
+
+namespace tollgate::management {
+
+namespace {
+
+/// The rank of a key among the keys of one id; read() sorts by it.
+int rank_of(const StoredKey& key) {
+    enum { kCurrent, kUnfinished, kReplaced, kRetiring, kPending };
+    if (key.pending) {
+        return kPending;
+    }
+    if (key.replaced) {
+        return kReplaced;
+    }
+    if (key.retiring) {
+        return kRetiring;
+    }
+    return key.is_unfinished() ? kUnfinished : kCurrent;
+}
+
+}  // namespace
+
+Task<std::chrono::sys_seconds> KeyReader::now() {
+    redis::Command command{"TIME"};
+    const auto time = co_await run(database_, std::move(command));
+    co_return std::chrono::floor<std::chrono::seconds>(redis::time_of_reply(time));
+}
+
+Task<void> KeyReader::require_id(std::string id) {
+    redis::Command command{"ZSCORE", keys_.ids(), id};
+    const auto score = co_await run(database_, std::move(command));
+    if (score.is_nil()) {
+        const auto digests = co_await digests_of(id);
+        if (digests.empty()) {
+            throw unknown_id(id);
+        }
+    }
+}
+
+Task<KeysOfId> KeyReader::find(std::string id) {
+    auto digests = co_await digests_of(id);
+    auto keys = co_await read(id, std::move(digests));
+    std::erase_if(keys, std::mem_fn(&StoredKey::pending));
+    if (keys.empty()) {
+        co_await require_id(id);
+    }
+    co_return KeysOfId{.id = std::move(id), .keys = std::move(keys)};
+}
+
+Task<KeyPage> KeyReader::page(std::optional<Place> after, std::size_t limit) {
+    KeyPage page;
+    std::vector<Place> found;
+    while (true) {
+        const std::size_t rank = after ? co_await rank_after(*after) : 0;
+        // One more place before the page proves that no id has left the list since its rank was
+        // read; one more after it tells whether there is another page.
+        const std::size_t before = rank > 0 ? 1 : 0;
+        found = co_await places(rank - before, limit + 1 + before);
+        if (before == 0 || (!found.empty() && found.front() <= *after)) {
+            found.erase(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(before));
+            break;
+        }
+    }
+    if (after) {
+        std::erase_if(found, [&](const Place& place) { return place <= *after; });
+    }
+    if (found.size() > limit) {
+        found.resize(limit);
+        page.last = found.back();
+    }
+    std::vector<std::string> ids;
+    std::ranges::transform(found, std::back_inserter(ids), &Place::id);
+    page.ids = co_await keys_of(std::move(ids));
+    co_return page;
+}
+
+/// The places from this rank on.
+Task<std::vector<Place>> KeyReader::places(std::size_t rank, std::size_t count) {
+    redis::Command command{"ZRANGE", keys_.ids(), std::to_string(rank),
+                           std::to_string(rank + count - 1), "WITHSCORES"};
+    const auto with_scores = co_await run(database_, std::move(command));
+    std::vector<Place> found;
+    for (std::size_t i = 0; i + 1 < with_scores.elements.size(); i += 2) {
+        const auto& score = with_scores.elements[i + 1].text;
+        Place place{.id = with_scores.elements[i].text};
+        std::from_chars(score.data(), score.data() + score.size(), place.created);
+        found.push_back(std::move(place));
+    }
+    co_return found;
+}
+
+/// The rank of the first place after this one. Its id may have left the list.
+Task<std::size_t> KeyReader::rank_after(Place place) {
+    redis::Command rank_of_id{"ZRANK", keys_.ids(), place.id};
+    const auto rank = co_await run(database_, std::move(rank_of_id));
+    if (!rank.is_nil()) {
+        co_return static_cast<std::size_t>(rank.integer) + 1;
+    }
+    redis::Command count{"ZCARD", keys_.ids()};
+    const auto all = co_await run(database_, std::move(count));
+    std::size_t first = 0;
+    auto end = static_cast<std::size_t>(all.integer);
+    while (first < end) {
+        const auto middle = first + (end - first) / 2;
+        const auto found = co_await places(middle, 1);
+        if (!found.empty() && found.front() <= place) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    co_return first;
+}
+
+/// Reads all keys of these ids in two round trips.
+Task<std::vector<KeysOfId>> KeyReader::keys_of(std::vector<std::string> ids) {
+    std::vector<redis::Command> commands;
+    for (const auto& id : ids) {
+        commands.push_back({"SMEMBERS", keys_.id(id)});
+    }
+    const auto sets = co_await run_all(database_, std::move(commands));
+    std::vector<std::string> digests;
+    for (const auto& set : sets) {
+        std::ranges::move(set.texts(), std::back_inserter(digests));
+    }
+    auto keys = co_await read(std::move(digests));
+    std::map<std::string, std::vector<StoredKey>> found;
+    for (auto& key : keys) {
+        if (!key.pending) {
+            found[key.record.id].push_back(std::move(key));
+        }
+    }
+    std::vector<KeysOfId> all;
+    for (const auto& id : ids) {
+        all.push_back({.id = id, .keys = std::move(found[id])});
+    }
+    co_return all;
+}
+
+Task<std::vector<std::string>> KeyReader::digests_of(std::string id) {
+    redis::Command command{"SMEMBERS", keys_.id(id)};
+    const auto set = co_await run(database_, std::move(command));
+    co_return set.texts();
+}
+
+Task<std::vector<StoredKey>> KeyReader::read(std::vector<std::string> digests) {
+    std::vector<redis::Command> commands;
+    for (const auto& digest : digests) {
+        commands.push_back({"HGETALL", keys_.key(digest)});
+        commands.push_back({"PTTL", keys_.key(digest)});
+    }
+    const auto replies = co_await run_all(database_, std::move(commands));
+    std::vector<StoredKey> found;
+    for (std::size_t i = 0; i < digests.size(); ++i) {
+        if (auto key = read_stored_key(digests[i], replies[2 * i], replies[2 * i + 1])) {
+            found.push_back(std::move(*key));
+        }
+    }
+    std::ranges::stable_sort(found, [](const StoredKey& a, const StoredKey& b) {
+        return std::pair(rank_of(a), b.created) < std::pair(rank_of(b), a.created);
+    });
+    co_return found;
+}
+
+Task<std::vector<StoredKey>> KeyReader::read(std::string id, std::vector<std::string> digests) {
+    auto found = co_await read(std::move(digests));
+    // The digest may have been reserved for another id in the meantime.
+    std::erase_if(found, [&](const StoredKey& key) { return key.record.id != id; });
+    co_return found;
+}
+
+OperationError unknown_id(std::string_view id) {
+    return {Reason::kUnknownId, "unknown id \"" + std::string(id) + "\""};
+}
+
+}  // namespace tollgate::management

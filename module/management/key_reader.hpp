@@ -1,0 +1,73 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/management/database.hpp"
+#include "module/management/stored_key.hpp"
+#include "module/redis/protocol/schema.hpp"
+
+namespace tollgate::management {
+
+/// The place of an id in the list of all ids, which is ordered by time of creation, then by id.
+struct Place {
+    double created = 0;  ///< Unix time
+    std::string id;
+
+    auto operator<=>(const Place&) const = default;
+};
+
+/// Some consecutive ids and their keys.
+struct KeyPage {
+    std::vector<KeysOfId> ids;
+    std::optional<Place> last;  ///< of the last id; empty if no ids follow
+};
+
+/// Reads keys from Redis. It writes nothing. All tasks throw OperationError.
+class KeyReader {
+  public:
+    /// `database` and `keys` must outlive the object, which must outlive its tasks.
+    KeyReader(Database& database, const redis::Keys& keys) : database_(database), keys_(keys) {}
+
+    /// The time of Redis's clock. Expiry is computed from this clock.
+    Task<std::chrono::sys_seconds> now();
+
+    /// Throws Reason::kUnknownId if the id does not exist.
+    Task<void> require_id(std::string id);
+
+    /// The keys of one id, without pending ones. Throws Reason::kUnknownId if the id does not
+    /// exist.
+    Task<KeysOfId> find(std::string id);
+
+    /// The next ids after a place and their keys, without pending ones, the oldest id first. An id
+    /// that exists from the first page to the last is on exactly one page, even if other ids are
+    /// added or removed at the same time.
+    Task<KeyPage> page(std::optional<Place> after, std::size_t limit);
+
+    /// The keys of each id, without pending ones, in the order of the ids.
+    Task<std::vector<KeysOfId>> keys_of(std::vector<std::string> ids);
+
+    /// The digests in the set of an id. Keys of some of them may have expired.
+    Task<std::vector<std::string>> digests_of(std::string id);
+
+    /// The keys with these digests: current keys first, then unfinished, replaced, retiring and
+    /// pending ones. Digests without a key are skipped.
+    Task<std::vector<StoredKey>> read(std::vector<std::string> digests);
+
+    /// The same, without keys that belong to another id.
+    Task<std::vector<StoredKey>> read(std::string id, std::vector<std::string> digests);
+
+  private:
+    Task<std::vector<Place>> places(std::size_t rank, std::size_t count);
+    Task<std::size_t> rank_after(Place place);
+
+    Database& database_;
+    const redis::Keys& keys_;
+};
+
+/// The error for an id that does not exist.
+OperationError unknown_id(std::string_view id);
+
+}  // namespace tollgate::management

@@ -1,0 +1,333 @@
+#include "module/management/key_transactions.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/management/random_key.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace field = redis::record_field;
+
+// The lifetime of a reservation in milliseconds. An operation ends much earlier.
+const std::string kReservationTime = "60000";
+
+// How often to check for another operation, which needs about ten round trips, and how many times.
+// If the wait is too short, the other operation fails without harm.
+constexpr auto kPause = 20ms;
+constexpr int kMostWaits = 25;
+
+bool names(const std::vector<StoredKey>& keys, std::string_view digest) {
+    return std::ranges::find(keys, digest, &StoredKey::digest) != keys.end();
+}
+
+std::string seconds_of(std::chrono::sys_seconds time) {
+    return std::to_string(time.time_since_epoch().count());
+}
+
+std::string milliseconds_of(std::chrono::sys_seconds time) {
+    return std::to_string(std::chrono::milliseconds(time.time_since_epoch()).count());
+}
+
+}  // namespace
+
+KeyTransactions::KeyTransactions(Database& database, const redis::Keys& keys, AuditEntry entry)
+    : database_(database),
+      keys_(keys),
+      reader_(database, keys),
+      entry_(std::move(entry)),
+      operation_(random_operation_name()) {}
+
+Task<std::vector<StoredKey>> KeyTransactions::settled_keys(std::string id, std::string own) {
+    while (true) {
+        auto digests = co_await reader_.digests_of(id);
+        auto keys = co_await reader_.read(id, std::move(digests));
+        std::erase_if(keys, [&](const StoredKey& key) { return key.digest == own; });
+        if (std::ranges::any_of(keys, &StoredKey::is_unfinished)) {
+            const bool has_waited = co_await wait_or_time_out();
+            if (!has_waited) {
+                continue;
+            }
+        }
+        bool removed = true;
+        for (const auto& key : keys) {
+            if (removed && key.pending) {
+                removed = co_await remove_unfinished(key.digest, id);
+            }
+        }
+        if (removed) {
+            std::erase_if(keys, std::mem_fn(&StoredKey::pending));
+            co_return keys;
+        }
+    }
+}
+
+Task<void> KeyTransactions::reserve(std::string digest, std::string id) {
+    const auto hash = keys_.key(digest);
+    for (bool reserved = false; !reserved;) {
+        const auto found = co_await find(digest);
+        if (found && !(found->pending || (found->is_unfinished() && found->record.id == id))) {
+            throw OperationError(Reason::kKeyExists,
+                                 "the key already exists: its id is \"" + found->record.id + "\"");
+        }
+        if (found) {
+            const bool has_waited = co_await wait_or_time_out();
+            if (!has_waited) {
+                continue;
+            }
+        }
+        auto transaction = change_of(found.value_or(StoredKey{.digest = digest}));
+        transaction.commands = {
+            {"DEL", hash},
+            {"HSET", hash, std::string(field::kId), id, std::string(field::kState),
+             std::string(redis::key_state::kPending), std::string(field::kOperation), operation_},
+            {"PEXPIRE", hash, kReservationTime}};
+        if (found) {
+            transaction.names = {digest};
+        }
+        reserved = co_await commit(std::move(transaction), Audited::kNo);
+    }
+}
+
+Task<bool> KeyTransactions::claim(std::string id, std::string digest, std::vector<StoredKey> known,
+                                  bool first) {
+    co_await announce_ended(id);
+    const auto set = keys_.id(id);
+    const auto digests = co_await reader_.digests_of(id);
+    const auto keys = co_await reader_.read(id, digests);
+    const auto is_own = [&](const StoredKey& key) { return key.digest == digest; };
+    const bool all_known = std::ranges::all_of(
+        keys, [&](const StoredKey& key) { return is_own(key) || names(known, key.digest); });
+    // If none of the known keys is left, the id was revoked in the meantime.
+    const bool revoked = !first && std::ranges::all_of(keys, is_own);
+    if (!all_known || revoked) {
+        co_return false;
+    }
+    Transaction transaction;
+    transaction.conditions.push_back({.command = {"SMEMBERS", set}, .elements = digests});
+    transaction.commands.push_back({"SADD", set, digest});
+    for (const auto& old : digests) {
+        if (old != digest && !names(keys, old)) {
+            transaction.commands.push_back({"SREM", set, old});
+        }
+    }
+    if (first) {
+        transaction.commands.push_back({"PEXPIRE", set, kReservationTime});
+    }
+    const auto replies = co_await execute(database_, std::move(transaction));
+    co_return replies.has_value();
+}
+
+Task<bool> KeyTransactions::list(std::string id, std::string digest,
+                                 std::chrono::sys_seconds created) {
+    redis::Command add{"ZADD", keys_.ids(), "NX", seconds_of(created), id};
+    co_await run(database_, std::move(add));
+    const auto set = keys_.id(id);
+    Transaction transaction;
+    transaction.commands.push_back({"PERSIST", set});
+    transaction.commands.push_back({"SISMEMBER", set, digest});
+    const auto replies = co_await execute(database_, std::move(transaction));
+    co_return replies && replies->back().integer == 1;
+}
+
+Task<void> KeyTransactions::unlist_if_empty(std::string id) {
+    redis::Command score_of{"ZSCORE", keys_.ids(), id};
+    const auto score = co_await run(database_, std::move(score_of));
+    auto digests = co_await reader_.digests_of(id);
+    if (score.is_nil() || !digests.empty()) {
+        co_return;
+    }
+    redis::Command remove_id{"ZREM", keys_.ids(), id};
+    co_await run(database_, std::move(remove_id));
+    // Another operation may have claimed the id since the check.
+    digests = co_await reader_.digests_of(id);
+    if (!digests.empty()) {
+        redis::Command add{"ZADD", keys_.ids(), "NX", score.text, id};
+        co_await run(database_, std::move(add));
+    }
+}
+
+Task<bool> KeyTransactions::activate(StoredKey key) {
+    const auto found = co_await find(key.digest);
+    if (!found || !found->pending || found->operation != operation_) {
+        co_return false;
+    }
+    key.operation = operation_;
+    auto transaction = change_of(*found);
+    const auto hash = keys_.key(key.digest);
+    transaction.commands = write_stored_key(hash, key);
+    transaction.commands.push_back(
+        {"HSET", hash, std::string(field::kCreated), seconds_of(key.created)});
+    transaction.commands.push_back({"PERSIST", hash});
+    transaction.names = {key.digest, key.record.id};
+    co_return co_await commit(std::move(transaction), Audited::kYes);
+}
+
+Task<bool> KeyTransactions::is_claimed(std::string id, std::string digest) {
+    redis::Command command{"SISMEMBER", keys_.id(id), digest};
+    const auto member = co_await run(database_, std::move(command));
+    co_return member.integer == 1;
+}
+
+Task<bool> KeyTransactions::confirm(std::string digest, std::string id) {
+    while (true) {
+        const auto found = co_await find(digest);
+        // An operation that changes or retires the key confirms it too.
+        const bool lost = !found || found->pending || found->replaced || found->record.id != id ||
+                          (!found->operation.empty() && found->operation != operation_);
+        if (lost || found->operation.empty()) {
+            co_return !lost;
+        }
+        auto transaction = change_of(*found);
+        transaction.commands = {{"HDEL", keys_.key(digest), std::string(field::kOperation)}};
+        const auto replies = co_await execute(database_, std::move(transaction));
+        if (replies) {
+            co_return true;
+        }
+    }
+}
+
+Task<bool> KeyTransactions::change(std::string digest, std::string id, Change apply) {
+    const auto hash = keys_.key(digest);
+    for (bool changed = false; !changed;) {
+        auto found = co_await find(digest);
+        if (!found || found->pending || found->record.id != id) {
+            co_return false;
+        }
+        auto transaction = change_of(*found);
+        apply(*found);
+        transaction.commands = write_stored_key(hash, *found);
+        if (found->replaced) {
+            transaction.commands.push_back({"PERSIST", hash});
+        } else if (found->retiring && found->record.expires) {
+            transaction.commands.push_back(
+                {"PEXPIREAT", hash, milliseconds_of(*found->record.expires)});
+        }
+        transaction.names = {digest, id};
+        changed = co_await commit(std::move(transaction), Audited::kYes);
+    }
+    co_return true;
+}
+
+Task<void> KeyTransactions::remove(std::string digest, std::string id) {
+    Accepts any = [](const StoredKey&) { return true; };
+    co_await remove_if(digest, id, std::move(any), Audited::kYes);
+}
+
+Task<bool> KeyTransactions::remove_unfinished(std::string digest, std::string id) {
+    Accepts unfinished = std::mem_fn(&StoredKey::is_unfinished);
+    co_return co_await remove_if(digest, id, std::move(unfinished), Audited::kNo);
+}
+
+Task<void> KeyTransactions::withdraw(std::string digest, std::string id) {
+    Accepts own = [this](const StoredKey& key) { return key.operation == operation_; };
+    const bool removed = co_await remove_if(digest, id, std::move(own), Audited::kNo);
+    if (removed) {
+        redis::Command command{"SREM", keys_.id(id), digest};
+        co_await run(database_, std::move(command));
+    }
+}
+
+/// Removes a key of this id if `condition` is true. Returns false if the key exists and `condition`
+/// is false.
+Task<bool> KeyTransactions::remove_if(std::string digest, std::string id, Accepts condition,
+                                      Audited audited) {
+    while (true) {
+        const auto found = co_await find(digest);
+        const bool gone = !found || found->record.id != id;
+        if (gone || !condition(*found)) {
+            if (!found) {
+                std::vector<std::string> names{digest, id};
+                co_await announce_again(std::move(names));
+            }
+            co_return gone;
+        }
+        auto transaction = change_of(*found);
+        transaction.commands = {{"DEL", keys_.key(digest)}};
+        transaction.names = {digest, id};
+        const bool removed = co_await commit(std::move(transaction), audited);
+        if (removed) {
+            co_return true;
+        }
+    }
+}
+
+Task<std::optional<StoredKey>> KeyTransactions::find(std::string digest) {
+    std::vector<std::string> digests{digest};
+    auto found = co_await reader_.read(std::move(digests));
+    if (found.empty()) {
+        co_return std::nullopt;
+    }
+    co_return std::move(found.front());
+}
+
+/// A transaction that is executed if the key is as it was read.
+Transaction KeyTransactions::change_of(const StoredKey& key) const {
+    Transaction transaction;
+    transaction.conditions.push_back(
+        {.command = {"HGETALL", keys_.key(key.digest)}, .elements = key.stored_fields});
+    return transaction;
+}
+
+/// Waits kPause for another operation. Returns true without waiting after kMostWaits.
+Task<bool> KeyTransactions::wait_or_time_out() {
+    if (waits_ == kMostWaits) {
+        co_return true;
+    }
+    ++waits_;
+    co_await wait(database_, kPause);
+    co_return false;
+}
+
+Task<bool> KeyTransactions::commit(Transaction transaction, Audited audited) {
+    const bool adds_entry = audited == Audited::kYes && !is_audited_;
+    auto entry = add_to_audit(keys_, entry_);
+    if (database_.may_span(key_of(transaction, keys_), keys_.changes())) {
+        if (adds_entry) {
+            transaction.commands.push_back(std::move(entry));
+        }
+        const auto replies = co_await execute(database_, std::move(transaction));
+        is_audited_ = is_audited_ || (adds_entry && replies);
+        co_return replies.has_value();
+    }
+    if (adds_entry) {
+        co_await run(database_, std::move(entry));
+        is_audited_ = true;
+    }
+    auto names = std::exchange(transaction.names, {});
+    const auto replies = co_await execute(database_, std::move(transaction));
+    if (replies && !names.empty()) {
+        Transaction announcement{.names = std::move(names)};
+        co_await execute(database_, std::move(announcement));
+    }
+    co_return replies.has_value();
+}
+
+/// Announces keys that do not exist any more. If a change and its announcement are separate, an
+/// interrupted operation may have removed the keys without it.
+Task<void> KeyTransactions::announce_again(std::vector<std::string> names) {
+    if (!database_.may_span(keys_.key(names.front()), keys_.changes())) {
+        Transaction announcement{.names = std::move(names)};
+        co_await execute(database_, std::move(announcement));
+    }
+}
+
+/// Announces the digests in the set of an id that have no key. claim() removes them from the set.
+Task<void> KeyTransactions::announce_ended(std::string id) {
+    auto digests = co_await reader_.digests_of(id);
+    const auto keys = co_await reader_.read(id, digests);
+    std::erase_if(digests, [&](const std::string& digest) { return names(keys, digest); });
+    if (!digests.empty()) {
+        co_await announce_again(std::move(digests));
+    }
+}
+
+OperationError concurrent_change(const std::string& id) {
+    return {Reason::kConcurrentChange,
+            "another operation has changed \"" + id + "\" at the same time"};
+}
+
+}  // namespace tollgate::management

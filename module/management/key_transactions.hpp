@@ -1,0 +1,103 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/management/audit.hpp"
+#include "module/management/key_reader.hpp"
+
+namespace tollgate::management {
+
+/// The transactions that the operations on keys consist of. Each one changes keys of one cluster
+/// slot atomically, if they are as they were read, and announces the change, in the same
+/// transaction if the deployment permits it. All tasks throw OperationError.
+///
+/// A new key passes three states. First it is reserved: it is pending, gateways reject it, and
+/// Redis removes it after a minute. Then the set of its id claims the digest. Then it is activated.
+/// The field `operation` holds the name of the operation until the key has been shown. An operation
+/// that finds an unfinished key of another operation waits up to half a second for it, and then
+/// replaces it.
+class KeyTransactions {
+  public:
+    /// `database` and `keys` must outlive the object, which must outlive its tasks. The entry is
+    /// added to `audit` with the first transaction that changes which keys are valid.
+    KeyTransactions(Database& database, const redis::Keys& keys, AuditEntry entry);
+
+    /// The keys of an id, except the key with the digest `own`. Waits for unfinished keys, and
+    /// removes those that are still pending after the wait.
+    Task<std::vector<StoredKey>> settled_keys(std::string id, std::string own);
+
+    /// Reserves a digest for this id. Replaces the reservation of an interrupted operation. Throws
+    /// Reason::kKeyExists if the key is in use.
+    Task<void> reserve(std::string digest, std::string id);
+
+    /// Adds a digest to the set of its id, and removes expired digests from the set. Returns false
+    /// if the set has changed, or contains a key that is not in `known`. If `first`, the id has no
+    /// other key, and the set expires after a minute unless list() is called. If not `first`,
+    /// returns false when the id has no key left.
+    Task<bool> claim(std::string id, std::string digest, std::vector<StoredKey> known, bool first);
+
+    /// Adds an id to the list of all ids. Returns false if its set no longer contains the digest.
+    Task<bool> list(std::string id, std::string digest, std::chrono::sys_seconds created);
+
+    /// Removes an id from the list of all ids if its set is empty.
+    Task<void> unlist_if_empty(std::string id);
+
+    /// Activates the reserved key: gateways accept it. Returns false if another operation has
+    /// replaced the reservation.
+    Task<bool> activate(StoredKey key);
+
+    /// Whether the set of an id contains the digest.
+    Task<bool> is_claimed(std::string id, std::string digest);
+
+    /// Records that the key has been shown. Returns false if another operation has replaced or
+    /// ended the key.
+    Task<bool> confirm(std::string digest, std::string id);
+
+    using Change = std::function<void(StoredKey&)>;
+    /// Changes a key. Returns false if the key does not exist, is pending or belongs to another id.
+    /// `apply` is called again if the key changes at the same time.
+    Task<bool> change(std::string digest, std::string id, Change apply);
+
+    /// Removes a key of this id.
+    Task<void> remove(std::string digest, std::string id);
+    /// Removes a key of this id if it is unfinished. Returns false if it is finished.
+    Task<bool> remove_unfinished(std::string digest, std::string id);
+    /// Removes the key that this operation has reserved or activated, and its claim.
+    Task<void> withdraw(std::string digest, std::string id);
+
+    enum class Audited : bool { kNo, kYes };
+    /// Executes the transaction, which changes one key, and announces its names. Adds the entry to
+    /// the audit before, unless that is done. If the deployment permits it, all this is one
+    /// transaction. Otherwise the names are announced after the change, and the operation must
+    /// announce them again when it is repeated after an interruption. Returns false, and changes no
+    /// key, if a condition is not met.
+    Task<bool> commit(Transaction transaction, Audited audited);
+
+  private:
+    using Accepts = std::function<bool(const StoredKey&)>;
+
+    Task<std::optional<StoredKey>> find(std::string digest);
+    Task<bool> remove_if(std::string digest, std::string id, Accepts condition, Audited audited);
+    Task<bool> wait_or_time_out();
+    Task<void> announce_again(std::vector<std::string> names);
+    Task<void> announce_ended(std::string id);
+    Transaction change_of(const StoredKey& key) const;
+
+    Database& database_;
+    const redis::Keys& keys_;
+    KeyReader reader_;
+    AuditEntry entry_;
+    bool is_audited_ = false;
+    std::string operation_;  ///< the name of this operation
+    int waits_ = 0;          ///< for other operations
+};
+
+/// The error for an id that another operation has changed at the same time.
+OperationError concurrent_change(const std::string& id);
+
+}  // namespace tollgate::management

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace tollgate::management {
+
+/// Why an operation on a key is refused.
+enum class Reason : std::uint8_t {
+    kInvalid,           ///< a value is not valid
+    kUnknownId,         ///< no key has this id
+    kIdExists,          ///< the id has a key already
+    kKeyExists,         ///< the key belongs to another id already
+    kNoKey,             ///< the id has no key left
+    kTwoKeys,           ///< the overlap of an earlier rotation has not ended
+    kExpired,           ///< the key has expired
+    kConcurrentChange,  ///< another operation has changed the id at the same time
+    kReplaced,          ///< another operation has replaced the new key
+    kRequestReused,     ///< the request's `Idempotency-Key` was used for another request
+    kUnavailable,       ///< Redis is not reachable, or answers with an error
+};
+
+/// An operation on a key is refused or fails. what() is one sentence about the cause. It is unknown
+/// whether the last step of an operation that fails with kUnavailable was executed.
+class OperationError : public std::runtime_error {
+  public:
+    OperationError(Reason reason, const std::string& message)
+        : std::runtime_error(message), reason_(reason) {}
+
+    Reason reason() const { return reason_; }
+
+  private:
+    Reason reason_;
+};
+
+}  // namespace tollgate::management

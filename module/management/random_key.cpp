@@ -1,0 +1,57 @@
+#include "module/management/random_key.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+
+#include "module/key/api_key.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+template <std::size_t Size>
+std::array<unsigned char, Size> random_bytes() {
+    std::array<unsigned char, Size> bytes{};
+    if (getentropy(bytes.data(), bytes.size()) != 0) {
+        throw std::system_error(errno, std::generic_category(), "getentropy");
+    }
+    return bytes;
+}
+
+// 62^12 is about 2^71.
+constexpr std::size_t kIdLength = 12;
+
+/// Appends `length` random letters and digits to a text.
+std::string random_text(std::string text, std::size_t length) {
+    constexpr std::string_view kAlphabet =
+        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    // Reject bytes from the largest multiple of 62 up. They would make some characters more likely.
+    constexpr unsigned kFair = 256 - 256 % kAlphabet.size();
+    for (length += text.size(); text.size() < length;) {
+        const unsigned byte = random_bytes<1>().front();
+        if (byte < kFair) {
+            text += kAlphabet[byte % kAlphabet.size()];
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string random_api_key() {
+    return make_api_key(random_bytes<kKeyEntropy>());
+}
+
+std::string random_key_id() {
+    return random_text("key_", kIdLength);
+}
+
+std::string random_operation_name() {
+    return random_text("", kIdLength);
+}
+
+}  // namespace tollgate::management

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/key/key_record.hpp"
+#include "module/redis/protocol/command.hpp"
+#include "module/redis/protocol/value.hpp"
+
+namespace tollgate::management {
+
+/// A key as Redis stores it.
+struct StoredKey {
+    std::string digest;  ///< SHA-256 in hexadecimal
+    KeyRecord record{};  ///< of a replaced key: the record for its successor
+    std::chrono::sys_seconds created{};
+    /// The name of the operation that stores the key, a random text. The operation removes it after
+    /// it has shown the key. Until then another operation may replace the key.
+    std::string operation{};
+    /// The request of tollgate_admin that made the key: see IdempotentRequest. Empty for others.
+    std::string request{};
+    bool pending = false;   ///< reserved: gateways reject the key, and Redis removes it
+    bool replaced = false;  ///< ended by a rotation without overlap; kept until the successor works
+    bool retiring = false;  ///< Redis removes the key at the end of the overlap of a rotation
+    /// The fields of the hash as they were read, for a condition of a transaction.
+    std::vector<std::string> stored_fields{};
+
+    /// Whether the operation that stores the key is running or was interrupted.
+    bool is_unfinished() const { return pending || !operation.empty(); }
+    /// Whether this is the key in use, and neither retiring nor unfinished.
+    bool is_current() const { return !is_unfinished() && !replaced && !retiring; }
+};
+
+/// All keys of one id, the current one first. Two keys during a rotation, none if all have expired.
+struct KeysOfId {
+    std::string id;
+    std::vector<StoredKey> keys;
+};
+
+/// The state of the current key of an id: `active`, `disabled` or `expired`; `replaced` if an
+/// interrupted rotation has ended it; `none` if there is no key.
+std::string_view state_of(const KeysOfId& keys, std::chrono::sys_seconds now);
+
+/// Parses the replies to HGETALL and PTTL of a key's hash. Empty if the hash does not exist.
+std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::Value& hash,
+                                         const redis::Value& lifetime);
+
+/// The commands that write a key into its hash. They remove fields that are empty, and keep the
+/// time of creation and the lifetime.
+std::vector<redis::Command> write_stored_key(const std::string& hash, const StoredKey& key);
+
+}  // namespace tollgate::management

@@ -1,0 +1,82 @@
+#include "module/management/transaction.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "module/management/operation_error.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+// Gateways whose subscription was down longer drop all their records.
+constexpr std::chrono::milliseconds kChangesKept = std::chrono::hours(1);
+
+void add_list(std::vector<std::string>& arguments, const std::vector<std::string>& words) {
+    arguments.push_back(std::to_string(words.size()));
+    arguments.insert(arguments.end(), words.begin(), words.end());
+}
+
+/// The keys of the conditions and the commands, without repetitions.
+std::vector<std::string> keys_of(const Transaction& transaction) {
+    std::vector<std::string> all;
+    const auto add = [&](const redis::Command& command) {
+        if (command.size() > 1 && std::ranges::find(all, command[1]) == all.end()) {
+            all.push_back(command[1]);
+        }
+    };
+    for (const auto& condition : transaction.conditions) {
+        add(condition.command);
+    }
+    std::ranges::for_each(transaction.commands, add);
+    return all;
+}
+
+}  // namespace
+
+std::string key_of(const Transaction& transaction, const redis::Keys& keys) {
+    const auto all = keys_of(transaction);
+    if (!all.empty()) {
+        return all.front();
+    }
+    return transaction.names.empty() ? keys.ids() : keys.changes();
+}
+
+ScriptCall call_of(const Transaction& transaction, const redis::Keys& keys) {
+    ScriptCall call{.keys = keys_of(transaction), .arguments = {}};
+    auto& arguments = call.arguments;
+    arguments.push_back(std::to_string(transaction.conditions.size()));
+    for (const auto& condition : transaction.conditions) {
+        add_list(arguments, condition.command);
+        add_list(arguments, condition.elements);
+    }
+    arguments.push_back(std::to_string(transaction.commands.size()));
+    for (const auto& command : transaction.commands) {
+        add_list(arguments, command);
+    }
+    arguments.push_back(std::to_string(transaction.names.size()));
+    if (!transaction.names.empty()) {
+        call.keys.push_back(keys.changes());
+        arguments.insert(arguments.end(),
+                         {keys.changes(), keys.events(), std::to_string(kChangesKept.count())});
+        arguments.insert(arguments.end(), transaction.names.begin(), transaction.names.end());
+    }
+    return call;
+}
+
+Replies replies_of(std::vector<redis::Value> values, const Transaction& transaction) {
+    const auto error = std::ranges::find_if(values, &redis::Value::is_error);
+    if (error != values.end()) {
+        throw OperationError(Reason::kUnavailable, "Redis replies with an error: " + error->text);
+    }
+    if (values.size() == 1 && values.front().integer == 0) {
+        return std::nullopt;
+    }
+    if (values.size() != 1 + transaction.commands.size()) {
+        throw OperationError(Reason::kUnavailable, "Redis sends an unexpected reply");
+    }
+    values.erase(values.begin());
+    return values;
+}
+
+}  // namespace tollgate::management

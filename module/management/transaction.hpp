@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "module/redis/protocol/schema.hpp"
+#include "module/redis/protocol/script.hpp"
+#include "module/redis/protocol/value.hpp"
+
+namespace tollgate::management {
+
+/// A command whose reply must have these elements.
+struct Condition {
+    redis::Command command;
+    std::vector<std::string> elements;
+};
+
+/// Commands that Redis executes at once, if all conditions are met. All keys are in one slot.
+struct Transaction {
+    std::vector<Condition> conditions = {};
+    std::vector<redis::Command> commands = {};
+    /// Ids and digests whose records the commands change. The gateways are notified: the names are
+    /// added to `changes`, where a gateway finds them when its subscription is restored, and
+    /// published.
+    std::vector<std::string> names = {};
+
+    /// Whether it is one command, which needs no script.
+    bool is_plain() const { return conditions.empty() && names.empty() && commands.size() == 1; }
+};
+
+/// The replies to the commands of a transaction. Empty if a condition was not met.
+using Replies = std::optional<std::vector<redis::Value>>;
+
+/// A key of the transaction: the master of its slot executes it. A transaction without a key, such
+/// as TIME, is executed by the master of `ids`.
+std::string key_of(const Transaction& transaction, const redis::Keys& keys);
+
+/// A call of redis::transaction_script(), without the token.
+struct ScriptCall {
+    std::vector<std::string> keys;
+    std::vector<std::string> arguments;
+};
+
+/// The call of the script that executes a transaction.
+ScriptCall call_of(const Transaction& transaction, const redis::Keys& keys);
+
+/// Reads the values that the script returned after the token. Throws OperationError if one is an
+/// error, or if these are not the script's values.
+Replies replies_of(std::vector<redis::Value> values, const Transaction& transaction);
+
+}  // namespace tollgate::management

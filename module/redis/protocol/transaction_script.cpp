@@ -1,0 +1,91 @@
+#include <string_view>
+
+#include "module/redis/protocol/script.hpp"
+
+namespace tollgate::redis {
+
+namespace {
+
+constexpr std::string_view kTransactionText = R"lua(
+-- Executes commands at once, if the values on which they depend have not changed.
+--
+-- KEYS  the keys of the commands and of the conditions, all in one slot
+-- ARGV  1    a token, which is returned
+--       2    the number of conditions; per condition: the number of words of a command and its words; the number of
+--            elements that its reply must have, and these elements
+--       ...  the number of commands; per command: the number of its words, and its words
+--       ...  the number of names to announce. If it is not 0: the sorted set of changes, the channel, the time in ms that
+--            changes are kept, and the names
+--
+-- Returns  the token; 1 or, if a condition is not met, 0; and the reply to each command. If the first command fails, returns
+--          its error, and nothing is executed. A later error is one of the replies: the commands after it are executed, as
+--          after MULTI.
+
+local position = 1
+
+-- Returns the next counted list of arguments.
+local function list()
+    local first = position + 2
+    position = position + 1 + ARGV[position + 1]
+    return first, position
+end
+
+position = 2
+for _ = 1, ARGV[2] do
+    local values = redis.pcall(unpack(ARGV, list()))
+    local first, last = list()
+    if values.err then
+        return values
+    end
+    local met = #values == last - first + 1
+    for i = first, last do
+        met = met and values[i - first + 1] == ARGV[i]
+    end
+    if not met then
+        return {ARGV[1], 0}
+    end
+end
+
+local reply = {ARGV[1], 1}
+
+-- Returns Redis's error if the command fails.
+local function error_of(...)
+    local value = redis.pcall(...)
+    return type(value) == 'table' and value.err and value
+end
+
+position = position + 1
+for _ = 1, ARGV[position] do
+    local value = redis.pcall(unpack(ARGV, list()))
+    if type(value) == 'table' and value.err and #reply == 2 then
+        return value
+    end
+    reply[#reply + 1] = value
+end
+
+position = position + 1
+local names = ARGV[position] + 0
+if names > 0 then
+    local time = redis.call('TIME')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    local changes, events, kept = unpack(ARGV, position + 1, position + 3)
+    local failure = error_of('ZREMRANGEBYSCORE', changes, '-inf', now - kept)
+    for i = position + 4, position + 3 + names do
+        failure = failure or error_of('ZADD', changes, now, ARGV[i]) or error_of('PUBLISH', events, ARGV[i])
+    end
+    if failure and #reply == 2 then
+        return failure
+    end
+    reply[#reply + 1] = failure or nil
+end
+return reply
+)lua";
+
+}  // namespace
+
+const Script& transaction_script() {
+    static const Script script = make_script(kTransactionText);
+    return script;
+}
+
+}  // namespace tollgate::redis

@@ -1,0 +1,65 @@
+#include "module/redis/protocol/value.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+namespace tollgate::redis {
+
+std::vector<std::string> Value::texts() const {
+    std::vector<std::string> texts;
+    texts.reserve(elements.size());
+    std::ranges::transform(elements, std::back_inserter(texts), &Value::text);
+    return texts;
+}
+
+std::map<std::string_view, std::string_view> Value::fields() const {
+    std::map<std::string_view, std::string_view> fields;
+    for (std::size_t i = 0; i + 1 < elements.size(); i += 2) {
+        fields.emplace(elements[i].text, elements[i + 1].text);
+    }
+    return fields;
+}
+
+Value copy_of(const redisReply& reply) {
+    Value copy;
+    switch (reply.type) {
+        case REDIS_REPLY_INTEGER:
+            copy.kind = Value::Kind::kInteger;
+            copy.integer = reply.integer;
+            break;
+        case REDIS_REPLY_STRING:
+        case REDIS_REPLY_STATUS:
+            copy.kind = Value::Kind::kText;
+            copy.text.assign(reply.str, reply.len);
+            break;
+        case REDIS_REPLY_ERROR:
+            copy.kind = Value::Kind::kError;
+            copy.text.assign(reply.str, reply.len);
+            break;
+        case REDIS_REPLY_ARRAY:
+            copy.kind = Value::Kind::kArray;
+            for (std::size_t i = 0; i < reply.elements; ++i) {
+                copy.elements.push_back(copy_of(*reply.element[i]));
+            }
+            break;
+        default:
+            break;
+    }
+    return copy;
+}
+
+std::int64_t number_or_zero(std::string_view text) {
+    std::int64_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    return error == std::errc{} && rest == end ? number : 0;
+}
+
+Instant time_of_reply(const Value& time) {
+    const std::chrono::seconds seconds(number_or_zero(time.elements.at(0).text));
+    const std::chrono::microseconds rest(number_or_zero(time.elements.at(1).text));
+    return Instant(seconds + std::chrono::floor<std::chrono::milliseconds>(rest));
+}
+
+}  // namespace tollgate::redis

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <hiredis/hiredis.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/quota/window.hpp"
+
+namespace tollgate::redis {
+
+/// A copy of a reply of Redis, or of an element of one.
+struct Value {
+    enum class Kind : std::uint8_t { kNil, kInteger, kText, kArray, kError };
+
+    Kind kind = Kind::kNil;
+    std::int64_t integer = 0;
+    std::string text;             ///< of kText and kError
+    std::vector<Value> elements;  ///< of kArray
+
+    bool is_nil() const { return kind == Kind::kNil; }
+    bool is_error() const { return kind == Kind::kError; }
+
+    /// The texts of the elements.
+    std::vector<std::string> texts() const;
+
+    /// The fields of a hash, from a reply to HGETALL. The views point into this value.
+    std::map<std::string_view, std::string_view> fields() const;
+};
+
+/// Copies a reply of hiredis.
+Value copy_of(const redisReply& reply);
+
+/// Parses a decimal integer that Redis stores as text. Returns 0 if the text is not an integer.
+std::int64_t number_or_zero(std::string_view text);
+
+/// The time in a reply to TIME, in whole milliseconds. Throws std::out_of_range if the value
+/// is no such reply.
+Instant time_of_reply(const Value& time);
+
+}  // namespace tollgate::redis
