@@ -5,6 +5,7 @@
 #include "module/cli/failure.hpp"
 #include "module/cli/keys/key_reader.hpp"
 #include "module/cli/keys/key_store.hpp"
+#include "module/cli/keys/meta_option.hpp"
 #include "module/cli/keys/new_key.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/terminal/output.hpp"
@@ -14,6 +15,7 @@
 #include "module/cli/usage/key_usage.hpp"
 #include "module/cli/usage/stored_usage.hpp"
 #include "module/key/api_key.hpp"
+#include "module/key/scopes.hpp"
 #include "module/quota/rate.hpp"
 #include "module/text/parse_error.hpp"
 
@@ -37,6 +39,19 @@ std::string canonical_limits(const std::string& text) {
                ": use one to four rates such as \"60r/m 1000r/d\" or \"100r/15m\"");
     }
     return limits;
+}
+
+/// The scopes of all `--scope` options together.
+std::string scopes_of(const std::vector<std::string>& lists) {
+    std::string all;
+    for (const auto& list : lists) {
+        all += (all.empty() ? "" : " ") + list;
+    }
+    try {
+        return all == "none" ? "" : parse_scopes(all);
+    } catch (const ParseError& error) {
+        refuse("--scope: " + std::string(error.what()));
+    }
 }
 
 /// Validates the options and applies them to a record. Throws Failure.
@@ -63,6 +78,10 @@ void apply(const KeyOptions& options, std::chrono::sys_seconds now, KeyRecord& r
             record.expires = parse_expiry(*options.expires, now);
         }
     }
+    if (!options.scopes.empty()) {
+        record.scopes = scopes_of(options.scopes);
+    }
+    apply_meta(options.meta, record.meta);
 }
 
 /// Validates an id from the command line. Throws Failure.
@@ -117,8 +136,9 @@ void Commands::show(const std::string& id) {
 void Commands::set(const std::string& id, const KeyOptions& options) {
     require_valid_id(id);
     if (options.empty()) {
-        throw Failure(ExitStatus::kUsage,
-                      "nothing to set: give --plan, --name, --limits or --expires");
+        throw Failure(
+            ExitStatus::kUsage,
+            "nothing to set: give --plan, --name, --limits, --expires, --scope or --meta");
     }
     KeyStore store(session_, keys_);
     const auto now = store.now();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <sstream>
 
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/text_layout.hpp"
@@ -17,6 +18,25 @@ std::optional<std::int64_t> remaining(const WindowUsage& window) {
         return std::nullopt;
     }
     return std::max<std::int64_t>(*window.limit - window.used, 0);
+}
+
+/// Scopes as a JSON array.
+Json array_of(const std::string& scopes) {
+    Json array = Json::array();
+    std::istringstream words(scopes);
+    for (std::string scope; words >> scope;) {
+        array.push_back(scope);
+    }
+    return array;
+}
+
+/// Meta as a JSON object. If another program stored a text that is not JSON, that text.
+Json meta_object(const std::string& meta) {
+    if (meta.empty()) {
+        return Json::object();
+    }
+    Json object = Json::parse(meta, nullptr, false);
+    return object.is_discarded() ? Json(meta) : object;
 }
 
 /// The keys of one id as a JSON object.
@@ -36,6 +56,8 @@ Json object_of(const KeysOfId& keys, std::chrono::sys_seconds now) {
             {"state", key_state(keys, now)},
             {"created", keys.keys.empty() ? Json(nullptr) : Json(format_time(current.created))},
             {"expires", json_or_null(current.record.expires)},
+            {"scopes", array_of(current.record.scopes)},
+            {"meta", meta_object(current.record.meta)},
             {"digests", std::move(digests)}};
 }
 
@@ -146,7 +168,9 @@ std::string render_key(Format format, const KeysOfId& keys, std::chrono::sys_sec
                                  {"plan", text_or_dash(record.plan)},
                                  {"limits", text_or_dash(record.limits)},
                                  {"created", format_time(current.created)},
-                                 {"expires", text_or_dash(record.expires)}});
+                                 {"expires", text_or_dash(record.expires)},
+                                 {"scopes", text_or_dash(record.scopes)},
+                                 {"meta", text_or_dash(record.meta)}});
     }
     for (const auto& key : keys.keys) {
         rows.push_back(

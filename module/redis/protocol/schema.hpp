@@ -72,6 +72,8 @@ inline constexpr std::string_view kLimits = "limits";    ///< rates, as parse_ra
 inline constexpr std::string_view kExpires = "expires";  ///< Unix time
 inline constexpr std::string_view kState = "state";      ///< see key_state
 inline constexpr std::string_view kCreated = "created";  ///< Unix time
+inline constexpr std::string_view kScopes = "scopes";    ///< see parse_scopes()
+inline constexpr std::string_view kMeta = "meta";        ///< JSON, see write_meta()
 /// The command that stores the key, until it has printed the key.
 inline constexpr std::string_view kCommand = "command";
 /// The state of the key that replaces this one.
