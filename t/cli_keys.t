@@ -85,6 +85,10 @@ subtest 'refused' => sub {
     refused(2, qr/time|future/, qw(key issue --plan p --expires), $_)
         for '', '24', 'soon', '2020-01-01', '2031-13-01', '2031-02-30', '2031-01-01T24:00:00Z', '2031-01-01T00:00:00',
         '2031-01-01T00:00:00Zx', '0s', '-1d', '2031-1-1';
+    refused(2, qr/scope/, qw(key issue --plan p --scope), $_) for "a\nb", 'a"b', 'a\\b', 'é', 'x' x 257, join ' ', 'aa' .. 'dz';
+    refused(2, qr/--meta: /, qw(key issue --plan p --meta), $_)
+        for '', 'a', '=', '=1', 'A=1', 'a-b=1', 'x' x 33 . '=1', "a=\n", "a=\xff", 'a=' . 'x' x 505;
+    refused(2, qr/--meta: more than 16/, qw(key issue --plan p), map { ('--meta', "m$_=1") } 1 .. 17);
     refused(4, qr/"alice" already exists/, qw(key issue --plan p --id alice));
     refused(2, qr/--help/, @$_) for [], ['key'], ['nothing'], [qw(key list --nothing)], [qw(key show)], [qw(key show a b)];
     refused(3, qr/unknown id "nobody"/, @$_)
@@ -125,9 +129,9 @@ subtest 'list and show' => sub {
     is scalar @$list, $redis->cmd('ZCARD', 'p[1]*:ids'), 'all of them';
     my $show = $tollgate->json('key', 'show', 'alice');
     is_deeply $show, $list->[0], 'show says what list says';
-    is_deeply [sort keys %$show], [sort qw(id name plan limits state created expires digests)], 'its members';
-    is_deeply [@$show{qw(id name plan limits state expires)}],
-        ['alice', "Alice \"A\" & S\x{f6}hne", 'free', undef, 'active', undef], 'their values';
+    is_deeply [sort keys %$show], [sort qw(id name plan limits state created expires scopes meta digests)], 'its members';
+    is_deeply [@$show{qw(id name plan limits state expires scopes meta)}],
+        ['alice', "Alice \"A\" & S\x{f6}hne", 'free', undef, 'active', undef, [], {}], 'their values';
     like $show->{created}, qr/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\z/, 'times as RFC 3339';
     is $show->{digests}[0]{sha256}, digests('alice')->[0], 'its digest';
 
@@ -157,6 +161,33 @@ subtest 'set, disable, enable' => sub {
     $redis->cmd('HSET', 'p[1]*:key:' . sha256_hex($key), 'expires', 5);
     is $tollgate->json(qw(key show carol))->{state}, 'expired', 'expired';
     refused(4, qr/expired/, qw(key rotate carol));
+};
+
+subtest 'scopes and meta' => sub {
+    my $key = issue(qw(--plan free --id gina --meta seats=5 --meta beta=true --meta customer=c_7 --scope), 'pets:write  pets:read', qw(--scope admin));
+    is record($key)->{scopes}, 'admin pets:read pets:write', 'scopes are stored in one form';
+    is record($key)->{meta}, '{"beta":true,"customer":"c_7","seats":5}', 'so is meta';
+    my $show = $tollgate->json(qw(key show gina));
+    is_deeply $show->{scopes}, [qw(admin pets:read pets:write)], 'scopes as JSON';
+    is_deeply $show->{meta}, { beta => JSON::PP::true(), customer => 'c_7', seats => 5 }, 'meta as JSON';
+    like $tollgate->run(qw(key show gina))->{out}, qr/^scopes +admin pets:read pets:write\nmeta +\{"beta":true,/m, 'both as a text';
+    $tollgate->run(qw(key rotate gina));
+    my ($new) = grep { !$_->{retiring} } @{ $tollgate->json(qw(key show gina))->{digests} };
+    is { @{ $redis->cmd('HGETALL', "p[1]*:key:$new->{sha256}") } }->{scopes}, 'admin pets:read pets:write', 'the key after a rotation has them';
+
+    my $set = sub { my $result = $tollgate->json(qw(key set gina), @_); return [join(' ', @{ $result->{scopes} }), JSON::PP->new->canonical->encode($result->{meta})] };
+    is_deeply $set->(qw(--meta seats= --meta zip=01234)), ['admin pets:read pets:write', '{"beta":true,"customer":"c_7","zip":"01234"}'],
+        'one member is removed, one is added';
+    is_deeply $set->(qw(--scope read)), ['read', '{"beta":true,"customer":"c_7","zip":"01234"}'], 'scopes are replaced';
+    is_deeply $set->(qw(--scope none --meta none)), ['', '{}'], 'none removes all';
+    is_deeply [grep { /scopes|meta/ } map { keys %{ { @{ $redis->cmd('HGETALL', "p[1]*:key:$_") } } } } @{ digests('gina') }], [], '… and the fields';
+    is_deeply $set->(qw(--meta old=1 --meta none --meta new=2)), ['', '{"new":2}'], '… of what is before it';
+    is_deeply $set->('--meta', 'text="5"', '--meta', 'empty=""', qw(--meta big=9007199254740993 --meta float=0.5 --meta float2=0.50 --meta eq=a=b)),
+        ['', '{"big":"9007199254740993","empty":"","eq":"a=b","float":0.5,"float2":"0.50","new":2,"text":"5"}'], 'values and their types';
+    $redis->cmd('HSET', "p[1]*:key:$new->{sha256}", 'meta', 'no JSON');
+    is $tollgate->json(qw(key show gina))->{meta}, 'no JSON', 'what another program stored is shown';
+    refused(2, qr/meta: invalid JSON/, qw(key set gina --meta a=1));
+    is_deeply $set->(qw(--meta none --meta a=1)), ['', '{"a":1}'], '… and can be replaced';
 };
 
 subtest 'revoke' => sub {

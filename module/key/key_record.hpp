@@ -15,6 +15,8 @@ struct KeyRecord {
                          ///< may be empty
     std::string plan;    ///< see is_valid_name
     std::string limits;  ///< rates as parse_rates reads them, for plans that are `custom`
+    std::string scopes{};  ///< in the canonical form of parse_scopes
+    std::string meta{};    ///< in the canonical form of write_meta
     std::optional<std::chrono::sys_seconds> expires;
     bool active = true;
     bool operator==(const KeyRecord&) const = default;

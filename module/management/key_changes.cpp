@@ -1,6 +1,7 @@
 #include "module/management/key_changes.hpp"
 
 #include "module/key/api_key.hpp"
+#include "module/key/scopes.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/quota/rate.hpp"
 #include "module/text/parse_error.hpp"
@@ -10,6 +11,23 @@
 namespace tollgate::management {
 
 namespace {
+
+/// The meta after its changes.
+std::string changed_meta(const MetaChanges& changes, const std::string& stored) {
+    try {
+        Meta meta = changes.is_cleared || stored.empty() ? Meta{} : parse_meta(stored);
+        for (const auto& [name, value] : changes.members) {
+            if (value) {
+                meta.insert_or_assign(name, *value);
+            } else {
+                meta.erase(name);
+            }
+        }
+        return write_meta(meta);
+    } catch (const ParseError& error) {
+        throw OperationError(Reason::kInvalid, "meta: " + std::string(error.what()));
+    }
+}
 
 [[noreturn]] void refuse(const std::string& why) {
     throw OperationError(Reason::kInvalid, why);
@@ -47,6 +65,10 @@ void apply(const KeyChanges& changes, KeyRecord& record) {
         record.expires = *changes.expires;
     }
     record.active = changes.active.value_or(record.active);
+    record.scopes = changes.scopes.value_or(record.scopes);
+    if (changes.meta) {
+        record.meta = changed_meta(*changes.meta, record.meta);
+    }
 }
 
 std::string text_of(const KeyChanges& changes) {
@@ -70,7 +92,25 @@ std::string text_of(const KeyChanges& changes) {
     if (changes.active) {
         add("state", *changes.active ? "active" : "disabled");
     }
+    if (changes.scopes) {
+        add("scopes", *changes.scopes);
+    }
+    if (changes.meta) {
+        std::string names;
+        for (const auto& [name, value] : changes.meta->members) {
+            names += (names.empty() ? "" : ",") + name;
+        }
+        add("meta", names);
+    }
     return text;
+}
+
+std::string uniform_scopes(const std::string& text) {
+    try {
+        return parse_scopes(text);
+    } catch (const ParseError& error) {
+        refuse("scopes: " + std::string(error.what()));
+    }
 }
 
 void require_valid_id(const std::string& id) {

@@ -1,8 +1,12 @@
 #include "module/management/key_json.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
+#include <variant>
 
+#include "module/key/meta.hpp"
+#include "module/text/parse_error.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::management {
@@ -23,6 +27,28 @@ void write_time(JsonWriter& json, std::string_view name,
     write_text(json, name, time ? format_time(*time) : "");
 }
 
+void write_scopes(JsonWriter& json, std::string_view scopes) {
+    while (!scopes.empty()) {
+        const auto scope = scopes.substr(0, scopes.find(' '));
+        json.value(scope);
+        scopes.remove_prefix(std::min(scope.size() + 1, scopes.size()));
+    }
+}
+
+/// Another program may have stored a meta that is not valid: it is shown without members.
+void write_meta_members(JsonWriter& json, std::string_view stored) {
+    Meta meta;
+    try {
+        meta = stored.empty() ? Meta{} : parse_meta(stored);
+    } catch (const ParseError&) {
+        return;
+    }
+    for (const auto& [name, value] : meta) {
+        json.name(name);
+        std::visit([&](const auto& member) { json.value(member); }, value);
+    }
+}
+
 }  // namespace
 
 void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds now) {
@@ -36,6 +62,8 @@ void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds 
     write_time(json, "created",
                current == nullptr ? std::nullopt : std::optional(current->created));
     write_time(json, "expires", record.expires);
+    json.array("scopes", [&] { write_scopes(json, record.scopes); });
+    json.object("meta", [&] { write_meta_members(json, record.meta); });
     json.array("digests", [&] {
         for (const auto& key : keys.keys) {
             json.object([&] {

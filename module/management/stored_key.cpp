@@ -49,6 +49,8 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::V
                              .name = std::string(fields[field::kName]),
                              .plan = std::string(fields[field::kPlan]),
                              .limits = std::string(fields[field::kLimits]),
+                             .scopes = std::string(fields[field::kScopes]),
+                             .meta = std::string(fields[field::kMeta]),
                              .expires = std::nullopt,
                              .active = (replaced ? fields[field::kSuccessorState] : stored) ==
                                        state::kActive},
@@ -86,6 +88,8 @@ std::vector<redis::Command> write_stored_key(const std::string& hash, const Stor
     };
     set_or_remove(field::kName, record.name);
     set_or_remove(field::kLimits, record.limits);
+    set_or_remove(field::kScopes, record.scopes);
+    set_or_remove(field::kMeta, record.meta);
     set_or_remove(field::kExpires, record.expires ? unix_time(*record.expires) : "");
     set_or_remove(field::kSuccessorState, key.replaced ? current : "");
     set_or_remove(field::kOperation, key.operation);

@@ -114,6 +114,12 @@ CLI::App& add_id_command(CLI::App& app, const std::string& name, const std::stri
     return command;
 }
 
+/// Defines an option that may be repeated.
+void add_repeatable(CLI::App& app, const std::string& name, std::vector<std::string>& values,
+                    const std::string& description) {
+    app.add_option(name, values, description)->allow_extra_args(false);
+}
+
 CLI::Option* add_key_options(CLI::App& command, KeyOptions& key) {
     auto* plan = add_optional(command, "--plan", key.plan,
                               "Plan of the key, as named in the plan tables of the gateway");
@@ -121,6 +127,10 @@ CLI::Option* add_key_options(CLI::App& command, KeyOptions& key) {
     add_optional(command, "--limits", key.limits,
                  "Limits for `custom` plans, such as \"5000r/m 1000000r/d\", or none");
     add_optional(command, "--expires", key.expires, "Time when the key expires, or never");
+    add_repeatable(command, "--scope", key.scopes,
+                   "Scopes of the key, such as \"pets:read pets:write\", or none");
+    add_repeatable(command, "--meta", key.meta,
+                   "NAME=VALUE to store with the key, NAME= to remove it, or none");
     return plan;
 }
 

@@ -5,6 +5,7 @@
 #include "module/cli/failure.hpp"
 #include "module/cli/keys/actor.hpp"
 #include "module/cli/keys/key_input.hpp"
+#include "module/cli/keys/meta_option.hpp"
 #include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/terminal/output.hpp"
@@ -18,6 +19,15 @@
 namespace tollgate::cli {
 
 namespace {
+
+/// The values of a repeated option as one text, separated by spaces.
+std::string joined(const std::vector<std::string>& values) {
+    std::string text;
+    for (const auto& value : values) {
+        text += (text.empty() ? "" : " ") + value;
+    }
+    return text;
+}
 
 /// Reads the options that describe a key, and validates them. Throws Failure.
 management::KeyChanges changes_of(const KeyOptions& options, std::chrono::sys_seconds now) {
@@ -33,10 +43,17 @@ management::KeyChanges changes_of(const KeyOptions& options, std::chrono::sys_se
             changes.limits =
                 *options.limits == "none" ? "" : management::uniform_limits(*options.limits);
         }
+        if (!options.scopes.empty()) {
+            const auto all = joined(options.scopes);
+            changes.scopes = all == "none" ? "" : management::uniform_scopes(all);
+        }
         management::validate(changes);
     } catch (const management::OperationError& error) {
-        // The message begins with the name of the option.
+        // The message begins with the name of the value, which is that of the option.
         throw Failure(ExitStatus::kUsage, std::string("--") + error.what());
+    }
+    if (!options.meta.empty()) {
+        changes.meta = read_meta_options(options.meta);
     }
     return changes;
 }
@@ -102,8 +119,9 @@ void Commands::show(const std::string& id) {
 void Commands::set(const std::string& id, const KeyOptions& options) {
     require_valid_id(id);
     if (options.empty()) {
-        throw Failure(ExitStatus::kUsage,
-                      "nothing to set: give --plan, --name, --limits or --expires");
+        throw Failure(
+            ExitStatus::kUsage,
+            "nothing to set: give --plan, --name, --limits, --expires, --scope or --meta");
     }
     const auto changes = changes_of(options, time());
     warn_about(update("set", id, changes));
@@ -201,7 +219,11 @@ KeyRecord Commands::new_record(const management::KeyChanges& changes,
         require_valid_id(*id);
     }
     KeyRecord record;
-    management::apply(changes, record);
+    try {
+        management::apply(changes, record);
+    } catch (const management::OperationError& error) {
+        throw Failure(ExitStatus::kUsage, std::string("--") + error.what());
+    }
     record.id = id ? *id : management::random_key_id();
     return record;
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/redis/session_database.hpp"
@@ -21,8 +22,12 @@ struct KeyOptions {
     std::optional<std::string> name;
     std::optional<std::string> limits;   ///< rates, or `none`
     std::optional<std::string> expires;  ///< see parse_expiry, or `never`
+    std::vector<std::string> scopes;     ///< lists of scopes, see parse_scopes; or `none` alone
+    std::vector<std::string> meta;       ///< see apply_meta
 
-    bool empty() const { return !plan && !name && !limits && !expires; }
+    bool empty() const {
+        return !plan && !name && !limits && !expires && scopes.empty() && meta.empty();
+    }
 };
 
 /// The subcommands that use Redis. Each one checks its arguments, changes or reads Redis, and

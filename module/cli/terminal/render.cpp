@@ -122,7 +122,9 @@ std::string render_key(Format format, const management::KeysOfId& keys,
                                  {"plan", text_or_dash(record.plan)},
                                  {"limits", text_or_dash(record.limits)},
                                  {"created", format_time(current.created)},
-                                 {"expires", text_or_dash(record.expires)}});
+                                 {"expires", text_or_dash(record.expires)},
+                                 {"scopes", text_or_dash(record.scopes)},
+                                 {"meta", text_or_dash(record.meta)}});
     }
     for (const auto& key : keys.keys) {
         rows.push_back(

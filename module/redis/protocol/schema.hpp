@@ -74,6 +74,8 @@ inline constexpr std::string_view kLimits = "limits";    ///< rates, as parse_ra
 inline constexpr std::string_view kExpires = "expires";  ///< Unix time
 inline constexpr std::string_view kState = "state";      ///< see key_state
 inline constexpr std::string_view kCreated = "created";  ///< Unix time
+inline constexpr std::string_view kScopes = "scopes";    ///< see parse_scopes()
+inline constexpr std::string_view kMeta = "meta";        ///< JSON, see write_meta()
 /// The operation that stores the key, until it has shown the key.
 inline constexpr std::string_view kOperation = "operation";
 /// The request of tollgate_admin that made the key, if it has an `Idempotency-Key`.
