@@ -1,10 +1,11 @@
+#include <string>
 #include <string_view>
 
 #include "backend/core/error.hpp"
 #include "backend/core/pet_request.hpp"
 #include "backend/http/petstore_conf.hpp"
-#include "backend/http/request_body.hpp"
 #include "backend/http/response_output.hpp"
+#include "module/nginx/request_body.hpp"
 
 namespace petstore {
 namespace {
@@ -44,8 +45,18 @@ ngx_int_t handle_read(ngx_http_request_t* r, const Route& route) {
     return NGX_DONE;
 }
 
-void handle_body(ngx_http_request_t* r, std::string_view body) noexcept {
+RequestError body_too_large(std::size_t limit) {
+    return {kBodyTooLarge, "The body must not be longer than " + std::to_string(limit) + " bytes."};
+}
+
+void handle_body(ngx_http_request_t* r, ngx_int_t status, std::string_view body) noexcept {
     const ngx_int_t rc = with_error_response(r, [&]() -> ngx_int_t {
+        if (status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE) {
+            throw body_too_large(LocationConf::of(r).max_body);
+        }
+        if (status != NGX_OK) {
+            return status;
+        }
         LocationConf::of(r).queues->writes.push(r, CreatePet{parse_new_pet(body)});
         return NGX_AGAIN;
     });
@@ -60,7 +71,12 @@ ngx_int_t handle_create(ngx_http_request_t* r) {
     if (type == nullptr || !is_json(view(type->value))) {
         throw RequestError(kUnsupportedMediaType, "The Content-Type must be application/json.");
     }
-    return read_request_body(r, LocationConf::of(r).max_body, handle_body);
+    const auto limit = LocationConf::of(r).max_body;
+    const ngx_int_t rc = tollgate::nginx::read_request_body(r, limit, handle_body);
+    if (rc == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE) {
+        throw body_too_large(limit);
+    }
+    return rc;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The gateway's nginx module: its directives, and the functions that nginx calls.
 
+#include "module/http/config/admin_conf.hpp"
 #include "module/http/config/auth_basic_conflict.hpp"
 #include "module/http/config/conf_block.hpp"
 #include "module/http/config/location_conf.hpp"
@@ -67,6 +68,8 @@ ngx_command_t commands[] = {
      read_status, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate_dashboard"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1,
      read_dashboard, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("tollgate_admin"), NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1, read_admin,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     ngx_null_command,
 };
 

@@ -6,6 +6,7 @@
 
 #include "module/gateway/table_set.hpp"
 #include "module/http/http_block.hpp"
+#include "module/http/management/admin_tasks.hpp"
 #include "module/http/nginx.hpp"
 #include "module/http/nginx_environment.hpp"
 #include "module/http/redis_transport.hpp"
@@ -33,6 +34,7 @@ class Worker {
     RedisTransport& client(const TableSetConf& conf) { return *set_clients_[conf.index]; }
     /// The clients, in the order of MainConf::redis.
     std::span<const std::unique_ptr<RedisTransport>> clients() const { return clients_; }
+    AdminTasks& admin_tasks() { return admin_tasks_; }
 
   private:
     gateway::Zone& zone_;
@@ -44,6 +46,7 @@ class Worker {
     std::vector<std::unique_ptr<RedisTransport>> clients_;
     std::vector<std::unique_ptr<gateway::TableSet>> sets_;  ///< by TableSetConf::index
     std::vector<RedisTransport*> set_clients_;              ///< by TableSetConf::index
+    AdminTasks admin_tasks_;                                ///< uses the clients
 };
 
 /// A module's init_process: makes the Worker, and keeps keys out of the worker's logs.

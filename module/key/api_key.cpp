@@ -26,21 +26,25 @@ std::string checksum_of(std::string_view text) {
 
 }  // namespace
 
-std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random) {
-    // The bytes are one large number, written in base 62 by long division. Its low digits are
-    // uniform to 2^-64.
+std::string base62(std::span<const unsigned char, kKeyEntropy> bytes, std::size_t length) {
     std::array<unsigned char, kKeyEntropy> number{};
-    std::ranges::copy(random, number.begin());
-    std::string key(kPrefix);
-    for (std::size_t i = 0; i < kRandomLength; ++i) {
+    std::ranges::copy(bytes, number.begin());
+    std::string digits;
+    for (std::size_t i = 0; i < length; ++i) {
         unsigned int remainder = 0;
         for (auto& byte : number) {
             const unsigned int dividend = remainder * 256 + byte;
             byte = static_cast<unsigned char>(dividend / kBase62.size());
             remainder = dividend % kBase62.size();
         }
-        key += kBase62[remainder];
+        digits += kBase62[remainder];
     }
+    return digits;
+}
+
+std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random) {
+    // The low digits are uniform to 2^-64.
+    const std::string key = std::string(kPrefix) + base62(random, kRandomLength);
     return key + checksum_of(key);
 }
 

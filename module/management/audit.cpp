@@ -1,9 +1,82 @@
 #include "module/management/audit.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "module/text/rfc3339.hpp"
+
 namespace tollgate::management {
 
+namespace {
+
+namespace field = redis::audit_field;
+
+bool is_place(std::string_view text) {
+    constexpr std::size_t kLongest = 41;  // two numbers of 20 digits
+    return !text.empty() && text.size() <= kLongest &&
+           text.find_first_not_of("0123456789-") == std::string_view::npos;
+}
+
+StoredEntry read_entry(const redis::Value& value) {
+    auto fields = value.elements.at(1).fields();
+    return {.place = value.elements.front().text,
+            .entry = {.actor = std::string(fields[field::kActor]),
+                      .action = std::string(fields[field::kAction]),
+                      .id = std::string(fields[field::kId]),
+                      .detail = std::string(fields[field::kDetail])}};
+}
+
+}  // namespace
+
+std::chrono::sys_seconds StoredEntry::time() const {
+    const auto milliseconds =
+        redis::number_or_zero(std::string_view(place).substr(0, place.find('-')));
+    return std::chrono::floor<std::chrono::seconds>(
+        std::chrono::sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(milliseconds)));
+}
+
+Task<AuditPage> read_audit(Database& database, const redis::Keys& keys, std::string after,
+                           std::size_t limit, std::string id) {
+    // A filter that few entries pass must not read all.
+    constexpr int kMostReads = 20;
+    constexpr std::size_t kEntriesPerRead = 100;
+    if (!after.empty() && !is_place(after)) {
+        throw OperationError(Reason::kInvalid, "after: use the value of \"next\"");
+    }
+    AuditPage page{.entries = {}, .last = std::move(after), .has_more = true};
+    for (int reads = 0; reads < kMostReads && page.has_more && page.entries.size() < limit;
+         ++reads) {
+        const auto count = id.empty() ? limit - page.entries.size() : kEntriesPerRead;
+        // XRANGE of Redis 6.2 and later takes `(`: after this entry.
+        redis::Command command{"XRANGE", keys.audit(), page.last.empty() ? "-" : "(" + page.last,
+                               "+",      "COUNT",      std::to_string(count)};
+        const auto found = co_await run(database, std::move(command));
+        page.has_more = found.elements.size() == count;
+        for (const auto& value : found.elements) {
+            auto stored = read_entry(value);
+            page.last = stored.place;
+            if (id.empty() || stored.entry.id == id) {
+                page.entries.push_back(std::move(stored));
+                if (page.entries.size() == limit) {
+                    page.has_more = page.has_more || &value != &found.elements.back();
+                    break;
+                }
+            }
+        }
+    }
+    co_return page;
+}
+
+void write_entry(JsonWriter& json, const StoredEntry& stored) {
+    json.member("place", stored.place);
+    json.member("time", format_time(stored.time()));
+    json.member("actor", stored.entry.actor);
+    json.member("action", stored.entry.action);
+    json.member("id", stored.entry.id);
+    json.member("detail", stored.entry.detail);
+}
+
 redis::Command add_to_audit(const redis::Keys& keys, const AuditEntry& entry) {
-    namespace field = redis::audit_field;
     redis::Command command{"XADD", keys.audit(), "MAXLEN", "~", "100000", "*"};
     const auto add = [&](std::string_view name, const std::string& value) {
         if (!value.empty()) {

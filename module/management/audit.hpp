@@ -1,9 +1,14 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <string>
+#include <vector>
 
+#include "module/management/database.hpp"
 #include "module/redis/protocol/command.hpp"
 #include "module/redis/protocol/schema.hpp"
+#include "module/text/json_writer.hpp"
 
 namespace tollgate::management {
 
@@ -14,6 +19,30 @@ struct AuditEntry {
     std::string id;
     std::string detail{};  ///< such as `plan=pro state=disabled`; no keys in clear
 };
+
+/// An entry as Redis stores it.
+struct StoredEntry {
+    std::string place;  ///< in the stream: `MILLISECONDS-NUMBER`
+    AuditEntry entry;
+
+    /// When the entry was added.
+    std::chrono::sys_seconds time() const;
+};
+
+struct AuditPage {
+    std::vector<StoredEntry> entries;  ///< the oldest first
+    std::string last;                  ///< the place up to which entries were read
+    bool has_more = false;             ///< whether entries may follow
+};
+
+/// Reads entries after a place, up to `limit`. An empty place is the beginning. With `id`, only the
+/// entries of this id: a page may then have fewer of them. Throws OperationError with
+/// Reason::kInvalid if the place is not valid.
+Task<AuditPage> read_audit(Database& database, const redis::Keys& keys, std::string after,
+                           std::size_t limit, std::string id);
+
+/// Writes the members of the JSON object of an entry.
+void write_entry(JsonWriter& json, const StoredEntry& stored);
 
 /// The command that adds an entry to the stream `audit`. It keeps about the last 100,000 entries.
 redis::Command add_to_audit(const redis::Keys& keys, const AuditEntry& entry);

@@ -230,8 +230,8 @@ Task<void> KeyOperation::end_previous(Rotation rotation, std::vector<StoredKey> 
     }
 }
 
-Task<void> KeyOperation::confirm(KeyDigest digest, std::string id) {
-    const bool confirmed = co_await transactions_.confirm(hex(digest), id);
+Task<void> KeyOperation::confirm(std::string digest, std::string id) {
+    const bool confirmed = co_await transactions_.confirm(digest, id);
     if (!confirmed) {
         throw OperationError(Reason::kReplaced,
                              "another operation has replaced the key of \"" + id + "\"");

@@ -44,7 +44,7 @@ class KeyOperation {
 
     /// Records that the new key has been shown. Throws Reason::kReplaced if another operation has
     /// replaced the key.
-    Task<void> confirm(KeyDigest digest, std::string id);
+    Task<void> confirm(std::string digest, std::string id);
 
     /// Removes an id, its keys and its ban. The keys stop working at once.
     Task<void> revoke(std::string id);

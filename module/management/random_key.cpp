@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "module/key/api_key.hpp"
+#include "module/key/digest.hpp"
 
 namespace tollgate::management {
 
@@ -48,6 +49,12 @@ std::string random_api_key() {
 
 std::string random_key_id() {
     return random_text("key_", kIdLength);
+}
+
+std::string derived_key_id(std::string_view text) {
+    constexpr std::string_view kIdPrefix = "key_";
+    const auto digest = sha256(text);
+    return std::string(kIdPrefix) + base62(digest, kIdLength);
 }
 
 std::string random_operation_name() {

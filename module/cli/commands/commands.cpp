@@ -253,7 +253,7 @@ void Commands::confirm(management::KeyOperation& operation, const KeyDigest& dig
             if (attempt > 0) {
                 session_.reconnect();
             }
-            complete(operation.confirm(digest, id));
+            complete(operation.confirm(hex(digest), id));
             return;
         } catch (const Failure& failure) {
             if (failure.status() != ExitStatus::kRedis) {

@@ -14,6 +14,7 @@ enum HeaderFamilies : ngx_uint_t {
     kIetf = 2,
 };
 
+struct AdminConf;
 struct ContentHandler;
 struct Dashboard;
 
@@ -28,7 +29,9 @@ struct LocationConf {
     ngx_flag_t forward_authorization;
     ngx_flag_t json_errors;
     ngx_uint_t log_level;
+    ngx_str_t scopes;  ///< in the form of parse_scopes; empty: any valid key
     const ContentHandler* content;  ///< nullptr: no content handler of Tollgate
+    AdminConf* admin;               ///< what `tollgate_admin` says
     const Dashboard* dashboard;     ///< what `tollgate_dashboard` serves
 
     static const LocationConf& of(ngx_http_request_t* r);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "module/http/config/admin_conf.hpp"
 #include "module/http/config/conf_block.hpp"
 #include "module/http/endpoints/endpoints.hpp"
 #include "module/text/parse_error.hpp"
@@ -15,7 +16,10 @@ ngx_http_core_loc_conf_t& core_location(ngx_conf_t* cf) {
         ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
 }
 
-char* read(ngx_conf_t* cf, const ngx_command_t* command, void* conf, ngx_http_handler_pt handler) {
+}  // namespace
+
+char* read_content_handler(ngx_conf_t* cf, const ngx_command_t* command, void* conf,
+                           ngx_http_handler_pt handler) noexcept {
     return guarded(cf->log, conf_error(), [&]() -> char* {
         auto& location = *static_cast<LocationConf*>(conf);
         if (location.content != nullptr && location.content->handler == handler) {
@@ -31,6 +35,8 @@ char* read(ngx_conf_t* cf, const ngx_command_t* command, void* conf, ngx_http_ha
     });
 }
 
+namespace {
+
 /// Why the content handler can't serve this location; empty if it can.
 std::string_view mistake_in(ngx_conf_t* cf, const LocationConf& conf) {
     if (core_location(cf).handler != conf.content->handler) {
@@ -39,23 +45,26 @@ std::string_view mistake_in(ngx_conf_t* cf, const LocationConf& conf) {
     if (conf.content->handler == handle_usage && conf.tables == nullptr) {
         return "needs a \"tollgate\" that names a plan table";
     }
+    if (conf.content->handler == handle_admin) {
+        return find_admin_mistake(cf, conf);
+    }
     return MainConf::of(cf).tables.empty() ? "needs a \"tollgate_plans\"" : "";
 }
 
 }  // namespace
 
 char* read_usage(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
-    return read(cf, command, conf, handle_usage);
+    return read_content_handler(cf, command, conf, handle_usage);
 }
 
 char* read_status(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
     return guarded(cf->log, conf_error(), [&]() -> char* {
         const auto words = words_of(cf);
         if (words.size() == 1) {
-            return read(cf, command, conf, handle_status);
+            return read_content_handler(cf, command, conf, handle_status);
         }
         if (words[1] == "ready") {
-            return read(cf, command, conf, handle_readiness);
+            return read_content_handler(cf, command, conf, handle_readiness);
         }
         log_conf_error(cf, Position::of(cf),
                        in_quotes(words[0]) + ": " + in_quotes(words[1]) + " is not \"ready\"");
@@ -64,7 +73,8 @@ char* read_status(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
 }
 
 char* read_dashboard(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
-    if (char* result = read(cf, command, conf, handle_dashboard); result != conf_ok()) {
+    if (char* result = read_content_handler(cf, command, conf, handle_dashboard);
+        result != conf_ok()) {
         return result;
     }
     return guarded(cf->log, conf_error(), [&]() -> char* {
@@ -87,6 +97,7 @@ bool merge_content_handler(ngx_conf_t* cf, const LocationConf& outer, LocationCo
         outer.content != nullptr) {
         conf.content = outer.content;
         conf.dashboard = outer.dashboard;
+        conf.admin = outer.admin;
         core.handler = outer.content->handler;
     }
     if (conf.content == nullptr) {

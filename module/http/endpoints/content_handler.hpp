@@ -13,6 +13,10 @@ struct ContentHandler {
     Position position;
 };
 
+/// Makes `handler` the content handler of the location, for a directive that reads it.
+char* read_content_handler(ngx_conf_t* cf, const ngx_command_t* command, void* conf,
+                           ngx_http_handler_pt handler) noexcept;
+
 /// Reads `tollgate_usage`, `tollgate_status [ready]` and `tollgate_dashboard [STATUS_URI]`.
 char* read_usage(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 char* read_status(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;

@@ -17,6 +17,9 @@ ngx_int_t handle_status(ngx_http_request_t* r) noexcept;
 /// The content handler of `tollgate_status ready`: 200 if every Redis is in reach, otherwise 503.
 ngx_int_t handle_readiness(ngx_http_request_t* r) noexcept;
 
+/// The content handler of `tollgate_admin`: the management of keys.
+ngx_int_t handle_admin(ngx_http_request_t* r) noexcept;
+
 /// The content handler of `tollgate_dashboard`.
 ngx_int_t handle_dashboard(ngx_http_request_t* r) noexcept;
 

@@ -1,0 +1,187 @@
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "module/http/config/admin_conf.hpp"
+#include "module/http/endpoints/endpoints.hpp"
+#include "module/http/management/admin_tasks.hpp"
+#include "module/http/request/request_context.hpp"
+#include "module/http/response/response.hpp"
+#include "module/http/worker.hpp"
+#include "module/nginx/request_body.hpp"
+#include "module/text/ascii.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+constexpr std::size_t kLongestBody = 16384;
+// A request waits for its operation, which ends much earlier, because each call of Redis has a
+// timeout. A graceful shutdown waits for a request with a timer.
+constexpr ngx_msec_t kLongestOperation = 60000;
+
+/// A request and the response to it, whichever ends first.
+struct Exchange {
+    ngx_http_request_t* r;  ///< nullptr once the request has ended
+    bool is_waiting = false;
+    std::optional<management::AdminResponse> response;
+};
+using ExchangePtr = std::shared_ptr<Exchange>;
+
+management::Method method_of(const ngx_http_request_t* r) {
+    switch (r->method) {
+        case NGX_HTTP_GET:
+        case NGX_HTTP_HEAD:
+            return management::Method::kGet;
+        case NGX_HTTP_POST:
+            return management::Method::kPost;
+        case NGX_HTTP_PATCH:
+            return management::Method::kPatch;
+        case NGX_HTTP_DELETE:
+            return management::Method::kDelete;
+        default:
+            return management::Method::kOther;
+    }
+}
+
+std::string_view find_field(ngx_http_request_t* r, std::string_view name) {
+    for (const ngx_list_part_t* part = &r->headers_in.headers.part; part != nullptr;
+         part = part->next) {
+        const auto* fields = static_cast<const ngx_table_elt_t*>(part->elts);
+        for (ngx_uint_t i = 0; i < part->nelts; ++i) {
+            if (equals_ignoring_case(view(fields[i].key), name)) {
+                return view(fields[i].value);
+            }
+        }
+    }
+    return {};
+}
+
+/// The id of the key that was granted this request; empty if none was. The configuration does not
+/// let such a request come here.
+std::string_view caller_of(const ngx_http_request_t* r) {
+    const RequestContext* context = r == r->main ? RequestContext::find(r) : nullptr;
+    return context != nullptr && context->outcome().is_granted() ? context->outcome().key().id
+                                                                 : std::string_view();
+}
+
+ngx_int_t send(ngx_http_request_t* r, const management::AdminResponse& response) {
+    if (response.body.empty() && response.status >= NGX_HTTP_BAD_REQUEST) {
+        return response.status;
+    }
+    for (const auto& [name, value] : response.fields) {
+        add_field(r, name, std::string_view(value));
+    }
+    if (response.body.empty()) {
+        add_field(r, "Cache-Control", "no-store");
+        r->headers_out.status = static_cast<ngx_uint_t>(response.status);
+        r->header_only = 1;
+        return ngx_http_send_header(r);
+    }
+    return send_text(r, "application/json", response.body,
+                     static_cast<ngx_uint_t>(response.status));
+}
+
+void finish(ngx_http_request_t* r, const Exchange& exchange) {
+    const auto rc =
+        guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
+                [&] { return send(r, *exchange.response); });
+    ngx_http_finalize_request(r, rc);
+}
+
+/// Handles events of the connection's write side while the request waits.
+void on_event(ngx_http_request_t* r) noexcept {
+    const auto* const owned = find_pooled<ExchangePtr>(r->pool);
+    const ExchangePtr exchange = owned != nullptr ? *owned : nullptr;
+    ngx_event_t* write = r->connection->write;
+    const bool timer_fired = write->timedout != 0;
+    write->timedout = 0;
+    if (exchange == nullptr || (!exchange->response && !timer_fired)) {
+        return;
+    }
+    if (write->timer_set != 0) {
+        ngx_del_timer(write);
+    }
+    if (!exchange->response) {
+        ngx_http_finalize_request(r, NGX_HTTP_GATEWAY_TIME_OUT);
+        return;
+    }
+    finish(r, *exchange);
+}
+
+void wait_for_response(ngx_http_request_t* r, Exchange& exchange) {
+    exchange.is_waiting = true;
+    ngx_event_t* read = r->connection->read;
+    if (read->ready != 0) {
+        ngx_post_event(read, &ngx_posted_events);
+    } else if (ngx_handle_read_event(read, 0) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = on_event;
+    ngx_add_timer(r->connection->write, kLongestOperation);
+}
+
+void start(ngx_http_request_t* r, std::string_view body) {
+    const LocationConf& conf = LocationConf::of(r);
+    const auto exchange = std::make_shared<Exchange>(Exchange{.r = r, .response = {}});
+    auto* const owned = make_pooled<ExchangePtr>(r->pool, exchange);
+    ngx_http_cleanup_t* cleanup = ngx_http_cleanup_add(r, 0);
+    if (cleanup == nullptr) {
+        throw std::bad_alloc();
+    }
+    cleanup->handler = [](void* data) { (*static_cast<ExchangePtr*>(data))->r = nullptr; };
+    cleanup->data = owned;
+    Worker& worker = Worker::of(r);
+    worker.admin_tasks().start(*worker.clients()[conf.admin->redis],
+                               {.method = method_of(r),
+                                .path = std::string(view(r->uri).substr(conf.admin->base_length)),
+                                .query = std::string(view(r->args)),
+                                .body = std::string(body),
+                                .idempotency_key = std::string(find_field(r, "Idempotency-Key")),
+                                .actor = "key:" + std::string(caller_of(r))},
+                               [exchange](management::AdminResponse response) {
+                                   exchange->response = std::move(response);
+                                   if (exchange->r != nullptr && exchange->is_waiting) {
+                                       // The request must not run inside the reader of replies.
+                                       ngx_post_event(exchange->r->connection->write,
+                                                      &ngx_posted_events);
+                                   }
+                               });
+    if (exchange->response) {
+        finish(r, *exchange);
+    } else {
+        wait_for_response(r, *exchange);
+    }
+}
+
+/// Handles the complete body. `status` is NGX_OK, or why there is none.
+void on_body(ngx_http_request_t* r, ngx_int_t status, std::string_view body) noexcept {
+    const bool started = guarded(r->connection->log, false, [&] {
+        if (status == NGX_OK) {
+            start(r, body);
+        } else {
+            ngx_http_finalize_request(r, status);
+        }
+        return true;
+    });
+    if (!started) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+    }
+}
+
+}  // namespace
+
+ngx_int_t handle_admin(ngx_http_request_t* r) noexcept {
+    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
+                   [&]() -> ngx_int_t {
+                       if (caller_of(r).empty()) {
+                           return NGX_HTTP_FORBIDDEN;
+                       }
+                       return nginx::read_request_body(r, kLongestBody, on_body);
+                   });
+}
+
+}  // namespace tollgate::http

@@ -1,0 +1,129 @@
+#include "module/http/management/transport_database.hpp"
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "module/gateway/engine.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+using management::OperationError;
+using management::Reason;
+
+/// Transactions that were sent together.
+struct Batch {
+    std::vector<management::Transaction> transactions;
+    std::vector<management::Replies> replies;
+    std::exception_ptr error;  ///< of one that failed
+    std::size_t pending;
+    management::Database::Done done;
+
+    void finish_one() {
+        if (--pending == 0) {
+            if (error) {
+                done(error);
+            } else {
+                done(std::move(replies));
+            }
+        }
+    }
+};
+
+/// Receives the reply to one transaction of a batch. When the batch is complete, the operation
+/// continues, which may send further calls.
+class TransactionReply final : public redis::ReplyHandler {
+  public:
+    TransactionReply(std::shared_ptr<Batch> batch, std::size_t index, gateway::Engine& engine,
+                     redis::Slot slot)
+        : batch_(std::move(batch)), index_(index), engine_(engine), slot_(slot) {}
+
+    void on_values(std::span<const redisReply* const> values) noexcept override {
+        finish([&] {
+            std::vector<redis::Value> copies;
+            copies.reserve(values.size());
+            for (const auto* value : values) {
+                copies.push_back(redis::copy_of(*value));
+            }
+            batch_->replies[index_] = replies_of(std::move(copies), batch_->transactions[index_]);
+        });
+    }
+    void on_error(std::string_view message) noexcept override {
+        engine_.report_error(slot_, message);
+        finish([&] {
+            throw OperationError(Reason::kUnavailable,
+                                 "Redis replies with an error: " + std::string(message));
+        });
+    }
+    void on_failure() noexcept override {
+        finish([] { throw OperationError(Reason::kUnavailable, "Redis is not reachable"); });
+    }
+
+  private:
+    template <typename Step>
+    void finish(Step step) noexcept {
+        try {
+            step();
+        } catch (const std::exception&) {
+            batch_->error = std::current_exception();
+        }
+        gateway::attempt(engine_.log(), [&] { batch_->finish_one(); });
+    }
+
+    std::shared_ptr<Batch> batch_;
+    std::size_t index_;
+    gateway::Engine& engine_;
+    redis::Slot slot_;
+};
+
+}  // namespace
+
+void TransportDatabase::execute(std::vector<management::Transaction> transactions, Done done) {
+    if (transactions.empty()) {
+        done(std::vector<management::Replies>());
+        return;
+    }
+    gateway::Engine& engine = transport_.engine();
+    const std::size_t count = transactions.size();
+    // One more is pending until all are sent: calls may fail at once.
+    auto batch = std::make_shared<Batch>(Batch{.transactions = std::move(transactions),
+                                               .replies = {},
+                                               .error = nullptr,
+                                               .pending = count + 1,
+                                               .done = std::move(done)});
+    batch->replies.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto& transaction = batch->transactions[i];
+        const auto slot = engine.slot_of_key(key_of(transaction, keys()));
+        const auto script_call = call_of(transaction, keys());
+        redis::Call call{&redis::transaction_script()};
+        for (const auto& key : script_call.keys) {
+            call.keys.add(key);
+        }
+        for (const auto& argument : script_call.arguments) {
+            call.arguments.add(argument);
+        }
+        transport_.run(slot, std::move(call),
+                       std::make_unique<TransactionReply>(batch, i, engine, slot));
+    }
+    batch->finish_one();
+}
+
+void TransportDatabase::wait(std::chrono::milliseconds time, Done done) {
+    std::erase_if(waits_, [](const auto& wait) { return !wait->done; });
+    auto& wait = *waits_.emplace_back(std::make_unique<Wait>());
+    wait.done = std::move(done);
+    wait.timer = transport_.engine().make_timer([&wait] {
+        const auto waited = std::exchange(wait.done, nullptr);
+        waited(std::vector<management::Replies>());
+    });
+    wait.timer->start(time);
+}
+
+bool TransportDatabase::may_span(std::string_view key, std::string_view other) const {
+    return !transport_.engine().settings().is_cluster || key == other;
+}
+
+}  // namespace tollgate::http

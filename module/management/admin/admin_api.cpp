@@ -1,0 +1,162 @@
+#include "module/management/admin/admin_api.hpp"
+
+#include <array>
+#include <utility>
+
+#include "module/management/admin/resources.hpp"
+#include "module/management/operation_error.hpp"
+#include "module/text/json_writer.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+AdminResponse error_response(int status, std::string_view code, std::string_view message) {
+    JsonWriter json;
+    json.object([&] {
+        json.member("code", code);
+        json.member("message", message);
+        json.member("status", status);
+    });
+    return {.status = status, .body = std::move(json).take()};
+}
+
+AdminResponse response_to(const OperationError& error) {
+    switch (error.reason()) {
+        case Reason::kInvalid:
+            return error_response(400, "invalid_request", error.what());
+        case Reason::kUnknownId:
+            return error_response(404, "unknown_id", error.what());
+        case Reason::kIdExists:
+            return error_response(409, "id_exists", error.what());
+        case Reason::kKeyExists:
+            return error_response(409, "key_exists", error.what());
+        case Reason::kNoKey:
+            return error_response(409, "no_key", error.what());
+        case Reason::kTwoKeys:
+            return error_response(409, "two_keys", error.what());
+        case Reason::kExpired:
+            return error_response(409, "key_expired", error.what());
+        case Reason::kConcurrentChange:
+        case Reason::kReplaced:
+            return error_response(409, "concurrent_change", error.what());
+        case Reason::kRequestReused:
+            return error_response(422, "idempotency_key_reused", error.what());
+        case Reason::kUnavailable:
+            break;
+    }
+    auto response = error_response(503, "service_unavailable", error.what());
+    response.fields.emplace_back("Retry-After", "1");
+    return response;
+}
+
+/// The methods of a resource and what handles them.
+struct Resource {
+    using Handle = Task<AdminResponse> (*)(ResourceRequest);
+    struct MethodHandler {
+        Method method;
+        std::string_view name;
+        Handle handle;
+    };
+
+    std::string_view first;  ///< segment of the path
+    bool has_id;
+    std::string_view last;  ///< segment after the id; empty: none
+    std::array<MethodHandler, 3> methods;
+};
+
+constexpr std::array<Resource, 6> kResources{{
+    {"keys", false, "", {{{Method::kGet, "GET", list_keys}, {Method::kPost, "POST", create_key}}}},
+    {"keys",
+     true,
+     "",
+     {{{Method::kGet, "GET", show_key},
+       {Method::kPatch, "PATCH", change_key},
+       {Method::kDelete, "DELETE", revoke_key}}}},
+    {"keys", true, "rotate", {{{Method::kPost, "POST", rotate_key}}}},
+    {"keys",
+     true,
+     "ban",
+     {{{Method::kGet, "GET", show_ban}, {Method::kDelete, "DELETE", end_ban}}}},
+    {"audit", false, "", {{{Method::kGet, "GET", list_audit}}}},
+    {"openapi.json", false, "", {{{Method::kGet, "GET", show_openapi}}}},
+}};
+
+/// The segments of a path, which `/` separates.
+struct Path {
+    std::string_view first;
+    std::string_view id;
+    std::string_view last;
+    bool has_id = false;
+
+    explicit Path(std::string_view text) {
+        first = next(text);
+        has_id = !text.empty();
+        id = next(text);
+        last = text;
+    }
+
+  private:
+    static std::string_view next(std::string_view& rest) {
+        const auto segment = rest.substr(0, rest.find('/'));
+        rest.remove_prefix(segment.size());
+        if (rest.size() > 1) {
+            rest.remove_prefix(1);
+        }
+        return segment;
+    }
+};
+
+const Resource* find_resource(const Path& path) {
+    for (const auto& resource : kResources) {
+        if (resource.first == path.first && resource.has_id == path.has_id &&
+            resource.last == path.last) {
+            return &resource;
+        }
+    }
+    return nullptr;
+}
+
+AdminResponse not_allowed(const Resource& resource) {
+    auto response = error_response(405, "method_not_allowed", "The resource has other methods.");
+    std::string methods;
+    for (const auto& [method, name, handler] : resource.methods) {
+        if (!name.empty()) {
+            methods.append(methods.empty() ? "" : ", ").append(name);
+        }
+    }
+    response.fields.emplace_back("Allow", methods);
+    return response;
+}
+
+}  // namespace
+
+Task<AdminResponse> handle(Database& database, const redis::Keys& keys, AdminRequest request) {
+    const Path path(request.path);
+    const Resource* const resource = find_resource(path);
+    if (resource == nullptr) {
+        co_return error_response(404, "not_found", "There is no such resource.");
+    }
+    Resource::Handle handler = nullptr;
+    for (const auto& method : resource->methods) {
+        if (method.handle != nullptr && method.method == request.method) {
+            handler = method.handle;
+        }
+    }
+    if (handler == nullptr) {
+        co_return not_allowed(*resource);
+    }
+    try {
+        std::string id(path.id);
+        if (resource->has_id) {
+            require_valid_id(id);
+        }
+        ResourceRequest for_resource{
+            .database = database, .keys = keys, .id = std::move(id), .request = request};
+        co_return co_await handler(std::move(for_resource));
+    } catch (const OperationError& error) {
+        co_return response_to(error);
+    }
+}
+
+}  // namespace tollgate::management

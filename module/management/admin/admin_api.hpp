@@ -1,0 +1,19 @@
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "module/management/admin/admin_request.hpp"
+#include "module/management/database.hpp"
+
+namespace tollgate::management {
+
+/// Handles a request of tollgate_admin; module/README.md and openapi.json describe the resources.
+/// `database` and `keys` must outlive the task. Throws nothing but std::bad_alloc: an error is a
+/// response with an Error body.
+Task<AdminResponse> handle(Database& database, const redis::Keys& keys, AdminRequest request);
+
+/// The OpenAPI document of tollgate_admin, as JSON.
+std::string_view openapi_document();
+
+}  // namespace tollgate::management

@@ -1,0 +1,103 @@
+#include "module/management/admin/admin_request.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "module/management/operation_error.hpp"
+#include "module/text/whole_number.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+[[noreturn]] void refuse_query(const std::string& why) {
+    throw OperationError(Reason::kInvalid, why);
+}
+
+std::string percent_decode(std::string_view text) {
+    std::string decoded;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '%') {
+            decoded += text[i] == '+' ? ' ' : text[i];
+            continue;
+        }
+        const auto digits = text.substr(i + 1, 2);
+        unsigned byte = 0;
+        const auto [end, error] =
+            std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+        if (error != std::errc{} || end != digits.data() + 2) {
+            refuse_query("the query is not percent-encoded properly");
+        }
+        decoded += static_cast<char>(byte);
+        i += 2;
+    }
+    return decoded;
+}
+
+}  // namespace
+
+QueryParameters::QueryParameters(std::string_view query) {
+    while (!query.empty()) {
+        const auto parameter = query.substr(0, query.find('&'));
+        query.remove_prefix(std::min(parameter.size() + 1, query.size()));
+        if (parameter.empty()) {
+            continue;
+        }
+        const auto equals = std::min(parameter.find('='), parameter.size());
+        auto name = percent_decode(parameter.substr(0, equals));
+        if (take(name)) {
+            refuse_query("the parameter \"" + name + "\" is given twice");
+        }
+        const auto value = parameter.substr(std::min(equals + 1, parameter.size()));
+        parameters_.emplace_back(std::move(name), percent_decode(value));
+    }
+}
+
+std::optional<std::string> QueryParameters::take(std::string_view name) {
+    const auto found = std::ranges::find(
+        parameters_, name, [](const auto& parameter) { return std::string_view(parameter.first); });
+    if (found == parameters_.end()) {
+        return std::nullopt;
+    }
+    std::string value = std::move(found->second);
+    parameters_.erase(found);
+    return value;
+}
+
+std::optional<std::int64_t> QueryParameters::take_number(std::string_view name, std::int64_t least,
+                                                         std::int64_t most) {
+    const auto text = take(name);
+    if (!text) {
+        return std::nullopt;
+    }
+    const auto number = parse_whole_number(*text, least, most);
+    if (!number) {
+        refuse_query("the parameter \"" + std::string(name) + "\" is not a number from " +
+                     std::to_string(least) + " to " + std::to_string(most));
+    }
+    return number;
+}
+
+void QueryParameters::require_empty() const {
+    if (!parameters_.empty()) {
+        refuse_query("\"" + parameters_.front().first + "\" is not a parameter of this resource");
+    }
+}
+
+std::string percent_encode(std::string_view text) {
+    constexpr std::string_view kDigits = "0123456789ABCDEF";
+    constexpr std::string_view kUnreserved =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+    std::string encoded;
+    for (const char c : text) {
+        if (kUnreserved.find(c) != std::string_view::npos) {
+            encoded += c;
+        } else {
+            const auto byte = static_cast<unsigned char>(c);
+            encoded.append({'%', kDigits[byte >> 4U], kDigits[byte & 0xfU]});
+        }
+    }
+    return encoded;
+}
+
+}  // namespace tollgate::management

@@ -1,0 +1,64 @@
+#include "module/management/admin/idempotent_request.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "module/key/digest.hpp"
+#include "module/management/operation_error.hpp"
+#include "module/management/random_key.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+/// The hexadecimal digits of each half of a name: of the `Idempotency-Key`, and of the body.
+constexpr std::size_t kHalf = 32;
+
+std::string half_of(std::string_view text) {
+    return hex(sha256(text)).substr(0, kHalf);
+}
+
+bool is_printable(char c) {
+    return c > ' ' && c <= '~';
+}
+
+}  // namespace
+
+IdempotentRequest::IdempotentRequest(const AdminRequest& request) {
+    constexpr std::size_t kLongest = 255;
+    const auto& key = request.idempotency_key;
+    if (key.empty()) {
+        return;
+    }
+    if (key.size() > kLongest || !std::ranges::all_of(key, is_printable)) {
+        throw OperationError(Reason::kInvalid,
+                             "Idempotency-Key: use 1 to 255 printable ASCII characters");
+    }
+    // Different callers and different resources do not share keys.
+    name_ = half_of(request.actor + "\n" + request.path + "\n" + key) + half_of(request.body);
+}
+
+std::string IdempotentRequest::new_id() const {
+    return name_.empty() ? random_key_id() : derived_key_id(name_.substr(0, kHalf));
+}
+
+bool IdempotentRequest::has_made(const KeysOfId& keys) const {
+    if (name_.empty()) {
+        return false;
+    }
+    for (const auto& key : keys.keys) {
+        if (key.request.substr(0, kHalf) != name_.substr(0, kHalf)) {
+            continue;
+        }
+        if (key.request != name_) {
+            throw OperationError(Reason::kRequestReused,
+                                 "the Idempotency-Key was used for another request");
+        }
+        if (!key.is_unfinished()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace tollgate::management

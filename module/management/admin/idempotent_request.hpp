@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "module/management/admin/admin_request.hpp"
+#include "module/management/stored_key.hpp"
+
+namespace tollgate::management {
+
+/// A POST with the field `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header). The key
+/// that it makes holds the name of the request, so that the request does nothing when it is
+/// repeated.
+class IdempotentRequest {
+  public:
+    /// Throws OperationError with Reason::kInvalid if the field is not valid: 1 to 255 printable
+    /// ASCII characters.
+    explicit IdempotentRequest(const AdminRequest& request);
+
+    /// For StoredKey::request. Empty if the request has no `Idempotency-Key`.
+    const std::string& name() const { return name_; }
+    /// The id of a new key: it depends on the request, or is random without `Idempotency-Key`.
+    std::string new_id() const;
+    /// Whether this request has made one of the keys and has shown it. Throws OperationError with
+    /// Reason::kRequestReused if a request with the same `Idempotency-Key` and another body has.
+    bool has_made(const KeysOfId& keys) const;
+
+  private:
+    std::string name_;
+};
+
+}  // namespace tollgate::management

@@ -1,0 +1,184 @@
+#include "module/management/admin/json_body.hpp"
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "module/management/operation_error.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+[[noreturn]] void refuse_body(const std::string& why) {
+    throw OperationError(Reason::kInvalid, why);
+}
+
+/// Receives the parts of a JSON text from nlohmann's SAX parser. It makes no value of
+/// nlohmann_json, whose destructor allocates memory.
+class BodyReader {
+  public:
+    using Members = std::map<std::string, JsonBody::Member, std::less<>>;
+
+    Members take() { return std::move(members_); }
+
+    bool null() { return add(JsonBody::Null{}); }
+    bool boolean(bool value) { return add(value); }
+    bool number_integer(std::int64_t value) { return add(value); }
+    bool number_unsigned(std::uint64_t value) {
+        return std::in_range<std::int64_t>(value) ? add(static_cast<std::int64_t>(value))
+                                                  : add(static_cast<double>(value));
+    }
+    bool number_float(double value, const std::string& /*text*/) { return add(value); }
+    bool string(std::string& value) { return add(std::move(value)); }
+    bool binary(nlohmann::json::binary_t& /*value*/) { return false; }
+
+    bool start_object(std::size_t /*size*/) {
+        if (depth_++ > 0) {
+            require_place();
+            set(JsonBody::Object{});
+        }
+        return true;
+    }
+    bool end_object() { return --depth_ >= 0; }
+    bool key(std::string& name) {
+        std::string& target = depth_ == 1 ? name_ : inner_name_;
+        target = std::move(name);
+        return true;
+    }
+    bool start_array(std::size_t /*size*/) {
+        require_place();
+        set(JsonBody::Texts{});
+        ++depth_;
+        return true;
+    }
+    bool end_array() { return --depth_ >= 0; }
+
+    bool parse_error(std::size_t position, const std::string& /*token*/,
+                     const nlohmann::json::exception& /*error*/) {
+        refuse_body("the body is not valid JSON, at byte " + std::to_string(position));
+    }
+
+  private:
+    /// A value outside of the object, or an object or a list that is nested too deep.
+    void require_place() const {
+        if (depth_ != 1) {
+            refuse_body(depth_ == 0 ? "the body is not a JSON object"
+                                    : "\"" + name_ + "\" is nested too deep");
+        }
+    }
+
+    void set(JsonBody::Member member) {
+        if (!members_.try_emplace(name_, std::move(member)).second) {
+            refuse_body("\"" + name_ + "\" is given twice");
+        }
+    }
+
+    bool add(JsonBody::Scalar value) {
+        if (depth_ == 2) {
+            add_inner(std::move(value));
+        } else {
+            require_place();
+            set(std::move(value));
+        }
+        return true;
+    }
+
+    void add_inner(JsonBody::Scalar value) {
+        JsonBody::Member& member = members_.at(name_);
+        if (auto* const object = std::get_if<JsonBody::Object>(&member)) {
+            if (!object->try_emplace(inner_name_, std::move(value)).second) {
+                refuse_body("\"" + inner_name_ + "\" is given twice");
+            }
+        } else if (auto* const text = std::get_if<std::string>(&value)) {
+            std::get<JsonBody::Texts>(member).push_back(std::move(*text));
+        } else {
+            refuse_body("\"" + name_ + "\" has an element that is not a text");
+        }
+    }
+
+    Members members_;
+    std::string name_;        ///< of the last member of the body
+    std::string inner_name_;  ///< of the last member of an object in it
+    int depth_ = 0;
+};
+
+[[noreturn]] void refuse_type(const std::string& name, const std::string& type) {
+    refuse_body("\"" + name + "\" is not " + type);
+}
+
+}  // namespace
+
+JsonBody::JsonBody(std::string_view text) {
+    if (!text.empty()) {
+        BodyReader reader;
+        nlohmann::json::sax_parse(text, &reader);
+        members_ = reader.take();
+    }
+}
+
+std::optional<std::string> JsonBody::take_text(const std::string& name) {
+    auto text = take_text_or_null(name);
+    if (text && text->empty()) {
+        refuse_type(name, "a text that is not empty");
+    }
+    return text;
+}
+
+std::optional<std::string> JsonBody::take_text_or_null(const std::string& name) {
+    auto member = take(name);
+    if (!member) {
+        return std::nullopt;
+    }
+    if (auto* const scalar = std::get_if<Scalar>(&*member)) {
+        if (std::holds_alternative<Null>(*scalar)) {
+            return "";
+        }
+        if (auto* const text = std::get_if<std::string>(scalar)) {
+            return std::move(*text);
+        }
+    }
+    refuse_type(name, "a text");
+}
+
+std::optional<JsonBody::Texts> JsonBody::take_texts_or_null(const std::string& name) {
+    auto member = take(name);
+    if (!member) {
+        return std::nullopt;
+    }
+    if (*member == Member(Scalar(Null{}))) {
+        return Texts{};
+    }
+    auto* const texts = std::get_if<Texts>(&*member);
+    if (texts == nullptr) {
+        refuse_type(name, "a list of texts");
+    }
+    return std::move(*texts);
+}
+
+std::optional<JsonBody::Object> JsonBody::take_object_or_null(const std::string& name,
+                                                              bool& is_null) {
+    auto member = take(name);
+    is_null = member && *member == Member(Scalar(Null{}));
+    if (!member || is_null) {
+        return std::nullopt;
+    }
+    auto* const object = std::get_if<Object>(&*member);
+    if (object == nullptr) {
+        refuse_type(name, "an object");
+    }
+    return std::move(*object);
+}
+
+void JsonBody::require_empty() const {
+    if (!members_.empty()) {
+        refuse_body("\"" + members_.begin()->first + "\" is not a member of this request");
+    }
+}
+
+std::optional<JsonBody::Member> JsonBody::take(const std::string& name) {
+    auto node = members_.extract(name);
+    return node ? std::optional(std::move(node.mapped())) : std::nullopt;
+}
+
+}  // namespace tollgate::management

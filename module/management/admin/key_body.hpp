@@ -1,0 +1,29 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "module/management/key_changes.hpp"
+
+namespace tollgate::management {
+
+// What the bodies of requests describe. All functions throw OperationError with Reason::kInvalid.
+
+/// The key of `POST keys`.
+struct NewKeyBody {
+    std::optional<std::string> id;      ///< empty: generate one
+    std::optional<std::string> digest;  ///< of a key to import, in hexadecimal
+    KeyChanges changes;                 ///< with a plan
+};
+
+NewKeyBody read_new_key(std::string_view body, std::chrono::sys_seconds now);
+
+/// The changes of `PATCH keys/ID`: a JSON Merge Patch (RFC 7396).
+KeyChanges read_changes(std::string_view body, std::chrono::sys_seconds now);
+
+/// The overlap of `POST keys/ID/rotate`: 24 hours unless the body has another one.
+std::chrono::seconds read_overlap(std::string_view body);
+
+}  // namespace tollgate::management

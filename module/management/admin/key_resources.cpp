@@ -1,0 +1,224 @@
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "module/key/digest.hpp"
+#include "module/management/admin/idempotent_request.hpp"
+#include "module/management/admin/key_body.hpp"
+#include "module/management/admin/resources.hpp"
+#include "module/management/key_json.hpp"
+#include "module/management/key_operation.hpp"
+#include "module/management/random_key.hpp"
+#include "module/text/rfc3339.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+/// A response with the keys of an id. `key` is the new key in clear: only the response to the
+/// request that made it has it.
+AdminResponse key_response(int status, const KeysOfId& keys, std::chrono::sys_seconds now,
+                           const std::string& key = {}) {
+    JsonWriter json;
+    json.object([&] {
+        if (!key.empty()) {
+            json.member("key", key);
+        }
+        write_key(json, keys, now);
+    });
+    AdminResponse response{.status = status, .body = std::move(json).take()};
+    return response;
+}
+
+KeyOperation operation_for(const ResourceRequest& request, const std::string& action,
+                           const std::string& id, const std::string& detail = {}) {
+    return {request.database,
+            request.keys,
+            {.actor = request.request.actor, .action = action, .id = id, .detail = detail}};
+}
+
+/// The keys that an id has, whether they are finished or not. None if there is no such id.
+Task<KeysOfId> all_keys(KeyReader& reader, std::string id) {
+    auto digests = co_await reader.digests_of(id);
+    auto keys = co_await reader.read(id, std::move(digests));
+    co_return KeysOfId{.id = std::move(id), .keys = std::move(keys)};
+}
+
+/// A created key. Its location is relative to `keys`.
+AdminResponse created(AdminResponse response, const std::string& id) {
+    response.fields.emplace_back("Location", "keys/" + id);
+    return response;
+}
+
+struct Filter {
+    std::optional<std::string> plan;
+    std::optional<std::string> state;
+
+    bool accepts(const KeysOfId& keys, std::chrono::sys_seconds now) const {
+        const bool has_plan =
+            !plan || (!keys.keys.empty() && keys.keys.front().record.plan == *plan);
+        return has_plan && (!state || state_of(keys, now) == *state);
+    }
+};
+
+std::string cursor_of(const Place& place) {
+    return std::to_string(static_cast<std::int64_t>(place.created)) + ":" + place.id;
+}
+
+std::optional<Place> place_of(const std::optional<std::string>& cursor) {
+    if (!cursor) {
+        return std::nullopt;
+    }
+    const auto colon = cursor->find(':');
+    const auto id = colon == std::string::npos ? "" : cursor->substr(colon + 1);
+    if (!is_valid_key_id(id)) {
+        throw OperationError(Reason::kInvalid, "after: use the value of \"next\"");
+    }
+    return Place{.created = static_cast<double>(redis::number_or_zero(cursor->substr(0, colon))),
+                 .id = id};
+}
+
+/// The query of the next page.
+std::string next_query(const Place& last, std::size_t limit, const Filter& filter) {
+    auto query = "after=" + percent_encode(cursor_of(last)) + "&limit=" + std::to_string(limit);
+    if (filter.plan) {
+        query += "&plan=" + percent_encode(*filter.plan);
+    }
+    if (filter.state) {
+        query += "&state=" + percent_encode(*filter.state);
+    }
+    return query;
+}
+
+}  // namespace
+
+Task<AdminResponse> list_keys(ResourceRequest request) {
+    constexpr std::int64_t kMostKeys = 100;
+    constexpr std::int64_t kDefaultKeys = 50;
+    // A page may have fewer keys than `limit`: a filter that few keys pass must not read all.
+    constexpr int kMostReads = 10;
+    QueryParameters parameters(request.request.query);
+    const auto limit = static_cast<std::size_t>(
+        parameters.take_number("limit", 1, kMostKeys).value_or(kDefaultKeys));
+    auto last = place_of(parameters.take("after"));
+    const Filter filter{.plan = parameters.take("plan"), .state = parameters.take("state")};
+    parameters.require_empty();
+
+    KeyReader reader(request.database, request.keys);
+    const auto now = co_await reader.now();
+    std::vector<KeysOfId> shown;
+    bool has_more = true;
+    for (int reads = 0; reads < kMostReads && has_more && shown.size() < limit; ++reads) {
+        const auto page = co_await reader.page(last, limit - shown.size());
+        has_more = page.last.has_value();
+        last = page.last;
+        std::ranges::copy_if(page.ids, std::back_inserter(shown),
+                             [&](const KeysOfId& keys) { return filter.accepts(keys, now); });
+    }
+    JsonWriter json;
+    json.object([&] {
+        json.array("keys", [&] {
+            for (const auto& keys : shown) {
+                json.object([&] { write_key(json, keys, now); });
+            }
+        });
+        json.name("next");
+        if (has_more) {
+            json.value(cursor_of(*last));
+        } else {
+            json.null();
+        }
+    });
+    AdminResponse response{.status = 200, .body = std::move(json).take()};
+    if (has_more) {
+        response.fields.emplace_back(
+            "Link", "<keys?" + next_query(*last, limit, filter) + ">; rel=\"next\"");
+    }
+    co_return response;
+}
+
+Task<AdminResponse> create_key(ResourceRequest request) {
+    KeyReader reader(request.database, request.keys);
+    const auto now = co_await reader.now();
+    const auto body = read_new_key(request.request.body, now);
+    const IdempotentRequest idempotent(request.request);
+    const std::string id = body.id.value_or(idempotent.new_id());
+    auto known = co_await all_keys(reader, id);
+    if (idempotent.has_made(known)) {
+        co_return created(key_response(200, known, now), id);
+    }
+    KeyRecord record;
+    apply(body.changes, record);
+    record.id = id;
+    const std::string key = body.digest ? "" : random_api_key();
+    const std::string digest = body.digest ? *body.digest : hex(sha256(key));
+    auto operation =
+        operation_for(request, body.digest ? "import" : "issue", id, text_of(body.changes));
+    StoredKey stored{
+        .digest = digest, .record = record, .created = now, .request = idempotent.name()};
+    std::optional<OperationError> conflict;
+    KeysOfId keys;
+    try {
+        keys = co_await operation.create(std::move(stored));
+        co_await operation.confirm(digest, id);
+    } catch (const OperationError& error) {
+        conflict = error;
+    }
+    if (!conflict) {
+        co_return created(key_response(201, keys, now, key), id);
+    }
+    // The same request, sent at the same time, may have made the key.
+    known = co_await all_keys(reader, id);
+    if (conflict->reason() == Reason::kUnavailable || !idempotent.has_made(known)) {
+        throw OperationError(*conflict);
+    }
+    co_return created(key_response(200, known, now), id);
+}
+
+Task<AdminResponse> show_key(ResourceRequest request) {
+    KeyReader reader(request.database, request.keys);
+    const auto keys = co_await reader.find(request.id);
+    const auto now = co_await reader.now();
+    co_return key_response(200, keys, now);
+}
+
+Task<AdminResponse> change_key(ResourceRequest request) {
+    KeyReader reader(request.database, request.keys);
+    const auto now = co_await reader.now();
+    const auto changes = read_changes(request.request.body, now);
+    auto operation = operation_for(request, "set", request.id, text_of(changes));
+    const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
+        apply(changes, record);
+    };
+    co_await operation.update(request.id, change);
+    co_return co_await show_key(std::move(request));
+}
+
+Task<AdminResponse> revoke_key(ResourceRequest request) {
+    auto operation = operation_for(request, "revoke", request.id);
+    co_await operation.revoke(request.id);
+    co_return AdminResponse{.status = 204};
+}
+
+Task<AdminResponse> rotate_key(ResourceRequest request) {
+    const auto& id = request.id;
+    const auto overlap = read_overlap(request.request.body);
+    const IdempotentRequest idempotent(request.request);
+    KeyReader reader(request.database, request.keys);
+    const auto now = co_await reader.now();
+    auto known = co_await all_keys(reader, id);
+    if (idempotent.has_made(known)) {
+        co_return key_response(200, known, now);
+    }
+    const auto key = random_api_key();
+    const auto digest = sha256(key);
+    auto operation =
+        operation_for(request, "rotate", id, "overlap=" + std::to_string(overlap.count()) + "s");
+    auto keys = co_await operation.rotate(id, digest, overlap, idempotent.name());
+    co_await operation.confirm(hex(digest), id);
+    co_return key_response(200, keys, now, key);
+}
+
+}  // namespace tollgate::management

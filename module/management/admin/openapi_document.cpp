@@ -1,0 +1,928 @@
+#include "module/management/admin/admin_api.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+// clang-format off
+constexpr std::string_view kDocument = R"json({
+  "openapi": "3.1.0",
+  "info": {
+    "title": "Tollgate admin",
+    "version": "0.1.0",
+    "summary": "Manages API keys.",
+    "description": "A program issues, changes, rotates and revokes API keys, and reads the audit. The program has a key of its own, with the scope that `tollgate_scope` names. Every operation can be interrupted and repeated.",
+    "contact": {"name": "The operator of this service"},
+    "license": {"name": "MIT", "identifier": "MIT"}
+  },
+  "servers": [{"url": "/admin", "description": "The location of `tollgate_admin`."}],
+  "security": [{"apiKey": []}],
+  "tags": [
+    {"name": "keys", "description": "API keys."},
+    {"name": "bans", "description": "Bans of keys."},
+    {"name": "audit", "description": "Who did what."},
+    {"name": "document", "description": "This document."}
+  ],
+  "paths": {
+    "/keys": {
+      "get": {
+        "operationId": "listKeys",
+        "tags": ["keys"],
+        "summary": "List keys",
+        "description": "Returns keys in the order of their creation, one page at a time. A page may have fewer keys than `limit` although more follow: a filter reads only a part of the keys for one page.",
+        "parameters": [
+          {
+            "name": "limit",
+            "in": "query",
+            "required": false,
+            "description": "The largest number of results.",
+            "schema": {"type": "integer", "minimum": 1, "maximum": 100, "default": 50},
+            "example": 20
+          },
+          {
+            "name": "after",
+            "in": "query",
+            "required": false,
+            "description": "Restricts results to keys after a place: the value of `next` of the page before.",
+            "schema": {"type": "string"},
+            "example": "1795420800:acme"
+          },
+          {
+            "name": "plan",
+            "in": "query",
+            "required": false,
+            "description": "Restricts results to a plan.",
+            "schema": {"type": "string"},
+            "example": "pro"
+          },
+          {
+            "name": "state",
+            "in": "query",
+            "required": false,
+            "description": "Restricts results to a state.",
+            "schema": {"type": "string"},
+            "example": "active"
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "A page of keys.",
+            "headers": {
+              "Link": {
+                "description": "Refers to the next page, if there is one (RFC 8288). The reference is relative to the URI of the request.",
+                "schema": {"type": "string"}
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/KeyPage"},
+                "example": {
+                  "keys": [
+                    {
+                      "id": "acme",
+                      "name": "ACME Ltd",
+                      "plan": "pro",
+                      "limits": null,
+                      "state": "active",
+                      "created": "2026-11-23T08:00:00Z",
+                      "expires": null,
+                      "scopes": ["pets:read"],
+                      "meta": {"contract": 4711},
+                      "digests": [
+                        {
+                          "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
+                          "created": "2026-11-23T08:00:00Z",
+                          "expires": null,
+                          "retiring": false
+                        }
+                      ]
+                    }
+                  ],
+                  "next": null
+                }
+              }
+            }
+          },
+          "400": {"$ref": "#/components/responses/Invalid"},
+          "401": {"$ref": "#/components/responses/Unauthorized"},
+          "403": {"$ref": "#/components/responses/Forbidden"},
+          "429": {"$ref": "#/components/responses/TooMany"},
+          "503": {"$ref": "#/components/responses/Unavailable"}
+        }
+      },
+      "post": {
+        "operationId": "createKey",
+        "tags": ["keys"],
+        "summary": "Issue or import a key",
+        "description": "Issues a key, or imports one if the body has its digest. The key in clear is in the response to the request that made it, and nowhere else.",
+        "parameters": [
+          {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "A name for the request, 1 to 255 printable characters. If the same caller repeats the request with this name and the same body, it answers with the same id and without the key.",
+            "schema": {"type": "string"},
+            "example": "6f2c1b1e-4c1f-4a07-9d0e-5a3a1b2c3d4e"
+          }
+        ],
+        "requestBody": {
+          "required": true,
+          "content": {
+            "application/json": {
+              "schema": {"$ref": "#/components/schemas/KeyToIssue"},
+              "example": {"plan": "pro", "name": "ACME Ltd", "scopes": ["pets:read"], "meta": {"contract": 4711}}
+            }
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "The request was repeated with the same Idempotency-Key: the key exists already.",
+            "headers": {
+              "Location": {
+                "description": "The URI of the key, relative to the URI of the request.",
+                "required": true,
+                "schema": {"type": "string"}
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/Key"},
+                "example": {
+                  "id": "acme",
+                  "name": "ACME Ltd",
+                  "plan": "pro",
+                  "limits": null,
+                  "state": "active",
+                  "created": "2026-11-23T08:00:00Z",
+                  "expires": null,
+                  "scopes": ["pets:read"],
+                  "meta": {"contract": 4711},
+                  "digests": [
+                    {
+                      "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
+                      "created": "2026-11-23T08:00:00Z",
+                      "expires": null,
+                      "retiring": false
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "201": {
+            "description": "The new key.",
+            "headers": {
+              "Location": {
+                "description": "The URI of the key, relative to the URI of the request.",
+                "required": true,
+                "schema": {"type": "string"}
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/NewKey"},
+                "example": {
+                  "key": "tg_0000000000000000000000000000000042zZ9A",
+                  "id": "acme",
+                  "name": "ACME Ltd",
+                  "plan": "pro",
+                  "limits": null,
+                  "state": "active",
+                  "created": "2026-11-23T08:00:00Z",
+                  "expires": null,
+                  "scopes": ["pets:read"],
+                  "meta": {"contract": 4711},
+                  "digests": [
+                    {
+                      "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
+                      "created": "2026-11-23T08:00:00Z",
+                      "expires": null,
+                      "retiring": false
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "400": {"$ref": "#/components/responses/Invalid"},
+          "401": {"$ref": "#/components/responses/Unauthorized"},
+          "403": {"$ref": "#/components/responses/Forbidden"},
+          "409": {
+            "description": "The id or the key exists already, or another request changes the id at the same time.",
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/Error"},
+                "example": {"code": "id_exists", "message": "the id \"acme\" already exists", "status": 409}
+              }
+            }
+          },
+          "413": {"$ref": "#/components/responses/TooLarge"},
+          "422": {
+            "description": "A request with another body had the same Idempotency-Key.",
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/Error"},
+                "example": {
+                  "code": "idempotency_key_reused",
+                  "message": "the Idempotency-Key was used for another request",
+                  "status": 422
+                }
+              }
+            }
+          },
+          "429": {"$ref": "#/components/responses/TooMany"},
+          "503": {"$ref": "#/components/responses/Unavailable"}
+        }
+      }
+    },
+    "/keys/{id}": {
+      "parameters": [
+        {
+          "name": "id",
+          "in": "path",
+          "required": true,
+          "description": "The id of a key.",
+          "schema": {"type": "string"},
+          "example": "acme"
+        }
+      ],
+      "get": {
+        "operationId": "showKey",
+        "tags": ["keys"],
+        "summary": "Show a key",
+        "description": "Returns an id and its keys.",
+        "responses": {
+          "200": {
+            "description": "The key.",
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/Key"},
+                "example": {
+                  "id": "acme",
+                  "name": "ACME Ltd",
+                  "plan": "pro",
+                  "limits": null,
+                  "state": "active",
+                  "created": "2026-11-23T08:00:00Z",
+                  "expires": null,
+                  "scopes": ["pets:read"],
+                  "meta": {"contract": 4711},
+                  "digests": [
+                    {
+                      "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
+                      "created": "2026-11-23T08:00:00Z",
+                      "expires": null,
+                      "retiring": false
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "401": {"$ref": "#/components/responses/Unauthorized"},
+          "403": {"$ref": "#/components/responses/Forbidden"},
+          "404": {"$ref": "#/components/responses/Unknown"},
+          "429": {"$ref": "#/components/responses/TooMany"},
+          "503": {"$ref": "#/components/responses/Unavailable"}
+        }
+      },
+      "patch": {
+        "operationId": "changeKey",
+        "tags": ["keys"],
+        "summary": "Change a key",
+        "description": "Sets the given values for all keys of the id. Gateways apply the change within 200 ms.",
+        "requestBody": {
+          "required": true,
+          "content": {
+            "application/json": {
+              "schema": {"$ref": "#/components/schemas/KeyChanges"},
+              "example": {"plan": "business", "meta": {"contract": null}}
+            }
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "The changed key.",
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/Key"},
+                "example": {
+                  "id": "acme",
+                  "name": "ACME Ltd",
+                  "plan": "pro",
+                  "limits": null,
+                  "state": "active",
+                  "created": "2026-11-23T08:00:00Z",
+                  "expires": null,
+                  "scopes": ["pets:read"],
+                  "meta": {"contract": 4711},
+                  "digests": [
+                    {
+                      "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
+                      "created": "2026-11-23T08:00:00Z",
+                      "expires": null,
+                      "retiring": false
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "400": {"$ref": "#/components/responses/Invalid"},
+          "401": {"$ref": "#/components/responses/Unauthorized"},
+          "403": {"$ref": "#/components/responses/Forbidden"},
+          "404": {"$ref": "#/components/responses/Unknown"},
+          "409": {
+            "description": "The id has no key left.",
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/Error"},
+                "example": {"code": "no_key", "message": "the id \"acme\" has no key", "status": 409}
+              }
+            }
+          },
+          "413": {"$ref": "#/components/responses/TooLarge"},
+          "429": {"$ref": "#/components/responses/TooMany"},
+          "503": {"$ref": "#/components/responses/Unavailable"}
+        }
+      },
+      "delete": {
+        "operationId": "revokeKey",
+        "tags": ["keys"],
+        "summary": "Revoke a key",
+        "description": "Removes an id, its keys and its ban. The keys stop working at once.",
+        "responses": {
+          "204": {"description": "The id does not exist any more."},
+          "401": {"$ref": "#/components/responses/Unauthorized"},
+          "403": {"$ref": "#/components/responses/Forbidden"},
+          "404": {"$ref": "#/components/responses/Unknown"},
+          "429": {"$ref": "#/components/responses/TooMany"},
+          "503": {"$ref": "#/components/responses/Unavailable"}
+        }
+      }
+    },
+    "/keys/{id}/rotate": {
+      "parameters": [
+        {
+          "name": "id",
+          "in": "path",
+          "required": true,
+          "description": "The id of a key.",
+          "schema": {"type": "string"},
+          "example": "acme"
+        }
+      ],
+      "post": {
+        "operationId": "rotateKey",
+        "tags": ["keys"],
+        "summary": "Rotate a key",
+        "description": "Makes a new key for an id. The previous key works for the time of the overlap.",
+        "parameters": [
+          {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "A name for the request, 1 to 255 printable characters. If the same caller repeats the request with this name and the same body, it answers with the same id and without the key.",
+            "schema": {"type": "string"},
+            "example": "6f2c1b1e-4c1f-4a07-9d0e-5a3a1b2c3d4e"
+          }
+        ],
+        "requestBody": {
+          "required": false,
+          "content": {
+            "application/json": {"schema": {"$ref": "#/components/schemas/Rotation"}, "example": {"overlap": "24h"}}
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "The new key, first among the keys of the id.",
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/NewKey"},
+                "example": {
+                  "key": "tg_0000000000000000000000000000000042zZ9A",
+                  "id": "acme",
+                  "name": "ACME Ltd",
+                  "plan": "pro",
+                  "limits": null,
+                  "state": "active",
+                  "created": "2026-11-23T08:00:00Z",
+                  "expires": null,
+                  "scopes": ["pets:read"],
+                  "meta": {"contract": 4711},
+                  "digests": [
+                    {
+                      "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
+                      "created": "2026-11-23T08:00:00Z",
+                      "expires": null,
+                      "retiring": false
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "400": {"$ref": "#/components/responses/Invalid"},
+          "401": {"$ref": "#/components/responses/Unauthorized"},
+          "403": {"$ref": "#/components/responses/Forbidden"},
+          "404": {"$ref": "#/components/responses/Unknown"},
+          "409": {
+            "description": "An earlier overlap has not ended, the key has expired, the id has no key, or another request changes the id at the same time.",
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/Error"},
+                "example": {
+                  "code": "two_keys",
+                  "message": "\"acme\" has two keys until 2026-11-24T08:00:00Z",
+                  "status": 409
+                }
+              }
+            }
+          },
+          "413": {"$ref": "#/components/responses/TooLarge"},
+          "422": {
+            "description": "A request with another body had the same Idempotency-Key.",
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/Error"},
+                "example": {
+                  "code": "idempotency_key_reused",
+                  "message": "the Idempotency-Key was used for another request",
+                  "status": 422
+                }
+              }
+            }
+          },
+          "429": {"$ref": "#/components/responses/TooMany"},
+          "503": {"$ref": "#/components/responses/Unavailable"}
+        }
+      }
+    },
+    "/keys/{id}/ban": {
+      "parameters": [
+        {
+          "name": "id",
+          "in": "path",
+          "required": true,
+          "description": "The id of a key.",
+          "schema": {"type": "string"},
+          "example": "acme"
+        }
+      ],
+      "get": {
+        "operationId": "showBan",
+        "tags": ["bans"],
+        "summary": "Show the ban of a key",
+        "description": "Returns the strikes and the ban of an id.",
+        "responses": {
+          "200": {
+            "description": "The ban.",
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/Ban"},
+                "example": {
+                  "id": "acme",
+                  "banned": true,
+                  "until": "2026-11-23T08:10:00Z",
+                  "level": 1,
+                  "strikes": 0,
+                  "since": "2026-11-23T07:59:00Z"
+                }
+              }
+            }
+          },
+          "401": {"$ref": "#/components/responses/Unauthorized"},
+          "403": {"$ref": "#/components/responses/Forbidden"},
+          "404": {"$ref": "#/components/responses/Unknown"},
+          "429": {"$ref": "#/components/responses/TooMany"},
+          "503": {"$ref": "#/components/responses/Unavailable"}
+        }
+      },
+      "delete": {
+        "operationId": "liftBan",
+        "tags": ["bans"],
+        "summary": "Lift the ban of a key",
+        "description": "Removes the strikes and the ban of an id.",
+        "responses": {
+          "204": {"description": "The id is not banned."},
+          "401": {"$ref": "#/components/responses/Unauthorized"},
+          "403": {"$ref": "#/components/responses/Forbidden"},
+          "404": {"$ref": "#/components/responses/Unknown"},
+          "429": {"$ref": "#/components/responses/TooMany"},
+          "503": {"$ref": "#/components/responses/Unavailable"}
+        }
+      }
+    },
+    "/audit": {
+      "get": {
+        "operationId": "listAudit",
+        "tags": ["audit"],
+        "summary": "List the audit",
+        "description": "Returns who did what to which id, the oldest entry first.",
+        "parameters": [
+          {
+            "name": "limit",
+            "in": "query",
+            "required": false,
+            "description": "The largest number of results.",
+            "schema": {"type": "integer", "minimum": 1, "maximum": 100, "default": 50},
+            "example": 20
+          },
+          {
+            "name": "after",
+            "in": "query",
+            "required": false,
+            "description": "Restricts results to entries after a place: the value of `next`.",
+            "schema": {"type": "string"},
+            "example": "1795420800000-0"
+          },
+          {
+            "name": "id",
+            "in": "query",
+            "required": false,
+            "description": "Restricts results to an id.",
+            "schema": {"type": "string"},
+            "example": "acme"
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "Entries.",
+            "headers": {
+              "Link": {
+                "description": "Refers to the next page, if there is one (RFC 8288). The reference is relative to the URI of the request.",
+                "schema": {"type": "string"}
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/AuditPage"},
+                "example": {
+                  "entries": [
+                    {
+                      "place": "1795420800000-0",
+                      "time": "2026-11-23T08:00:00Z",
+                      "actor": "key:portal",
+                      "action": "issue",
+                      "id": "acme",
+                      "detail": "plan=pro"
+                    }
+                  ],
+                  "next": "1795420800000-0",
+                  "has_more": false
+                }
+              }
+            }
+          },
+          "400": {"$ref": "#/components/responses/Invalid"},
+          "401": {"$ref": "#/components/responses/Unauthorized"},
+          "403": {"$ref": "#/components/responses/Forbidden"},
+          "429": {"$ref": "#/components/responses/TooMany"},
+          "503": {"$ref": "#/components/responses/Unavailable"}
+        }
+      }
+    },
+    "/openapi.json": {
+      "get": {
+        "operationId": "showDocument",
+        "tags": ["document"],
+        "summary": "Show this document",
+        "description": "Returns the OpenAPI document of the resources.",
+        "responses": {
+          "200": {
+            "description": "The document.",
+            "content": {"application/json": {"schema": {"type": "object"}, "example": {"openapi": "3.1.0"}}}
+          },
+          "401": {"$ref": "#/components/responses/Unauthorized"},
+          "403": {"$ref": "#/components/responses/Forbidden"},
+          "429": {"$ref": "#/components/responses/TooMany"},
+          "503": {"$ref": "#/components/responses/Unavailable"}
+        }
+      }
+    }
+  },
+  "components": {
+    "securitySchemes": {
+      "apiKey": {"type": "http", "scheme": "bearer", "description": "An API key with the scope of the location."}
+    },
+    "schemas": {
+      "Key": {
+        "type": "object",
+        "required": ["id", "name", "plan", "limits", "state", "created", "expires", "scopes", "meta", "digests"],
+        "properties": {
+          "id": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "description": "The id of the key."},
+          "name": {"type": ["string", "null"], "description": "The operator's name for the key."},
+          "plan": {"type": ["string", "null"], "description": "The plan of the key."},
+          "limits": {"type": ["string", "null"], "description": "Rates for plans that are `custom`."},
+          "state": {
+            "type": "string",
+            "enum": ["active", "disabled", "expired", "replaced", "none"],
+            "description": "`replaced`: an interrupted rotation has ended the key. `none`: the id has no key."
+          },
+          "created": {
+            "type": ["string", "null"],
+            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+            "description": "When the current key was stored."
+          },
+          "expires": {
+            "type": ["string", "null"],
+            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+            "description": "When the key expires; null: never."
+          },
+          "scopes": {"type": "array", "items": {"type": "string"}, "description": "The scopes of the key."},
+          "meta": {"type": "object", "description": "What programs store with the key."},
+          "digests": {
+            "type": "array",
+            "items": {"$ref": "#/components/schemas/Digest"},
+            "description": "The keys of the id, the current one first."
+          }
+        },
+        "description": "An id and its keys."
+      },
+      "NewKey": {
+        "description": "An id and its keys. The response to the request that made the key has the key itself; a repeated request does not.",
+        "allOf": [
+          {"$ref": "#/components/schemas/Key"},
+          {
+            "type": "object",
+            "properties": {
+              "key": {
+                "type": "string",
+                "pattern": "^tg_[0-9A-Za-z]{38}$",
+                "description": "The key in clear. It is shown only this once."
+              }
+            }
+          }
+        ]
+      },
+      "Digest": {
+        "type": "object",
+        "required": ["sha256", "created", "expires", "retiring"],
+        "description": "A key of the id. During a rotation there are two.",
+        "properties": {
+          "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "The SHA-256 of the key."},
+          "created": {
+            "type": "string",
+            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+            "description": "When the key was stored."
+          },
+          "expires": {
+            "type": ["string", "null"],
+            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+            "description": "When the key expires; null: never."
+          },
+          "retiring": {
+            "type": "boolean",
+            "description": "Whether a rotation has replaced the key, which works until it expires."
+          }
+        }
+      },
+      "KeyPage": {
+        "type": "object",
+        "required": ["keys", "next"],
+        "properties": {
+          "keys": {"type": "array", "items": {"$ref": "#/components/schemas/Key"}},
+          "next": {
+            "type": ["string", "null"],
+            "description": "The value of `after` for the next page; null if there is none."
+          }
+        },
+        "description": "Some consecutive keys, in the order of their creation."
+      },
+      "KeyToIssue": {
+        "type": "object",
+        "required": ["plan"],
+        "description": "The values of a new key.",
+        "properties": {
+          "id": {
+            "type": "string",
+            "pattern": "^[A-Za-z0-9_.-]{1,64}$",
+            "description": "The id of the key. Without it, an id is generated."
+          },
+          "plan": {
+            "type": "string",
+            "pattern": "^[A-Za-z0-9_.-]{1,64}$",
+            "description": "The name of a plan in the plan tables."
+          },
+          "name": {"type": ["string", "null"], "description": "A name for people, up to 256 bytes."},
+          "limits": {
+            "type": ["string", "null"],
+            "description": "Rates for plans that are `custom`, such as `5000r/m 1000000r/d`."
+          },
+          "expires": {"type": ["string", "null"], "description": "When the key expires (RFC 3339)."},
+          "state": {"type": "string", "enum": ["active", "disabled"], "description": "`active` unless it is given."},
+          "scopes": {
+            "type": ["array", "null"],
+            "items": {"type": "string"},
+            "description": "Scope tokens (RFC 6749, section 3.3)."
+          },
+          "meta": {
+            "type": ["object", "null"],
+            "description": "Up to 16 members, which programs store with the key. A name has 1 to 32 lower-case letters, digits and `_`; a value is a text, a number or a boolean. Members that are not given remain, and null removes a member (RFC 7396)."
+          },
+          "digest": {
+            "type": "string",
+            "pattern": "^[0-9a-f]{64}$",
+            "description": "The SHA-256 of an existing key, to import it. Without it, a key is generated."
+          }
+        }
+      },
+      "KeyChanges": {
+        "type": "object",
+        "description": "A JSON Merge Patch (RFC 7396): what is not given remains.",
+        "properties": {
+          "plan": {
+            "type": "string",
+            "pattern": "^[A-Za-z0-9_.-]{1,64}$",
+            "description": "The name of a plan in the plan tables."
+          },
+          "name": {"type": ["string", "null"], "description": "null: no name."},
+          "limits": {"type": ["string", "null"], "description": "null: no limits."},
+          "expires": {"type": ["string", "null"], "description": "A time (RFC 3339), or null: never."},
+          "state": {
+            "type": "string",
+            "enum": ["active", "disabled"],
+            "description": "A disabled key is refused until it is active again."
+          },
+          "scopes": {
+            "type": ["array", "null"],
+            "items": {"type": "string"},
+            "description": "Scope tokens (RFC 6749, section 3.3)."
+          },
+          "meta": {
+            "type": ["object", "null"],
+            "description": "Up to 16 members, which programs store with the key. A name has 1 to 32 lower-case letters, digits and `_`; a value is a text, a number or a boolean. Members that are not given remain, and null removes a member (RFC 7396)."
+          }
+        }
+      },
+      "Rotation": {
+        "type": "object",
+        "description": "How long the previous key works.",
+        "properties": {
+          "overlap": {
+            "type": "string",
+            "description": "A time with a unit, such as `24h`, which is the default. `0` ends all keys of the id first."
+          }
+        }
+      },
+      "Ban": {
+        "type": "object",
+        "required": ["id", "banned", "until", "level", "strikes", "since"],
+        "properties": {
+          "id": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "description": "The id of the key."},
+          "banned": {"type": "boolean", "description": "Whether the key is banned now."},
+          "until": {
+            "type": ["string", "null"],
+            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+            "description": "The end of the ban."
+          },
+          "level": {"type": "integer", "description": "The number of bans so far."},
+          "strikes": {"type": "integer", "description": "Refusals since `since`."},
+          "since": {
+            "type": ["string", "null"],
+            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+            "description": "The time of the first strike."
+          }
+        },
+        "description": "The strikes and the ban of an id."
+      },
+      "AuditEntry": {
+        "type": "object",
+        "required": ["place", "time", "actor", "action", "id", "detail"],
+        "properties": {
+          "place": {"type": "string", "description": "The place of the entry in the audit."},
+          "time": {
+            "type": "string",
+            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+            "description": "When it was added."
+          },
+          "actor": {"type": "string", "description": "`key:ID` of a request, or `USER@HOST` of a command."},
+          "action": {
+            "type": "string",
+            "description": "What was done: issue, import, set, disable, enable, rotate, revoke or lift."
+          },
+          "id": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "description": "The id of the key."},
+          "detail": {"type": "string", "description": "The values that were set."}
+        },
+        "description": "Who did what to which id."
+      },
+      "AuditPage": {
+        "type": "object",
+        "required": ["entries", "next", "has_more"],
+        "properties": {
+          "entries": {"type": "array", "items": {"$ref": "#/components/schemas/AuditEntry"}},
+          "next": {
+            "type": "string",
+            "description": "The value of `after` for later entries, also for those that do not exist yet."
+          },
+          "has_more": {"type": "boolean", "description": "Whether later entries may exist already."}
+        },
+        "description": "Some consecutive entries, the oldest first."
+      },
+      "Error": {
+        "type": "object",
+        "required": ["code", "message", "status"],
+        "properties": {
+          "code": {"type": "string", "description": "The kind of the error, for programs."},
+          "message": {"type": "string", "description": "The cause, for people."},
+          "status": {"type": "integer", "description": "The status of the response."}
+        },
+        "description": "The body of every error."
+      }
+    },
+    "responses": {
+      "Invalid": {
+        "description": "A value of the request is not valid.",
+        "content": {
+          "application/json": {
+            "schema": {"$ref": "#/components/schemas/Error"},
+            "example": {"code": "invalid_request", "message": "plan: a key needs a plan", "status": 400}
+          }
+        }
+      },
+      "Unauthorized": {
+        "description": "The request has no valid key.",
+        "content": {
+          "application/json": {
+            "schema": {"$ref": "#/components/schemas/Error"},
+            "example": {"code": "invalid_api_key", "message": "The API key is not valid.", "status": 401}
+          }
+        },
+        "headers": {
+          "WWW-Authenticate": {"description": "The challenge (RFC 6750).", "required": true, "schema": {"type": "string"}}
+        }
+      },
+      "Forbidden": {
+        "description": "The key lacks the scope of the location.",
+        "content": {
+          "application/json": {
+            "schema": {"$ref": "#/components/schemas/Error"},
+            "example": {
+              "code": "insufficient_scope",
+              "message": "This API key does not have the scope that this resource requires.",
+              "status": 403
+            }
+          }
+        },
+        "headers": {
+          "WWW-Authenticate": {
+            "description": "The challenge, with the scope that is required (RFC 6750, section 3.1).",
+            "required": true,
+            "schema": {"type": "string"}
+          }
+        }
+      },
+      "Unknown": {
+        "description": "There is no such id.",
+        "content": {
+          "application/json": {
+            "schema": {"$ref": "#/components/schemas/Error"},
+            "example": {"code": "unknown_id", "message": "unknown id \"acme\"", "status": 404}
+          }
+        }
+      },
+      "TooLarge": {
+        "description": "The body is longer than 16,384 bytes.",
+        "content": {
+          "application/json": {
+            "schema": {"$ref": "#/components/schemas/Error"},
+            "example": {"code": "content_too_large", "message": "Content Too Large", "status": 413}
+          }
+        }
+      },
+      "TooMany": {
+        "description": "The quota of the caller's key is exhausted.",
+        "content": {
+          "application/json": {
+            "schema": {"$ref": "#/components/schemas/Error"},
+            "example": {
+              "code": "rate_limit_exceeded",
+              "message": "The rate limit is exceeded; retry after Retry-After seconds.",
+              "status": 429
+            }
+          }
+        },
+        "headers": {"Retry-After": {"description": "In seconds.", "required": true, "schema": {"type": "integer"}}}
+      },
+      "Unavailable": {
+        "description": "Redis is not reachable. It is unknown whether the last step was executed: repeat the request.",
+        "content": {
+          "application/json": {
+            "schema": {"$ref": "#/components/schemas/Error"},
+            "example": {"code": "service_unavailable", "message": "Redis is not reachable", "status": 503}
+          }
+        },
+        "headers": {"Retry-After": {"description": "In seconds.", "required": true, "schema": {"type": "integer"}}}
+      }
+    }
+  }
+})json";
+// clang-format on
+
+}  // namespace
+
+std::string_view openapi_document() {
+    return kDocument;
+}
+
+}  // namespace tollgate::management

@@ -1,0 +1,87 @@
+#include <utility>
+
+#include "module/management/admin/admin_api.hpp"
+#include "module/management/admin/resources.hpp"
+#include "module/management/audit.hpp"
+#include "module/management/ban.hpp"
+#include "module/management/key_reader.hpp"
+#include "module/text/rfc3339.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+void write_time_or_null(JsonWriter& json, std::string_view name,
+                        const std::optional<std::chrono::sys_seconds>& time) {
+    json.name(name);
+    if (time) {
+        json.value(format_time(*time));
+    } else {
+        json.null();
+    }
+}
+
+}  // namespace
+
+Task<AdminResponse> show_ban(ResourceRequest request) {
+    KeyReader reader(request.database, request.keys);
+    co_await reader.require_id(request.id);
+    const auto ban = co_await read_ban(request.database, request.keys, request.id);
+    JsonWriter json;
+    json.object([&] {
+        json.member("id", ban.id);
+        json.member("banned", ban.until.has_value());
+        write_time_or_null(json, "until", ban.until);
+        json.member("level", ban.level);
+        json.member("strikes", ban.strikes);
+        write_time_or_null(json, "since", ban.since);
+    });
+    co_return AdminResponse{.status = 200, .body = std::move(json).take()};
+}
+
+Task<AdminResponse> end_ban(ResourceRequest request) {
+    KeyReader reader(request.database, request.keys);
+    co_await reader.require_id(request.id);
+    AuditEntry entry{.actor = request.request.actor, .action = "lift", .id = request.id};
+    co_await lift_ban(request.database, request.keys, std::move(entry));
+    co_return AdminResponse{.status = 204};
+}
+
+Task<AdminResponse> list_audit(ResourceRequest request) {
+    constexpr std::int64_t kMostEntries = 100;
+    constexpr std::int64_t kDefaultEntries = 50;
+    QueryParameters parameters(request.request.query);
+    const auto limit = static_cast<std::size_t>(
+        parameters.take_number("limit", 1, kMostEntries).value_or(kDefaultEntries));
+    auto after = parameters.take("after").value_or("");
+    const auto id = parameters.take("id").value_or("");
+    parameters.require_empty();
+    const auto page =
+        co_await read_audit(request.database, request.keys, std::move(after), limit, id);
+    JsonWriter json;
+    json.object([&] {
+        json.array("entries", [&] {
+            for (const auto& entry : page.entries) {
+                json.object([&] { write_entry(json, entry); });
+            }
+        });
+        // A client that follows the audit asks for the entries after `next`, even if there are none
+        // yet.
+        json.member("next", page.last);
+        json.member("has_more", page.has_more);
+    });
+    AdminResponse response{.status = 200, .body = std::move(json).take()};
+    if (page.has_more) {
+        response.fields.emplace_back("Link", "<audit?after=" + percent_encode(page.last) +
+                                                 "&limit=" + std::to_string(limit) +
+                                                 (id.empty() ? "" : "&id=" + percent_encode(id)) +
+                                                 ">; rel=\"next\"");
+    }
+    co_return response;
+}
+
+Task<AdminResponse> show_openapi(ResourceRequest /*request*/) {
+    co_return AdminResponse{.status = 200, .body = std::string(openapi_document())};
+}
+
+}  // namespace tollgate::management

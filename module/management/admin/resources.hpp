@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "module/management/admin/admin_request.hpp"
+#include "module/management/database.hpp"
+#include "module/management/key_changes.hpp"
+
+namespace tollgate::management {
+
+/// A request for a resource, and what its handler needs.
+struct ResourceRequest {
+    Database& database;
+    const redis::Keys& keys;
+    std::string id;  ///< in the path; valid
+    AdminRequest request;
+};
+
+// The handlers of the resources. All throw OperationError.
+
+Task<AdminResponse> list_keys(ResourceRequest request);     ///< `GET keys`
+Task<AdminResponse> create_key(ResourceRequest request);    ///< `POST keys`
+Task<AdminResponse> show_key(ResourceRequest request);      ///< `GET keys/ID`
+Task<AdminResponse> change_key(ResourceRequest request);    ///< `PATCH keys/ID`
+Task<AdminResponse> revoke_key(ResourceRequest request);    ///< `DELETE keys/ID`
+Task<AdminResponse> rotate_key(ResourceRequest request);    ///< `POST keys/ID/rotate`
+Task<AdminResponse> show_usage(ResourceRequest request);    ///< `GET keys/ID/usage`
+Task<AdminResponse> show_history(ResourceRequest request);  ///< `GET keys/ID/history`
+Task<AdminResponse> show_ban(ResourceRequest request);      ///< `GET keys/ID/ban`
+Task<AdminResponse> end_ban(ResourceRequest request);       ///< `DELETE keys/ID/ban`
+Task<AdminResponse> list_audit(ResourceRequest request);    ///< `GET audit`
+Task<AdminResponse> show_openapi(ResourceRequest request);  ///< `GET openapi.json`
+
+}  // namespace tollgate::management
