@@ -225,6 +225,14 @@ subtest 'directives of servers and locations' => sub {
         'tollgate off api'                      => '"tollgate" directive has "off" beside a table',
         'tollgate api api'                      => '"tollgate" directive names a table twice',
         'tollgate'                              => 'invalid number of arguments in "tollgate" directive',
+        'tollgate_scope'                        => 'invalid number of arguments in "tollgate_scope" directive',
+        'tollgate_scope ""'                     => 'invalid scope ""',
+        'tollgate_scope a "b c"'                => 'invalid scope "b c"',
+        'tollgate_scope "a\"b"'                 => 'invalid scope "a"b"',
+        'tollgate_scope \xc3\xa9'               => 'invalid scope',
+        'tollgate_scope $arg_scope'             => 'invalid scope "\$arg_scope": .*without variables',
+        'tollgate_scope read off'               => '"tollgate_scope" directive has "off" beside a scope',
+        'tollgate_scope ' . join(' ', 'aa' .. 'dz') => 'tollgate_scope: the scopes have more than 256 bytes',
         'tollgate_bypass'                       => 'invalid number of arguments in "tollgate_bypass" directive',
         'tollgate_realm a b'                    => 'invalid number of arguments in "tollgate_realm" directive',
         'tollgate_zone 8m'                      => '"tollgate_zone" directive is not allowed here',
@@ -233,6 +241,7 @@ subtest 'directives of servers and locations' => sub {
     mistake($_, $refused{$_}, "$head location / {\n $_; # here\n } }") for sort keys %refused;
     for my $directive (
         'tollgate api', 'tollgate off', 'tollgate_realm a', 'tollgate_headers both', 'tollgate_cost 2', 'tollgate_dry_run on',
+        'tollgate_scope a', 'tollgate_scope off',
         'tollgate_forward_authorization on', 'tollgate_json_errors on', 'tollgate_log_level warn')
     {
         mistake("$directive twice", '"\w+" directive is duplicate', "$head $directive;\n $directive; # here\n }");

@@ -240,7 +240,7 @@ for my $block (qw(plans redis)) {
         like($text, qr/[`; ]$directive /, "… and $directive of tollgate_$block");
     }
 }
-like($text, qr/`\$$_`/, "… and \$$_") for source('module/http/variables.cpp') =~ /ngx_string\("(tollgate_\w+)"\)/g;
+like($text, qr/`\$$_`/, "… and \$$_") for map { s/_\z/_NAME/r } source('module/http/variables.cpp') =~ /ngx_string\("(tollgate_\w+)"\)/g;
 
 for my $errors (['module/report/error_body.hpp', 'module/README.md'], ['backend/core/error.hpp', 'backend/README.md']) {
     my @codes = source($errors->[0]) =~ /constexpr Error(?:Kind)? \w+\{[^"}]*"(\w+)"/g;

@@ -78,6 +78,16 @@ subtest 'key_cache' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'a record with long details' => sub {
+    my $gateway = Gateway->start(plans => $plans, workers => 2, server => 'location /meta/ { tollgate api; proxy_set_header Authorization "$tollgate_scopes $tollgate_meta_z"; proxy_pass http://unix:%DIR%/upstream.sock; }');
+    $gateway->subscribed(2);
+    $gateway->import_key('k', id => 'k1', plan => 'all', name => 'n' x 256, scopes => 's' x 256, meta => '{"a":"' . 'x' x 400 . '","z":"end"}');
+    is($gateway->calls(sub { like($gateway->get('/meta/', 'k')->body, qr/authorization=s{256} end /) for 1 .. 10 }), 1, 'is cached');
+    my $keys = $gateway->status->{zone}{stores}{keys};
+    cmp_ok($keys->{used}, '>', 10, '… in several places');
+    $gateway->nginx->stop;
+};
+
 subtest 'without a subscription a record is used for a second' => sub {
     my $gateway = Gateway->start(
         plans         => $plans,

@@ -11,6 +11,7 @@
 #include "module/gateway/address_budget.hpp"
 #include "module/gateway/engine.hpp"
 #include "module/gateway/loaded_states.hpp"
+#include "module/key/scopes.hpp"
 #include "module/quota/shown_windows.hpp"
 #include "module/text/parse_error.hpp"
 
@@ -42,8 +43,13 @@ void Admission::bypass() noexcept {
     grant(Verdict::kBypassed);
 }
 
-void Admission::forbid() noexcept {
-    finish(Verdict::kForbidden, kStatusForbidden, kPlanNotAllowed);
+void Admission::forbid(const Error& error) noexcept {
+    finish(Verdict::kForbidden, kStatusForbidden, error);
+}
+
+void Admission::forbid(const Error& error, std::shared_ptr<const KeyRecord> record) noexcept {
+    outcome_.record = std::move(record);
+    forbid(error);
 }
 
 void Admission::abandon() noexcept {
@@ -56,12 +62,22 @@ void Admission::time_out() noexcept {
     guard([&] { apply_failure_policy(); });
 }
 
-bool Admission::has_place_in(const TableSet& tables) const {
-    return &tables.engine() == &engine() && tables.has_plan(outcome_.key().plan);
+std::optional<Error> Admission::refusal_in(const TableSet& tables, std::string_view scopes) const {
+    if (!contains_scopes(outcome_.key().scopes, scopes)) {
+        return kInsufficientScope;
+    }
+    if (&tables.engine() != &engine() || !tables.has_plan(outcome_.key().plan)) {
+        return kPlanNotAllowed;
+    }
+    return std::nullopt;
 }
 
 void Admission::run(Next next) {
     if (next == Next::kAdmit) {
+        if (!has_scopes()) {
+            forbid(kInsufficientScope);
+            return;
+        }
         if (!options_.cost) {
             cost_ = client_.cost();
         }
@@ -79,7 +95,7 @@ void Admission::run(Next next) {
             refuse_key(kInvalidApiKey);
             break;
         case Next::kForbid:
-            forbid();
+            forbid(kPlanNotAllowed);
             break;
         case Next::kGrant:
             grant(Verdict::kGranted);

@@ -43,6 +43,9 @@ class Admission : private AcquireWaiter, private LookupWaiter {
         std::optional<std::int64_t> cost;  ///< of every request; empty: ask Client::cost
         bool refusals_strike = true;       ///< whether a 429 counts towards a ban
         bool is_free = false;  ///< takes no units: the request is on its way to an error page
+        /// The scopes that the key must have, in the form of parse_scopes. Must outlive the
+        /// admission.
+        std::string_view scopes{};
     };
 
     /// The table set and the client must outlive it.
@@ -60,8 +63,8 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     void start(std::optional<std::string_view> authorization) noexcept;
     /// Lets the request pass without a key and without a quota.
     void bypass() noexcept;
-    /// Refuses a key whose plan is not in a table.
-    void forbid() noexcept;
+    /// Refuses a key with 403 that another admission has authenticated.
+    void forbid(const Error& error, std::shared_ptr<const KeyRecord> record) noexcept;
     /// Redis took too long: `on_failure` applies.
     void time_out() noexcept;
     /// Refuses the request with 503.
@@ -69,9 +72,9 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     /// The request has ended: no callback follows.
     void abandon() noexcept;
 
-    /// Whether the key may be used with another set of tables: it counts in the same Redis, and the
-    /// key's plan is in all of them.
-    bool has_place_in(const TableSet& tables) const;
+    /// Why the key may not be used with another set of tables that requires these scopes: it lacks
+    /// a scope, its plan is not in all of them, or they count in another Redis. Nothing if it may.
+    std::optional<Error> refusal_in(const TableSet& tables, std::string_view scopes) const;
 
   private:
     /// The next step.
@@ -92,6 +95,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     void authenticate(std::optional<std::string_view> authorization);
     void identify(std::string_view token);
     bool is_unchanged(const KnownKey& known) const;
+    bool has_scopes() const;
     void recall(const KnownKey& known, ExactSteadyTime now);
     void use_known(KnownKey& known, ExactSteadyTime now);
     void keep_record(KnownKey& known, SteadyTime now) noexcept;
@@ -131,6 +135,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     void on_unavailable() noexcept override;
 
     void refuse_key(const Error& error);
+    void forbid(const Error& error) noexcept;
     void refuse_look_up();
     void apply_failure_policy();
     void decide_in_outage();

@@ -8,6 +8,7 @@
 #include "module/gateway/held_quotas.hpp"
 #include "module/key/bearer.hpp"
 #include "module/key/digest.hpp"
+#include "module/key/scopes.hpp"
 
 namespace tollgate::gateway {
 
@@ -77,6 +78,11 @@ bool Admission::is_unchanged(const KnownKey& known) const {
            is_valid_at(*known.record, engine().clock().wall());
 }
 
+/// Whether the key has all scopes that the location requires.
+bool Admission::has_scopes() const {
+    return contains_scopes(outcome_.key().scopes, options_.scopes);
+}
+
 /// Authenticates the request by a known key.
 void Admission::recall(const KnownKey& known, ExactSteadyTime now) {
     outcome_.record = known.record;
@@ -89,6 +95,11 @@ void Admission::use_known(KnownKey& known, ExactSteadyTime now) {
     const auto time = std::chrono::floor<SteadyTime>(now);
     engine().statistics().keys.hits.add();
     recall(known, now);
+    // A slice grants for all locations with these tables, which may require other scopes.
+    if (!has_scopes()) {
+        forbid(kInsufficientScope);
+        return;
+    }
     if (!options_.cost) {
         cost_ = client_.cost();
     }

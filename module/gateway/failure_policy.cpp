@@ -12,8 +12,8 @@ void Admission::apply_failure_policy() {
     const FailurePolicy policy = engine().settings().on_failure;
     if (policy == FailurePolicy::kDeny || !is_known_) {
         refuse_unavailable();
-    } else if (!has_place_in(tables_)) {
-        forbid();
+    } else if (const auto refusal = refusal_in(tables_, options_.scopes)) {
+        forbid(*refusal);
     } else if (policy == FailurePolicy::kAllow) {
         grant(Verdict::kDegraded);
     } else {
@@ -28,7 +28,7 @@ void Admission::decide_in_outage() {
         cost_ = client_.cost();
     }
     if (!choose_quotas()) {
-        forbid();
+        forbid(kPlanNotAllowed);
         return;
     }
     if (request_.quotas->empty()) {

@@ -53,6 +53,8 @@ ngx_command_t commands[] = {
      offsetof(LocationConf, cost), nullptr},
     {ngx_string("tollgate_bypass"), kEverywhere | NGX_CONF_1MORE, ngx_http_set_predicate_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, bypass), nullptr},
+    {ngx_string("tollgate_scope"), kEverywhere | NGX_CONF_1MORE, read_scope,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate_dry_run"), kEverywhere | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, dry_run), nullptr},
     {ngx_string("tollgate_forward_authorization"), kEverywhere | NGX_CONF_FLAG,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "module/http/request/request_context.hpp"
+#include "module/key/meta.hpp"
 
 namespace tollgate::http {
 
@@ -29,10 +30,11 @@ struct Variable {
     Value (*read)(const Outcome&);
 };
 
-std::array<Variable, 7> variables{{
+std::array<Variable, 8> variables{{
     {ngx_string("tollgate_key_id"), [](const Outcome& o) { return unless_empty(o.key().id); }},
     {ngx_string("tollgate_key_name"), [](const Outcome& o) { return unless_empty(o.key().name); }},
     {ngx_string("tollgate_plan"), [](const Outcome& o) { return unless_empty(o.key().plan); }},
+    {ngx_string("tollgate_scopes"), [](const Outcome& o) { return unless_empty(o.key().scopes); }},
     {ngx_string("tollgate_verdict"), [](const Outcome& o) { return Value(name_of(o.verdict)); }},
     {ngx_string("tollgate_limit"),
      [](const Outcome& o) {
@@ -48,17 +50,23 @@ std::array<Variable, 7> variables{{
      }},
 }};
 
-ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
-                       uintptr_t index) noexcept {
+ngx_str_t meta_prefix = ngx_string("tollgate_meta_");
+
+/// The member of the key's meta that the name of a variable ends with.
+Value meta_member(const Outcome& outcome, std::string_view variable) {
+    if (outcome.key().meta.empty()) {
+        return std::nullopt;
+    }
+    const Meta meta = parse_meta(outcome.key().meta);
+    const auto member = meta.find(variable.substr(meta_prefix.len));
+    return member == meta.end() ? Value() : Value(meta_text(member->second));
+}
+
+/// Sets a variable to the text that `read` returns.
+template <typename Read>
+ngx_int_t set_value(ngx_http_request_t* r, ngx_http_variable_value_t* value, Read read) noexcept {
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
-        const RequestContext* context = RequestContext::find(r);
-        const Variable& variable = variables[index];
-        Value text;
-        if (context != nullptr) {
-            text = variable.read(context->outcome());
-        } else if (view(variable.name) == "tollgate_verdict") {
-            text = name_of(Verdict::kNone);
-        }
+        const Value text = read(RequestContext::find(r));
         if (!text) {
             value->not_found = 1;
             return NGX_OK;
@@ -70,6 +78,26 @@ ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
         value->no_cacheable = 0;
         value->not_found = 0;
         return NGX_OK;
+    });
+}
+
+ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
+                       uintptr_t index) noexcept {
+    return set_value(r, value, [&](const RequestContext* context) {
+        const Variable& variable = variables[index];
+        if (context != nullptr) {
+            return variable.read(context->outcome());
+        }
+        return view(variable.name) == "tollgate_verdict" ? Value(name_of(Verdict::kNone)) : Value();
+    });
+}
+
+/// `name` points to the name of the variable.
+ngx_int_t get_meta(ngx_http_request_t* r, ngx_http_variable_value_t* value,
+                   uintptr_t name) noexcept {
+    return set_value(r, value, [&](const RequestContext* context) {
+        const auto variable = view(*reinterpret_cast<const ngx_str_t*>(name));
+        return context == nullptr ? Value() : meta_member(context->outcome(), variable);
     });
 }
 
@@ -87,6 +115,12 @@ ngx_int_t add_variables(ngx_conf_t* cf) noexcept {
         added->get_handler = get_variable;
         added->data = i;
     }
+    ngx_http_variable_t* meta =
+        ngx_http_add_variable(cf, &meta_prefix, NGX_HTTP_VAR_NOCACHEABLE | NGX_HTTP_VAR_PREFIX);
+    if (meta == nullptr) {
+        return NGX_ERROR;
+    }
+    meta->get_handler = get_meta;
     return NGX_OK;
 }
 

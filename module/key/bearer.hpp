@@ -23,4 +23,8 @@ bool is_b64token(std::string_view text);
 /// sent, it has `error="invalid_token"`.
 std::string bearer_challenge(std::string_view realm, bool key_was_sent);
 
+/// The `WWW-Authenticate` field of a 403 for a key that lacks scopes (RFC 6750 section 3.1).
+/// `scopes` are those that the resource requires, separated by spaces. The realm is as above.
+std::string insufficient_scope_challenge(std::string_view realm, std::string_view scopes);
+
 }  // namespace tollgate

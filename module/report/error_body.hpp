@@ -16,6 +16,8 @@ constexpr Error kMissingApiKey{"missing_api_key",
 constexpr Error kInvalidApiKey{"invalid_api_key", "The API key is not valid."};
 constexpr Error kPlanNotAllowed{"plan_not_allowed",
                                 "The plan of this API key does not include this resource."};
+constexpr Error kInsufficientScope{
+    "insufficient_scope", "This API key does not have the scope that this resource requires."};
 constexpr Error kRateLimitExceeded{"rate_limit_exceeded",
                                    "The rate limit is exceeded; retry after Retry-After seconds."};
 constexpr Error kApiKeyBanned{

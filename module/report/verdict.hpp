@@ -11,7 +11,7 @@ enum class Verdict {
     kLimited,          ///< a window is exhausted
     kBanned,           ///< the key is banned
     kUnauthenticated,  ///< no key, or an invalid one
-    kForbidden,        ///< the key's plan is not in a table
+    kForbidden,        ///< the key's plan is not in a table, or the key lacks a scope
     kBypassed,         ///< `tollgate_bypass`
     kDegraded,         ///< granted while Redis is unreachable
     kUnavailable,      ///< refused because Redis is unreachable

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tollgate {
 
@@ -11,6 +12,40 @@ namespace {
 
 /// The offset of the stored half of a digest. SetAssociative compares the bytes before it.
 constexpr std::size_t kStoredFrom = 8;
+
+/// The largest details that parts can continue.
+constexpr std::size_t kLargestDetails = 1026;
+
+/// Separates the details. No detail contains it.
+constexpr char kSeparator = '\0';
+
+/// What a decision can do without: name, scopes and meta. Most keys have few of them, at the begin.
+std::string details_of(const KeyRecord& record) {
+    std::string details = record.name;
+    details.append(1, kSeparator).append(record.scopes).append(1, kSeparator).append(record.meta);
+    details.resize(details.find_last_not_of(kSeparator) + 1);
+    return details;
+}
+
+void unpack_details(std::string_view details, KeyRecord& record) {
+    for (std::string* detail : {&record.name, &record.scopes, &record.meta}) {
+        detail->assign(details.substr(0, details.find(kSeparator)));
+        details.remove_prefix(std::min(detail->size() + 1, details.size()));
+    }
+}
+
+std::uint64_t clamp_time(SteadyTime time) {
+    constexpr std::int64_t kLast = (std::int64_t{1} << 48U) - 1;  // 8900 years
+    return static_cast<std::uint64_t>(std::clamp<std::int64_t>(time.count(), 0, kLast));
+}
+
+std::uint64_t stored_expiry(const KeyRecord& record) {
+    constexpr std::int64_t kLast = (std::int64_t{1} << 40U) - 2;  // the year 36812
+    return record.expires ? static_cast<std::uint64_t>(std::clamp<std::int64_t>(
+                                record.expires->time_since_epoch().count(), 0, kLast)) +
+                                1
+                          : 0;
+}
 
 }  // namespace
 
@@ -24,56 +59,116 @@ bool KeyCache::StoredKey::is(const Key& key) const {
 }
 
 template <std::size_t kText>
-KeyCache::Record<kText>::Record(const Key& whose, const KeyRecord& record, const IdHash& id,
-                                SteadyTime asked)
-    : key(whose),
+KeyCache::Record<kText>::Record(const Part& its_part, const KeyRecord& record,
+                                std::string_view details, const IdHash& id, SteadyTime asked)
+    : key(its_part.key),
       id_hash(id),
-      checked(asked.count()),
-      expires(record.expires ? std::clamp<std::int64_t>(record.expires->time_since_epoch().count(),
-                                                        0, Uint48::kMax - 1) +
-                                   1
-                             : 0),
-      id_length(static_cast<std::uint32_t>(record.id.size())),
-      plan_length(static_cast<std::uint32_t>(record.plan.size())),
-      limits_length(static_cast<std::uint32_t>(record.limits.size())),
-      name_length(static_cast<std::uint32_t>(record.name.size())),
-      active(record.active ? 1U : 0U) {
+      checked(clamp_time(asked)),
+      id_length(record.id.size()),
+      plan_length(record.plan.size()),
+      active(record.active ? 1U : 0U),
+      reserved(0),
+      expires(stored_expiry(record)),
+      limits_length(record.limits.size()),
+      details_length(details.size()),
+      part(its_part.number) {
     char* to = text.data();
-    for (const std::string* part : {&record.id, &record.plan, &record.limits, &record.name}) {
-        to = std::ranges::copy(*part, to).out;
+    for (const std::string_view whole : {std::string_view(record.id), std::string_view(record.plan),
+                                         std::string_view(record.limits), details}) {
+        const auto room = static_cast<std::size_t>(text.data() + text.size() - to);
+        to = std::ranges::copy(whole.substr(0, room), to).out;
     }
+}
+
+template <std::size_t kText>
+KeyCache::Record<kText>::Record(const Part& its_part, std::string_view its_text, SteadyTime asked)
+    : key(its_part.key),
+      checked(clamp_time(asked)),
+      id_length(0),
+      plan_length(0),
+      active(0),
+      reserved(0),
+      expires(0),
+      limits_length(0),
+      details_length(its_text.size()),
+      part(its_part.number) {
+    std::ranges::copy(its_text, text.data());
+}
+
+template <std::size_t kText>
+std::size_t KeyCache::Record<kText>::head_length() const {
+    return std::size_t{id_length} + plan_length + limits_length;
+}
+
+template <std::size_t kText>
+std::uint32_t KeyCache::Record<kText>::last_part() const {
+    const std::size_t length = head_length() + details_length;
+    return length <= kText
+               ? 0
+               : static_cast<std::uint32_t>((length - kText + kSmallText - 1) / kSmallText);
 }
 
 template <std::size_t kText>
 void KeyCache::Record<kText>::unpack(Found& found) const {
     std::string_view rest(text.data(), text.size());
-    const auto read = [&](std::string& part, std::size_t length) {
-        part.assign(rest.substr(0, length));  // a length may be invalid if a worker was killed
-        rest.remove_prefix(part.size());
+    const auto read = [&](std::string& word, std::size_t length) {
+        word.assign(rest.substr(0, length));  // a length may be invalid if a worker was killed
+        rest.remove_prefix(word.size());
     };
     KeyRecord& record = found.record;
     read(record.id, id_length);
     read(record.plan, plan_length);
     read(record.limits, limits_length);
-    read(record.name, name_length);
     record.expires.reset();
-    if (const std::int64_t seconds = expires.value(); seconds != 0) {
-        record.expires.emplace(std::chrono::seconds(seconds - 1));
+    if (expires != 0) {
+        record.expires.emplace(std::chrono::seconds(expires - 1));
     }
     record.active = active != 0;
     found.exists = true;
     found.id = id_hash;
-    found.checked = SteadyTime(checked.value());
+    found.checked = SteadyTime(checked);
+}
+
+/// Calls `use` with the text of each part that continues the record, in their order, and marks the
+/// part as used now. False if one of them is missing.
+template <typename First, typename Use>
+bool KeyCache::use_parts(const First& record, const Key& key, SteadyTime now, Use use) const {
+    const std::uint32_t last = record.last_part();
+    for (std::uint32_t number = 1; number <= last; ++number) {
+        const Place place = small_.find({key, number});
+        // A worker that was killed may have left a part of another version of the record.
+        if (!place || small_.at(place).checked != record.checked) {
+            return false;
+        }
+        small_.touch(place, now);
+        const auto& part = small_.at(place);
+        use(std::string_view(part.text.data(), part.text.size()).substr(0, part.details_length));
+    }
+    return true;
 }
 
 template <typename Table>
-bool KeyCache::find_record(const Table& table, const Key& key, SteadyTime now, Found& found) {
-    const Place place = table.find(key);
+bool KeyCache::find_record(const Table& table, const Key& key, SteadyTime now, Found& found) const {
+    const Place place = table.find({key});
     if (!place) {
         return false;
     }
     table.touch(place, now);
-    table.at(place).unpack(found);
+    const auto& record = table.at(place);
+    const std::size_t head = std::min(record.head_length(), record.text.size());
+    std::string_view details(
+        record.text.data() + head,
+        std::min<std::size_t>(record.text.size() - head, record.details_length));
+    std::string joined;
+    if (details.size() < record.details_length) {
+        joined = details;
+        if (!use_parts(record, key, now, [&](std::string_view text) { joined += text; })) {
+            return false;
+        }
+        details = joined;
+    }
+    record.unpack(found);
+    unpack_details(details, found.record);
     return true;
 }
 
@@ -91,15 +186,18 @@ bool KeyCache::find(const Key& key, SteadyTime now, Found& found) const {
     return true;
 }
 
+template <typename Table>
+bool KeyCache::touch_record(const Table& table, const Key& key, SteadyTime now) const {
+    const Place place = table.find({key});
+    if (!place) {
+        return false;
+    }
+    table.touch(place, now);
+    return use_parts(table.at(place), key, now, [](std::string_view /*text*/) {});
+}
+
 bool KeyCache::touch(const Key& key, SteadyTime now) const {
-    const auto touch_in = [&](const auto& table) {
-        const Place place = table.find(key);
-        if (place) {
-            table.touch(place, now);
-        }
-        return static_cast<bool>(place);
-    };
-    return touch_in(small_) || touch_in(large_);
+    return touch_record(small_, key, now) || touch_record(large_, key, now);
 }
 
 /// Calls `visit` with the record of the key with this Key::hash if its id has this hash. False if
@@ -108,7 +206,7 @@ template <typename Visit>
 bool KeyCache::visit_record(std::uint64_t hash_of_key, const IdHash& id, Visit visit) const {
     const auto visit_in = [&](const auto& table) {
         const Place place =
-            table.find_hash(hash_of_key, [&](const auto& record) { return record.id_hash == id; });
+            table.find_hash(hash_of_key, [&](const auto& record) { return record.is_of(id); });
         if (place) {
             visit(table.at(place));
         }
@@ -127,39 +225,70 @@ bool KeyCache::has_id(std::uint64_t hash_of_key, const IdHash& id) const {
     return visit_record(hash_of_key, id, [](const auto& /*record*/) {});
 }
 
+/// The number of parts that continue the key's record in this table; 0 if there is no record.
+template <typename Table>
+std::uint32_t KeyCache::last_part(const Table& table, const Key& key) const {
+    const Place place = table.find({key});
+    return place ? table.at(place).last_part() : 0;
+}
+
+void KeyCache::remove_parts(const Key& key, std::uint32_t from, std::uint32_t last) const {
+    for (std::uint32_t number = from; number <= last; ++number) {
+        small_.remove({key, number});
+    }
+}
+
+/// Removes the record of the key, if there is one.
+void KeyCache::remove(const Key& key) const {
+    const std::uint32_t last = std::max(last_part(small_, key), last_part(large_, key));
+    small_.remove({key});
+    large_.remove({key});
+    remove_parts(key, 1, last);
+}
+
 void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked,
                    const Keeps& keeps) {
     static_assert(SmallTable::place_size() == 112, "a million keys must fit 256 MiB");
     const IdHash id = id_hash(record.id);
-    const std::size_t length =
-        record.id.size() + record.plan.size() + record.limits.size() + record.name.size();
-    const bool is_small = length <= kSmallText;
-    const bool is_large =
-        !is_small && record.id.size() <= kLargestId && record.plan.size() <= kLargestPlan &&
-        record.limits.size() <= kLargestLimits && record.name.size() <= kLargestName;
-    // Remove first: a worker that is killed here must not leave two records of one key.
+    const std::string details = details_of(record);
+    const std::size_t head = record.id.size() + record.plan.size() + record.limits.size();
+    const bool is_short = record.id.size() <= kLargestId && record.plan.size() <= kLargestPlan &&
+                          record.limits.size() <= kLargestLimits &&
+                          details.size() <= kLargestDetails;
     unknown_.remove(key);
-    if (!is_small) {
-        small_.remove(key);
-    }
-    if (!is_large) {
-        large_.remove(key);
+    if (!is_short) {
+        remove(key);
+        return;
     }
     const auto is_kept = [&](const auto& other) {
         Found found;
         other.unpack(found);
-        return keeps(other.key.redis, found);
+        return other.part == 0 && keeps(other.key.redis, found);
     };
-    if (is_small) {
-        small_.put_unless(is_kept, key, checked, key, record, id, checked);
-    } else if (is_large) {
-        large_.put_unless(is_kept, key, checked, key, record, id, checked);
+    const std::uint32_t old_last = std::max(last_part(small_, key), last_part(large_, key));
+    // The parts first: without all of them, the record is not found.
+    const std::size_t first = (head <= kSmallText ? kSmallText : kLargeText) - head;
+    std::string_view rest = details;
+    rest.remove_prefix(std::min(first, rest.size()));
+    std::uint32_t last = 0;
+    while (!rest.empty()) {
+        const Part part{key, ++last};
+        small_.put_unless(is_kept, part, checked, part, rest.substr(0, kSmallText), checked);
+        rest.remove_prefix(std::min(kSmallText, rest.size()));
     }
+    // Remove first: a worker that is killed here must not leave two records of one key.
+    if (head <= kSmallText) {
+        large_.remove({key});
+        small_.put_unless(is_kept, {key}, checked, Part{key}, record, details, id, checked);
+    } else {
+        small_.remove({key});
+        large_.put_unless(is_kept, {key}, checked, Part{key}, record, details, id, checked);
+    }
+    remove_parts(key, last + 1, old_last);
 }
 
 void KeyCache::put_unknown(const Key& key, SteadyTime checked) {
-    small_.remove(key);
-    large_.remove(key);
+    remove(key);
     unknown_.put(key, checked, key, checked);
 }
 

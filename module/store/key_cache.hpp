@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "module/key/api_key.hpp"
 #include "module/key/key_record.hpp"
@@ -13,14 +14,14 @@
 #include "module/store/id_hash.hpp"
 #include "module/store/place_hash.hpp"
 #include "module/store/set_associative.hpp"
-#include "module/store/uint48.hpp"
 
 namespace tollgate {
 
-/// Caches key records, in memory that workers share. Long records are stored in larger places. Keys
-/// that do not exist in Redis have their own places, so that a flood of them evicts no valid key.
-/// The least recently used records are evicted, except those that the caller wants to keep. The
-/// caller holds the lock of its stripe.
+/// Caches key records, in memory that workers share. A record whose id, plan and limits are long is
+/// stored in a larger place. Name, scopes and meta that do not fit the place of their record take
+/// further small places. Keys that do not exist in Redis have their own places, so that a flood of
+/// them evicts no valid key. The least recently used records are evicted, except those that the
+/// caller wants to keep. The caller holds the lock of its stripe.
 class KeyCache {
   public:
     /// Identifies a key: its digest and the name_hash of a `tollgate_redis`. Each Redis has its own
@@ -89,23 +90,46 @@ class KeyCache {
         std::array<unsigned char, 16> digest{};
     };
 
-    /// The texts of the record are stored one after the other in `text`.
+    /// A part of a record: number 0 has the id; the others continue its text.
+    struct Part {
+        const KeyCache::Key& key;
+        std::uint32_t number = 0;
+        std::uint64_t hash() const {
+            return key.hash() ^ number * 0xc2b2ae3d27d4eb4fU;  // a prime, for other places
+        }
+    };
+
+    /// A record, or a part of one that continues it. The text of a record is its id, plan, limits
+    /// and details, one after the other: see details_of.
     template <std::size_t kText>
     struct Record {
-        using Key = KeyCache::Key;
-        Record(const Key& whose, const KeyRecord& record, const IdHash& id, SteadyTime asked);
-        bool is(const Key& other) const { return key.is(other); }
+        using Key = Part;
+        /// A record with the begin of its text.
+        Record(const Part& part, const KeyRecord& record, std::string_view details,
+               const IdHash& id, SteadyTime asked);
+        /// A part that continues a record.
+        Record(const Part& part, std::string_view its_text, SteadyTime asked);
+        bool is(const Part& other) const { return part == other.number && key.is(other.key); }
+        bool is_of(const IdHash& id) const { return part == 0 && id_hash == id; }
+
+        /// The length of the text without the details.
+        std::size_t head_length() const;
+        /// The number of the last part that continues the record; 0 if there is none.
+        std::uint32_t last_part() const;
+        /// Sets everything except the details.
         void unpack(Found& found) const;
 
         StoredKey key;
-        IdHash id_hash;
-        Uint48 checked;
-        Uint48 expires;  ///< one second more than in the record; 0: never
-        std::uint32_t id_length : 7;
-        std::uint32_t plan_length : 7;
-        std::uint32_t limits_length : 8;
-        std::uint32_t name_length : 9;
-        std::uint32_t active : 1;
+        IdHash id_hash{};
+        std::uint64_t checked : 48;
+        std::uint64_t id_length : 7;
+        std::uint64_t plan_length : 7;
+        std::uint64_t active : 1;
+        std::uint64_t reserved : 1;
+        std::uint64_t expires : 40;  ///< one second more than in the record; 0: never
+        std::uint64_t limits_length : 8;
+        std::uint64_t details_length : 11;
+        std::uint64_t part : 5;
         std::array<char, kText> text{};
     };
 
@@ -123,16 +147,22 @@ class KeyCache {
     bool visit_record(std::uint64_t hash_of_key, const IdHash& id, Visit visit) const;
 
     template <typename Table>
-    static bool find_record(const Table& table, const Key& key, SteadyTime now, Found& found);
+    bool find_record(const Table& table, const Key& key, SteadyTime now, Found& found) const;
+    template <typename Table>
+    bool touch_record(const Table& table, const Key& key, SteadyTime now) const;
+    template <typename First, typename Use>
+    bool use_parts(const First& record, const Key& key, SteadyTime now, Use use) const;
+    template <typename Table>
+    std::uint32_t last_part(const Table& table, const Key& key) const;
+    void remove(const Key& key) const;
+    void remove_parts(const Key& key, std::uint32_t from, std::uint32_t last) const;
 
     // An issued id takes 16 bytes, a UUID 36.
     static constexpr std::size_t kSmallText = 56;
     static constexpr std::size_t kLargestId = 64;
     static constexpr std::size_t kLargestPlan = 64;
-    static constexpr std::size_t kLargestName = 256;
     static constexpr std::size_t kLargestLimits = 128;
-    static constexpr std::size_t kLargeText =
-        kLargestId + kLargestPlan + kLargestName + kLargestLimits;
+    static constexpr std::size_t kLargeText = kLargestId + kLargestPlan + kLargestLimits;
 
   public:
     // For divide_stripe.

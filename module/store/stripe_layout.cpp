@@ -63,7 +63,7 @@ StripeLayout divide_stripe(std::size_t size) {
     layout.addresses = divider.cut_table<AddressBudgets::Table>(size / 64);
     layout.reports = divider.cut_table<QuotaCache::ReportTable>(std::min(size / 64, kMostReports));
     layout.large_quotas = divider.cut_table<QuotaCache::LargeTable>(size / 64);
-    layout.large_keys = divider.cut_table<KeyCache::LargeTable>(size / 32);
+    layout.large_keys = divider.cut_table<KeyCache::LargeTable>(size / 64);
     layout.small_quotas = divider.cut_table<QuotaCache::SmallTable>(
         divider.rest() / (kSmallKey + kSmallQuota) * kSmallQuota);
     layout.small_keys = divider.cut_table<KeyCache::SmallTable>(divider.rest());

@@ -2,6 +2,8 @@
 
 #include "module/key/key_record.hpp"
 
+#include "module/key/meta.hpp"
+#include "module/key/scopes.hpp"
 #include "module/redis/protocol/lookup.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "t/fuzz/fuzz_target.hpp"
@@ -15,6 +17,9 @@ void tollgate::fuzz::check(std::string_view input) {
             require(is_valid_key_id(found.record.id));
             require(is_valid_name(found.record.plan));
             require(is_valid_key_name(found.record.name));
+            require(parse_scopes(found.record.scopes) == found.record.scopes);
+            require(found.record.meta.empty() ||
+                    write_meta(parse_meta(found.record.meta)) == found.record.meta);
         }
     }
 }

@@ -8,6 +8,8 @@
 #include "module/http/endpoints/content_handler.hpp"
 #include "module/http/request/log_redaction.hpp"
 #include "module/key/key_record.hpp"
+#include "module/key/scopes.hpp"
+#include "module/text/parse_error.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::http {
@@ -79,6 +81,7 @@ char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
     ngx_conf_merge_uint_value(conf->headers, outer->headers, static_cast<ngx_uint_t>(kXRateLimit));
     ngx_conf_merge_ptr_value(conf->cost, outer->cost, nullptr);
     ngx_conf_merge_ptr_value(conf->bypass, outer->bypass, nullptr);
+    ngx_conf_merge_str_value(conf->scopes, outer->scopes, "");
     ngx_conf_merge_value(conf->dry_run, outer->dry_run, 0);
     ngx_conf_merge_value(conf->forward_authorization, outer->forward_authorization, 0);
     ngx_conf_merge_value(conf->json_errors, outer->json_errors, 0);
@@ -115,6 +118,42 @@ char* read_tollgate(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noex
         auto& sets = MainConf::of(cf).sets;
         set->index = sets.size();
         sets.push_back(std::move(set));
+        return conf_ok();
+    });
+}
+
+char* read_scope(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
+    return guarded(cf->log, conf_error(), [&]() -> char* {
+        auto& location = *static_cast<LocationConf*>(conf);
+        if (location.scopes.data != nullptr) {
+            return const_cast<char*>("is duplicate");
+        }
+        const auto words = words_of(cf);
+        const auto names = std::span(words).subspan(1);
+        if (names.size() == 1 && names.front() == "off") {
+            location.scopes = copy(cf->pool, "");
+            return conf_ok();
+        }
+        std::string scopes;
+        for (const auto name : names) {
+            if (name == "off") {
+                return const_cast<char*>("has \"off\" beside a scope");
+            }
+            // Most likely meant as a variable.
+            if (!is_valid_scope(name) || name.starts_with('$')) {
+                log_conf_error(cf, "invalid scope \"" + std::string(name) +
+                                       "\": use printable ASCII characters except the space, "
+                                       "\" and \\, without variables");
+                return conf_error();
+            }
+            scopes.append(name).append(" ");
+        }
+        try {
+            location.scopes = copy(cf->pool, parse_scopes(scopes));
+        } catch (const ParseError& error) {
+            log_conf_error(cf, std::string("tollgate_scope: ") + error.what());
+            return conf_error();
+        }
         return conf_ok();
     });
 }

@@ -25,6 +25,7 @@ struct LocationConf {
     ngx_uint_t headers;
     ngx_http_complex_value_t* cost;  ///< nullptr: 1
     ngx_array_t* bypass;
+    ngx_str_t scopes;  ///< in the form of parse_scopes; empty: any valid key
     ngx_flag_t dry_run;
     ngx_flag_t forward_authorization;
     ngx_flag_t json_errors;
@@ -50,6 +51,8 @@ char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept;
 
 /// Reads `tollgate NAME… | off`.
 char* read_tollgate(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
+/// Reads `tollgate_scope NAME… | off`.
+char* read_scope(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 /// Reads `tollgate_cost NUMBER | $variable`.
 char* read_cost(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 

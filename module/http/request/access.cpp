@@ -99,7 +99,8 @@ ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
 /// | bypassed, or passed in a dry run | is decided by this location               |
 /// | granted, to an error page        | passes                                    |
 /// | granted, plan in these tables    | passes: it is counted already             |
-/// | granted, plan not in them        | 403                                       |
+/// | granted, plan not in them, or    | 403                                       |
+/// | without a scope that it requires |                                           |
 ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf,
                        const RequestContext& before) {
     if (before.refuses()) {
@@ -108,12 +109,16 @@ ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf,
     if (!before.outcome().is_granted()) {
         return decide(r, conf);
     }
-    if (r->err_status >= NGX_HTTP_BAD_REQUEST ||
-        before.admission().has_place_in(Worker::of(r).tables(*conf.tables))) {
+    if (r->err_status >= NGX_HTTP_BAD_REQUEST) {
+        return NGX_OK;
+    }
+    const auto refusal =
+        before.admission().refusal_in(Worker::of(r).tables(*conf.tables), view(conf.scopes));
+    if (!refusal) {
         return NGX_OK;
     }
     RequestContext& context = RequestContext::make(r, conf);
-    context.forbid();
+    context.forbid(*refusal, before.outcome().record);
     return answer(context);
 }
 

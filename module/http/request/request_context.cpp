@@ -11,7 +11,8 @@ gateway::Admission::Options options_for(const ngx_http_request_t* r, const Locat
     // A request with an error status is on its way to the operator's error page.
     return {.cost = conf.has_fixed_cost() ? std::optional<std::int64_t>(1) : std::nullopt,
             .refusals_strike = conf.dry_run == 0,
-            .is_free = r->err_status >= NGX_HTTP_BAD_REQUEST};
+            .is_free = r->err_status >= NGX_HTTP_BAD_REQUEST,
+            .scopes = view(conf.scopes)};
 }
 
 }  // namespace

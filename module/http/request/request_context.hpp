@@ -37,7 +37,10 @@ class RequestContext : private gateway::Admission::Client {
     bool refuses() const { return outcome().status != 0 && conf_.dry_run == 0; }
 
     void bypass() noexcept { admission_.bypass(); }
-    void forbid() noexcept { admission_.forbid(); }
+    /// Refuses a key that was authenticated before an internal redirect.
+    void forbid(const Error& error, const std::shared_ptr<const KeyRecord>& record) noexcept {
+        admission_.forbid(error, record);
+    }
     /// Decides the request, now or later. If later, an event is then posted to the write side of
     /// its connection.
     void start() noexcept;

@@ -67,12 +67,17 @@ void add_retry_after(ngx_http_request_t* r, const gateway::Outcome& outcome) {
 }
 
 void add_challenge(ngx_http_request_t* r, const RequestContext& context) {
-    if (context.outcome().status == NGX_HTTP_UNAUTHORIZED &&
-        r->headers_out.status == NGX_HTTP_UNAUTHORIZED) {
-        const auto realm = context.conf().realm_of(r);
-        r->headers_out.www_authenticate = add_field(
-            r, "WWW-Authenticate", bearer_challenge(realm, context.outcome().key_was_sent));
+    const gateway::Outcome& outcome = context.outcome();
+    const bool lacks_scope = outcome.error.code == kInsufficientScope.code;
+    const bool is_own = r->headers_out.status == static_cast<ngx_uint_t>(outcome.status);
+    if (!is_own || (outcome.status != NGX_HTTP_UNAUTHORIZED && !lacks_scope)) {
+        return;
     }
+    const auto realm = context.conf().realm_of(r);
+    r->headers_out.www_authenticate =
+        add_field(r, "WWW-Authenticate",
+                  lacks_scope ? insufficient_scope_challenge(realm, view(context.conf().scopes))
+                              : bearer_challenge(realm, outcome.key_was_sent));
 }
 
 void add_rate_limit_fields(ngx_http_request_t* r, const RequestContext* context) {

@@ -4,8 +4,11 @@
 #include <optional>
 #include <string>
 
+#include "module/key/meta.hpp"
+#include "module/key/scopes.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/schema.hpp"
+#include "module/text/parse_error.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::redis {
@@ -15,7 +18,8 @@ namespace {
 constexpr std::string_view kLookupText = R"lua(
 -- Reads a key's record, KEYS[1]. Returns the token ARGV[1], then the fields.
 
-local values = redis.pcall('HMGET', KEYS[1], $id, $name, $plan, $limits, $expires, $state)
+local values = redis.pcall('HMGET', KEYS[1], $id, $name, $plan, $limits, $expires, $state,
+    $scopes, $meta)
 if values.err then
     return values
 end
@@ -30,7 +34,17 @@ return {ARGV[1], unpack(values)}
 )lua";
 
 /// The fields in the order of the script's HMGET.
-enum Field : std::size_t { kId, kName, kPlan, kLimits, kExpires, kState, kFieldCount };
+enum Field : std::size_t {
+    kId,
+    kName,
+    kPlan,
+    kLimits,
+    kExpires,
+    kState,
+    kScopes,
+    kMeta,
+    kFieldCount
+};
 
 /// Seconds since the epoch, within the range of the clock's arithmetic.
 std::optional<std::chrono::sys_seconds> parse_time(std::string_view text) {
@@ -38,6 +52,17 @@ std::optional<std::chrono::sys_seconds> parse_time(std::string_view text) {
     const auto seconds = parse_whole_number(text, 0, kLatest);
     return seconds ? std::optional(std::chrono::sys_seconds(std::chrono::seconds(*seconds)))
                    : std::nullopt;
+}
+
+/// Another program may have stored other forms. False if the texts are invalid.
+bool make_canonical(std::string_view scopes, std::string_view meta, KeyRecord& record) {
+    try {
+        record.scopes = parse_scopes(scopes);
+        record.meta = meta.empty() ? "" : write_meta(parse_meta(meta));
+        return true;
+    } catch (const ParseError&) {
+        return false;
+    }
 }
 
 }  // namespace
@@ -48,7 +73,9 @@ const Script& lookup_script() {
                                                            {"$plan", record_field::kPlan},
                                                            {"$limits", record_field::kLimits},
                                                            {"$expires", record_field::kExpires},
-                                                           {"$state", record_field::kState}});
+                                                           {"$state", record_field::kState},
+                                                           {"$scopes", record_field::kScopes},
+                                                           {"$meta", record_field::kMeta}});
     return script;
 }
 
@@ -67,6 +94,8 @@ Lookup read_lookup(std::span<const redisReply* const> fields) {
         .name = std::string(text_of(*fields[kName])),
         .plan = std::string(text_of(*fields[kPlan])),
         .limits = std::string(text_of(*fields[kLimits])),
+        .scopes = {},
+        .meta = {},
         .expires = std::nullopt,
         .active = text_of(*fields[kState]) == key_state::kActive,
     };
@@ -75,7 +104,8 @@ Lookup read_lookup(std::span<const redisReply* const> fields) {
         record.expires = parse_time(expires);
     }
     const bool good = is_valid_key_id(record.id) && is_valid_key_name(record.name) &&
-                      is_valid_name(record.plan) && (expires.empty() || record.expires);
+                      is_valid_name(record.plan) && (expires.empty() || record.expires) &&
+                      make_canonical(text_of(*fields[kScopes]), text_of(*fields[kMeta]), record);
     return {good ? Lookup::Outcome::kFound : Lookup::Outcome::kMalformed,
             good ? record : KeyRecord{}};
 }

@@ -334,17 +334,21 @@ TEST_F(AdmissionTest, AKeyHasAPlaceInOtherTablesOfItsPlanAndRedis) {
     Worker& worker = start();
     Worker& other = start();
     const Request& request = ask(worker, "k");
-    EXPECT_TRUE(request.admission.has_place_in(worker.tables));
-    EXPECT_FALSE(request.admission.has_place_in(other.tables)) << "another Redis";
+    EXPECT_FALSE(request.admission.refusal_in(worker.tables, ""));
+    EXPECT_EQ(request.admission.refusal_in(other.tables, "")->code, kPlanNotAllowed.code)
+        << "another Redis";
     PlanTable gold;
     gold.plans.push_back({});
     gold.plans[0].name = "gold";
     const std::vector<const PlanTable*> set{&gold};
     const TableSet golden(set, std::nullopt, worker.engine, {});
-    EXPECT_FALSE(request.admission.has_place_in(golden));
+    EXPECT_EQ(request.admission.refusal_in(golden, "")->code, kPlanNotAllowed.code);
+    EXPECT_EQ(request.admission.refusal_in(worker.tables, "admin")->code, kInsufficientScope.code);
     Request forbidden(worker, {});
-    forbidden.admission.forbid();
+    forbidden.admission.forbid(kPlanNotAllowed, request.outcome().record);
     EXPECT_EQ(forbidden.status(), 403);
+    EXPECT_EQ(forbidden.outcome().error.code, kPlanNotAllowed.code);
+    EXPECT_EQ(forbidden.outcome().key().id, "k");
 }
 
 TEST_F(AdmissionTest, StatisticsAreFoundByPlan) {

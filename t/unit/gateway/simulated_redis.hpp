@@ -113,12 +113,13 @@ class SimulatedRedis {
     std::string look_up(const std::string& key) const {
         const auto record = records.find(key);
         if (record == records.end()) {
-            return "*6\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n";
+            return "*8\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n";
         }
         const KeyRecord& found = record->second;
-        std::string reply = "*6\r\n";
-        for (const auto& text : {found.id, found.name, found.plan, found.limits, std::string(),
-                                 std::string(found.active ? "active" : "disabled")}) {
+        std::string reply = "*8\r\n";
+        for (const auto& text :
+             {found.id, found.name, found.plan, found.limits, std::string(),
+              std::string(found.active ? "active" : "disabled"), found.scopes, found.meta}) {
             reply += bulk(text);
         }
         return reply;

@@ -57,6 +57,11 @@ TEST(BearerChallenge, NamesTheRealmAndTheErrorOfAKey) {
     EXPECT_EQ(bearer_challenge("", false), R"(Bearer realm="")");
 }
 
+TEST(BearerChallenge, NamesTheScopesThatAreRequired) {
+    EXPECT_EQ(insufficient_scope_challenge("a \"b\"", "read write"),
+              R"(Bearer realm="a \"b\"", error="insufficient_scope", scope="read write")");
+}
+
 TEST(BearerChallenge, QuotesTheRealm) {
     EXPECT_EQ(bearer_challenge(R"(a "b" \c)", false), R"(Bearer realm="a \"b\" \\c")");
 }

@@ -13,8 +13,9 @@ using Outcome = Lookup::Outcome;
 
 /// The result of a look-up of a record with these fields; an absent one is nil.
 Lookup lookup(const std::map<std::string, std::string>& record) {
-    std::string text = "*6\r\n";
-    for (const auto* name : {"id", "name", "plan", "limits", "expires", "state"}) {
+    std::string text = "*8\r\n";
+    for (const auto* name :
+         {"id", "name", "plan", "limits", "expires", "state", "scopes", "meta"}) {
         const auto field = record.find(name);
         text += field == record.end()
                     ? "$-1\r\n"
@@ -64,6 +65,16 @@ TEST(Lookup, ReadsTheEnd) {
     EXPECT_FALSE(lookup(with("expires", "")).record.expires);
 }
 
+TEST(Lookup, ReadsScopesAndMeta) {
+    const auto record = lookup(kRecord).record;
+    EXPECT_EQ(record.scopes, "");
+    EXPECT_EQ(record.meta, "");
+    EXPECT_EQ(lookup(with("scopes", "write  read")).record.scopes, "read write")
+        << "in the canonical form";
+    EXPECT_EQ(lookup(with("meta", R"({ "b": 1, "a": "x" })")).record.meta, R"({"a":"x","b":1})");
+    EXPECT_EQ(lookup(with("meta", "{}")).record.meta, "");
+}
+
 TEST(Lookup, RefusesARecordThatNoCommandWrote) {
     for (const auto& record : {
              with("id", ""),
@@ -80,6 +91,13 @@ TEST(Lookup, RefusesARecordThatNoCommandWrote) {
              with("expires", "-1"),
              with("expires", "1.5"),
              with("expires", "999999999999999"),
+             with("scopes", "a\nb"),
+             with("scopes", "a\""),
+             with("scopes", std::string(257, 'a')),
+             with("meta", "x"),
+             with("meta", "[]"),
+             with("meta", R"({"A":1})"),
+             with("meta", R"({"a":null})"),
          }) {
         const auto found = lookup(record);
         EXPECT_EQ(found.outcome, Outcome::kMalformed);
@@ -88,8 +106,8 @@ TEST(Lookup, RefusesARecordThatNoCommandWrote) {
 }
 
 TEST(Lookup, ReportsOtherRepliesAsUnexpected) {
-    for (const std::string_view text :
-         {"*0\r\n", "*1\r\n$1\r\na\r\n", "*6\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n"}) {
+    for (const std::string_view text : {"*0\r\n", "*1\r\n$1\r\na\r\n",
+                                        "*8\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n"}) {
         ReplyReader reader;
         reader.feed(text);
         EXPECT_EQ(read_lookup(elements_of(*reader.next())).outcome, Outcome::kUnexpected) << text;

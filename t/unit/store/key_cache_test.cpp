@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <optional>
 #include <random>
 #include <string>
@@ -42,8 +43,12 @@ class KeyCacheTest : public testing::Test {
                                  .name = std::string(256, 'n'),
                                  .plan = std::string(64, 'p'),
                                  .limits = std::string(128, '9'),
+                                 .scopes = std::string(256, 's'),
+                                 .meta = std::string(512, 'm'),
                                  .expires = std::nullopt,
                                  .active = false};
+    /// The parts that the name, the scopes and the meta of long_record_ take.
+    static constexpr std::uint64_t kPartsOfLong = (256 + 1 + 256 + 1 + 512 + 55) / 56;
 };
 
 TEST_F(KeyCacheTest, KnowsNothingAtFirst) {
@@ -72,19 +77,109 @@ TEST_F(KeyCacheTest, FindsALongRecordAsItWasPut) {
     EXPECT_EQ(found->record, long_record_);
     EXPECT_EQ(found->id, id_hash(long_record_.id));
     EXPECT_EQ(cache_.large().used, 1);
-    EXPECT_EQ(cache_.small().used, 0);
+    EXPECT_EQ(cache_.small().used, kPartsOfLong);
 }
 
 TEST_F(KeyCacheTest, LengthDecidesOverTheTable) {
     KeyRecord record = record_;
-    record.name = std::string(56 - record.id.size() - record.plan.size(), 'n');
+    record.limits = std::string(56 - record.id.size() - record.plan.size(), '9');
+    record.name = "";
     cache_.put(key(1), record, 1ms);
     EXPECT_EQ(cache_.small().used, 1);
     EXPECT_EQ(find(key(1))->record, record);
-    record.name += 'n';
+    record.limits += '9';
     cache_.put(key(2), record, 1ms);
     EXPECT_EQ(cache_.large().used, 1);
     EXPECT_EQ(find(key(2))->record, record);
+}
+
+TEST_F(KeyCacheTest, LongDetailsTakeFurtherPlaces) {
+    KeyRecord record = record_;
+    record.name = "";
+    record.scopes = "";
+    const std::size_t room = 56 - record.id.size() - record.plan.size() - 2;
+    for (const auto& [length, places] : std::map<std::size_t, std::uint64_t>{
+             {room, 1}, {room + 1, 2}, {room + 56, 2}, {room + 57, 3}, {512, 10}}) {
+        record.meta = std::string(length, 'm');
+        cache_.put(key(1), record, 1ms);
+        EXPECT_EQ(find(key(1))->record, record);
+        EXPECT_EQ(cache_.small().used, places) << length;
+    }
+    record.meta = "";
+    record.scopes = "a b";
+    cache_.put(key(1), record, 1ms);
+    EXPECT_EQ(find(key(1))->record, record);
+    EXPECT_EQ(cache_.small().used, 1) << "the further places are free again";
+}
+
+TEST_F(KeyCacheTest, KeepsDetailsApart) {
+    for (unsigned bits = 0; bits < 8; ++bits) {
+        KeyRecord record = record_;
+        record.name = (bits & 1U) != 0 ? "n" : "";
+        record.scopes = (bits & 2U) != 0 ? "s" : "";
+        record.meta = (bits & 4U) != 0 ? "m" : "";
+        cache_.put(key(1), record, 1ms);
+        EXPECT_EQ(find(key(1))->record, record) << bits;
+    }
+}
+
+TEST_F(KeyCacheTest, ARecordWithoutAllItsPartsIsNotFound) {
+    KeyRecord record = record_;
+    record.id = "kept";
+    record.meta = std::string(500, 'm');
+    cache_.put(key(0), record, 0ms);
+    EXPECT_TRUE(cache_.touch(key(0), 0ms));
+    const auto keeps = [](std::uint32_t, const KeyCache::Found& found) {
+        return found.record.id == "kept";
+    };
+    for (std::uint64_t n = 1; n < 300; ++n) {
+        cache_.put(key(n), record_, std::chrono::seconds(n), keeps);
+    }
+    EXPECT_FALSE(find(key(0))) << "its parts were evicted";
+    EXPECT_FALSE(cache_.touch(key(0), 1s));
+    EXPECT_EQ(cache_.find_id(key(0).hash(), id_hash("kept")), "kept") << "the record was not";
+    cache_.put(key(0), record, 400s, keeps);
+    EXPECT_EQ(find(key(0))->record, record);
+}
+
+TEST_F(KeyCacheTest, PartsAreUsedWithTheirRecord) {
+    KeyRecord record = record_;
+    record.meta = std::string(200, 'm');
+    cache_.put(key(0), record, 0ms);
+    for (std::uint64_t n = 1; n < 1000; ++n) {
+        cache_.put(key(n), record_, std::chrono::seconds(n));
+        EXPECT_TRUE(n % 2 == 0 ? find(key(0), std::chrono::seconds(n)).has_value()
+                               : cache_.touch(key(0), std::chrono::seconds(n)));
+    }
+}
+
+TEST_F(KeyCacheTest, PartsOfAnotherVersionAreNotUsed) {
+    KeyRecord record = record_;
+    record.meta = std::string(200, 'm');
+    cache_.put(key(0), record, 1ms);
+    const auto before = small_;
+    record.meta = std::string(200, 'x');
+    cache_.put(key(0), record, 2ms);
+    // A worker was killed before it wrote the record: the first part has the new version.
+    auto mixed = before;
+    std::size_t copied = 0;
+    constexpr std::size_t kEntry = 104;
+    constexpr std::size_t kSet = 2 * 32 + 8 * kEntry;
+    constexpr std::size_t kHeader = 64;
+    for (std::size_t at = kHeader; at + kSet <= mixed.size() && copied == 0; at += kSet) {
+        for (std::size_t way = 0; way < 8; ++way) {
+            const std::size_t entry = at + 64 + way * kEntry;
+            const bool is_part = before[entry + 48] == std::byte{'m'};
+            if (is_part && copied == 0) {
+                std::copy_n(small_.begin() + static_cast<std::ptrdiff_t>(entry), kEntry,
+                            mixed.begin() + static_cast<std::ptrdiff_t>(entry));
+                ++copied;
+            }
+        }
+    }
+    ASSERT_EQ(copied, 1);
+    small_ = mixed;
+    EXPECT_FALSE(find(key(0)));
 }
 
 TEST_F(KeyCacheTest, FindsExtremeTimes) {
@@ -128,7 +223,7 @@ TEST_F(KeyCacheTest, AKeyHasOneEntry) {
     cache_.put(key(1), record_, 2ms);
     EXPECT_EQ(used(), (Used{1, 0, 0}));
     cache_.put(key(1), long_record_, 3ms);
-    EXPECT_EQ(used(), (Used{0, 1, 0}));
+    EXPECT_EQ(used(), (Used{kPartsOfLong, 1, 0}));
     cache_.put(key(1), record_, 4ms);
     EXPECT_EQ(used(), (Used{1, 0, 0}));
     EXPECT_EQ(find(key(1))->checked, 4ms);
@@ -145,6 +240,10 @@ TEST_F(KeyCacheTest, DoesNotKeepLongRecords) {
     EXPECT_FALSE(find(key(1))) << "nor what was known before";
     record = record_;
     record.id = std::string(128, 'i');
+    cache_.put(key(1), record, 2ms);
+    EXPECT_FALSE(find(key(1)));
+    record = record_;
+    record.meta = std::string(2000, 'm');
     cache_.put(key(1), record, 2ms);
     EXPECT_FALSE(find(key(1)));
 }
