@@ -20,13 +20,13 @@ my ($max_int64, $min_int64) = map { Math::BigInt->new($_) } qw(92233720368547758
 my %check = (
     '$ref'     => sub { my ($self, $value, $ref, $at) = @_; return $self->_errors($value, $self->resolve({ '$ref' => $ref }), $at) },
     allOf      => sub { my ($self, $value, $all, $at) = @_; return map { $self->_errors($value, $_, $at) } @$all },
-    type       => sub { my (undef, $value, $type, $at) = @_; return _is($type, $value) ? () : "$at is no $type" },
+    type       => sub { my (undef, $value, $type, $at) = @_; my @types = ref $type ? @$type : $type; return (grep { _is($_, $value) } @types) ? () : "$at is no " . join ' or ', @types },
     enum       => sub { my (undef, $value, $enum, $at) = @_; return (grep { $_ eq $value } @$enum) ? () : "$at is none of @$enum" },
-    pattern    => sub { my (undef, $value, $pattern, $at) = @_; return $value =~ /$pattern/ ? () : "$at doesn't match $pattern" },
+    pattern    => sub { my (undef, $value, $pattern, $at) = @_; return !defined $value || $value =~ /$pattern/ ? () : "$at doesn't match $pattern" },
     minimum    => sub { my (undef, $value, $minimum, $at) = @_; return $value >= $minimum ? () : "$at is below $minimum" },
     maximum    => sub { my (undef, $value, $maximum, $at) = @_; return $value <= $maximum ? () : "$at is above $maximum" },
     maxItems   => sub { my (undef, $value, $most, $at) = @_; return @$value <= $most ? () : "$at has more than $most items" },
-    items      => sub { my ($self, $value, $items, $at) = @_; return map { $self->_errors($value->[$_], $items, "$at\[$_]") } 0 .. $#$value },
+    items      => sub { my ($self, $value, $items, $at) = @_; return map { $self->_errors($value->[$_], $items, "$at\[$_]") } 0 .. $#{ $value // [] } },
     required   => sub { my (undef, $value, $names, $at) = @_; return map { exists $value->{$_} ? () : "$at lacks $_" } @$names },
     properties => sub {
         my ($self, $value, $properties, $at) = @_;
@@ -80,6 +80,7 @@ sub _is {
     my ($type, $value) = @_;
     return ref $value eq 'HASH'  if $type eq 'object';
     return ref $value eq 'ARRAY' if $type eq 'array';
+    return !defined $value           if $type eq 'null';
     return JSON::PP::is_bool($value) if $type eq 'boolean';
     my $number = ref $value && $value->isa('Math::BigInt') || !ref $value && defined $value && _is_numeric($value);
     return $number && $value == int $value if $type eq 'integer';

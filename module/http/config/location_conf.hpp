@@ -30,7 +30,6 @@ struct LocationConf {
     ngx_flag_t forward_authorization;
     ngx_flag_t json_errors;
     ngx_uint_t log_level;
-    ngx_str_t scopes;  ///< in the form of parse_scopes; empty: any valid key
     const ContentHandler* content;  ///< nullptr: no content handler of Tollgate
     AdminConf* admin;               ///< what `tollgate_admin` says
     const Dashboard* dashboard;     ///< what `tollgate_dashboard` serves

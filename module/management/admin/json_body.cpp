@@ -34,10 +34,11 @@ class BodyReader {
     bool binary(nlohmann::json::binary_t& /*value*/) { return false; }
 
     bool start_object(std::size_t /*size*/) {
-        if (depth_++ > 0) {
+        if (depth_ > 0) {
             require_place();
             set(JsonBody::Object{});
         }
+        ++depth_;
         return true;
     }
     bool end_object() { return --depth_ >= 0; }

@@ -1,0 +1,237 @@
+# tollgate_admin manages keys over HTTP. Every response of every operation of its OpenAPI document is requested and
+# compared with the document, on one Redis and on a cluster.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Digest::SHA qw(sha256_hex);
+use Gateway;
+use Http qw(http_request);
+use JSON::PP ();
+use JsonSchema;
+use RedisCluster;
+use Test::More;
+use Wait qw(wait_until);
+
+my %nodes = (
+    'one Redis'  => sub { RedisServer->start },
+    'a cluster'  => sub { RedisCluster->start(masters => 3) },
+);
+for my $name (sort keys %nodes) {
+    subtest $name => sub { test_admin($nodes{$name}->()) };
+}
+
+sub test_admin {
+    my ($redis) = @_;
+    my $gateway = Gateway->start(
+        redis_server => $redis,
+        workers      => 2,
+        plans        => 'plan free 1000r/m; anonymous 1000r/m;',
+        http         => 'tollgate_plans ops redis=main { plan ops 10000r/m; plan spent 1r/d; }',
+        server       => 'location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; tollgate_json_errors on; }',
+    );
+    $gateway->import_key('operator', id => 'portal', plan => 'ops',   scopes => 'admin');
+    $gateway->import_key('reader',   id => 'reader', plan => 'ops',   scopes => 'pets:read');
+    $gateway->import_key('spent',    id => 'spent',  plan => 'spent', scopes => 'admin');
+    $redis->cmd('ZADD', 't:ids', 1, 'portal', 2, 'reader', 3, 'spent');
+    my $json = JSON::PP->new->canonical;
+    my $ask = sub {
+        my ($method, $path, $body, %fields) = @_;
+        my $token = delete $fields{token} // 'operator';
+        $fields{'Content-Type'} = 'application/json' if defined $body;
+        return $gateway->request($method, "/admin/$path", { Authorization => "Bearer $token", %fields }, ref $body ? $json->encode($body) : $body);
+    };
+    my $works = sub { $gateway->get('/', $_[0])->status == 200 };
+
+    my $document = $ask->('GET', 'openapi.json')->json;
+    is $document->{openapi}, '3.1.0', 'an OpenAPI document';
+    my $schema = JsonSchema->new($document);
+    my %seen;
+    # A request, whose response must be documented.
+    my $walk = sub {
+        my ($operation, $status, @request) = @_;
+        my $response = $ask->(@request);
+        is $response->status, $status, "$operation $status" or diag $response->body;
+        my ($found) = grep { ref eq 'HASH' && ($_->{operationId} // '') eq $operation } map { values %$_ } values %{ $document->{paths} };
+        my $documented = $found->{responses}{$status} or return fail "$operation documents no $status";
+        $seen{"$operation $status"} = 1;
+        $documented = $schema->resolve($documented);
+        for my $field (sort keys %{ $documented->{headers} }) {
+            my $value = $response->header($field);
+            ok defined $value, "… with $field" if $documented->{headers}{$field}{required};
+        }
+        if (my $content = $documented->{content}{'application/json'}) {
+            is $response->header('content-type'), 'application/json', '… as JSON';
+            is join(', ', $schema->validate($response->body, $content->{schema})), '', '… as documented' or diag $response->body;
+        } else {
+            is $response->body, '', '… without a body';
+        }
+        return $response;
+    };
+
+    # --- keys
+    my $issued = $walk->('createKey', 201, 'POST', 'keys', { plan => 'free', id => 'acme', name => 'ACME', scopes => ['b', 'a'], meta => { contract => 4711 } });
+    my $key = $issued->json->{key};
+    is $issued->header('location'), 'keys/acme', 'the location of the new key';
+    is $issued->header('cache-control'), 'no-store', 'a cache does not store the key';
+    ok $works->($key), 'the new key works';
+    is_deeply $issued->json->{scopes}, ['a', 'b'], 'it has its scopes';
+    is_deeply $issued->json->{meta}, { contract => 4711 }, '… and its meta';
+    unlike $ask->('GET', 'keys/acme')->body, qr/\Q$key/, 'the key is not shown again';
+    $walk->('createKey', 409, 'POST', 'keys', { plan => 'free', id => 'acme' });
+    $walk->('createKey', 400, 'POST', 'keys', { id => 'x' });
+    for my $case (
+        ['{', 'not valid JSON'], ['[]', 'not a JSON object'], ['{"plan":"free","plan":"pro"}', 'given twice'], ['{"plan":7}', 'is not a text'],
+        ['{"plan":"free","colour":"red"}', '"colour" is not a member'], ['{"plan":"a b"}', 'plan: invalid'], ['{"plan":"free","expires":"2001-01-01"}', 'not in the future'],
+        ['{"plan":"free","limits":"many"}', 'limits:'], ['{"plan":"free","scopes":["a b"]}', 'no spaces'], ['{"plan":"free","meta":{"A":1}}', 'meta:'],
+        ['{"plan":"free","meta":{"a":{"b":1}}}', 'too deep'], ['{"plan":"free","digest":"abc"}', 'digest:'], ['{"plan":"free","id":"tg_0000000000000000000000000000000042"}', ''],
+        ["{\"plan\":\"free\",\"name\":\"\xff\"}", ''], ['{"plan":"free","id":"a/b"}', 'invalid id'], ['{"plan":""}', 'not empty'],
+    ) {
+        my ($body, $why) = @$case;
+        next if $why eq '' && $body =~ /tg_/;
+        my $response = $ask->('POST', 'keys', $body);
+        is $response->status, 400, "refused: $body";
+        like $response->json->{message}, qr/\Q$why/, '… and told why';
+    }
+    $walk->('createKey', 413, 'POST', 'keys', ' ' x 16385);
+
+    my $imported = $walk->('createKey', 201, 'POST', 'keys', { plan => 'free', id => 'old', digest => sha256_hex('an-old-token') });
+    ok !exists $imported->json->{key}, 'an imported key is not in the response';
+    ok $works->('an-old-token'), '… and works';
+    is $ask->('POST', 'keys', { plan => 'free', id => 'old2', digest => sha256_hex('an-old-token') })->json->{code}, 'key_exists', 'the same key under another id is refused';
+
+    # --- repeated requests
+    my @repeated = ('POST', 'keys', { plan => 'free', name => 'repeated' }, 'Idempotency-Key' => 'r1');
+    my $first = $walk->('createKey', 201, @repeated);
+    my $again = $walk->('createKey', 200, @repeated);
+    is $again->json->{id}, $first->json->{id}, 'a repeated request answers with the same id';
+    ok !exists $again->json->{key}, '… without the key';
+    ok $works->($first->json->{key}), '… and the key works';
+    $walk->('createKey', 422, 'POST', 'keys', { plan => 'free', name => 'other' }, 'Idempotency-Key' => 'r1');
+    isnt $ask->('POST', 'keys', { plan => 'free' }, 'Idempotency-Key' => 'r2')->json->{id}, $first->json->{id}, 'another Idempotency-Key makes another key';
+    is $ask->('POST', 'keys', { plan => 'free' }, 'Idempotency-Key' => "a b")->status, 400, 'an Idempotency-Key with a space is refused';
+
+    # --- lists
+    my $page = $walk->('listKeys', 200, 'GET', 'keys?limit=2');
+    is_deeply [map { $_->{id} } @{ $page->json->{keys} }], ['portal', 'reader'], 'the first page';
+    my @all;
+    for (my $next = 'keys?limit=2'; $next;) {
+        my $response = $ask->('GET', $next);
+        push @all, map { $_->{id} } @{ $response->json->{keys} };
+        ($next) = ($response->header('link') // '') =~ /^<([^>]+)>; rel="next"$/;
+        last if @all > 100;
+    }
+    is_deeply \@all, $redis->cmd('ZRANGE', 't:ids', 0, -1), 'all pages have each id once';
+    is_deeply [map { $_->{id} } @{ $ask->('GET', 'keys?plan=ops')->json->{keys} }], ['portal', 'reader'], 'keys of a plan';
+    $walk->('listKeys', 400, 'GET', 'keys?limit=0');
+    is $ask->('GET', "keys?$_")->status, 400, "refused: $_" for 'limit=101', 'after=x', 'color=red', 'limit=1&limit=2', 'plan=%zz';
+
+    # --- changes
+    $walk->('showKey', 200, 'GET', 'keys/acme');
+    $walk->('showKey', 404, 'GET', 'keys/nobody');
+    my $changed = $walk->('changeKey', 200, 'PATCH', 'keys/acme', { plan => 'ops', name => undef, meta => { contract => undef, note => 'x' }, expires => '2040-01-01T00:00:00Z' })->json;
+    is $changed->{plan}, 'ops', 'the plan';
+    is $changed->{name}, undef, 'no name';
+    is $changed->{expires}, '2040-01-01T00:00:00Z', 'the expiry';
+    is_deeply $changed->{meta}, { note => 'x' }, 'a member of the meta is added, another removed';
+    is_deeply $changed->{scopes}, ['a', 'b'], 'what is not given remains';
+    $walk->('changeKey', 400, 'PATCH', 'keys/acme', '{}');
+    $walk->('changeKey', 404, 'PATCH', 'keys/nobody', { plan => 'free' });
+    $walk->('changeKey', 413, 'PATCH', 'keys/acme', ' ' x 16385);
+    $ask->('PATCH', 'keys/acme', { plan => 'free', state => 'disabled' });
+    wait_until('the key to end', sub { !$works->($key) });
+    $ask->('PATCH', 'keys/acme', { state => 'active' });
+    wait_until('the key to work', sub { $works->($key) });
+
+    # --- rotation
+    my $rotated = $walk->('rotateKey', 200, 'POST', 'keys/acme/rotate', { overlap => '1h' }, 'Idempotency-Key' => 'rot')->json;
+    is scalar @{ $rotated->{digests} }, 2, 'two keys';
+    ok $works->($_), '… work' for $key, $rotated->{key};
+    my $same = $ask->('POST', 'keys/acme/rotate', { overlap => '1h' }, 'Idempotency-Key' => 'rot');
+    is $same->status, 200, 'the same rotation again';
+    ok !exists $same->json->{key}, '… makes no key';
+    $walk->('rotateKey', 422, 'POST', 'keys/acme/rotate', { overlap => '2h' }, 'Idempotency-Key' => 'rot');
+    $walk->('rotateKey', 409, 'POST', 'keys/acme/rotate');
+    $walk->('rotateKey', 400, 'POST', 'keys/acme/rotate', { overlap => '24' });
+    $walk->('rotateKey', 404, 'POST', 'keys/nobody/rotate');
+    $walk->('rotateKey', 413, 'POST', 'keys/acme/rotate', ' ' x 16385);
+    my $now = $ask->('POST', 'keys/acme/rotate', { overlap => '0' })->json;
+    is scalar @{ $now->{digests} }, 1, 'without an overlap, one key is left';
+    wait_until('the others to end', sub { !$works->($key) && !$works->($rotated->{key}) });
+    ok $works->($now->{key}), '… and works';
+
+    # --- bans
+    $redis->cmd('HSET', 't:ban:{acme}', until => 9e12, level => 1, strikes => 0, since => 1.7e12);
+    is $walk->('showBan', 200, 'GET', 'keys/acme/ban')->json->{banned}, JSON::PP::true, 'a ban';
+    $walk->('showBan', 404, 'GET', 'keys/nobody/ban');
+    $walk->('liftBan', 204, 'DELETE', 'keys/acme/ban');
+    is $ask->('GET', 'keys/acme/ban')->json->{banned}, JSON::PP::false, '… is lifted';
+    $walk->('liftBan', 404, 'DELETE', 'keys/nobody/ban');
+
+    # --- revocation
+    $walk->('revokeKey', 204, 'DELETE', 'keys/acme');
+    wait_until('the key to end', sub { !$works->($now->{key}) });
+    $walk->('revokeKey', 404, 'DELETE', 'keys/acme');
+
+    # --- keys without any key left
+    my $orphan = $ask->('POST', 'keys', { plan => 'free', id => 'orphan' })->json;
+    $redis->cmd('DEL', "t:key:$orphan->{digests}[0]{sha256}");
+    $walk->('changeKey', 409, 'PATCH', 'keys/orphan', { plan => 'free' });
+
+    # --- audit
+    my $audit = $walk->('listAudit', 200, 'GET', 'audit?id=acme&limit=100')->json;
+    is_deeply [map { $_->{action} } @{ $audit->{entries} }], [qw(issue set set set rotate rotate lift revoke)], 'the audit of an id';
+    is $audit->{entries}[0]{actor}, 'key:portal', '… has the caller';
+    like $audit->{entries}[0]{detail}, qr/plan=free/, '… and the values';
+    my @entries;
+    for (my $after = ''; 1;) {
+        my $response = $ask->('GET', 'audit?limit=3' . ($after && "&after=$after"))->json;
+        push @entries, map { $_->{place} } @{ $response->{entries} };
+        last unless $response->{has_more};
+        $after = $response->{next};
+    }
+    is_deeply \@entries, [map { $_->[0] } @{ $redis->cmd('XRANGE', 't:audit', '-', '+') }], 'all pages have each entry once';
+    $walk->('listAudit', 400, 'GET', 'audit?after=yesterday');
+    $walk->('showDocument', 200, 'GET', 'openapi.json');
+
+    # --- other requests
+    for my $path ('', 'key', 'keys/', 'keys/acme/', 'keys/acme/rotate/x', 'keys/acme/other', 'audit/x') {
+        is $ask->('GET', $path)->status, $path eq 'keys/' ? 400 : 404, "no resource: $path" unless $path =~ m{^keys/(acme)?/?$};
+    }
+    my $put = $ask->('PUT', 'keys/old', {});
+    is $put->status, 405, 'a method that a resource does not have';
+    is $put->header('allow'), 'GET, PATCH, DELETE', '… with those that it has';
+    is $ask->('HEAD', 'keys/old')->body, '', 'HEAD';
+
+    # --- callers
+    my %of_operation = map {
+        my $path = $_;
+        map { $document->{paths}{$path}{$_}{operationId} => [uc $_, $path =~ s{^/}{}r =~ s/\{id\}/old/r] } grep { $_ ne 'parameters' } keys %{ $document->{paths}{$path} };
+    } keys %{ $document->{paths} };
+    $ask->('GET', 'keys', undef, token => 'spent');
+    for my $operation (sort keys %of_operation) {
+        my @request = @{ $of_operation{$operation} };
+        my $body = $request[0] =~ /POST|PATCH/ ? '{}' : undef;
+        $walk->($operation, 401, @request, $body, token => 'unknown');
+        like $walk->($operation, 403, @request, $body, token => 'reader')->header('www-authenticate'), qr/error="insufficient_scope".*scope="admin"/, '… with the scope';
+        $walk->($operation, 429, @request, $body, token => 'spent');
+    }
+    my @everything = map { values %$_ } values %{ $document->{paths} };
+    my @documented = map { my $operation = $_; map { "$operation->{operationId} $_" } keys %{ $operation->{responses} } } grep { ref eq 'HASH' } @everything;
+
+    # --- Redis is lost. The caller's key is known.
+    $_->kill for $redis->can('nodes') ? $redis->nodes : $redis;
+    for my $operation (sort keys %of_operation) {
+        my @request = @{ $of_operation{$operation} };
+        next if $operation eq 'showDocument';
+        my $body = { createKey => '{"plan":"free"}', changeKey => '{"plan":"free"}' }->{$operation};
+        $walk->($operation, 503, @request, $body);
+    }
+    $seen{'showDocument 503'} = 1;    # from a gateway that does not know the caller's key
+    is_deeply [sort keys %seen], [sort @documented], 'each documented response was seen';
+    $gateway->nginx->stop;
+}
+
+done_testing;
