@@ -24,8 +24,9 @@ Task<std::vector<redis::Value>> run_all(Database& database, std::vector<redis::C
     for (auto& command : commands) {
         transactions.emplace_back().commands.push_back(std::move(command));
     }
+    auto all = co_await execute(database, std::move(transactions));
     std::vector<redis::Value> values;
-    for (auto& replies : co_await execute(database, std::move(transactions))) {
+    for (auto& replies : all) {
         values.push_back(std::move(replies.value().front()));
     }
     co_return values;

@@ -35,18 +35,21 @@ void write_scopes(JsonWriter& json, std::string_view scopes) {
     }
 }
 
-/// Another program may have stored a meta that is not valid: it is shown without members.
-void write_meta_members(JsonWriter& json, std::string_view stored) {
+/// Writes the meta as an object. If another program has stored a text that is no meta, that text.
+void write_meta_value(JsonWriter& json, const std::string& stored) {
     Meta meta;
     try {
         meta = stored.empty() ? Meta{} : parse_meta(stored);
     } catch (const ParseError&) {
+        json.value(stored);
         return;
     }
-    for (const auto& [name, value] : meta) {
-        json.name(name);
-        std::visit([&](const auto& member) { json.value(member); }, value);
-    }
+    json.object([&] {
+        for (const auto& [name, value] : meta) {
+            json.name(name);
+            std::visit([&](const auto& member) { json.value(member); }, value);
+        }
+    });
 }
 
 }  // namespace
@@ -63,7 +66,8 @@ void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds 
                current == nullptr ? std::nullopt : std::optional(current->created));
     write_time(json, "expires", record.expires);
     json.array("scopes", [&] { write_scopes(json, record.scopes); });
-    json.object("meta", [&] { write_meta_members(json, record.meta); });
+    json.name("meta");
+    write_meta_value(json, record.meta);
     json.array("digests", [&] {
         for (const auto& key : keys.keys) {
             json.object([&] {

@@ -59,7 +59,10 @@ Task<KeyPage> KeyReader::page(std::optional<Place> after, std::size_t limit) {
     KeyPage page;
     std::vector<Place> found;
     while (true) {
-        const std::size_t rank = after ? co_await rank_after(*after) : 0;
+        std::size_t rank = 0;
+        if (after) {
+            rank = co_await rank_after(*after);
+        }
         // One more place before the page proves that no id has left the list since its rank was
         // read; one more after it tells whether there is another page.
         const std::size_t before = rank > 0 ? 1 : 0;

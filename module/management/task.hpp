@@ -9,6 +9,9 @@
 
 namespace tollgate::management {
 
+// g++ 12 destroys temporaries of some expressions twice if these contain co_await: a condition, the
+// range of a loop, an argument. Therefore co_await stands alone: `auto value = co_await …;`.
+
 /// An operation of several steps that waits for Redis between them: a coroutine. It begins when it
 /// is awaited or started, and its frame lives as long as this object. One definition of an
 /// operation serves a command, which blocks, and a worker of nginx, which must not.

@@ -165,6 +165,16 @@ sub test_interruptions {
         },
     );
 
+    at_every_step('import of a file',
+        steps   => 6,
+        command => sub { my ($id) = @_; ({ stdin => join '', map { qq({"id":"$id-$_","plan":"free","token":"token-$id-$_"}\n) } 1 .. 3 }, qw(import -)) },
+        done    => sub {
+            my ($id) = @_;
+            my @ids = map { "$id-$_" } 1 .. 3;
+            return map { (unlisted($_), have($_, "token-$_")) } @ids;
+        },
+    );
+
     at_every_step('rotate with an overlap',
         steps   => 20,
         prepare => \&issued,

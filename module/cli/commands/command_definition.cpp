@@ -40,6 +40,13 @@ constexpr std::string_view kImportNote =
 constexpr std::string_view kRevokeNote =
     "The ban of the id is removed too. The usage of its quotas remains until the windows end.";
 
+constexpr std::string_view kImportFilesNote =
+    "A line is an object as `tollgate export keys` prints it, or has `id`, `plan` and `token` or "
+    "`digest` (the SHA-256 of the key), and optionally `name`, `limits`, `state`, `created`, "
+    "`expires`, `scopes` and `meta`. An id that exists is not changed: if its keys and values are "
+    "those of the line, it is unchanged, otherwise the line is refused. After an interruption, run "
+    "the command again.";
+
 constexpr std::string_view kRotateNote =
     "An id has at most two keys: another rotation is refused until the overlap ends. 0s ends "
     "all keys of the id before the new key is made, and is allowed during an overlap.";
@@ -177,6 +184,20 @@ void add_other_commands(CLI::App& app, CommandLine& line) {
                    [&](Commands& commands) { commands.show_ban(line.id); });
     add_id_command(ban, "lift", "Remove the ban and the strikes of a key", line,
                    [&](Commands& commands) { commands.lift_ban(line.id); });
+    CLI::App& import =
+        add_redis_command(app, "import", "Import ids and their keys from files of JSON lines", line,
+                          [&](Commands& commands) { commands.import_files(line.files); });
+    import.add_option("FILE", line.files, "File of JSON lines; - is standard input")->required();
+    add_note(import, kImportFilesNote);
+    CLI::App& exported = *app.add_subcommand("export", "Export data as JSON lines");
+    exported.require_subcommand(1)->fallthrough();
+    add_redis_command(exported, "keys", "Print all ids and their keys as JSON lines", line,
+                      [](Commands& commands) { commands.export_keys(); });
+    CLI::App& audit =
+        add_redis_command(app, "audit", "Show who did what to which id", line,
+                          [&](Commands& commands) { commands.audit(line.id, line.follow); });
+    audit.add_option("ID", line.id, "Id of the key; without it, all entries are shown");
+    audit.add_flag("--follow", line.follow, "Wait for further entries");
     add_note(add_id_command(app, "usage", "Show the quota usage of a key", line,
                             [&](Commands& commands) { commands.usage(line.id); }),
              kUsageNote);

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "module/cli/commands/commands.hpp"
 #include "module/cli/terminal/output.hpp"
@@ -26,6 +27,8 @@ struct CommandLine {
     std::string id;                     ///< the argument ID
     KeyOptions key;
     std::string overlap = "24h";
+    std::vector<std::string> files;  ///< the arguments FILE of `import`
+    bool follow = false;             ///< `audit --follow`
     TopOptions top;
     std::string url;               ///< the argument URL of `status`
     std::string shell;             ///< the argument SHELL of `completion`

@@ -2,8 +2,10 @@
 
 #include <iostream>
 
+#include "module/cli/bulk/key_files.hpp"
 #include "module/cli/failure.hpp"
 #include "module/cli/keys/actor.hpp"
+#include "module/cli/keys/audit_log.hpp"
 #include "module/cli/keys/key_input.hpp"
 #include "module/cli/keys/meta_option.hpp"
 #include "module/cli/keys/operation_failure.hpp"
@@ -177,6 +179,22 @@ void Commands::lift_ban(const std::string& id) {
     complete(reader_.require_id(id));
     complete(management::lift_ban(database_, keys_, entry_of("lift", id)));
     show_ban(id);
+}
+
+void Commands::import_files(const std::vector<std::string>& files) {
+    cli::import_files(database_, keys_, format_, files);
+    confirm_replication("the import");
+}
+
+void Commands::export_keys() {
+    cli::export_keys(database_, keys_);
+}
+
+void Commands::audit(const std::string& id, bool follows) {
+    if (!id.empty()) {
+        require_valid_id(id);
+    }
+    print_audit(database_, keys_, format_, id, follows);
 }
 
 void Commands::usage(const std::string& id) {

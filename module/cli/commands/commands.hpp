@@ -67,6 +67,12 @@ class Commands {
     void show_ban(const std::string& id);
     /// Removes the strikes and the ban of an id, and prints what remains.
     void lift_ban(const std::string& id);
+    /// Imports the records in files of JSON lines.
+    void import_files(const std::vector<std::string>& files);
+    /// Prints all keys as JSON lines.
+    void export_keys();
+    /// Prints the audit, or that of an id. With `follows`, does not end.
+    void audit(const std::string& id, bool follows);
     /// Prints the quota usage of an id.
     void usage(const std::string& id);
     /// Prints the most active ids repeatedly.

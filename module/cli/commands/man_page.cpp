@@ -57,9 +57,10 @@ std::string today() {
     // Reproducible builds set the date in the environment.
     const char* epoch = std::getenv("SOURCE_DATE_EPOCH");  // NOLINT(concurrency-mt-unsafe)
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-    const auto time = epoch == nullptr
-                          ? now
-                          : std::chrono::sys_seconds(std::chrono::seconds(redis::number_or_zero(epoch)));
+    const auto time =
+        epoch == nullptr
+            ? now
+            : std::chrono::sys_seconds(std::chrono::seconds(redis::number_or_zero(epoch)));
     return format_time(time).substr(0, std::string_view("2027-01-01").size());
 }
 

@@ -630,7 +630,10 @@ constexpr std::string_view kDocument = R"json({
             "description": "When the key expires; null: never."
           },
           "scopes": {"type": "array", "items": {"type": "string"}, "description": "The scopes of the key."},
-          "meta": {"type": "object", "description": "What programs store with the key."},
+          "meta": {
+            "type": ["object", "string"],
+            "description": "What programs store with the key. A text, if another program has stored a text that is no such object."
+          },
           "digests": {
             "type": "array",
             "items": {"$ref": "#/components/schemas/Digest"},

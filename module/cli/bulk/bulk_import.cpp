@@ -1,0 +1,255 @@
+#include "module/cli/bulk/bulk_import.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace tollgate::cli {
+
+namespace {
+
+using management::KeysOfId;
+using management::Replies;
+using management::StoredKey;
+using management::Task;
+using management::Transaction;
+
+std::string unix_seconds(std::chrono::sys_seconds time) {
+    return std::to_string(time.time_since_epoch().count());
+}
+
+/// Whether a stored key is the one of a record. An import may not know when a key was created.
+bool is_same(const StoredKey& stored, const StoredKey& key) {
+    return stored.digest == key.digest && stored.record == key.record &&
+           stored.retiring == key.retiring && !stored.replaced && !stored.pending;
+}
+
+bool contains(const KeysOfId& keys, const StoredKey& stored) {
+    return std::ranges::any_of(keys.keys,
+                               [&](const StoredKey& key) { return is_same(stored, key); });
+}
+
+std::vector<std::string> digests_in(const KeysOfId& keys) {
+    std::vector<std::string> digests;
+    std::ranges::transform(keys.keys, std::back_inserter(digests), &StoredKey::digest);
+    return digests;
+}
+
+}  // namespace
+
+void BulkImport::refuse(std::size_t line, const std::string& why) {
+    ++counts_.refused;
+    refuse_(line, why);
+}
+
+Task<void> BulkImport::store(std::vector<Record> records) {
+    std::vector<bool> created;
+    if (database_.may_span(keys_.ids(), keys_.changes())) {
+        created = co_await create(records);
+    } else {
+        created = co_await create_in_slots(records);
+    }
+    std::vector<redis::Command> announcements;
+    std::vector<Record> existing;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        if (!created[i]) {
+            existing.push_back(std::move(records[i]));
+            continue;
+        }
+        ++counts_.imported;
+        for (const auto& key : records[i].keys.keys) {
+            announcements.push_back({"PUBLISH", keys_.events(), key.digest});
+        }
+    }
+    co_await run_all(database_, std::move(announcements));
+    co_await examine_all(std::move(existing));
+}
+
+/// Records whose id or key exists. Most of them are unchanged: the file is imported again.
+Task<void> BulkImport::examine_all(std::vector<Record> records) {
+    std::vector<std::string> ids;
+    for (const auto& record : records) {
+        ids.push_back(record.keys.id);
+    }
+    const auto stored = co_await reader_.keys_of(std::move(ids));
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        const auto& keys = stored[i].keys;
+        const bool is_unchanged = keys.size() == records[i].keys.keys.size() &&
+                                  std::ranges::all_of(keys, [&](const StoredKey& key) {
+                                      return contains(records[i].keys, key);
+                                  });
+        if (is_unchanged) {
+            ++counts_.unchanged;
+        } else {
+            co_await examine(std::move(records[i]));
+        }
+    }
+}
+
+/// Stores each record in one transaction. Returns which records are stored.
+Task<std::vector<bool>> BulkImport::create(std::span<const Record> records) {
+    Transactions transactions;
+    for (const auto& record : records) {
+        auto& transaction = transactions.emplace_back(claim_of(record.keys, {}));
+        auto& add = transaction.commands.emplace_back(redis::Command{"ZADD", keys_.ids(), "NX"});
+        add_to_ids(record.keys, add);
+        for (const auto& key : record.keys.keys) {
+            auto creation = creation_of(key);
+            std::ranges::move(creation.conditions, std::back_inserter(transaction.conditions));
+            std::ranges::move(creation.commands, std::back_inserter(transaction.commands));
+        }
+    }
+    const auto all = co_await execute(database_, std::move(transactions));
+    std::vector<bool> created;
+    for (const auto& replies : all) {
+        created.push_back(replies.has_value());
+    }
+    co_return created;
+}
+
+/// The same where a transaction has one key: the list of ids first, then the sets of digests, then
+/// the keys.
+Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> records) {
+    std::vector<redis::Command> lookups;
+    for (const auto& record : records) {
+        lookups.push_back({"EXISTS", keys_.id(record.keys.id)});
+        for (const auto& key : record.keys.keys) {
+            lookups.push_back({"EXISTS", keys_.key(key.digest)});
+        }
+    }
+    const auto existing = co_await run_all(database_, std::move(lookups));
+    std::vector<bool> created(records.size(), true);
+    redis::Command add{"ZADD", keys_.ids(), "NX"};
+    Transactions claims;
+    Transactions keys;
+    auto exists = existing.begin();
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        const auto& record = records[i].keys;
+        const auto end = exists + 1 + static_cast<std::ptrdiff_t>(record.keys.size());
+        created[i] = std::all_of(exists, end, [](const auto& value) { return value.integer == 0; });
+        exists = end;
+        if (created[i]) {
+            add_to_ids(record, add);
+            claims.push_back(claim_of(record, {}));
+            for (const auto& key : record.keys) {
+                keys.push_back(creation_of(key));
+            }
+        }
+    }
+    if (claims.empty()) {
+        co_return created;
+    }
+    co_await run(database_, std::move(add));
+    const auto claimed = co_await execute(database_, std::move(claims));
+    // A key whose id could not be claimed must not be stored.
+    auto claim = claimed.begin();
+    auto key = keys.begin();
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        if (!created[i]) {
+            continue;
+        }
+        created[i] = (claim++)->has_value();
+        const auto end = key + static_cast<std::ptrdiff_t>(records[i].keys.keys.size());
+        key = created[i] ? end : keys.erase(key, end);
+    }
+    const auto stored = co_await execute(database_, std::move(keys));
+    auto reply = stored.begin();
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        if (created[i]) {
+            const auto end = reply + static_cast<std::ptrdiff_t>(records[i].keys.keys.size());
+            created[i] = std::all_of(reply, end, [](const auto& each) { return each.has_value(); });
+            reply = end;
+        }
+    }
+    co_return created;
+}
+
+/// A record that differs from what is stored: an interrupted import is completed, or the record is
+/// refused.
+Task<void> BulkImport::examine(Record record) {
+    const auto& wanted = record.keys;
+    const auto digests = co_await reader_.digests_of(wanted.id);
+    const auto own = co_await reader_.read(wanted.id, digests);
+    const auto listed = digests_in(wanted);
+    const bool is_part = std::ranges::all_of(digests, [&](const std::string& digest) {
+        return std::ranges::find(listed, digest) != listed.end();
+    });
+    const bool is_like =
+        std::ranges::all_of(own, [&](const StoredKey& key) { return contains(wanted, key); });
+    if (!digests.empty() && (!is_part || !is_like)) {
+        refuse(record.line,
+               "the id \"" + wanted.id + "\" already exists with other keys or values");
+        co_return;
+    }
+    const auto all = co_await reader_.read(listed);
+    const auto foreign =
+        std::ranges::find_if(all, [&](const StoredKey& key) { return key.record.id != wanted.id; });
+    if (foreign != all.end()) {
+        refuse(record.line, "the key already exists: its id is \"" + foreign->record.id + "\"");
+        co_return;
+    }
+    if (own.size() == wanted.keys.size()) {
+        ++counts_.unchanged;
+        co_return;
+    }
+    redis::Command add{"ZADD", keys_.ids(), "NX"};
+    add_to_ids(wanted, add);
+    co_await run(database_, std::move(add));
+    auto claim = claim_of(wanted, digests);
+    const auto claimed = co_await execute(database_, std::move(claim));
+    Transactions missing;
+    for (const auto& key : wanted.keys) {
+        if (claimed && std::ranges::find(own, key.digest, &StoredKey::digest) == own.end()) {
+            missing.push_back(creation_of(key));
+        }
+    }
+    const auto stored = co_await execute(database_, std::move(missing));
+    const bool is_complete = claimed && std::ranges::all_of(stored, [](const Replies& replies) {
+                                 return replies.has_value();
+                             });
+    if (!is_complete) {
+        refuse(record.line, "another operation changes \"" + wanted.id + "\" at the same time");
+        co_return;
+    }
+    ++counts_.imported;
+    for (const auto& digest : listed) {
+        redis::Command announcement{"PUBLISH", keys_.events(), digest};
+        co_await run(database_, std::move(announcement));
+    }
+}
+
+/// Claims an id for its keys. `claimed` are the digests that its set must have now.
+Transaction BulkImport::claim_of(const KeysOfId& keys,
+                                 const std::vector<std::string>& claimed) const {
+    Transaction transaction;
+    transaction.conditions.push_back(
+        {.command = {"SMEMBERS", keys_.id(keys.id)}, .elements = claimed});
+    redis::Command claim{"SADD", keys_.id(keys.id)};
+    std::ranges::transform(keys.keys, std::back_inserter(claim), &StoredKey::digest);
+    transaction.commands.push_back(std::move(claim));
+    return transaction;
+}
+
+/// Stores a key that must not exist.
+Transaction BulkImport::creation_of(const StoredKey& key) const {
+    const auto hash = keys_.key(key.digest);
+    Transaction transaction;
+    transaction.conditions.push_back({.command = {"HGETALL", hash}, .elements = {}});
+    // The other command removes fields, and the hash is new.
+    auto write = std::move(write_stored_key(hash, key).front());
+    write.insert(write.end(),
+                 {std::string(redis::record_field::kCreated), unix_seconds(key.created)});
+    transaction.commands.push_back(std::move(write));
+    if (key.retiring) {
+        transaction.commands.push_back(
+            {"PEXPIREAT", hash, unix_seconds(*key.record.expires) + "000"});
+    }
+    return transaction;
+}
+
+void BulkImport::add_to_ids(const KeysOfId& keys, redis::Command& command) {
+    const auto first = std::ranges::min_element(keys.keys, {}, &StoredKey::created);
+    command.insert(command.end(), {unix_seconds(first->created), keys.id});
+}
+
+}  // namespace tollgate::cli

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "module/cli/terminal/output.hpp"
+#include "module/management/database.hpp"
+
+namespace tollgate::cli {
+
+/// Imports the records in files of JSON lines; `-` is standard input. Prints each refused line to
+/// standard error and the counts to standard output. The import adds one entry to the audit for
+/// each file. Throws Failure; with ExitStatus::kConflict if a record is refused.
+void import_files(management::Database& database, const redis::Keys& keys, Format format,
+                  const std::vector<std::string>& files);
+
+/// Prints all ids and their keys as JSON lines, the oldest id first. Throws Failure.
+void export_keys(management::Database& database, const redis::Keys& keys);
+
+}  // namespace tollgate::cli

@@ -1,0 +1,116 @@
+# `tollgate import` stores records from files of JSON lines, `tollgate export keys` writes them.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Command;
+use Digest::SHA qw(sha256_hex);
+use File::Temp qw(tempdir);
+use Gateway;
+use JSON::PP ();
+use RedisCluster;
+use RedisServer;
+use Test::More;
+
+my $dir = tempdir(CLEANUP => 1);
+my $files = 0;
+
+sub file {
+    my (@lines) = @_;
+    my $name = "$dir/" . ++$files . '.jsonl';
+    open my $file, '>', $name or die;
+    print $file map { "$_\n" } @lines;
+    close $file;
+    return $name;
+}
+
+sub counts { my ($result) = @_; return $result->{out} =~ /^(\d+) records: (\d+) imported, (\d+) unchanged, (\d+) refused$/m ? "$1 $2 $3 $4" : $result->{err} }
+
+for my $deployment ('one Redis', 'a cluster') {
+    subtest $deployment => sub {
+        my $redis = $deployment eq 'one Redis' ? RedisServer->start : RedisCluster->start(masters => 3);
+        my $url = $redis->isa('RedisCluster') ? 'redis+cluster://' . join ',', map { '127.0.0.1:' . $_->port } $redis->nodes : $redis->address;
+        my $tollgate = Command->new(redis => $url);
+        test_import($redis, $tollgate, Command->new(redis => $url, prefix => 'copy:'));
+    };
+}
+
+sub test_import {
+    my ($redis, $tollgate, $copy) = @_;
+    my $many = file(map { qq({"id":"m$_","plan":"free","digest":") . sha256_hex("many$_") . '"}' } 1 .. 1200);
+    is counts($tollgate->run('import', $many)), '1200 1200 0 0', 'records in several batches';
+    is counts($tollgate->run('import', $many)), '1200 0 1200 0', 'the same file again changes nothing';
+    is scalar @{ $redis->cmd('ZRANGE', 'ids', 0, -1) }, 1200, '… each id is listed once';
+
+    my $full = file('{"id":"full","plan":"pro","name":"N","limits":"5r/s","state":"disabled","created":"2020-02-03T04:05:06Z","expires":"2040-01-01T00:00:00Z","scopes":["b","a"],"meta":{"x":1},"token":"full-token"}');
+    is counts($tollgate->run('import', $full)), '1 1 0 0', 'all members';
+    my $shown = JSON::PP::decode_json($tollgate->run(qw(key show full --json))->{out});
+    is_deeply $shown, {
+        id => 'full', plan => 'pro', name => 'N', limits => '5r/s', state => 'disabled', created => '2020-02-03T04:05:06Z', expires => '2040-01-01T00:00:00Z',
+        scopes => ['a', 'b'], meta => { x => 1 },
+        digests => [{ sha256 => sha256_hex('full-token'), created => '2020-02-03T04:05:06Z', expires => '2040-01-01T00:00:00Z', retiring => JSON::PP::false }],
+    }, '… are stored';
+
+    my ($issued) = $tollgate->run(qw(key issue --plan free --id rotating))->{out} =~ /(tg_\w+)/;
+    $tollgate->run(qw(key rotate rotating --overlap 1h));
+    my $exported = $tollgate->run(qw(export keys));
+    is $exported->{status}, 0, 'export';
+    my @lines = split /\n/, $exported->{out};
+    is scalar @lines, 1202, '… has each id';
+    unlike $exported->{out}, qr/full-token|\Q$issued/, '… and no key';
+    is counts($copy->run('import', file(@lines))), '1202 1202 0 0', 'an export can be imported';
+    is $copy->run(qw(export keys))->{out}, $exported->{out}, '… and exports the same';
+    my $left = $redis->cmd('PTTL', 'copy:key:' . sha256_hex($issued));
+    ok $left > 0 && $left <= 3600_000, 'a retiring key expires at the same time' or diag $left;
+
+    my @refused = (
+        ['{"id":"full","plan":"free","token":"full-token"}',                   'already exists with other keys or values'],
+        ['{"id":"other","plan":"pro","token":"full-token"}',                   'its id is "full"'],
+        ['{"id":"m1","plan":"free","token":"another"}',                        'already exists with other keys'],
+        ['{"id":"a b","plan":"free","token":"t1"}',                            'invalid id'],
+        ['{"id":"x1","token":"t1"}',                                           'plan: invalid name'],
+        ['{"id":"x1","plan":"free"}',                                          'needs one key'],
+        ['{"id":"x1","plan":"free","token":"t1","digest":"' . 'a' x 64 . '"}', 'needs one key'],
+        ['{"id":"x1","plan":"free","digest":"abc"}',                           '64 lower-case'],
+        ['{"id":"x1","plan":"free","token":"a b"}',                            '"token" is not a key'],
+        ['{"id":"x1","plan":"free","token":"tg_00000000000000000000000000000000123456"}', '"token" is not a key'],
+        ['{"id":"x1","plan":"free","token":"t1","color":"red"}',               '"color" is not a member'],
+        ['{"id":"x1","plan":"free","token":"t1","expires":"soon"}',            '"expires" is not a time'],
+        ['{"id":"x1","plan":"free","token":"t1","limits":"many"}',             'limits:'],
+        ['{"id":"x1","plan":"free","token":"t1","scopes":[1]}',                '"scopes"'],
+        ['{"id":"x1","plan":"free","token":"t1","meta":{"A":1}}',              '"meta"'],
+        ['{"id":"x1","plan":"free","token":"t1","state":"on"}',                '"state"'],
+        ['[]',                                                                 'not a JSON object'],
+        ['{"id":',                                                             'not a JSON object'],
+    );
+    my $bad = file((map { $_->[0] } @refused), '{"id":"good","plan":"free","token":"good-token"}', '', '{"id":"good","plan":"free","token":"good-token"}');
+    my $result = $tollgate->run('import', $bad);
+    is $result->{status}, 4, 'refused records are a conflict';
+    is counts($result), (@refused + 2) . ' 1 1 ' . @refused, '… the others are imported, each once';
+    for my $i (0 .. $#refused) {
+        my $line = $i + 1;
+        like $result->{err}, qr/^\Q$bad\E:$line: .*\Q$refused[$i][1]/m, "line $line: $refused[$i][1]";
+    }
+    unlike $result->{err} . $result->{out}, qr/full-token|a b"|t1/, 'no key is printed';
+    is $tollgate->run('import', "$dir/none")->{status}, 2, 'a file that does not exist';
+    my $json = JSON::PP::decode_json($tollgate->run('import', '--json', $full)->{out});
+    is_deeply $json, { records => 1, imported => 0, unchanged => 1, refused => 0 }, 'the counts as JSON';
+
+    like $tollgate->run('audit')->{out}, qr/^\S+Z  \S+@\S+  import  -  1200 of 1200 records$/m, 'the audit has the import';
+    like $tollgate->run(qw(audit rotating))->{out}, qr/  issue  rotating  plan=free\n.*  rotate  rotating  overlap=1h\n\z/, '… and the operations on an id';
+}
+
+subtest 'a gateway accepts an imported key that it has refused before' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 1000r/m; anonymous 1000r/m;');
+    $gateway->subscribed(1);
+    is $gateway->get('/', 'late-token')->status, 401, 'unknown';
+    my $tollgate = Command->new(redis => $gateway->redis->address, prefix => 't:');
+    is counts($tollgate->run('import', file('{"id":"late","plan":"free","token":"late-token"}'))), '1 1 0 0';
+    Wait::wait_until('the key to work', sub { $gateway->get('/', 'late-token')->status == 200 });
+    pass 'it works';
+    $gateway->nginx->stop;
+};
+
+done_testing;
