@@ -40,9 +40,10 @@ subtest 'accepted forms' => sub {
             plan free        60r/m 1000r/d;
             plan odd         1000r/d 100r/15m 10r/s 5000r/2d window=sliding;
             plan fixed       1r/s window=fixed;
+            plan calendar    100r/d 1000r/month 20000r/366d;
             plan enterprise  custom window=sliding;
             plan partner     unlimited;
-            anonymous        30r/m 100r/d;
+            anonymous        30r/m 1000r/month;
             ban              after=20 within=1m for=10m up_to=24h;
             default          free;
         }

@@ -204,7 +204,7 @@ const PlanTable* Settlement::table_of(const QuotaCache::Held& held) const {
 /// See lease_horizon.
 std::chrono::milliseconds Settlement::horizon_of(const QuotaCache::Held& held) const {
     const PlanTable* const table = table_of(held);
-    return lease_horizon(std::chrono::seconds(held.layout.periods.front()),
+    return lease_horizon(Period::of_code(held.layout.periods.front()),
                          table == nullptr ? kLeaseTime : table->lease_time);
 }
 

@@ -29,10 +29,10 @@ SteadyTime idle_after(std::chrono::milliseconds horizon) {
 
 }  // namespace
 
-std::chrono::milliseconds lease_horizon(std::chrono::seconds shortest,
-                                        std::chrono::milliseconds lease_time) {
-    return std::max(kLeastLeaseTime,
-                    std::min(std::chrono::milliseconds(shortest) / kHorizonsInWindow, lease_time));
+std::chrono::milliseconds lease_horizon(Period shortest, std::chrono::milliseconds lease_time) {
+    return std::max(
+        kLeastLeaseTime,
+        std::min(std::chrono::milliseconds(shortest.length()) / kHorizonsInWindow, lease_time));
 }
 
 std::chrono::milliseconds lease_horizon(const TableQuota& quota) {

@@ -10,8 +10,7 @@ namespace tollgate {
 /// The time for which a node leases units: a sixtieth of the shortest window, at least 50 ms, at
 /// most TableQuota::lease_time. Also the time constant of QuotaState::arrivals.
 std::chrono::milliseconds lease_horizon(const TableQuota& quota);
-std::chrono::milliseconds lease_horizon(std::chrono::seconds shortest,
-                                        std::chrono::milliseconds lease_time);
+std::chrono::milliseconds lease_horizon(Period shortest, std::chrono::milliseconds lease_time);
 
 /// The longest time from Redis's grant of a lease until its idle units are back at Redis, if the
 /// node can reach Redis.

@@ -58,6 +58,9 @@ Plan parse_plan(std::span<const std::string_view> words) {
         return plan;
     }
     plan.rates = parse_rates(limits);
+    if (plan.sliding) {
+        require_sliding(plan.rates);
+    }
     return plan;
 }
 

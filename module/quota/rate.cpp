@@ -1,67 +1,28 @@
 #include "module/quota/rate.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 
 #include "module/text/parse_error.hpp"
+#include "module/text/whole_number.hpp"
 
 namespace tollgate {
 
-using namespace std::chrono_literals;
-
 namespace {
 
-struct Unit {
-    char letter;
-    std::string_view name;
-    std::chrono::seconds length;
-};
-
-constexpr std::array<Unit, 4> kUnits{{
-    {'d', "day", 24h},
-    {'h', "hour", 1h},
-    {'m', "minute", 1min},
-    {'s', "second", 1s},
-}};
-
 constexpr std::int64_t kMostRequests = 1'000'000'000'000;
-constexpr std::chrono::seconds kLongestPeriod = 366 * 24h;
-
-/// The largest unit that divides the period.
-const Unit& unit_of(std::chrono::seconds period) {
-    return *std::find_if(kUnits.begin(), kUnits.end(),
-                         [&](const Unit& unit) { return period % unit.length == 0s; });
-}
-
-/// Removes a whole number from 1 to `most` from the front of `text`. Returns 0 if there is none.
-std::int64_t take_number(std::string_view& text, std::int64_t most) {
-    std::int64_t number = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || number < 1 || number > most) {
-        return 0;
-    }
-    text.remove_prefix(rest - text.data());
-    return number;
-}
 
 }  // namespace
 
 Rate parse_rate(std::string_view text) {
-    std::string_view rest = text;
-    const auto requests = take_number(rest, kMostRequests);
-    if (requests != 0 && rest.starts_with("r/") && rest.size() > 2) {
-        rest.remove_prefix(2);
-        const bool multiple = rest.front() >= '0' && rest.front() <= '9';
-        const auto times = multiple ? take_number(rest, kLongestPeriod.count()) : 1;
-        for (const Unit& unit : kUnits) {
-            if (times != 0 && rest.size() == 1 && rest.front() == unit.letter &&
-                times <= kLongestPeriod / unit.length) {
-                return {requests, times * unit.length};
-            }
-        }
+    constexpr std::string_view kPer = "r/";
+    const auto per = std::min(text.find(kPer), text.size());
+    const auto requests = parse_whole_number(text.substr(0, per), 1, kMostRequests);
+    const auto period = parse_period(text.substr(std::min(per + kPer.size(), text.size())));
+    if (!requests || !period) {
+        throw ParseError("invalid rate \"" + std::string(text) + "\"" +
+                         (text.ends_with("month") ? ": use \"r/month\"" : ""));
     }
-    throw ParseError("invalid rate \"" + std::string(text) + "\"");
+    return {*requests, *period};
 }
 
 std::vector<Rate> parse_rates(std::span<const std::string_view> words) {
@@ -102,20 +63,17 @@ std::vector<Rate> parse_rates(std::string_view text) {
     }
 }
 
-std::string format_rate(const Rate& rate) {
-    const Unit& unit = unit_of(rate.period);
-    const auto times = rate.period / unit.length;
-    return std::to_string(rate.requests) + "r/" + (times == 1 ? "" : std::to_string(times)) +
-           unit.letter;
+void require_sliding(std::span<const Rate> rates) {
+    const auto month =
+        std::ranges::find_if(rates, [](const Rate& rate) { return rate.period.is_month(); });
+    if (month != rates.end()) {
+        throw ParseError("\"" + format_rate(*month) +
+                         "\" cannot slide: a month has a fixed window");
+    }
 }
 
-std::string period_name(std::chrono::seconds period) {
-    const Unit& unit = unit_of(period);
-    const auto times = period / unit.length;
-    if (times == 1) {
-        return std::string(unit.name);
-    }
-    return std::to_string(times) + "-" + std::string(unit.name) + "s";
+std::string format_rate(const Rate& rate) {
+    return std::to_string(rate.requests) + "r/" + format_period(rate.period);
 }
 
 }  // namespace tollgate

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,12 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "module/quota/period.hpp"
+
 namespace tollgate {
 
 /// A number of requests in each window of a period.
 struct Rate {
-    std::int64_t requests;        ///< 1 to 10^12
-    std::chrono::seconds period;  ///< 1 second to 366 days
+    std::int64_t requests;  ///< 1 to 10^12
+    Period period;
     bool operator==(const Rate&) const = default;
 };
 
@@ -21,22 +22,24 @@ struct Rate {
 /// them all.
 constexpr std::size_t kMaxRates = 4;
 
-/// Reads `60r/m`, `100r/15m`: a count, `r/`, and a unit (`s`, `m`, `h`, `d`) or a multiple of one.
-/// Throws ParseError.
+/// Reads `60r/m`, `100r/15m`, `1000r/month`: a count, `r/`, and a period (see parse_period). Throws
+/// ParseError.
 Rate parse_rate(std::string_view text);
 
 /// Reads one to kMaxRates rates and sorts them by period, ascending. Throws ParseError, also if two
-/// rates have the same period or if a longer period allows less than a shorter one.
+/// rates have the same period or if a longer period allows less than a shorter one. A month is
+/// longer than 30 days and shorter than 31.
 std::vector<Rate> parse_rates(std::span<const std::string_view> words);
 
 /// The same from one text, with spaces between the rates: the `limits` of a key's record. Throws
 /// ParseError.
 std::vector<Rate> parse_rates(std::string_view text);
 
-/// Writes a rate as parse_rate reads it, in the largest unit that divides the period.
-std::string format_rate(const Rate& rate);
+/// Throws ParseError if windows of these rates cannot slide: months have different lengths, so no
+/// part of the last month overlaps a month that ends now.
+void require_sliding(std::span<const Rate> rates);
 
-/// What the period is called in a policy's name: `minute`, `15-minutes`.
-std::string period_name(std::chrono::seconds period);
+/// Writes a rate as parse_rate reads it.
+std::string format_rate(const Rate& rate);
 
 }  // namespace tollgate

@@ -6,7 +6,7 @@ namespace tollgate {
 
 WindowLayout::WindowLayout(const TableQuota& quota) : sliding(quota.sliding) {
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        periods[i] = static_cast<std::uint32_t>(quota.rates[i].period.count());
+        periods[i] = quota.rates[i].period.code();
     }
 }
 
@@ -35,6 +35,9 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
                          .sliding = plan->sliding,
                          .lease_time = table->lease_time,
                          .policies = {}};
+        if (custom && quota.sliding) {
+            require_sliding(quota.rates);
+        }
         // Several tables may have a plan of this name; the table's name makes the policy unique.
         const std::string prefix = tables.size() > 1 ? table->name + "-" : "";
         for (const Rate& rate : quota.rates) {
@@ -46,7 +49,7 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
     return quotas;
 }
 
-std::string policy_name(std::string_view plan, std::chrono::seconds period) {
+std::string policy_name(std::string_view plan, Period period) {
     return std::string(plan) + "-" + period_name(period);
 }
 

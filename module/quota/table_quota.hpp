@@ -25,7 +25,7 @@ struct TableQuota {
 /// The periods of a quota's windows, and whether they slide. Quotas with the same layout share
 /// their counts; the limits may differ.
 struct WindowLayout {
-    std::array<std::uint32_t, kMaxRates> periods{};  ///< seconds, ascending; 0: none
+    std::array<std::uint32_t, kMaxRates> periods{};  ///< Period::code, ascending; 0: none
     bool sliding = false;
 
     WindowLayout() = default;
@@ -45,6 +45,6 @@ std::size_t window_count(const Quotas& quotas);
 std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, const KeyRecord& key);
 
 /// The policy name of a window of this period: `free-minute`.
-std::string policy_name(std::string_view plan, std::chrono::seconds period);
+std::string policy_name(std::string_view plan, Period period);
 
 }  // namespace tollgate

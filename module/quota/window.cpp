@@ -21,17 +21,17 @@ std::int64_t scale_down(std::int64_t amount, std::int64_t part, std::int64_t who
     return static_cast<std::int64_t>(Wide{amount} * part / whole);
 }
 
-std::int64_t length_of(std::chrono::seconds period) {
-    return std::chrono::milliseconds(period).count();
+std::int64_t length_of(Period period) {
+    return std::chrono::milliseconds(period.length()).count();
 }
 
-Instant start_of(const WindowCount& window, std::chrono::seconds period) {
+Instant start_of(const WindowCount& window, Period period) {
     return window_end(window.number - 1, period);
 }
 
 }  // namespace
 
-WindowCount roll(const WindowCount& window, std::chrono::seconds period, Instant now) {
+WindowCount roll(const WindowCount& window, Period period, Instant now) {
     const auto number = window_number(now, period);
     const auto ahead = window.number - number;
     if (ahead == 0 || ahead == 1 || (ahead > 1 && start_of(window, period) - now <= 60s)) {
@@ -40,9 +40,8 @@ WindowCount roll(const WindowCount& window, std::chrono::seconds period, Instant
     return {number, 0, ahead == -1 ? window.count : 0};
 }
 
-bool still_counts(const WindowCount& window, std::chrono::seconds period, Instant earliest,
-                  Instant latest) {
-    // The common case, without divisions.
+bool still_counts(const WindowCount& window, Period period, Instant earliest, Instant latest) {
+    // The common case, without divisions unless it is a month.
     if (start_of(window, period) <= earliest && latest < window_end(window.number, period)) {
         return true;
     }
@@ -50,8 +49,7 @@ bool still_counts(const WindowCount& window, std::chrono::seconds period, Instan
            roll(window, period, latest).number == window.number;
 }
 
-std::int64_t spent(const WindowCount& window, std::chrono::seconds period, bool sliding,
-                   Instant now) {
+std::int64_t spent(const WindowCount& window, Period period, bool sliding, Instant now) {
     if (!sliding) {
         return window.count;
     }

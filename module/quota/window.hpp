@@ -15,15 +15,37 @@ using Instant = std::chrono::sys_time<std::chrono::milliseconds>;
 /// The same to the microsecond, as the Redis command TIME returns it.
 using ExactInstant = std::chrono::sys_time<std::chrono::microseconds>;
 
+/// The number of the calendar month in UTC that contains `now`: 0 is January 1970.
+constexpr std::int64_t month_number(Instant now) {
+    const std::chrono::year_month_day date(std::chrono::floor<std::chrono::days>(now));
+    return (date.year() / date.month() - std::chrono::year(1970) / std::chrono::January).count();
+}
+
+/// When the month of this number begins.
+constexpr Instant month_start(std::int64_t number) {
+    const auto month = std::chrono::year(1970) / std::chrono::January + std::chrono::months(number);
+    return std::chrono::sys_days(month / 1);
+}
+
 /// The number of the fixed window that contains `now`. Windows are aligned to the Unix epoch, so
-/// also to UTC.
-constexpr std::int64_t window_number(Instant now, std::chrono::seconds period) {
-    return std::chrono::floor<std::chrono::seconds>(now).time_since_epoch() / period;
+/// also to UTC; months are those of the calendar.
+constexpr std::int64_t window_number(Instant now, Period period) {
+    if (period.is_month()) {
+        return month_number(now);
+    }
+    return std::chrono::floor<std::chrono::seconds>(now).time_since_epoch() / period.length();
 }
 
 /// When the fixed window of this number ends and the next begins.
-constexpr Instant window_end(std::int64_t number, std::chrono::seconds period) {
-    return Instant((number + 1) * period);
+constexpr Instant window_end(std::int64_t number, Period period) {
+    return period.is_month() ? month_start(number + 1) : Instant((number + 1) * period.length());
+}
+
+/// How long the fixed window is that ends then.
+constexpr std::chrono::seconds window_length(Instant end, Period period) {
+    return period.is_month()
+               ? std::chrono::floor<std::chrono::seconds>(end - month_start(month_number(end) - 1))
+               : period.length();
 }
 
 /// The counts of a window, as the table's hash in Redis stores them.
@@ -38,20 +60,18 @@ struct WindowCount {
 /// if it is the next one or starts within a minute: Redis's clock went back, at a failover. One
 /// that is further in the future was counted by a wrong clock and is dropped. The acquire script
 /// does the same.
-WindowCount roll(const WindowCount& window, std::chrono::seconds period, Instant now);
+WindowCount roll(const WindowCount& window, Period period, Instant now);
 
 /// Whether the window is the current one from `earliest` to `latest`: see roll.
-bool still_counts(const WindowCount& window, std::chrono::seconds period, Instant earliest,
-                  Instant latest);
+bool still_counts(const WindowCount& window, Period period, Instant earliest, Instant latest);
 
 /// The units that are spent at `now`: the window's count and, if windows slide, the part of the
 /// previous window's count that still overlaps a window ending now (the two-bucket estimate),
-/// rounded up. `window` is the current one: see roll.
-std::int64_t spent(const WindowCount& window, std::chrono::seconds period, bool sliding,
-                   Instant now);
+/// rounded up. `window` is the current one: see roll. A month does not slide.
+std::int64_t spent(const WindowCount& window, Period period, bool sliding, Instant now);
 
 /// When a sliding window has room for `need` units (at most the limit): in this window, as the
-/// previous count fades, or in the next.
+/// previous count fades, or in the next. A month does not slide.
 Instant room_at(const WindowCount& window, const Rate& rate, std::int64_t need);
 
 /// One window of a quota, before or after a request.

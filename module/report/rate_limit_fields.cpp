@@ -39,7 +39,7 @@ bool is_rate_limit_field(std::string_view name) {
 std::string rate_limit_policy_field(std::span<const WindowState> windows) {
     return join(windows, [](const WindowState& state) {
         return ";q=" + std::to_string(state.rate.requests) +
-               ";w=" + std::to_string(state.rate.period.count());
+               ";w=" + std::to_string(window_length(state.reset, state.rate.period).count());
     });
 }
 

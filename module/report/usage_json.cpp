@@ -33,7 +33,7 @@ void add_window(JsonWriter& json, std::string_view table, const WindowState& win
         add_text_or_null(json, "table", table);
         json.member("policy", window.policy);
         json.member("limit", window.rate.requests);
-        json.member("period", window.rate.period.count());
+        json.member("period", window_length(window.reset, window.rate.period).count());
         json.member("remaining", window.remaining);
         json.member("reset", unix_seconds(window.reset));
         json.member("exhausted", window.exhausted || window.remaining == 0);

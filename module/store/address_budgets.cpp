@@ -33,7 +33,7 @@ std::vector<WindowState> AddressBudgets::charge(const Owner& owner, std::span<co
         const Rate& rate = rates[i];
         const std::int64_t number = window_number(now, rate.period);
         Window& window = charged.windows[i];
-        window = {static_cast<std::uint32_t>(rate.period.count()), number_in(now, rate), 0};
+        window = {rate.period.code(), number_in(now, rate), 0};
         window.count = count_in(known, window);
         const auto left = std::max<std::int64_t>(rate.requests - window.count, 0);
         window.count += cost;
@@ -60,8 +60,7 @@ bool AddressBudgets::admits_look_up(const Owner& owner, std::span<const Rate> ra
     }
     Entry entry = entries_.at(place);
     const bool is_spent = std::ranges::any_of(rates, [&](const Rate& rate) {
-        const Window window{static_cast<std::uint32_t>(rate.period.count()), number_in(now, rate),
-                            0};
+        const Window window{rate.period.code(), number_in(now, rate), 0};
         return count_in(entry, window) >= rate.requests;
     });
     if (!is_spent) {

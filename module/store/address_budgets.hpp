@@ -46,7 +46,7 @@ class AddressBudgets {
 
   private:
     struct Window {
-        std::uint32_t period;  ///< seconds; 0: free
+        std::uint32_t period;  ///< Period::code; 0: free
         std::uint32_t number;
         std::int64_t count;
     };

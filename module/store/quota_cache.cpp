@@ -251,7 +251,7 @@ bool QuotaCache::save(Place place, const Key& key, const TableQuota& quota, cons
 bool QuotaCache::Held::has_ended(Instant now) const {
     for (std::size_t i = 0; i < kMaxRates && layout.periods[i] != 0; ++i) {
         const auto last = state.windows[i].counted.number + (layout.sliding ? 1 : 0);
-        if (window_number(now, std::chrono::seconds(layout.periods[i])) <= last) {
+        if (window_number(now, Period::of_code(layout.periods[i])) <= last) {
             return false;
         }
     }
@@ -266,7 +266,7 @@ TableQuota QuotaCache::Held::quota(std::string_view table_name) const {
     for (const std::uint32_t period : layout.periods) {
         if (period != 0) {
             quota.rates.push_back(
-                {is_small ? kLargestLimit : kLargestLimit + 1, std::chrono::seconds(period)});
+                {is_small ? kLargestLimit : kLargestLimit + 1, Period::of_code(period)});
         }
     }
     return quota;

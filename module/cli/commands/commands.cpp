@@ -75,6 +75,7 @@ void Commands::issue(const KeyOptions& options, const std::optional<std::string>
     const auto now = time();
     const auto changes = changes_of(options, now);
     const auto record = new_record(changes, id);
+    refuse_sliding_month(tables_for(changes.limits.has_value()), record);
     const auto key = management::random_api_key();
     auto operation = operation_on("issue", record.id, management::text_of(changes));
     const auto keys =
@@ -87,6 +88,7 @@ void Commands::import(const KeyOptions& options, const std::optional<std::string
     const auto now = time();
     const auto changes = changes_of(options, now);
     auto record = new_record(changes, id);
+    refuse_sliding_month(tables_for(changes.limits.has_value()), record);
     const auto digest = sha256(read_api_key());
     if (!id) {
         // Continue an interrupted import with the id that it generated.
@@ -142,9 +144,11 @@ void Commands::set_active(const std::string& id, bool active) {
 KeyRecord Commands::update(const std::string& action, const std::string& id,
                            const management::KeyChanges& changes) {
     auto operation = operation_on(action, id, management::text_of(changes));
+    const auto tables = tables_for(changes.limits || changes.plan);
     KeyRecord changed;
     complete(operation.update(id, [&](KeyRecord& record) {
         management::apply(changes, record);
+        refuse_sliding_month(tables, record);
         changed = record;
     }));
     show(id);
@@ -299,6 +303,16 @@ void Commands::confirm_replication(const std::string& id) {
                 "it is unknown whether a replica of Redis has the change: the user may not call "
                 "ROLE and WAIT. Add +role +wait to its ACL");
             break;
+    }
+}
+
+/// The published plan tables, if the limits of a key change. None if they cannot be read:
+/// warn_about() says so.
+std::vector<PlanTable> Commands::tables_for(bool changes_limits) {
+    try {
+        return changes_limits ? read_plan_tables(session_, keys_) : std::vector<PlanTable>();
+    } catch (const Failure&) {
+        return {};
     }
 }
 

@@ -12,6 +12,7 @@
 #include "module/key/key_record.hpp"
 #include "module/management/key_changes.hpp"
 #include "module/management/key_operation.hpp"
+#include "module/quota/plan.hpp"
 #include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
@@ -93,6 +94,7 @@ class Commands {
     void confirm(management::KeyOperation& operation, const KeyDigest& digest,
                  const std::string& id);
     void confirm_replication(const std::string& id);
+    std::vector<PlanTable> tables_for(bool changes_limits);
     void warn_about(const KeyRecord& record);
 
     RedisSession& session_;

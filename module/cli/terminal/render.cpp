@@ -46,7 +46,7 @@ std::string render_usage(Format format, const KeyUsage& usage) {
         for (const auto& window : usage.windows) {
             windows.push_back({{"table", window.table},
                                {"window", period_name(window.period)},
-                               {"seconds", window.period.count()},
+                               {"seconds", window_length(window.reset, window.period).count()},
                                {"count", window.count},
                                {"previous", json_or_null(window.previous)},
                                {"limit", json_or_null(window.limit)},

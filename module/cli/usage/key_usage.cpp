@@ -62,8 +62,8 @@ TableState state_in(const PlanTable& table, const management::KeysOfId& keys) {
     return state;
 }
 
-WindowUsage usage_now(const TableState& state, std::chrono::seconds period,
-                      const StoredWindow& window, Instant now) {
+WindowUsage usage_now(const TableState& state, Period period, const StoredWindow& window,
+                      Instant now) {
     const auto running = roll(window.counted, period, now);
     WindowUsage usage{
         .table = state.table,
@@ -113,12 +113,12 @@ KeyUsage read_usage(RedisSession& session, management::Database& database, const
         auto windows = read_windows(replies[i + 1]);
         for (const auto& rate : state.rates) {
             if (state.known) {
-                windows.try_emplace(rate.period.count(),
+                windows.try_emplace(rate.period,
                                     StoredWindow{.counted = {}, .sliding = state.sliding});
             }
         }
         for (const auto& [period, window] : windows) {
-            usage.windows.push_back(usage_now(state, std::chrono::seconds(period), window, now));
+            usage.windows.push_back(usage_now(state, period, window, now));
         }
     }
     return usage;

@@ -18,7 +18,7 @@ namespace tollgate::cli {
 /// The usage of an id in one window of one plan table. Counts are in units of quota.
 struct WindowUsage {
     std::string table;
-    std::chrono::seconds period;
+    Period period;
     std::int64_t count = 0;                ///< counted in the current window
     std::optional<std::int64_t> previous;  ///< counted in the previous window, if windows slide
     std::int64_t used = 0;                 ///< the part of the limit that is used now

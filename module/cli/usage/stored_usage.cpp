@@ -1,7 +1,6 @@
 #include "module/cli/usage/stored_usage.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "module/redis/protocol/schema.hpp"
 
@@ -11,9 +10,9 @@ namespace {
 
 /// Whether the window can be converted to a time. Another program may have written a number that
 /// would overflow.
-bool is_plausible(const StoredWindow& window, std::int64_t period) {
-    constexpr std::int64_t kLatest = 100'000'000'000;  // Unix seconds
-    return window.counted.number >= 0 && window.counted.number <= kLatest / period;
+bool is_plausible(const StoredWindow& window, Period period) {
+    constexpr Instant kLatest(std::chrono::seconds(100'000'000'000));
+    return window.counted.number >= 0 && window.counted.number <= window_number(kLatest, period);
 }
 
 }  // namespace
@@ -23,13 +22,12 @@ StoredWindows read_windows(const redis::Value& hash) {
     for (const auto& [field, text] : hash.fields()) {
         const auto value = redis::number_or_zero(text);
         const auto dot = field.find('.');
-        const auto period = redis::number_or_zero(field.substr(0, dot));
-        if (dot == std::string_view::npos || period < 1 ||
-            period > std::numeric_limits<std::int32_t>::max()) {
+        const auto period = parse_stored_period(field.substr(0, dot));
+        if (dot == std::string_view::npos || !period) {
             continue;
         }
         const auto part = field.substr(dot + 1);
-        StoredWindow& window = windows[period];
+        StoredWindow& window = windows[*period];
         if (part == redis::window_part::kNumber) {
             window.counted.number = value;
         } else if (part == redis::window_part::kCount) {
@@ -84,9 +82,8 @@ std::int64_t largest_count(const StoredWindows& windows) {
 
 double average_rate(const StoredWindows& windows, Instant now) {
     for (const auto& [period, window] : windows) {
-        const std::chrono::seconds length(period);
-        if (window.counted.number == window_number(now, length)) {
-            const auto elapsed = now - window_end(window.counted.number - 1, length);
+        if (window.counted.number == window_number(now, period)) {
+            const auto elapsed = now - window_end(window.counted.number - 1, period);
             const double seconds = std::chrono::duration<double>(elapsed).count();
             return static_cast<double>(window.counted.count) / std::max(seconds, 1.0);
         }

@@ -18,8 +18,8 @@ struct StoredWindow {
     bool sliding = false;
 };
 
-/// The windows of one quota, by period in seconds.
-using StoredWindows = std::map<std::int64_t, StoredWindow>;
+/// The windows of one quota, by period.
+using StoredWindows = std::map<Period, StoredWindow>;
 
 /// Parses the reply to HGETALL of a quota's hash. Its fields have names such as `60.count`. Skips
 /// fields with other names.

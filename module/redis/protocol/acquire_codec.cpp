@@ -43,15 +43,20 @@ void add_ban(Words& terms, const Acquire& acquire) {
     terms.add(acquire.refusals_strike ? 1 : 0);
 }
 
+/// The length of a window in ms for the script; 0: the calendar month.
+std::int64_t script_length(Period period) {
+    return period.is_month() ? 0 : std::chrono::milliseconds(period.length()).count();
+}
+
 void add_table(Words& terms, const TableQuota& quota) {
     const auto windows = static_cast<std::int64_t>(quota.rates.size());
     terms.add(quota.sliding ? -windows : windows);
     for (const Rate& rate : quota.rates) {
         terms.add(rate.requests);
-        terms.add(std::chrono::milliseconds(rate.period).count());
+        terms.add(script_length(rate.period));
     }
     for (const Rate& rate : quota.rates) {
-        const auto period = std::to_string(rate.period.count());
+        const auto period = stored_period(rate.period);
         terms.add_joined(window_field(period, window_part::kNumber));
         terms.add_joined(window_field(period, window_part::kCount));
         if (quota.sliding) {
@@ -234,7 +239,8 @@ Acquired read_one(Numbers& numbers, const Acquire& acquire, Instant now) {
     for (const auto& quota : *acquire.quotas) {
         for (const Rate& rate : quota.rates) {
             auto& window = acquired.windows.emplace_back();
-            window.number = numbers.next(kLatest / std::chrono::milliseconds(rate.period).count());
+            window.number = numbers.next(
+                window_number(Instant(std::chrono::milliseconds(kLatest)), rate.period));
             window.count = numbers.next();
             window.previous = quota.sliding ? numbers.next() : 0;
         }

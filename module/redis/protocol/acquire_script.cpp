@@ -26,7 +26,7 @@ constexpr std::string_view kAcquireText = R"lua(
 --                    the time within which they must occur, the first ban, the longest ban, in ms; 1: a refusal is a strike
 --                  the number of tables; per table:
 --                    the number of its windows, negative if they slide
---                    per window, ascending, its limit and its length in ms
+--                    per window, ascending, its limit and its length in ms; 0: a calendar month in UTC
 --                    per window its fields, as window_field() names them: of the number, the count and, if it slides, the previous count
 --       ...      ids: the index in ARGV of its terms, the number of requests, and how many further arguments follow (or 0):
 --                  the units wanted as a lease, and the strikes that are not counted yet
@@ -115,6 +115,8 @@ local known, terms, cost, bans, first, tables
 -- Per window of these terms: the number of the current window; and the text that Redis returned for it, or 0 before
 -- that.
 local current = {0, 0, 0, 0}
+-- The number of the current calendar month in UTC, 0 for January 1970, and its end in ms; nil until a window needs them.
+local month, month_ends
 
 -- Per table of the current id: the values of HMGET, where the number of each window is replaced by whether it must be
 -- written. If a lease is wanted, the node and the time of the last lease precede them. `adjusted` is true if an
@@ -155,7 +157,27 @@ while id < ids_end do
             for argument = at + 1, at + 2 * windows, 2 do
                 local length = ARGV[argument + 1] + 0
                 ARGV[argument], ARGV[argument + 1] = ARGV[argument] + 0, length
-                current[window + 1], current[window + 2] = (now - now % length) / length, 0
+                if length > 0 then
+                    current[window + 1] = (now - now % length) / length
+                else
+                    if not month then
+                        -- Begins with a month to come. By the mean length of a month, the number is wrong by one at most.
+                        month = 3 + (now - now % 2629746000) / 2629746000
+                        local begins
+                        repeat
+                            month, month_ends = month - 1, begins
+                            -- The days of the years since March of the year 0, and of the months since March. 719468
+                            -- days precede 1970. A leap day is the last day of such a year.
+                            local months = month + 23638
+                            local year, of_year = (months - months % 12) / 12, months % 12
+                            local days = 365 * year + (year - year % 4) / 4 - (year - year % 100) / 100 + (year - year % 400) / 400
+                            days = days + (153 * of_year + 2 - (153 * of_year + 2) % 5) / 5 - 719468
+                            begins = days * 86400000
+                        until begins <= now
+                    end
+                    current[window + 1] = month
+                end
+                current[window + 2] = 0
                 window = window + 2
             end
             at = at + 1 + windows * (2 + width)
@@ -231,8 +253,8 @@ while id < ids_end do
                         -- A future window was counted before the clock went back (a failover). It is kept if it is at
                         -- most one minute or one window ahead. One that is further ahead was counted with a wrong
                         -- clock.
-                        local ahead = (number or -2) - now_number
-                        if ahead ~= 1 and not (ahead > 1 and number * ARGV[argument + 1] - now <= 60000) then
+                        local ahead, length = (number or -2) - now_number, ARGV[argument + 1]
+                        if ahead ~= 1 and not (ahead > 1 and length > 0 and number * length - now <= 60000) then
                             before = ahead == -1 and units or 0
                             number, units = now_number, 0
                         end
@@ -346,7 +368,19 @@ while id < ids_end do
                         break
                     end
                     if new or adjustments then
-                        local ends = (reply[last - width + 1] + width - 1) * ARGV[at + 2 * windows]
+                        local number, length = reply[last - width + 1], ARGV[at + 2 * windows]
+                        local window_ends = length > 0 and (number + 1) * length or month_ends + (number - month) * 2678400000
+                        -- A sliding window counts until the next one ends.
+                        local ends = window_ends + (width - 2) * length
+                        for argument = at + 2, at + 2 * windows - 2, 2 do
+                            -- A shorter window that does not divide the longest one may end after it.
+                            local shorter = ARGV[argument]
+                            if shorter == 0 then
+                                ends = math.max(ends, window_ends + 2678400000)
+                            elseif (length > 0 and length or 86400000) % shorter > 0 then
+                                ends = math.max(ends, window_ends + (width - 1) * shorter)
+                            end
+                        end
                         -- Only if the longest window is new. The key keeps a later expiry, which a longer window of the
                         -- id's previous plan has set.
                         if new and ends > now + redis.call('PTTL', name) then

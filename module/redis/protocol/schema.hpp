@@ -101,7 +101,7 @@ inline constexpr std::string_view kReplaced = "replaced";  ///< ended by a rotat
 }  // namespace key_state
 
 /// Fields of the hash `quota:{ID}:TABLE`. Each window has its own, named `PERIOD.PART`, with the
-/// period in seconds.
+/// period in seconds, or `month`: see stored_period.
 namespace window_part {
 inline constexpr std::string_view kNumber = "number";  ///< of the last counted window
 inline constexpr std::string_view kCount = "count";    ///< units counted in it
@@ -110,7 +110,7 @@ inline constexpr std::string_view kPrevious =
 }  // namespace window_part
 
 /// The parts of the name of a window's field, for example `60.count`, without an allocation.
-/// `period` is in seconds.
+/// `period` is as stored_period writes it.
 inline std::array<std::string_view, 3> window_field(std::string_view period,
                                                     std::string_view part) {
     return {period, ".", part};

@@ -69,7 +69,7 @@ class RedisModel {
     }
 
     WindowCount& count(std::string_view id, const TableQuota& quota, const Rate& rate) {
-        return counts_[{std::string(id) + ":" + quota.table, rate.period.count()}];
+        return counts_[{std::string(id) + ":" + quota.table, rate.period.code()}];
     }
 
     /// Moves what `other` has of an id to this one.

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr unsigned kSeeds = 2;
 
-bool begins_or_ends_outside(std::int64_t number, std::chrono::seconds period) {
+bool begins_or_ends_outside(std::int64_t number, Period period) {
     return window_end(number - 1, period) < kBeginning ||
            window_end(number, period) > kBeginning + kDuration;
 }

@@ -40,6 +40,8 @@ TEST(ParsePlan, RefusesInvalidParameters) {
              Words{"free", "window=fixed", "5r/s"},
              Words{"free", "5r/s", "window=fixed", "window=sliding"},
              Words{"free", "1r/s", "2r/m", "3r/h", "4r/d", "5r/2d"},
+             Words{"free", "60r/m", "1000r/month", "window=sliding"},
+             Words{"free", "1000r/2month"},
          }) {
         EXPECT_THROW(parse_plan(words), ParseError) << (words.empty() ? "" : words.back());
     }

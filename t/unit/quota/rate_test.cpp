@@ -25,6 +25,11 @@ TEST(ParseRate, ReadsMultiplesOfAUnit) {
     EXPECT_EQ(parse_rate("5r/1d"), (Rate{5, 86400s}));
 }
 
+TEST(ParseRate, ReadsTheMonth) {
+    EXPECT_EQ(parse_rate("10000r/month"), (Rate{10'000, Period::month()}));
+    EXPECT_EQ(format_rate({10'000, Period::month()}), "10000r/month");
+}
+
 TEST(ParseRate, EndsAtTheLargestCountAndPeriod) {
     EXPECT_EQ(parse_rate("1000000000000r/s"), (Rate{1'000'000'000'000, 1s}));
     EXPECT_EQ(parse_rate("1r/366d"), (Rate{1, 31'622'400s}));
@@ -52,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(Texts, MalformedRate,
                          testing::Values("", "r/m", "60", "60r", "60r/", "60/m", "60r/w", "60r/mm",
                                          "60r/M", "60R/m", "0r/m", "-1r/m", "+1r/m", "1.5r/m",
                                          " 60r/m", "60r/m ", "60 r/m", "60r/0m", "60r/-1m",
-                                         "60r/15", "0x10r/m", "1e3r/m"));
+                                         "60r/15", "0x10r/m", "1e3r/m", "60r/2month", "60r/1month",
+                                         "60r/months", "60r/Month", "60rr/m"));
 
 TEST(ParseRates, SortsByPeriod) {
     const auto rates = parse_rates("1000000r/d  5000r/m");
@@ -81,6 +87,20 @@ TEST(ParseRates, RefusesALongerPeriodThatAllowsLess) {
     EXPECT_EQ(parse_rates("100r/m 100r/d").size(), 2U);
 }
 
+TEST(ParseRates, ComparesAMonthByItsMeanLength) {
+    EXPECT_EQ(parse_rates("1000r/month 60r/m 100r/d").back().period, Period::month());
+    EXPECT_EQ(parse_rates("1000r/month 1000r/31d").front().period, Period::month());
+    EXPECT_THROW(parse_rates("100r/d 99r/month"), ParseError);
+    EXPECT_THROW(parse_rates("1000r/30d 999r/month"), ParseError);
+    EXPECT_THROW(parse_rates("1000r/month 999r/31d"), ParseError);
+    EXPECT_THROW(parse_rates("1r/month 2r/month"), ParseError);
+}
+
+TEST(RequireSliding, RefusesAMonth) {
+    EXPECT_NO_THROW(require_sliding(parse_rates("60r/m 1000r/30d")));
+    EXPECT_THROW(require_sliding(parse_rates("60r/m 1000r/month")), ParseError);
+}
+
 TEST(ParseRates, SeparatesWordsBySpacesOnly) {
     EXPECT_THROW(parse_rates("1r/s\t2r/m"), ParseError);
 }
@@ -98,14 +118,6 @@ TEST(FormatRate, IsReadBack) {
          {Rate{1, 1s}, Rate{60, 61s}, Rate{5, 7200s}, Rate{1'000'000'000'000, 31'622'400s}}) {
         EXPECT_EQ(parse_rate(format_rate(rate)), rate);
     }
-}
-
-TEST(PeriodName, NamesOneAndMany) {
-    EXPECT_EQ(period_name(1s), "second");
-    EXPECT_EQ(period_name(60s), "minute");
-    EXPECT_EQ(period_name(900s), "15-minutes");
-    EXPECT_EQ(period_name(24h), "day");
-    EXPECT_EQ(period_name(48h), "2-days");
 }
 
 }  // namespace

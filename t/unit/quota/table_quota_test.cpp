@@ -78,6 +78,8 @@ TEST(ChooseQuotas, TakesCustomLimitsFromTheRecord) {
     EXPECT_TRUE(quotas->front().sliding);
     EXPECT_THROW(choose_quotas(std::array{&kApi}, key("own", "many")), ParseError);
     EXPECT_THROW(choose_quotas(std::array{&kApi}, key("own")), ParseError);
+    EXPECT_THROW(choose_quotas(std::array{&kApi}, key("own", "5000r/month")), ParseError)
+        << "the plan slides";
 }
 
 TEST(ChooseQuotas, LetsANodeGrantAheadAsTheTableHasIt) {
@@ -101,9 +103,10 @@ TEST(Layout, IsOneForTheSameWindowsHoweverTheyAreWrittenAndLimited) {
 }
 
 TEST(Layout, DiffersByPeriodNumberAndKindOfWindows) {
-    const std::vector shapes{layout_of_custom("60r/m"), layout_of_custom("60r/2m"),
+    const std::vector shapes{layout_of_custom("60r/m"),         layout_of_custom("60r/2m"),
                              layout_of_custom("60r/m 1000r/d"), layout_of_custom("60r/m", true),
-                             layout_of_custom("6r/m 60r/h")};
+                             layout_of_custom("6r/m 60r/h"),    layout_of_custom("60r/month"),
+                             layout_of_custom("60r/2629746s")};
     for (std::size_t i = 0; i < shapes.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
             EXPECT_NE(shapes[i], shapes[j]) << i << " and " << j;
@@ -121,6 +124,7 @@ TEST(Layout, IsThatOfThePlansWindowsWhoeversPlanItIs) {
 TEST(PolicyName, JoinsPlanAndPeriod) {
     EXPECT_EQ(policy_name("free", 60s), "free-minute");
     EXPECT_EQ(policy_name("free", 900s), "free-15-minutes");
+    EXPECT_EQ(policy_name("free", Period::month()), "free-month");
 }
 
 }  // namespace

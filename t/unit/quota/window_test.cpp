@@ -99,13 +99,13 @@ TEST(RoomAt, IsTheFirstMillisecondWithRoomForTheRequest) {
         const auto need = number(1, rate.requests);
         ASSERT_EQ(room_at(window, rate, need), first_room(window, rate, need))
             << window.count << " and " << window.previous << " of " << rate.requests << ", "
-            << rate.period.count() << " s; for " << need;
+            << rate.period.length().count() << " s; for " << need;
     }
 }
 
 TEST(RoomAt, HoldsForTheLargestLimitAndPeriod) {
     const Rate rate{1'000'000'000'000, 366 * 24h};
-    const auto length = std::chrono::milliseconds(rate.period).count();
+    const auto length = std::chrono::milliseconds(rate.period.length()).count();
     for (const std::int64_t previous : {1LL, 999'999'999'999LL, 1'000'000'000'000LL}) {
         const WindowCount window{2, rate.requests / 2, previous};
         const auto need = rate.requests / 3;

@@ -74,6 +74,21 @@ TEST(AcquireCall, NamesKeysThenTermsThenTheId) {
     EXPECT_EQ(texts(call.arguments), (Texts{"23", "0", "n1"} + kTerms + Texts{"5", "7", "0"}));
 }
 
+Acquire of_month() {
+    Acquire acquire;
+    acquire.id = "k1";
+    acquire.quotas = std::make_shared<const Quotas>(
+        Quotas{table("api", {{100, 86400s}, {1000, Period::month()}})});
+    return acquire;
+}
+
+TEST(AcquireCall, NamesAMonth) {
+    const auto call = acquire_call(std::array{of_month()}, Keys(""), {});
+    EXPECT_EQ(texts(call.arguments),
+              (Texts{"17", "0", "", "1", "0", "1", "2", "100", "86400000", "1000", "0",
+                     "86400.number", "86400.count", "month.number", "month.count", "5", "1", "0"}));
+}
+
 TEST(AcquireCall, GivesTermsOnce) {
     Acquire second = two_tables();
     second.id = "k2";
@@ -214,6 +229,19 @@ TEST(ReadAcquired, RefusesMalformedReplies) {
         ASSERT_NE(reply, nullptr) << text;
         EXPECT_FALSE(read_acquired(elements_of(*reply), std::array{two_tables()})) << text;
     }
+}
+
+TEST(ReadAcquired, ReadsAMonthUpToTheYear9999) {
+    const auto is_read = [](std::int64_t month) {
+        const auto reply = parsed(numbers({5'000'000, 1, 20'000, 4, month, 5}));
+        const auto results = read_acquired(elements_of(*reply), std::array{of_month()});
+        return results &&
+               std::get<Acquired>(results->of_ids.front()).windows[1] == WindowCount{month, 5, 0};
+    };
+    EXPECT_TRUE(is_read(0));
+    EXPECT_TRUE(is_read(8030 * 12 - 1));
+    EXPECT_FALSE(is_read(8030 * 12));
+    EXPECT_FALSE(is_read(-2));
 }
 
 TEST(ReadAcquired, ReadsThatTheDeadlineHadPassed) {

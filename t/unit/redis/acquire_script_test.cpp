@@ -9,6 +9,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <random>
 #include <stdexcept>
 #include <thread>
 
@@ -22,10 +23,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Long periods, so that a window rarely ends during a test.
+// Long periods, so that a window rarely ends during a test. Each divides the next.
 constexpr std::chrono::seconds kHour = 360'000s;
 constexpr std::chrono::seconds kDay = 8'640'000s;
-constexpr std::chrono::seconds kWeek = 31'000'000s;
+constexpr std::chrono::seconds kWeek = 25'920'000s;
 
 /// A redis-server in a folder of its own, and a connection to it.
 class Redis {
@@ -99,7 +100,7 @@ class AcquireScript : public testing::Test {
     /// The elements of the script's reply.
     std::span<const redisReply* const> run(std::span<const Acquire> acquires) {
         const auto call = acquire_call(acquires, keys_, context_);
-        Words words{"EVAL", call.script->text};
+        Words words{"EVAL", clock_ ? text_with_clock() : call.script->text};
         words.add(call.keys.size());
         words.add(call.keys);
         words.add("token");
@@ -123,6 +124,24 @@ class AcquireScript : public testing::Test {
         auto results = decide(std::vector{acquire});
         EXPECT_TRUE(std::holds_alternative<Acquired>(results[0]));
         return std::get<Acquired>(results[0]);
+    }
+
+    /// Sets the clock of the script.
+    void set_clock(Instant time) {
+        clock_ = time;
+        const auto ms = time.time_since_epoch().count();
+        redis_->run({"MSET", "seconds", std::to_string(ms / 1000), "microseconds",
+                     std::to_string(ms % 1000 * 1000)});
+    }
+    /// The script, with the clock of set_clock() instead of Redis's.
+    static const std::string& text_with_clock() {
+        static const std::string text = [] {
+            constexpr std::string_view kTime = "redis.call('TIME')";
+            std::string changed = acquire_script().text;
+            return changed.replace(changed.find(kTime), kTime.size(),
+                                   "redis.call('MGET', 'seconds', 'microseconds')");
+        }();
+        return text;
     }
 
     static TableQuota table(std::string name, std::vector<Rate> rates, bool sliding = false) {
@@ -188,8 +207,9 @@ class AcquireScript : public testing::Test {
     static std::unique_ptr<Redis> redis_;
     Keys keys_{"t:"};
     AcquireContext context_{.node = "n1", .deadline = {}};
-    Instant start_;   ///< of the test, by the clock of Redis
-    ReplyPtr reply_;  ///< the last, into which errors are views
+    std::optional<Instant> clock_;  ///< see set_clock
+    Instant start_;                 ///< of the test, by the clock of Redis
+    ReplyPtr reply_;                ///< the last, into which errors are views
 };
 std::unique_ptr<Redis> AcquireScript::redis_;
 
@@ -281,6 +301,104 @@ TEST_F(AcquireScript, ExpiresWithItsLongestWindow) {
     put(kHour, 1, 0);
     decide(acquire_of({{10, kHour}}));  // a plan with shorter windows
     EXPECT_EQ(expiry(key), window_end(number(kWeek), kWeek));
+}
+
+TEST_F(AcquireScript, ExpiresWithTheLastWindowIfShorterOnesDoNotDivideTheLongest) {
+    constexpr std::chrono::seconds kSevenths = kDay / 7 + 1s;
+    const auto key = keys_.quota("k", "api");
+    decide(acquire_of({{10, kSevenths}, {100, kDay}}));
+    const Instant end = window_end(number(kDay), kDay);
+    EXPECT_GE(expiry(key), window_end(window_number(end - 1ms, kSevenths), kSevenths))
+        << "the shorter window that is current when the longest ends";
+    EXPECT_LE(expiry(key), end + kSevenths);
+    redis_->run({"DEL", key});
+    decide(acquire_of({{10, kSevenths}, {100, kDay}}, true));
+    EXPECT_EQ(expiry(key), end + kDay) << "the shorter windows end earlier";
+    redis_->run({"DEL", key});
+    const auto month = window_number(start_, Period::month());
+    decide(acquire_of({{10, 24h * 7}, {100, Period::month()}}));
+    EXPECT_EQ(expiry(key), window_end(month, Period::month()) + 24h * 7);
+    redis_->run({"DEL", key});
+    decide(acquire_of({{10, Period::month()}, {100, 24h * 60}}));
+    EXPECT_EQ(expiry(key), window_end(window_number(start_, 24h * 60), 24h * 60) + 24h * 31);
+}
+
+TEST_F(AcquireScript, CountsTheMonthOfTheCalendar) {
+    constexpr Period kMonth = Period::month();
+    const auto key = keys_.quota("k", "api");
+    const Acquire acquire = acquire_of({{100, 1h}, {1000, 24h}, {10'000, kMonth}});
+    const Instant first = std::chrono::sys_days(1970y / 1 / 1);
+    const Instant last = std::chrono::sys_days(2399y / 12 / 31);
+    std::vector<Instant> times{first, last};
+    for (int year = 1970; year < 2400; year += year % 100 < 96 && year > 2030 ? 7 : 1) {
+        for (int month = 1; month <= 12; ++month) {
+            const Instant begins = std::chrono::sys_days(std::chrono::year(year) / month / 1);
+            times.push_back(begins);
+            times.push_back(std::max(begins - 1ms, first));
+        }
+    }
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 500; ++i) {
+        times.emplace_back(std::chrono::milliseconds(std::uniform_int_distribution<std::int64_t>(
+            0, last.time_since_epoch().count())(random)));
+    }
+    for (const Instant time : times) {
+        redis_->run({"DEL", key});
+        set_clock(time);
+        const auto acquired = decide(acquire);
+        ASSERT_EQ(acquired.windows[0], (WindowCount{window_number(time, 1h), 1, 0}));
+        ASSERT_EQ(acquired.windows[1], (WindowCount{window_number(time, 24h), 1, 0}));
+        ASSERT_EQ(acquired.windows[2], (WindowCount{window_number(time, kMonth), 1, 0}))
+            << time.time_since_epoch().count();
+        const Instant end = window_end(acquired.windows[2].number, kMonth);
+        if (end > start_ + 1h) {
+            ASSERT_EQ(expiry(key), end) << time.time_since_epoch().count();
+        }
+    }
+}
+
+TEST_F(AcquireScript, CountsAMonthUntilItEnds) {
+    constexpr Period kMonth = Period::month();
+    const Acquire acquire = acquire_of({{3, kMonth}});
+    const Instant end = std::chrono::sys_days(2124y / 3 / 1);
+    set_clock(end - 29 * 24h);
+    EXPECT_EQ(decide(acquire).granted, 1);
+    set_clock(end - 1ms);
+    EXPECT_EQ(decide(acquire).windows[0].count, 2);
+    EXPECT_EQ(field("month.number"), std::to_string(window_number(end - 1ms, kMonth)));
+    EXPECT_EQ(field("month.count"), "2");
+    set_clock(end);
+    EXPECT_EQ(decide(acquire).windows[0], (WindowCount{window_number(end, kMonth), 1, 0}));
+    set_clock(end - 1ms);
+    EXPECT_EQ(decide(acquire).windows[0], (WindowCount{window_number(end, kMonth), 2, 0}))
+        << "the clock went back";
+    set_clock(end - 30 * 24h);
+    EXPECT_EQ(decide(acquire).windows[0].count, 1) << "the month was counted by a wrong clock";
+}
+
+TEST_F(AcquireScript, KeepsAMonthToComeUntilItEnds) {
+    constexpr Period kMonth = Period::month();
+    const auto key = keys_.quota("k", "api");
+    const auto next = window_number(start_, kMonth) + 1;
+    redis_->run({"HSET", key, "month.number", std::to_string(next), "month.count", "1"});
+    EXPECT_EQ(decide(acquire_of({{3, kMonth}})).windows[0], (WindowCount{next, 2, 0}));
+    EXPECT_GE(expiry(key), window_end(next, kMonth));
+    EXPECT_LE(expiry(key), window_end(next, kMonth) + 3 * 24h);
+}
+
+TEST_F(AcquireScript, AdjustsAMonth) {
+    constexpr Period kMonth = Period::month();
+    Acquire acquire = acquire_of({{100, kMonth}});
+    set_clock(std::chrono::sys_days(2100y / 2 / 28) + 12h);
+    decide(acquire);
+    const auto month = window_number(*clock_, kMonth);
+    acquire.adjustments = {{month, 6}};
+    acquire.report_numbers = {5};
+    EXPECT_EQ(decide(acquire).windows[0], (WindowCount{month, 8, 0}));
+    EXPECT_EQ(expiry(keys_.report("k", "api", "n1")), window_end(month, kMonth));
+    acquire.adjustments = {{month - 1, 6}};
+    acquire.report_numbers = {6};
+    EXPECT_EQ(decide(acquire).windows[0].count, 9) << "of an ended month";
 }
 
 TEST_F(AcquireScript, SlidesByTheEstimate) {

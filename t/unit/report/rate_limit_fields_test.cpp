@@ -19,6 +19,16 @@ TEST(RateLimitPolicy, NamesEveryWindow) {
     EXPECT_EQ(rate_limit_policy_field({}), "");
 }
 
+TEST(RateLimitPolicy, HasTheLengthOfTheMonth) {
+    using std::chrono::sys_days;
+    const std::vector<WindowState> february{
+        {{10'000, Period::month()}, 3, sys_days(2024y / 3 / 1), false, "free-month"}};
+    EXPECT_EQ(rate_limit_policy_field(february), R"("free-month";q=10000;w=2505600)");
+    const std::vector<WindowState> march{
+        {{10'000, Period::month()}, 3, sys_days(2024y / 4 / 1), false, "free-month"}};
+    EXPECT_EQ(rate_limit_policy_field(march), R"("free-month";q=10000;w=2678400)");
+}
+
 TEST(RateLimit, TellsWhatIsLeftAndHowLong) {
     EXPECT_EQ(rate_limit_field(kWindows, kNow),
               R"("free-minute";r=12;t=37, "free-day";r=0;t=3600)");

@@ -43,6 +43,16 @@ TEST(UsageJson, ShowsEveryWindowOfEveryTable) {
         R"("reset":60,"exhausted":true}]})");
 }
 
+TEST(UsageJson, HasTheLengthOfTheMonth) {
+    const Rate month{1000, Period::month()};
+    const std::vector quotas{quota("api", {month})};
+    const std::vector windows{window(month, 1, 28 * 86'400'000LL + 31 * 86'400'000LL, false, "m")};
+    EXPECT_EQ(usage_json({"k1", "free", Verdict::kGranted, quotas, windows}),
+              R"({"id":"k1","plan":"free","verdict":"granted","windows":[)"
+              R"({"table":"api","policy":"m","limit":1000,"period":2419200,"remaining":1,)"
+              R"("reset":5097600,"exhausted":false}]})");
+}
+
 TEST(UsageJson, HasNoWindowsForAnUnlimitedPlan) {
     EXPECT_EQ(usage_json({"k1", "all", Verdict::kGranted, {}, {}}),
               R"({"id":"k1","plan":"all","verdict":"granted","windows":[]})");

@@ -105,6 +105,17 @@ TEST_F(AddressBudgetsTest, KeepsCountsWhenTheRatesChange) {
     EXPECT_EQ(states[1].remaining, 19);
 }
 
+TEST_F(AddressBudgetsTest, CountsAMonth) {
+    const std::vector<Rate> month{{2, Period::month()}};
+    const Instant end = std::chrono::sys_days(2024y / 3 / 1);
+    budgets_.charge(owner(1), month, 1, end - 29 * 24h);
+    EXPECT_EQ(budgets_.charge(owner(1), month, 1, end - 1ms).front().remaining, 0);
+    EXPECT_TRUE(budgets_.charge(owner(1), month, 1, end - 1ms).front().exhausted);
+    const auto march = budgets_.charge(owner(1), month, 1, end);
+    EXPECT_EQ(march.front().remaining, 1);
+    EXPECT_EQ(march.front().reset, end + 31 * 24h);
+}
+
 TEST_F(AddressBudgetsTest, NeverGrantsMoreThanTheRates) {
     std::minstd_rand random(1);
     std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t>, std::int64_t> granted;
@@ -115,11 +126,11 @@ TEST_F(AddressBudgetsTest, NeverGrantsMoreThanTheRates) {
         bool expected = true;
         for (const Rate& rate : kRates) {
             const auto number = window_number(now, rate.period);
-            expected &= granted[{address, rate.period.count(), number}] < rate.requests;
+            expected &= granted[{address, rate.period.code(), number}] < rate.requests;
         }
         ASSERT_EQ(grants(owner(address), now), expected);
         for (const Rate& rate : kRates) {
-            granted[{address, rate.period.count(), window_number(now, rate.period)}] += expected;
+            granted[{address, rate.period.code(), window_number(now, rate.period)}] += expected;
         }
     }
 }

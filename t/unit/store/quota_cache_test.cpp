@@ -117,6 +117,24 @@ TEST_F(QuotaCacheTest, KeepsQuotasApartThatAreNotCountedAlike) {
     EXPECT_EQ(cache_.load(key(1, higher), higher), state(2)) << "limits are no part of it";
 }
 
+TEST_F(QuotaCacheTest, KnowsAMonthFromItsMeanLength) {
+    const TableQuota month = quota({{60, Period::month()}});
+    const TableQuota last = quota({{60, 60s}, {1000, Period::month()}});
+    const TableQuota mean = quota({{60, Period::month().length()}});
+    cache_.save(key(1, month), month, state(1), 1s);
+    EXPECT_EQ(cache_.load(key(1, month), month), state(1));
+    EXPECT_EQ(cache_.load(key(1, mean), mean), QuotaState{});
+    cache_.save(key(1, last), last, state(2), 1s);
+    EXPECT_EQ(cache_.load(key(1, last), last), state(2));
+    std::vector<Period> held;
+    QuotaCache::Cursor cursor;
+    cache_.visit_held(cursor, [&](const QuotaCache::Held& found) {
+        held.push_back(found.quota("api").rates.back().period);
+        return true;
+    });
+    EXPECT_EQ(held, (std::vector<Period>{Period::month(), Period::month()}));
+}
+
 TEST_F(QuotaCacheTest, KeepsAReportUntilItIsGone) {
     for (const TableQuota& quota : {two_, four_}) {
         QuotaState reporting = state(2);
@@ -220,6 +238,15 @@ TEST_F(QuotaCacheTest, KnowsWhenAHeldQuotaHasEnded) {
     held.layout.sliding = true;
     EXPECT_FALSE(held.has_ended(Instant(4 * 86400s - 1ms)));
     EXPECT_TRUE(held.has_ended(Instant(4 * 86400s)));
+}
+
+TEST_F(QuotaCacheTest, KnowsWhenAMonthHasEnded) {
+    QuotaCache::Held held{};
+    held.layout = WindowLayout(quota({{1000, Period::month()}}));
+    const Instant end = std::chrono::sys_days(2024y / 3 / 1);
+    held.state.windows[0].counted.number = window_number(end - 1ms, Period::month());
+    EXPECT_FALSE(held.has_ended(end - 1ms));
+    EXPECT_TRUE(held.has_ended(end));
 }
 
 TEST_F(QuotaCacheTest, DropsWhatIsHeld) {

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tollgate {
+
+/// The period of a rate: a number of seconds, or the calendar month in UTC.
+class Period {
+  public:
+    /// The longest period of seconds.
+    static constexpr std::chrono::seconds kLongest = std::chrono::hours(366 * 24);
+
+    /// From 1 second to kLongest. Implicit, because a period is usually written as a time: `60s`.
+    template <std::convertible_to<std::chrono::seconds> Time>
+    constexpr Period(Time length)
+        : code_(static_cast<std::uint32_t>(std::chrono::seconds(length).count())) {}
+    /// The calendar month. It is equal to no number of seconds.
+    static constexpr Period month() { return Period(kMonth); }
+    /// See code().
+    static constexpr Period of_code(std::uint32_t code) { return Period(code); }
+
+    constexpr bool is_month() const { return code_ == kMonth; }
+    /// The length; of a month, the mean length (the Gregorian calendar repeats after 400 years).
+    constexpr std::chrono::seconds length() const {
+        return is_month() ? std::chrono::seconds(std::chrono::months(1))
+                          : std::chrono::seconds(code_);
+    }
+    /// The number by which shared memory stores it, from 1 to 2^29 - 1: the seconds, or a number
+    /// above kLongest.
+    constexpr std::uint32_t code() const { return code_; }
+
+    constexpr bool operator==(const Period&) const = default;
+    /// By length: a month is longer than 30 days and shorter than 31.
+    constexpr std::strong_ordering operator<=>(const Period& other) const {
+        const auto by_length = length().count() <=> other.length().count();
+        return by_length != std::strong_ordering::equal ? by_length : code_ <=> other.code_;
+    }
+
+  private:
+    static constexpr std::uint32_t kMonth = (1U << 29U) - 1;
+
+    explicit constexpr Period(std::uint32_t code) : code_(code) {}
+
+    std::uint32_t code_;
+};
+
+/// Reads the period of a rate: a unit (`s`, `m`, `h`, `d`), a multiple of one (`15m`), or `month`.
+/// nullopt for another text.
+std::optional<Period> parse_period(std::string_view text);
+
+/// Writes a period as parse_period reads it, in the largest unit that divides it.
+std::string format_period(Period period);
+
+/// What the period is called in a policy's name: `minute`, `15-minutes`, `month`.
+std::string period_name(Period period);
+
+/// How Redis's fields name the period: by its seconds, or `month`.
+std::string stored_period(Period period);
+
+/// Reads what stored_period writes; nullopt for another text.
+std::optional<Period> parse_stored_period(std::string_view text);
+
+}  // namespace tollgate
