@@ -162,6 +162,12 @@ sub test_admin {
     wait_until('the others to end', sub { !$works->($key) && !$works->($rotated->{key}) });
     ok $works->($now->{key}), '… and works';
 
+    # --- usage
+    my $used = $walk->('showUsage', 200, 'GET', 'keys/acme/usage')->json;
+    is_deeply [map { "$_->{table} $_->{window} $_->{limit}" } @{ $used->{windows} }], ['api minute 1000'], 'the windows of the plan';
+    cmp_ok $used->{windows}[0]{count}, '>=', 1, '… with its count';
+    $walk->('showUsage', 404, 'GET', 'keys/nobody/usage');
+
     # --- bans
     $redis->cmd('HSET', 't:ban:{acme}', until => 9e12, level => 1, strikes => 0, since => 1.7e12);
     is $walk->('showBan', 200, 'GET', 'keys/acme/ban')->json->{banned}, JSON::PP::true, 'a ban';

@@ -13,6 +13,7 @@ use warnings;
 use B        ();
 use JSON::PP ();
 use Math::BigInt;
+use Scalar::Util qw(blessed);
 
 my %annotations = map { $_ => 1 } qw(description default example examples deprecated title);
 my ($max_int64, $min_int64) = map { Math::BigInt->new($_) } qw(9223372036854775807 -9223372036854775808);
@@ -82,7 +83,7 @@ sub _is {
     return ref $value eq 'ARRAY' if $type eq 'array';
     return !defined $value           if $type eq 'null';
     return JSON::PP::is_bool($value) if $type eq 'boolean';
-    my $number = ref $value && $value->isa('Math::BigInt') || !ref $value && defined $value && _is_numeric($value);
+    my $number = blessed($value) && $value->isa('Math::BigInt') || !ref $value && defined $value && _is_numeric($value);
     return $number && $value == int $value if $type eq 'integer';
     return !$number && defined $value && !ref $value if $type eq 'string';
     die "unknown type $type\n";

@@ -13,7 +13,7 @@
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/render.hpp"
 #include "module/cli/terminal/time_text.hpp"
-#include "module/cli/usage/key_usage.hpp"
+#include "module/cli/usage/counted_tables.hpp"
 #include "module/key/api_key.hpp"
 #include "module/management/ban.hpp"
 #include "module/management/random_key.hpp"
@@ -204,7 +204,14 @@ void Commands::audit(const std::string& id, bool follows) {
 void Commands::usage(const std::string& id) {
     require_valid_id(id);
     const auto tables = read_plan_tables(session_, keys_);
-    const auto usage = read_usage(session_, database_, keys_, id, tables);
+    management::CountingTables counting;
+    if (tables.empty()) {
+        counting = search_tables(session_, keys_, id);
+    }
+    for (const auto& table : tables) {
+        counting.known.push_back(&table);
+    }
+    const auto usage = complete(management::read_usage(database_, keys_, id, std::move(counting)));
     require_print(render_usage(format_, usage));
     if (tables.empty()) {
         warn("no gateway has published its plan tables with the prefix \"" + prefix_ +

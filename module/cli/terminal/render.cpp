@@ -14,13 +14,6 @@ namespace tollgate::cli {
 
 namespace {
 
-std::optional<std::int64_t> remaining(const WindowUsage& window) {
-    if (!window.limit) {
-        return std::nullopt;
-    }
-    return std::max<std::int64_t>(*window.limit - window.used, 0);
-}
-
 /// The keys of one id as a JSON object.
 Json object_of(const management::KeysOfId& keys, std::chrono::sys_seconds now) {
     JsonWriter json;
@@ -38,30 +31,14 @@ std::string indented(std::string text) {
 
 }  // namespace
 
-std::string render_usage(Format format, const KeyUsage& usage) {
+std::string render_usage(Format format, const management::KeyUsage& usage) {
+    if (format == Format::kJson) {
+        JsonWriter json;
+        json.object([&] { write_usage(json, usage); });
+        return json_document(Json::parse(std::move(json).take()));
+    }
     const auto& id = usage.keys.id;
     const KeyRecord record = usage.keys.keys.empty() ? KeyRecord{} : usage.keys.keys.front().record;
-    if (format == Format::kJson) {
-        Json windows = Json::array();
-        for (const auto& window : usage.windows) {
-            windows.push_back({{"table", window.table},
-                               {"window", period_name(window.period)},
-                               {"seconds", window_length(window.reset, window.period).count()},
-                               {"count", window.count},
-                               {"previous", json_or_null(window.previous)},
-                               {"limit", json_or_null(window.limit)},
-                               {"used", window.used},
-                               {"remaining", json_or_null(remaining(window))},
-                               {"reset", format_time(window.reset)}});
-        }
-        return json_document({{"id", id},
-                              {"plan", json_or_null(record.plan)},
-                              {"limits", json_or_null(record.limits)},
-                              {"state", std::string(state_of(usage.keys, usage.now))},
-                              {"banned_until", json_or_null(usage.ban.until)},
-                              {"complete", usage.complete},
-                              {"windows", std::move(windows)}});
-    }
     Rows about{{"id", id},
                {"plan", text_or_dash(record.plan)},
                {"limits", text_or_dash(record.limits)},

@@ -6,8 +6,8 @@
 
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/text_layout.hpp"
-#include "module/cli/usage/key_usage.hpp"
 #include "module/management/ban.hpp"
+#include "module/management/key_usage.hpp"
 #include "module/management/stored_key.hpp"
 
 namespace tollgate::cli {
@@ -15,7 +15,7 @@ namespace tollgate::cli {
 // All functions return what the command prints, with the last line end.
 
 /// The quota usage of an id.
-std::string render_usage(Format format, const KeyUsage& usage);
+std::string render_usage(Format format, const management::KeyUsage& usage);
 
 /// The strikes and the ban of an id.
 std::string render_ban(Format format, const management::KeyBan& ban);

@@ -127,7 +127,7 @@ void QuotaWatch::read(const std::vector<Ids::iterator>& batch) {
 /// Updates a quota from its hash. Returns false if the hash is empty. `seconds` is the time since
 /// the last reading, 0 if there was none.
 bool QuotaWatch::update(Quota& quota, const redis::Value& hash, double seconds) const {
-    auto windows = read_windows(hash);
+    auto windows = management::read_windows(hash);
     quota.rate.reset();
     if (seconds > 0 && (quota.windows || was_complete_)) {
         const auto grown = quota.windows

@@ -55,7 +55,7 @@ class QuotaWatch {
     using Clock = std::chrono::steady_clock;
 
     struct Quota {
-        std::optional<StoredWindows> windows;  ///< as of the last poll
+        std::optional<management::StoredWindows> windows;  ///< as of the last poll
         double average = 0;          ///< units per second in the current windows; ranks new ids
         std::optional<double> rate;  ///< units per second; empty until the second poll
         bool exact = true;

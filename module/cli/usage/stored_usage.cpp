@@ -6,46 +6,8 @@
 
 namespace tollgate::cli {
 
-namespace {
-
-/// Whether the window can be converted to a time. Another program may have written a number that
-/// would overflow.
-bool is_plausible(const StoredWindow& window, Period period) {
-    constexpr Instant kLatest(std::chrono::seconds(100'000'000'000));
-    return window.counted.number >= 0 && window.counted.number <= window_number(kLatest, period);
-}
-
-}  // namespace
-
-StoredWindows read_windows(const redis::Value& hash) {
-    StoredWindows windows;
-    for (const auto& [field, text] : hash.fields()) {
-        const auto value = redis::number_or_zero(text);
-        const auto dot = field.find('.');
-        const auto period = parse_stored_period(field.substr(0, dot));
-        if (dot == std::string_view::npos || !period) {
-            continue;
-        }
-        const auto part = field.substr(dot + 1);
-        StoredWindow& window = windows[*period];
-        if (part == redis::window_part::kNumber) {
-            window.counted.number = value;
-        } else if (part == redis::window_part::kCount) {
-            window.counted.count = value;
-        } else if (part == redis::window_part::kPrevious) {
-            window.counted.previous = value;
-            window.sliding = true;
-        }
-    }
-    for (auto& [period, window] : windows) {
-        if (!is_plausible(window, period)) {
-            window.counted.number = 0;
-        }
-    }
-    return windows;
-}
-
-GrantedUnits granted_between(const StoredWindows& before, const StoredWindows& after) {
+GrantedUnits granted_between(const management::StoredWindows& before,
+                             const management::StoredWindows& after) {
     GrantedUnits least{.units = 0, .exact = true};
     auto stored = after.rbegin();
     while (stored != after.rend()) {
@@ -72,7 +34,7 @@ GrantedUnits granted_between(const StoredWindows& before, const StoredWindows& a
     return least;
 }
 
-std::int64_t largest_count(const StoredWindows& windows) {
+std::int64_t largest_count(const management::StoredWindows& windows) {
     std::int64_t units = 0;
     for (const auto& [period, window] : windows) {
         units = std::max(units, window.counted.count);
@@ -80,7 +42,7 @@ std::int64_t largest_count(const StoredWindows& windows) {
     return units;
 }
 
-double average_rate(const StoredWindows& windows, Instant now) {
+double average_rate(const management::StoredWindows& windows, Instant now) {
     for (const auto& [period, window] : windows) {
         if (window.counted.number == window_number(now, period)) {
             const auto elapsed = now - window_end(window.counted.number - 1, period);

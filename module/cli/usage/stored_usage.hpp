@@ -2,28 +2,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <string>
-#include <string_view>
 
-#include "module/quota/window.hpp"
+#include "module/management/stored_windows.hpp"
 #include "module/redis/protocol/value.hpp"
 
 namespace tollgate::cli {
-
-/// One window in the hash of a quota.
-struct StoredWindow {
-    WindowCount counted;
-    bool sliding = false;
-};
-
-/// The windows of one quota, by period.
-using StoredWindows = std::map<Period, StoredWindow>;
-
-/// Parses the reply to HGETALL of a quota's hash. Its fields have names such as `60.count`. Skips
-/// fields with other names.
-StoredWindows read_windows(const redis::Value& hash);
 
 /// The units that were granted between two readings of a quota.
 struct GrantedUnits {
@@ -34,14 +18,15 @@ struct GrantedUnits {
 /// Computes the units that were granted between two readings of a quota. Uses the longest window
 /// whose count is known in both readings. If there is none, the result is the largest count of the
 /// windows that began in between. Never negative: returned units are ignored.
-GrantedUnits granted_between(const StoredWindows& before, const StoredWindows& after);
+GrantedUnits granted_between(const management::StoredWindows& before,
+                             const management::StoredWindows& after);
 
 /// The largest count of all windows: the units granted so far to a quota that is new.
-std::int64_t largest_count(const StoredWindows& windows);
+std::int64_t largest_count(const management::StoredWindows& windows);
 
 /// Units per second granted in the shortest current window, from its beginning until `now`. An
 /// estimate for a quota that was read only once.
-double average_rate(const StoredWindows& windows, Instant now);
+double average_rate(const management::StoredWindows& windows, Instant now);
 
 /// The hash of an id's ban. Times are Unix times in milliseconds.
 struct StoredBan {

@@ -11,7 +11,8 @@ management::Task<void> run(TransportDatabase& database, management::AdminRequest
                            AdminTasks::Answered answered) {
     management::AdminResponse response{.status = 500};
     try {
-        response = co_await handle(database, database.keys(), std::move(request));
+        response =
+            co_await handle(database, database.keys(), database.tables(), std::move(request));
     } catch (const std::exception&) {
         response = {.status = 500};
     }

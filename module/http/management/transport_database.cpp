@@ -122,6 +122,17 @@ void TransportDatabase::wait(std::chrono::milliseconds time, Done done) {
     wait.timer->start(time);
 }
 
+std::vector<const PlanTable*> TransportDatabase::tables() const {
+    const gateway::Engine& engine = transport_.engine();
+    std::vector<const PlanTable*> found;
+    for (const auto& served : engine.tables()) {
+        if (served.redis == engine.settings().name_hash) {
+            found.push_back(served.table);
+        }
+    }
+    return found;
+}
+
 bool TransportDatabase::may_span(std::string_view key, std::string_view other) const {
     return !transport_.engine().settings().is_cluster || key == other;
 }

@@ -22,6 +22,8 @@ class TransportDatabase final : public management::Database {
     bool may_span(std::string_view key, std::string_view other) const override;
 
     const redis::Keys& keys() const { return transport_.engine().settings().keys; }
+    /// The plan tables that count in this Redis.
+    std::vector<const PlanTable*> tables() const;
 
   private:
     struct Wait {

@@ -65,7 +65,7 @@ struct Resource {
     std::array<MethodHandler, 3> methods;
 };
 
-constexpr std::array<Resource, 6> kResources{{
+constexpr std::array<Resource, 7> kResources{{
     {"keys", false, "", {{{Method::kGet, "GET", list_keys}, {Method::kPost, "POST", create_key}}}},
     {"keys",
      true,
@@ -78,6 +78,7 @@ constexpr std::array<Resource, 6> kResources{{
      true,
      "ban",
      {{{Method::kGet, "GET", show_ban}, {Method::kDelete, "DELETE", end_ban}}}},
+    {"keys", true, "usage", {{{Method::kGet, "GET", show_usage}}}},
     {"audit", false, "", {{{Method::kGet, "GET", list_audit}}}},
     {"openapi.json", false, "", {{{Method::kGet, "GET", show_openapi}}}},
 }};
@@ -131,7 +132,8 @@ AdminResponse not_allowed(const Resource& resource) {
 
 }  // namespace
 
-Task<AdminResponse> handle(Database& database, const redis::Keys& keys, AdminRequest request) {
+Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
+                           std::vector<const PlanTable*> tables, AdminRequest request) {
     const Path path(request.path);
     const Resource* const resource = find_resource(path);
     if (resource == nullptr) {
@@ -151,8 +153,11 @@ Task<AdminResponse> handle(Database& database, const redis::Keys& keys, AdminReq
         if (resource->has_id) {
             require_valid_id(id);
         }
-        ResourceRequest for_resource{
-            .database = database, .keys = keys, .id = std::move(id), .request = request};
+        ResourceRequest for_resource{.database = database,
+                                     .keys = keys,
+                                     .tables = tables,
+                                     .id = std::move(id),
+                                     .request = request};
         co_return co_await handler(std::move(for_resource));
     } catch (const OperationError& error) {
         co_return response_to(error);

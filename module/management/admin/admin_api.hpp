@@ -1,17 +1,20 @@
 #pragma once
 
-#include <exception>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "module/management/admin/admin_request.hpp"
 #include "module/management/database.hpp"
+#include "module/quota/plan.hpp"
 
 namespace tollgate::management {
 
 /// Handles a request of tollgate_admin; module/README.md and openapi.json describe the resources.
-/// `database` and `keys` must outlive the task. Throws nothing but std::bad_alloc: an error is a
-/// response with an Error body.
-Task<AdminResponse> handle(Database& database, const redis::Keys& keys, AdminRequest request);
+/// `tables` are the plan tables that count in this Redis. All must outlive the task. Throws nothing
+/// but std::bad_alloc: an error is a response with an Error body.
+Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
+                           std::vector<const PlanTable*> tables, AdminRequest request);
 
 /// The OpenAPI document of tollgate_admin, as JSON.
 std::string_view openapi_document();

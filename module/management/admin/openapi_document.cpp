@@ -599,6 +599,60 @@ constexpr std::string_view kDocument = R"json({
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
       }
+    },
+    "/keys/{id}/usage": {
+      "parameters": [
+        {
+          "name": "id",
+          "in": "path",
+          "required": true,
+          "description": "The id of a key.",
+          "schema": {"type": "string"},
+          "example": "acme"
+        }
+      ],
+      "get": {
+        "operationId": "showUsage",
+        "tags": ["keys"],
+        "summary": "Show the usage of a key",
+        "description": "Returns the counts of an id in the plan tables of this gateway.",
+        "responses": {
+          "200": {
+            "description": "The usage.",
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/Usage"},
+                "example": {
+                  "id": "acme",
+                  "plan": "pro",
+                  "limits": null,
+                  "state": "active",
+                  "banned_until": null,
+                  "complete": true,
+                  "windows": [
+                    {
+                      "table": "api",
+                      "window": "day",
+                      "seconds": 86400,
+                      "count": 12,
+                      "previous": null,
+                      "limit": 10000,
+                      "used": 12,
+                      "remaining": 9988,
+                      "reset": "2026-11-24T00:00:00Z"
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "401": {"$ref": "#/components/responses/Unauthorized"},
+          "403": {"$ref": "#/components/responses/Forbidden"},
+          "404": {"$ref": "#/components/responses/Unknown"},
+          "429": {"$ref": "#/components/responses/TooMany"},
+          "503": {"$ref": "#/components/responses/Unavailable"}
+        }
+      }
     }
   },
   "components": {
@@ -831,6 +885,55 @@ constexpr std::string_view kDocument = R"json({
           "status": {"type": "integer", "description": "The status of the response."}
         },
         "description": "The body of every error."
+      },
+      "Usage": {
+        "type": "object",
+        "required": ["id", "plan", "limits", "state", "banned_until", "complete", "windows"],
+        "properties": {
+          "id": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "description": "The id of the key."},
+          "plan": {"type": ["string", "null"], "description": "The plan of the key."},
+          "limits": {"type": ["string", "null"], "description": "Rates for plans that are `custom`."},
+          "state": {
+            "type": "string",
+            "enum": ["active", "disabled", "expired", "replaced", "none"],
+            "description": "`replaced`: an interrupted rotation has ended the key. `none`: the id has no key."
+          },
+          "banned_until": {
+            "type": ["string", "null"],
+            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+            "description": "The end of the ban; null: not banned."
+          },
+          "complete": {"type": "boolean", "description": "Always true here."},
+          "windows": {
+            "type": "array",
+            "description": "The windows of the plan in each table.",
+            "items": {"$ref": "#/components/schemas/WindowUsage"}
+          }
+        },
+        "description": "The counts of an id."
+      },
+      "WindowUsage": {
+        "type": "object",
+        "required": ["table", "window", "seconds", "count", "previous", "limit", "used", "remaining", "reset"],
+        "properties": {
+          "table": {"type": "string", "description": "The plan table."},
+          "window": {"type": "string", "description": "The name of the window, such as `minute`."},
+          "seconds": {"type": "integer", "description": "Its length."},
+          "count": {"type": "integer", "description": "Units counted in the current window."},
+          "previous": {
+            "type": ["integer", "null"],
+            "description": "Units counted in the previous window, if windows slide."
+          },
+          "limit": {"type": ["integer", "null"], "description": "The limit; null: unknown."},
+          "used": {"type": "integer", "description": "The part of the limit that is used now."},
+          "remaining": {"type": ["integer", "null"], "description": "The part that is left."},
+          "reset": {
+            "type": "string",
+            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+            "description": "The end of the current window."
+          }
+        },
+        "description": "The counts of an id in one window."
       }
     },
     "responses": {

@@ -5,6 +5,7 @@
 #include "module/management/audit.hpp"
 #include "module/management/ban.hpp"
 #include "module/management/key_reader.hpp"
+#include "module/management/key_usage.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::management {
@@ -36,6 +37,15 @@ Task<AdminResponse> show_ban(ResourceRequest request) {
         json.member("strikes", ban.strikes);
         write_time_or_null(json, "since", ban.since);
     });
+    co_return AdminResponse{.status = 200, .body = std::move(json).take()};
+}
+
+Task<AdminResponse> show_usage(ResourceRequest request) {
+    CountingTables tables{.known = request.tables};
+    const auto usage =
+        co_await read_usage(request.database, request.keys, request.id, std::move(tables));
+    JsonWriter json;
+    json.object([&] { write_usage(json, usage); });
     co_return AdminResponse{.status = 200, .body = std::move(json).take()};
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "module/management/admin/admin_request.hpp"
 #include "module/management/database.hpp"
 #include "module/management/key_changes.hpp"
+#include "module/quota/plan.hpp"
 
 namespace tollgate::management {
 
@@ -12,7 +14,8 @@ namespace tollgate::management {
 struct ResourceRequest {
     Database& database;
     const redis::Keys& keys;
-    std::string id;  ///< in the path; valid
+    std::vector<const PlanTable*> tables;  ///< that count in this Redis
+    std::string id;                        ///< in the path; valid
     AdminRequest request;
 };
 

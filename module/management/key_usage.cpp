@@ -1,0 +1,156 @@
+#include "module/management/key_usage.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/management/key_reader.hpp"
+#include "module/management/stored_windows.hpp"
+#include "module/quota/rate.hpp"
+#include "module/text/parse_error.hpp"
+#include "module/text/rfc3339.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+/// The limits of an id in one table.
+struct TableState {
+    std::string table;
+    std::vector<Rate> rates;  ///< the known rates of the key
+    bool sliding = false;     ///< of `rates`; stored windows have their own value
+    bool known = false;       ///< whether `rates` is complete
+};
+
+/// The limits in the record of the key. They apply in tables where its plan is `custom`.
+std::vector<Rate> own_limits(const KeysOfId& keys) {
+    if (keys.keys.empty() || keys.keys.front().record.limits.empty()) {
+        return {};
+    }
+    try {
+        return parse_rates(keys.keys.front().record.limits);
+    } catch (const ParseError&) {
+        return {};  // not written by this command: gateways refuse such a key
+    }
+}
+
+TableState state_in(const PlanTable& table, const KeysOfId& keys) {
+    TableState state{.table = table.name, .rates = {}, .known = true};
+    const Plan* plan = keys.keys.empty() ? nullptr : table.find(keys.keys.front().record.plan);
+    if (plan != nullptr) {
+        state.rates = plan->kind == Plan::Kind::kCustom ? own_limits(keys) : plan->rates;
+        state.sliding = plan->sliding;
+    }
+    return state;
+}
+
+WindowUsage usage_now(const TableState& state, Period period, const StoredWindow& window,
+                      Instant now) {
+    const auto running = roll(window.counted, period, now);
+    WindowUsage usage{
+        .table = state.table,
+        .period = period,
+        .count = running.count,
+        .previous = std::nullopt,
+        .used = spent(running, period, window.sliding, now),
+        .limit = std::nullopt,
+        .reset = std::chrono::ceil<std::chrono::seconds>(window_end(running.number, period))};
+    if (window.sliding) {
+        usage.previous = running.previous;
+    }
+    const auto rate = std::ranges::find(state.rates, period, &Rate::period);
+    if (rate != state.rates.end()) {
+        usage.limit = rate->requests;
+    }
+    return usage;
+}
+
+void write_number_or_null(JsonWriter& json, std::string_view name,
+                          const std::optional<std::int64_t>& number) {
+    json.name(name);
+    if (number) {
+        json.value(*number);
+    } else {
+        json.null();
+    }
+}
+
+void write_text_or_null(JsonWriter& json, std::string_view name, const std::string& text) {
+    json.name(name);
+    if (text.empty()) {
+        json.null();
+    } else {
+        json.value(text);
+    }
+}
+
+}  // namespace
+
+Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::string id,
+                          CountingTables tables) {
+    KeyReader reader(database, keys);
+    KeyUsage usage{.keys = {}, .now = {}, .windows = {}, .ban = {}, .complete = tables.complete};
+    usage.keys = co_await reader.find(id);
+    usage.ban = co_await read_ban(database, keys, id);
+    std::vector<TableState> states;
+    for (const auto* table : tables.known) {
+        states.push_back(state_in(*table, usage.keys));
+    }
+    for (const auto& table : tables.found) {
+        states.push_back({.table = table, .rates = own_limits(usage.keys)});
+    }
+    std::vector<redis::Command> commands{{"TIME"}};
+    for (const auto& state : states) {
+        commands.push_back({"HGETALL", keys.quota(id, state.table)});
+    }
+    const auto replies = co_await run_all(database, std::move(commands));
+    const auto now = redis::time_of_reply(replies.front());
+    usage.now = std::chrono::floor<std::chrono::seconds>(now);
+    for (std::size_t i = 0; i < states.size(); ++i) {
+        const auto& state = states[i];
+        auto windows = read_windows(replies[i + 1]);
+        for (const auto& rate : state.rates) {
+            if (state.known) {
+                windows.try_emplace(rate.period,
+                                    StoredWindow{.counted = {}, .sliding = state.sliding});
+            }
+        }
+        for (const auto& [period, window] : windows) {
+            usage.windows.push_back(usage_now(state, period, window, now));
+        }
+    }
+    co_return usage;
+}
+
+std::optional<std::int64_t> remaining(const WindowUsage& window) {
+    if (!window.limit) {
+        return std::nullopt;
+    }
+    return std::max<std::int64_t>(*window.limit - window.used, 0);
+}
+
+void write_usage(JsonWriter& json, const KeyUsage& usage) {
+    const KeyRecord record = usage.keys.keys.empty() ? KeyRecord{} : usage.keys.keys.front().record;
+    json.member("id", usage.keys.id);
+    write_text_or_null(json, "plan", record.plan);
+    write_text_or_null(json, "limits", record.limits);
+    json.member("state", state_of(usage.keys, usage.now));
+    write_text_or_null(json, "banned_until", usage.ban.until ? format_time(*usage.ban.until) : "");
+    json.member("complete", usage.complete);
+    json.array("windows", [&] {
+        for (const auto& window : usage.windows) {
+            json.object([&] {
+                json.member("table", window.table);
+                json.member("window", period_name(window.period));
+                json.member("seconds", window_length(window.reset, window.period).count());
+                json.member("count", window.count);
+                write_number_or_null(json, "previous", window.previous);
+                write_number_or_null(json, "limit", window.limit);
+                json.member("used", window.used);
+                write_number_or_null(json, "remaining", remaining(window));
+                json.member("reset", format_time(window.reset));
+            });
+        }
+    });
+}
+
+}  // namespace tollgate::management

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <map>
+
+#include "module/quota/window.hpp"
+#include "module/redis/protocol/value.hpp"
+
+namespace tollgate::management {
+
+/// One window in the hash of a quota.
+struct StoredWindow {
+    WindowCount counted;
+    bool sliding = false;
+};
+
+/// The windows of one quota, by period.
+using StoredWindows = std::map<Period, StoredWindow>;
+
+/// Parses the reply to HGETALL of a quota's hash. Its fields have names such as `60.count`. Skips
+/// fields with other names.
+StoredWindows read_windows(const redis::Value& hash);
+
+}  // namespace tollgate::management
