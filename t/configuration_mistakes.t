@@ -236,6 +236,13 @@ subtest 'directives of servers and locations' => sub {
         'tollgate_scope $arg_scope'             => 'invalid scope "\$arg_scope": .*without variables',
         'tollgate_scope read off'               => '"tollgate_scope" directive has "off" beside a scope',
         'tollgate_scope ' . join(' ', 'aa' .. 'dz') => 'tollgate_scope: the scopes have more than 256 bytes',
+        'tollgate_key_from'                     => 'invalid number of arguments in "tollgate_key_from" directive',
+        'tollgate_key_from query:key'           => 'unknown source "query:key": use bearer or header:NAME',
+        'tollgate_key_from header:'             => 'invalid field name ""',
+        'tollgate_key_from header:a.b'          => 'invalid field name "a.b"',
+        'tollgate_key_from bearer bearer'       => '"tollgate_key_from" directive names a source twice',
+        'tollgate_key_from header:a header:a'   => '"tollgate_key_from" directive names a source twice',
+        'tollgate_key_from header:Cookie'       => '"tollgate_key_from" cannot read the key from "Cookie": nginx itself needs this field',
         'tollgate_bypass'                       => 'invalid number of arguments in "tollgate_bypass" directive',
         'tollgate_realm a b'                    => 'invalid number of arguments in "tollgate_realm" directive',
         'tollgate_zone 8m'                      => '"tollgate_zone" directive is not allowed here',
@@ -244,7 +251,7 @@ subtest 'directives of servers and locations' => sub {
     mistake($_, $refused{$_}, "$head location / {\n $_; # here\n } }") for sort keys %refused;
     for my $directive (
         'tollgate api', 'tollgate off', 'tollgate_realm a', 'tollgate_headers both', 'tollgate_cost 2', 'tollgate_dry_run on',
-        'tollgate_scope a', 'tollgate_scope off',
+        'tollgate_scope a', 'tollgate_scope off', 'tollgate_key_from header:apikey',
         'tollgate_forward_authorization on', 'tollgate_json_errors on', 'tollgate_log_level warn')
     {
         mistake("$directive twice", '"\w+" directive is duplicate', "$head $directive;\n $directive; # here\n }");

@@ -48,6 +48,9 @@ subtest 'no request can pass' => sub {
     is(@found, 1, 'one warning');
     like($found[0], qr/^a server without a location $reason:5$/, '… of a server without a location');
 
+    @found = warnings_of("location /a/ { tollgate api; tollgate_key_from bearer header:Authorization; $basic }");
+    is(@found, 1, 'a key without the scheme Bearer in the same field');
+
     @found = warnings_of("location /read/ { tollgate api; limit_except GET { $basic } }");
     is_deeply([map { /^location "(.*?)" $reason/ } @found], ['/read/'], 'methods for which `limit_except` requires a password');
 };
@@ -61,6 +64,7 @@ subtest 'requests can pass: no warning' => sub {
         'no auth_basic'                => 'tollgate api;',
         'a realm of a variable'        => "tollgate api; $basic" =~ s/site/\$arg_realm/r,
         'a bypass'                     => "tollgate api; tollgate_bypass \$arg_free; $basic",
+        'a key in another field'       => "tollgate api; tollgate_key_from bearer header:apikey; $basic",
         'a dry run'                    => "tollgate api; tollgate_dry_run on; $basic",
     );
     is_deeply([warnings_of("location / { $location{$_} }")], [], $_) for sort keys %location;

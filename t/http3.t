@@ -1,4 +1,4 @@
-# HTTP/3: a request over QUIC is authenticated, counted and shows its fields, as over TCP.
+# HTTP/3: a request over QUIC is authenticated, counted and shows its fields, as over TCP. Its key is in no log.
 
 use strict;
 use warnings;
@@ -17,9 +17,11 @@ $certificates->issue('server', 'DNS:localhost');
 my $port = free_port();
 my $gateway = Gateway->start(
     plans    => 'plan free 3r/h 1000r/d; anonymous 100r/m;',
+    log_level => 'debug',
     location => 'access_log %DIR%/access.log verdict;',
     http     => 'log_format verdict "$server_protocol $tollgate_verdict $tollgate_key_id";',
-    server   => "listen 127.0.0.1:$port quic; ssl_certificate @{[$certificates->certificate('server')]}; ssl_certificate_key @{[$certificates->key('server')]};",
+    server   => "location /header/ { tollgate api; tollgate_key_from header:apikey; proxy_pass http://unix:%DIR%/upstream.sock; }
+        listen 127.0.0.1:$port quic; ssl_certificate @{[$certificates->certificate('server')]}; ssl_certificate_key @{[$certificates->key('server')]};",
 );
 $gateway->import_key('secret', id => 'k1', plan => 'free');
 wait_for_room($gateway->redis, 3600);
@@ -27,7 +29,8 @@ wait_for_room($gateway->redis, 3600);
 # The status, the fields by their names in lower case, and the body.
 sub fetch {
     my (@options) = @_;
-    my $text = `curl --silent --include --max-time 20 --http3-only --cacert '@{[$certificates->certificate('ca')]}' --resolve localhost:$port:127.0.0.1 @options https://localhost:$port/path`;
+    my $path = @options && $options[0] =~ m{^/} ? shift @options : '/path';
+    my $text = `curl --silent --include --max-time 20 --http3-only --cacert '@{[$certificates->certificate('ca')]}' --resolve localhost:$port:127.0.0.1 @options https://localhost:$port$path`;
     my ($head, $body) = split /\r\n\r\n/, $text, 2;
     my ($status) = $head =~ m{^HTTP/3 (\d+)} or die "no response over HTTP/3: $text\n";
     my %fields = map { /^([^:]+): (.*)$/ ? (lc $1 => $2) : () } split /\r\n/, $head;
@@ -58,5 +61,18 @@ is($gateway->count('k1', 'api', 3600), 3, 'the refused request is not counted');
 becomes(sub { open my $log, '<', $gateway->nginx->dir . '/access.log' or die $!; local $/; readline $log },
     join('', map { "HTTP/3.0 $_\n" } 'unauthenticated -', 'unauthenticated -', ('granted k1') x 3, 'limited k1'),
     'the log has the verdicts');
+
+# curl puts some fields into the table of QPACK and sends others as literals.
+my $canary = 'CaNaRy0123456789';
+$gateway->import_key($canary, id => 'k2', plan => 'free');
+for my $name ('apikey', 'Authorization') {
+    ($status) = fetch($name eq 'apikey' ? '/header/' : '/path', map { "-H '$name: " . ($name eq 'apikey' ? '' : 'Bearer ') . "$_'" } $canary);
+    is($status, 200, "a key in $name");
+}
+($status) = fetch('/header/', "-H 'apikey: $canary.unknown'");
+is($status, 401, 'a key that is not valid');
 $gateway->nginx->stop;
+my $log = $gateway->nginx->error_log;
+like($log, qr/http3 header: "apikey: \*/, 'the error log has a field with a key') if Nginx->built_with('with-debug');
+is(join('', grep { /\Q$canary/ } split /^/, $log), '', '… and no key');
 done_testing;

@@ -104,14 +104,39 @@ subtest 'keys' => sub {
     is(get($nginx, '/', $longest)->status, 200, '… and works');
     isnt($tollgate->run({ stdin => "$longest=\n" }, qw(key import --plan free --id longer))->{status}, 0, 'a longer one is not imported');
     my $key = key('elsewhere', qw(--plan free));
-    is(get($nginx, '/', undef, apikey => $key)->status, 401, 'a key in another header is ignored');
+    is(get($nginx, '/', undef, apikey => $key)->status, 401, 'a key in another field needs tollgate_key_from');
     is(get($nginx, "/?apikey=$key")->status, 401, '… nor in the query');
+};
+
+subtest 'a dry run with keys in another field' => sub {
+    my $text = snippet('Keys in another field');
+    my $key = key('move', qw(--plan tiny));
+    $text =~ s{\bmove\.log}{%DIR%/move.log};
+    my $dry = start($text);
+    my @headers = (apikey => $key);
+    is_deeply([map { get($dry, '/v1/', undef, @headers)->status } 1 .. 4], [(200) x 4], 'the old field works, and nothing is refused');
+    like(get($dry, '/v1/', undef, @headers)->body, qr/ apikey=\Q$key\E$/, '… the existing gateway gets the key');
+    is(get($dry, '/v1/', $key)->status, 200, 'so does the new one');
+    is(get($dry, '/v1/')->status, 200, 'and no key');
+    is(count('move'), 3, 'the quota is counted');
+    my $log = sub { open my $file, '<', $dry->dir . '/move.log' or die $!; local $/; <$file> };
+    becomes($log, join('', map { "GET /v1/ HTTP/1.1 200 $_\n" } ('granted move header:apikey') x 3, ('limited move header:apikey') x 2,
+        'limited move bearer', 'unauthenticated - -'), 'the log has the verdicts, and which field had the key');
+    $dry->stop;
+
+    my $enforced = start($text =~ s/tollgate_(?:dry_run|forward_authorization) +on;//gr);
+    my $other = key('moved', qw(--plan tiny));
+    is_deeply([map { get($enforced, '/v1/', undef, apikey => $other)->status } 1 .. 4], [200, 200, 200, 429], 'without the last two directives, the limit applies');
+    is(get($enforced, '/v1/')->status, 401, '… and a key is required');
+    is(get($enforced, '/v1/', undef, apikey => key('third', qw(--plan tiny)))->body, "id= name= authorization= apikey=\n", '… which the service does not get');
+    $enforced->stop;
 };
 
 subtest 'Kong' => sub {
     my $kong = start('server { listen 127.0.0.1:%PORT%; ' . snippet('Kong') . ' }');
     my $key = key('acme', qw(--plan free --name), 'Acme Ltd');
     is(get($kong, '/v1/', $key, 'X-Consumer-ID' => 'admin')->body, "id=acme name=Acme Ltd authorization= apikey=\n", 'the service gets the consumer but not the key');
+    is(get($kong, '/v1/', undef, apikey => $key)->body, "id=acme name=Acme Ltd authorization= apikey=\n", '… also with a key in the old field');
     is(get($nginx, '/forward/', $key)->body, "id= name= authorization=Bearer $key apikey=\n", 'tollgate_forward_authorization on passes the key');
     $kong->stop;
     my $custom = key('custom', qw(--plan enterprise --limits 5000r/m));

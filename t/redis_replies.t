@@ -23,6 +23,7 @@ sub array { my ($count, $elements) = @_; return "*$count\r\n$elements" }
 # An array of the call's token and so many more elements.
 sub behind_token { my ($command, $count, $elements) = @_; return array(1 + $count, strings(token_of($command)) . $elements) }
 
+my $fields = 8;    # of a key's record, in the reply to a look-up
 my %enormous = (
     'a string of 2^63-1 bytes'   => '$9223372036854775807' . "\r\n",
     'a string of 2^64+2 bytes'   => '$18446744073709551618' . "\r\nab\r\n",
@@ -51,10 +52,10 @@ my %nonsense = (
     'a nil'               => '$-1' . "\r\n",
     'a nil array'         => "*-1\r\n",
     'an empty array'      => "*0\r\n",
-    'nils'                => '*6' . "\r\n" . '$-1' . "\r\n" x 6,
-    'numbers for strings' => "*6\r\n" . ":1\r\n" x 6,
-    'arrays for strings'  => "*6\r\n" . "*0\r\n" x 6,
-    'errors for strings'  => "*6\r\n" . "-ERR\r\n" x 6,
+    'nils'                => "*$fields\r\n" . '$-1' . "\r\n" x $fields,
+    'numbers for strings' => "*$fields\r\n" . ":1\r\n" x $fields,
+    'arrays for strings'  => "*$fields\r\n" . "*0\r\n" x $fields,
+    'errors for strings'  => "*$fields\r\n" . "-ERR\r\n" x $fields,
     'six negative numbers'=> "*6\r\n" . ":-1\r\n" x 6,
     'six huge numbers'    => "*6\r\n:1\r\n" . ":9223372036854775807\r\n" x 5,
     'six small numbers'   => "*6\r\n:1\r\n" . ":-9223372036854775808\r\n" x 5,
@@ -66,18 +67,18 @@ my %nonsense = (
 my $now = 1_000_000_000_000_000;
 my %fields = (
     'no field'               => [0, ''],
-    'five fields'            => [5, strings(('pro') x 5)],
-    'seven fields'           => [7, strings(('pro') x 7)],
-    'numbers for fields'     => [6, ":1\r\n" x 6],
-    'a number among fields'  => [6, strings('pro', '', 'pro', '', '') . ":1\r\n"],
-    'statuses for fields'    => [6, "+pro\r\n" x 6],
-    'arrays for fields'      => [6, "*0\r\n" x 6],
-    'errors for fields'      => [6, "-ERR\r\n" x 6],
-    'fields within an array' => [1, array(6, strings('pro', '', 'pro', '', '', 'active'))],
-    'a field of 2^63-1 bytes' => [6, '$9223372036854775807' . "\r\n"],
-    'a field of 512 MiB'     => [6, '$536870912' . "\r\n" . 'x' x 1000],
-    'a field of 2^31-1'      => [6, "*2147483647\r\n"],
-    'a field without end'    => [6, '+' . 'x' x 200_000],
+    'a field too few'        => [$fields - 1, strings(('pro') x ($fields - 1))],
+    'a field too many'       => [$fields + 1, strings(('pro') x ($fields + 1))],
+    'numbers for fields'     => [$fields, ":1\r\n" x $fields],
+    'a number among fields'  => [$fields, strings('pro', '', 'pro', ('') x ($fields - 4)) . ":1\r\n"],
+    'statuses for fields'    => [$fields, "+pro\r\n" x $fields],
+    'arrays for fields'      => [$fields, "*0\r\n" x $fields],
+    'errors for fields'      => [$fields, "-ERR\r\n" x $fields],
+    'fields within an array' => [1, array($fields, strings('pro', '', 'pro', '', '', 'active', ('') x ($fields - 6)))],
+    'a field of 2^63-1 bytes' => [$fields, '$9223372036854775807' . "\r\n"],
+    'a field of 512 MiB'     => [$fields, '$536870912' . "\r\n" . 'x' x 1000],
+    'a field of 2^31-1'      => [$fields, "*2147483647\r\n"],
+    'a field without end'    => [$fields, '+' . 'x' x 200_000],
     'a thousand fields'      => [1023, strings(('pro') x 1023)],
 );
 # The numbers of an acquire are the time and, for each id, the granted requests and a window with its count. There is
@@ -113,7 +114,7 @@ my %numbers = (
 
 # So late that other calls already wait. A repeated reply must not be taken for theirs.
 my $late = pause(0.1);
-my $others = array(7, strings(1, 'pro', '', 'pro', '', '', 'active'));    # the reply to another call
+my $others = array(1 + $fields, strings(1, 'pro', '', 'pro', '', '', 'active', ('') x ($fields - 6)));    # the reply to another call
 my $before = '';
 my @held;
 my %faults = (

@@ -35,8 +35,8 @@ constexpr std::int64_t kRetryLookUp = 1;
 Admission::Admission(TableSet& tables, Client& client, const Options& options)
     : tables_(tables), client_(client), options_(options), cost_(options.cost.value_or(1)) {}
 
-void Admission::start(std::optional<std::string_view> authorization) noexcept {
-    guard([&] { authenticate(authorization); });
+void Admission::start(std::optional<std::string_view> token) noexcept {
+    guard([&] { authenticate(token); });
 }
 
 void Admission::bypass() noexcept {

@@ -46,6 +46,8 @@ class Admission : private AcquireWaiter, private LookupWaiter {
         /// The scopes that the key must have, in the form of parse_scopes. Must outlive the
         /// admission.
         std::string_view scopes{};
+        /// Of a request without a key.
+        Error missing_key = kMissingApiKey;
     };
 
     /// The table set and the client must outlive it.
@@ -58,9 +60,9 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     const Outcome& outcome() const { return outcome_; }
     const TableSet& tables() const { return tables_; }
 
-    /// Decides the request by the value of its `Authorization` field; nothing if it has none. It is
-    /// decided when this returns, or later, when Redis has answered.
-    void start(std::optional<std::string_view> authorization) noexcept;
+    /// Decides the request by its key; nothing if it has none. It is decided when this returns, or
+    /// later, when Redis has answered.
+    void start(std::optional<std::string_view> token) noexcept;
     /// Lets the request pass without a key and without a quota.
     void bypass() noexcept;
     /// Refuses a key with 403 that another admission has authenticated.
@@ -92,7 +94,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
 
     Engine& engine() const { return tables_.engine(); }
 
-    void authenticate(std::optional<std::string_view> authorization);
+    void authenticate(std::optional<std::string_view> token);
     void identify(std::string_view token);
     bool is_unchanged(const KnownKey& known) const;
     bool has_scopes() const;

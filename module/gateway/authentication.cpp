@@ -29,13 +29,12 @@ bool is_valid_at(const KeyRecord& record, Instant now) {
 
 }  // namespace
 
-void Admission::authenticate(std::optional<std::string_view> authorization) {
-    const auto token = bearer_token(authorization.value_or(""));
+void Admission::authenticate(std::optional<std::string_view> token) {
     outcome_.key_was_sent = token.has_value();
     if (token) {
         identify(*token);
     } else {
-        refuse_key(kMissingApiKey);
+        refuse_key(options_.missing_key);
     }
 }
 

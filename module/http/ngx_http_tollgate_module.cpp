@@ -3,11 +3,13 @@
 #include "module/http/config/admin_conf.hpp"
 #include "module/http/config/auth_basic_conflict.hpp"
 #include "module/http/config/conf_block.hpp"
+#include "module/http/config/key_sources.hpp"
 #include "module/http/config/location_conf.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/http/endpoints/content_handler.hpp"
 #include "module/http/http_block.hpp"
 #include "module/http/nginx.hpp"
+#include "module/http/request/log_redaction.hpp"
 #include "module/http/request/phase_handlers.hpp"
 #include "module/http/shared_memory.hpp"
 #include "module/http/tls_session_zone.hpp"
@@ -45,6 +47,8 @@ ngx_command_t commands[] = {
      read_plans_block, NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate"), kEverywhere | NGX_CONF_1MORE, read_tollgate, NGX_HTTP_LOC_CONF_OFFSET,
      0, nullptr},
+    {ngx_string("tollgate_key_from"), kEverywhere | NGX_CONF_1MORE, read_key_from,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate_realm"), kEverywhere | NGX_CONF_TAKE1, ngx_http_set_complex_value_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, realm), nullptr},
     {ngx_string("tollgate_headers"), kEverywhere | NGX_CONF_TAKE1, ngx_conf_set_enum_slot,
@@ -87,10 +91,9 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
             return NGX_OK;
         }
         warn_of_auth_basic(cf);
-        ngx_str_t authorization = ngx_string("http_authorization");
-        conf.authorization_index = ngx_http_get_variable_index(cf, &authorization);
-        const bool done = conf.authorization_index != NGX_ERROR && add_zones(cf, block) &&
+        const bool done = resolve_key_sources(cf) && add_zones(cf, block) &&
                           add_tls_session_zone(cf, block) && add_field_stripping(cf) &&
+                          add_log_redaction(cf) &&
                           !add_phase_handler(cf, NGX_HTTP_LOG_PHASE, count_request).empty() &&
                           !add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access).empty();
         return done ? NGX_OK : NGX_ERROR;

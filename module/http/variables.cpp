@@ -24,29 +24,38 @@ Value of_binding(const Outcome& outcome, Read read) {
     return window == nullptr ? Value() : Value(std::to_string(read(*window)));
 }
 
-/// A variable's name, and its value for an outcome; empty if it has none.
+/// A variable's name, and its value for a request; empty if it has none.
 struct Variable {
     ngx_str_t name;
-    Value (*read)(const Outcome&);
+    Value (*read)(const RequestContext&);
 };
 
-std::array<Variable, 8> variables{{
-    {ngx_string("tollgate_key_id"), [](const Outcome& o) { return unless_empty(o.key().id); }},
-    {ngx_string("tollgate_key_name"), [](const Outcome& o) { return unless_empty(o.key().name); }},
-    {ngx_string("tollgate_plan"), [](const Outcome& o) { return unless_empty(o.key().plan); }},
-    {ngx_string("tollgate_scopes"), [](const Outcome& o) { return unless_empty(o.key().scopes); }},
-    {ngx_string("tollgate_verdict"), [](const Outcome& o) { return Value(name_of(o.verdict)); }},
+std::array<Variable, 9> variables{{
+    {ngx_string("tollgate_key_id"),
+     [](const RequestContext& c) { return unless_empty(c.outcome().key().id); }},
+    {ngx_string("tollgate_key_name"),
+     [](const RequestContext& c) { return unless_empty(c.outcome().key().name); }},
+    {ngx_string("tollgate_plan"),
+     [](const RequestContext& c) { return unless_empty(c.outcome().key().plan); }},
+    {ngx_string("tollgate_scopes"),
+     [](const RequestContext& c) { return unless_empty(c.outcome().key().scopes); }},
+    {ngx_string("tollgate_key_from"),
+     [](const RequestContext& c) {
+         return c.key_source() == nullptr ? Value() : Value(c.key_source()->name);
+     }},
+    {ngx_string("tollgate_verdict"),
+     [](const RequestContext& c) { return Value(name_of(c.outcome().verdict)); }},
     {ngx_string("tollgate_limit"),
-     [](const Outcome& o) {
-         return of_binding(o, [](const WindowState& w) { return w.rate.requests; });
+     [](const RequestContext& c) {
+         return of_binding(c.outcome(), [](const WindowState& w) { return w.rate.requests; });
      }},
     {ngx_string("tollgate_remaining"),
-     [](const Outcome& o) {
-         return of_binding(o, [](const WindowState& w) { return w.remaining; });
+     [](const RequestContext& c) {
+         return of_binding(c.outcome(), [](const WindowState& w) { return w.remaining; });
      }},
     {ngx_string("tollgate_reset"),
-     [](const Outcome& o) {
-         return of_binding(o, [](const WindowState& w) { return unix_seconds(w.reset); });
+     [](const RequestContext& c) {
+         return of_binding(c.outcome(), [](const WindowState& w) { return unix_seconds(w.reset); });
      }},
 }};
 
@@ -86,7 +95,7 @@ ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
     return set_value(r, value, [&](const RequestContext* context) {
         const Variable& variable = variables[index];
         if (context != nullptr) {
-            return variable.read(context->outcome());
+            return variable.read(*context);
         }
         return view(variable.name) == "tollgate_verdict" ? Value(name_of(Verdict::kNone)) : Value();
     });

@@ -21,18 +21,6 @@ constexpr auto kTokenCharacters = [] {
     return allowed;
 }();
 
-std::string challenge_of(std::string_view realm) {
-    std::string challenge = "Bearer realm=\"";
-    for (const char c : realm) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\') {
-            challenge += '\\';
-        }
-        challenge += byte < 0x20 || byte == 0x7f ? ' ' : c;
-    }
-    return challenge + '"';
-}
-
 }  // namespace
 
 bool is_b64token(std::string_view text) {
@@ -54,17 +42,6 @@ std::optional<std::string_view> bearer_token(std::string_view field) {
         return std::nullopt;
     }
     return token;
-}
-
-std::string bearer_challenge(std::string_view realm, bool key_was_sent) {
-    return challenge_of(realm) + (key_was_sent ? ", error=\"invalid_token\"" : "");
-}
-
-std::string insufficient_scope_challenge(std::string_view realm, std::string_view scopes) {
-    return challenge_of(realm)
-        .append(", error=\"insufficient_scope\", scope=\"")
-        .append(scopes)
-        .append("\"");
 }
 
 }  // namespace tollgate

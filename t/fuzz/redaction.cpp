@@ -2,6 +2,7 @@
 
 #include "module/key/redaction.hpp"
 
+#include <array>
 #include <string>
 
 #include "t/fuzz/fuzz_target.hpp"
@@ -11,7 +12,8 @@ namespace tollgate::fuzz {
 namespace {
 
 std::string redacted(std::string text) {
-    redact_credentials(text);
+    const std::array<std::string, 2> fields{"apikey", "x-api-key"};
+    redact_credentials(text, fields);
     return text;
 }
 
@@ -29,6 +31,8 @@ void check(std::string_view input) {
     if (input.find_first_of("\r\n") == std::string_view::npos) {
         const std::string field = "authorization: " + std::string(input) + token;
         require(redacted(field).find(token) == std::string::npos);
+        const std::string other = "\"Apikey: " + std::string(input) + token;
+        require(redacted(other).find(token) == std::string::npos);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "module/http/config/auth_basic_conflict.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -56,6 +57,12 @@ const ngx_http_core_loc_conf_t& core_conf_of(void** loc_conf) {
 void note_guarded_place(ngx_conf_t* cf, const LocationConf& conf) {
     // In a dry run a password is enough. With a bypass, it may be enough for some requests.
     if (conf.tables == nullptr || conf.dry_run != 0 || conf.bypass != nullptr) {
+        return;
+    }
+    // A key in another field leaves `Authorization` to the password.
+    if (std::ranges::any_of(conf.key_from->sources, [](const KeySource& source) {
+            return source.field != "authorization";
+        })) {
         return;
     }
     void** loc_conf = static_cast<ngx_http_conf_ctx_t*>(cf->ctx)->loc_conf;

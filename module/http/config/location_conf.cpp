@@ -5,6 +5,7 @@
 
 #include "module/http/config/auth_basic_conflict.hpp"
 #include "module/http/config/conf_block.hpp"
+#include "module/http/config/key_sources.hpp"
 #include "module/http/endpoints/content_handler.hpp"
 #include "module/http/request/log_redaction.hpp"
 #include "module/key/key_record.hpp"
@@ -62,6 +63,7 @@ void* create_location_conf(ngx_conf_t* cf) noexcept {
         return nullptr;
     }
     conf->tables = static_cast<TableSetConf*>(NGX_CONF_UNSET_PTR);
+    conf->key_from = static_cast<KeySourcesConf*>(NGX_CONF_UNSET_PTR);
     conf->realm = static_cast<ngx_http_complex_value_t*>(NGX_CONF_UNSET_PTR);
     conf->headers = NGX_CONF_UNSET_UINT;
     conf->cost = static_cast<ngx_http_complex_value_t*>(NGX_CONF_UNSET_PTR);
@@ -88,6 +90,7 @@ char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
     ngx_conf_merge_uint_value(conf->log_level, outer->log_level,
                               static_cast<ngx_uint_t>(NGX_LOG_ERR));
     return guarded(cf->log, conf_error(), [&] {
+        ngx_conf_merge_ptr_value(conf->key_from, outer->key_from, default_key_sources(cf));
         note_error_log(cf);
         note_guarded_place(cf, *conf);
         return merge_content_handler(cf, *outer, *conf) ? conf_ok() : conf_error();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "module/http/config/main_conf.hpp"
 #include "module/http/nginx.hpp"
@@ -21,6 +22,7 @@ struct Dashboard;
 /// The configuration of a location: plain memory from nginx's pool, merged field by field.
 struct LocationConf {
     const TableSetConf* tables;  ///< nullptr: off
+    const KeySourcesConf* key_from;
     ngx_http_complex_value_t* realm;
     ngx_uint_t headers;
     ngx_http_complex_value_t* cost;  ///< nullptr: 1
@@ -36,6 +38,10 @@ struct LocationConf {
 
     static const LocationConf& of(ngx_http_request_t* r);
 
+    /// The fields of the request that must not reach the upstream because they may have a key.
+    std::span<const KeyField> stripped_fields() const {
+        return forward_authorization != 0 ? std::span<const KeyField>() : key_from->fields;
+    }
     /// Whether the cost is the same for all requests.
     bool has_fixed_cost() const { return cost == nullptr; }
     /// `tollgate_realm` for this request.

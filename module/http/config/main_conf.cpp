@@ -67,6 +67,11 @@ bool MainConf::resolve(ngx_conf_t* cf) {
     return true;
 }
 
+std::string_view KeySourcesConf::challenge_field() const {
+    const bool has_bearer = std::ranges::any_of(sources, &KeySource::bearer);
+    return has_bearer ? std::string_view() : field_name(sources.front());
+}
+
 void log_conf_error(ngx_conf_t* cf, std::string_view message) {
     ngx_str_t text = borrow(message);
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%V", &text);

@@ -2,11 +2,14 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "module/gateway/settings.hpp"
 #include "module/http/nginx.hpp"
+#include "module/key/key_source.hpp"
 #include "module/quota/plan.hpp"
 #include "module/redis/io/endpoint.hpp"
 #include "module/redis/io/sentinel_group.hpp"
@@ -67,6 +70,25 @@ struct TableSetConf {
     std::optional<BanPolicy> ban;          ///< of the first table that has one
 };
 
+/// A header field of requests that may have a key.
+struct KeyField {
+    std::string name;    ///< in lower case
+    ngx_int_t variable;  ///< the index of $http_NAME
+};
+
+/// A `tollgate_key_from` directive.
+struct KeySourcesConf {
+    std::vector<KeySource> sources;  ///< in the order of the directive
+    Position position;
+    std::vector<KeyField> own_fields;  ///< of the sources; set by resolve_key_sources
+    /// The same, or all of MainConf::key_fields if they are equal: two sets are compared by their
+    /// addresses. Set by resolve_key_sources.
+    std::span<const KeyField> fields;
+
+    /// The field that a challenge names: see Challenge::field.
+    std::string_view challenge_field() const;
+};
+
 /// A place where `tollgate` guards every request: a location, or a server that has none.
 struct GuardedPlace {
     void** loc_conf;  ///< of all modules; merged when the http block ends
@@ -78,10 +100,12 @@ struct MainConf {
     std::vector<std::unique_ptr<RedisConf>> redis;
     std::vector<std::unique_ptr<TableConf>> tables;
     std::vector<std::unique_ptr<TableSetConf>> sets;
-    std::size_t zone_size = 0;                  ///< of `tollgate_zone`, in bytes; 0: not known yet
-    std::vector<GuardedPlace> guarded;          ///< without those with a dry run or a bypass
-    std::vector<ngx_log_t*> error_logs;         ///< of all locations, each once
-    ngx_int_t authorization_index = NGX_ERROR;  ///< of the variable $http_authorization
+    std::size_t zone_size = 0;           ///< of `tollgate_zone`, in bytes; 0: not known yet
+    std::vector<GuardedPlace> guarded;   ///< without those with a dry run or a bypass
+    std::vector<ngx_log_t*> error_logs;  ///< of all locations, each once
+    std::vector<std::unique_ptr<KeySourcesConf>> key_sources;  ///< the first one is the default
+    std::vector<KeyField> key_fields;                          ///< of all of them, each once
+    std::vector<std::string> redacted_fields;  ///< their names, except `authorization`
 
     MainConf() = default;
     ~MainConf() = default;

@@ -86,7 +86,7 @@ ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
     } else {
         context.bypass();
     }
-    context.strip_request_fields(conf.forward_authorization != 0);
+    context.strip_request_fields(conf.stripped_fields());
     return context.outcome().is_decided() ? answer(context) : wait_for_outcome(r, context);
 }
 

@@ -1,6 +1,6 @@
 #include "module/http/request/request_context.hpp"
 
-#include "module/http/request/authorization.hpp"
+#include "module/http/request/key_fields.hpp"
 #include "module/http/worker.hpp"
 
 namespace tollgate::http {
@@ -12,7 +12,9 @@ gateway::Admission::Options options_for(const ngx_http_request_t* r, const Locat
     return {.cost = conf.has_fixed_cost() ? std::optional<std::int64_t>(1) : std::nullopt,
             .refusals_strike = conf.dry_run == 0,
             .is_free = r->err_status >= NGX_HTTP_BAD_REQUEST,
-            .scopes = view(conf.scopes)};
+            .scopes = view(conf.scopes),
+            .missing_key =
+                conf.key_from->challenge_field().empty() ? kMissingApiKey : kMissingApiKeyField};
 }
 
 }  // namespace
@@ -49,7 +51,9 @@ RequestContext::RequestContext(ngx_http_request_t* r, const LocationConf& conf)
       admission_(Worker::of(r).tables(*conf.tables), *this, options_for(r, conf)) {}
 
 void RequestContext::start() noexcept {
-    admission_.start(authorization_of(r_));
+    const SentKey key = find_key(r_, conf_.key_from->sources);
+    key_source_ = key.source;
+    admission_.start(key.token);
     if (outcome().is_decided()) {
         return;
     }
@@ -71,9 +75,9 @@ void RequestContext::time_out() noexcept {
     admission_.time_out();
 }
 
-void RequestContext::strip_request_fields(bool forward_authorization) {
-    http::strip_request_fields(r_, forward_authorization);
-    stripped_ = forward_authorization ? Stripped::kRateLimitFields : Stripped::kAll;
+void RequestContext::strip_request_fields(std::span<const KeyField> keys) {
+    http::strip_request_fields(r_, keys);
+    stripped_ = keys;
 }
 
 void RequestContext::on_outcome() noexcept {

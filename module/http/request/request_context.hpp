@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "module/gateway/admission.hpp"
 #include "module/gateway/patience.hpp"
@@ -49,18 +50,17 @@ class RequestContext : private gateway::Admission::Client {
     /// Decides the request because Redis took too long.
     void time_out() noexcept;
 
-    /// Removes the fields of the request that must not reach the upstream: `Authorization`, unless
-    /// it is forwarded, and those that only a gateway may set. Throws std::bad_alloc.
-    void strip_request_fields(bool forward_authorization);
+    /// Where the key was found; nullptr if there was none.
+    const KeySource* key_source() const { return key_source_; }
+    /// Removes the fields of the request that must not reach the upstream: these keys, and those
+    /// that only a gateway may set. Throws std::bad_alloc.
+    void strip_request_fields(std::span<const KeyField> keys);
     /// Whether strip_request_fields has removed all fields that it would remove with this argument.
-    bool is_stripped(bool forward_authorization) const {
-        return stripped_ == Stripped::kAll ||
-               (forward_authorization && stripped_ == Stripped::kRateLimitFields);
+    bool is_stripped(std::span<const KeyField> keys) const {
+        return stripped_ && (keys.empty() || keys.data() == stripped_->data());
     }
 
   private:
-    enum class Stripped : std::uint8_t { kNothing, kRateLimitFields, kAll };
-
     std::int64_t cost() override { return conf_.cost_of(r_); }
     ClientAddress address() const override { return address_of(r_); }
     gateway::Log& log() noexcept override { return log_; }
@@ -70,7 +70,8 @@ class RequestContext : private gateway::Admission::Client {
     ngx_http_request_t* r_;
     const LocationConf& conf_;
     NginxLog log_;
-    Stripped stripped_ = Stripped::kNothing;
+    std::optional<std::span<const KeyField>> stripped_;  ///< nothing: no fields yet
+    const KeySource* key_source_ = nullptr;
     bool is_waiting_ = false;  ///< for an event
     Patience patience_;
     gateway::Admission admission_;

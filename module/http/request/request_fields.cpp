@@ -2,7 +2,7 @@
 #include <span>
 
 #include "module/http/config/location_conf.hpp"
-#include "module/http/request/authorization.hpp"
+#include "module/http/request/key_fields.hpp"
 #include "module/http/request/phase_handlers.hpp"
 #include "module/http/request/request_context.hpp"
 
@@ -23,18 +23,25 @@ bool carries_key_to_error_page(const ngx_http_request_t* r) {
            (too_large || find_pooled<MeantForGuarded>(r->pool) != nullptr);
 }
 
+/// The fields with keys in any location: the request may have been meant for any.
+std::span<const KeyField> all_fields_of(ngx_http_request_t* r) {
+    return MainConf::of(r).key_fields;
+}
+
 /// A handler of NGX_HTTP_PRECONTENT_PHASE, before `mirror` makes its copy of the request.
 ngx_int_t remove_before_content(ngx_http_request_t* r) noexcept {
     const LocationConf& conf = LocationConf::of(r);
     const RequestContext* context = RequestContext::find(r);
-    if (context != nullptr && context->is_stripped(conf.forward_authorization != 0)) {
+    if (context != nullptr && context->is_stripped(conf.stripped_fields())) {
         return NGX_DECLINED;
     }
-    if (conf.tables == nullptr && !carries_key_to_error_page(r)) {
+    const bool is_guarded = conf.tables != nullptr;
+    if (!is_guarded && !carries_key_to_error_page(r)) {
         return NGX_DECLINED;
     }
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR), [&] {
-        strip_request_fields(r, conf.forward_authorization != 0);
+        const bool is_any = !is_guarded && conf.forward_authorization == 0;
+        strip_request_fields(r, is_any ? all_fields_of(r) : conf.stripped_fields());
         return static_cast<ngx_int_t>(NGX_DECLINED);
     });
 }
@@ -42,7 +49,8 @@ ngx_int_t remove_before_content(ngx_http_request_t* r) noexcept {
 /// A handler of NGX_HTTP_LOG_PHASE, before the one that writes access logs.
 ngx_int_t remove_before_log(ngx_http_request_t* r) noexcept {
     const RequestContext* context = RequestContext::find(r);
-    if (context != nullptr && context->is_stripped(false)) {
+    const std::span fields = all_fields_of(r);
+    if (context != nullptr && context->is_stripped(fields)) {
         return NGX_OK;
     }
     // nginx rejected the request before it looked for a location, which may have been a guarded
@@ -52,7 +60,7 @@ ngx_int_t remove_before_log(ngx_http_request_t* r) noexcept {
         return NGX_OK;
     }
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
-        strip_request_fields(r, false);
+        strip_request_fields(r, fields);
         return static_cast<ngx_int_t>(NGX_OK);
     });
 }

@@ -7,7 +7,7 @@
 #include "module/http/response/response_filter.hpp"
 #include "module/http/shared_memory.hpp"
 #include "module/http/worker.hpp"
-#include "module/key/bearer.hpp"
+#include "module/key/challenge.hpp"
 #include "module/report/rate_limit_fields.hpp"
 #include "module/text/ascii.hpp"
 
@@ -73,11 +73,15 @@ void add_challenge(ngx_http_request_t* r, const RequestContext& context) {
     if (!is_own || (outcome.status != NGX_HTTP_UNAUTHORIZED && !lacks_scope)) {
         return;
     }
-    const auto realm = context.conf().realm_of(r);
-    r->headers_out.www_authenticate =
-        add_field(r, "WWW-Authenticate",
-                  lacks_scope ? insufficient_scope_challenge(realm, view(context.conf().scopes))
-                              : bearer_challenge(realm, outcome.key_was_sent));
+    const LocationConf& conf = context.conf();
+    Challenge challenge{.realm = conf.realm_of(r), .field = conf.key_from->challenge_field()};
+    if (lacks_scope) {
+        challenge.error = kInsufficientScope.code;
+        challenge.scope = view(conf.scopes);
+    } else if (outcome.key_was_sent) {
+        challenge.error = "invalid_token";
+    }
+    r->headers_out.www_authenticate = add_field(r, "WWW-Authenticate", challenge_text(challenge));
 }
 
 void add_rate_limit_fields(ngx_http_request_t* r, const RequestContext* context) {

@@ -108,7 +108,7 @@ TEST_F(AdmissionTest, TheCostIsAskedForWhenTheKeyIsKnown) {
     Request& second =
         *requests.emplace_back(std::make_unique<Request>(worker, Admission::Options{}));
     second.own_cost = 7;
-    second.admission.start("Bearer k");
+    second.admission.start("k");
     run_for(20ms);
     EXPECT_EQ(second.status(), 429);
 }
@@ -285,7 +285,7 @@ TEST_F(OutageTest, ARequestOfAnyCostIsCounted) {
     Request& request =
         *requests.emplace_back(std::make_unique<Request>(worker, Admission::Options{}));
     request.own_cost = 5;
-    request.admission.start("Bearer k");
+    request.admission.start("k");
     EXPECT_EQ(request.outcome().verdict, Verdict::kDegraded);
     EXPECT_EQ(request.outcome().windows.front().remaining, 4);
 }
@@ -378,7 +378,7 @@ TEST_F(AdmissionTest, ShortMemoryEndsARequestWith503AndLosesNothing) {
         }
         Request request(worker, {1});
         allocations_left = n;
-        request.admission.start("Bearer k");
+        request.admission.start("k");
         allocations_left = -1;
         run_for(20ms);
         ASSERT_EQ(request.outcomes, 1) << n;

@@ -107,8 +107,7 @@ class EngineTest : public testing::Test {
     Request& begin(Worker& worker, const std::optional<std::string>& token,
                    Admission::Options options = {1}) {
         auto& request = requests.emplace_back(std::make_unique<Request>(worker, options));
-        const auto field = token ? std::optional("Bearer " + *token) : std::nullopt;
-        request->admission.start(field);
+        request->admission.start(token);
         return *request;
     }
     /// Sends a request with this key and runs until it is decided.

@@ -53,7 +53,7 @@ class FleetWorker {
     /// Sends a request with this key.
     void request(int key) {
         auto& request = requests_.emplace_back(std::make_unique<Request>(*this, key));
-        request->admission.start("Bearer " + id_of(key));
+        request->admission.start(id_of(key));
         // Some have ended meanwhile, one after the other from the first.
         std::erase_if(requests_,
                       [](const auto& one) { return one->admission.outcome().is_decided(); });

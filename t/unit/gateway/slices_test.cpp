@@ -179,7 +179,7 @@ TEST_F(SlicesTest, KeysWithoutMemoryForASliceAreGrantedFromTheZone) {
                 requests.emplace_back(std::make_unique<Request>(worker, Admission::Options{1}))
                     .get();
         }
-        request->admission.start("Bearer k");
+        request->admission.start("k");
         allocations_left = -1;
         run_for(20ms);
         decided += request->outcome().is_decided() ? 1 : 0;

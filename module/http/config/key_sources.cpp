@@ -1,0 +1,110 @@
+#include "module/http/config/key_sources.hpp"
+
+#include <algorithm>
+
+#include "module/http/config/conf_block.hpp"
+#include "module/http/config/location_conf.hpp"
+#include "module/text/parse_error.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+/// Whether nginx itself reads this field. It keeps pointers to such fields, so they cannot be
+/// removed from a request.
+bool is_read_by_nginx(ngx_conf_t* cf, const std::string& field) {
+    auto* core = static_cast<ngx_http_core_main_conf_t*>(
+        ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
+    ngx_str_t name = borrow(field);
+    return ngx_hash_find(&core->headers_in_hash, ngx_hash_key(name.data, name.len), name.data,
+                         name.len) != nullptr;
+}
+
+/// The index of $http_FIELD. Throws LoggedConfError.
+ngx_int_t variable_of(ngx_conf_t* cf, const std::string& field) {
+    std::string name = "http_" + field;
+    std::ranges::replace(name, '-', '_');
+    ngx_str_t text = borrow(name);
+    const ngx_int_t index = ngx_http_get_variable_index(cf, &text);
+    if (index == NGX_ERROR) {
+        throw LoggedConfError();
+    }
+    return index;
+}
+
+void add_field(std::vector<KeyField>& fields, const KeyField& field) {
+    if (std::ranges::find(fields, field.name, &KeyField::name) == fields.end()) {
+        fields.push_back(field);
+    }
+}
+
+}  // namespace
+
+const KeySourcesConf* default_key_sources(ngx_conf_t* cf) {
+    auto& all = MainConf::of(cf).key_sources;
+    if (all.empty()) {
+        all.push_back(std::make_unique<KeySourcesConf>());
+        all.front()->sources = {parse_key_source("bearer")};
+    }
+    return all.front().get();
+}
+
+char* read_key_from(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
+    return guarded(cf->log, conf_error(), [&]() -> char* {
+        auto& location = *static_cast<LocationConf*>(conf);
+        if (location.key_from != NGX_CONF_UNSET_PTR) {
+            return const_cast<char*>("is duplicate");
+        }
+        default_key_sources(cf);  // the first of them
+        auto read = std::make_unique<KeySourcesConf>();
+        const auto words = words_of(cf);
+        for (const auto word : std::span(words).subspan(1)) {
+            try {
+                KeySource source = parse_key_source(word);
+                if (std::ranges::find(read->sources, source.name, &KeySource::name) !=
+                    read->sources.end()) {
+                    return const_cast<char*>("names a source twice");
+                }
+                read->sources.push_back(std::move(source));
+            } catch (const ParseError& error) {
+                log_conf_error(cf, error.what());
+                return conf_error();
+            }
+        }
+        read->position = Position::of(cf);
+        location.key_from = read.get();
+        MainConf::of(cf).key_sources.push_back(std::move(read));
+        return conf_ok();
+    });
+}
+
+bool resolve_key_sources(ngx_conf_t* cf) {
+    MainConf& conf = MainConf::of(cf);
+    default_key_sources(cf);
+    for (const auto& set : conf.key_sources) {
+        for (const auto& source : set->sources) {
+            const bool is_authorization = source.field == "authorization";
+            if (!is_authorization && is_read_by_nginx(cf, source.field)) {
+                log_conf_error(cf, set->position,
+                               "\"tollgate_key_from\" cannot read the key from \"" +
+                                   std::string(field_name(source)) +
+                                   "\": nginx itself needs this field");
+                return false;
+            }
+            const KeyField field{source.field, variable_of(cf, source.field)};
+            add_field(set->own_fields, field);
+            add_field(conf.key_fields, field);
+            if (!is_authorization && std::ranges::find(conf.redacted_fields, source.field) ==
+                                         conf.redacted_fields.end()) {
+                conf.redacted_fields.push_back(source.field);
+            }
+        }
+    }
+    for (const auto& set : conf.key_sources) {
+        const bool is_all = set->own_fields.size() == conf.key_fields.size();
+        set->fields = is_all ? conf.key_fields : set->own_fields;
+    }
+    return true;
+}
+
+}  // namespace tollgate::http

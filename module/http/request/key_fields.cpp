@@ -1,0 +1,106 @@
+#include "module/http/request/key_fields.hpp"
+
+#include <algorithm>
+
+#include "module/key/bearer.hpp"
+#include "module/report/rate_limit_fields.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+constexpr std::string_view kAuthorization = "authorization";
+
+/// The name in lower case, as nginx compares it.
+std::string_view name_of(const ngx_table_elt_t& field) {
+    return view({field.key.len, field.lowcase_key});
+}
+
+/// The key in the field of this name; nothing if it is missing or empty.
+std::optional<std::string_view> key_in_field(const ngx_http_request_t* r, std::string_view name) {
+    constexpr std::string_view kMalformed = ",";
+    std::optional<std::string_view> found;
+    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
+        if (name_of(field) == name && field.value.len != 0) {
+            found = found ? kMalformed : view(field.value);
+        }
+    });
+    return found;
+}
+
+std::optional<std::string_view> key_in_source(const ngx_http_request_t* r,
+                                              const KeySource& source) {
+    if (!source.bearer) {
+        return key_in_field(r, source.field);
+    }
+    const ngx_table_elt_t* authorization = r->headers_in.authorization;
+    return authorization == nullptr ? std::nullopt : bearer_token(view(authorization->value));
+}
+
+/// A later line of the error log may contain the value, without its name.
+void keep_for_redaction(ngx_http_request_t* r, const ngx_table_elt_t& field) {
+    auto* stripped = find_pooled<StrippedValues>(r->main->pool);
+    if (stripped == nullptr) {
+        stripped = make_pooled<StrippedValues>(r->main->pool);
+    }
+    stripped->values.push_back(field.value);
+}
+
+}  // namespace
+
+SentKey find_key(const ngx_http_request_t* r, std::span<const KeySource> sources) {
+    for (const KeySource& source : sources) {
+        if (const auto token = key_in_source(r, source)) {
+            return {token, &source};
+        }
+    }
+    return {};
+}
+
+void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys) {
+    const auto is_key = [&](const ngx_table_elt_t& field) {
+        return std::ranges::find(keys, name_of(field), &KeyField::name) != keys.end();
+    };
+    const auto is_stripped = [&](const ngx_table_elt_t& field) {
+        return is_key(field) || is_rate_limit_field(name_of(field));
+    };
+    ngx_uint_t all = 0;
+    ngx_uint_t stripped = 0;
+    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
+        ++all;
+        stripped += is_stripped(field) ? 1 : 0;
+    });
+    if (stripped == 0) {
+        return;
+    }
+    // Elements of nginx's lists can't be removed, and r->headers_in points to some of them (`host`
+    // and others). So the elements stay in memory, and the list becomes a copy without the stripped
+    // fields. Later readers, such as proxy_pass, read the copy.
+    ngx_list_t kept{};
+    if (ngx_list_init(&kept, r->pool, std::max<ngx_uint_t>(all - stripped, 1),
+                      sizeof(ngx_table_elt_t)) != NGX_OK) {
+        throw std::bad_alloc();
+    }
+    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
+        if (!is_stripped(field)) {
+            *static_cast<ngx_table_elt_t*>(ngx_list_push(&kept)) = field;
+        } else if (is_key(field) && name_of(field) != kAuthorization) {
+            keep_for_redaction(r, field);
+        }
+    });
+    r->headers_in.headers = kept;
+    // `last` must point to the part inside the copied list object.
+    r->headers_in.headers.last = &r->headers_in.headers.part;
+    for (const KeyField& key : keys) {
+        if (key.name == kAuthorization) {
+            r->headers_in.authorization = nullptr;
+        }
+        // The variable may already be cached, for example by an `if`. Without this, the access log
+        // would print the cached value.
+        auto& kept_value = r->variables[key.variable];
+        kept_value.valid = 0;
+        kept_value.not_found = 0;
+    }
+}
+
+}  // namespace tollgate::http

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "module/http/config/main_conf.hpp"
+#include "module/http/nginx.hpp"
+
+namespace tollgate::http {
+
+/// The key that a request has sent.
+struct SentKey {
+    std::optional<std::string_view> token;  ///< nothing: no key; it may be malformed
+    const KeySource* source = nullptr;      ///< where it was found; nullptr: nowhere
+};
+
+/// Finds the key in the first source that has one. A field that was sent twice has a malformed key.
+SentKey find_key(const ngx_http_request_t* r, std::span<const KeySource> sources);
+
+/// Values of key fields that were removed from a request. Lives in the pool of the request.
+struct StrippedValues {
+    std::vector<ngx_str_t> values;
+};
+
+/// Calls `use` with each field of a list.
+template <typename Use>
+void for_each_field(const ngx_list_t& list, Use use) {
+    for (const auto* part = &list.part; part != nullptr; part = part->next) {
+        for (const auto& field :
+             std::span(static_cast<const ngx_table_elt_t*>(part->elts), part->nelts)) {
+            use(field);
+        }
+    }
+}
+
+/// Removes the fields that must not reach the upstream: those with a key, and those that only a
+/// gateway may set (`X-RateLimit-*`, `RateLimit`, `RateLimit-Policy`). Throws std::bad_alloc.
+void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys);
+
+}  // namespace tollgate::http
