@@ -6,7 +6,7 @@
 # `tollgate_plans` block (`timeout`, `plan`), or otherwise of a `location`. Missing plan tables are added.
 #
 # A ```console block is a session: `$ command`, then what it prints. All of them run in order, in one shell, against the
-# first gateway of README.md. Every line that is shown must be printed, in this order. Times and durations may differ,
+# first gateway of README.md and the first of module/ADMIN.md. Every line that is shown must be printed, in this order. Times and durations may differ,
 # and `…` matches anything. ```sh blocks are not run, so they must not contain curl.
 
 use strict;
@@ -89,7 +89,8 @@ sub in_http {
     delete $named{$_} for $text =~ /\btollgate_plans\s+(\S+)/g;
     my ($redis) = $text =~ /\btollgate_redis\s+(\S+)/;
     my $tables = join '', map { "tollgate_plans $_ " . ($redis ? "redis=$redis" : '') . " { plan free 60r/m; }\n" } sort keys %named;
-    $redis = $redis || !%named ? '' : "tollgate_redis main { server 127.0.0.1; }\n";
+    my ($managed) = $text =~ /\btollgate_admin\s+(\w+)/;
+    $redis = $redis || !%named ? '' : 'tollgate_redis ' . ($managed // 'main') . " { server 127.0.0.1; }\n";
     return "$redis$tables$text";
 }
 
@@ -144,6 +145,10 @@ $port{8090} = $service->port;
 $port{8080} = free_port();
 my $with_ports = sub { $_[0] =~ s{127\.0\.0\.1:(\d+)}{'127.0.0.1:' . ($port{$1} // die "port $1 is nobody's\n")}ger };
 my $gateway = Nginx->start(conf => $with_ports->($first), workers => 2);
+my ($admin_page) = grep { $_->path eq 'module/ADMIN.md' } @pages;
+my ($admin_configuration) = $admin_page->blocks('nginx');
+$port{8091} = free_port();
+my $admin = Nginx->start(conf => $with_ports->((directives($admin_configuration->{text}))[0][2]));
 
 my @sessions = map { my $page = $_; map { [$page, $_] } $page->blocks('console') } @pages;
 my @commands;
@@ -175,7 +180,7 @@ for my $i (0 .. $#commands) {
     is(first_not_printed($shown, $outputs[$i]), undef, "$place: $name") or diag($outputs[$i]);
     unlike($outputs[$i], qr/command not found|syntax error|tollgate: /, '… has no error');
 }
-$_->stop for $gateway, $service;
+$_->stop for $gateway, $admin, $service;
 
 for my $page (@pages) {
     for my $block ($page->blocks) {

@@ -37,8 +37,8 @@ std::string parse_scopes(std::string_view text) {
         tokens.push_back(token);
     }
     std::ranges::sort(tokens);
-    const auto repeated = std::ranges::unique(tokens);
-    tokens.erase(repeated.begin(), repeated.end());
+    // std::ranges::unique of libstdc++ 12 does not compile with clang 14.
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
     std::string scopes;
     for (const auto token : tokens) {
         scopes.append(scopes.empty() ? "" : " ").append(token);
