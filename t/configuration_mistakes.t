@@ -291,6 +291,28 @@ subtest 'tollgate_usage and tollgate_status' => sub {
     }
 };
 
+subtest 'tollgate_admin' => sub {
+    my %refused = (
+        'tollgate api; tollgate_admin main; # here'                                                    => 'needs a "tollgate_scope"',
+        'tollgate_scope admin; tollgate_admin main; # here'                                            => 'needs a "tollgate" that names a plan table',
+        'tollgate off; tollgate_scope admin; tollgate_admin main; # here'                              => 'needs a "tollgate" that names a plan table',
+        'tollgate api; tollgate_scope off; tollgate_admin main; # here'                                => 'needs a "tollgate_scope"',
+        'tollgate api; tollgate_scope admin; tollgate_dry_run on; tollgate_admin main; # here'         => 'must not have "tollgate_dry_run on"',
+        'tollgate api; tollgate_scope admin; tollgate_bypass $arg_x; tollgate_admin main; # here'      => 'must not have "tollgate_bypass"',
+        'tollgate api; tollgate_scope admin; satisfy any; tollgate_admin main; # here'                 => 'must not have "satisfy any"',
+        'tollgate api; tollgate_scope admin; tollgate_admin other; # here'                             => 'names an unknown "tollgate_redis"',
+        'tollgate api; tollgate_scope admin; tollgate_admin; # here'                                   => 'invalid number of arguments',
+        'tollgate api; tollgate_scope admin; tollgate_status; tollgate_admin main; # here'             => 'stands beside another content handler',
+    );
+    mistake("$_", quotemeta $refused{$_}, "$redis$plans server {\n listen 127.0.0.1:%PORT%;\n location /admin/ {\n $_\n } }") for sort keys %refused;
+    for my $location ('= /admin', '/admin', '~ ^/admin/', '@admin') {
+        mistake("location $location", 'needs a location with a prefix',
+            "$redis$plans server {\n listen 127.0.0.1:%PORT%;\n location $location {\n tollgate api; tollgate_scope admin;\n tollgate_admin main; # here\n } }");
+    }
+    my ($exit, $output) = Nginx->test_config(conf => "$redis$plans server { listen 127.0.0.1:%PORT%; tollgate api; tollgate_scope admin; location /admin/ { tollgate_admin main; } }");
+    is($exit, 0, 'both may be inherited') or diag($output);
+};
+
 subtest 'tollgate_dashboard' => sub {
     my $head = "$redis$plans server {\n listen 127.0.0.1:%PORT%;\n";
     my (undef, $output) = Nginx->test_config(conf => "$head location / { tollgate_dashboard; } }");
