@@ -235,10 +235,11 @@ my $text = source($reference->path);
 for my $directive (source('module/http/ngx_http_tollgate_module.cpp') =~ /\{ngx_string\("(tollgate\w*)"\)/g) {
     like($text, qr/^### $directive$/m, "$directive is described");
 }
-for my $block (qw(plans redis)) {
-    for my $directive (source("module/http/config/${block}_block.cpp") =~ /Directive\{"(\w+)"/g) {
-        like($text, qr/[`; ]$directive /, "… and $directive of tollgate_$block");
-    }
+for my $block ([plans => 'quota/plan_directives'], [redis => 'http/config/redis_block']) {
+    my ($name, $source) = @$block;
+    my @directives = source("module/$source.cpp") =~ /Directive\{"(\w+)"/g;
+    cmp_ok(scalar @directives, '>=', 4, "$source.cpp has directives");
+    like($text, qr/[`; ]$_ /, "… and tollgate_$name of module/README.md has $_") for @directives;
 }
 like($text, qr/`\$$_`/, "… and \$$_") for source('module/http/variables.cpp') =~ /ngx_string\("(tollgate_\w+)"\)/g;
 
