@@ -29,11 +29,13 @@ struct Variable {
     Value (*read)(const Outcome&);
 };
 
-std::array<Variable, 7> variables{{
+std::array<Variable, 8> variables{{
     {ngx_string("tollgate_key_id"), [](const Outcome& o) { return unless_empty(o.key().id); }},
     {ngx_string("tollgate_key_name"), [](const Outcome& o) { return unless_empty(o.key().name); }},
     {ngx_string("tollgate_plan"), [](const Outcome& o) { return unless_empty(o.key().plan); }},
     {ngx_string("tollgate_verdict"), [](const Outcome& o) { return Value(name_of(o.verdict)); }},
+    {ngx_string("tollgate_cost"),
+     [](const Outcome& o) { return o.cost ? Value(std::to_string(*o.cost)) : Value(); }},
     {ngx_string("tollgate_limit"),
      [](const Outcome& o) {
          return of_binding(o, [](const WindowState& w) { return w.rate.requests; });
