@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <optional>
 #include <utility>
 
 #include "module/cli/failure.hpp"
@@ -78,6 +77,12 @@ std::chrono::minutes scan_offset(Scanner& scanner) {
     return sign == '-' ? -offset : offset;
 }
 
+bool looks_like_date(std::string_view text) {
+    return text.size() > 4 && text[4] == '-';
+}
+
+}  // namespace
+
 std::optional<std::chrono::sys_seconds> parse_rfc3339(std::string_view text) {
     Scanner scanner(text);
     const std::chrono::year year(scanner.number(4, 9999));
@@ -102,12 +107,6 @@ std::optional<std::chrono::sys_seconds> parse_rfc3339(std::string_view text) {
     }
     return std::chrono::sys_days(date) + time_of_day;
 }
-
-bool looks_like_date(std::string_view text) {
-    return text.size() > 4 && text[4] == '-';
-}
-
-}  // namespace
 
 std::chrono::sys_seconds parse_expiry(std::string_view text, std::chrono::sys_seconds now) {
     const auto time =

@@ -1,10 +1,15 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace tollgate::cli {
+
+/// Parses a time of RFC 3339, or a date (midnight, UTC). A fraction of a second is dropped. nullopt
+/// for another text.
+std::optional<std::chrono::sys_seconds> parse_rfc3339(std::string_view text);
 
 /// Parses the time when a key expires: RFC 3339 (`2027-01-01T00:00:00Z`), a date (midnight, UTC),
 /// or a duration from `now` (`90d`). Throws Failure with ExitStatus::kUsage if the text is invalid
