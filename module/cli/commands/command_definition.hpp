@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "module/cli/commands/commands.hpp"
+#include "module/cli/simulation/simulate.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/usage/top.hpp"
 
@@ -27,6 +28,7 @@ struct CommandLine {
     KeyOptions key;
     std::string overlap = "24h";
     TopOptions top;
+    SimulateOptions simulate;
     std::string url;               ///< the argument URL of `status`
     std::string shell;             ///< the argument SHELL of `completion`
     std::function<void()> action;  ///< runs the chosen subcommand; throws Failure
