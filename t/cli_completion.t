@@ -63,7 +63,7 @@ sub offers {
 }
 
 subtest 'bash' => sub {
-    is_deeply offers(''), [sort qw(key ban usage top status completion man)], 'commands';
+    is_deeply offers(''), [sort qw(key ban usage top simulate status completion man)], 'commands';
     is_deeply offers('key', ''), [sort qw(issue import list show set disable enable revoke rotate)], 'their commands';
     is_deeply offers('key', 'is'), ['issue'], 'by their beginning';
     is_deeply offers('--redis', 'redis', ':', '//h', ':', '1/0', 'key', 'ro'), ['rotate'], 'behind a URL, as bash parts it';
@@ -74,6 +74,9 @@ subtest 'bash' => sub {
     is_deeply offers('top', '--sort', '='), [qw(refusals requests)], '… right after it';
     is_deeply offers('key', 'issue', '--name', ''), [], 'of a value that could be anything nothing';
     is_deeply offers('completion', ''), [qw(bash zsh)], 'what an argument may be';
+    is_deeply offers('simulate', 't/lib/Res'), ['t/lib/Resp.pm'], 'a file';
+    is_deeply offers('simulate', '--plans', 't/lib/Res'), ['t/lib/Resp.pm'], '… as the value of an option';
+    is_deeply offers('simulate', '--plan', 't/lib/Res'), [], '… not of others';
     for my $path (@leaves) {
         my %offered = map { $_ => 1 } @{ offers(split(/ /, $path), '-') };
         my @missing = grep { /^-/ && !$offered{$_} } @{ $options{$path} }, @{ $options{''} };
@@ -110,9 +113,10 @@ subtest 'zsh' => sub {
     my $output = `zsh -n $build/completion/_tollgate 2>&1`;
     is $?, 0, 'the script is valid' or diag $output;
     my $commands = zsh_offers('tollgate ');
-    like $commands, qr/\b$_\b/, "it offers $_" for qw(key ban usage top status completion man);
+    like $commands, qr/\b$_\b/, "it offers $_" for qw(key ban usage top simulate status completion man);
     like zsh_offers('tollgate key '), qr/\b$_\b/, "it offers key $_" for qw(rotate revoke);
     like zsh_offers('tollgate top --sort '), qr/refusals\s+requests/, 'values';
+    like zsh_offers("tollgate simulate --plans $build/tollgate $build/tollg"), qr/tollgate\.1/, 'files';
     my $options = zsh_offers('tollgate --prefix x: key issue --');
     like $options, qr/--$_\b/, "it offers --$_" for qw(plan limits redis json);
 };

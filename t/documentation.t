@@ -172,6 +172,19 @@ symlink "$build/tollgate", "$dir/bin/tollgate" or die $!;
 open my $old_key, '>', "$dir/acme-key" or die $!;
 print $old_key "their-old-key\n";
 close $old_key;
+open my $plans, '>', "$dir/plans.conf" or die $!;
+print $plans "plan free  3r/m 1000r/d;\nplan pro   300r/m window=sliding;\n";
+close $plans;
+open my $log, '>', "$dir/gateway.json" or die $!;
+for (['acme', 3, 8, 9, 12, 15], ['example', 41, 44, 47, 48], ['shop', 50, 69], ['', 52, 53]) {
+    my ($id, @seconds) = @$_;
+    for my $second (@seconds) {
+        printf $log qq({"msec":%d.250,"seconds":0.012,"verdict":"%s","key_id":"%s","plan":"%s"}\n), 1795428000 + $second,
+            $second == 15 ? 'limited' : 'granted', $id, $id eq 'shop' ? 'pro' : 'free';
+    }
+}
+print $log '{"msec":17954';
+close $log;
 wait_for_room($redis, 60, 15);
 my @outputs = do { local $ENV{PATH} = "$dir/bin:$ENV{PATH}"; split /\n\001/, `cd $dir && bash script` };
 for my $i (0 .. $#commands) {
@@ -240,10 +253,11 @@ my $text = source($reference->path);
 for my $directive (source('module/http/ngx_http_tollgate_module.cpp') =~ /\{ngx_string\("(tollgate\w*)"\)/g) {
     like($text, qr/^### $directive$/m, "$directive is described");
 }
-for my $block (qw(plans redis)) {
-    for my $directive (source("module/http/config/${block}_block.cpp") =~ /Directive\{"(\w+)"/g) {
-        like($text, qr/[`; ]$directive /, "… and $directive of tollgate_$block");
-    }
+for my $block ([plans => 'quota/plan_directives'], [redis => 'http/config/redis_block']) {
+    my ($name, $source) = @$block;
+    my @directives = source("module/$source.cpp") =~ /Directive\{"(\w+)"/g;
+    cmp_ok(scalar @directives, '>=', 4, "$source.cpp has directives");
+    like($text, qr/[`; ]$_ /, "… and tollgate_$name of module/README.md has $_") for @directives;
 }
 like($text, qr/`\$$_`/, "… and \$$_") for map { s/_\z/_NAME/r } source('module/http/variables.cpp') =~ /ngx_string\("(tollgate_\w+)"\)/g;
 

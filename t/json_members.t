@@ -5,6 +5,7 @@ use warnings;
 use lib 't/lib';
 use BackgroundLoad;
 use Command;
+use File::Temp ();
 use Gateway qw(wait_for_room);
 use JSON::PP ();
 use Test::More;
@@ -74,9 +75,18 @@ $load->finish;
 my ($reading) = grep { @{ $_->{rows} } } map { JSON::PP->new->utf8->decode($_) } split /\n/, $top->{out};
 prints($reading, $listed{'`top`'}, 'top');
 
+my $log = File::Temp->new;
+print $log map { qq({"msec":$_.5,"key_id":"k","plan":"free"}\n) } 1 .. 3;
+print $log "nonsense\n";
+close $log;
+my $plans = File::Temp->new;
+print $plans 'tollgate_plans api { plan free 1r/m; }';
+close $plans;
+prints($tollgate->json('simulate', '--plans', "$plans", "$log"), $listed{'`simulate`'}, 'simulate');
+
 prints($tollgate->json(qw(key revoke k2)), $listed{'`key revoke`'}, 'key revoke');
 is_deeply([sort keys %listed], [sort '`key show`, `import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`',
-    '`key revoke`', '`ban show`, `lift`', '`usage`', '`top`', '`status`'], 'each command of the table was run');
+    '`key revoke`', '`ban show`, `lift`', '`usage`', '`top`', '`simulate`', '`status`'], 'each command of the table was run');
 
 subtest 'what revoke keeps' => sub {
     my $counted = $gateway->redis->cmd('KEYS', 't:quota:*');

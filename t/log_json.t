@@ -51,10 +51,11 @@ is join(' ', map { $_->{verdict} } @logged), 'granted granted limited banned una
 my $first = $logged[0];
 is $first->{key_name}, $name, 'a name with quotes and letters beyond ASCII';
 is $first->{agent}, qq(agent "x"\\\t\x01), 'what a client sent';
-is_deeply [@$first{qw(method uri status key_id plan limit remaining reset)}],
-    ['GET', '/a?b="c"', '200', 'k1', 'free', '2', '1', $midnight], 'the request and its quota';
+is_deeply [@$first{qw(method uri status key_id plan cost limit remaining reset)}],
+    ['GET', '/a?b="c"', '200', 'k1', 'free', '1', '2', '1', $midnight], 'the request and its quota';
 is_deeply [@{ $logged[4] }{qw(status key_id key_name plan)}], ['401', '', '', ''], 'nothing of a key that is not known';
 cmp_ok $first->{seconds}, '<', 10, 'times are numbers';
+like $lines[0], qr/"msec":\d+\.\d{3},/, '… the end of the request in milliseconds';
 unlike join("\n", @lines), qr/secret|wrong/, 'no key is in it';
 
 $gateway->nginx->stop;

@@ -20,10 +20,11 @@ my $gateway = Gateway->start(
         location /page/    { tollgate api; error_page 429 /page.html; proxy_pass http://unix:%DIR%/upstream.sock; }
         location = /page.html { }
         location /up/      { tollgate api; proxy_set_header Key $tollgate_key_id/$tollgate_plan/$tollgate_remaining; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /cost/    { tollgate api; tollgate_cost 4; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /deny/    { tollgate deny; proxy_pass http://unix:%DIR%/upstream.sock; }
 END
     http => <<'END',
-        log_format fields '$uri|$tollgate_verdict|$tollgate_key_id|$tollgate_key_name|$tollgate_plan|$tollgate_limit|$tollgate_remaining|$tollgate_reset|$before';
+        log_format fields '$uri|$tollgate_verdict|$tollgate_key_id|$tollgate_key_name|$tollgate_plan|$tollgate_limit|$tollgate_remaining|$tollgate_reset|$tollgate_cost|$before';
         tollgate_redis none { server unix:%DIR%/none.sock; }
         tollgate_plans deny redis=none { plan free 5r/h; }
 END
@@ -48,21 +49,22 @@ sub logged {
     });
 }
 
-is(logged('/off/'), "/off/|-|-|-|-|-|-|-|-", 'off');
-is(logged('/', 'free'), "/|granted|id-free|the \\x22free\\x22 one|free|1000|999|$hour|-", 'granted');
-is(logged('/', 'spent'), "/|granted|id-spent|the \\x22spent\\x22 one|spent|1|0|$hour|-", 'the last one');
-is(logged('/', 'spent'), "/|limited|id-spent|the \\x22spent\\x22 one|spent|1|0|$hour|-", 'limited');
-is(logged('/page/', 'spent'), "/page.html|limited|id-spent|the \\x22spent\\x22 one|spent|1|0|$hour|limited", 'on an error page');
+is(logged('/off/'), "/off/|-|-|-|-|-|-|-|-|-", 'off');
+is(logged('/', 'free'), "/|granted|id-free|the \\x22free\\x22 one|free|1000|999|$hour|1|-", 'granted');
+is(logged('/', 'spent'), "/|granted|id-spent|the \\x22spent\\x22 one|spent|1|0|$hour|1|-", 'the last one');
+is(logged('/', 'spent'), "/|limited|id-spent|the \\x22spent\\x22 one|spent|1|0|$hour|1|-", 'limited');
+is(logged('/page/', 'spent'), "/page.html|limited|id-spent|the \\x22spent\\x22 one|spent|1|0|$hour|1|limited", 'on an error page');
 logged('/', 'banned') for 1 .. 5;
-is(logged('/', 'banned'), "/|banned|id-banned|the \\x22banned\\x22 one|banned|1|0|$hour|-", 'banned');
-is(logged('/'), "/|unauthenticated|-|-|-|1000|999|$hour|-", 'unauthenticated');
-is(logged('/', 'gold'), "/|forbidden|id-gold|the \\x22gold\\x22 one|gold|-|-|-|-", 'forbidden');
-is(logged('/', 'all'), "/|granted|id-all|the \\x22all\\x22 one|all|-|-|-|-", 'unlimited');
-is(logged('/bypass/?free=1'), "/bypass/|bypassed|-|-|-|-|-|-|-", 'bypassed');
-is(logged('/bypass/?free=0'), "/bypass/|unauthenticated|-|-|-|1000|998|$hour|-", 'not bypassed');
-is(logged('/dry/', 'spent'), "/dry/|limited|id-spent|the \\x22spent\\x22 one|spent|1|0|$hour|-", 'dry run');
-is(logged('/deny/', 'free'), "/deny/|unavailable|-|-|-|-|-|-|-", 'unavailable');
-is($gateway->get('/up/', 'free')->body, 'id-free/free/998', 'at the upstream');
+is(logged('/', 'banned'), "/|banned|id-banned|the \\x22banned\\x22 one|banned|1|0|$hour|1|-", 'banned');
+is(logged('/'), "/|unauthenticated|-|-|-|1000|999|$hour|-|-", 'unauthenticated');
+is(logged('/', 'gold'), "/|forbidden|id-gold|the \\x22gold\\x22 one|gold|-|-|-|-|-", 'forbidden');
+is(logged('/', 'all'), "/|granted|id-all|the \\x22all\\x22 one|all|-|-|-|1|-", 'unlimited');
+is(logged('/bypass/?free=1'), "/bypass/|bypassed|-|-|-|-|-|-|-|-", 'bypassed');
+is(logged('/bypass/?free=0'), "/bypass/|unauthenticated|-|-|-|1000|998|$hour|-|-", 'not bypassed');
+is(logged('/dry/', 'spent'), "/dry/|limited|id-spent|the \\x22spent\\x22 one|spent|1|0|$hour|1|-", 'dry run');
+is(logged('/deny/', 'free'), "/deny/|unavailable|-|-|-|-|-|-|-|-", 'unavailable');
+is(logged('/cost/', 'free'), "/cost/|granted|id-free|the \\x22free\\x22 one|free|1000|995|$hour|4|-", 'a cost');
+is($gateway->get('/up/', 'free')->body, 'id-free/free/994', 'at the upstream');
 
 $gateway->nginx->stop;
 done_testing;

@@ -189,6 +189,7 @@ void Admission::describe_demand() {
     request_.id = outcome_.key().id;
     request_.api_key = sought_.hash();
     request_.demand.cost = options_.is_free ? 0 : cost_;
+    outcome_.cost = request_.demand.cost;
     request_.demand.ban = tables_.ban();
     request_.demand.refusals_strike = options_.refusals_strike;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "module/key/key_record.hpp"
@@ -27,6 +28,8 @@ struct Outcome {
     std::vector<WindowState> windows;
     ExactInstant now{};            ///< the clock by which the windows are counted
     std::int64_t retry_after = 0;  ///< seconds; 0: none
+    /// The units that the request takes if it is granted; empty if its quotas were not chosen.
+    std::optional<std::int64_t> cost;
 
     /// The record of the key; an empty one if it is not authenticated.
     const KeyRecord& key() const {

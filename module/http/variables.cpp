@@ -30,7 +30,7 @@ struct Variable {
     Value (*read)(const RequestContext&);
 };
 
-std::array<Variable, 9> variables{{
+std::array<Variable, 10> variables{{
     {ngx_string("tollgate_key_id"),
      [](const RequestContext& c) { return unless_empty(c.outcome().key().id); }},
     {ngx_string("tollgate_key_name"),
@@ -45,6 +45,10 @@ std::array<Variable, 9> variables{{
      }},
     {ngx_string("tollgate_verdict"),
      [](const RequestContext& c) { return Value(name_of(c.outcome().verdict)); }},
+    {ngx_string("tollgate_cost"),
+     [](const RequestContext& c) {
+         return c.outcome().cost ? Value(std::to_string(*c.outcome().cost)) : Value();
+     }},
     {ngx_string("tollgate_limit"),
      [](const RequestContext& c) {
          return of_binding(c.outcome(), [](const WindowState& w) { return w.rate.requests; });

@@ -22,10 +22,10 @@ constexpr std::array kNotes{
         "Times",
         "2027-01-01T00:00:00Z, 2027-01-01 (midnight, UTC), or a duration from now: 90d, 12h, 30m."},
     Note{"Exit status",
-         "0 success; 1 Redis, the node or standard output is not reachable or returns an error; 2 "
-         "invalid usage; 3 unknown id; 4 conflict: the id or the key already exists, an earlier "
-         "overlap has not ended, or another command changed the id. Run an interrupted command "
-         "again to complete it."},
+         "0 success; 1 Redis, the node, a log or standard output is not reachable or returns an "
+         "error; 2 invalid usage; 3 unknown id; 4 conflict: the id or the key already exists, an "
+         "earlier overlap has not ended, or another command changed the id. Run an interrupted "
+         "command again to complete it."},
 };
 
 constexpr std::string_view kUsageNote =
@@ -66,6 +66,18 @@ constexpr std::string_view kStatusNote =
     "URL may contain USER:PASSWORD@. Set it in the environment to keep it out of the process "
     "list. --json prints the response of the node unchanged. The counts of a node begin when it "
     "starts.";
+
+constexpr std::string_view kSimulateNote =
+    "The command connects to nothing. It decides each request as the gateway would have with these "
+    "plan tables, by all windows of all tables. Without --location, all tables decide every "
+    "request. Lines are JSON documents as of conf/log-json.conf, or words as in nginx's format "
+    "`combined`. A field is a member of the document; otherwise NAME for NAME=value, the number of "
+    "a word, remote_addr or remote_user. A request belongs to the time at which it began: the time "
+    "of its line without its duration. Requests that got 429 are tried again. Requests without an "
+    "id (401) and those with 403 are not counted. The simulation starts with no counts. It has no "
+    "bans, no leases and no budgets of addresses, and clients do not behave otherwise because of a "
+    "refusal. Lines that cannot be read are counted and named. Lines may be out of order by half "
+    "a million lines; a line that is later is counted in its own window if that is still known.";
 
 constexpr std::size_t kHelpWidth = 100;
 
@@ -235,6 +247,41 @@ void add_watching_commands(CLI::App& app, CommandLine& line) {
     add_note(status, kStatusNote);
 }
 
+void add_simulate_command(CLI::App& app, CommandLine& line) {
+    SimulateOptions& options = line.simulate;
+    CLI::App& command = add_command(app, "simulate",
+                                    "Show which ids of access logs other limits would have refused",
+                                    line, [&] { simulate(options, line.format()); });
+    const auto add_texts = [&](const std::string& name, std::vector<std::string>& values,
+                               const std::string& description) {
+        return command.add_option(name, values, description)->allow_extra_args(false);
+    };
+    command
+        .add_option("LOG", options.logs,
+                    "Access logs, also compressed by gzip; - for standard input")
+        ->required()
+        ->type_name("FILE");
+    add_texts("--plans", options.plans,
+              "File with tollgate_plans blocks, or with the directives of one; may be repeated")
+        ->required()
+        ->type_name("FILE");
+    add_texts(
+        "--location", options.locations,
+        "PREFIX=TABLE[,TABLE]... or PREFIX=off: the tables of the URIs with this prefix; may be "
+        "repeated");
+    command.add_option("--plan", options.keys.plan, "Plan of requests whose line has none");
+    command.add_option("--limits", options.keys.limits,
+                       "Limits for `custom` plans, such as \"5000r/m 1000000r/d\"");
+    command.add_option("--id-field", options.fields.id,
+                       "Field with the id of the client, if not key_id or key");
+    command.add_option("--plan-field", options.fields.plan, "Field with the plan, if not plan");
+    command.add_option("--cost-field", options.fields.cost,
+                       "Field with the cost of the request, if not cost");
+    command.add_option("--time-field", options.fields.time,
+                       "Field with the time, if not msec or time");
+    add_note(command, kSimulateNote);
+}
+
 void add_shell_commands(CLI::App& app, CommandLine& line) {
     add_command(app, "completion", "Print the completion script for a shell", line,
                 [&] { require_print(completion(app, line.shell)); })
@@ -276,6 +323,7 @@ void define_commands(CLI::App& app, CommandLine& line) {
     add_key_commands(app, line);
     add_other_commands(app, line);
     add_watching_commands(app, line);
+    add_simulate_command(app, line);
     add_shell_commands(app, line);
 }
 

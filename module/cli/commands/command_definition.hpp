@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "module/cli/commands/commands.hpp"
+#include "module/cli/simulation/simulate.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/usage/top.hpp"
 
@@ -30,6 +31,7 @@ struct CommandLine {
     std::vector<std::string> files;  ///< the arguments FILE of `import`
     bool follow = false;             ///< `audit --follow`
     TopOptions top;
+    SimulateOptions simulate;
     std::string url;               ///< the argument URL of `status`
     std::string shell;             ///< the argument SHELL of `completion`
     std::function<void()> action;  ///< runs the chosen subcommand; throws Failure

@@ -33,7 +33,8 @@ DefinedOption read_option(const CLI::Option& option) {
                          .default_value = option.get_default_str(),
                          .environment = option.get_envname(),
                          .positional = !option.nonpositional(),
-                         .required = option.get_required()};
+                         .required = option.get_required(),
+                         .repeatable = option.get_expected_max() > 1};
     for (const auto& name : option.get_snames()) {
         result.names.push_back("-" + name);
     }

@@ -10,12 +10,16 @@ namespace tollgate::cli {
 struct DefinedOption {
     std::vector<std::string> names;  ///< such as `-h` and `--help`; one name if positional
     std::string description;
-    std::string value;                 ///< name of the value, such as `TEXT`; empty for a flag
+    std::string value;                 ///< name of the value, such as `TEXT`; empty for a flag;
+                                       ///< `FILE`: a path
     std::vector<std::string> choices;  ///< the allowed values; empty: any
     std::string default_value;         ///< empty: none
     std::string environment;           ///< the variable that sets the option; empty: none
     bool positional = false;
     bool required = false;
+    bool repeatable = false;  ///< several values may be given
+
+    bool is_file() const { return value == "FILE"; }
 };
 
 /// A command with its options and subcommands.

@@ -1,5 +1,6 @@
 #include "module/cli/commands/command_tree.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <string_view>
@@ -12,7 +13,7 @@ namespace {
 // not a command. bash splits --option=VALUE into three words.
 constexpr std::string_view kBashBegin = R"(
 _tollgate() {
-    local path=tollgate commands='' options='' choices='' word i
+    local path=tollgate commands='' options='' choices='' files='' word i
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     if [[ $current == '=' ]]; then
@@ -43,6 +44,11 @@ constexpr std::string_view kBashValues = R"(    esac
     case $previous in
 )";
 constexpr std::string_view kBashEnd = R"(    esac
+    if [[ -n $files && $current != -* ]]; then
+        compopt -o filenames 2> /dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+    fi
     if [[ -n $choices ]]; then
         commands=$choices
     elif [[ $current == -* || -z $commands ]]; then
@@ -70,6 +76,12 @@ std::string joined(const Words& words, std::string_view between) {
         text.append(text.empty() ? "" : between).append(word);
     }
     return text;
+}
+
+bool takes_files(const DefinedCommand& command) {
+    return std::ranges::any_of(command.options, [](const DefinedOption& option) {
+        return option.positional && option.is_file();
+    });
 }
 
 std::set<std::string> options_of(const DefinedCommand& command) {
@@ -109,7 +121,8 @@ std::string bash_completion(const DefinedCommand& all) {
         options.insert(global.begin(), global.end());
         commands += "        '" + command.path + "')\n            commands='" +
                     joined(words_of(command), " ") + "'\n            options='" +
-                    joined(options, " ") + "'\n            ;;\n";
+                    joined(options, " ") + "'\n" +
+                    (takes_files(command) ? "            files=yes\n" : "") + "            ;;\n";
         if (command.path != all.path) {
             paths.insert("'" + command.path + "'");
         }
@@ -121,6 +134,9 @@ std::string bash_completion(const DefinedCommand& all) {
             if (!option.choices.empty()) {
                 values += "        " + joined(option.names, " | ") + ")\n            choices='" +
                           joined(option.choices, " ") + "'\n            ;;\n";
+            } else if (option.is_file()) {
+                values += "        " + joined(option.names, " | ") +
+                          ")\n            files=yes\n            ;;\n";
             }
         }
     });
@@ -159,7 +175,11 @@ std::string function_of(const DefinedCommand& command) {
     return name;
 }
 
+/// What _arguments offers as the value of an option.
 std::string values_of(const DefinedOption& option) {
+    if (option.is_file()) {
+        return "_files";
+    }
     std::string values;
     for (const auto& choice : option.choices) {
         values += (values.empty() ? "(" : " ") + choice;
@@ -171,13 +191,14 @@ std::string values_of(const DefinedOption& option) {
 std::string option_lines(const DefinedCommand& command) {
     std::string lines;
     for (const auto& option : command.options) {
+        const std::string start = option.repeatable ? "        '*" : "        '";
         if (option.positional) {
-            lines += "        ':" + escaped(option.names.front(), ":") + ":" + values_of(option) +
+            lines += start + ":" + escaped(option.names.front(), ":") + ":" + values_of(option) +
                      "' \\\n";
             continue;
         }
         for (const auto& name : option.names) {
-            lines += "        '" + name + "[" + escaped(option.description, "[]:\\") + "]";
+            lines += start + name + "[" + escaped(option.description, "[]:\\") + "]";
             if (!option.value.empty()) {
                 lines += ":" + option.value + ":" + values_of(option);
             }

@@ -123,7 +123,7 @@ std::string synopsis(const DefinedCommand& command) {
     }
     text += has_optional ? " [options]" : "";
     for (const auto& option : command.options) {
-        text += option.positional ? " " + head_of(option) : "";
+        text += option.positional ? " " + head_of(option) + (option.repeatable ? "..." : "") : "";
     }
     return text;
 }

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "module/quota/window.hpp"
+
+namespace tollgate::cli {
+
+/// A time in an access log.
+struct LogTime {
+    Instant at;
+    bool is_exact = false;  ///< to the millisecond; otherwise a whole second, rounded down
+    bool operator==(const LogTime&) const = default;
+};
+
+/// Parses a time as nginx writes it: `$msec` (Unix seconds, with or without a fraction),
+/// `$time_iso8601` (also with a fraction of a second) or `$time_local`. nullopt for another text.
+std::optional<LogTime> parse_log_time(std::string_view text);
+
+/// Parses a number of seconds with a fraction, as `$request_time`, from zero to ten years. nullopt
+/// for another text.
+std::optional<std::chrono::milliseconds> parse_log_seconds(std::string_view text);
+
+/// parse_log_time with a memory: most lines of a log have the time of the line before.
+class LogTimeParser {
+  public:
+    std::optional<LogTime> parse(std::string_view text);
+
+  private:
+    std::string text_;
+    std::optional<LogTime> time_;
+};
+
+}  // namespace tollgate::cli

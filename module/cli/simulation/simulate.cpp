@@ -1,0 +1,75 @@
+#include "module/cli/simulation/simulate.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+#include "module/cli/failure.hpp"
+#include "module/cli/simulation/location_tables.hpp"
+#include "module/cli/simulation/log_reader.hpp"
+#include "module/cli/simulation/plan_file.hpp"
+#include "module/cli/simulation/simulation_text.hpp"
+#include "module/cli/terminal/spelling.hpp"
+#include "module/text/parse_error.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+[[noreturn]] void refuse_option(const std::string& reason) {
+    throw Failure(ExitStatus::kUsage, reason);
+}
+
+void check_keys(const AssumedKeys& keys, std::span<const PlanTable> tables) {
+    const auto has_plan = [&](const PlanTable& table) { return table.find(keys.plan) != nullptr; };
+    if (!keys.plan.empty() && std::ranges::none_of(tables, has_plan)) {
+        std::vector<std::string> names;
+        for (const PlanTable& table : tables) {
+            std::ranges::transform(table.plans, std::back_inserter(names), &Plan::name);
+        }
+        refuse_option("--plan: no table has the plan " + in_quotes(keys.plan) +
+                      did_you_mean(similar_names(keys.plan, names)));
+    }
+    try {
+        if (!keys.limits.empty()) {
+            parse_rates(keys.limits);
+        }
+    } catch (const ParseError& error) {
+        refuse_option("--limits: " + std::string(error.what()));
+    }
+}
+
+/// Refuses options with which nothing of the log can be decided.
+void check_result(const SimulationResult& result, const SimulateOptions& options) {
+    const LinesRead& read = result.read;
+    if (read.lines > 0 && read.unreadable == read.lines) {
+        const auto& first = read.first_unreadable.front();
+        refuse_option("no line can be read: " + first.log + " line " + std::to_string(first.line) +
+                      ": " + first.reason);
+    }
+    if (read.lines > 0 && !result.has_id_field) {
+        refuse_option(options.fields.id.empty()
+                          ? "no line has an id: set --id-field, for example to remote_user"
+                          : "no line has the field " + in_quotes(options.fields.id));
+    }
+    if (result.requests > 0 && result.plans.size() == 1 && result.plans.front().plan.empty() &&
+        result.forbidden == result.requests) {
+        refuse_option("no line has a plan: set --plan or --plan-field");
+    }
+}
+
+}  // namespace
+
+void simulate(const SimulateOptions& options, Format format) {
+    const auto tables = read_plan_files(options.plans);
+    check_keys(options.keys, tables);
+    Simulation simulation(tables, parse_locations(options.locations, tables), options.keys);
+    const auto read = read_logs(options.logs, options.fields,
+                                [&](const LoggedRequest& request) { simulation.add(request); });
+    auto result = simulation.finish();
+    result.read = read;
+    check_result(result, options);
+    require_print(render_simulation(format, result));
+}
+
+}  // namespace tollgate::cli

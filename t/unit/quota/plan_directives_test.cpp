@@ -1,0 +1,71 @@
+#include "module/quota/plan_directives.hpp"
+
+#include <gtest/gtest.h>
+
+#include "module/text/parse_error.hpp"
+
+namespace tollgate {
+namespace {
+
+using namespace std::chrono_literals;
+using DirectiveWords = std::vector<std::string_view>;
+
+TEST(PlanDirectives, ReadsTheTable) {
+    const auto plain = parse_table_directive(DirectiveWords{"api"});
+    EXPECT_EQ(plain.table.name, "api");
+    EXPECT_EQ(plain.redis_name, "");
+    EXPECT_EQ(plain.table.lease_time, kLeaseTime);
+    const auto all = parse_table_directive(DirectiveWords{"api", "lease=off", "redis=main"});
+    EXPECT_EQ(all.redis_name, "main");
+    EXPECT_EQ(all.table.lease_time, 0ms);
+}
+
+TEST(PlanDirectives, RefusesInvalidParametersOfTheTable) {
+    for (const DirectiveWords& words :
+         {DirectiveWords{}, DirectiveWords{""}, DirectiveWords{"off"}, DirectiveWords{"a b"},
+          DirectiveWords{"api", "redis="}, DirectiveWords{"api", "redis=a", "redis=b"},
+          DirectiveWords{"api", "lease=off", "lease=off"}, DirectiveWords{"api", "lease=1ms"},
+          DirectiveWords{"api", "other"}}) {
+        EXPECT_THROW(parse_table_directive(words), ParseError);
+    }
+}
+
+TEST(PlanDirectives, SetsEachDirective) {
+    PlanTable table;
+    table.name = "api";
+    set_plans_directive(table, DirectiveWords{"plan", "free", "60r/m"});
+    set_plans_directive(table, DirectiveWords{"plan", "pro", "300r/m"});
+    set_plans_directive(table, DirectiveWords{"default", "free"});
+    set_plans_directive(table, DirectiveWords{"anonymous", "30r/m"});
+    set_plans_directive(table, DirectiveWords{"ban", "after=3", "within=1m", "for=1m"});
+    EXPECT_EQ(table.plans.size(), 2U);
+    EXPECT_EQ(table.default_plan, "free");
+    EXPECT_EQ(table.anonymous_policies, std::vector<std::string>{"anonymous-minute"});
+    EXPECT_TRUE(table.ban);
+    EXPECT_NO_THROW(check_plan_table(table));
+}
+
+TEST(PlanDirectives, RefusesDuplicatesAndUnknownNames) {
+    PlanTable table;
+    set_plans_directive(table, DirectiveWords{"plan", "free", "60r/m"});
+    set_plans_directive(table, DirectiveWords{"default", "free"});
+    for (const DirectiveWords& words :
+         {DirectiveWords{"plan", "free", "70r/m"}, DirectiveWords{"default", "free"},
+          DirectiveWords{"default"}, DirectiveWords{"plans", "free", "60r/m"},
+          DirectiveWords{"include", "plans.conf"}}) {
+        EXPECT_THROW(set_plans_directive(table, words), ParseError) << words.front();
+    }
+}
+
+TEST(PlanDirectives, ChecksTheWholeTable) {
+    PlanTable table;
+    EXPECT_THROW(check_plan_table(table), ParseError);
+    set_plans_directive(table, DirectiveWords{"default", "free"});
+    set_plans_directive(table, DirectiveWords{"plan", "pro", "60r/m"});
+    EXPECT_THROW(check_plan_table(table), ParseError);
+    set_plans_directive(table, DirectiveWords{"plan", "free", "60r/m"});
+    EXPECT_NO_THROW(check_plan_table(table));
+}
+
+}  // namespace
+}  // namespace tollgate
