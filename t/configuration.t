@@ -33,9 +33,7 @@ subtest 'accepted forms' => sub {
             on_failure      allow;
         }
         tollgate_redis staging { server localhost; password x; on_failure deny; }
-        tollgate_redis v6 { server [::1]:6380; tls on; }
-        tollgate_redis insecure { server localhost; tls on; tls_verify off; tls_server_name redis.test; }
-        tollgate_redis plain { server localhost; tls off; }
+        tollgate_redis v6 { server [::1]:6380; tls off; }
         tollgate_plans api lease=1m redis=production {
             plan free        60r/m 1000r/d;
             plan odd         1000r/d 100r/15m 10r/s 5000r/2d window=sliding;
@@ -48,6 +46,10 @@ subtest 'accepted forms' => sub {
             default          free;
         }
         tollgate_plans short redis=staging lease=50ms { plan free 1r/366d; ban after=1 within=1s for=2d; }
+END
+    accepted('TLS', <<'END') if Nginx->built_with('with-http_ssl_module');
+        tollgate_redis v6 { server [::1]:6380; tls on; }
+        tollgate_redis insecure { server localhost; tls on; tls_verify off; tls_server_name redis.test; }
 END
     accepted("$_ in http, server and location", "$_; $redis $plans server { listen 127.0.0.1:%PORT%; $_; location / { $_; } }")
         for 'tollgate api', 'tollgate off', 'tollgate_realm "a $host"', 'tollgate_headers x-ratelimit', 'tollgate_headers ietf',

@@ -23,6 +23,7 @@ sub mistake {
 
 my $redis = "tollgate_redis main { server 127.0.0.1:6379; }\n";
 my $plans = "tollgate_plans api { plan free 5r/s; }\n";
+my $has_ssl = Nginx->built_with('with-http_ssl_module');
 
 subtest 'names' => sub {
     mistake('unknown plan table', 'unknown tollgate_plans "apj"',
@@ -194,15 +195,30 @@ subtest 'sentinel of tollgate_redis' => sub {
 };
 
 subtest 'TLS to Redis' => sub {
+    my %refused = (
+        'tls_ca ca;'                        => '"tls_ca" without "tls on" in tollgate_redis "main"',
+        'tls off; tls_verify off;'          => '"tls_verify" without "tls on"',
+        'tls on; tls_certificate one;'      => '"tls_certificate" without "tls_certificate_key"',
+        'tls on; tls_certificate_key one;'  => '"tls_certificate_key" without "tls_certificate"',
+    );
+    mistake($_, $refused{$_}, "tollgate_redis main { # here\n server 127.0.0.1; $_ }") for sort keys %refused;
+    mistake('a unix socket', '"tls on" with a unix socket as "server" in tollgate_redis "main"',
+        "tollgate_redis main { # here\n tls on; server unix:/redis.sock; }");
+};
+
+subtest 'TLS to Redis, of an nginx without SSL' => sub {
+    plan skip_all => 'this nginx has SSL' if $has_ssl;
+    my $reason = 'needs an nginx with SSL \(--with-http_ssl_module\) in tollgate_redis "main"';
+    mistake('tls on', "\"tls on\" $reason", "tollgate_redis main { # here\n server 127.0.0.1; tls on; }");
+};
+
+subtest 'certificates of TLS to Redis' => sub {
+    plan skip_all => 'this nginx has no SSL' unless $has_ssl;
     my $certificates = Certificates->new;
     $certificates->issue($_) for qw(one two);
-    my %file = map { $_ => $certificates->certificate($_) } qw(ca one two);
+    my %file = map { $_ => $certificates->certificate($_) } qw(one two);
     my $key = $certificates->key('one');
     my %refused = (
-        "tls_ca $file{ca};"                          => '"tls_ca" without "tls on" in tollgate_redis "main"',
-        'tls off; tls_verify off;'                   => '"tls_verify" without "tls on"',
-        "tls on; tls_certificate $file{one};"        => '"tls_certificate" without "tls_certificate_key"',
-        "tls on; tls_certificate_key $key;"          => '"tls_certificate_key" without "tls_certificate"',
         'tls on; tls_ca none;'                       => 'open\(\) "\S+/none" failed \(2: No such file or directory\) in "tls_ca"',
         'tls on; tls_ca empty;'                      => '(?:SSL_CTX_load_verify_locations\(|cannot load certificate )"\S+/empty"\)?(?:: \S+)? failed',
         "tls on; tls_certificate none; tls_certificate_key $key;"       => 'open\(\) "\S+/none" failed .* in "tls_certificate"',
@@ -212,8 +228,6 @@ subtest 'TLS to Redis' => sub {
         "tls on; tls_certificate $file{two}; tls_certificate_key $key;" => 'key values mismatch',
     );
     mistake($_, $refused{$_}, "tollgate_redis main { # here\n server 127.0.0.1; $_ }") for sort keys %refused;
-    mistake('a unix socket', '"tls on" with a unix socket as "server" in tollgate_redis "main"',
-        "tollgate_redis main { # here\n tls on; server unix:/redis.sock; }");
 };
 
 subtest 'directives of servers and locations' => sub {

@@ -6,7 +6,7 @@ use lib 't/lib';
 use Test::More;
 use BackgroundLoad;
 use Digest::SHA qw(sha256_hex);
-use FakeRedis qw(name_of token_of);
+use FakeRedis qw($CLOSE name_of token_of);
 use Gateway;
 use RedisServer;
 use Time::HiRes qw(sleep time);
@@ -37,7 +37,6 @@ for my $code (sort keys %refusals) {
         my $gateway = Gateway->start(
             plans         => 'plan free 1000000r/d;',
             table         => 'lease=off',
-            redis         => 'timeout 100ms;',
             redis_options => { conf => ['lua-time-limit 20'] },
         );
         $gateway->import_key('k', id => 'k1', plan => 'free');
@@ -89,14 +88,14 @@ my $fake = FakeRedis->start(
         lookup  => { answer => sub { name_of($_[0]) eq 'lookup' ? "-ERR $text\r\n" : undef } },
         all     => { answer => sub { "-LOADING $text\r\n" } },
         channel => { answer => sub { $_[0][0] eq 'SUBSCRIBE' ? "-NOPERM $text\r\n" : undef } },
-        # A time in 2001, and no replies after the probe.
+        # A time in 2001, and no reply to an acquire.
         clock => {
             answer => sub {
                 my ($command) = @_;
                 return undef if name_of($command) ne 'probe';
                 return join '', "*3\r\n", map { '$' . length($_) . "\r\n$_\r\n" } token_of($command), 1_000_000_000, 0;
             },
-            reply => sub { name_of($_[1]) eq 'acquire' ? () : $_[0] },
+            reply => sub { name_of($_[1]) eq 'acquire' ? $CLOSE : $_[0] },
         },
         'late clock' => {
             answer => sub {
@@ -134,7 +133,7 @@ for my $fault (sort keys %logged) {
 }
 
 subtest 'the clock of Redis is known from the first probe' => sub {
-    my $gateway = behind_fake('clock', redis => 'timeout 100ms;');
+    my $gateway = behind_fake('clock');
     my $r = $gateway->get('/', 'k');
     is($r->status, 200, 'decided alone');
     cmp_ok($r->header('x-ratelimit-reset'), '<=', 1_000_000_000 + 3700, 'by the clock of the probe');
@@ -195,7 +194,8 @@ subtest 'a replica does not make a key unknown' => sub {
 };
 
 subtest 'an error of one id counts' => sub {
-    my $gateway = Gateway->start(plans => 'plan free 1000r/d;');
+    # No unit is owed. A report of owed units would be another call that Redis refuses.
+    my $gateway = Gateway->start(plans => 'plan free 1000r/d;', redis => 'on_failure deny;');
     $gateway->import_key('k', id => 'k1', plan => 'free');
     $gateway->redis->cmd('SET', 't:quota:{k1}:api', 'of another program');
     my $before = $gateway->status->{redis}[0]{errors};

@@ -8,6 +8,7 @@ use BackgroundLoad;
 use Certificates;
 use Gateway qw(wait_for_room);
 use List::Util qw(sum0);
+use Nginx;
 use Sentinels;
 use Time::HiRes qw(time);
 use Wait qw(becomes wait_until);
@@ -172,6 +173,7 @@ for my $role ('', '+role') {
 }
 
 subtest 'sentinel_tls' => sub {
+    plan skip_all => 'this nginx has no SSL' unless Nginx->built_with('with-http_ssl_module');
     my $certificates = Certificates->new;
     $certificates->issue('sentinel', 'DNS:redis.test');
     my $deployment = Sentinels->start(replicas => 0, sentinels => 1, tls => sub { $certificates->redis('sentinel', @_) });
