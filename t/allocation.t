@@ -22,7 +22,7 @@ my $gateway = $failing->start(sub {
         redis_server => $redis,
         plans    => "plan free 1000000r/d; plan tight ${limit}r/d; plan spent 1r/d; plan slow 4r/2s 1000000r/d; plan all unlimited;
                      plan own custom; anonymous 100r/d; ban after=3 within=2s for=2s up_to=2s;",
-        redis    => 'timeout 100ms; key_cache 200ms;',
+        redis    => 'key_cache 200ms;',
         workers  => 2,
         http     => 'tollgate_plans more { plan free 1000000r/d 90000r/h; plan all 1000000r/d; }
                      log_format verdict "$status $tollgate_verdict $tollgate_key_id $tollgate_plan $tollgate_limit $tollgate_remaining $tollgate_reset";',

@@ -21,7 +21,7 @@ my @ids = map { "k$_" } 1 .. 30;
 sub start {
     my (%options) = @_;
     $_->cmd('FLUSHALL') for grep { $_->cmd('ROLE')->[0] eq 'master' } $cluster->nodes;
-    my $gateway = Gateway->start(redis_server => $cluster, redis => 'timeout 100ms;', %options);
+    my $gateway = Gateway->start(redis_server => $cluster, %options);
     $gateway->import_key($_, id => $_, plan => 'free') for @ids;
     return $gateway;
 }
@@ -58,7 +58,7 @@ subtest 'keys of all slots are counted at their masters' => sub {
 
 subtest 'a changed key is noticed, whichever node publishes it' => sub {
     # Without the message, a cached record would be used for an hour.
-    my $gateway = start(plans => 'plan free 1000r/h;', redis => 'timeout 100ms; key_cache 1h;');
+    my $gateway = start(plans => 'plan free 1000r/h;', redis => 'key_cache 1h;');
     wait_until('the subscription', sub { $gateway->status->{redis}[0]{subscribed_workers} == 1 });
     for my $node ($cluster->nodes) {
         is($gateway->get('/', 'k1')->status, 200, 'granted');

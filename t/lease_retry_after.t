@@ -10,11 +10,12 @@ use Time::HiRes qw(sleep time);
 
 my ($limit, $period) = (2000, 20);
 my $plans = "plan free ${limit}r/${period}s;";
+my $rest = 'location /rest { tollgate api; tollgate_cost $arg_units; proxy_pass http://unix:%DIR%/upstream.sock; }';
 my @nodes = my $first = Gateway->start(plans => $plans, workers => 2);
-push @nodes, map { Gateway->start(plans => $plans, workers => 2, share => $first) } 2 .. 3;
+push @nodes, map { Gateway->start(plans => $plans, workers => 2, share => $first, server => $rest) } 2 .. 3;
 
 my $round = 0;
-my $result = in_one_window($first->redis, $period, sub {
+my $attempt = sub {
     my $key = 'k' . ++$round;
     $first->import_key($key, id => $key, plan => 'free');
     my $granted = 0;
@@ -23,7 +24,6 @@ my $result = in_one_window($first->redis, $period, sub {
         my ($node, $requests) = @_;
         my $status = Load->run(servers => [$node->address], connections => 8, requests => $requests, token => $key)->{status};
         $granted += $status->{200} // 0;
-        return $status->{429} // 0;
     };
     # Two nodes get a burst, until they hold units, and nothing later.
     for (1 .. 20) {
@@ -31,9 +31,9 @@ my $result = in_one_window($first->redis, $period, sub {
         last if $held->() > 0;
     }
     my $idle = $held->();
-    # The third node spends the rest.
-    for (1 .. 100) {
-        last if $burst->($nodes[2], 100);
+    # The third node spends the rest, in one request unless idle units come back meanwhile.
+    while ((my $units = $limit - $first->count($key, 'api', $period)) > 0) {
+        $granted += $units if $nodes[2]->get("/rest?units=$units", $key)->status == 200;
     }
     my $r = $nodes[2]->get('/', $key);
     my %seen = (idle => $idle, held => $held->(), counted => $first->count($key, 'api', $period), status => $r->status);
@@ -43,7 +43,13 @@ my $result = in_one_window($first->redis, $period, sub {
     sleep $seen{retry_after};
     $seen{later} = $nodes[2]->get('/', $key)->status;
     return \%seen;
-});
+};
+# On a busy machine, idle units may come back before the third node is refused. Then the test begins again.
+my $result;
+for (1 .. 10) {
+    $result = in_one_window($first->redis, $period, $attempt);
+    last if $result->{held} && $result->{counted} == $limit;
+}
 cmp_ok($result->{idle}, '>', 0, "nodes hold $result->{idle} units after their bursts");
 is($result->{status}, 429, 'the third node is refused');
 is($result->{counted}, $limit, '… when all units are counted');

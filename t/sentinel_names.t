@@ -15,7 +15,7 @@ sub gateway {
     my $dns = delete $options{dns};
     my $gateway = Gateway->start(
         plans => 'plan free 1000000r/h;', workers => 2, log_level => 'notice', redis_server => $master,
-        servers => $deployment->directive, redis => 'timeout 100ms; on_failure deny;',
+        servers => $deployment->directive, redis => 'on_failure deny;',
         http => $dns ? 'resolver ' . $dns->address . ';' : '', %options,
     );
     $gateway->import_key('k', id => 'k', plan => 'free');
