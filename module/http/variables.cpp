@@ -109,6 +109,7 @@ ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
 ngx_int_t get_meta(ngx_http_request_t* r, ngx_http_variable_value_t* value,
                    uintptr_t name) noexcept {
     return set_value(r, value, [&](const RequestContext* context) {
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): nginx keeps the data of a variable as a number
         const auto variable = view(*reinterpret_cast<const ngx_str_t*>(name));
         return context == nullptr ? Value() : meta_member(context->outcome(), variable);
     });

@@ -26,6 +26,7 @@ Task<std::vector<redis::Value>> run_all(Database& database, std::vector<redis::C
     }
     auto all = co_await execute(database, std::move(transactions));
     std::vector<redis::Value> values;
+    values.reserve(all.size());
     for (auto& replies : all) {
         values.push_back(std::move(replies.value().front()));
     }

@@ -126,6 +126,7 @@ Task<std::size_t> KeyReader::rank_after(Place place) {
 /// Reads all keys of these ids in two round trips.
 Task<std::vector<KeysOfId>> KeyReader::keys_of(std::vector<std::string> ids) {
     std::vector<redis::Command> commands;
+    commands.reserve(ids.size());
     for (const auto& id : ids) {
         commands.push_back({"SMEMBERS", keys_.id(id)});
     }
@@ -142,6 +143,7 @@ Task<std::vector<KeysOfId>> KeyReader::keys_of(std::vector<std::string> ids) {
         }
     }
     std::vector<KeysOfId> all;
+    all.reserve(ids.size());
     for (const auto& id : ids) {
         all.push_back({.id = id, .keys = std::move(found[id])});
     }

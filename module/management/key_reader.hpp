@@ -16,7 +16,7 @@ struct Place {
     double created = 0;  ///< Unix time
     std::string id;
 
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Some consecutive ids and their keys.

@@ -39,7 +39,7 @@ class [[nodiscard]] Task {
 
         static std::suspend_always initial_suspend() noexcept { return {}; }
         static Finish final_suspend() noexcept { return {}; }
-        void unhandled_exception() noexcept { result = std::current_exception(); }
+        void unhandled_exception() { result = std::current_exception(); }
     };
     struct VoidPromise : PromiseBase {
         void return_void() { this->result = Nothing{}; }

@@ -42,6 +42,8 @@ int read_clock(clockid_t clock, timespec* time) {
 
 }  // namespace
 
+// The C library names its parameters with leading underscores.
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 extern "C" {
 
 [[gnu::visibility("default")]] int clock_gettime(clockid_t clock, timespec* time) {
@@ -70,3 +72,4 @@ extern "C" {
 }
 
 }  // extern "C"
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)

@@ -66,7 +66,7 @@ std::size_t Simulation::find_plan(const std::string& plan) {
     return plans.size() - 1;
 }
 
-std::uint32_t Simulation::window_number_of(const PlanTable& table, std::chrono::seconds period) {
+std::uint32_t Simulation::window_number_of(const PlanTable& table, Period period) {
     const Window window{&table, period};
     const auto index = std::ranges::find(windows_, window) - windows_.begin();
     if (static_cast<std::size_t>(index) == windows_.size()) {

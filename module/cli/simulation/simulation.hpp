@@ -72,7 +72,7 @@ class Simulation {
     /// Counts of different plans are shared if the table and the period are the same, as in Redis.
     struct Window {
         const PlanTable* table;
-        std::chrono::seconds period;
+        Period period;
         bool operator==(const Window&) const = default;
     };
 
@@ -80,7 +80,7 @@ class Simulation {
     std::uint32_t find_terms(std::size_t location, std::string_view plan);
     Terms make_terms(const LocationTables& location, const std::string& plan);
     std::size_t find_plan(const std::string& plan);
-    std::uint32_t window_number_of(const PlanTable& table, std::chrono::seconds period);
+    std::uint32_t window_number_of(const PlanTable& table, Period period);
     void decide_earliest(std::size_t count);
     void decide(const Waiting& request);
     Refusals& refusals_of(Id& id);

@@ -37,12 +37,14 @@ Json json_of(const PlanRequests& plan) {
 Json json_of(const RefusedId& id) {
     Json windows = Json::array();
     for (const auto& window : id.windows) {
-        windows.push_back({{"table", window.table},
-                           {"window", period_name(window.period)},
-                           {"seconds", window.period.count()},
-                           {"refused", window.refused},
-                           {"worst", second_of(window.worst)},
-                           {"worst_refused", window.worst_refused}});
+        windows.push_back(
+            {{"table", window.table},
+             {"window", period_name(window.period)},
+             {"seconds",
+              window.period.is_month() ? Json(nullptr) : Json(window.period.length().count())},
+             {"refused", window.refused},
+             {"worst", second_of(window.worst)},
+             {"worst_refused", window.worst_refused}});
     }
     return {{"id", id.id},
             {"plan", json_or_null(id.plan)},

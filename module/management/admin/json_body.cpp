@@ -69,7 +69,7 @@ class BodyReader {
         }
     }
 
-    void set(JsonBody::Member member) {
+    void set(JsonBody::Member&& member) {
         if (!members_.try_emplace(name_, std::move(member)).second) {
             refuse_body("\"" + name_ + "\" is given twice");
         }

@@ -41,7 +41,7 @@ bool is_active(const std::string& state) {
     return state == "active";
 }
 
-MetaChanges meta_of(JsonBody::Object object) {
+MetaChanges meta_of(JsonBody::Object& object) {
     MetaChanges changes;
     for (auto& [name, scalar] : object) {
         if (!is_valid_meta_name(name)) {
@@ -84,7 +84,7 @@ KeyChanges take_changes(JsonBody& body, std::chrono::sys_seconds now) {
     }
     bool clears_meta = false;
     if (auto meta = body.take_object_or_null("meta", clears_meta)) {
-        changes.meta = meta_of(std::move(*meta));
+        changes.meta = meta_of(*meta);
     } else if (clears_meta) {
         changes.meta = MetaChanges{.is_cleared = true};
     }

@@ -1,0 +1,86 @@
+#include "module/management/admin/admin_request.hpp"
+
+#include <gtest/gtest.h>
+
+#include "module/management/admin/idempotent_request.hpp"
+#include "module/management/operation_error.hpp"
+
+namespace tollgate::management {
+namespace {
+
+TEST(QueryParametersTest, AreDecoded) {
+    QueryParameters parameters("a=1%3a2&b=x+y&&c");
+    EXPECT_EQ(parameters.take("a"), "1:2");
+    EXPECT_EQ(parameters.take("b"), "x y");
+    EXPECT_EQ(parameters.take("c"), "");
+    EXPECT_EQ(parameters.take("a"), std::nullopt);
+    EXPECT_NO_THROW(parameters.require_empty());
+}
+
+TEST(QueryParametersTest, RefuseMistakes) {
+    EXPECT_THROW(QueryParameters("a=1&a=2"), OperationError);
+    EXPECT_THROW(QueryParameters("a=%4"), OperationError);
+    EXPECT_THROW(QueryParameters("a=%zz"), OperationError);
+    EXPECT_THROW(QueryParameters("a=1").require_empty(), OperationError);
+    EXPECT_THROW(QueryParameters("n=101").take_number("n", 1, 100), OperationError);
+    EXPECT_THROW(QueryParameters("n=").take_number("n", 1, 100), OperationError);
+    EXPECT_EQ(QueryParameters("n=100").take_number("n", 1, 100), 100);
+}
+
+TEST(QueryParametersTest, AreEncodedSoThatTheyAreDecodedAgain) {
+    const std::string text = "a b&c=%/\xc3\xa4";
+    QueryParameters parameters("x=" + percent_encode(text));
+    EXPECT_EQ(parameters.take("x"), text);
+}
+
+AdminRequest a_request(const std::string& key, const std::string& body) {
+    return {.method = Method::kPost,
+            .path = "keys",
+            .body = body,
+            .idempotency_key = key,
+            .actor = "key:portal"};
+}
+
+KeysOfId keys_made_by(const IdempotentRequest& request, const std::string& operation = "") {
+    StoredKey key{.digest = "d"};
+    key.request = request.name();
+    key.operation = operation;
+    return {.id = "i", .keys = {key}};
+}
+
+TEST(IdempotentRequestTest, KnowsTheKeyThatItMade) {
+    const IdempotentRequest request(a_request("k", "{}"));
+    EXPECT_TRUE(request.has_made(keys_made_by(request)));
+    EXPECT_FALSE(request.has_made({.id = "i", .keys = {}}));
+    EXPECT_FALSE(request.has_made(keys_made_by(request, "running")))
+        << "an unfinished key was not shown";
+    EXPECT_EQ(request.new_id(), IdempotentRequest(a_request("k", "{ }")).new_id());
+}
+
+TEST(IdempotentRequestTest, RefusesAnotherBody) {
+    const IdempotentRequest first(a_request("k", "{}"));
+    const IdempotentRequest other(a_request("k", "{ }"));
+    EXPECT_THROW(static_cast<void>(other.has_made(keys_made_by(first))), OperationError);
+}
+
+TEST(IdempotentRequestTest, OfOtherCallersAndNamesIsAnotherOne) {
+    const IdempotentRequest first(a_request("k", "{}"));
+    auto by_other = a_request("k", "{}");
+    by_other.actor = "key:other";
+    EXPECT_FALSE(IdempotentRequest(by_other).has_made(keys_made_by(first)));
+    EXPECT_FALSE(IdempotentRequest(a_request("l", "{}")).has_made(keys_made_by(first)));
+    EXPECT_NE(IdempotentRequest(by_other).new_id(), first.new_id());
+}
+
+TEST(IdempotentRequestTest, NeedsAName) {
+    const IdempotentRequest none(a_request("", "{}"));
+    EXPECT_EQ(none.name(), "");
+    EXPECT_FALSE(none.has_made(keys_made_by(none)));
+    EXPECT_NE(none.new_id(), none.new_id());
+    EXPECT_THROW(IdempotentRequest(a_request("a b", "{}")), OperationError);
+    EXPECT_THROW(IdempotentRequest(a_request(std::string(256, 'a'), "{}")), OperationError);
+    EXPECT_NO_THROW(IdempotentRequest(a_request(std::string(255, 'a'), "{}")));
+}
+
+}  // namespace
+}  // namespace tollgate::management

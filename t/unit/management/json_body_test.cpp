@@ -1,0 +1,72 @@
+#include "module/management/admin/json_body.hpp"
+
+#include <gtest/gtest.h>
+
+#include "module/management/operation_error.hpp"
+
+namespace tollgate::management {
+namespace {
+
+std::string refusal_of_body(std::string_view text) {
+    try {
+        const JsonBody body(text);
+        return "";
+    } catch (const OperationError& error) {
+        return error.what();
+    }
+}
+
+TEST(JsonBodyTest, HasTextsListsAndObjects) {
+    JsonBody body(
+        R"({"a":"x","b":null,"c":["y","z"],"d":{"n":1,"f":0.5,"t":"v","o":null,"b":true}})");
+    EXPECT_EQ(body.take_text("a"), "x");
+    EXPECT_EQ(body.take_text_or_null("b"), "");
+    EXPECT_EQ(body.take_texts_or_null("c"), (JsonBody::Texts{"y", "z"}));
+    bool is_null = true;
+    const auto object = body.take_object_or_null("d", is_null);
+    EXPECT_FALSE(is_null);
+    const JsonBody::Object expected{{"n", std::int64_t{1}},
+                                    {"f", 0.5},
+                                    {"t", std::string("v")},
+                                    {"o", JsonBody::Null{}},
+                                    {"b", true}};
+    EXPECT_EQ(object, expected);
+    EXPECT_EQ(body.take_text("a"), std::nullopt);
+    EXPECT_NO_THROW(body.require_empty());
+}
+
+TEST(JsonBodyTest, OfNoBytesHasNoMembers) {
+    JsonBody body("");
+    EXPECT_EQ(body.take_text("a"), std::nullopt);
+    EXPECT_NO_THROW(body.require_empty());
+}
+
+TEST(JsonBodyTest, RefusesOtherTexts) {
+    EXPECT_EQ(refusal_of_body("{"), "the body is not valid JSON, at byte 2");
+    EXPECT_EQ(refusal_of_body("{} x"), "the body is not valid JSON, at byte 4");
+    EXPECT_EQ(refusal_of_body("[]"), "the body is not a JSON object");
+    EXPECT_EQ(refusal_of_body("7"), "the body is not a JSON object");
+    EXPECT_EQ(refusal_of_body(R"({"a":1,"a":2})"), "\"a\" is given twice");
+    EXPECT_EQ(refusal_of_body(R"({"a":{"b":1,"b":2}})"), "\"b\" is given twice");
+    EXPECT_EQ(refusal_of_body(R"({"a":{"b":{}}})"), "\"a\" is nested too deep");
+    EXPECT_EQ(refusal_of_body(R"({"a":[["b"]]})"), "\"a\" is nested too deep");
+    EXPECT_EQ(refusal_of_body(R"({"a":[1]})"), "\"a\" has an element that is not a text");
+    EXPECT_NE(refusal_of_body("{\"a\":\"\xff\"}"), "");
+}
+
+TEST(JsonBodyTest, RefusesMembersOfAnotherType) {
+    JsonBody body(R"({"number":1,"empty":"","text":"x","list":[]})");
+    EXPECT_THROW(body.take_text("number"), OperationError);
+    EXPECT_THROW(body.take_text("empty"), OperationError);
+    EXPECT_THROW(body.take_texts_or_null("text"), OperationError);
+    bool is_null = false;
+    EXPECT_THROW(body.take_object_or_null("list", is_null), OperationError);
+}
+
+TEST(JsonBodyTest, RefusesMembersThatAreLeft) {
+    const JsonBody body(R"({"colour":"red"})");
+    EXPECT_THROW(body.require_empty(), OperationError);
+}
+
+}  // namespace
+}  // namespace tollgate::management
