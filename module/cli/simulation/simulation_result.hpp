@@ -13,7 +13,7 @@ namespace tollgate::cli {
 /// Refusals by one window of an id: those for which it is the window that a 429 shows.
 struct WindowRefusals {
     std::string table;
-    Period period{};
+    Period period;
     std::int64_t refused = 0;  ///< requests
     Instant worst{};           ///< start of the window with the most refusals; the first of several
     std::int64_t worst_refused = 0;
