@@ -186,6 +186,15 @@ sub test_admin {
     $redis->cmd('DEL', "t:key:$orphan->{digests}[0]{sha256}");
     $walk->('changeKey', 409, 'PATCH', 'keys/orphan', { plan => 'free' });
 
+    # --- a caller whose key ends
+    my $deputy = $ask->('POST', 'keys', { plan => 'ops', id => 'deputy', scopes => ['admin'] })->json->{key};
+    is $ask->('GET', 'keys/old', undef, token => $deputy)->status, 200, 'another caller';
+    $ask->('PATCH', 'keys/deputy', { scopes => [] }, token => $deputy);
+    wait_until('the scope to end', sub { $ask->('GET', 'keys/old', undef, token => $deputy)->status == 403 });
+    $ask->('DELETE', 'keys/deputy');
+    wait_until('the key to end', sub { $ask->('GET', 'keys/old', undef, token => $deputy)->status == 401 });
+    unlike $gateway->nginx->error_log, qr/\Q$deputy/, 'the error log has no key';
+
     # --- audit
     my $audit = $walk->('listAudit', 200, 'GET', 'audit?id=acme&limit=100')->json;
     is_deeply [map { $_->{action} } @{ $audit->{entries} }], [qw(issue set set set rotate rotate lift revoke)], 'the audit of an id';
