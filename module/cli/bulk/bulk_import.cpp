@@ -68,9 +68,8 @@ Task<void> BulkImport::store(std::vector<Record> records) {
 /// Records whose id or key exists. Most of them are unchanged: the file is imported again.
 Task<void> BulkImport::examine_all(std::vector<Record> records) {
     std::vector<std::string> ids;
-    for (const auto& record : records) {
-        ids.push_back(record.keys.id);
-    }
+    std::ranges::transform(records, std::back_inserter(ids),
+                           [](const Record& record) { return record.keys.id; });
     const auto stored = co_await reader_.keys_of(std::move(ids));
     for (std::size_t i = 0; i < records.size(); ++i) {
         const auto& keys = stored[i].keys;
@@ -101,9 +100,8 @@ Task<std::vector<bool>> BulkImport::create(std::span<const Record> records) {
     }
     const auto all = co_await execute(database_, std::move(transactions));
     std::vector<bool> created;
-    for (const auto& replies : all) {
-        created.push_back(replies.has_value());
-    }
+    std::ranges::transform(all, std::back_inserter(created),
+                           [](const Replies& replies) { return replies.has_value(); });
     co_return created;
 }
 
