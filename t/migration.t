@@ -38,7 +38,7 @@ sub says { my ($cell) = @_; ok(index($text, $cell) >= 0, "it says: $cell") }
 my $service = 'server { listen unix:%DIR%/service.sock; location / {
     return 200 "id=$http_x_consumer_id name=$http_x_consumer_username authorization=$http_authorization apikey=$http_apikey\n"; } }';
 my $plans = 'plan free 1000r/d; plan tiny 3r/d; plan burst 20r/s 60r/m; plan sliding 3r/d window=sliding; plan enterprise custom;
-    plan partner unlimited; plan month 10000r/30d;';
+    plan partner unlimited; plan month 10000r/month;';
 
 sub start {
     my ($conf, %options) = @_;
@@ -141,7 +141,7 @@ subtest 'Kong' => sub {
     $kong->stop;
     my $custom = key('custom', qw(--plan enterprise --limits 5000r/m));
     is(get($nginx, '/', $custom)->header('X-RateLimit-Limit'), 5000, 'limits of one consumer');
-    says('`10000r/30d`');
+    says('`10000r/month`');
     is(get($nginx, '/', key('month', qw(--plan month)))->header('X-RateLimit-Limit'), 10000, 'a period of 30 days');
     my $shared = key('shared', qw(--plan tiny));
     my $next = $tollgate->json(qw(key rotate shared --overlap 1h))->{key};
