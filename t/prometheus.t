@@ -154,7 +154,6 @@ subtest 'the dashboard, alone' => sub {
 my $gateway = Gateway->start(
     plans   => 'plan free 3r/d; anonymous 2r/d;',
     server  => 'location = /status { tollgate_status; }',
-    redis   => 'timeout 100ms;',
     workers => 2,
 );
 $gateway->import_key('secret', id => 'k1', plan => 'free');
