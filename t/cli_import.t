@@ -102,6 +102,19 @@ sub test_import {
     like $tollgate->run(qw(audit rotating))->{out}, qr/  issue  rotating  plan=free\n.*  rotate  rotating  overlap=1h\n\z/, '… and the operations on an id';
 }
 
+subtest 'audit --follow' => sub {
+    my $redis = RedisServer->start;
+    my $tollgate = Command->new(redis => $redis->address);
+    $tollgate->run(qw(key issue --plan free --id first));
+    my $build = $ENV{TOLLGATE_BUILD} // 'build';
+    my $pid = open my $followed, '-|', "$build/tollgate", '--redis', $redis->address, qw(audit --follow) or die;
+    like scalar <$followed>, qr/  issue  first  /, 'the entries that exist';
+    $tollgate->run(qw(key disable first));
+    like scalar <$followed>, qr/  disable  first  state=disabled$/, 'an entry that is added later';
+    kill TERM => $pid;
+    close $followed;
+};
+
 subtest 'a gateway accepts an imported key that it has refused before' => sub {
     my $gateway = Gateway->start(plans => 'plan free 1000r/m; anonymous 1000r/m;');
     $gateway->subscribed(1);
