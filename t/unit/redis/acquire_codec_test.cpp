@@ -238,9 +238,10 @@ TEST(ReadAcquired, ReadsAMonthUpToTheYear9999) {
         return results &&
                std::get<Acquired>(results->of_ids.front()).windows[1] == WindowCount{month, 5, 0};
     };
+    constexpr std::int64_t kMonths = std::int64_t{8030} * 12;
     EXPECT_TRUE(is_read(0));
-    EXPECT_TRUE(is_read(8030 * 12 - 1));
-    EXPECT_FALSE(is_read(8030 * 12));
+    EXPECT_TRUE(is_read(kMonths - 1));
+    EXPECT_FALSE(is_read(kMonths));
     EXPECT_FALSE(is_read(-2));
 }
 

@@ -164,7 +164,7 @@ TEST_F(KeyCacheTest, PartsOfAnotherVersionAreNotUsed) {
     auto mixed = before;
     std::size_t copied = 0;
     constexpr std::size_t kEntry = 104;
-    constexpr std::size_t kSet = 2 * 32 + 8 * kEntry;
+    constexpr std::size_t kSet = std::size_t{2} * 32 + 8 * kEntry;
     constexpr std::size_t kHeader = 64;
     for (std::size_t at = kHeader; at + kSet <= mixed.size() && copied == 0; at += kSet) {
         for (std::size_t way = 0; way < 8; ++way) {
