@@ -57,6 +57,9 @@ std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas
             span = std::min(
                 span, window_end(window_number(now.latest, rate.period), rate.period) - now.latest);
         }
+        if (is_exhausted(state, quota, cost, now.latest)) {
+            span = SteadyTime(0);
+        }
     });
     const double units = std::min(units_per_ms * static_cast<double>(span.count()), kMostUnits);
     const bool is_enough = units >= static_cast<double>(kLeastRequests * cost);

@@ -67,7 +67,8 @@ LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Dem
                 const Instant retry = retry_at(state, quota, i, demand.cost);
                 exhausted = true;
                 // At that time, Redis may have units again.
-                known = known && retry > now.latest && is_wait_known(state, retry, now);
+                known = known && retry > now.latest && is_wait_known(state, retry, now) &&
+                        state.lease_calls == 0;
             }
         }
     });

@@ -181,6 +181,33 @@ void note_leased_elsewhere(QuotaState& state, const TableQuota& quota, const Acq
     }
 }
 
+/// Redis is asked now, for a lease of `wanted` units besides the requests.
+void note_asked(QuotaState& state, const TableQuota& quota, std::int64_t wanted,
+                const ClockBounds& now) {
+    if (now.steady - state.asked >= kRefusalHolds) {
+        state.lease_calls = 0;  // A worker that was killed left them.
+    }
+    // Requests that only wait for the outcome of another call don't put off that moment.
+    const bool waits = state.lease_calls > 0 && is_exhausted(state, quota, 1, now.latest);
+    // Only a new lease makes a lease younger.
+    if ((state.lease == 0 || wanted > 0) && !waits) {
+        state.asked = now.steady;
+    }
+    if (wanted > 0) {
+        state.lease_calls = std::min(state.lease_calls + 1, kMostLeaseCalls);
+    }
+}
+
+/// A call that prepare() prepared has ended.
+void end_lease_call(std::span<QuotaState> states, const Quotas& quotas,
+                    const PreparedAcquire& prepared) {
+    if (prepared.lease > 0) {
+        for_each_table(states, quotas, [](QuotaState& state, const TableQuota& /*quota*/) {
+            state.lease_calls = std::max(state.lease_calls - 1, 0);
+        });
+    }
+}
+
 void take_counts(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
                  const Acquired& acquired) {
     if (is_late(state, acquired)) {
@@ -222,10 +249,7 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
              (wanted > 0 && state.lease / 2 >= wanted))) {
             give_back_lease(state, quota);
         }
-        // Only a new lease makes a lease younger.
-        if (state.lease == 0 || wanted > 0) {
-            state.asked = now.steady;
-        }
+        note_asked(state, quota, wanted, now);
         drop_ended_report(state, quota, now);
         adjusts = adjusts || owes(state) || state.report;
     });
@@ -252,6 +276,7 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
 void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedAcquire& prepared,
              AcquireFailure fate) {
     states.front().strikes_owed += prepared.strikes;
+    end_lease_call(states, quotas, prepared);
     for_each_adjusted(states, quotas, prepared,
                       [&](QuotaState& state, const TableQuota& quota,
                           std::span<const Adjustment> adjustments, std::size_t table) {
@@ -273,6 +298,7 @@ void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedA
 void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
                  const PreparedAcquire& prepared, const Acquired& acquired) {
     acknowledge(states, quotas, prepared);
+    end_lease_call(states, quotas, prepared);
     if (!is_late(states.front(), acquired)) {
         states.front().banned_until = acquired.banned_until;
     }
@@ -284,6 +310,12 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
     std::span<const WindowCount> counts = acquired.windows;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         take_counts(state, quota, counts.first(quota.rates.size()), acquired);
+        // Redis may have granted the rest as a lease, in a reply that another worker receives
+        // later.
+        if (state.lease_calls > 0 && is_exhausted(state, quota, 1, acquired.now)) {
+            state.returns_until =
+                std::max(state.returns_until, acquired.now + lease_returns_within(quota));
+        }
         // Requests that were granted alone during the call may have taken the units that Redis
         // leased from. The lease then pays for them.
         if (state.lease > 0 && (owes(state) || state.report) &&

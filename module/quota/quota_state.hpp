@@ -46,6 +46,9 @@ struct UnitCounts {
     bool operator==(const UnitCounts&) const = default;
 };
 
+/// The largest QuotaState::lease_calls: it has three bits in the zone.
+constexpr int kMostLeaseCalls = 7;
+
 /// The quota of one id in one table, as this node has it: Redis's last counts, the node's lease,
 /// and the units that Redis has yet to count.
 struct QuotaState {
@@ -61,6 +64,9 @@ struct QuotaState {
                            ///< that this node asked for
     Instant counted_at{};  ///< Redis's clock when it counted; 0: never
     SteadyTime asked{};    ///< when Redis was last asked
+    /// Calls of this node's workers that are under way and may bring a lease, at most
+    /// kMostLeaseCalls. Calls of a worker that is killed are dropped by the next prepare.
+    int lease_calls = 0;
     /// Redis's clock: until then, leases of other nodes and slices of this node's workers may give
     /// back units of a window that had none left at the last reply; 0: none are known.
     Instant returns_until{};

@@ -49,7 +49,8 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
       is_banned(state.banned_until > Instant{} ? 1U : 0U),
       sliding(key.layout.sliding ? 1U : 0U),
       has_report(state.report ? 1U : 0U),
-      second_period(key.layout.periods[1]),
+      second_period(key.layout.periods[1] & ((1U << 29U) - 1)),
+      lease_calls(static_cast<std::uint32_t>(state.lease_calls) & 7U),
       api_key{static_cast<std::uint32_t>(key.api_key),
               static_cast<std::uint32_t>(key.api_key >> 32U)},
       windows{},
@@ -94,6 +95,7 @@ QuotaState QuotaCache::Small::unpack_state() const {
     state.own = own;
     state.counted_at = Instant(std::chrono::milliseconds(counted_at.value()));
     state.asked = SteadyTime(asked.value());
+    state.lease_calls = static_cast<int>(lease_calls);
     (is_banned != 0 ? state.banned_until : state.returns_until) =
         Instant(std::chrono::milliseconds(until.value()));
     state.strikes_owed = strikes_owed;
@@ -139,6 +141,7 @@ WindowLayout QuotaCache::StoredKey::layout() const {
 QuotaCache::Large::Large(const Key& whose, const QuotaState& state)
     : key(whose),
       has_report(state.report ? 1 : 0),
+      lease_calls(static_cast<std::uint32_t>(state.lease_calls)),
       windows(state.windows),
       lease(state.lease),
       own(state.own),
@@ -163,6 +166,7 @@ QuotaState QuotaCache::Large::unpack_state() const {
     state.own = own;
     state.counted_at = counted_at;
     state.asked = asked;
+    state.lease_calls = static_cast<int>(lease_calls % (kMostLeaseCalls + 1));
     state.returns_until = returns_until;
     state.banned_until = banned_until;
     state.strikes_owed = strikes_owed;

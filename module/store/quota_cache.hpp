@@ -116,7 +116,8 @@ class QuotaCache {
         std::uint32_t is_banned : 1;
         std::uint32_t sliding : 1;
         std::uint32_t has_report : 1;
-        std::uint32_t second_period;
+        std::uint32_t second_period : 29;
+        std::uint32_t lease_calls : 3;
         std::array<std::uint32_t, 2> api_key;
         std::array<Window, kMostWindows> windows;
         std::uint32_t lease;
@@ -154,6 +155,7 @@ class QuotaCache {
 
         StoredKey key;
         std::uint32_t has_report;
+        std::uint32_t lease_calls;
         std::array<QuotaState::Window, kMaxRates> windows;
         std::int64_t lease;
         std::int64_t own;

@@ -234,5 +234,48 @@ TEST(NoteArrivals, DropsStrikesThatNoLongerCount) {
     EXPECT_EQ(node.ask().strikes, 0);
 }
 
+/// A worker asks for a lease when units are left; another worker's reply says that none are.
+struct OvertakenLease : testing::Test {
+    OvertakenLease() {
+        for (int i = 0; i < 100; ++i) {
+            node.arrive();
+        }
+        node.apply_reply({{.count = 20}});
+        asked = node.ask();
+        EXPECT_GT(asked.lease, 0);
+        node.apply_reply({{.count = 100}});
+    }
+
+    Node node{{{100, 1h}}};
+    PreparedAcquire asked;
+};
+
+TEST_F(OvertakenLease, IsAwaitedBeforeAnotherRequestIsRefused) {
+    EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
+    node.apply_reply({{.count = 100}}, 5, {}, 1ms, asked);
+    EXPECT_EQ(node.decide(), LocalAnswer::kGranted);
+    EXPECT_EQ(node.states[0].lease, 4);
+}
+
+TEST_F(OvertakenLease, ShortensRetryAfterOfTheRefusal) {
+    EXPECT_EQ(node.windows(true)[0].retry, node.now + lease_returns_within(node.quotas[0]));
+}
+
+TEST_F(OvertakenLease, IsNotAwaitedWithoutAReply) {
+    node.restore(asked);
+    EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
+}
+
+TEST_F(OvertakenLease, OfAKilledWorkerIsForgottenOneSecondLater) {
+    const PreparedAcquire second = node.ask();
+    node.apply_reply({{.count = 100}}, 0, {}, {}, second);
+    EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "the first call is still under way";
+    node.now += kRefusalHolds;
+    EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "the refusal is too old";
+    const PreparedAcquire third = node.ask();
+    node.apply_reply({{.count = 100}}, 0, {}, {}, third);
+    EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
+}
+
 }  // namespace
 }  // namespace tollgate

@@ -43,6 +43,7 @@ class QuotaCacheTest : public testing::Test {
         state.lease = 12;
         state.counted_at = Instant(1'800'000'000'123ms);
         state.asked = 987'654'321'012ms;
+        state.lease_calls = kMostLeaseCalls;
         state.banned_until = Instant(1'900'000'000'456ms);
         state.strikes_owed = 4;
         state.arrivals = {987'654'321'987ms, 50.25};
