@@ -44,7 +44,7 @@ use Nginx;
 use RedisServer;
 use Wait qw(wait_until);
 
-our @EXPORT_OK = qw(wait_for_window wait_for_room in_one_window);
+our @EXPORT_OK = qw(wait_for_window wait_for_room in_one_window spend_rest);
 
 sub start {
     my ($class, %options) = @_;
@@ -150,6 +150,15 @@ sub request {
 sub count {
     my ($self, $id, $table, $period) = @_;
     return $self->redis->cmd('HGET', "t:quota:{$id}:$table", "$period.count");
+}
+
+# Sends requests of a token, of which so many are granted already, until its limit is spent, and then one more to each
+# gateway. Returns how many were granted in all. Units that a node or a worker holds when a load ends are granted later.
+sub spend_rest {
+    my ($gateways, $token, $granted, $limit) = @_;
+    my $send = sub { $granted += grep { $_->get('/', $token)->status == 200 } @$gateways };
+    wait_until("$limit granted requests", sub { $granted >= $limit || $send->() >= $limit });
+    return $send->();
 }
 
 # Waits until a window of this many seconds of Redis's clock began less than `slack` of its length ago, so that the
