@@ -133,7 +133,27 @@ sub test_admin {
     is_deeply \@all, $redis->cmd('ZRANGE', 't:ids', 0, -1), 'all pages have each id once';
     is_deeply [map { $_->{id} } @{ $ask->('GET', 'keys?plan=ops')->json->{keys} }], ['portal', 'reader'], 'keys of a plan';
     $walk->('listKeys', 400, 'GET', 'keys?limit=0');
-    is $ask->('GET', "keys?$_")->status, 400, "refused: $_" for 'limit=101', 'after=x', 'color=red', 'limit=1&limit=2', 'plan=%zz';
+    my @bad = ('limit=101', 'after=x', 'color=red', 'limit=1&limit=2', 'plan=%zz', 'plan=', 'state=on', 'name=%0a', 'name=' . 'x' x 257, 'expires_before=soon');
+    is $ask->('GET', "keys?$_")->status, 400, "refused: $_" for @bad;
+    $ask->('POST', 'keys', { plan => 'free', id => $_->[0], name => $_->[1], expires => $_->[2] })
+        for ['f1', 'Fest & Co', '2040-01-01T00:00:00Z'], ['f2', 'Fest + Co', '2041-01-01T00:00:00Z'], ['f3', 'A Fest', undef];
+    $ask->('PATCH', 'keys/f2', { state => 'disabled' });
+    my $ids = sub { return join ' ', map { $_->{id} } @{ $ask->('GET', "keys?$_[0]")->json->{keys} } };
+    is $ids->('name=Fest'), 'f1 f2 f3', 'keys whose name has a part';
+    is $ids->('name=Fest+*+Co'), 'f1 f2', '… or matches a pattern';
+    is $ids->('name=Fest&expires_before=2040-06-01T00:00:00Z'), 'f1', 'keys that expire before a time';
+    is $ids->('name=Fest&state=disabled'), 'f2', 'keys in a state';
+    is $ids->('name=nobody'), '', 'no key matches';
+    my $filtered = $ask->('GET', 'keys?limit=1&plan=free&name=Fest%20*%20Co&expires_before=2042-01-01');
+    is $filtered->header('link'), '<keys?after=' . ($filtered->json->{next} =~ s/:/%3A/r) . '&limit=1&plan=free&name=Fest%20%2A%20Co&expires_before=2042-01-01T00%3A00%3A00Z>; rel="next"',
+        'the next page has the filters';
+    $ask->('DELETE', "keys/f$_") for 1 .. 3;
+
+    # --- last use
+    wait_until('the last use', sub { $ask->('GET', 'keys/acme')->json->{digests}[0]{used} });
+    like $walk->('showKey', 200, 'GET', 'keys/acme')->json->{digests}[0]{used}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:00Z$/, 'the minute of the last use';
+    my %used = map { $_->{id} => $_->{digests}[0]{used} } @{ $ask->('GET', 'keys?plan=free')->json->{keys} };
+    ok $used{acme}, '… in the list, too';
 
     # --- changes
     $walk->('showKey', 200, 'GET', 'keys/acme');
@@ -155,6 +175,7 @@ sub test_admin {
     # --- rotation
     my $rotated = $walk->('rotateKey', 200, 'POST', 'keys/acme/rotate', { overlap => '1h' }, 'Idempotency-Key' => 'rot')->json;
     is scalar @{ $rotated->{digests} }, 2, 'two keys';
+    is_deeply [map { [$_->{retiring} ? 1 : 0, defined $_->{used} ? 1 : 0] } @{ $rotated->{digests} }], [[0, 0], [1, 1]], '… of which the old one was used';
     ok $works->($_), '… work' for $key, $rotated->{key};
     my $same = $ask->('POST', 'keys/acme/rotate', { overlap => '1h' }, 'Idempotency-Key' => 'rot');
     is $same->status, 200, 'the same rotation again';
@@ -187,6 +208,7 @@ sub test_admin {
     $walk->('revokeKey', 204, 'DELETE', 'keys/acme');
     wait_until('the key to end', sub { !$works->($now->{key}) });
     $walk->('revokeKey', 404, 'DELETE', 'keys/acme');
+    is $redis->cmd('EXISTS', 't:used:{acme}'), 0, 'its last use is removed';
 
     # --- keys without any key left
     my $orphan = $ask->('POST', 'keys', { plan => 'free', id => 'orphan' })->json;

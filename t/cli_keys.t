@@ -136,7 +136,7 @@ subtest 'list and show' => sub {
     is $show->{digests}[0]{sha256}, digests('alice')->[0], 'its digest';
 
     my $text = $tollgate->run('key', 'list')->{out};
-    like $text, qr/\AID +NAME +PLAN +STATE +LIMITS +CREATED +EXPIRES\n/, 'a table';
+    like $text, qr/\AID +NAME +PLAN +STATE +LIMITS +CREATED +EXPIRES +USED\n/, 'a table';
     my ($heading, $row) = $text =~ /\A(.*)\n(.*)\n/;
     utf8::decode($row);
     is index($row, 'free'), index($heading, 'PLAN'), 'its columns are aligned, beyond ASCII too';
@@ -144,6 +144,70 @@ subtest 'list and show' => sub {
     $redis->cmd('HSET', 'p[1]*:key:' . digests('alice')->[0], 'name', "\e]0;x\a\nfoo\xff");
     unlike $tollgate->run('key', 'list')->{out}, qr/[^\n\x20-\x7e\x80-\xff]/, 'what another program stored steers no terminal';
     is $tollgate->json('key', 'show', 'alice')->{name}, "\e]0;x\a\nfoo\x{fffd}", 'and leaves the JSON valid';
+};
+
+subtest 'find' => sub {
+    my $key = issue(qw(--plan free --id found --name Found));
+    my $find = sub { my ($token, @more) = @_; return $tollgate->run({ stdin => $token }, qw(key find), @more) };
+    my $result = $find->("$key\n");
+    is $result->{status}, 0, 'done' or diag $result->{err};
+    like $result->{out}, qr/^id +found\n.*^name +Found$/ms, 'the id and its record';
+    like $result->{out}, qr/^sha256 +@{[sha256_hex($key)]}  used -  \(this key\)$/m, 'its digest is marked';
+    chomp(my $new = $tollgate->run(qw(key rotate found))->{out});
+    my $json = JSON::PP->new->utf8->decode($find->($key, '--json')->{out});
+    is $json->{sha256}, sha256_hex($key), 'an old key during a rotation';
+    is $json->{id}, 'found', '… has the same id';
+    is $json->{digests}[0]{sha256}, sha256_hex($new), '… whose new key is listed first';
+    like $find->($key)->{out}, qr/^sha256 +[0-9a-f]{64}  used -\nsha256 +[0-9a-f]{64}  used -  until \S+  \(this key\)$/m, '… and the old one is marked';
+    is $find->('eyJ~x+/y._-z==')->{out} =~ /^id +bob$/m, 1, 'an imported key';
+    refused(3, qr/no id has this key/, { stdin => "nobody's" =~ s/'//r }, qw(key find));
+    refused(2, qr/standard input does not contain a key/, { stdin => '' }, qw(key find));
+    (my $mistyped = $key) =~ s/(.)\z/$1 eq 'x' ? 'y' : 'x'/e;
+    refused(2, qr/checksum/, { stdin => $mistyped }, qw(key find));
+    refused(2, qr/too many arguments/, qw(key find), 'token');
+    $redis->cmd('HSET', 'p[1]*:used:{found}', sha256_hex($key), 60, sha256_hex($new), 120, 'other', 'x');
+    is_deeply [map { $_->{used} } @{ $tollgate->json(qw(key show found))->{digests} }], ['1970-01-01T00:02:00Z', '1970-01-01T00:01:00Z'], 'the last use of each';
+    like $tollgate->run(qw(key list --name Found))->{out}, qr/^found .*  1970-01-01T00:02:00Z$/m, '… and of the id';
+    $tollgate->run(qw(key rotate found --overlap 0s));
+    is_deeply [sort @{ $redis->cmd('HKEYS', 'p[1]*:used:{found}') }], [sort { $a cmp $b } sha256_hex($new), 'other'], 'a rotation removes the last uses of ended keys';
+    chomp($new = $tollgate->run(qw(key rotate found --overlap 0s))->{out});
+    is_deeply $redis->cmd('HKEYS', 'p[1]*:used:{found}'), ['other'], '… and the next one those of its predecessor';
+    $tollgate->run(qw(key disable found));
+    like $find->($new)->{out}, qr/^state +disabled$/m, 'a disabled key';
+    $tollgate->run(qw(key revoke found));
+    is $find->($new)->{status}, 3, 'a revoked one';
+    is $redis->cmd('EXISTS', 'p[1]*:used:{found}'), 0, '… has no last use';
+};
+
+subtest 'list with filters' => sub {
+    my $before = { map { $_->{id} => 1 } @{ $tollgate->json(qw(key list)) } };
+    issue(qw(--plan p1 --id f1 --expires 10d --name), 'Acme main');
+    issue(qw(--plan p1 --id f2 --expires 40d --name), 'acme test');
+    issue(qw(--plan p2 --id f3 --name), 'Other [x]');
+    issue(qw(--plan p2 --id f4 --expires 1h));
+    $tollgate->run(qw(key disable f3));
+    $redis->cmd('HSET', 'p[1]*:key:' . digests('f4')->[0], 'expires', 5);
+    my $ids = sub { return join ' ', map { $_->{id} } grep { !$before->{ $_->{id} } } @{ $tollgate->json(qw(key list), @_) } };
+    is $ids->(), 'f1 f2 f3 f4', 'without filters';
+    is $ids->(qw(--plan p1)), 'f1 f2', 'a plan';
+    is $ids->(qw(--plan p)), '', '… has its whole name';
+    is $ids->(qw(--state disabled)), 'f3', 'a state';
+    is $ids->(qw(--state expired)), 'f4', '…';
+    is $ids->(qw(--state active)), 'f1 f2', '…';
+    is $ids->(qw(--expires-before 30d)), 'f1 f4', 'keys that expire within a time, or have expired';
+    is $ids->(qw(--expires-before 2020-01-01)), 'f4', 'a date in the past';
+    is $ids->(qw(--name cme)), 'f1 f2', 'a part of a name';
+    is $ids->(qw(--name), 'Acme*'), 'f1', 'a pattern of the whole name';
+    is $ids->(qw(--name), '*[a-z]'), 'f1 f2', '…';
+    is $ids->(qw(--name), 'Other ?x?'), 'f3', '…';
+    is $ids->(qw(--plan p1 --name test --state active)), 'f2', 'several filters';
+    my $none = $tollgate->run(qw(key list --plan nobody));
+    like $none->{out}, qr/\AID .*\n\z/, 'no match: the heading';
+    is $tollgate->run(qw(key list --plan nobody --json))->{out}, "[]\n", '… and an empty array';
+    refused(2, qr/--state/, qw(key list --state), $_) for 'other', '';
+    refused(2, qr/--plan: invalid name/, qw(key list --plan), $_) for 'a b', '';
+    refused(2, qr/--name: /, qw(key list --name), 'x' x 257);
+    refused(2, qr/invalid time/, qw(key list --expires-before), $_) for 'soon', '24', '';
 };
 
 subtest 'set, disable, enable' => sub {

@@ -25,6 +25,10 @@ for my $arguments ([qw(issue --plan free --id a)], [qw(issue --plan free --id b 
 my @commands = (
     [{ stdin => $imported }, qw(key import --plan free --id c)],
     [{ stdin => $imported }, qw(key import --plan free --id d)],
+    [{ stdin => $imported }, qw(key find)],
+    [{ stdin => $imported }, qw(key find --json)],
+    [{ stdin => $keys[0] }, qw(key find)],
+    ['key', 'find', $imported],
     [{ stdin => "$imported, " }, qw(key import --plan free --id e)],
     ['key', 'import', '--plan', 'free', $imported],
     ['key', 'issue', '--plan', 'free', $imported],

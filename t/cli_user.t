@@ -50,6 +50,7 @@ for my $user (sort keys %users) {
             $does->(qw(key issue --plan free --id a --name N));
             $does->({ stdin => 'imported' }, qw(key import --plan free --id b));
             $does->(qw(key list));
+            $does->({ stdin => 'imported' }, qw(key find));
             $does->(qw(key show a));
             $does->(qw(key set a --plan free --limits 5r/s --expires 1d));
             $does->(qw(key set a --limits none --expires never --name), '');

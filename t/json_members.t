@@ -58,6 +58,9 @@ my $imported = $tollgate->run({ stdin => "imported\n" }, qw(key import --plan sl
 prints(JSON::PP->new->utf8->decode($imported->{out}), \@key, 'key import');
 is(ref $tollgate->json(qw(key list)), 'ARRAY', 'key list is an array');
 prints($tollgate->json(qw(key list))->[0], \@key, '… of objects with these members');
+is_deeply($listed{'`key find`'}, ['sha256'], 'key find has the members of show and the digest');
+my $found = $tollgate->run({ stdin => "imported\n" }, qw(key find --json));
+prints(JSON::PP->new->utf8->decode($found->{out}), [@key, 'sha256'], 'key find');
 
 $gateway->get('/', $issued->{key}) for 1 .. 8;
 $gateway->get('/', 'imported') for 1 .. 2;
@@ -85,7 +88,7 @@ close $plans;
 prints($tollgate->json('simulate', '--plans', "$plans", "$log"), $listed{'`simulate`'}, 'simulate');
 
 prints($tollgate->json(qw(key revoke k2)), $listed{'`key revoke`'}, 'key revoke');
-is_deeply([sort keys %listed], [sort '`key show`, `import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`',
+is_deeply([sort keys %listed], [sort '`key show`, `import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`', '`key find`',
     '`key revoke`', '`ban show`, `lift`', '`usage`', '`top`', '`simulate`', '`status`'], 'each command of the table was run');
 
 subtest 'what revoke keeps' => sub {

@@ -23,7 +23,7 @@ sub array { my ($count, $elements) = @_; return "*$count\r\n$elements" }
 # An array of the call's token and so many more elements.
 sub behind_token { my ($command, $count, $elements) = @_; return array(1 + $count, strings(token_of($command)) . $elements) }
 
-my $fields = 8;    # of a key's record, in the reply to a look-up
+my $fields = 9;    # of a key's record, in the reply to a look-up; the last one is a number
 my %enormous = (
     'a string of 2^63-1 bytes'   => '$9223372036854775807' . "\r\n",
     'a string of 2^64+2 bytes'   => '$18446744073709551618' . "\r\nab\r\n",
@@ -70,11 +70,11 @@ my %fields = (
     'a field too few'        => [$fields - 1, strings(('pro') x ($fields - 1))],
     'a field too many'       => [$fields + 1, strings(('pro') x ($fields + 1))],
     'numbers for fields'     => [$fields, ":1\r\n" x $fields],
-    'a number among fields'  => [$fields, strings('pro', '', 'pro', ('') x ($fields - 4)) . ":1\r\n"],
+    'a number among fields'  => [$fields, strings('pro', '', 'pro', ('') x ($fields - 5)) . ":1\r\n" x 2],
     'statuses for fields'    => [$fields, "+pro\r\n" x $fields],
     'arrays for fields'      => [$fields, "*0\r\n" x $fields],
     'errors for fields'      => [$fields, "-ERR\r\n" x $fields],
-    'fields within an array' => [1, array($fields, strings('pro', '', 'pro', '', '', 'active', ('') x ($fields - 6)))],
+    'fields within an array' => [1, array($fields, strings('pro', '', 'pro', '', '', 'active', ('') x ($fields - 7)) . ":-1\r\n")],
     'a field of 2^63-1 bytes' => [$fields, '$9223372036854775807' . "\r\n"],
     'a field of 512 MiB'     => [$fields, '$536870912' . "\r\n" . 'x' x 1000],
     'a field of 2^31-1'      => [$fields, "*2147483647\r\n"],
@@ -114,7 +114,7 @@ my %numbers = (
 
 # So late that other calls already wait. A repeated reply must not be taken for theirs.
 my $late = pause(0.1);
-my $others = array(1 + $fields, strings(1, 'pro', '', 'pro', '', '', 'active', ('') x ($fields - 6)));    # the reply to another call
+my $others = array(1 + $fields, strings(1, 'pro', '', 'pro', '', '', 'active', ('') x ($fields - 7)) . ":-1\r\n");    # the reply to another call
 my $before = '';
 my @held;
 my %faults = (

@@ -102,6 +102,14 @@ END
         end
 END
     $redis->cmd('FLUSHALL');
+    near(bytes_each($redis, $number, sub { $script->($redis, <<'END') }), $shown{'a use'}, 'a use');
+        for i = 1, tonumber(ARGV[1]) do
+            local used = 'petstore:used:{key_' .. string.sub(redis.sha1hex(i), 1, 12) .. '}'
+            redis.call('HSET', used, redis.sha1hex(i) .. string.sub(redis.sha1hex(-i), 1, 24), '1795254000')
+            redis.call('PEXPIRE', used, 86400000)
+        end
+END
+    $redis->cmd('FLUSHALL');
     near(bytes_each($redis, $number, sub { $script->($redis, <<'END') }), $shown{'a ban'}, 'a ban');
         for i = 1, tonumber(ARGV[1]) do
             local ban = 'petstore:ban:{key_' .. string.sub(redis.sha1hex(i), 1, 12) .. '}'
@@ -138,6 +146,10 @@ subtest 'MEMORY USAGE of an entry' => sub {
     $redis->cmd('HSET', $report, number => 123_456);
     my ($shown_report) = $page =~ /a mark of [^(]*\((\d+) by/;
     near($bytes->($report), $shown_report, 'a mark of a report');
+    my $used = 'petstore:used:{key_0123456789ab}';
+    $redis->cmd('HSET', $used, 'a' x 64, 1_795_254_000);
+    my ($shown_use) = $page =~ /a use: [^(]*\((\d+) by/;
+    near($bytes->($used), $shown_use, 'the last uses of a key');
 };
 
 done_testing;

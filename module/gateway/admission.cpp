@@ -74,6 +74,7 @@ std::optional<Error> Admission::refusal_in(const TableSet& tables, std::string_v
 
 void Admission::run(Next next) {
     if (next == Next::kAdmit) {
+        note_use();
         if (!has_scopes()) {
             forbid(kInsufficientScope);
             return;

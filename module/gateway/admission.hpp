@@ -98,6 +98,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     void identify(std::string_view token);
     bool is_unchanged(const KnownKey& known) const;
     bool has_scopes() const;
+    void note_use() noexcept;
     void recall(const KnownKey& known, ExactSteadyTime now);
     void use_known(KnownKey& known, ExactSteadyTime now);
     void keep_record(KnownKey& known, SteadyTime now) noexcept;
@@ -151,6 +152,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     bool is_known_ = false;  ///< the key was valid when Redis was last asked, within stale_keys
     bool may_be_made_up_ = true;  ///< the key is neither cached nor announced by `events`
     KeyCache::Key sought_{};
+    KeyCache::Minute used_ = 0;  ///< the last use that the node has noted, as far as known
     KnownKey* known_ = nullptr;  ///< while start() runs: the worker's entry for the key
     AcquireRequest request_;
     std::int64_t cost_ = 1;

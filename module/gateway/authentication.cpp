@@ -82,6 +82,15 @@ bool Admission::has_scopes() const {
     return contains_scopes(outcome_.key().scopes, options_.scopes);
 }
 
+/// The key of the request is valid: notes that it is used, at most once a minute.
+void Admission::note_use() noexcept {
+    const KeyCache::Minute minute = engine().uses().minute();
+    if (used_ != minute) {
+        used_ = minute;
+        engine().uses().note(sought_, outcome_.key());
+    }
+}
+
 /// Authenticates the request by a known key.
 void Admission::recall(const KnownKey& known, ExactSteadyTime now) {
     outcome_.record = known.record;
@@ -94,6 +103,10 @@ void Admission::use_known(KnownKey& known, ExactSteadyTime now) {
     const auto time = std::chrono::floor<SteadyTime>(now);
     engine().statistics().keys.hits.add();
     recall(known, now);
+    if (time >= known.use_noted_until) {
+        known.use_noted_until = engine().uses().end_of_minute();
+        engine().uses().note(known.key, *known.record);
+    }
     // A slice grants for all locations with these tables, which may require other scopes.
     if (!has_scopes()) {
         forbid(kInsufficientScope);
@@ -170,6 +183,7 @@ void Admission::remember(const TokenHash& token, SteadyTime checked) {
     known.quotas = quotas;
     known.checked = checked;
     known.touched = known.used = engine().steady_time();
+    known.use_noted_until = {};
     known.slice = {};
     known.refusal = {};
 }
@@ -199,6 +213,7 @@ Admission::Next Admission::find_in_cache(SteadyTime& checked) {
         return fresh ? Next::kRefuseKey : Next::kLookUp;
     }
     outcome_.record = std::make_shared<const KeyRecord>(std::move(found.record));
+    used_ = found.used;
     checked = found.checked;
     request_.id_hash = found.id;
     is_known_ = now - found.checked < engine().settings().stale_keys;

@@ -28,6 +28,7 @@ Engine::Engine(const RedisSettings& settings, std::span<const ServedTable> table
       acquires_(*this),
       settlement_(*this),
       lookups_(*this),
+      uses_(*this),
       slices_(*this),
       changes_(*this),
       heartbeat_(*this) {}
@@ -87,6 +88,7 @@ void Engine::publish_plans() noexcept {
 
 void Engine::shut_down() noexcept {
     attempt(log(), [&] { settlement_.shut_down(); });
+    uses_.shut_down();
 }
 
 }  // namespace tollgate::gateway

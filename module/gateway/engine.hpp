@@ -7,6 +7,7 @@
 #include "module/gateway/change_tracker.hpp"
 #include "module/gateway/environment.hpp"
 #include "module/gateway/key_lookups.hpp"
+#include "module/gateway/key_uses.hpp"
 #include "module/gateway/known_keys.hpp"
 #include "module/gateway/node_heartbeat.hpp"
 #include "module/gateway/settings.hpp"
@@ -46,6 +47,7 @@ class Engine {
     AcquireBatcher& acquires() { return acquires_; }
     KeyLookups& lookups() { return lookups_; }
     KnownKeys& known_keys() { return known_keys_; }
+    KeyUses& uses() { return uses_; }
     Slices& slices() { return slices_; }
     Settlement& settlement() { return settlement_; }
 
@@ -103,6 +105,7 @@ class Engine {
     Settlement settlement_;
     KeyLookups lookups_;
     KnownKeys known_keys_;
+    KeyUses uses_;
     Slices slices_;
     ChangeTracker changes_;
     NodeHeartbeat heartbeat_;

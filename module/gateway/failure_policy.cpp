@@ -10,6 +10,9 @@ namespace tollgate::gateway {
 /// Applies `on_failure` because Redis can't be asked.
 void Admission::apply_failure_policy() {
     const FailurePolicy policy = engine().settings().on_failure;
+    if (is_known_) {
+        note_use();
+    }
     if (policy == FailurePolicy::kDeny || !is_known_) {
         refuse_unavailable();
     } else if (const auto refusal = refusal_in(tables_, options_.scopes)) {

@@ -28,6 +28,7 @@ struct KnownKey {
     SteadyTime checked{};  ///< when Redis gave the record
     SteadyTime touched{};  ///< when its use was last recorded in the zone
     SteadyTime used{};
+    SteadyTime use_noted_until{};  ///< the end of the minute in which its use is noted
     Slice slice;
     RecentRefusal refusal;
     bool is_watched = false;  ///< see Slices

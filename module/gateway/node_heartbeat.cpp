@@ -28,13 +28,6 @@ constexpr int kIntervals = 3;
 /// Much more than anybody has; Redis could hold anything.
 constexpr std::int64_t kMostNodes = 100'000;
 
-/// Whether an operator must change something. Errors of the server (LOADING, NOREPLICAS, READONLY,
-/// …) and of a cluster that moves slots end without that: the next heartbeat follows.
-bool is_lasting(std::string_view message) {
-    return redis::error_scope(message) == redis::ErrorScope::kCommand ||
-           redis::is_forbidden(message);
-}
-
 }  // namespace
 
 class NodeHeartbeat::Reply final : public redis::ReplyHandler {
@@ -49,7 +42,7 @@ class NodeHeartbeat::Reply final : public redis::ReplyHandler {
         }
     }
     void on_error(std::string_view message) noexcept override {
-        if (is_lasting(message)) {
+        if (redis::is_lasting(message)) {
             attempt(owner_.engine_.log(), [&] { owner_.refuse(message); });
         }
     }

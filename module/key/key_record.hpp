@@ -19,6 +19,8 @@ struct KeyRecord {
     std::string meta{};    ///< in the canonical form of write_meta
     std::optional<std::chrono::sys_seconds> expires;
     bool active = true;
+    /// As a gateway reads it: a rotation has replaced the key, which ends with the overlap.
+    bool retiring = false;
     bool operator==(const KeyRecord&) const = default;
 
     /// Whether the key is valid at this time: active and not expired.

@@ -75,6 +75,7 @@ void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds 
                 write_time(json, "created", key.created);
                 write_time(json, "expires", key.record.expires);
                 json.member("retiring", key.retiring);
+                write_time(json, "used", key.used);
             });
         }
     });

@@ -136,8 +136,9 @@ Task<KeysOfId> KeyOperation::rotate(std::string id, KeyDigest digest, std::chron
         co_await end_previous(rotation, before);
     }
     auto digests = co_await reader_.digests_of(id);
-    auto keys = co_await reader_.read(id, std::move(digests));
-    co_return KeysOfId{.id = std::move(id), .keys = std::move(keys)};
+    KeysOfId rotated{.id = id, .keys = {}};
+    rotated.keys = co_await reader_.read(id, std::move(digests));
+    co_return co_await reader_.with_last_uses(std::move(rotated));
 }
 
 /// If the overlap is 0, ends all keys of the id. Then reserves and claims the new digest. Returns
@@ -248,11 +249,14 @@ Task<void> KeyOperation::revoke(std::string id) {
     const bool may_span = database_.may_span(keys_.id(id), keys_.ban(id));
     const Transaction remove_ban{.commands = {{"DEL", keys_.ban(id)}}, .names = {id}};
     co_await transactions_.commit(remove_ban, Audited::kYes);
+    // Gateways do not write it again once the id has no set.
+    const redis::Command remove_uses{"DEL", keys_.used(id)};
     redis::Command unlist{"ZREM", keys_.ids(), id};
     co_await run(database_, std::move(unlist));
     for (bool removed = false; !removed;) {
         if (!may_span) {
             co_await transactions_.commit(remove_ban, Audited::kYes);
+            co_await run(database_, remove_uses);
         }
         digests = co_await reader_.digests_of(id);
         Transaction remove_id;
@@ -261,12 +265,16 @@ Task<void> KeyOperation::revoke(std::string id) {
         remove_id.commands = {{"DEL", keys_.id(id)}};
         if (may_span) {
             remove_id.commands.push_back({"DEL", keys_.ban(id)});
+            remove_id.commands.push_back(remove_uses);
         }
         remove_id.names = {id};
         removed = co_await transactions_.commit(std::move(remove_id), Audited::kYes);
     }
     for (const auto& digest : digests) {
         co_await transactions_.remove(digest, id);
+    }
+    if (!may_span) {
+        co_await run(database_, remove_uses);
     }
 }
 

@@ -46,7 +46,7 @@ class KeyOperation {
     /// replaced the key.
     Task<void> confirm(std::string digest, std::string id);
 
-    /// Removes an id, its keys and its ban. The keys stop working at once.
+    /// Removes an id, its keys, their last uses and its ban. The keys stop working at once.
     Task<void> revoke(std::string id);
 
   private:

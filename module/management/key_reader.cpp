@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "module/text/whole_number.hpp"
+
 namespace tollgate::management {
 
 namespace {
@@ -24,6 +26,14 @@ int rank_of(const StoredKey& key) {
         return kRetiring;
     }
     return key.is_unfinished() ? kUnfinished : kCurrent;
+}
+
+/// Parses a value in the hash Keys::used. Nothing if no gateway wrote it.
+std::optional<std::chrono::sys_seconds> parse_last_use(std::string_view text) {
+    constexpr std::int64_t kLatest = 253'402'300'799;  // the end of the year 9999
+    const auto seconds = parse_whole_number(text, 1, kLatest);
+    return seconds ? std::optional(std::chrono::sys_seconds(std::chrono::seconds(*seconds)))
+                   : std::nullopt;
 }
 
 }  // namespace
@@ -148,6 +158,29 @@ Task<std::vector<KeysOfId>> KeyReader::keys_of(std::vector<std::string> ids) {
         all.push_back({.id = id, .keys = std::move(found[id])});
     }
     co_return all;
+}
+
+Task<std::vector<KeysOfId>> KeyReader::with_last_uses(std::vector<KeysOfId> ids) {
+    std::vector<redis::Command> commands;
+    commands.reserve(ids.size());
+    for (const auto& one : ids) {
+        commands.push_back({"HGETALL", keys_.used(one.id)});
+    }
+    const auto replies = co_await run_all(database_, std::move(commands));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        auto uses = replies[i].fields();
+        for (auto& key : ids[i].keys) {
+            key.used = parse_last_use(uses[key.digest]);
+        }
+    }
+    co_return ids;
+}
+
+Task<KeysOfId> KeyReader::with_last_uses(KeysOfId keys) {
+    std::vector<KeysOfId> one;
+    one.push_back(std::move(keys));
+    auto read = co_await with_last_uses(std::move(one));
+    co_return std::move(read.front());
 }
 
 Task<std::vector<std::string>> KeyReader::digests_of(std::string id) {

@@ -49,6 +49,11 @@ class KeyReader {
     /// The keys of each id, without pending ones, in the order of the ids.
     Task<std::vector<KeysOfId>> keys_of(std::vector<std::string> ids);
 
+    /// Reads when the keys of these ids were last used, and returns the ids with it.
+    Task<std::vector<KeysOfId>> with_last_uses(std::vector<KeysOfId> ids);
+    /// The same for one id.
+    Task<KeysOfId> with_last_uses(KeysOfId keys);
+
     /// The digests in the set of an id. Keys of some of them may have expired.
     Task<std::vector<std::string>> digests_of(std::string id);
 

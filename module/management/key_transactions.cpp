@@ -109,13 +109,18 @@ Task<bool> KeyTransactions::claim(std::string id, std::string digest, std::vecto
     Transaction transaction;
     transaction.conditions.push_back({.command = {"SMEMBERS", set}, .elements = digests});
     transaction.commands.push_back({"SADD", set, digest});
+    redis::Command forget_uses{"HDEL", keys_.used(id)};
     for (const auto& old : digests) {
         if (old != digest && !names(keys, old)) {
             transaction.commands.push_back({"SREM", set, old});
+            forget_uses.push_back(old);
         }
     }
     if (first) {
         transaction.commands.push_back({"PEXPIRE", set, kReservationTime});
+    }
+    if (forget_uses.size() > 2) {
+        co_await run(database_, std::move(forget_uses));
     }
     const auto replies = co_await execute(database_, std::move(transaction));
     co_return replies.has_value();

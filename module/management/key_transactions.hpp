@@ -35,10 +35,10 @@ class KeyTransactions {
     /// Reason::kKeyExists if the key is in use.
     Task<void> reserve(std::string digest, std::string id);
 
-    /// Adds a digest to the set of its id, and removes expired digests from the set. Returns false
-    /// if the set has changed, or contains a key that is not in `known`. If `first`, the id has no
-    /// other key, and the set expires after a minute unless list() is called. If not `first`,
-    /// returns false when the id has no key left.
+    /// Adds a digest to the set of its id, and removes expired digests and their last uses. Returns
+    /// false if the set has changed, or contains a key that is not in `known`. If `first`, the id
+    /// has no other key, and the set expires after a minute unless list() is called. If not
+    /// `first`, returns false when the id has no key left.
     Task<bool> claim(std::string id, std::string digest, std::vector<StoredKey> known, bool first);
 
     /// Adds an id to the list of all ids. Returns false if its set no longer contains the digest.

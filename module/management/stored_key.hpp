@@ -25,6 +25,8 @@ struct StoredKey {
     bool pending = false;   ///< reserved: gateways reject the key, and Redis removes it
     bool replaced = false;  ///< ended by a rotation without overlap; kept until the successor works
     bool retiring = false;  ///< Redis removes the key at the end of the overlap of a rotation
+    /// The minute of the last use: see KeyReader::with_last_uses(). Empty: none, or not read.
+    std::optional<std::chrono::sys_seconds> used{};
     /// The fields of the hash as they were read, for a condition of a transaction.
     std::vector<std::string> stored_fields{};
 

@@ -49,6 +49,8 @@ struct KeyCacheStatistics {
     Counter hits;           ///< the record was in the cache, valid or not
     Counter negative_hits;  ///< the cache showed that the key does not exist
     Counter misses;         ///< a look-up was needed
+    /// Minutes in which a retiring key was used. A node counts each key once a minute.
+    Counter retiring;
 };
 
 /// What decided the quotas of requests. Each decision is counted once.

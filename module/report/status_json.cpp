@@ -104,6 +104,7 @@ void add(JsonWriter& json, const Status::Redis& redis, std::size_t workers) {
         add_object(json, "key_cache", pair("hits", counts.keys.hits.value()),
                    pair("negative_hits", counts.keys.negative_hits.value()),
                    pair("misses", counts.keys.misses.value()));
+        json.member("retiring_key_uses", counts.keys.retiring.value());
         add_object(json, "decisions", pair("redis", counts.decisions.by_redis.value()),
                    pair("lease", counts.decisions.by_lease.value()),
                    pair("refusal", counts.decisions.by_refusal.value()),

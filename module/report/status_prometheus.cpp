@@ -248,6 +248,9 @@ void write_local_work(Exposition& out, const Status& status) {
                    {{"hit", [](const Redis& r) { return &r.keys.hits; }},
                     {"negative_hit", [](const Redis& r) { return &r.keys.negative_hits; }},
                     {"miss", [](const Redis& r) { return &r.keys.misses; }}});
+    out.family("tollgate_retiring_key_uses_total", "counter",
+               "Minutes in which a key was used that a rotation has replaced, of all such keys.");
+    write_counters(out, status, "", {{"", [](const Redis& r) { return &r.keys.retiring; }}});
     out.family(
         "tollgate_quota_decisions_total", "counter",
         "Requests by what decided their quota: redis, a lease, a cached refusal, the node alone.");

@@ -14,15 +14,19 @@ namespace {
 constexpr std::size_t kStoredFrom = 8;
 
 /// The largest details that parts can continue.
-constexpr std::size_t kLargestDetails = 1026;
+constexpr std::size_t kLargestDetails = 1028;
 
 /// Separates the details. No detail contains it.
 constexpr char kSeparator = '\0';
 
-/// What a decision can do without: name, scopes and meta. Most keys have few of them, at the begin.
+/// The last detail of a key that is retiring.
+constexpr std::string_view kRetiring = "r";
+
+/// What a decision can do without: name, scopes, meta and a mark. Most keys have few of them.
 std::string details_of(const KeyRecord& record) {
     std::string details = record.name;
     details.append(1, kSeparator).append(record.scopes).append(1, kSeparator).append(record.meta);
+    details.append(1, kSeparator).append(record.retiring ? kRetiring : "");
     details.resize(details.find_last_not_of(kSeparator) + 1);
     return details;
 }
@@ -32,15 +36,16 @@ void unpack_details(std::string_view details, KeyRecord& record) {
         detail->assign(details.substr(0, details.find(kSeparator)));
         details.remove_prefix(std::min(detail->size() + 1, details.size()));
     }
+    record.retiring = details == kRetiring;
 }
 
 std::uint64_t clamp_time(SteadyTime time) {
-    constexpr std::int64_t kLast = (std::int64_t{1} << 48U) - 1;  // 8900 years
+    constexpr std::int64_t kLast = (std::int64_t{1} << 40U) - 1;  // 34 years since the start
     return static_cast<std::uint64_t>(std::clamp<std::int64_t>(time.count(), 0, kLast));
 }
 
 std::uint64_t stored_expiry(const KeyRecord& record) {
-    constexpr std::int64_t kLast = (std::int64_t{1} << 40U) - 2;  // the year 36812
+    constexpr std::int64_t kLast = (std::int64_t{1} << 37U) - 2;  // the year 6325
     return record.expires ? static_cast<std::uint64_t>(std::clamp<std::int64_t>(
                                 record.expires->time_since_epoch().count(), 0, kLast)) +
                                 1
@@ -60,18 +65,19 @@ bool KeyCache::StoredKey::is(const Key& key) const {
 
 template <std::size_t kText>
 KeyCache::Record<kText>::Record(const Part& its_part, const KeyRecord& record,
-                                std::string_view details, const IdHash& id, SteadyTime asked)
+                                std::string_view details, const IdHash& id, SteadyTime asked,
+                                Minute last_used)
     : key(its_part.key),
       id_hash(id),
       checked(clamp_time(asked)),
+      limits_length(record.limits.size()),
+      used(last_used),
+      expires(stored_expiry(record)),
       id_length(record.id.size()),
       plan_length(record.plan.size()),
       active(record.active ? 1U : 0U),
-      reserved(0),
-      expires(stored_expiry(record)),
-      limits_length(record.limits.size()),
-      details_length(details.size()),
-      part(its_part.number) {
+      continues(0),
+      details_length(details.size()) {
     char* to = text.data();
     for (const std::string_view whole : {std::string_view(record.id), std::string_view(record.plan),
                                          std::string_view(record.limits), details}) {
@@ -84,14 +90,14 @@ template <std::size_t kText>
 KeyCache::Record<kText>::Record(const Part& its_part, std::string_view its_text, SteadyTime asked)
     : key(its_part.key),
       checked(clamp_time(asked)),
+      limits_length(its_part.number),
+      used(0),
+      expires(0),
       id_length(0),
       plan_length(0),
       active(0),
-      reserved(0),
-      expires(0),
-      limits_length(0),
-      details_length(its_text.size()),
-      part(its_part.number) {
+      continues(1),
+      details_length(its_text.size()) {
     std::ranges::copy(its_text, text.data());
 }
 
@@ -127,6 +133,7 @@ void KeyCache::Record<kText>::unpack(Found& found) const {
     found.exists = true;
     found.id = id_hash;
     found.checked = SteadyTime(checked);
+    found.used = static_cast<Minute>(used);
 }
 
 /// Calls `use` with the text of each part that continues the record, in their order, and marks the
@@ -225,11 +232,33 @@ bool KeyCache::has_id(std::uint64_t hash_of_key, const IdHash& id) const {
     return visit_record(hash_of_key, id, [](const auto& /*record*/) {});
 }
 
-/// The number of parts that continue the key's record in this table; 0 if there is no record.
-template <typename Table>
-std::uint32_t KeyCache::last_part(const Table& table, const Key& key) const {
-    const Place place = table.find({key});
-    return place ? table.at(place).last_part() : 0;
+/// Calls `use` with the record of the key, which it may change. False if there is none.
+template <typename Use>
+bool KeyCache::with_record(const Key& key, Use use) const {
+    const auto use_in = [&](const auto& table) {
+        const Place place = table.find({key});
+        if (place) {
+            use(table.at(place));
+        }
+        return static_cast<bool>(place);
+    };
+    return use_in(small_) || use_in(large_);
+}
+
+bool KeyCache::note_use(const Key& key, Minute minute) const {
+    bool is_first = true;
+    with_record(key, [&](auto& record) {
+        is_first = record.used != minute;
+        record.used = minute;
+    });
+    return is_first;
+}
+
+/// The number of the last part that continues the key's record; 0 if there is none.
+std::uint32_t KeyCache::last_part(const Key& key) const {
+    std::uint32_t last = 0;
+    with_record(key, [&](const auto& record) { last = record.last_part(); });
+    return last;
 }
 
 void KeyCache::remove_parts(const Key& key, std::uint32_t from, std::uint32_t last) const {
@@ -240,7 +269,7 @@ void KeyCache::remove_parts(const Key& key, std::uint32_t from, std::uint32_t la
 
 /// Removes the record of the key, if there is one.
 void KeyCache::remove(const Key& key) const {
-    const std::uint32_t last = std::max(last_part(small_, key), last_part(large_, key));
+    const std::uint32_t last = last_part(key);
     small_.remove({key});
     large_.remove({key});
     remove_parts(key, 1, last);
@@ -263,9 +292,14 @@ void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked,
     const auto is_kept = [&](const auto& other) {
         Found found;
         other.unpack(found);
-        return other.part == 0 && keeps(other.key.redis, found);
+        return other.continues == 0 && keeps(other.key.redis, found);
     };
-    const std::uint32_t old_last = std::max(last_part(small_, key), last_part(large_, key));
+    std::uint32_t old_last = 0;
+    Minute used = 0;
+    with_record(key, [&](const auto& old) {
+        old_last = old.last_part();
+        used = static_cast<Minute>(old.used);
+    });
     // The parts first: without all of them, the record is not found.
     const std::size_t first = (head <= kSmallText ? kSmallText : kLargeText) - head;
     std::string_view rest = details;
@@ -279,10 +313,10 @@ void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked,
     // Remove first: a worker that is killed here must not leave two records of one key.
     if (head <= kSmallText) {
         large_.remove({key});
-        small_.put_unless(is_kept, {key}, checked, Part{key}, record, details, id, checked);
+        small_.put_unless(is_kept, {key}, checked, Part{key}, record, details, id, checked, used);
     } else {
         small_.remove({key});
-        large_.put_unless(is_kept, {key}, checked, Part{key}, record, details, id, checked);
+        large_.put_unless(is_kept, {key}, checked, Part{key}, record, details, id, checked, used);
     }
     remove_parts(key, last + 1, old_last);
 }

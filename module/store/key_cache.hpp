@@ -36,11 +36,15 @@ class KeyCache {
         }
     };
 
+    /// A minute of the wall clock, modulo 65,535; 0: none.
+    using Minute = std::uint16_t;
+
     struct Found {
         bool exists = false;   ///< false: Redis has no such key
         KeyRecord record;      ///< valid if `exists`
         IdHash id{};           ///< of the record's id
         SteadyTime checked{};  ///< the time of the look-up
+        Minute used = 0;       ///< the last minute that note_use() has noted
     };
 
     /// Views of shared memory: see SetAssociative.
@@ -53,6 +57,10 @@ class KeyCache {
 
     /// Marks the record of the key as used now. False if there is none.
     bool touch(const Key& key, SteadyTime now) const;
+
+    /// Notes that the key is used in this minute. False if that was noted before. True for a key
+    /// without a record: it cannot be noted.
+    bool note_use(const Key& key, Minute minute) const;
 
     /// Whether Redis had no such key when it was last asked.
     bool is_unknown(const Key& key) const { return static_cast<bool>(unknown_.find(key)); }
@@ -106,11 +114,13 @@ class KeyCache {
         using Key = Part;
         /// A record with the begin of its text.
         Record(const Part& part, const KeyRecord& record, std::string_view details,
-               const IdHash& id, SteadyTime asked);
+               const IdHash& id, SteadyTime asked, Minute last_used);
         /// A part that continues a record.
         Record(const Part& part, std::string_view its_text, SteadyTime asked);
-        bool is(const Part& other) const { return part == other.number && key.is(other.key); }
-        bool is_of(const IdHash& id) const { return part == 0 && id_hash == id; }
+        bool is(const Part& other) const {
+            return (continues == 0 ? 0 : limits_length) == other.number && key.is(other.key);
+        }
+        bool is_of(const IdHash& id) const { return continues == 0 && id_hash == id; }
 
         /// The length of the text without the details.
         std::size_t head_length() const;
@@ -121,15 +131,15 @@ class KeyCache {
 
         StoredKey key;
         IdHash id_hash{};
-        std::uint64_t checked : 48;
+        std::uint64_t checked : 40;
+        std::uint64_t limits_length : 8;  ///< of a part that continues a record: its number
+        std::uint64_t used : 16;
+        std::uint64_t expires : 37;  ///< one second more than in the record; 0: never
         std::uint64_t id_length : 7;
         std::uint64_t plan_length : 7;
         std::uint64_t active : 1;
-        std::uint64_t reserved : 1;
-        std::uint64_t expires : 40;  ///< one second more than in the record; 0: never
-        std::uint64_t limits_length : 8;
+        std::uint64_t continues : 1;
         std::uint64_t details_length : 11;
-        std::uint64_t part : 5;
         std::array<char, kText> text{};
     };
 
@@ -152,8 +162,9 @@ class KeyCache {
     bool touch_record(const Table& table, const Key& key, SteadyTime now) const;
     template <typename First, typename Use>
     bool use_parts(const First& record, const Key& key, SteadyTime now, Use use) const;
-    template <typename Table>
-    std::uint32_t last_part(const Table& table, const Key& key) const;
+    template <typename Use>
+    bool with_record(const Key& key, Use use) const;
+    std::uint32_t last_part(const Key& key) const;
     void remove(const Key& key) const;
     void remove_parts(const Key& key, std::uint32_t from, std::uint32_t last) const;
 

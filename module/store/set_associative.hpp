@@ -85,7 +85,7 @@ class SetAssociative {
         return find(choose(hash), is_right);
     }
     /// The entry at a place that find or put has just returned.
-    const Entry& at(Place place) const { return sets_[place.set].entries[place.way]; }
+    Entry& at(Place place) const { return sets_[place.set].entries[place.way]; }
     /// Marks the entry as used now.
     void touch(Place place, std::chrono::milliseconds now) const {
         auto& used_at = sets_[place.set].used_at[place.way];

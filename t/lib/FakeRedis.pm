@@ -17,8 +17,9 @@ package FakeRedis;
 #   $fake->connections                          # the number of connections
 #   $fake->reads                                # the names of the commands that came in each read since the last
 #                                               #   time this was asked: [['probe', 'lookup'], ['acquire'], …]
-#   name_of($command)                           # 'lookup', 'acquire', 'probe', 'plans', 'nodes' or 'changes' of a call of the gateway's scripts, with
-#                                               #   EVALSHA or EVAL; of any other command its first word
+#   name_of($command)                           # 'lookup', 'acquire', 'probe', 'plans', 'nodes', 'changes' or 'used' of a
+#                                               #   call of the gateway's scripts, with EVALSHA or EVAL; of any other command its
+#                                               #   first word
 #   token_of($command)                          # the token that the reply to such a call must start with
 #
 # `answer` gets each command (an array) before Redis does. What it returns is the reply; Redis then does not get the
@@ -50,6 +51,7 @@ sub name_of {
     my ($command) = @_;
     return $command->[0] if $command->[0] !~ /^EVAL/;
     return $1 if $command->[3] =~ /:(probe|plans|nodes|changes)\z/;
+    return 'used' if $command->[3] =~ /:used:\{/;
     return $command->[3] =~ /key:[0-9a-f]{64}\z/ ? 'lookup' : 'acquire';
 }
 

@@ -24,7 +24,7 @@ package Gateway;
 #                                                                   # subscribed, and this gateway's workers know it
 #   $gateway->status                                                # the contents of tollgate_status
 #   $gateway->unsettled                                             # units granted alone and not yet settled
-#   my $calls = $gateway->calls(sub { … });                         # calls of scripts by any gateway, without heartbeats, while this runs
+#   my $calls = $gateway->calls(sub { … });                         # calls of scripts by any gateway while this runs, without heartbeats and last uses of keys
 #   my $r = $gateway->get('/', 'secret', %headers);                 # see Http.pm
 #   my $r = $gateway->request('POST', '/', { … }, $body);
 #   $gateway->nginx, $gateway->redis
@@ -118,16 +118,18 @@ sub status {
 
 sub calls {
     my ($self, $code) = @_;
-    # The heartbeat of a node is the only script with ZADD. It is not counted.
-    my $count = sub {
-        my %calls = $self->redis->cmd('INFO', 'commandstats') =~ /cmdstat_(evalsha|zadd):calls=(\d+)/g;
-        return ($calls{evalsha} // 0) - ($calls{zadd} // 0);
-    };
     # The first worker publishes the plan tables on its first connection. This call is not counted.
     wait_until('the plan tables', sub { $self->redis->cmd('EXISTS', 't:plans') });
-    my $before = $count->();
+    my $monitor = $self->redis->connection;
+    $monitor->cmd('MONITOR');
     $code->();
-    return $count->() - $before;
+    my $end = 'end of the calls ' . rand;
+    $self->redis->cmd('ECHO', $end);
+    my $count = 0;
+    while ((my $line = $monitor->read) !~ /\Q$end/) {
+        ++$count if $line =~ /"evalsha" /i && $line !~ /"t:(?:nodes"|used:)/;
+    }
+    return $count;
 }
 
 sub unsettled {

@@ -131,6 +131,7 @@ StoredKey take_digest(const json& element, const KeyRecord& record) {
     key.record.expires = expires ? expires : record.expires;
     const auto retiring = members.take("retiring");
     key.retiring = retiring && *retiring == true;
+    members.take_time("used");  // by gateways of the exported prefix
     members.require_empty();
     if (key.retiring && !expires) {
         throw InvalidRecord("a retiring key has no \"expires\"");

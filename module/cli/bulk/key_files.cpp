@@ -126,9 +126,9 @@ void export_keys(management::Database& database, const redis::Keys& keys) {
     const auto now = complete(reader.now());
     std::optional<management::Place> last;
     do {
-        const auto page = complete(reader.page(last, kIdsPerPage));
+        auto page = complete(reader.page(last, kIdsPerPage));
         std::string lines;
-        for (const auto& id : page.ids) {
+        for (const auto& id : complete(reader.with_last_uses(std::move(page.ids)))) {
             JsonWriter json;
             json.object([&] { write_key(json, id, now); });
             lines += std::move(json).take() + "\n";

@@ -34,7 +34,7 @@ constexpr std::string_view kUsageNote =
     "a part of a large Redis is searched for counts. USED includes units that nodes have "
     "leased. PREVIOUS is the previous window, if windows slide.";
 
-constexpr std::string_view kImportNote =
+constexpr std::string_view kReadNote =
     "On a terminal, the command prompts for one line and does not echo it.";
 
 constexpr std::string_view kRevokeNote =
@@ -153,6 +153,16 @@ CLI::Option* add_key_options(CLI::App& command, KeyOptions& key) {
     return plan;
 }
 
+void add_list_options(CLI::App& command, ListOptions& list) {
+    add_optional(command, "--plan", list.plan, "Only keys with this plan");
+    add_optional(command, "--state", list.state, "Only keys in this state")
+        ->check(CLI::IsMember({"active", "disabled", "expired", "replaced", "none"}));
+    add_optional(command, "--expires-before", list.expires_before,
+                 "Only keys that expire before this time");
+    add_optional(command, "--name", list.name,
+                 "Only keys whose name has this part, or matches a pattern such as \"acme-*\"");
+}
+
 void add_key_commands(CLI::App& app, CommandLine& line) {
     CLI::App& key = *app.add_subcommand("key", "API keys");
     key.require_subcommand(1)->fallthrough();
@@ -162,13 +172,18 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
     CLI::App& import = add_redis_command(
         key, "import", "Store an existing key, which is read from standard input", line,
         [&](Commands& commands) { commands.import(line.key, line.new_id); });
-    add_note(import, kImportNote);
+    add_note(import, kReadNote);
     for (CLI::App* command : {&issue, &import}) {
         add_key_options(*command, line.key)->required();
         add_optional(*command, "--id", line.new_id, "Id of the key; without it an id is generated");
     }
-    add_redis_command(key, "list", "List all keys, the oldest first", line,
-                      [](Commands& commands) { commands.list(); });
+    add_list_options(add_redis_command(key, "list", "List keys, the oldest first", line,
+                                       [&](Commands& commands) { commands.list(line.list); }),
+                     line.list);
+    add_note(
+        add_redis_command(key, "find", "Show whose a key is; the key is read from standard input",
+                          line, [](Commands& commands) { commands.find(); }),
+        kReadNote);
     add_id_command(key, "show", "Show one key", line,
                    [&](Commands& commands) { commands.show(line.id); });
     CLI::App& set = add_id_command(key, "set", "Change a key", line,

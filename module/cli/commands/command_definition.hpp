@@ -27,6 +27,7 @@ struct CommandLine {
     std::optional<std::string> new_id;  ///< `--id`; without it an id is generated
     std::string id;                     ///< the argument ID
     KeyOptions key;
+    ListOptions list;
     std::string overlap = "24h";
     std::vector<std::string> files;  ///< the arguments FILE of `import`
     bool follow = false;             ///< `audit --follow`

@@ -1,6 +1,7 @@
 #include "module/cli/commands/commands.hpp"
 
 #include <iostream>
+#include <utility>
 
 #include "module/cli/bulk/key_files.hpp"
 #include "module/cli/failure.hpp"
@@ -15,7 +16,9 @@
 #include "module/cli/terminal/time_text.hpp"
 #include "module/cli/usage/counted_tables.hpp"
 #include "module/key/api_key.hpp"
+#include "module/key/digest.hpp"
 #include "module/management/ban.hpp"
+#include "module/management/key_filter.hpp"
 #include "module/management/random_key.hpp"
 
 namespace tollgate::cli {
@@ -60,6 +63,20 @@ management::KeyChanges changes_of(const KeyOptions& options, std::chrono::sys_se
     return changes;
 }
 
+management::KeyFilter filter_of(const ListOptions& options, std::chrono::sys_seconds now) {
+    management::KeyFilter filter{
+        .plan = options.plan, .state = options.state, .name = options.name, .expires_before = {}};
+    if (options.expires_before) {
+        filter.expires_before = parse_time(*options.expires_before, now);
+    }
+    try {
+        management::validate(filter);
+    } catch (const management::OperationError& error) {
+        throw Failure(ExitStatus::kUsage, std::string("--") + error.what());
+    }
+    return filter;
+}
+
 /// Validates an id from the command line. Throws Failure.
 void require_valid_id(const std::string& id) {
     try {
@@ -102,22 +119,35 @@ void Commands::import(const KeyOptions& options, const std::optional<std::string
     warn_about(record);
 }
 
-void Commands::list() {
+void Commands::list(const ListOptions& options) {
     constexpr std::size_t kIdsPerPage = 500;
-    KeyListText text(format_, time());
+    const auto now = time();
+    const auto filter = filter_of(options, now);
+    KeyListText text(format_, now);
     std::optional<management::Place> last;
     do {
-        const auto page = complete(reader_.page(last, kIdsPerPage));
-        require_print(text.next(page.ids));
+        auto page = complete(reader_.page(last, kIdsPerPage));
+        std::erase_if(page.ids, [&](const auto& keys) { return !filter.matches(keys, now); });
+        require_print(text.next(complete(reader_.with_last_uses(std::move(page.ids)))));
         last = page.last;
     } while (last);
     require_print(text.end());
 }
 
+void Commands::find() {
+    const auto digest = hex(sha256(read_api_key()));
+    const auto found = complete(reader_.read({digest}));
+    if (found.empty() || found.front().pending) {
+        throw Failure(ExitStatus::kUnknownId, "no id has this key");
+    }
+    const auto keys = complete(reader_.find(found.front().record.id));
+    require_print(render_found(format_, complete(reader_.with_last_uses(keys)), time(), digest));
+}
+
 void Commands::show(const std::string& id) {
     require_valid_id(id);
     const auto keys = complete(reader_.find(id));
-    require_print(render_key(format_, keys, time()));
+    require_print(render_key(format_, complete(reader_.with_last_uses(keys)), time()));
 }
 
 void Commands::set(const std::string& id, const KeyOptions& options) {

@@ -31,6 +31,14 @@ struct KeyOptions {
     }
 };
 
+/// The options of `key list`, as given on the command line, unchecked.
+struct ListOptions {
+    std::optional<std::string> plan;
+    std::optional<std::string> name;            ///< see KeyFilter
+    std::optional<std::string> state;           ///< see state_of()
+    std::optional<std::string> expires_before;  ///< see parse_time
+};
+
 /// The subcommands that use Redis. Each one checks its arguments, changes or reads Redis, and
 /// prints the result. All throw Failure.
 class Commands {
@@ -51,8 +59,10 @@ class Commands {
     void issue(const KeyOptions& options, const std::optional<std::string>& id);
     /// Reads a key from standard input and stores its digest. Without `id`, an id is generated.
     void import(const KeyOptions& options, const std::optional<std::string>& id);
-    /// Prints all keys.
-    void list();
+    /// Prints the keys that match.
+    void list(const ListOptions& options);
+    /// Reads a key from standard input and prints the keys of its id.
+    void find();
     /// Prints one key.
     void show(const std::string& id);
     /// Changes the given values of a key and prints the key.

@@ -21,6 +21,39 @@ Json object_of(const management::KeysOfId& keys, std::chrono::sys_seconds now) {
     return Json::parse(std::move(json).take());
 }
 
+/// The last use of any key of an id.
+std::optional<std::chrono::sys_seconds> last_use(const management::KeysOfId& keys) {
+    std::optional<std::chrono::sys_seconds> last;
+    for (const auto& key : keys.keys) {
+        last = std::max(last, key.used);
+    }
+    return last;
+}
+
+/// What a table shows of the keys of one id. `found` is the digest to mark; empty: none.
+Rows rows_of(const management::KeysOfId& keys, std::chrono::sys_seconds now,
+             std::string_view found) {
+    Rows rows{{"id", keys.id}, {"state", std::string(state_of(keys, now))}};
+    if (!keys.keys.empty()) {
+        const management::StoredKey& current = keys.keys.front();
+        const KeyRecord& record = current.record;
+        rows.insert(rows.end(), {{"name", text_or_dash(record.name)},
+                                 {"plan", text_or_dash(record.plan)},
+                                 {"limits", text_or_dash(record.limits)},
+                                 {"created", format_time(current.created)},
+                                 {"expires", text_or_dash(record.expires)},
+                                 {"scopes", text_or_dash(record.scopes)},
+                                 {"meta", text_or_dash(record.meta)}});
+    }
+    for (const auto& key : keys.keys) {
+        rows.push_back(
+            {"sha256", key.digest + "  used " + text_or_dash(key.used) +
+                           (key.retiring ? "  until " + text_or_dash(key.record.expires) : "") +
+                           (key.digest == found ? "  (this key)" : "")});
+    }
+    return rows;
+}
+
 /// Indents a JSON text by two spaces, for an element of a list.
 std::string indented(std::string text) {
     for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
@@ -91,24 +124,17 @@ std::string render_key(Format format, const management::KeysOfId& keys,
     if (format == Format::kJson) {
         return json_document(object_of(keys, now));
     }
-    Rows rows{{"id", keys.id}, {"state", std::string(state_of(keys, now))}};
-    if (!keys.keys.empty()) {
-        const management::StoredKey& current = keys.keys.front();
-        const KeyRecord& record = current.record;
-        rows.insert(rows.end(), {{"name", text_or_dash(record.name)},
-                                 {"plan", text_or_dash(record.plan)},
-                                 {"limits", text_or_dash(record.limits)},
-                                 {"created", format_time(current.created)},
-                                 {"expires", text_or_dash(record.expires)},
-                                 {"scopes", text_or_dash(record.scopes)},
-                                 {"meta", text_or_dash(record.meta)}});
+    return align_columns(rows_of(keys, now, ""));
+}
+
+std::string render_found(Format format, const management::KeysOfId& keys,
+                         std::chrono::sys_seconds now, const std::string& digest) {
+    if (format == Format::kText) {
+        return align_columns(rows_of(keys, now, digest));
     }
-    for (const auto& key : keys.keys) {
-        rows.push_back(
-            {"sha256",
-             key.digest + (key.retiring ? "  until " + text_or_dash(key.record.expires) : "")});
-    }
-    return align_columns(rows);
+    Json json = {{"sha256", digest}};
+    json.update(object_of(keys, now));
+    return json_document(json);
 }
 
 std::string render_revoked(Format format, const std::string& id) {
@@ -127,7 +153,7 @@ std::string KeyListText::next(const std::vector<management::KeysOfId>& ids) {
     }
     Rows rows;
     if (!begun_) {
-        rows.push_back({"ID", "NAME", "PLAN", "STATE", "LIMITS", "CREATED", "EXPIRES"});
+        rows.push_back({"ID", "NAME", "PLAN", "STATE", "LIMITS", "CREATED", "EXPIRES", "USED"});
         begun_ = true;
     }
     for (const auto& keys : ids) {
@@ -137,7 +163,7 @@ std::string KeyListText::next(const std::vector<management::KeysOfId>& ids) {
         rows.push_back({keys.id, text_or_dash(record.name), text_or_dash(record.plan),
                         std::string(state_of(keys, now_)), text_or_dash(record.limits),
                         keys.keys.empty() ? "-" : format_time(current.created),
-                        text_or_dash(record.expires)});
+                        text_or_dash(record.expires), text_or_dash(last_use(keys))});
     }
     return columns_.lines(rows);
 }

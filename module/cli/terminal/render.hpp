@@ -28,6 +28,10 @@ std::string render_issued(Format format, const management::KeysOfId& keys,
 std::string render_key(Format format, const management::KeysOfId& keys,
                        std::chrono::sys_seconds now);
 
+/// The keys of the id that has the key with this digest.
+std::string render_found(Format format, const management::KeysOfId& keys,
+                         std::chrono::sys_seconds now, const std::string& digest);
+
 /// The confirmation that an id was revoked.
 std::string render_revoked(Format format, const std::string& id);
 

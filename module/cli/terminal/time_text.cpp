@@ -22,18 +22,23 @@ bool looks_like_date(std::string_view text) {
 
 }  // namespace
 
-std::chrono::sys_seconds parse_expiry(std::string_view text, std::chrono::sys_seconds now) {
+std::chrono::sys_seconds parse_time(std::string_view text, std::chrono::sys_seconds now) {
     const auto time =
         looks_like_date(text) ? parse_rfc3339(text) : now + parse_duration_seconds(text);
     if (!time) {
         throw Failure(ExitStatus::kUsage, "invalid time \"" + std::string(text) +
                                               "\": use 2027-01-01T00:00:00Z, 2027-01-01 or 90d");
     }
-    if (*time <= now) {
+    return *time;
+}
+
+std::chrono::sys_seconds parse_expiry(std::string_view text, std::chrono::sys_seconds now) {
+    const auto time = parse_time(text, now);
+    if (time <= now) {
         throw Failure(ExitStatus::kUsage,
                       "the time \"" + std::string(text) + "\" is not in the future");
     }
-    return *time;
+    return time;
 }
 
 std::chrono::seconds parse_duration_seconds(std::string_view text) {

@@ -6,9 +6,11 @@
 
 namespace tollgate::cli {
 
-/// Parses the time when a key expires: RFC 3339 (`2027-01-01T00:00:00Z`), a date (midnight, UTC),
-/// or a duration from `now` (`90d`). Throws Failure with ExitStatus::kUsage if the text is invalid
-/// or the time is not after `now`.
+/// Parses a time: RFC 3339 (`2027-01-01T00:00:00Z`), a date (midnight, UTC), or a duration from
+/// `now` (`90d`). Throws Failure with ExitStatus::kUsage.
+std::chrono::sys_seconds parse_time(std::string_view text, std::chrono::sys_seconds now);
+
+/// The same for the time when a key expires: throws Failure also if the time is not after `now`.
 std::chrono::sys_seconds parse_expiry(std::string_view text, std::chrono::sys_seconds now);
 
 /// Parses a duration with its unit (`24h`), or `0`. Rounds up to full seconds. Throws Failure with

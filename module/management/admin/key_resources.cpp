@@ -2,12 +2,14 @@
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "module/key/digest.hpp"
 #include "module/management/admin/idempotent_request.hpp"
 #include "module/management/admin/key_body.hpp"
 #include "module/management/admin/resources.hpp"
+#include "module/management/key_filter.hpp"
 #include "module/management/key_json.hpp"
 #include "module/management/key_operation.hpp"
 #include "module/management/random_key.hpp"
@@ -42,8 +44,9 @@ KeyOperation operation_for(const ResourceRequest& request, const std::string& ac
 /// The keys that an id has, whether they are finished or not. None if there is no such id.
 Task<KeysOfId> all_keys(KeyReader& reader, std::string id) {
     auto digests = co_await reader.digests_of(id);
-    auto keys = co_await reader.read(id, std::move(digests));
-    co_return KeysOfId{.id = std::move(id), .keys = std::move(keys)};
+    KeysOfId keys{.id = id, .keys = {}};
+    keys.keys = co_await reader.read(id, std::move(digests));
+    co_return co_await reader.with_last_uses(std::move(keys));
 }
 
 /// A created key. Its location is relative to `keys`.
@@ -52,16 +55,20 @@ AdminResponse created(AdminResponse response, const std::string& id) {
     return response;
 }
 
-struct Filter {
-    std::optional<std::string> plan;
-    std::optional<std::string> state;
-
-    bool accepts(const KeysOfId& keys, std::chrono::sys_seconds now) const {
-        const bool has_plan =
-            !plan || (!keys.keys.empty() && keys.keys.front().record.plan == *plan);
-        return has_plan && (!state || state_of(keys, now) == *state);
+KeyFilter take_filter(QueryParameters& parameters) {
+    KeyFilter filter{.plan = parameters.take("plan"),
+                     .state = parameters.take("state"),
+                     .name = parameters.take("name")};
+    if (const auto expires_before = parameters.take("expires_before")) {
+        filter.expires_before = parse_rfc3339(*expires_before);
+        if (!filter.expires_before) {
+            throw OperationError(Reason::kInvalid,
+                                 "expires_before: use a time such as 2027-01-01T00:00:00Z");
+        }
     }
-};
+    validate(filter);
+    return filter;
+}
 
 std::string cursor_of(const Place& place) {
     return std::to_string(static_cast<std::int64_t>(place.created)) + ":" + place.id;
@@ -81,13 +88,18 @@ std::optional<Place> place_of(const std::optional<std::string>& cursor) {
 }
 
 /// The query of the next page.
-std::string next_query(const Place& last, std::size_t limit, const Filter& filter) {
+std::string next_query(const Place& last, std::size_t limit, const KeyFilter& filter) {
     auto query = "after=" + percent_encode(cursor_of(last)) + "&limit=" + std::to_string(limit);
-    if (filter.plan) {
-        query += "&plan=" + percent_encode(*filter.plan);
-    }
-    if (filter.state) {
-        query += "&state=" + percent_encode(*filter.state);
+    const auto add = [&](std::string_view name, const std::optional<std::string>& value) {
+        if (value) {
+            query.append("&").append(name).append("=").append(percent_encode(*value));
+        }
+    };
+    add("plan", filter.plan);
+    add("state", filter.state);
+    add("name", filter.name);
+    if (filter.expires_before) {
+        add("expires_before", format_time(*filter.expires_before));
     }
     return query;
 }
@@ -103,7 +115,7 @@ Task<AdminResponse> list_keys(ResourceRequest request) {
     const auto limit = static_cast<std::size_t>(
         parameters.take_number("limit", 1, kMostKeys).value_or(kDefaultKeys));
     auto last = place_of(parameters.take("after"));
-    const Filter filter{.plan = parameters.take("plan"), .state = parameters.take("state")};
+    const auto filter = take_filter(parameters);
     parameters.require_empty();
 
     KeyReader reader(request.database, request.keys);
@@ -115,8 +127,9 @@ Task<AdminResponse> list_keys(ResourceRequest request) {
         has_more = page.last.has_value();
         last = page.last;
         std::ranges::copy_if(page.ids, std::back_inserter(shown),
-                             [&](const KeysOfId& keys) { return filter.accepts(keys, now); });
+                             [&](const KeysOfId& keys) { return filter.matches(keys, now); });
     }
+    shown = co_await reader.with_last_uses(std::move(shown));
     JsonWriter json;
     json.object([&] {
         json.array("keys", [&] {
@@ -179,7 +192,8 @@ Task<AdminResponse> create_key(ResourceRequest request) {
 
 Task<AdminResponse> show_key(ResourceRequest request) {
     KeyReader reader(request.database, request.keys);
-    const auto keys = co_await reader.find(request.id);
+    auto keys = co_await reader.find(request.id);
+    keys = co_await reader.with_last_uses(std::move(keys));
     const auto now = co_await reader.now();
     co_return key_response(200, keys, now);
 }

@@ -60,8 +60,24 @@ constexpr std::string_view kDocument = R"json({
             "in": "query",
             "required": false,
             "description": "Restricts results to a state.",
-            "schema": {"type": "string"},
+            "schema": {"type": "string", "enum": ["active", "disabled", "expired", "replaced", "none"]},
             "example": "active"
+          },
+          {
+            "name": "name",
+            "in": "query",
+            "required": false,
+            "description": "Restricts results to names that have this part, or match a pattern with `*`, `?` or `[abc]`.",
+            "schema": {"type": "string"},
+            "example": "ACME*"
+          },
+          {
+            "name": "expires_before",
+            "in": "query",
+            "required": false,
+            "description": "Restricts results to keys that expire before a time (RFC 3339).",
+            "schema": {"type": "string"},
+            "example": "2026-12-01T00:00:00Z"
           }
         ],
         "responses": {
@@ -93,7 +109,8 @@ constexpr std::string_view kDocument = R"json({
                           "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
                           "created": "2026-11-23T08:00:00Z",
                           "expires": null,
-                          "retiring": false
+                          "retiring": false,
+                          "used": "2026-11-23T09:41:00Z"
                         }
                       ]
                     }
@@ -162,7 +179,8 @@ constexpr std::string_view kDocument = R"json({
                       "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
                       "created": "2026-11-23T08:00:00Z",
                       "expires": null,
-                      "retiring": false
+                      "retiring": false,
+                      "used": "2026-11-23T09:41:00Z"
                     }
                   ]
                 }
@@ -197,7 +215,8 @@ constexpr std::string_view kDocument = R"json({
                       "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
                       "created": "2026-11-23T08:00:00Z",
                       "expires": null,
-                      "retiring": false
+                      "retiring": false,
+                      "used": "2026-11-23T09:41:00Z"
                     }
                   ]
                 }
@@ -272,7 +291,8 @@ constexpr std::string_view kDocument = R"json({
                       "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
                       "created": "2026-11-23T08:00:00Z",
                       "expires": null,
-                      "retiring": false
+                      "retiring": false,
+                      "used": "2026-11-23T09:41:00Z"
                     }
                   ]
                 }
@@ -321,7 +341,8 @@ constexpr std::string_view kDocument = R"json({
                       "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
                       "created": "2026-11-23T08:00:00Z",
                       "expires": null,
-                      "retiring": false
+                      "retiring": false,
+                      "used": "2026-11-23T09:41:00Z"
                     }
                   ]
                 }
@@ -350,7 +371,7 @@ constexpr std::string_view kDocument = R"json({
         "operationId": "revokeKey",
         "tags": ["keys"],
         "summary": "Revoke a key",
-        "description": "Removes an id, its keys and its ban. The keys stop working at once.",
+        "description": "Removes an id, its keys, their last uses and its ban. The keys stop working at once.",
         "responses": {
           "204": {"description": "The id does not exist any more."},
           "401": {"$ref": "#/components/responses/Unauthorized"},
@@ -415,7 +436,8 @@ constexpr std::string_view kDocument = R"json({
                       "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
                       "created": "2026-11-23T08:00:00Z",
                       "expires": null,
-                      "retiring": false
+                      "retiring": false,
+                      "used": "2026-11-23T09:41:00Z"
                     }
                   ]
                 }
@@ -714,7 +736,7 @@ constexpr std::string_view kDocument = R"json({
       },
       "Digest": {
         "type": "object",
-        "required": ["sha256", "created", "expires", "retiring"],
+        "required": ["sha256", "created", "expires", "retiring", "used"],
         "description": "A key of the id. During a rotation there are two.",
         "properties": {
           "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "The SHA-256 of the key."},
@@ -731,6 +753,11 @@ constexpr std::string_view kDocument = R"json({
           "retiring": {
             "type": "boolean",
             "description": "Whether a rotation has replaced the key, which works until it expires."
+          },
+          "used": {
+            "type": ["string", "null"],
+            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+            "description": "The minute of the last use of this key; null: none within 366 days. A node writes it about a second after its first request in that minute."
           }
         }
       },

@@ -100,4 +100,8 @@ bool is_forbidden(std::string_view message) noexcept {
     return has_error_code(message, "NOPERM") || is_forbidden_in_script(message);
 }
 
+bool is_lasting(std::string_view message) noexcept {
+    return error_scope(message) == ErrorScope::kCommand || is_forbidden(message);
+}
+
 }  // namespace tollgate::redis

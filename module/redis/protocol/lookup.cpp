@@ -23,17 +23,19 @@ local values = redis.pcall('HMGET', KEYS[1], $id, $name, $plan, $limits, $expire
 if values.err then
     return values
 end
+-- Only a key that is retiring has a lifetime.
+values[9] = redis.call('PTTL', KEYS[1])
 -- "No such key" must come from a master. A write that has no effect on a missing key fails elsewhere.
-if not values[1] and redis.call('PTTL', KEYS[1]) == -2 then
+if not values[1] and values[9] == -2 then
     local written = redis.pcall('PEXPIREAT', KEYS[1], 0)
     if type(written) == 'table' then
         return written
     end
 end
-return {ARGV[1], unpack(values)}
+return {ARGV[1], unpack(values, 1, 9)}
 )lua";
 
-/// The fields in the order of the script's HMGET.
+/// The fields in the order of the script's HMGET, and the lifetime.
 enum Field : std::size_t {
     kId,
     kName,
@@ -43,6 +45,7 @@ enum Field : std::size_t {
     kState,
     kScopes,
     kMeta,
+    kLifetime,
     kFieldCount
 };
 
@@ -83,7 +86,8 @@ Lookup read_lookup(std::span<const redisReply* const> fields) {
     const auto is_field = [](const redisReply* field) {
         return field->type == REDIS_REPLY_STRING || field->type == REDIS_REPLY_NIL;
     };
-    if (fields.size() != kFieldCount || !std::ranges::all_of(fields, is_field)) {
+    if (fields.size() != kFieldCount || fields[kLifetime]->type != REDIS_REPLY_INTEGER ||
+        !std::ranges::all_of(fields.first<kLifetime>(), is_field)) {
         return {Lookup::Outcome::kUnexpected, {}};
     }
     if (fields[kId]->type == REDIS_REPLY_NIL) {
@@ -98,6 +102,7 @@ Lookup read_lookup(std::span<const redisReply* const> fields) {
         .meta = {},
         .expires = std::nullopt,
         .active = text_of(*fields[kState]) == key_state::kActive,
+        .retiring = fields[kLifetime]->integer >= 0,
     };
     const auto expires = text_of(*fields[kExpires]);
     if (!expires.empty()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,9 @@ class Keys {
     }
     /// A hash: see ban_field.
     std::string ban(std::string_view id) const { return tagged("ban:", id); }
+    /// A hash: for each digest of an id the Unix time when the key was last used, rounded down to a
+    /// minute. It expires kUseLifetime after the last use.
+    std::string used(std::string_view id) const { return tagged("used:", id); }
     /// A hash that probe_script() writes, with its time.
     std::string probe() const { return prefix_ + "probe"; }
     /// A hash: each plan table as JSON, see published_plans.hpp.
@@ -64,6 +68,10 @@ class Keys {
 
     std::string prefix_;
 };
+
+/// How long the hash `used:{ID}` is kept after the last use of a key: ids that are not used any
+/// more must not stay for ever.
+inline constexpr std::chrono::seconds kUseLifetime = std::chrono::hours(24) * 366;
 
 /// Fields of the hash `key:SHA256HEX`.
 namespace record_field {

@@ -35,6 +35,8 @@ const Script& acquire_script();
 const Script& probe_script();
 /// Publishes the plan tables for the command.
 const Script& publish_script();
+/// Notes when keys were last used: see Keys::used.
+const Script& use_script();
 /// Enters a node among those that decide alone in an outage, and counts them.
 const Script& heartbeat_script();
 /// Executes commands that manage keys, if what they depend on has not changed.

@@ -174,7 +174,7 @@ class Fleet {
 
     SimulatedTransport::Fate choose_fate(const Node& node, SimulatedServer& server,
                                          const redis::Call& call) {
-        if (call.script != &redis::heartbeat_script()) {
+        if (call.script != &redis::heartbeat_script() && call.script != &redis::use_script()) {
             ++ledger.calls;
             ++server.calls;
         }

@@ -46,6 +46,9 @@ class SimulatedRedis {
             return read_changes(
                 now - std::chrono::milliseconds(std::stoll(words_in(call.arguments).front())));
         }
+        if (call.script == &redis::use_script()) {
+            return note_uses(keys, words_in(call.arguments), now);
+        }
         ++published;
         return "*1\r\n+OK\r\n";
     }
@@ -57,6 +60,10 @@ class SimulatedRedis {
     /// The records that changed, and when; nothing: there is no such set.
     std::optional<std::vector<std::pair<std::string, Instant>>> changes;
     RedisModel counts;
+    /// By the key's name in Redis and the digest: the minute of the last use.
+    std::map<std::string, std::map<std::string, Instant>> uses;
+    int use_calls = 0;
+    int use_writes = 0;  ///< the uses in these calls
     int published = 0;
     int heartbeats = 0;
     int changes_read = 0;
@@ -94,6 +101,19 @@ class SimulatedRedis {
         return "*1\r\n:" + std::to_string(nodes.size()) + "\r\n";
     }
 
+    /// See use_script.cpp.
+    std::string note_uses(const Words& keys, const Words& arguments, Instant now) {
+        ++use_calls;
+        for (std::size_t i = 0; i < keys.size(); i += 2) {
+            const std::chrono::milliseconds age(std::stoll(arguments[i + 2]));
+            const auto minute = std::chrono::floor<std::chrono::minutes>(now - age);
+            auto& last = uses[keys[i]][arguments[i + 1]];
+            last = std::max<Instant>(last, minute);
+            ++use_writes;
+        }
+        return "*1\r\n+OK\r\n";
+    }
+
     /// See changed_names.cpp.
     std::string read_changes(Instant since) {
         ++changes_read;
@@ -113,15 +133,16 @@ class SimulatedRedis {
     std::string look_up(const std::string& key) const {
         const auto record = records.find(key);
         if (record == records.end()) {
-            return "*8\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n";
+            return "*9\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n:-2\r\n";
         }
         const KeyRecord& found = record->second;
-        std::string reply = "*8\r\n";
+        std::string reply = "*9\r\n";
         for (const auto& text :
              {found.id, found.name, found.plan, found.limits, std::string(),
               std::string(found.active ? "active" : "disabled"), found.scopes, found.meta}) {
             reply += bulk(text);
         }
+        reply += found.retiring ? ":1000\r\n" : ":-1\r\n";
         return reply;
     }
 

@@ -51,7 +51,9 @@ class SimulatedTransport final : public Transport {
     }
     void run(redis::Slot slot, redis::Call call,
              std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
-        calls += call.script == &redis::heartbeat_script() ? 0 : 1;
+        const bool is_counted =
+            call.script != &redis::heartbeat_script() && call.script != &redis::use_script();
+        calls += is_counted ? 1 : 0;
         if (!is_reachable(slot)) {
             handler->on_failure();
             return;
@@ -105,7 +107,7 @@ class SimulatedTransport final : public Transport {
     Milliseconds timeout{100};
     Timeline::Time open_until{};
     std::vector<std::string> refused;
-    std::int64_t calls = 0;         ///< without heartbeats
+    std::int64_t calls = 0;         ///< without heartbeats and uses of keys
     bool keys_are_in_slots = true;  ///< the keys of each call are in its slot, as in a cluster
     std::set<redis::Slot> unreachable_slots;
     std::function<Timeline::Time()> delay = [] { return Milliseconds(1); };

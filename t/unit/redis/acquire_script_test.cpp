@@ -768,7 +768,7 @@ TEST_F(AcquireScript, TheLookUpOfAMissingKeyNeedsAMaster) {
     const auto found = look_up("t:key:x");
     const auto missing = look_up("t:key:y");
     redis_->run({"REPLICAOF", "NO", "ONE"});
-    EXPECT_EQ(elements_of(*found).size(), 9);
+    EXPECT_EQ(elements_of(*found).size(), 10);
     ASSERT_EQ(missing->type, REDIS_REPLY_ERROR);
     EXPECT_TRUE(text_of(*missing).starts_with("READONLY"));
 }
@@ -786,7 +786,7 @@ TEST_F(AcquireScript, TheLookUpFetchesARecord) {
     redis_->run({"HSET", "t:key:x", "id", "k1", "plan", "free", "state", "active"});
     auto reply = look_up();
     auto elements = elements_of(*reply);
-    ASSERT_EQ(elements.size(), 9);
+    ASSERT_EQ(elements.size(), 10);
     EXPECT_EQ(text_of(*elements[0]), "token");
     const auto found = read_lookup(elements.subspan(1));
     EXPECT_EQ(found.outcome, Lookup::Outcome::kFound);

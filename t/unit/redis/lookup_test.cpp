@@ -12,8 +12,9 @@ namespace {
 using Outcome = Lookup::Outcome;
 
 /// The result of a look-up of a record with these fields; an absent one is nil.
-Lookup lookup(const std::map<std::string, std::string>& record) {
-    std::string text = "*8\r\n";
+Lookup lookup(const std::map<std::string, std::string>& record,
+              const std::string& lifetime = "-1") {
+    std::string text = "*9\r\n";
     for (const auto* name :
          {"id", "name", "plan", "limits", "expires", "state", "scopes", "meta"}) {
         const auto field = record.find(name);
@@ -21,6 +22,7 @@ Lookup lookup(const std::map<std::string, std::string>& record) {
                     ? "$-1\r\n"
                     : "$" + std::to_string(field->second.size()) + "\r\n" + field->second + "\r\n";
     }
+    text += ":" + lifetime + "\r\n";
     ReplyReader reader;
     reader.feed(text);
     return read_lookup(elements_of(*reader.next()));
@@ -75,6 +77,12 @@ TEST(Lookup, ReadsScopesAndMeta) {
     EXPECT_EQ(lookup(with("meta", "{}")).record.meta, "");
 }
 
+TEST(Lookup, AKeyWithALifetimeIsRetiring) {
+    EXPECT_FALSE(lookup(kRecord).record.retiring);
+    EXPECT_TRUE(lookup(kRecord, "1000").record.retiring);
+    EXPECT_TRUE(lookup(kRecord, "0").record.retiring);
+}
+
 TEST(Lookup, RefusesARecordThatNoCommandWrote) {
     for (const auto& record : {
              with("id", ""),
@@ -106,8 +114,10 @@ TEST(Lookup, RefusesARecordThatNoCommandWrote) {
 }
 
 TEST(Lookup, ReportsOtherRepliesAsUnexpected) {
-    for (const std::string_view text : {"*0\r\n", "*1\r\n$1\r\na\r\n",
-                                        "*8\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n"}) {
+    for (const std::string_view text :
+         {"*0\r\n", "*1\r\n$1\r\na\r\n",
+          "*9\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n",
+          "*9\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n"}) {
         ReplyReader reader;
         reader.feed(text);
         EXPECT_EQ(read_lookup(elements_of(*reader.next())).outcome, Outcome::kUnexpected) << text;

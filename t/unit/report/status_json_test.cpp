@@ -70,6 +70,7 @@ TEST(StatusJson, ShowsARedis) {
     counts.keys.hits.add(6);
     counts.keys.negative_hits.add(7);
     counts.keys.misses.add(8);
+    counts.keys.retiring.add(26);
     counts.decisions.by_redis.add(9);
     counts.decisions.by_lease.add(10);
     counts.decisions.by_refusal.add(11);
@@ -90,7 +91,7 @@ TEST(StatusJson, ShowsARedis) {
     EXPECT_EQ(redis, json::parse(R"({"name":"main","kind":"sentinel",
         "master":"10.0.0.1:6379","nodes":25,"failovers":23,"commands":{"acquire":1,"lookup":2},"errors":3,
         "reconnects":4,"redirections":24,"tls":{"handshakes":21,"resumed":22},"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
-        "key_cache":{"hits":6,"negative_hits":7,"misses":8},
+        "key_cache":{"hits":6,"negative_hits":7,"misses":8},"retiring_key_uses":26,
         "decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},
         "leases":{"number":2,"granted":14,"spent":15,"returned":16,"lost":17},
         "owed":{"noted":18,"settled":19,"lapsed":20}})"));

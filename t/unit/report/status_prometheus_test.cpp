@@ -168,6 +168,7 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
     counts.keys.hits.add(6);
     counts.keys.negative_hits.add(7);
     counts.keys.misses.add(8);
+    counts.keys.retiring.add(26);
     counts.decisions.by_redis.add(9);
     counts.decisions.by_lease.add(10);
     counts.decisions.by_refusal.add(11);
@@ -206,6 +207,7 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
                                         R"(key_cache_lookups_total,result="hit"} 6)",
                                         R"(key_cache_lookups_total,result="negative_hit"} 7)",
                                         R"(key_cache_lookups_total,result="miss"} 8)",
+                                        "retiring_key_uses_total} 26",
                                         R"(quota_decisions_total,by="redis"} 9)",
                                         R"(quota_decisions_total,by="lease"} 10)",
                                         R"(quota_decisions_total,by="refusal"} 11)",

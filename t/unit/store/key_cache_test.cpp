@@ -46,9 +46,10 @@ class KeyCacheTest : public testing::Test {
                                  .scopes = std::string(256, 's'),
                                  .meta = std::string(512, 'm'),
                                  .expires = std::nullopt,
-                                 .active = false};
+                                 .active = false,
+                                 .retiring = true};
     /// The parts that the name, the scopes and the meta of long_record_ take.
-    static constexpr std::uint64_t kPartsOfLong = (256 + 1 + 256 + 1 + 512 + 55) / 56;
+    static constexpr std::uint64_t kPartsOfLong = (256 + 1 + 256 + 1 + 512 + 2 + 55) / 56;
 };
 
 TEST_F(KeyCacheTest, KnowsNothingAtFirst) {
@@ -113,11 +114,12 @@ TEST_F(KeyCacheTest, LongDetailsTakeFurtherPlaces) {
 }
 
 TEST_F(KeyCacheTest, KeepsDetailsApart) {
-    for (unsigned bits = 0; bits < 8; ++bits) {
+    for (unsigned bits = 0; bits < 16; ++bits) {
         KeyRecord record = record_;
         record.name = (bits & 1U) != 0 ? "n" : "";
         record.scopes = (bits & 2U) != 0 ? "s" : "";
         record.meta = (bits & 4U) != 0 ? "m" : "";
+        record.retiring = (bits & 8U) != 0;
         cache_.put(key(1), record, 1ms);
         EXPECT_EQ(find(key(1))->record, record) << bits;
     }
@@ -194,8 +196,8 @@ TEST_F(KeyCacheTest, FindsExtremeTimes) {
                 << expires;
         }
     }
-    cache_.put(key(1), record_, SteadyTime((1LL << 48U) - 1));
-    EXPECT_EQ(find(key(1))->checked, SteadyTime((1LL << 48U) - 1));
+    cache_.put(key(1), record_, SteadyTime((1LL << 40U) - 1));
+    EXPECT_EQ(find(key(1))->checked, SteadyTime((1LL << 40U) - 1));
 }
 
 TEST_F(KeyCacheTest, OverwritesWhatWasFoundBefore) {
@@ -246,6 +248,26 @@ TEST_F(KeyCacheTest, DoesNotKeepLongRecords) {
     record.meta = std::string(2000, 'm');
     cache_.put(key(1), record, 2ms);
     EXPECT_FALSE(find(key(1)));
+}
+
+TEST_F(KeyCacheTest, NotesTheUseOfAMinuteOnce) {
+    EXPECT_TRUE(cache_.note_use(key(1), 7)) << "there is no record";
+    cache_.put(key(1), record_, 1ms);
+    cache_.put(key(2), long_record_, 1ms);
+    for (std::uint64_t n = 1; n <= 2; ++n) {
+        EXPECT_EQ(find(key(n))->used, 0);
+        EXPECT_TRUE(cache_.note_use(key(n), 7));
+        EXPECT_FALSE(cache_.note_use(key(n), 7));
+        EXPECT_EQ(find(key(n))->used, 7);
+        EXPECT_TRUE(cache_.note_use(key(n), 65'535));
+        EXPECT_EQ(find(key(n))->used, 65'535);
+    }
+    cache_.put(key(1), long_record_, 2ms);
+    cache_.put(key(2), record_, 2ms);
+    EXPECT_FALSE(cache_.note_use(key(1), 65'535)) << "another look-up changes nothing";
+    EXPECT_FALSE(cache_.note_use(key(2), 65'535));
+    EXPECT_EQ(find(key(1))->record, long_record_);
+    EXPECT_EQ(find(key(2))->record, record_);
 }
 
 TEST_F(KeyCacheTest, AFloodOfUnknownKeysDisplacesNoGoodOne) {

@@ -1,0 +1,151 @@
+#include "module/gateway/key_uses.hpp"
+
+#include <algorithm>
+
+#include "module/gateway/engine.hpp"
+#include "module/key/digest.hpp"
+#include "module/redis/protocol/error_scope.hpp"
+#include "module/redis/protocol/log_text.hpp"
+#include "module/redis/protocol/reply.hpp"
+
+namespace tollgate::gateway {
+
+namespace {
+
+/// How long uses are collected for one call.
+constexpr std::chrono::milliseconds kInterval{1000};
+/// The uses in one call: about 100 us of Redis.
+constexpr std::size_t kMostInCall = 64;
+/// The uses that are sent after one interval. Many keys are first used at the begin of a minute:
+/// the rest of them is spread over half of it.
+constexpr std::size_t kLeastSent = 256;
+constexpr std::size_t kShareSent = 30;
+
+}  // namespace
+
+class KeyUses::Reply final : public redis::ReplyHandler {
+  public:
+    explicit Reply(KeyUses& owner) : owner_(owner) {}
+
+    void on_values(std::span<const redisReply* const> values) noexcept override {
+        if (values.size() == 1 && values[0]->type == REDIS_REPLY_STRING) {
+            on_error(redis::text_of(*values[0]));
+        } else {
+            owner_.was_refused_ = false;
+        }
+    }
+    void on_error(std::string_view message) noexcept override {
+        if (redis::is_lasting(message)) {
+            owner_.refuse(message);
+        }
+    }
+    // A later use of the key is written again.
+    void on_failure() noexcept override {}
+
+  private:
+    KeyUses& owner_;
+};
+
+KeyUses::KeyUses(Engine& engine)
+    : engine_(engine), timer_(engine.make_timer([this] { on_timer(); })) {}
+
+KeyCache::Minute KeyUses::minute() const noexcept {
+    constexpr std::int64_t kDistinct = 65'535;
+    const auto minutes = std::chrono::floor<std::chrono::minutes>(engine_.clock().wall());
+    return static_cast<KeyCache::Minute>(minutes.time_since_epoch().count() % kDistinct + 1);
+}
+
+SteadyTime KeyUses::end_of_minute() const noexcept {
+    const Instant now = engine_.clock().wall();
+    const auto next = std::chrono::floor<std::chrono::minutes>(now) + std::chrono::minutes(1);
+    return engine_.steady_time() + std::chrono::ceil<SteadyTime>(next - now);
+}
+
+void KeyUses::note(const KeyCache::Key& key, const KeyRecord& record) noexcept {
+    const bool is_first = LockedStripe(engine_.zone(), key).keys().note_use(key, minute());
+    if (!is_first) {
+        return;
+    }
+    if (record.retiring) {
+        engine_.statistics().keys.retiring.add();
+    }
+    attempt(engine_.log(), [&] {
+        if (pending_.size() < kMostPending || pending_.contains(key.digest)) {
+            pending_.insert_or_assign(key.digest, Use{record.id, engine_.clock().steady()});
+        }
+    });
+    if (!std::exchange(is_waiting_, true)) {
+        timer_->start(kInterval);
+    }
+}
+
+void KeyUses::on_timer() noexcept {
+    send(std::max(kLeastSent, pending_.size() / kShareSent));
+    is_waiting_ = !pending_.empty();
+    if (is_waiting_) {
+        timer_->start(kInterval);
+    }
+}
+
+/// Sends up to this number of uses to the masters that are reachable.
+void KeyUses::send(std::size_t most) noexcept {
+    attempt(engine_.log(), [&] {
+        const auto chosen = choose(most);
+        for (std::span<const Chosen> rest = chosen; !rest.empty();) {
+            const auto first = rest.first(std::min(rest.size(), kMostInCall));
+            const auto other = std::ranges::find_if(
+                first, [&](const Chosen& use) { return use.slot != rest.front().slot; });
+            const std::span batch(first.begin(), other);
+            send_batch(batch);
+            rest = rest.subspan(batch.size());
+        }
+    });
+}
+
+/// Sorted by slot: the keys of a call must be in one slot.
+std::vector<KeyUses::Chosen> KeyUses::choose(std::size_t most) {
+    std::vector<Chosen> chosen;
+    for (auto use = pending_.begin(); use != pending_.end() && chosen.size() < most; ++use) {
+        const redis::Slot slot = engine_.slot_of(use->second.id);
+        if (engine_.transport().is_reachable(slot)) {
+            chosen.push_back({slot, use});
+        }
+    }
+    std::ranges::sort(chosen, {}, &Chosen::slot);
+    return chosen;
+}
+
+void KeyUses::send_batch(std::span<const Chosen> batch) {
+    const redis::Keys& keys = engine_.settings().keys;
+    const ExactSteadyTime now = engine_.clock().steady();
+    redis::Call call{&redis::use_script()};
+    call.arguments.add(redis::kUseLifetime.count());
+    for (const Chosen& chosen : batch) {
+        const auto& [digest, use] = *chosen.use;
+        call.keys.add(keys.used(use.id));
+        call.keys.add(keys.id(use.id));
+        call.arguments.add(hex(digest));
+        call.arguments.add(std::chrono::floor<std::chrono::milliseconds>(now - use.at).count());
+    }
+    auto reply = std::make_unique<Reply>(*this);
+    const redis::Slot slot = batch.front().slot;
+    for (const Chosen& chosen : batch) {
+        pending_.erase(chosen.use);
+    }
+    engine_.transport().run(slot, std::move(call), std::move(reply));
+}
+
+/// Logs an error once, until a call succeeds.
+void KeyUses::refuse(std::string_view message) noexcept {
+    if (std::exchange(was_refused_, true)) {
+        return;
+    }
+    attempt(engine_.log(), [&] {
+        const redis::LogText shown(message);
+        std::string line =
+            "redis \"" + engine_.settings().name + "\": the last use of keys is not written: ";
+        engine_.log().write(LogLevel::kWarning, line.append(shown));
+    });
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "module/gateway/environment.hpp"
+#include "module/key/key_record.hpp"
+#include "module/redis/topology/key_slot.hpp"
+#include "module/store/key_cache.hpp"
+
+namespace tollgate::gateway {
+
+class Engine;
+
+/// Notes in Redis when keys were last used, to the minute. A request uses the valid key that it
+/// has, whatever is then decided. In each minute, one worker of the node writes each key that is
+/// used, a second later, with others. Nothing waits for that. While Redis is out of reach, the
+/// last uses are kept and nothing is sent.
+class KeyUses {
+  public:
+    /// The engine must outlive it.
+    explicit KeyUses(Engine& engine);
+    ~KeyUses() = default;
+    KeyUses(const KeyUses&) = delete;
+    KeyUses& operator=(const KeyUses&) = delete;
+
+    /// The minute of the wall clock, as KeyCache stores it.
+    KeyCache::Minute minute() const noexcept;
+    /// When that minute ends, by the steady clock.
+    SteadyTime end_of_minute() const noexcept;
+
+    /// The key is used now. No effect if the node has noted that in this minute.
+    void note(const KeyCache::Key& key, const KeyRecord& record) noexcept;
+
+    /// A graceful shutdown of this worker has begun: sends what is left.
+    void shut_down() noexcept { send(kMostPending); }
+
+  private:
+    class Reply;
+    struct DigestHash {
+        std::size_t operator()(const KeyDigest& digest) const noexcept {
+            std::size_t hash = 0;
+            std::memcpy(&hash, digest.data(), sizeof(hash));
+            return hash;
+        }
+    };
+    struct Use {
+        std::string id;
+        ExactSteadyTime at;
+    };
+    using Pending = std::unordered_map<KeyDigest, Use, DigestHash>;
+    /// A use that is being sent.
+    struct Chosen {
+        redis::Slot slot;
+        Pending::iterator use;
+    };
+
+    /// About 2 MiB.
+    static constexpr std::size_t kMostPending = 16'384;
+
+    void on_timer() noexcept;
+    void send(std::size_t most) noexcept;
+    std::vector<Chosen> choose(std::size_t most);
+    void send_batch(std::span<const Chosen> batch);
+    void refuse(std::string_view message) noexcept;
+
+    Engine& engine_;
+    Pending pending_;
+    bool is_waiting_ = false;   ///< the timer runs
+    bool was_refused_ = false;  ///< the log says so
+    std::unique_ptr<Timer> timer_;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,51 @@
+#include "module/management/key_filter.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "module/key/key_record.hpp"
+#include "module/management/operation_error.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+/// Each state that state_of() returns.
+constexpr std::array<std::string_view, 5> kStates{"active", "disabled", "expired", "replaced",
+                                                  "none"};
+
+bool matches_name(const std::string& name, const std::string& wanted) {
+    const bool is_pattern = wanted.find_first_of("*?[") != std::string::npos;
+    return is_pattern ? fnmatch(wanted.c_str(), name.c_str(), 0) == 0
+                      : name.find(wanted) != std::string::npos;
+}
+
+}  // namespace
+
+bool KeyFilter::matches(const KeysOfId& keys, std::chrono::sys_seconds now) const {
+    const KeyRecord record = keys.keys.empty() ? KeyRecord{} : keys.keys.front().record;
+    return (!plan || record.plan == *plan) && (!state || state_of(keys, now) == *state) &&
+           (!name || matches_name(record.name, *name)) &&
+           (!expires_before || (record.expires && *record.expires < *expires_before));
+}
+
+void validate(const KeyFilter& filter) {
+    if (filter.plan && !is_valid_name(*filter.plan)) {
+        throw OperationError(Reason::kInvalid,
+                             "plan: invalid name: use 1 to 64 letters, digits, _, - and .");
+    }
+    if (filter.state && std::ranges::find(kStates, *filter.state) == kStates.end()) {
+        throw OperationError(Reason::kInvalid,
+                             "state: use active, disabled, expired, replaced or none");
+    }
+    // A worker matches up to 1,000 names for one request.
+    if (filter.name && !is_valid_key_name(*filter.name)) {
+        throw OperationError(Reason::kInvalid,
+                             "name: use at most 256 bytes without control characters");
+    }
+}
+
+}  // namespace tollgate::management
