@@ -31,7 +31,7 @@ sub test_admin {
     my $gateway = Gateway->start(
         redis_server => $redis,
         workers      => 2,
-        plans        => 'plan free 1000r/m; anonymous 1000r/m;',
+        plans        => 'plan free 1000r/m; anonymous 1000r/m; history 3660d;',
         http         => 'tollgate_plans ops redis=main { plan ops 10000r/m; plan spent 1r/d; }',
         server       => 'location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; tollgate_json_errors on; }',
     );
@@ -192,9 +192,26 @@ sub test_admin {
 
     # --- usage
     my $used = $walk->('showUsage', 200, 'GET', 'keys/acme/usage')->json;
-    is_deeply [map { "$_->{table} $_->{window} $_->{limit}" } @{ $used->{windows} }], ['api minute 1000'], 'the windows of the plan';
+    is_deeply [map { [@$_{qw(table window limit)}] } @{ $used->{windows} }], [['api', 'minute', 1000], ['api', 'day', undef]],
+        'the windows of the plan, and the day of the history';
     cmp_ok $used->{windows}[0]{count}, '>=', 1, '… with its count';
     $walk->('showUsage', 404, 'GET', 'keys/nobody/usage');
+
+    # --- history
+    my $granted = $walk->('showHistory', 200, 'GET', 'keys/acme/history')->json;
+    is $granted->{days}[0]{table}, 'api', 'what was granted today';
+    cmp_ok $granted->{days}[0]{units}, '>=', 1, '… in units';
+    $redis->cmd('HSET', 't:history:{acme}', 'api:20002', 7, 'api:20000', 5, 'ended:20001', 6);
+    my @days = map { { day => "2024-10-0$_->[0]", table => $_->[1], units => $_->[2] } } [4, 'api', 5], [5, 'ended', 6], [6, 'api', 7];
+    is_deeply [@{ $ask->('GET', 'keys/acme/history')->json->{days} }[0 .. 2]], \@days, 'days in their order';
+    is_deeply $ask->('GET', 'keys/acme/history?from=2024-10-05&to=2024-10-05')->json, { id => 'acme', days => [$days[1]] }, 'one day';
+    is_deeply $ask->('GET', 'keys/acme/history?to=2024-10-05')->json->{days}, [@days[0, 1]], 'days until a day';
+    my $recent = $ask->('GET', 'keys/acme/history?from=2024-10-07')->json->{days};
+    is_deeply [map { $_->{day} } @$recent], [map { $_->{day} } @{ $granted->{days} }], '… and from a day';
+    is_deeply $ask->('GET', 'keys/reader/history')->json, { id => 'reader', days => [] }, 'an id without a history';
+    like $walk->('showHistory', 400, 'GET', 'keys/acme/history?from=2024-02-30')->json->{message}, qr/^from: /, 'an invalid day';
+    is $ask->('GET', "keys/acme/history?$_")->status, 400, "refused: $_" for 'to=', 'from=2024-10-05T00:00:00Z', 'limit=1';
+    $walk->('showHistory', 404, 'GET', 'keys/nobody/history');
 
     # --- bans
     $redis->cmd('HSET', 't:ban:{acme}', until => 9e12, level => 1, strikes => 0, since => 1.7e12);
@@ -209,6 +226,7 @@ sub test_admin {
     wait_until('the key to end', sub { !$works->($now->{key}) });
     $walk->('revokeKey', 404, 'DELETE', 'keys/acme');
     is $redis->cmd('EXISTS', 't:used:{acme}'), 0, 'its last use is removed';
+    is scalar @{ $ask->('GET', 'keys/acme/history?to=2024-10-06')->json->{days} }, 3, 'the history of a revoked id remains';
 
     # --- keys without any key left
     my $orphan = $ask->('POST', 'keys', { plan => 'free', id => 'orphan' })->json;

@@ -64,6 +64,8 @@ for my $user (sort keys %users) {
             $does->(qw(ban show a));
             $does->(qw(ban lift a));
             $does->(qw(usage a));
+            $does->(qw(usage a --history));
+            $does->(qw(export usage));
             like $does->(qw(top --count 1 --interval 100ms --budget 10))->{out}, qr/sample: the busiest \d+ ids found so far, /, '… a sample';
             $does->(qw(key revoke), $_) for qw(a b);
         }

@@ -44,8 +44,9 @@ subtest 'accepted forms' => sub {
             anonymous        30r/m 1000r/month;
             ban              after=20 within=1m for=10m up_to=24h;
             default          free;
+            history          90d;
         }
-        tollgate_plans short redis=staging lease=50ms { plan free 1r/366d; ban after=1 within=1s for=2d; }
+        tollgate_plans short redis=staging lease=50ms { plan free 1r/366d; ban after=1 within=1s for=2d; history 1d; }
 END
     accepted('TLS', <<'END') if Nginx->built_with('with-http_ssl_module');
         tollgate_redis v6 { server [::1]:6380; tls on; }

@@ -43,6 +43,12 @@ subtest 'names' => sub {
     mistake('empty default', '"default" names one plan', "$redis tollgate_plans api {\n plan free 5r/s;\n default \"\"; # here\n }");
     mistake('two defaults', '"default" directive is duplicate',
         "$redis tollgate_plans api {\n plan free 5r/s;\n default free;\n default free; # here\n }");
+    mistake("history $_", qr/"history" is a time from 1d to 3660d, not "\Q$_\E"/, "$redis tollgate_plans api {\n plan free 5r/s;\n history $_; # here\n }")
+        for qw(0 3661d);
+    mistake('history off', 'invalid time "off"', "$redis tollgate_plans api {\n plan free 5r/s;\n history off; # here\n }");
+    mistake('history of two times', '"history" is one time', "$redis tollgate_plans api {\n plan free 5r/s;\n history 1d 2d; # here\n }");
+    mistake('two histories', '"history" directive is duplicate',
+        "$redis tollgate_plans api {\n plan free 5r/s;\n history 1d;\n history 2d; # here\n }");
     mistake('a table that cannot be named', 'invalid name "off"', "$redis tollgate_plans off { # here\n plan free 5r/s; }");
     mistake('a table name with a brace', 'invalid name "a\}b"', "$redis tollgate_plans 'a}b' { # here\n plan free 5r/s; }");
     mistake('a parameter of no name', 'invalid parameter "main"', "$redis tollgate_plans api main { # here\n plan free 5r/s; }");

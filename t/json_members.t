@@ -24,7 +24,7 @@ for my $row ($section =~ /^\|(.*)\|$/mg) {
     $listed{$commands} //= [];
 }
 
-my $gateway = Gateway->start(plans => 'plan free 2r/h 4r/d; plan busy 1000000r/d; plan slow 1r/d window=sliding; ban after=2 within=1m for=10m;');
+my $gateway = Gateway->start(plans => 'plan free 2r/h 4r/d; plan busy 1000000r/d; plan slow 1r/d window=sliding; ban after=2 within=1m for=10m; history 2d;');
 wait_for_room($gateway->redis, 3600, 60);
 my $tollgate = Command->new(redis => $gateway->redis->address, prefix => 't:');
 
@@ -70,6 +70,9 @@ ok($tollgate->json(qw(ban show k1))->{banned}, '… of a banned id');
 prints($tollgate->json(qw(usage k1)), $listed{'`usage`'}, 'usage');
 prints($tollgate->json(qw(usage k2)), $listed{'`usage`'}, '… with sliding windows');
 prints($tollgate->json(qw(ban lift k1)), $ban, 'ban lift');
+prints($tollgate->json(qw(usage k1 --history)), $listed{'`usage --history`'}, 'usage --history');
+my ($day) = split /\n/, $tollgate->run(qw(--json export usage --to 9999-12-31))->{out};
+prints(JSON::PP->new->utf8->decode($day), $listed{'`export usage`'}, 'export usage');
 
 $gateway->import_key('busy', id => 'k3', plan => 'busy');
 my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 1, token => sub { sleep 0.01; 'busy' });
@@ -89,7 +92,8 @@ prints($tollgate->json('simulate', '--plans', "$plans", "$log"), $listed{'`simul
 
 prints($tollgate->json(qw(key revoke k2)), $listed{'`key revoke`'}, 'key revoke');
 is_deeply([sort keys %listed], [sort '`key show`, `import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`', '`key find`',
-    '`key revoke`', '`ban show`, `lift`', '`usage`', '`top`', '`simulate`', '`status`'], 'each command of the table was run');
+    '`key revoke`', '`ban show`, `lift`', '`usage`', '`usage --history`', '`export usage`', '`top`', '`simulate`', '`status`'],
+    'each command of the table was run');
 
 subtest 'what revoke keeps' => sub {
     my $counted = $gateway->redis->cmd('KEYS', 't:quota:*');

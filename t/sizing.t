@@ -68,7 +68,7 @@ my $is_valkey = RedisServer->start->cmd('INFO', 'server') =~ /^valkey_version:/m
 
 subtest 'memory of Redis' => sub {
     plan skip_all => 'Valkey takes less memory' if $is_valkey;
-    my %shown = map { $_->[0] =~ /^(a \w+)/ ? ($1 => $_->[1]) : () } rows_below('what | bytes');
+    my %shown = map { $_->[0] =~ /^(a \w+)/ ? ($1 => number($_->[1])) : () } rows_below('what | bytes');
     # Halfway between two sizes of Redis's hash tables.
     my $number = 3 << 13;
     my $script = sub {
@@ -91,6 +91,19 @@ END
             local quota = 'petstore:quota:{key_' .. string.sub(redis.sha1hex(i), 1, 12) .. '}:api'
             redis.call('HSET', quota, '60.number', '29920900', '60.count', '12', '86400.number', '20778', '86400.count', '345')
             redis.call('PEXPIRE', quota, 86400000)
+        end
+END
+    $redis->cmd('FLUSHALL');
+    near(bytes_each($redis, $number >> 3, sub { $script->($redis, <<'END') }), $shown{'a history'}, 'a history');
+        local days = {}
+        for day = 20700, 20789 do
+            days[#days + 1] = 'api:' .. day
+            days[#days + 1] = day % 7 * 345
+        end
+        for i = 1, tonumber(ARGV[1]) / 8 do
+            local history = 'petstore:history:{key_' .. string.sub(redis.sha1hex(i), 1, 12) .. '}'
+            redis.call('HSET', history, unpack(days))
+            redis.call('PEXPIRE', history, 7776000000)
         end
 END
     $redis->cmd('FLUSHALL');

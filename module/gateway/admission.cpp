@@ -191,7 +191,8 @@ void Admission::describe_demand() {
     request_.api_key = sought_.hash();
     request_.demand.cost = options_.is_free ? 0 : cost_;
     outcome_.cost = request_.demand.cost;
-    request_.demand.ban = tables_.ban();
+    // A key without limits is never refused, also if its units are counted.
+    request_.demand.ban = have_limit(*request_.quotas) ? tables_.ban() : std::nullopt;
     request_.demand.refusals_strike = options_.refusals_strike;
 }
 

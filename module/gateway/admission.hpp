@@ -115,6 +115,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     bool asks_unreachable_redis(Next next) const;
     Next decide_locally(LoadedStates& states, const ClockBounds& now);
     bool counts_alone() const;
+    bool is_only_counted() const;
     Next count_alone(LoadedStates& states, const ClockBounds& now);
     bool take_back(LoadedStates& states, SteadyTime now);
     void keep_for_next(LocalAnswer answer, LoadedStates& states, const ClockBounds& now);

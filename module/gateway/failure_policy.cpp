@@ -13,15 +13,21 @@ void Admission::apply_failure_policy() {
     if (is_known_) {
         note_use();
     }
-    if (policy == FailurePolicy::kDeny || !is_known_) {
+    if (!is_known_ || (policy == FailurePolicy::kDeny && !is_only_counted())) {
         refuse_unavailable();
     } else if (const auto refusal = refusal_in(tables_, options_.scopes)) {
         forbid(*refusal);
-    } else if (policy == FailurePolicy::kAllow) {
+    } else if (policy == FailurePolicy::kAllow && !(choose_quotas() && is_only_counted())) {
         grant(Verdict::kDegraded);
     } else {
         decide_in_outage();
     }
+}
+
+/// Whether the key's plan has no limits in all tables, and its units are counted for a history.
+/// Such a request is granted without Redis.
+bool Admission::is_only_counted() const {
+    return request_.quotas && !request_.quotas->empty() && !have_limit(*request_.quotas);
 }
 
 /// Counts in the zone; the units are reported when Redis is back. If the zone has no room for them,
@@ -47,12 +53,14 @@ void Admission::decide_in_outage() {
 
 /// Whether this request is counted by the node alone if Redis has to decide it.
 bool Admission::counts_alone() const {
-    return is_known_ && engine().settings().on_failure == FailurePolicy::kLocal &&
+    return is_known_ &&
+           (engine().settings().on_failure == FailurePolicy::kLocal || is_only_counted()) &&
            !engine().transport().is_reachable(engine().slot_of(request_.id));
 }
 
 Admission::Next Admission::count_alone(LoadedStates& states, const ClockBounds& now) {
-    states.share_among(NodeHeartbeat::nodes(engine()));
+    // Without `on_failure local`, the nodes do not count themselves.
+    states.share_among(is_only_counted() ? 1 : NodeHeartbeat::nodes(engine()));
     note_arrivals(states, *request_.quotas, request_.demand, 1, now.steady);
     const auto answer = decide_alone(states, *request_.quotas, request_.demand, now);
     keep_decision(answer, states, now);

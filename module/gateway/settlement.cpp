@@ -187,6 +187,7 @@ std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaCache::Held& held
     }
     TableQuota quota = held.quota(table->name);
     quota.lease_time = table->lease_time;
+    quota.history = table->history;
     quota.policies.resize(quota.rates.size());
     return quotas_.emplace_back(std::make_shared<const Quotas>(Quotas{std::move(quota)}));
 }

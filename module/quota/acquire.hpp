@@ -13,12 +13,12 @@
 namespace tollgate {
 
 /// A correction of a window's count, which Redis applies before it decides, if it still counts that
-/// window. Above 0: units that were granted while Redis was unreachable. Below 0: units of a lease
-/// that are given back.
+/// window, or if it has a history of its day. Above 0: units that were granted while Redis was
+/// unreachable. Below 0: units of a lease that are given back.
 struct Adjustment {
     std::int64_t number = 0;  ///< of the window
     std::int64_t units = 0;
-    std::int64_t previous = 0;  ///< for the window before, if windows slide
+    std::int64_t previous = 0;  ///< for the window before, if windows slide or have a history
     bool operator==(const Adjustment&) const = default;
 };
 

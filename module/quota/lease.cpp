@@ -104,6 +104,8 @@ void add_lease(QuotaState& state, const TableQuota& quota, std::span<const Windo
         auto& window = state.windows[i];
         if (window.counted.number == counts[i].number) {
             window.owed -= lease;
+        } else if (keeps_history(quota, i)) {
+            window.owed_previous -= lease;
         } else if (i + 1 == quota.rates.size()) {
             count_dropped(state.counts, -lease);
         }

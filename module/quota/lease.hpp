@@ -33,8 +33,8 @@ bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64
 /// lease_horizon) if it is longer; or Redis has not been asked for twice that time.
 bool is_idle(const QuotaState& state, std::chrono::milliseconds horizon, const ClockBounds& now);
 
-/// Adds a lease that Redis counted in the windows `counts`. Units of windows that the state no
-/// longer has become units to give back.
+/// Adds a lease that Redis counted in the windows `counts`. Otherwise, if the state has other
+/// windows by now, the units become units to give back, in the windows where Redis takes them.
 void add_lease(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
                std::int64_t lease);
 

@@ -19,11 +19,11 @@ bool changes(const Adjustment& adjustment) {
     return adjustment.units != 0 || adjustment.previous != 0;
 }
 
-/// Whether Redis still counts the window of an adjustment.
+/// Whether Redis still takes an adjustment.
 bool counts_yet(const Adjustment& adjustment, const TableQuota& quota, std::size_t window,
                 const ClockBounds& now) {
     const std::int64_t current = window_number(now.earliest, quota.rates[window].period);
-    return changes(adjustment) && adjustment.number + (quota.sliding ? 1 : 0) >= current;
+    return changes(adjustment) && adjustment.number + windows_adjusted(quota, window) >= current;
 }
 
 /// The sum of the adjustments of the longest window.
@@ -51,9 +51,9 @@ void drop_ended_report(QuotaState& state, const TableQuota& quota, const ClockBo
 }
 
 /// Takes the owed units out of the windows. Units of windows that have ended are dropped.
-std::array<Adjustment, kMaxRates> take_owed(QuotaState& state, const TableQuota& quota,
-                                            const ClockBounds& now) {
-    std::array<Adjustment, kMaxRates> owed{};
+std::array<Adjustment, kMaxWindows> take_owed(QuotaState& state, const TableQuota& quota,
+                                              const ClockBounds& now) {
+    std::array<Adjustment, kMaxWindows> owed{};
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         auto& window = state.windows[i];
         owed[i] = {window.counted.number, std::exchange(window.owed, 0),
@@ -92,6 +92,8 @@ void owe_again(QuotaState& state, const TableQuota& quota,
         if (window.counted.number == number) {
             window.owed += units;
             window.owed_previous += previous;
+        } else if (keeps_history(quota, i)) {
+            window.owed_previous += units + previous;
         } else if (quota.sliding && window.counted.number == number + 1) {
             window.owed_previous += units;
             dropped = previous;
@@ -105,10 +107,10 @@ void owe_again(QuotaState& state, const TableQuota& quota,
 }
 
 /// The adjustments of one table, and the number of their report; 0 if they have none.
-std::pair<std::uint64_t, std::array<Adjustment, kMaxRates>> adjust(QuotaState& state,
-                                                                   const TableQuota& quota,
-                                                                   const ClockBounds& now,
-                                                                   std::uint64_t* last_report) {
+std::pair<std::uint64_t, std::array<Adjustment, kMaxWindows>> adjust(QuotaState& state,
+                                                                     const TableQuota& quota,
+                                                                     const ClockBounds& now,
+                                                                     std::uint64_t* last_report) {
     if (state.report) {
         return {state.report->number, state.report->adjustments};
     }

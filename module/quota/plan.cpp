@@ -75,6 +75,14 @@ std::chrono::milliseconds parse_lease_time(std::string_view text) {
     return time;
 }
 
+std::chrono::days parse_history(std::string_view text) {
+    const auto time = std::chrono::ceil<std::chrono::days>(parse_duration(text));
+    if (time < kLeastHistory || time > kMostHistory) {
+        throw ParseError("\"history\" is a time from 1d to 3660d, not " + in_quotes(text));
+    }
+    return time;
+}
+
 BanPolicy parse_ban(std::span<const std::string_view> words) {
     BanPolicy ban;
     std::vector<std::string_view> seen;

@@ -40,6 +40,10 @@ constexpr std::chrono::milliseconds kLeaseTime{1000};
 constexpr std::chrono::milliseconds kLeastLeaseTime{50};
 constexpr std::chrono::milliseconds kMostLeaseTime{60'000};
 
+/// `history`: the minimum and the maximum.
+constexpr std::chrono::days kLeastHistory{1};
+constexpr std::chrono::days kMostHistory{3660};
+
 /// A plan table, as `tollgate_plans` defines it. The names of its counters contain its name.
 struct PlanTable {
     std::string name;
@@ -50,6 +54,8 @@ struct PlanTable {
     std::optional<BanPolicy> ban;
     /// The longest time for which a node may lease units ahead; 0: no leases.
     std::chrono::milliseconds lease_time = kLeaseTime;
+    /// How long Redis keeps what an id was granted in a day, after the day's end; 0: not at all.
+    std::chrono::days history{};
 
     /// The plan of this name, otherwise the default; nullptr if there is neither.
     const Plan* find(std::string_view plan) const;
@@ -62,6 +68,10 @@ Plan parse_plan(std::span<const std::string_view> words);
 /// Reads the value of `lease=`: `off`, which is 0, or a time from kLeastLeaseTime to
 /// kMostLeaseTime. Throws ParseError.
 std::chrono::milliseconds parse_lease_time(std::string_view text);
+
+/// Reads the value of `history`: a time from kLeastHistory to kMostHistory, rounded up to days.
+/// Throws ParseError.
+std::chrono::days parse_history(std::string_view text);
 
 /// Reads the words after `ban`: `after=`, `within=`, `for=` and optionally `up_to=` (default: 24
 /// hours, or the first ban if that is longer). Throws ParseError.

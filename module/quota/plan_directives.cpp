@@ -48,6 +48,14 @@ void set_ban(PlanTable& table, Words values) {
     table.ban = parse_ban(values);
 }
 
+void set_history(PlanTable& table, Words values) {
+    refuse_if(table.history > std::chrono::days(0), "history");
+    if (values.size() != 1) {
+        throw ParseError("\"history\" is one time");
+    }
+    table.history = parse_history(values.front());
+}
+
 /// A directive of the block and the function that sets it, which throws ParseError for invalid
 /// values.
 struct PlansDirective {
@@ -56,10 +64,9 @@ struct PlansDirective {
 };
 
 constexpr std::array kPlansDirectives{
-    PlansDirective{"plan", add_plan},
-    PlansDirective{"default", set_default},
-    PlansDirective{"anonymous", set_anonymous},
-    PlansDirective{"ban", set_ban},
+    PlansDirective{"plan", add_plan},           PlansDirective{"default", set_default},
+    PlansDirective{"anonymous", set_anonymous}, PlansDirective{"ban", set_ban},
+    PlansDirective{"history", set_history},
 };
 
 }  // namespace

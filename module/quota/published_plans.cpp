@@ -1,5 +1,6 @@
 #include "module/quota/published_plans.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -44,6 +45,14 @@ std::vector<Rate> rates_of(const Json& plan) {
     return parse_rates(words);
 }
 
+std::chrono::days history_of(const Json& table) {
+    const auto found = table.find("history");
+    return found != table.end() && found->is_number_integer()
+               ? std::chrono::days(
+                     std::clamp<std::int64_t>(found->get<std::int64_t>(), 0, kMostHistory.count()))
+               : std::chrono::days(0);
+}
+
 Plan read_plan(const std::string& name, const Json& json) {
     if (!json.is_object() || !is_valid_name(name)) {
         throw ParseError("not a plan");
@@ -76,6 +85,7 @@ std::optional<PlanTable> read_published_table(std::string_view name, std::string
             table.plans.push_back(read_plan(plan, value));
         }
         table.default_plan = text_of(document, "default").value_or("");
+        table.history = history_of(document);
     } catch (const ParseError&) {
         return std::nullopt;
     }

@@ -14,14 +14,15 @@ namespace tollgate {
 ///
 ///     {"plans":{"free":{"rates":["60r/m","1000r/d"],"window":"fixed"},
 ///               "enterprise":{"custom":true,"window":"fixed"},"partner":{"unlimited":true}},
-///      "default":"free","published":1795254000}
+///      "default":"free","history":90,"published":1795254000}
 ///
-/// `default` is null if there is none; `published` is `now`. Throws std::bad_alloc.
+/// `default` is null if there is none; `history` is a number of days, and missing if the table
+/// keeps none; `published` is `now`. Throws std::bad_alloc.
 std::string write_published_table(const PlanTable& table, std::chrono::sys_seconds now);
 
 /// Reads the same. `window` is `fixed` if it is missing, `default` may be null or missing, and
-/// unknown members are ignored. Only names, plans and the default of the table are set. Returns
-/// nullopt if the text is not such a table.
+/// unknown members are ignored. Only names, plans, default and history of the table are set.
+/// Returns nullopt if the text is not such a table.
 std::optional<PlanTable> read_published_table(std::string_view name, std::string_view json);
 
 }  // namespace tollgate

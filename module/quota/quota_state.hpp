@@ -29,8 +29,8 @@ struct Arrivals {
 /// again, unchanged and with the same number, until a reply acknowledges it. Redis applies each
 /// number once.
 struct Report {
-    std::uint64_t number = 0;                         ///< grows from report to report of a node
-    std::array<Adjustment, kMaxRates> adjustments{};  ///< in the order of the table's rates
+    std::uint64_t number = 0;                           ///< grows from report to report of a node
+    std::array<Adjustment, kMaxWindows> adjustments{};  ///< in the order of the table's rates
     bool operator==(const Report&) const = default;
 };
 
@@ -55,15 +55,16 @@ struct QuotaState {
     struct Window {
         WindowCount counted;             ///< Redis's last count; it includes the lease
         std::int64_t owed = 0;           ///< units for Redis to add; below 0: to give back
-        std::int64_t owed_previous = 0;  ///< the same for the window before, if windows slide
+        std::int64_t owed_previous = 0;  ///< the same for the window before, if windows slide or
+                                         ///< are the days of a history
         bool operator==(const Window&) const = default;
     };
-    std::array<Window, kMaxRates> windows{};  ///< in the order of the table's rates
-    std::int64_t lease = 0;                   ///< units that Redis counted and no request has taken
-    std::int64_t own = 0;  ///< of the units that Redis counted in the longest window: those
-                           ///< that this node asked for
-    Instant counted_at{};  ///< Redis's clock when it counted; 0: never
-    SteadyTime asked{};    ///< when Redis was last asked
+    std::array<Window, kMaxWindows> windows{};  ///< in the order of the table's rates
+    std::int64_t lease = 0;  ///< units that Redis counted and no request has taken
+    std::int64_t own = 0;    ///< of the units that Redis counted in the longest window: those
+                             ///< that this node asked for
+    Instant counted_at{};    ///< Redis's clock when it counted; 0: never
+    SteadyTime asked{};      ///< when Redis was last asked
     /// Calls of this node's workers that are under way and may bring a lease, at most
     /// kMostLeaseCalls. Calls of a worker that is killed are dropped by the next prepare.
     int lease_calls = 0;

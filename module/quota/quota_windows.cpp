@@ -106,7 +106,11 @@ void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
                 const WindowCount& count) {
     auto& [counted, owed, owed_previous] = state.windows[window];
     std::int64_t dropped = 0;
-    if (quota.sliding && count.number == counted.number + 1) {
+    if (keeps_history(quota, window)) {
+        // Nothing is dropped. If several days have passed, the units count for the last of them. If
+        // the clock went back, they count for the present day.
+        owed_previous += count.number > counted.number ? std::exchange(owed, 0) : 0;
+    } else if (quota.sliding && count.number == counted.number + 1) {
         dropped = std::exchange(owed_previous, std::exchange(owed, 0));
     } else if (count.number != counted.number) {
         dropped = std::exchange(owed, 0) + std::exchange(owed_previous, 0);

@@ -39,7 +39,7 @@ bool is_exhausted(const QuotaState& state, const TableQuota& quota, std::int64_t
 bool owes(const QuotaState& state);
 
 /// Sets a window to Redis's count, or to an empty one. Units owed to the window before are kept if
-/// windows slide; units owed to older windows are dropped.
+/// windows slide or have a history. Other units owed to earlier windows are dropped.
 void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
                 const WindowCount& count);
 

@@ -13,14 +13,21 @@ namespace tollgate {
 
 /// A number of requests in each window of a period.
 struct Rate {
-    std::int64_t requests;  ///< 1 to 10^12
+    std::int64_t requests;  ///< 1 to 10^12, or kNoLimit
     Period period;
     bool operator==(const Rate&) const = default;
 };
 
+/// Rate::requests of a window that counts and refuses nothing. More units are never counted, and a
+/// double represents the number exactly, as in Redis's scripts.
+constexpr std::int64_t kNoLimit = 9'000'000'000'000'000;
+
 /// A plan has at most this many rates: one script call decides them all, and a header line shows
 /// them all.
 constexpr std::size_t kMaxRates = 4;
+
+/// A quota has at most this many windows: those of the plan's rates, and the day of a history.
+constexpr std::size_t kMaxWindows = kMaxRates + 1;
 
 /// Reads `60r/m`, `100r/15m`, `1000r/month`: a count, `r/`, and a period (see parse_period). Throws
 /// ParseError.

@@ -64,6 +64,9 @@ std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Qu
         }
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {
             const Rate& rate = quota.rates[i];
+            if (rate.requests == kNoLimit) {
+                continue;
+            }
             const auto rest = std::max<std::int64_t>(left(state, quota, i, now.earliest), 0);
             const bool exhausted = refused && rest - reserve < cost;
             const bool slides_on = quota.sliding && (exhausted || rest == 0);

@@ -12,8 +12,8 @@ namespace tollgate {
 /// alone, a window that has just begun may seem to be in the future.
 ClockBounds no_earlier_than_replies(ClockBounds now, std::span<const QuotaState> states);
 
-/// The windows that the response shows after a request of this cost. If it was `refused`, the
-/// exhausted windows are marked.
+/// The windows that the response shows after a request of this cost: those with a limit. If it was
+/// `refused`, the exhausted windows are marked.
 std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Quotas& quotas,
                                     const ClockBounds& now, std::int64_t cost, bool refused);
 

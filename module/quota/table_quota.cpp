@@ -1,8 +1,50 @@
 #include "module/quota/table_quota.hpp"
 
+#include <algorithm>
+
 #include "module/text/name_hash.hpp"
 
 namespace tollgate {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Period kDay = 24h;
+
+/// How long after a day's end its history can be adjusted.
+constexpr std::chrono::days kAdjusted{7};
+
+/// The rates of a plan for a key. Throws ParseError.
+std::vector<Rate> rates_of(const Plan& plan, const KeyRecord& key) {
+    if (plan.kind != Plan::Kind::kCustom) {
+        return plan.kind == Plan::Kind::kLimited ? plan.rates : std::vector<Rate>();
+    }
+    auto rates = parse_rates(key.limits);
+    if (plan.sliding) {
+        require_sliding(rates);
+    }
+    return rates;
+}
+
+/// Adds the day that a history needs.
+void add_day(std::vector<Rate>& rates) {
+    if (std::ranges::find(rates, kDay, &Rate::period) == rates.end()) {
+        rates.push_back({kNoLimit, kDay});
+        std::ranges::sort(rates, {}, &Rate::period);
+    }
+}
+
+}  // namespace
+
+bool keeps_history(const TableQuota& quota, std::size_t window) {
+    return quota.history > std::chrono::days(0) && quota.rates[window].period == kDay;
+}
+
+std::int64_t windows_adjusted(const TableQuota& quota, std::size_t window) {
+    return keeps_history(quota, window) ? std::min(kAdjusted, quota.history).count()
+                                        : (quota.sliding ? 1 : 0);
+}
 
 WindowLayout::WindowLayout(const TableQuota& quota) : sliding(quota.sliding) {
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
@@ -18,6 +60,13 @@ std::size_t window_count(const Quotas& quotas) {
     return count;
 }
 
+bool have_limit(const Quotas& quotas) {
+    return std::ranges::any_of(quotas, [](const TableQuota& quota) {
+        return std::ranges::any_of(quota.rates,
+                                   [](const Rate& rate) { return rate.requests != kNoLimit; });
+    });
+}
+
 std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
                                     const KeyRecord& key) {
     Quotas quotas;
@@ -26,22 +75,24 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
         if (plan == nullptr) {
             return std::nullopt;
         }
-        if (plan->kind == Plan::Kind::kUnlimited) {
+        const bool has_history = table->history > std::chrono::days(0);
+        if (plan->kind == Plan::Kind::kUnlimited && !has_history) {
             continue;
         }
-        const bool custom = plan->kind == Plan::Kind::kCustom;
         TableQuota quota{.table = table->name,
-                         .rates = custom ? parse_rates(key.limits) : plan->rates,
+                         .rates = rates_of(*plan, key),
                          .sliding = plan->sliding,
                          .lease_time = table->lease_time,
-                         .policies = {}};
-        if (custom && quota.sliding) {
-            require_sliding(quota.rates);
+                         .policies = {},
+                         .history = table->history};
+        if (has_history) {
+            add_day(quota.rates);
         }
         // Several tables may have a plan of this name; the table's name makes the policy unique.
         const std::string prefix = tables.size() > 1 ? table->name + "-" : "";
         for (const Rate& rate : quota.rates) {
-            quota.policies.push_back(policy_name(prefix + plan->name, rate.period));
+            quota.policies.push_back(
+                rate.requests == kNoLimit ? "" : policy_name(prefix + plan->name, rate.period));
         }
         quota.table_id = name_hash(quota.table);
         quotas.push_back(std::move(quota));

@@ -15,17 +15,28 @@ namespace tollgate {
 /// The quota of a key in one plan table.
 struct TableQuota {
     std::string table;
-    std::vector<Rate> rates;  ///< at least one, ascending by period
+    /// Of its windows, at least one, ascending by period. If the table keeps a history, they
+    /// contain a day, without a limit unless the plan has one.
+    std::vector<Rate> rates;
     bool sliding = false;
     std::chrono::milliseconds lease_time = kLeaseTime;  ///< see PlanTable
-    std::vector<std::string> policies{};  ///< the policy names of its windows: `free-minute`
+    std::vector<std::string> policies{};  ///< the policy names of its windows: `free-minute`;
+                                          ///< empty for one without a limit
     std::uint32_t table_id = 0;           ///< name_hash of `table`
+    std::chrono::days history{};          ///< see PlanTable
 };
+
+/// Whether what is granted in these windows is the history of their day.
+bool keeps_history(const TableQuota& quota, std::size_t window);
+
+/// For so many windows after the end of a window, Redis still takes adjustments of it: an outage
+/// may last, and a lease may end, after the window.
+std::int64_t windows_adjusted(const TableQuota& quota, std::size_t window);
 
 /// The periods of a quota's windows, and whether they slide. Quotas with the same layout share
 /// their counts; the limits may differ.
 struct WindowLayout {
-    std::array<std::uint32_t, kMaxRates> periods{};  ///< Period::code, ascending; 0: none
+    std::array<std::uint32_t, kMaxWindows> periods{};  ///< Period::code, ascending; 0: none
     bool sliding = false;
 
     WindowLayout() = default;
@@ -39,9 +50,12 @@ using Quotas = std::vector<TableQuota>;
 /// How many windows they have in all.
 std::size_t window_count(const Quotas& quotas);
 
+/// Whether any of their windows has a limit. Otherwise they only count, for a history.
+bool have_limit(const Quotas& quotas);
+
 /// The quotas of a key in these tables: one for each table, except for those where its plan is
-/// unlimited. nullopt if its plan is not in one of the tables. Throws ParseError if the key's own
-/// limits can't be parsed.
+/// unlimited and that keep no history. nullopt if its plan is not in one of the tables. Throws
+/// ParseError if the key's own limits can't be parsed.
 std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, const KeyRecord& key);
 
 /// The policy name of a window of this period: `free-minute`.

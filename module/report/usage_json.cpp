@@ -1,5 +1,6 @@
 #include "module/report/usage_json.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,9 @@ void add_text_or_null(JsonWriter& json, std::string_view name, std::string_view 
 std::vector<std::string_view> tables_of(const Usage& usage) {
     std::vector<std::string_view> tables;
     for (const TableQuota& quota : usage.quotas) {
-        tables.insert(tables.end(), quota.rates.size(), quota.table);
+        const auto shown = std::ranges::count_if(
+            quota.rates, [](const Rate& rate) { return rate.requests != kNoLimit; });
+        tables.insert(tables.end(), static_cast<std::size_t>(shown), quota.table);
     }
     tables.resize(tables.size() == usage.windows.size() ? tables.size() : 0);
     return tables;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kSetsAtOnce = 4;
 
 /// The largest limit of a quota in a small place. The owed units of a window never exceed its
-/// limit.
+/// limit; those of a window without a limit are clamped.
 constexpr std::int64_t kLargestLimit = std::numeric_limits<std::int32_t>::max();
 
 template <typename Number>
@@ -188,8 +188,9 @@ QuotaCache::Held QuotaCache::Large::unpack() const {
 bool QuotaCache::is_small(const TableQuota& quota) {
     static_assert(SmallTable::place_size() == 120, "a million keys must fit 256 MiB");
     return quota.rates.size() <= Small::kMostWindows &&
-           std::ranges::all_of(quota.rates,
-                               [](const Rate& rate) { return rate.requests <= kLargestLimit; });
+           std::ranges::all_of(quota.rates, [](const Rate& rate) {
+               return rate.requests <= kLargestLimit || rate.requests == kNoLimit;
+           });
 }
 
 void QuotaCache::load_report(const Key& key, QuotaState& state) const {
@@ -253,7 +254,7 @@ bool QuotaCache::save(Place place, const Key& key, const TableQuota& quota, cons
 }
 
 bool QuotaCache::Held::has_ended(Instant now) const {
-    for (std::size_t i = 0; i < kMaxRates && layout.periods[i] != 0; ++i) {
+    for (std::size_t i = 0; i < kMaxWindows && layout.periods[i] != 0; ++i) {
         const auto last = state.windows[i].counted.number + (layout.sliding ? 1 : 0);
         if (window_number(now, Period::of_code(layout.periods[i])) <= last) {
             return false;

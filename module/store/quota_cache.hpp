@@ -140,7 +140,7 @@ class QuotaCache {
         IdHash id;
         std::uint32_t redis;
         std::uint32_t table;
-        std::array<std::uint32_t, kMaxRates> periods;
+        std::array<std::uint32_t, kMaxWindows> periods;
         std::uint32_t sliding;
         std::uint64_t api_key;
     };
@@ -156,7 +156,7 @@ class QuotaCache {
         StoredKey key;
         std::uint32_t has_report;
         std::uint32_t lease_calls;
-        std::array<QuotaState::Window, kMaxRates> windows;
+        std::array<QuotaState::Window, kMaxWindows> windows;
         std::int64_t lease;
         std::int64_t own;
         Instant counted_at;

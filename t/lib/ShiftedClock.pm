@@ -5,7 +5,7 @@ package ShiftedClock;
 #
 #   my $clock = ShiftedClock->new;              # undef if the build has no shifted_clock.so, or has sanitizers
 #   my $redis = $clock->start(sub { RedisServer->start });      # servers that are started in it have this clock
-#   $clock->set($seconds);                      # Unix time, the time by the clock from now on
+#   $clock->set($seconds);                      # Unix time: the clock shows it, or up to a second more
 #   $clock->set('2028-02-29 23:59:58');         # the same, in UTC
 #   $clock->time                                # the time by the clock
 
@@ -13,6 +13,7 @@ use strict;
 use warnings;
 use Cwd         ();
 use File::Temp  ();
+use POSIX       ();
 use Time::HiRes ();
 use Time::Local qw(timegm_modern);
 
@@ -39,7 +40,7 @@ sub set {
     if ($time =~ /^(\d+)-(\d+)-(\d+) (\d+):(\d+):(\d+)$/) {
         $time = timegm_modern($6, $5, $4, $3, $2 - 1, $1);
     }
-    $self->{ahead} = int($time - Time::HiRes::time());
+    $self->{ahead} = POSIX::ceil($time - Time::HiRes::time());
     $self->_write;
 }
 

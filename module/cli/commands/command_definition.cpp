@@ -32,13 +32,22 @@ constexpr std::string_view kUsageNote =
     "LIMIT and REMAINING are shown if the gateways have published their plan tables in Redis. "
     "Otherwise they come from the record of the key, which applies to `custom` plans, and only "
     "a part of a large Redis is searched for counts. USED includes units that nodes have "
-    "leased. PREVIOUS is the previous window, if windows slide.";
+    "leased. PREVIOUS is the previous window, if windows slide. A plan table with `history` counts "
+    "a day without a limit for a plan that has none. --history shows the days of these tables, "
+    "also of an id that was revoked. The current day includes leased units.";
+
+constexpr std::string_view kExportUsageNote =
+    "A line has the id, the plan table, the day and the units: id,table,day,units. --json prints "
+    "JSON lines. Days are those of plan tables with `history`. Ids that were revoked are included. "
+    "Units of a day may still change shortly after its end, when nodes return leases and report "
+    "what they granted while Redis was not reachable.";
 
 constexpr std::string_view kReadNote =
     "On a terminal, the command prompts for one line and does not echo it.";
 
 constexpr std::string_view kRevokeNote =
-    "The ban of the id is removed too. The usage of its quotas remains until the windows end.";
+    "The ban of the id is removed too. The usage of its quotas remains until the windows end, and "
+    "its history as long as the plan table keeps it.";
 
 constexpr std::string_view kImportFilesNote =
     "A line is an object as `tollgate export keys` prints it, or has `id`, `plan` and `token` or "
@@ -54,13 +63,13 @@ constexpr std::string_view kRotateNote =
 constexpr std::string_view kTopNote =
     "GRANTED/S is the number of units of quota per second, for an id in a plan table. A + marks "
     "a lower bound: a window ended between the readings. Leased units count when a node leases "
-    "them. `unlimited` plans and costs of 0 are not counted. REFUSED/S is the number of "
-    "strikes per second, on the line of the busiest table of the id. Redis holds strikes only "
-    "if a plan table has a `ban` policy, and not during a ban. Without this policy, `tollgate "
-    "status` and the access log show refusals. The command writes nothing to Redis. If there "
-    "are more ids than --budget, it watches the busiest ids found so far while SCAN continues: "
-    "1,000,000 ids, which have about 3,000,000 keys, take 150 readings. On a terminal, q ends "
-    "the command.";
+    "them. `unlimited` plans without a history, and costs of 0, are not counted. REFUSED/S is "
+    "the number of strikes per second, on the line of the busiest table of the id. Redis holds "
+    "strikes only if a plan table has a `ban` policy, and not during a ban. Without this "
+    "policy, `tollgate status` and the access log show refusals. The command writes nothing to "
+    "Redis. If there are more ids than --budget, it watches the busiest ids found so far while "
+    "SCAN continues: 1,000,000 ids, which have about 3,000,000 keys, take 150 readings. On a "
+    "terminal, q ends the command.";
 
 constexpr std::string_view kStatusNote =
     "URL may contain USER:PASSWORD@. Set it in the environment to keep it out of the process "
@@ -216,18 +225,27 @@ void add_other_commands(CLI::App& app, CommandLine& line) {
                           [&](Commands& commands) { commands.import_files(line.files); });
     import.add_option("FILE", line.files, "File of JSON lines; - is standard input")->required();
     add_note(import, kImportFilesNote);
-    CLI::App& exported = *app.add_subcommand("export", "Export data as JSON lines");
+    CLI::App& exported = *app.add_subcommand("export", "Export data");
     exported.require_subcommand(1)->fallthrough();
     add_redis_command(exported, "keys", "Print all ids and their keys as JSON lines", line,
                       [](Commands& commands) { commands.export_keys(); });
+    CLI::App& days =
+        add_redis_command(exported, "usage", "Print what each id was granted in each day, as CSV",
+                          line, [&](Commands& commands) { commands.export_usage(line.days); });
+    days.add_option("--from", line.days.from, "First day (UTC); by default the earliest");
+    days.add_option("--to", line.days.to, "Last day (UTC); by default yesterday");
+    add_note(days, kExportUsageNote);
     CLI::App& audit =
         add_redis_command(app, "audit", "Show who did what to which id", line,
                           [&](Commands& commands) { commands.audit(line.id, line.follow); });
     audit.add_option("ID", line.id, "Id of the key; without it, all entries are shown");
     audit.add_flag("--follow", line.follow, "Wait for further entries");
-    add_note(add_id_command(app, "usage", "Show the quota usage of a key", line,
-                            [&](Commands& commands) { commands.usage(line.id); }),
-             kUsageNote);
+    CLI::App& usage = add_id_command(
+        app, "usage", "Show the quota usage of a key", line, [&](Commands& commands) {
+            line.history ? commands.history(line.id) : commands.usage(line.id);
+        });
+    usage.add_flag("--history", line.history, "Show what the id was granted in each day (UTC)");
+    add_note(usage, kUsageNote);
 }
 
 void add_watching_commands(CLI::App& app, CommandLine& line) {

@@ -31,6 +31,8 @@ struct CommandLine {
     std::string overlap = "24h";
     std::vector<std::string> files;  ///< the arguments FILE of `import`
     bool follow = false;             ///< `audit --follow`
+    bool history = false;            ///< `usage --history`
+    ExportedDays days;               ///< `export usage`
     TopOptions top;
     SimulateOptions simulate;
     std::string url;               ///< the argument URL of `status`

@@ -253,6 +253,25 @@ void Commands::usage(const std::string& id) {
     }
 }
 
+void Commands::history(const std::string& id) {
+    require_valid_id(id);
+    const auto tables = published_tables();
+    management::CountingTables counting;
+    for (const auto& table : tables) {
+        counting.known.push_back(&table);
+    }
+    const auto history =
+        complete(management::read_history(database_, keys_, id, std::move(counting)));
+    if (history.empty()) {
+        complete(reader_.require_id(id));
+    }
+    require_print(render_history(format_, id, history));
+}
+
+void Commands::export_usage(const ExportedDays& days) {
+    cli::export_usage(session_, database_, keys_, published_tables(), format_, days);
+}
+
 void Commands::top(const TopOptions& options) {
     run_top(session_, keys_, format_, options);
 }
@@ -351,6 +370,17 @@ std::vector<PlanTable> Commands::tables_for(bool changes_limits) {
     } catch (const Failure&) {
         return {};
     }
+}
+
+/// The published plan tables. Warns if there are none: it is then not known which tables keep a
+/// history.
+std::vector<PlanTable> Commands::published_tables() {
+    auto tables = read_plan_tables(session_, keys_);
+    if (tables.empty()) {
+        warn("no gateway has published its plan tables with the prefix \"" + prefix_ +
+             "\": the last day of an id may be missing");
+    }
+    return tables;
 }
 
 /// Warns about a record that the gateways do not apply as written. A failure of this check is a

@@ -9,6 +9,7 @@
 #include "module/cli/redis/session_database.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/usage/top.hpp"
+#include "module/cli/usage/usage_export.hpp"
 #include "module/key/key_record.hpp"
 #include "module/management/key_changes.hpp"
 #include "module/management/key_operation.hpp"
@@ -86,6 +87,10 @@ class Commands {
     void audit(const std::string& id, bool follows);
     /// Prints the quota usage of an id.
     void usage(const std::string& id);
+    /// Prints what an id was granted in each day.
+    void history(const std::string& id);
+    /// Prints the same of all ids.
+    void export_usage(const ExportedDays& days);
     /// Prints the most active ids repeatedly.
     void top(const TopOptions& options);
 
@@ -105,6 +110,7 @@ class Commands {
                  const std::string& id);
     void confirm_replication(const std::string& id);
     std::vector<PlanTable> tables_for(bool changes_limits);
+    std::vector<PlanTable> published_tables();
     void warn_about(const KeyRecord& record);
 
     RedisSession& session_;

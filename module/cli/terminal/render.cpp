@@ -93,6 +93,23 @@ std::string render_usage(Format format, const management::KeyUsage& usage) {
     return align_columns(about) + "\n" + align_columns(rows);
 }
 
+std::string render_history(Format format, const std::string& id,
+                           const management::UsageHistory& history) {
+    if (format == Format::kJson) {
+        JsonWriter json;
+        json.object([&] { write_history(json, id, history); });
+        return json_document(Json::parse(std::move(json).take()));
+    }
+    if (history.empty()) {
+        return "No history is kept, or nothing was granted.\n";
+    }
+    Rows rows{{"DAY", "TABLE", "UNITS"}};
+    for (const auto& day : history) {
+        rows.push_back({management::format_day(day.day), day.table, std::to_string(day.units)});
+    }
+    return align_columns(rows);
+}
+
 std::string render_ban(Format format, const management::KeyBan& ban) {
     if (format == Format::kJson) {
         return json_document({{"id", ban.id},

@@ -9,6 +9,7 @@
 #include "module/management/ban.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/stored_key.hpp"
+#include "module/management/usage_history.hpp"
 
 namespace tollgate::cli {
 
@@ -16,6 +17,10 @@ namespace tollgate::cli {
 
 /// The quota usage of an id.
 std::string render_usage(Format format, const management::KeyUsage& usage);
+
+/// What an id was granted in each day.
+std::string render_history(Format format, const std::string& id,
+                           const management::UsageHistory& history);
 
 /// The strikes and the ban of an id.
 std::string render_ban(Format format, const management::KeyBan& ban);

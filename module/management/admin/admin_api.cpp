@@ -65,7 +65,7 @@ struct Resource {
     std::array<MethodHandler, 3> methods;
 };
 
-constexpr std::array<Resource, 7> kResources{{
+constexpr std::array<Resource, 8> kResources{{
     {"keys", false, "", {{{Method::kGet, "GET", list_keys}, {Method::kPost, "POST", create_key}}}},
     {"keys",
      true,
@@ -79,6 +79,7 @@ constexpr std::array<Resource, 7> kResources{{
      "ban",
      {{{Method::kGet, "GET", show_ban}, {Method::kDelete, "DELETE", end_ban}}}},
     {"keys", true, "usage", {{{Method::kGet, "GET", show_usage}}}},
+    {"keys", true, "history", {{{Method::kGet, "GET", show_history}}}},
     {"audit", false, "", {{{Method::kGet, "GET", list_audit}}}},
     {"openapi.json", false, "", {{{Method::kGet, "GET", show_openapi}}}},
 }};

@@ -675,6 +675,65 @@ constexpr std::string_view kDocument = R"json({
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
       }
+    },
+    "/keys/{id}/history": {
+      "parameters": [
+        {
+          "name": "id",
+          "in": "path",
+          "required": true,
+          "description": "The id of a key.",
+          "schema": {"type": "string"},
+          "example": "acme"
+        }
+      ],
+      "get": {
+        "operationId": "showHistory",
+        "tags": ["keys"],
+        "summary": "Show the history of a key",
+        "description": "Returns what an id was granted in each UTC day, in the plan tables of this gateway that have `history`. The days of a revoked id are shown until they expire.",
+        "parameters": [
+          {
+            "name": "from",
+            "in": "query",
+            "required": false,
+            "description": "Restricts results to this day and later ones.",
+            "schema": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+            "example": "2026-11-01"
+          },
+          {
+            "name": "to",
+            "in": "query",
+            "required": false,
+            "description": "Restricts results to this day and earlier ones.",
+            "schema": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+            "example": "2026-11-30"
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "The history.",
+            "content": {
+              "application/json": {
+                "schema": {"$ref": "#/components/schemas/History"},
+                "example": {
+                  "id": "acme",
+                  "days": [
+                    {"day": "2026-11-22", "table": "api", "units": 1042},
+                    {"day": "2026-11-23", "table": "api", "units": 12}
+                  ]
+                }
+              }
+            }
+          },
+          "400": {"$ref": "#/components/responses/Invalid"},
+          "401": {"$ref": "#/components/responses/Unauthorized"},
+          "403": {"$ref": "#/components/responses/Forbidden"},
+          "404": {"$ref": "#/components/responses/Unknown"},
+          "429": {"$ref": "#/components/responses/TooMany"},
+          "503": {"$ref": "#/components/responses/Unavailable"}
+        }
+      }
     }
   },
   "components": {
@@ -951,7 +1010,10 @@ constexpr std::string_view kDocument = R"json({
             "type": ["integer", "null"],
             "description": "Units counted in the previous window, if windows slide."
           },
-          "limit": {"type": ["integer", "null"], "description": "The limit; null: unknown."},
+          "limit": {
+            "type": ["integer", "null"],
+            "description": "The limit; null: unknown, or none: only the history counts this day."
+          },
           "used": {"type": "integer", "description": "The part of the limit that is used now."},
           "remaining": {"type": ["integer", "null"], "description": "The part that is left."},
           "reset": {
@@ -961,6 +1023,33 @@ constexpr std::string_view kDocument = R"json({
           }
         },
         "description": "The counts of an id in one window."
+      },
+      "History": {
+        "type": "object",
+        "required": ["id", "days"],
+        "properties": {
+          "id": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "description": "The id of the key."},
+          "days": {
+            "type": "array",
+            "description": "The days and plan tables in which units were granted, the earliest day first.",
+            "items": {"$ref": "#/components/schemas/DayUsage"}
+          }
+        },
+        "description": "What an id was granted in each UTC day."
+      },
+      "DayUsage": {
+        "type": "object",
+        "required": ["day", "table", "units"],
+        "properties": {
+          "day": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "description": "The UTC day."},
+          "table": {"type": "string", "description": "The plan table."},
+          "units": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "The units that were granted; of the current day, also those that nodes have leased."
+          }
+        },
+        "description": "What an id was granted in one day in one plan table."
       }
     },
     "responses": {

@@ -1,4 +1,9 @@
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "module/management/admin/admin_api.hpp"
 #include "module/management/admin/resources.hpp"
@@ -6,6 +11,8 @@
 #include "module/management/ban.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/key_usage.hpp"
+#include "module/management/operation_error.hpp"
+#include "module/management/usage_history.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::management {
@@ -20,6 +27,17 @@ void write_time_or_null(JsonWriter& json, std::string_view name,
     } else {
         json.null();
     }
+}
+
+/// A day of the query. Empty if there is no such parameter. Throws OperationError.
+std::optional<std::chrono::sys_days> take_day(QueryParameters& parameters, std::string_view name) {
+    const auto text = parameters.take(name);
+    const auto day = text ? parse_day(*text) : std::nullopt;
+    if (text && !day) {
+        throw OperationError(Reason::kInvalid,
+                             std::string(name) + ": use a day such as 2027-01-31");
+    }
+    return day;
 }
 
 }  // namespace
@@ -46,6 +64,26 @@ Task<AdminResponse> show_usage(ResourceRequest request) {
         co_await read_usage(request.database, request.keys, request.id, std::move(tables));
     JsonWriter json;
     json.object([&] { write_usage(json, usage); });
+    co_return AdminResponse{.status = 200, .body = std::move(json).take()};
+}
+
+Task<AdminResponse> show_history(ResourceRequest request) {
+    QueryParameters parameters(request.request.query);
+    const auto from = take_day(parameters, "from");
+    const auto to = take_day(parameters, "to");
+    parameters.require_empty();
+    CountingTables tables{.known = request.tables};
+    auto history =
+        co_await read_history(request.database, request.keys, request.id, std::move(tables));
+    if (history.empty()) {
+        KeyReader reader(request.database, request.keys);
+        co_await reader.require_id(request.id);
+    }
+    std::erase_if(history, [&](const DayUsage& day) {
+        return (from && day.day < *from) || (to && day.day > *to);
+    });
+    JsonWriter json;
+    json.object([&] { write_history(json, request.id, history); });
     co_return AdminResponse{.status = 200, .body = std::move(json).take()};
 }
 

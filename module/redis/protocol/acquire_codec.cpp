@@ -18,8 +18,12 @@ bool is_alike(const BanPolicy& a, const BanPolicy& b) {
     return a.after == b.after && a.within == b.within && a.first == b.first && a.up_to == b.up_to;
 }
 
+bool has_history(const TableQuota& quota) {
+    return quota.history > std::chrono::days(0);
+}
+
 bool is_counted_alike(const TableQuota& a, const TableQuota& b) {
-    return a.sliding == b.sliding && a.rates == b.rates;
+    return a.sliding == b.sliding && a.rates == b.rates && a.history == b.history;
 }
 
 /// Whether two acquires have the same terms, so that the script gets them only once.
@@ -51,6 +55,7 @@ std::int64_t script_length(Period period) {
 void add_table(Words& terms, const TableQuota& quota) {
     const auto windows = static_cast<std::int64_t>(quota.rates.size());
     terms.add(quota.sliding ? -windows : windows);
+    terms.add(quota.history.count());
     for (const Rate& rate : quota.rates) {
         terms.add(rate.requests);
         terms.add(script_length(rate.period));
@@ -290,6 +295,9 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
         add_id(ids, acquire, terms.place_of(acquire));
         if (acquire.ban) {
             call.keys.add(keys.ban(acquire.id));
+        }
+        if (std::ranges::any_of(*acquire.quotas, has_history)) {
+            call.keys.add(keys.history(acquire.id));
         }
         for (const auto& quota : *acquire.quotas) {
             call.keys.add_joined(keys.quota_parts(acquire.id, quota.table));

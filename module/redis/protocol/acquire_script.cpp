@@ -14,8 +14,8 @@ namespace {
 constexpr std::string_view kAcquireText = R"lua(
 -- Decides requests of many ids. Each request is decided in every window of every table of its id at once.
 --
--- KEYS  for each id, one after the other: ban:{ID} if the id can be banned; one quota:{ID}:TABLE per table; and one
---       report:{ID}:TABLE:NODE per table whose adjustments are a report
+-- KEYS  for each id, one after the other: ban:{ID} if the id can be banned; history:{ID} if one of its tables keeps a
+--       history; one quota:{ID}:TABLE per table; and one report:{ID}:TABLE:NODE per table whose adjustments are a report
 -- ARGV  1        a token, which is returned
 --       2        the index in ARGV of the first id
 --       3        the deadline in ms: nothing is decided after it, because the node no longer waits; 0: none
@@ -26,6 +26,7 @@ constexpr std::string_view kAcquireText = R"lua(
 --                    the time within which they must occur, the first ban, the longest ban, in ms; 1: a refusal is a strike
 --                  the number of tables; per table:
 --                    the number of its windows, negative if they slide
+--                    for how many days it keeps a history of its window of one day; or 0
 --                    per window, ascending, its limit and its length in ms; 0: a calendar month in UTC
 --                    per window its fields, as window_field() names them: of the number, the count and, if it slides, the previous count
 --       ...      ids: the index in ARGV of its terms, the number of requests, and how many further arguments follow (or 0):
@@ -45,7 +46,8 @@ constexpr std::string_view kAcquireText = R"lua(
 --
 -- The hash of a table has for each window the number of the last counted window, its count and, if it slides, the count
 -- of the previous window; and the node that got the last lease, its time, and the time of the last lease of any other
--- node.
+-- node. If the table keeps a history, the last day remains in this hash until an acquire of a later day moves its count
+-- to the hash of the history. Adjustments of a day that was moved change the history.
 
 -- Each call allocates its tables, closures and upvalues again. Therefore one loop decides. Only bans have functions,
 -- without upvalues: they use parameters and globals. Tables begin with enough elements for one id, because growth
@@ -111,7 +113,8 @@ local function strike(ban, terms, now, pending, refused)
 end
 
 -- The terms of the last id: `known` is their index as in ARGV, and `first` the index of the first of their tables.
-local known, terms, cost, bans, first, tables
+-- `keeps` is true if one of the tables keeps a history.
+local known, terms, cost, bans, first, tables, keeps
 -- Per window of these terms: the number of the current window; and the text that Redis returned for it, or 0 before
 -- that.
 local current = {0, 0, 0, 0}
@@ -120,7 +123,8 @@ local month, month_ends
 
 -- Per table of the current id: the values of HMGET, where the number of each window is replaced by whether it must be
 -- written. If a lease is wanted, the node and the time of the last lease precede them. `adjusted` is true if an
--- adjustment changed the table. `report` is the number to write into KEYS[marker], if any.
+-- adjustment changed the table. `report` is the number to write into KEYS[marker], if any. If the table keeps a history,
+-- `day` is the number of a day that is new, and `past` has the units that are added to the history: each day and its units.
 local found = {false}
 -- The arguments of HSET, where they differ from id to id.
 local changes
@@ -146,7 +150,7 @@ while id < ids_end do
         if bans then
             first = terms + 6
         end
-        tables, first = ARGV[first] + 0, first + 1
+        tables, first, keeps = ARGV[first] + 0, first + 1, false
         local at, window = first, 0
         for t = 1, tables do
             local windows, width = ARGV[at] + 0, 2
@@ -154,7 +158,10 @@ while id < ids_end do
             if windows < 0 then
                 windows, width = -windows, 3
             end
-            for argument = at + 1, at + 2 * windows, 2 do
+            if ARGV[at + 1] ~= '0' then
+                ARGV[at + 1], keeps = ARGV[at + 1] + 0, true
+            end
+            for argument = at + 2, at + 2 * windows, 2 do
                 local length = ARGV[argument + 1] + 0
                 ARGV[argument], ARGV[argument + 1] = ARGV[argument] + 0, length
                 if length > 0 then
@@ -180,7 +187,7 @@ while id < ids_end do
                 current[window + 2] = 0
                 window = window + 2
             end
-            at = at + 1 + windows * (2 + width)
+            at = at + 2 + windows * (2 + width)
         end
     end
 
@@ -196,16 +203,20 @@ while id < ids_end do
         end
     end
 
+    if keeps then
+        key = key + 1
+    end
+
     -- Reads the windows, and stores their current state after reply[start]. `granted` becomes how many requests fit;
     -- `left` is the number of units left in the fullest window.
-    local left, marker, at, last, window = math.huge, key + tables, first, start, 0
+    local left, marker, at, last, window, moves = math.huge, key + tables, first, start, 0, false
     if not failure then
         for t = 1, tables do
             local windows, width = ARGV[at], 2
             if windows < 0 then
                 windows, width = -windows, 3
             end
-            local fields, values, value = at + 1 + 2 * windows, nil, 1
+            local fields, values, value = at + 2 + 2 * windows, nil, 1
             local after = fields + windows * width
             if wanted > 0 then
                 -- The last lease is read with the windows, which saves a command.
@@ -234,7 +245,7 @@ while id < ids_end do
                     values.report, values.marker = applies and report, marker
                 end
             end
-            for argument = at + 1, fields - 1, 2 do
+            for argument = at + 2, fields - 1, 2 do
                 local room, number, units, before = ARGV[argument], values[value], tonumber(values[value + 1]) or 0, 0
                 local now_number, new = current[window + 1], false
                 if width == 3 then
@@ -256,6 +267,12 @@ while id < ids_end do
                         local ahead, length = (number or -2) - now_number, ARGV[argument + 1]
                         if ahead ~= 1 and not (ahead > 1 and length > 0 and number * length - now <= 60000) then
                             before = ahead == -1 and units or 0
+                            if length == 86400000 and ARGV[at + 1] ~= '0' then
+                                values.day = now_number
+                                if units > 0 then
+                                    values.past, moves = {number, units}, true
+                                end
+                            end
                             number, units = now_number, 0
                         end
                         new = true
@@ -266,6 +283,20 @@ while id < ids_end do
                     local by, by_before = ARGV[adjustments + 1] + 0, ARGV[adjustments + 2] + 0
                     local applicable = applies and (by ~= 0 or by_before ~= 0)
                     adjustments = adjustments + 3
+                    if applicable and ARGV[argument + 1] == 86400000 and ARGV[at + 1] ~= '0' then
+                        local past = values.past or {}
+                        if adjusted ~= number and by ~= 0 then
+                            past[#past + 1] = adjusted
+                            past[#past + 1] = by
+                        end
+                        if by_before ~= 0 then
+                            past[#past + 1] = adjusted - 1
+                            past[#past + 1] = by_before
+                        end
+                        if #past > 0 then
+                            values.past, values.adjusted, moves = past, true, true
+                        end
+                    end
                     if applicable and adjusted == number then
                         units, before = math.max(units + by, 0), math.max(before + by_before, 0)
                         values.adjusted = true
@@ -309,16 +340,65 @@ while id < ids_end do
             end
         end
 
-        -- Adds what is taken, and writes the windows that this or an adjustment changed.
+        -- Drops days that the history no longer keeps, and adds those that have ended. They are added last: if a command
+        -- is refused, the next acquire does all of it again.
         local added = taken + lease
-        if added > 0 or adjustments then
+        if moves and (added > 0 or adjustments) then
+            local name, today, at = KEYS[key], (now - now % 86400000) / 86400000, first
+            for t = 1, tables do
+                local past, windows, width = found[t].past, ARGV[at], 2
+                if windows < 0 then
+                    windows, width = -windows, 3
+                end
+                if past and (added > 0 or found[t].adjusted) then
+                    local kept, last, dropped = ARGV[at + 1], 0, {}
+                    local table_name = KEYS[key + t]:match('.*}:(.*)') .. ':'
+                    local fields = pcall('HKEYS', name)
+                    if fields.err then
+                        failure = fields
+                        break
+                    end
+                    for _, field in ipairs(fields) do
+                        local day = field:sub(1, #table_name) == table_name and tonumber(field:sub(#table_name + 1))
+                        if day and day < today - kept then
+                            dropped[#dropped + 1] = field
+                        end
+                    end
+                    if #dropped > 0 then
+                        redis.call('HDEL', name, unpack(dropped))
+                    end
+                    for n = 1, #past, 2 do
+                        local day = past[n]
+                        if day >= today - kept then
+                            local done = pcall('HINCRBY', name, table_name .. day, past[n + 1])
+                            if type(done) == 'table' then
+                                failure = done
+                                break
+                            end
+                            last = math.max(last, day)
+                        end
+                    end
+                    if failure then
+                        break
+                    end
+                    local ends = (last + 1 + kept) * 86400000
+                    if ends > now + redis.call('PTTL', name) then
+                        redis.call('PEXPIREAT', name, ends)
+                    end
+                end
+                at = at + 2 + windows * (2 + width)
+            end
+        end
+
+        -- Adds what is taken, and writes the windows that this or an adjustment changed.
+        if not failure and (added > 0 or adjustments) then
             local at, last = first, start
             for t = 1, tables do
                 local windows, width = ARGV[at], 2
                 if windows < 0 then
                     windows, width = -windows, 3
                 end
-                local values, field, new, n = found[t], at + 1 + 2 * windows, false, 0
+                local values, field, new, n = found[t], at + 2 + 2 * windows, false, 0
                 local after = field + windows * width
                 local adjusted = adjustments and values.adjusted
                 if added > 0 or adjusted then
@@ -367,12 +447,12 @@ while id < ids_end do
                         failure = done
                         break
                     end
-                    if new or adjustments then
-                        local number, length = reply[last - width + 1], ARGV[at + 2 * windows]
+                    if new or adjustments or (keeps and values.day) then
+                        local number, length = reply[last - width + 1], ARGV[at + 1 + 2 * windows]
                         local window_ends = length > 0 and (number + 1) * length or month_ends + (number - month) * 2678400000
                         -- A sliding window counts until the next one ends.
                         local ends = window_ends + (width - 2) * length
-                        for argument = at + 2, at + 2 * windows - 2, 2 do
+                        for argument = at + 3, at + 2 * windows - 1, 2 do
                             -- A shorter window that does not divide the longest one may end after it.
                             local shorter = ARGV[argument]
                             if shorter == 0 then
@@ -381,15 +461,21 @@ while id < ids_end do
                                 ends = math.max(ends, window_ends + (width - 1) * shorter)
                             end
                         end
+                        if values.report then
+                            -- Expires when Redis takes no adjustment of the report any more. The node sends none of a day
+                            -- that ended more than a week ago.
+                            redis.call('HSET', KEYS[values.marker], $report_number, values.report)
+                            redis.call('PEXPIREAT', KEYS[values.marker],
+                                       ARGV[at + 1] == '0' and ends or math.max(ends, now + 8 * 86400000))
+                        end
+                        if values.day then
+                            -- The last day of an id that does not return is kept as long as the history.
+                            ends = math.max(ends, (values.day + 1 + ARGV[at + 1]) * 86400000)
+                        end
                         -- Only if the longest window is new. The key keeps a later expiry, which a longer window of the
                         -- id's previous plan has set.
-                        if new and ends > now + redis.call('PTTL', name) then
+                        if (new or values.day) and ends > now + redis.call('PTTL', name) then
                             redis.call('PEXPIREAT', name, ends)
-                        end
-                        if values.report then
-                            -- Expires when no window of the report counts any more.
-                            redis.call('HSET', KEYS[values.marker], $report_number, values.report)
-                            redis.call('PEXPIREAT', KEYS[values.marker], ends)
                         end
                     end
                 else

@@ -45,6 +45,9 @@ class Keys {
     /// A hash: for each digest of an id the Unix time when the key was last used, rounded down to a
     /// minute. It expires kUseLifetime after the last use.
     std::string used(std::string_view id) const { return tagged("used:", id); }
+    /// A hash: what an id was granted in earlier days, see history_field. The last day is in the
+    /// hash quota(), until the first request of a later day.
+    std::string history(std::string_view id) const { return tagged("history:", id); }
     /// A hash that probe_script() writes, with its time.
     std::string probe() const { return prefix_ + "probe"; }
     /// A hash: each plan table as JSON, see published_plans.hpp.
@@ -122,6 +125,12 @@ inline constexpr std::string_view kPrevious =
 inline std::array<std::string_view, 3> window_field(std::string_view period,
                                                     std::string_view part) {
     return {period, ".", part};
+}
+
+/// The parts of the name of a field of the hash `history:{ID}`: the units that were granted in a
+/// UTC day, which is a number of days since the epoch. Neither tables nor days contain a colon.
+inline std::array<std::string_view, 3> history_field(std::string_view table, std::string_view day) {
+    return {table, ":", day};
 }
 
 /// Further fields of the hash `quota:{ID}:TABLE`: the last leases, for the `Retry-After` of a node

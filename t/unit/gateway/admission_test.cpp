@@ -78,6 +78,70 @@ TEST_F(AdmissionTest, AnUnlimitedKeyIsGrantedWithoutACount) {
     EXPECT_EQ(granted(*workers[0], "k", 1), 1);
 }
 
+class UnlimitedWithHistory : public AdmissionTest {
+  protected:
+    UnlimitedWithHistory() {
+        tables[0].plans[0].kind = Plan::Kind::kUnlimited;
+        tables[0].history = std::chrono::days(90);
+        add_key("k");
+    }
+    std::int64_t in_history() {
+        TableQuota quota;
+        quota.table = tables[0].name;
+        std::int64_t units = 0;
+        for (const auto& [day, count] : redis.counts.history("k", quota)) {
+            units += count;
+        }
+        return units;
+    }
+};
+
+TEST_F(UnlimitedWithHistory, IsCountedAndNeverRefused) {
+    ban = BanPolicy{1, 1min, 10min, 24h};
+    Worker& worker = start();
+    EXPECT_EQ(granted(worker, "k", 100), 100);
+    EXPECT_TRUE(requests.back()->outcome().windows.empty()) << "nothing is shown";
+    run_for(5s);
+    EXPECT_EQ(in_history(), 100);
+    EXPECT_LT(worker.transport.calls, 30) << "leases";
+}
+
+TEST_F(UnlimitedWithHistory, IsServedAndCountedWithoutRedisWhateverOnFailureIs) {
+    std::int64_t expected = 0;
+    for (const auto policy : {FailurePolicy::kLocal, FailurePolicy::kAllow, FailurePolicy::kDeny}) {
+        settings.on_failure = policy;
+        Worker& worker = workers.empty() ? start() : *workers.front();
+        EXPECT_EQ(ask(worker, "k").status(), 0);
+        worker.transport.reachable = false;
+        EXPECT_EQ(granted(worker, "k", 5), 5);
+        worker.transport.reachable = true;
+        run_for(10s);
+        expected += 6;
+        EXPECT_EQ(in_history(), expected);
+    }
+}
+
+TEST_F(UnlimitedWithHistory, IsRefusedByDenyIfItsRecordHasExpired) {
+    settings.on_failure = FailurePolicy::kDeny;
+    settings.key_cache = 1s;
+    Worker& worker = start();
+    EXPECT_EQ(ask(worker, "k").status(), 0);
+    run_for(2s);
+    worker.transport.reachable = false;
+    EXPECT_EQ(ask(worker, "k").status(), 503);
+}
+
+TEST_F(UnlimitedWithHistory, IsServedIfItsCallIsNotAnswered) {
+    settings.on_failure = FailurePolicy::kDeny;
+    Worker& worker = start();
+    EXPECT_EQ(ask(worker, "k").status(), 0);
+    worker.transport.choose_fate = [](const redis::Call&) {
+        return SimulatedTransport::Fate::kNotExecuted;
+    };
+    EXPECT_EQ(ask(worker, "k").status(), 0);
+    EXPECT_EQ(requests.back()->outcome().verdict, Verdict::kDegraded);
+}
+
 TEST_F(AdmissionTest, CustomLimitsThatAreInvalidForbid) {
     tables[0].plans[0].kind = Plan::Kind::kCustom;
     add_key("k", "free", true, "many");

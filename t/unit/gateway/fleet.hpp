@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -54,6 +55,8 @@ class Fleet {
 
     /// The count of the window of this rate that Redis has.
     const WindowCount& counted(int key, const Rate& rate) { return servers_.count(key, rate); }
+    /// The units of each day that Redis has in the history of a key.
+    std::map<std::int64_t, std::int64_t> history(int key) { return servers_.history(key); }
     /// The units of a window that are counted, and that neither were granted nor are on their way
     /// to a request: they are in leases, or on their way back, or lost.
     std::int64_t idle(const KeyWindow& window) {
@@ -130,6 +133,7 @@ class Fleet {
                     note(at, key, outcome);
                 }));
             worker->clock.offset = node.offset;
+            worker->clock.start = scenario_.beginning;
             worker->start(
                 [&](const Environment& environment) { return connect(node, environment); });
             if (scenario_.per_second > 0) {
@@ -162,12 +166,12 @@ class Fleet {
         };
         if (scenario_.masters > 0) {
             return std::make_unique<SimulatedClusterTransport>(timeline_, servers_.cluster(),
-                                                               kBeginning, settings_.redis,
+                                                               scenario_.beginning, settings_.redis,
                                                                environment, prepare, redirections_);
         }
         SimulatedServer& server = servers_.master();
-        auto link = std::make_unique<SimulatedTransport>(timeline_, server.redis, kBeginning,
-                                                         servers_.clock());
+        auto link = std::make_unique<SimulatedTransport>(timeline_, server.redis,
+                                                         scenario_.beginning, servers_.clock());
         prepare(*link, server);
         return link;
     }
@@ -235,6 +239,8 @@ class Fleet {
             }
         }
         ledger.granted += outcome.is_granted() ? 1 : 0;
+        const auto day = std::chrono::floor<std::chrono::days>(outcome.now).time_since_epoch();
+        ledger.granted_in_day[{key, day.count()}] += outcome.is_granted() ? 1 : 0;
         ledger.granted_alone += outcome.verdict == Verdict::kDegraded ? 1 : 0;
     }
 
@@ -279,7 +285,7 @@ class Fleet {
         for (const QuotaCache::Held& held : lost) {
             const LockedStripe stripe(zone, zone.stripe_of_key(held.api_key));
             const auto id = stripe.keys().find_id(held.api_key, held.id);
-            for (std::size_t i = 0; i < scenario_.rates.size() && !id.empty(); ++i) {
+            for (std::size_t i = 0; held.layout.periods[i] != 0 && !id.empty(); ++i) {
                 const QuotaState::Window& window = held.state.windows[i];
                 ledger.lost[{key_of(id), i, window.counted.number}] +=
                     held.state.lease + std::max<std::int64_t>(-window.owed, 0);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "module/key/digest.hpp"
@@ -39,7 +40,7 @@ class FleetServers {
     /// How far the clock of the master is ahead.
     const Milliseconds& clock() const { return cluster_.servers.front().clock; }
     Instant time() const {
-        return std::chrono::floor<Milliseconds>(kBeginning + timeline_.now() + clock());
+        return std::chrono::floor<Milliseconds>(scenario_.beginning + timeline_.now() + clock());
     }
     /// The count of the window of this rate.
     const WindowCount& count(int key, const Rate& rate) {
@@ -48,6 +49,15 @@ class FleetServers {
         const auto id = id_of(key);
         SimulatedServer& server = has_failed_over_ ? successor_ : cluster_.server_of(id);
         return server.redis.counts.count(id, quota, rate);
+    }
+
+    /// See RedisModel::history.
+    std::map<std::int64_t, std::int64_t> history(int key) {
+        TableQuota quota;
+        quota.table = settings_.table.name;
+        const auto id = id_of(key);
+        SimulatedServer& server = has_failed_over_ ? successor_ : cluster_.server_of(id);
+        return server.redis.counts.history(id, quota);
     }
 
     /// The replica becomes the master.

@@ -16,6 +16,10 @@ struct FleetSettings {
         table.plans.push_back(
             {.name = "free", .kind = Plan::Kind::kLimited, .rates = scenario.rates});
         table.plans.back().sliding = scenario.sliding;
+        if (scenario.rates.empty()) {
+            table.plans.back().kind = Plan::Kind::kUnlimited;
+        }
+        table.history = scenario.history;
         table.lease_time = scenario.leases ? kLeaseTime : Milliseconds(0);
         redis.name = "main";
         redis.name_hash = name_hash(redis.name);

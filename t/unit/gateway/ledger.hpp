@@ -46,6 +46,8 @@ struct Ledger {
     using Executed = std::vector<SimulatedRedis::Executed>;
 
     std::map<KeyWindow, Tally> tallies;
+    /// The units that were granted to each key in each UTC day.
+    std::map<std::pair<int, std::int64_t>, std::int64_t> granted_in_day;
     /// The units that each node granted.
     std::map<std::pair<int, KeyWindow>, std::int64_t> node_granted;
     std::int64_t calls = 0;
@@ -109,6 +111,8 @@ struct Ledger {
             for (std::size_t i = 0; i < adjustments.size(); ++i) {
                 lost[{key_of(one.id), i, adjustments[i].number}] +=
                     std::max<std::int64_t>(-adjustments[i].units, 0);
+                lost[{key_of(one.id), i, adjustments[i].number - 1}] +=
+                    std::max<std::int64_t>(-adjustments[i].previous, 0);
             }
         }
     }

@@ -25,11 +25,20 @@ class RedisModel {
         for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
             const TableQuota& quota = (*acquire.quotas)[table];
             const bool applies = is_new(acquire, table);
-            for (const Rate& rate : quota.rates) {
+            for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+                const Rate& rate = quota.rates[i];
                 WindowCount& window = count(acquire.id, quota, rate);
+                const WindowCount before = window;
                 window = roll(window, rate.period, now);
+                if (keeps_history(quota, i) && window.number != before.number) {
+                    granted_in(acquire.id, quota, before.number) += before.count;
+                }
                 if (adjustment != acquire.adjustments.end()) {
-                    adjust(window, applies ? *adjustment : Adjustment{}, quota.sliding);
+                    const Adjustment applied = applies ? *adjustment : Adjustment{};
+                    adjust(window, applied, quota.sliding);
+                    if (keeps_history(quota, i)) {
+                        adjust_history(acquire.id, quota, window, applied);
+                    }
                     ++adjustment;
                 }
                 room =
@@ -72,10 +81,26 @@ class RedisModel {
         return counts_[{std::string(id) + ":" + quota.table, rate.period.code()}];
     }
 
+    /// What the history of an id has: by day, also the last one. Units that are in leases are
+    /// among them.
+    std::map<std::int64_t, std::int64_t> history(std::string_view id, const TableQuota& quota) {
+        std::map<std::int64_t, std::int64_t> days;
+        for (const auto& [day, units] : history_) {
+            if (day.first == std::string(id) + ":" + quota.table) {
+                days[day.second] += units;
+            }
+        }
+        const WindowCount& last = count(id, quota, {kNoLimit, std::chrono::hours(24)});
+        days[last.number] += last.count;
+        std::erase_if(days, [](const auto& one) { return one.second == 0; });
+        return days;
+    }
+
     /// Moves what `other` has of an id to this one.
     void take(RedisModel& other, const std::string& id) {
         const auto is_of_id = [&](const auto& key) { return key.first.starts_with(id + ":"); };
         move_entries(other.counts_, counts_, is_of_id);
+        move_entries(other.history_, history_, is_of_id);
         move_entries(other.reports_, reports_, is_of_id);
         move_entries(other.leases_, leases_,
                      [&](const std::string& key) { return key.starts_with(id + ":"); });
@@ -147,6 +172,18 @@ class RedisModel {
         return number == 0 || std::exchange(last, std::max(last, number)) < number;
     }
 
+    std::int64_t& granted_in(std::string_view id, const TableQuota& quota, std::int64_t day) {
+        return history_[{std::string(id) + ":" + quota.table, day}];
+    }
+    /// Days that have ended are adjusted in the history.
+    void adjust_history(std::string_view id, const TableQuota& quota, const WindowCount& window,
+                        const Adjustment& adjustment) {
+        if (adjustment.number != window.number) {
+            granted_in(id, quota, adjustment.number) += adjustment.units;
+        }
+        granted_in(id, quota, adjustment.number - 1) += adjustment.previous;
+    }
+
     static void adjust(WindowCount& window, const Adjustment& adjustment, bool sliding) {
         if (adjustment.number == window.number) {
             window.count = std::max<std::int64_t>(window.count + adjustment.units, 0);
@@ -157,6 +194,7 @@ class RedisModel {
     }
 
     std::map<std::pair<std::string, std::int64_t>, WindowCount> counts_;
+    std::map<std::pair<std::string, std::int64_t>, std::int64_t> history_;  ///< by id:table and day
     std::map<std::pair<std::string, std::string>, std::uint64_t> reports_;
     std::map<std::string, Lease> leases_;  ///< by id and table
     std::map<std::string, Ban> bans_;

@@ -13,7 +13,7 @@ namespace tollgate::gateway {
 
 using Milliseconds = std::chrono::milliseconds;
 
-/// When the simulation begins, by Redis's clock.
+/// When a simulation begins, by Redis's clock, unless the scenario sets another time.
 constexpr Instant kBeginning{Milliseconds(1'795'000'000'000)};
 /// How long requests come, unless the scenario sets another time.
 constexpr Milliseconds kDuration{35'000};
@@ -50,8 +50,8 @@ struct Scenario {
     std::string name;
     int nodes;
     int keys;
-    double per_second;  ///< requests of a worker for all its keys; 0: only those of the test
-    std::vector<Rate> rates;
+    double per_second;        ///< requests of a worker for all its keys; 0: only those of the test
+    std::vector<Rate> rates;  ///< of the plan; none: it is unlimited
     bool sliding = false;
     bool crashes = false;
     Milliseconds delay{5};  ///< at most, each way
@@ -68,6 +68,8 @@ struct Scenario {
     Milliseconds key_cache = std::chrono::minutes(1);
     int masters = 0;  ///< of a cluster; 0: no cluster
     Moves moves{};
+    Instant beginning = kBeginning;
+    std::chrono::days history{};  ///< see PlanTable
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -193,10 +195,18 @@ class SimulatedRedis {
                 terms += 4;
                 ++key_;
             }
+            const std::size_t history = key_;
+            bool has_history = false;
             Quotas quotas;
             for (std::size_t tables = number_at(terms++); tables > 0; --tables) {
-                quotas.push_back(read_table(terms, one.id));
+                quotas.push_back(read_table(terms));
+                has_history = has_history || quotas.back().history > std::chrono::days(0);
             }
+            key_ += has_history ? 1 : 0;
+            for (TableQuota& quota : quotas) {
+                read_key(quota.table, one.id);
+            }
+            EXPECT_TRUE(!has_history || keys_[history].ends_with("history:{" + one.id + "}"));
             const auto more = number_at(at + 2);
             if (more > 0) {
                 one.acquire.lease = integer_at(at + 3);
@@ -208,18 +218,23 @@ class SimulatedRedis {
             one.acquire.quotas = std::make_shared<const Quotas>(std::move(quotas));
             return one;
         }
-        TableQuota read_table(std::size_t& terms, std::string& id) {
+        void read_key(std::string& table, std::string& id) {
             const std::string& key = keys_[key_++];
             const auto brace = key.find("}:");
             id = key.substr(key.find('{') + 1, brace - key.find('{') - 1);
+            table = key.substr(brace + 2);
+        }
+        TableQuota read_table(std::size_t& terms) {
             TableQuota quota;
-            quota.table = key.substr(brace + 2);
             auto windows = integer_at(terms++);
             quota.sliding = windows < 0;
+            quota.history = std::chrono::days(integer_at(terms++));
             windows = windows < 0 ? -windows : windows;
             for (std::int64_t i = 0; i < windows; ++i, terms += 2) {
+                const std::int64_t length = integer_at(terms + 1);
                 quota.rates.push_back(
-                    {integer_at(terms), std::chrono::seconds(integer_at(terms + 1) / 1000)});
+                    {integer_at(terms),
+                     length == 0 ? Period::month() : Period(std::chrono::seconds(length / 1000))});
             }
             terms += static_cast<std::size_t>(windows) * (quota.sliding ? 3 : 2);
             return quota;

@@ -47,6 +47,16 @@ TEST(ParsePlan, RefusesInvalidParameters) {
     }
 }
 
+TEST(ParseHistory, ReadsATimeAndRoundsItUpToDays) {
+    EXPECT_EQ(parse_history("90d"), std::chrono::days(90));
+    EXPECT_EQ(parse_history("25h"), std::chrono::days(2));
+    EXPECT_EQ(parse_history("2s"), std::chrono::days(1));
+    EXPECT_EQ(parse_history("3660d"), std::chrono::days(3660));
+    for (const auto* text : {"", "0", "off", "3661d", "-1d", "1x"}) {
+        EXPECT_THROW(parse_history(text), ParseError) << text;
+    }
+}
+
 TEST(ParseBan, ReadsItsParametersInAnyOrder) {
     const BanPolicy ban = parse_ban(Words{"for=10m", "after=20", "up_to=24h", "within=1m"});
     EXPECT_EQ(ban.after, 20);

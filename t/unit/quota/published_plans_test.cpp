@@ -36,10 +36,13 @@ TEST(PublishedPlans, ReadsWhatItWrites) {
               R"({"plans":{"free":{"rates":["60r/m","1000r/d"],"window":"sliding"},)"
               R"("enterprise":{"custom":true,"window":"fixed"},"partner":{"unlimited":true}},)"
               R"("default":null,"published":5})");
+    EXPECT_EQ(read_published_table("api", json)->history, std::chrono::days(0));
     table.default_plan = "free";
+    table.history = std::chrono::days(90);
     const auto read = read_published_table("api", write_published_table(table, {}));
     ASSERT_TRUE(read);
     EXPECT_EQ(read->default_plan, "free");
+    EXPECT_EQ(read->history, std::chrono::days(90));
     ASSERT_EQ(read->plans.size(), 3U);
     EXPECT_EQ(read->find("free")->rates, table.plans[0].rates);
     EXPECT_TRUE(read->find("free")->sliding);

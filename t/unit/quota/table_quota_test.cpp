@@ -92,6 +92,54 @@ TEST(ChooseQuotas, LetsANodeGrantAheadAsTheTableHasIt) {
     EXPECT_EQ((*quotas)[1].lease_time, kLeaseTime);
 }
 
+PlanTable with_history(PlanTable table) {
+    table.history = std::chrono::days(90);
+    return table;
+}
+
+TEST(ChooseQuotas, CountsADayForAHistory) {
+    const PlanTable api = with_history(kApi);
+    const PlanTable search = with_history(kSearch);
+    const auto quotas = choose_quotas(std::array{&api, &search}, key("free"));
+    ASSERT_TRUE(quotas);
+    EXPECT_EQ((*quotas)[0].rates, (std::vector{kMinute, kDay})) << "the plan has a day";
+    EXPECT_EQ((*quotas)[1].rates, (std::vector{kMinute, Rate{kNoLimit, 24h}}));
+    EXPECT_EQ((*quotas)[1].policies, (std::vector<std::string>{"search-free-minute", ""}));
+    for (const TableQuota& quota : *quotas) {
+        EXPECT_EQ(quota.history, std::chrono::days(90));
+        EXPECT_FALSE(keeps_history(quota, 0));
+        EXPECT_TRUE(keeps_history(quota, 1));
+        EXPECT_EQ(windows_adjusted(quota, 0), quota.sliding ? 1 : 0);
+        EXPECT_EQ(windows_adjusted(quota, 1), 7);
+    }
+    EXPECT_TRUE(have_limit(*quotas));
+    EXPECT_EQ(WindowLayout((*quotas)[0]),
+              WindowLayout(choose_quotas(std::array{&kApi}, key("free"))->front()));
+}
+
+TEST(ChooseQuotas, CountsAnUnlimitedPlanForAHistory) {
+    const PlanTable search = with_history(kSearch);
+    const auto quotas = choose_quotas(std::array{&kApi, &search}, key("all"));
+    ASSERT_TRUE(quotas);
+    ASSERT_EQ(quotas->size(), 1) << "the other table keeps none";
+    EXPECT_EQ(quotas->front().table, "search");
+    EXPECT_EQ(quotas->front().rates, (std::vector<Rate>{{kNoLimit, 24h}}));
+    EXPECT_FALSE(have_limit(*quotas));
+    EXPECT_FALSE(have_limit({}));
+}
+
+TEST(ChooseQuotas, HasADayBetweenTheOthers) {
+    const PlanTable own = with_history(table("own", {{"own", Plan::Kind::kCustom, {}, false}}));
+    const auto rates_of = [&](const std::string& limits) {
+        return choose_quotas(std::array{&own}, key("own", limits))->front().rates;
+    };
+    EXPECT_EQ(rates_of("1r/s 2r/m 3r/h 4r/2d"),
+              (std::vector<Rate>{{1, 1s}, {2, 60s}, {3, 1h}, {kNoLimit, 24h}, {4, 48h}}));
+    EXPECT_EQ(rates_of("1r/s 2r/m 3r/h 4r/2d").size(), kMaxWindows);
+    EXPECT_EQ(rates_of("5r/month"), (std::vector<Rate>{{kNoLimit, 24h}, {5, Period::month()}}));
+    EXPECT_EQ(rates_of("5r/24h").size(), 1);
+}
+
 WindowLayout layout_of_custom(const std::string& limits, bool sliding = false) {
     const PlanTable own = table("own", {{"own", Plan::Kind::kCustom, {}, sliding}});
     return WindowLayout(choose_quotas(std::array{&own}, key("own", limits))->front());

@@ -55,13 +55,15 @@ std::vector<std::string> texts(const redis::Words& words) {
     return texts;
 }
 
-const Texts kTerms{"3",                                                                 // cost
-                   "0",                                                                 // no ban
-                   "2",                                                                 // tables
-                   "2",         "60",       "60000",        "1000",        "86400000",  // api
-                   "60.number", "60.count", "86400.number", "86400.count", "-1",
-                   "5",         "1000",  // search
-                   "1.number",  "1.count",  "1.previous"};
+const Texts kTerms{
+    "3",  // cost
+    "0",  // no ban
+    "2",  // tables
+    "2",  // api: windows
+    "0",  // no history
+    "60",          "60000", "1000", "86400000", "60.number", "60.count",  "86400.number",
+    "86400.count", "-1",  // search: windows
+    "0",           "5",     "1000", "1.number", "1.count",   "1.previous"};
 
 Texts operator+(Texts a, const Texts& b) {
     a.insert(a.end(), b.begin(), b.end());
@@ -71,7 +73,7 @@ Texts operator+(Texts a, const Texts& b) {
 TEST(AcquireCall, NamesKeysThenTermsThenTheId) {
     const auto call = acquire_call(std::array{two_tables()}, Keys("p:"), {.node = "n1"});
     EXPECT_EQ(texts(call.keys), (Texts{"p:quota:{k1}:api", "p:quota:{k1}:search"}));
-    EXPECT_EQ(texts(call.arguments), (Texts{"23", "0", "n1"} + kTerms + Texts{"5", "7", "0"}));
+    EXPECT_EQ(texts(call.arguments), (Texts{"25", "0", "n1"} + kTerms + Texts{"5", "7", "0"}));
 }
 
 Acquire of_month() {
@@ -85,8 +87,30 @@ Acquire of_month() {
 TEST(AcquireCall, NamesAMonth) {
     const auto call = acquire_call(std::array{of_month()}, Keys(""), {});
     EXPECT_EQ(texts(call.arguments),
-              (Texts{"17", "0", "", "1", "0", "1", "2", "100", "86400000", "1000", "0",
+              (Texts{"18", "0", "", "1", "0", "1", "2", "0", "100", "86400000", "1000", "0",
                      "86400.number", "86400.count", "month.number", "month.count", "5", "1", "0"}));
+}
+
+TEST(AcquireCall, NamesTheHistory) {
+    TableQuota counted = table("b", {{100, 86400s}});
+    counted.history = std::chrono::days(90);
+    Acquire acquire;
+    acquire.id = "k1";
+    acquire.quotas = std::make_shared<const Quotas>(Quotas{table("a", {{5, 60s}}), counted});
+    acquire.ban = BanPolicy{20, 1min, 10min, 24h};
+    auto call = acquire_call(std::array{acquire}, Keys("p:"), {});
+    EXPECT_EQ(texts(call.keys),
+              (Texts{"p:ban:{k1}", "p:history:{k1}", "p:quota:{k1}:a", "p:quota:{k1}:b"}));
+    const auto arguments = texts(call.arguments);
+    EXPECT_EQ(Texts(arguments.begin() + 9, arguments.end()),
+              (Texts{"2", "1", "0", "5", "60000", "60.number", "60.count", "1", "90", "100",
+                     "86400000", "86400.number", "86400.count", "5", "1", "0"}));
+    Acquire without = acquire;
+    counted.history = {};
+    without.quotas = std::make_shared<const Quotas>(Quotas{table("a", {{5, 60s}}), counted});
+    call = acquire_call(std::array{acquire, without}, Keys(""), {});
+    EXPECT_EQ(texts(call.keys).size(), 7);
+    EXPECT_EQ(texts(call.arguments).size(), 3 + 2 * 19 + 2 * 3) << "other terms";
 }
 
 TEST(AcquireCall, GivesTermsOnce) {
@@ -100,8 +124,8 @@ TEST(AcquireCall, GivesTermsOnce) {
     Texts others = kTerms;
     others[0] = "1";
     EXPECT_EQ(texts(call.arguments),
-              (Texts{"41", "0", ""} + kTerms + others + Texts{"5", "7", "0"} +
-               Texts{"23", "1", "0"} + Texts{"5", "1", "0"}));
+              (Texts{"45", "0", ""} + kTerms + others + Texts{"5", "7", "0"} +
+               Texts{"25", "1", "0"} + Texts{"5", "1", "0"}));
 }
 
 TEST(AcquireCall, WritesTheBanInMilliseconds) {
@@ -123,7 +147,7 @@ TEST(AcquireCall, WritesOptionalTermsIfThereAreAny) {
     acquire.report_numbers.resize(2);
     const auto rest = [&] {
         const auto arguments = texts(acquire_call(std::array{acquire}, Keys(""), {}).arguments);
-        return Texts(arguments.begin() + 23, arguments.end());
+        return Texts(arguments.begin() + 25, arguments.end());
     };
     EXPECT_EQ(rest(), Texts{"0"});
     acquire.lease = 4;

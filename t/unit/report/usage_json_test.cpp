@@ -53,6 +53,17 @@ TEST(UsageJson, HasTheLengthOfTheMonth) {
               R"("reset":5097600,"exhausted":false}]})");
 }
 
+TEST(UsageJson, LeavesOutTheDayOfAHistory) {
+    const Rate counted{kNoLimit, seconds(86400)};
+    const std::vector quotas{quota("all", {counted}), quota("api", {kPerMinute, counted}),
+                             quota("search", {kPerMinute})};
+    const std::vector windows{window(kPerMinute, 48, 60'000, false, "api-free-minute"),
+                              window(kPerMinute, 3, 59'001, true, "search-free-minute")};
+    const auto json = usage_json({"k1", "free", Verdict::kGranted, quotas, windows});
+    EXPECT_NE(json.find(R"({"table":"api","policy":"api-free-minute")"), std::string::npos) << json;
+    EXPECT_NE(json.find(R"({"table":"search","policy":"search-free-minute")"), std::string::npos);
+}
+
 TEST(UsageJson, HasNoWindowsForAnUnlimitedPlan) {
     EXPECT_EQ(usage_json({"k1", "all", Verdict::kGranted, {}, {}}),
               R"({"id":"k1","plan":"all","verdict":"granted","windows":[]})");

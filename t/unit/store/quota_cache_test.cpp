@@ -118,6 +118,22 @@ TEST_F(QuotaCacheTest, KeepsQuotasApartThatAreNotCountedAlike) {
     EXPECT_EQ(cache_.load(key(1, higher), higher), state(2)) << "limits are no part of it";
 }
 
+TEST_F(QuotaCacheTest, ADayWithoutALimitTakesASmallPlace) {
+    const TableQuota counted = quota({{60, 60s}, {kNoLimit, 86400s}});
+    cache_.save(key(1, counted), counted, state(2), 1s);
+    EXPECT_EQ(cache_.small().used, 1);
+    EXPECT_EQ(cache_.load(key(1, counted), counted), state(2));
+    EXPECT_EQ(cache_.load(key(1, two_), two_), state(2)) << "limits are no part of it";
+}
+
+TEST_F(QuotaCacheTest, StoresTheWindowsOfFourRatesAndADay) {
+    const TableQuota five =
+        quota({{1, 1s}, {60, 60s}, {100, 3600s}, {kNoLimit, 86400s}, {1000, 172800s}});
+    cache_.save(key(1, five), five, state(5), 1s);
+    EXPECT_EQ(cache_.load(key(1, five), five), state(5));
+    EXPECT_EQ(cache_.load(key(1, four_), four_), QuotaState{});
+}
+
 TEST_F(QuotaCacheTest, KnowsAMonthFromItsMeanLength) {
     const TableQuota month = quota({{60, Period::month()}});
     const TableQuota last = quota({{60, 60s}, {1000, Period::month()}});
