@@ -117,7 +117,8 @@ void Admission::run(Next next) {
     }
 }
 
-/// The bounds of the clock that counts the id's quotas.
+/// The bounds of the clock that counts the id's quotas. Not to be called with a lock of the zone:
+/// the clock of a master that is new to this worker is found under another one.
 ClockBounds Admission::clock_bounds(ExactSteadyTime time) const {
     return engine().clock_bounds(engine().slot_of(request_.id), time);
 }
@@ -263,9 +264,10 @@ void Admission::on_decision(Decision decision) noexcept {
 void Admission::on_retry() noexcept {
     guard([&] {
         run([&] {
+            const ClockBounds now = clock_bounds(engine().clock().steady());
             const LockedStripe stripe(engine().zone(), request_.id_hash);
             LoadedStates states(stripe, engine(), request_);
-            return decide_locally(states, clock_bounds(engine().clock().steady()));
+            return decide_locally(states, now);
         }());
     });
 }

@@ -45,9 +45,10 @@ void Admission::decide_in_outage() {
         return;
     }
     run([&] {
+        const ClockBounds now = clock_bounds(engine().clock().steady());
         const LockedStripe stripe(engine().zone(), request_.id_hash);
         LoadedStates states(stripe, engine(), request_);
-        return count_alone(states, clock_bounds(engine().clock().steady()));
+        return count_alone(states, now);
     }());
 }
 
