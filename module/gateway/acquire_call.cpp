@@ -5,6 +5,7 @@
 
 #include "module/gateway/engine.hpp"
 #include "module/gateway/loaded_states.hpp"
+#include "module/quota/acquire_reply.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/shown_windows.hpp"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "module/quota/local_decision.hpp"
 #include "module/quota/quota_windows.hpp"
 
 namespace tollgate {
@@ -78,6 +79,28 @@ bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64
         state.counts.spent += cost;
     }
     return true;
+}
+
+void note_lease_call(QuotaState& state, const TableQuota& quota, std::int64_t wanted,
+                     const ClockBounds& now) {
+    if (now.steady - state.asked >= kRefusalHolds) {
+        state.lease_calls = 0;  // A worker that was killed left them.
+    }
+    // Requests that only wait for the outcome of another call don't put off that moment.
+    const bool waits = state.lease_calls > 0 && is_exhausted(state, quota, 1, now.latest);
+    // Only a new lease makes a lease younger.
+    if ((state.lease == 0 || wanted > 0) && !waits) {
+        state.asked = now.steady;
+    }
+    if (wanted > 0) {
+        state.lease_calls = std::min(state.lease_calls + 1, kMostLeaseCalls);
+    }
+}
+
+void end_lease_calls(std::span<QuotaState> states, const Quotas& quotas) {
+    for_each_table(states, quotas, [](QuotaState& state, const TableQuota& /*quota*/) {
+        state.lease_calls = std::max(state.lease_calls - 1, 0);
+    });
 }
 
 bool is_idle(const QuotaState& state, std::chrono::milliseconds horizon, const ClockBounds& now) {

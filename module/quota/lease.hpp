@@ -29,6 +29,14 @@ std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,
                   const ClockBounds& now);
 
+/// Redis is asked now, for a lease of `wanted` units besides the requests. Sets QuotaState::asked,
+/// and counts the call in QuotaState::lease_calls if `wanted` is not 0.
+void note_lease_call(QuotaState& state, const TableQuota& quota, std::int64_t wanted,
+                     const ClockBounds& now);
+
+/// A call that asked for leases of these quotas has ended.
+void end_lease_calls(std::span<QuotaState> states, const Quotas& quotas);
+
 /// Whether the lease is to be given back: no request has come for a second, or for `horizon` (see
 /// lease_horizon) if it is longer; or Redis has not been asked for twice that time.
 bool is_idle(const QuotaState& state, std::chrono::milliseconds horizon, const ClockBounds& now);

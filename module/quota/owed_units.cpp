@@ -12,9 +12,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A reply is late by less than this. If its time is older still, Redis's clock has changed.
-constexpr std::chrono::milliseconds kLate = 1s;
-
 bool changes(const Adjustment& adjustment) {
     return adjustment.units != 0 || adjustment.previous != 0;
 }
@@ -139,99 +136,6 @@ void for_each_adjusted(std::span<QuotaState> states, const Quotas& quotas,
     }
 }
 
-/// Redis has counted or taken back units of this node in a window.
-void note_own(QuotaState& state, const TableQuota& quota, std::int64_t number, std::int64_t units) {
-    if (state.windows[quota.rates.size() - 1].counted.number == number) {
-        state.own = std::max<std::int64_t>(state.own + units, 0);
-    }
-}
-
-/// Redis has applied the adjustments.
-void acknowledge(std::span<QuotaState> states, const Quotas& quotas,
-                 const PreparedAcquire& prepared) {
-    for_each_adjusted(states, quotas, prepared,
-                      [&](QuotaState& state, const TableQuota& quota,
-                          std::span<const Adjustment> adjustments, std::size_t table) {
-                          const std::uint64_t number = prepared.report_numbers[table];
-                          const bool is_report = state.report && state.report->number == number;
-                          if (number == 0 || is_report) {
-                              count_settled(state.counts, units_of(adjustments));
-                              note_own(state, quota, adjustments.back().number,
-                                       adjustments.back().units);
-                          }
-                          if (is_report) {
-                              state.report.reset();
-                          }
-                      });
-}
-
-bool is_late(const QuotaState& state, const Acquired& acquired) {
-    const auto lag = state.counted_at - acquired.now;
-    return lag > 0ms && lag <= kLate;
-}
-
-/// Notes until when units of this table may come back from the leases of other nodes. It keeps a
-/// later time, until which slices of this node's workers may give back units.
-void note_leased_elsewhere(QuotaState& state, const TableQuota& quota, const Acquired& acquired,
-                           std::size_t table) {
-    if (!acquired.leased_elsewhere.empty() && acquired.leased_elsewhere[table] != Instant{}) {
-        const Instant until = acquired.leased_elsewhere[table] + lease_returns_within(quota);
-        state.returns_until = std::max(state.returns_until, until);
-    }
-    if (state.returns_until <= acquired.now) {
-        state.returns_until = {};
-    }
-}
-
-/// Redis is asked now, for a lease of `wanted` units besides the requests.
-void note_asked(QuotaState& state, const TableQuota& quota, std::int64_t wanted,
-                const ClockBounds& now) {
-    if (now.steady - state.asked >= kRefusalHolds) {
-        state.lease_calls = 0;  // A worker that was killed left them.
-    }
-    // Requests that only wait for the outcome of another call don't put off that moment.
-    const bool waits = state.lease_calls > 0 && is_exhausted(state, quota, 1, now.latest);
-    // Only a new lease makes a lease younger.
-    if ((state.lease == 0 || wanted > 0) && !waits) {
-        state.asked = now.steady;
-    }
-    if (wanted > 0) {
-        state.lease_calls = std::min(state.lease_calls + 1, kMostLeaseCalls);
-    }
-}
-
-/// A call that prepare() prepared has ended.
-void end_lease_call(std::span<QuotaState> states, const Quotas& quotas,
-                    const PreparedAcquire& prepared) {
-    if (prepared.lease > 0) {
-        for_each_table(states, quotas, [](QuotaState& state, const TableQuota& /*quota*/) {
-            state.lease_calls = std::max(state.lease_calls - 1, 0);
-        });
-    }
-}
-
-void take_counts(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
-                 const Acquired& acquired) {
-    if (is_late(state, acquired)) {
-        add_lease(state, quota, counts, acquired.lease);
-        return;
-    }
-    const bool same = are_same(state, counts);
-    if (!same) {
-        // A lease belongs to one set of windows: return the old one.
-        give_back_lease(state, quota);
-    }
-    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        WindowCount counted = counts[i];
-        if (same && state.counted_at == acquired.now) {
-            counted.count = std::max(counted.count, state.windows[i].counted.count);
-        }
-        set_window(state, quota, i, counted);
-    }
-    state.counted_at = acquired.now;
-    state.lease += acquired.lease;
-}
-
 }  // namespace
 
 PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
@@ -251,7 +155,7 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
              (wanted > 0 && state.lease / 2 >= wanted))) {
             give_back_lease(state, quota);
         }
-        note_asked(state, quota, wanted, now);
+        note_lease_call(state, quota, wanted, now);
         drop_ended_report(state, quota, now);
         adjusts = adjusts || owes(state) || state.report;
     });
@@ -278,7 +182,9 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
 void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedAcquire& prepared,
              AcquireFailure fate) {
     states.front().strikes_owed += prepared.strikes;
-    end_lease_call(states, quotas, prepared);
+    if (prepared.lease > 0) {
+        end_lease_calls(states, quotas);
+    }
     for_each_adjusted(states, quotas, prepared,
                       [&](QuotaState& state, const TableQuota& quota,
                           std::span<const Adjustment> adjustments, std::size_t table) {
@@ -297,49 +203,22 @@ void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedA
                       });
 }
 
-void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
-                 const PreparedAcquire& prepared, const Acquired& acquired) {
-    acknowledge(states, quotas, prepared);
-    end_lease_call(states, quotas, prepared);
-    if (!is_late(states.front(), acquired)) {
-        states.front().banned_until = acquired.banned_until;
-    }
-    for (std::size_t i = 0; i < quotas.size(); ++i) {
-        if (!is_late(states[i], acquired)) {
-            note_leased_elsewhere(states[i], quotas[i], acquired, i);
-        }
-    }
-    std::span<const WindowCount> counts = acquired.windows;
-    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        take_counts(state, quota, counts.first(quota.rates.size()), acquired);
-        // Redis may have granted the rest as a lease, in a reply that another worker receives
-        // later.
-        if (state.lease_calls > 0 && is_exhausted(state, quota, 1, acquired.now)) {
-            state.returns_until =
-                std::max(state.returns_until, acquired.now + lease_returns_within(quota));
-        }
-        // Requests that were granted alone during the call may have taken the units that Redis
-        // leased from. The lease then pays for them.
-        if (state.lease > 0 && (owes(state) || state.report) &&
-            is_exhausted(state, quota, state.lease, acquired.now)) {
-            give_back_lease(state, quota);
-        }
-        note_own(state, quota, counts[quota.rates.size() - 1].number,
-                 acquired.granted * prepared.cost + acquired.lease);
-        counts = counts.subspan(quota.rates.size());
-    });
-}
-
-void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acquired& acquired,
-                 std::int64_t units) {
-    std::span<const WindowCount> counts = acquired.windows;
-    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        add_lease(state, quota, counts.first(quota.rates.size()), units);
-        if (quota.lease_time == 0ms) {
-            give_back_lease(state, quota);
-        }
-        counts = counts.subspan(quota.rates.size());
-    });
+void acknowledge(std::span<QuotaState> states, const Quotas& quotas,
+                 const PreparedAcquire& prepared) {
+    for_each_adjusted(states, quotas, prepared,
+                      [&](QuotaState& state, const TableQuota& quota,
+                          std::span<const Adjustment> adjustments, std::size_t table) {
+                          const std::uint64_t number = prepared.report_numbers[table];
+                          const bool is_report = state.report && state.report->number == number;
+                          if (number == 0 || is_report) {
+                              count_settled(state.counts, units_of(adjustments));
+                              note_own(state, quota, adjustments.back().number,
+                                       adjustments.back().units);
+                          }
+                          if (is_report) {
+                              state.report.reset();
+                          }
+                      });
 }
 
 bool needs_settling(const QuotaState& state, std::chrono::milliseconds horizon,

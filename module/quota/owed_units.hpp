@@ -42,15 +42,9 @@ enum class AcquireFailure {
 void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedAcquire& prepared,
              AcquireFailure fate);
 
-/// Takes Redis's counts and lease from a reply, and acknowledges the reports that the acquire
-/// carried. A reply that is older than the state's counts adds its lease only.
-void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
-                 const PreparedAcquire& prepared, const Acquired& acquired);
-
-/// Keeps units that Redis granted to requests that have ended meanwhile. They become part of the
-/// lease; if the table has no leases they are given back. Call it after apply_reply.
-void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acquired& acquired,
-                 std::int64_t units);
+/// Redis has applied the adjustments: reports end, and the node's own units are counted.
+void acknowledge(std::span<QuotaState> states, const Quotas& quotas,
+                 const PreparedAcquire& prepared);
 
 /// Whether an acquire is due although no request comes: units are owed or in a report, or a lease
 /// is idle (see is_idle).

@@ -102,6 +102,12 @@ bool owes(const QuotaState& state) {
     });
 }
 
+void note_own(QuotaState& state, const TableQuota& quota, std::int64_t number, std::int64_t units) {
+    if (state.windows[quota.rates.size() - 1].counted.number == number) {
+        state.own = std::max<std::int64_t>(state.own + units, 0);
+    }
+}
+
 void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
                 const WindowCount& count) {
     auto& [counted, owed, owed_previous] = state.windows[window];

@@ -38,6 +38,10 @@ bool is_exhausted(const QuotaState& state, const TableQuota& quota, std::int64_t
 /// Whether there are units for Redis to add or take back that no report carries.
 bool owes(const QuotaState& state);
 
+/// Redis has counted or taken back units of this node in a window, which counts if it is the
+/// longest one of the state.
+void note_own(QuotaState& state, const TableQuota& quota, std::int64_t number, std::int64_t units);
+
 /// Sets a window to Redis's count, or to an empty one. Units owed to the window before are kept if
 /// windows slide or have a history. Other units owed to earlier windows are dropped.
 void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "module/quota/owed_units.hpp"
+#include "module/quota/acquire_reply.hpp"
 #include "t/unit/quota/quota_node.hpp"
 
 namespace tollgate {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "module/quota/acquire_reply.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/outage.hpp"
 #include "module/quota/owed_units.hpp"
