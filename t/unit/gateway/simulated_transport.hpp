@@ -51,6 +51,7 @@ class SimulatedTransport final : public Transport {
     }
     void run(redis::Slot slot, redis::Call call,
              std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
+        const UnlimitedMemory memory;
         const bool is_counted =
             call.script != &redis::heartbeat_script() && call.script != &redis::use_script();
         calls += is_counted ? 1 : 0;
@@ -58,7 +59,6 @@ class SimulatedTransport final : public Transport {
             handler->on_failure();
             return;
         }
-        const UnlimitedMemory memory;
         const auto is_in_slot = [&](const std::string& key) {
             return redis::key_slot(key) == slot;
         };
