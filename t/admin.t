@@ -94,7 +94,7 @@ sub test_admin {
         ['{"plan":"free","colour":"red"}', '"colour" is not a member'], ['{"plan":"a b"}', 'plan: invalid'], ['{"plan":"free","expires":"2001-01-01"}', 'not in the future'],
         ['{"plan":"free","limits":"many"}', 'limits:'], ['{"plan":"free","scopes":["a b"]}', 'no spaces'], ['{"plan":"free","meta":{"A":1}}', 'meta:'],
         ['{"plan":"free","meta":{"a":{"b":1}}}', 'too deep'], ['{"plan":"free","digest":"abc"}', 'digest:'], ['{"plan":"free","id":"tg_0000000000000000000000000000000042"}', ''],
-        ["{\"plan\":\"free\",\"name\":\"\xff\"}", ''], ['{"plan":"free","id":"a/b"}', 'invalid id'], ['{"plan":""}', 'not empty'],
+        ["{\"plan\":\"free\",\"name\":\"\xff\"}", ''], ['{"plan":"free","id":"a/b"}', 'invalid id'], ['{"plan":"free","id":".."}', 'invalid id'], ['{"plan":""}', 'not empty'],
     ) {
         my ($body, $why) = @$case;
         next if $why eq '' && $body =~ /tg_/;
@@ -124,6 +124,16 @@ sub test_admin {
     my $page = $walk->('listKeys', 200, 'GET', 'keys?limit=2');
     is_deeply [map { $_->{id} } @{ $page->json->{keys} }], ['portal', 'reader'], 'the first page';
     my @all;
+    # The list goes on after an id that is issued again, and is the last one now.
+    $ask->('POST', 'keys', { plan => 'free', id => $_ }) for 'first', 'second';
+    my $created = int $redis->cmd('ZSCORE', 't:ids', 'first');
+    $ask->('DELETE', 'keys/first');
+    is $ask->('GET', "keys?after=@{[ $created - 5000 ]}:first")->status, 200, 'a place of an id that moved';
+    $ask->('POST', 'keys', { plan => 'free', id => 'first' });
+    $redis->cmd('ZADD', 't:ids', $created + 5000, 'first');
+    my $rest = $ask->('GET', "keys?after=@{[ $created - 1 ]}:first")->json;
+    is_deeply [grep { /first|second/ } map { $_->{id} } @{ $rest->{keys} }], ['second', 'first'], 'the list goes on after it';
+    $ask->('DELETE', "keys/$_") for 'first', 'second';
     for (my $next = 'keys?limit=2'; $next;) {
         my $response = $ask->('GET', $next);
         push @all, map { $_->{id} } @{ $response->json->{keys} };
@@ -133,7 +143,7 @@ sub test_admin {
     is_deeply \@all, $redis->cmd('ZRANGE', 't:ids', 0, -1), 'all pages have each id once';
     is_deeply [map { $_->{id} } @{ $ask->('GET', 'keys?plan=ops')->json->{keys} }], ['portal', 'reader'], 'keys of a plan';
     $walk->('listKeys', 400, 'GET', 'keys?limit=0');
-    my @bad = ('limit=101', 'after=x', 'color=red', 'limit=1&limit=2', 'plan=%zz', 'plan=', 'state=on', 'name=%0a', 'name=' . 'x' x 257, 'expires_before=soon');
+    my @bad = ('limit=101', 'after=x', 'after=:portal', 'after=nan:portal', 'color=red', 'limit=1&limit=2', 'plan=%zz', 'plan=', 'state=on', 'name=%0a', 'name=' . 'x' x 257, 'expires_before=soon');
     is $ask->('GET', "keys?$_")->status, 400, "refused: $_" for @bad;
     $ask->('POST', 'keys', { plan => 'free', id => $_->[0], name => $_->[1], expires => $_->[2] })
         for ['f1', 'Fest & Co', '2040-01-01T00:00:00Z'], ['f2', 'Fest + Co', '2041-01-01T00:00:00Z'], ['f3', 'A Fest', undef];
@@ -255,7 +265,7 @@ sub test_admin {
         $after = $response->{next};
     }
     is_deeply \@entries, [map { $_->[0] } @{ $redis->cmd('XRANGE', 't:audit', '-', '+') }], 'all pages have each entry once';
-    $walk->('listAudit', 400, 'GET', 'audit?after=yesterday');
+    $walk->('listAudit', 400, 'GET', "audit?after=$_") for 'yesterday', '1-2-3', '-', '1-', '-1', '99999999999999999999-1', '18446744073709551615-18446744073709551615';
     $walk->('showDocument', 200, 'GET', 'openapi.json');
 
     # --- other requests

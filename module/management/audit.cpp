@@ -1,6 +1,10 @@
 #include "module/management/audit.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <system_error>
 #include <utility>
 
 #include "module/text/rfc3339.hpp"
@@ -11,10 +15,17 @@ namespace {
 
 namespace field = redis::audit_field;
 
+/// Whether this is a place before the last possible one: two numbers of 64 bits.
 bool is_place(std::string_view text) {
-    constexpr std::size_t kLongest = 41;  // two numbers of 20 digits
-    return !text.empty() && text.size() <= kLongest &&
-           text.find_first_not_of("0123456789-") == std::string_view::npos;
+    const auto is_number = [](std::string_view part) {
+        std::uint64_t number = 0;
+        const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+        return error == std::errc() && end == part.data() + part.size() &&
+               number < std::numeric_limits<std::uint64_t>::max();
+    };
+    const auto dash = text.find('-');
+    return dash != std::string_view::npos && is_number(text.substr(0, dash)) &&
+           is_number(text.substr(dash + 1));
 }
 
 StoredEntry read_entry(const redis::Value& value) {

@@ -1,7 +1,9 @@
 #include "module/management/key_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -36,7 +38,32 @@ std::optional<std::chrono::sys_seconds> parse_last_use(std::string_view text) {
                    : std::nullopt;
 }
 
+/// Parses a score of a sorted set. Nothing if it is not a finite number.
+std::optional<double> parse_score(std::string_view text) {
+    double score = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), score);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    return is_number && std::isfinite(score) ? std::optional(score) : std::nullopt;
+}
+
 }  // namespace
+
+std::string Place::cursor() const {
+    std::array<char, 512> score{};  // the smallest number has 326 characters
+    const auto end =
+        std::to_chars(score.begin(), score.end(), created, std::chars_format::fixed).ptr;
+    return std::string(score.begin(), end) + ":" + id;
+}
+
+std::optional<Place> Place::of_cursor(std::string_view cursor) {
+    const auto colon = cursor.find(':');
+    if (colon == std::string_view::npos || !is_valid_key_id(cursor.substr(colon + 1))) {
+        return std::nullopt;
+    }
+    const auto score = parse_score(cursor.substr(0, colon));
+    return score ? std::optional(Place{*score, std::string(cursor.substr(colon + 1))})
+                 : std::nullopt;
+}
 
 Task<std::chrono::sys_seconds> KeyReader::now() {
     redis::Command command{"TIME"};
@@ -67,24 +94,7 @@ Task<KeysOfId> KeyReader::find(std::string id) {
 
 Task<KeyPage> KeyReader::page(std::optional<Place> after, std::size_t limit) {
     KeyPage page;
-    std::vector<Place> found;
-    while (true) {
-        std::size_t rank = 0;
-        if (after) {
-            rank = co_await rank_after(*after);
-        }
-        // One more place before the page proves that no id has left the list since its rank was
-        // read; one more after it tells whether there is another page.
-        const std::size_t before = rank > 0 ? 1 : 0;
-        found = co_await places(rank - before, limit + 1 + before);
-        if (before == 0 || (!found.empty() && found.front() <= *after)) {
-            found.erase(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(before));
-            break;
-        }
-    }
-    if (after) {
-        std::erase_if(found, [&](const Place& place) { return place <= *after; });
-    }
+    auto found = co_await places_after(std::move(after), limit + 1);
     if (found.size() > limit) {
         found.resize(limit);
         page.last = found.back();
@@ -95,6 +105,27 @@ Task<KeyPage> KeyReader::page(std::optional<Place> after, std::size_t limit) {
     co_return page;
 }
 
+/// The next places after this one, at least `count` if there are so many.
+Task<std::vector<Place>> KeyReader::places_after(std::optional<Place> after, std::size_t count) {
+    if (!after) {
+        co_return co_await places(0, count);
+    }
+    // Ids may join or leave the list after the rank is read. Therefore the range begins before it
+    // and ends behind it. The next attempt has a larger margin, up to the whole list.
+    for (std::size_t margin = 1;; margin *= 4) {
+        const auto rank = co_await rank_after(*after);
+        const auto first = rank - std::min(rank, margin);
+        const auto size = rank - first + count + margin;
+        auto found = co_await places(first, size);
+        const bool is_end = found.size() < size;
+        const bool has_place_before = first == 0 || (!found.empty() && found.front() <= *after);
+        std::erase_if(found, [&](const Place& place) { return place <= *after; });
+        if (has_place_before && (is_end || found.size() >= count)) {
+            co_return found;
+        }
+    }
+}
+
 /// The places from this rank on.
 Task<std::vector<Place>> KeyReader::places(std::size_t rank, std::size_t count) {
     redis::Command command{"ZRANGE", keys_.ids(), std::to_string(rank),
@@ -102,19 +133,20 @@ Task<std::vector<Place>> KeyReader::places(std::size_t rank, std::size_t count) 
     const auto with_scores = co_await run(database_, std::move(command));
     std::vector<Place> found;
     for (std::size_t i = 0; i + 1 < with_scores.elements.size(); i += 2) {
-        const auto& score = with_scores.elements[i + 1].text;
-        Place place{.id = with_scores.elements[i].text};
-        std::from_chars(score.data(), score.data() + score.size(), place.created);
-        found.push_back(std::move(place));
+        found.push_back({.created = parse_score(with_scores.elements[i + 1].text).value_or(0),
+                         .id = with_scores.elements[i].text});
     }
     co_return found;
 }
 
 /// The rank of the first place after this one. Its id may have left the list.
 Task<std::size_t> KeyReader::rank_after(Place place) {
-    redis::Command rank_of_id{"ZRANK", keys_.ids(), place.id};
-    const auto rank = co_await run(database_, std::move(rank_of_id));
-    if (!rank.is_nil()) {
+    std::vector<redis::Command> of_id{{"ZRANK", keys_.ids(), place.id},
+                                      {"ZSCORE", keys_.ids(), place.id}};
+    const auto replies = co_await run_all(database_, std::move(of_id));
+    const auto& rank = replies[0];
+    // An id that was issued again has another place.
+    if (!rank.is_nil() && parse_score(replies[1].text) == place.created) {
         co_return static_cast<std::size_t>(rank.integer) + 1;
     }
     redis::Command count{"ZCARD", keys_.ids()};

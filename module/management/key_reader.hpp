@@ -17,6 +17,11 @@ struct Place {
     std::string id;
 
     auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
+
+    /// The place as a client repeats it: `CREATED:ID`.
+    std::string cursor() const;
+    /// Nothing if the text is not a cursor.
+    static std::optional<Place> of_cursor(std::string_view cursor);
 };
 
 /// Some consecutive ids and their keys.
@@ -66,6 +71,7 @@ class KeyReader {
 
   private:
     Task<std::vector<Place>> places(std::size_t rank, std::size_t count);
+    Task<std::vector<Place>> places_after(std::optional<Place> after, std::size_t count);
     Task<std::size_t> rank_after(Place place);
 
     Database& database_;

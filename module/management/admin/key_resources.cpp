@@ -70,26 +70,18 @@ KeyFilter take_filter(QueryParameters& parameters) {
     return filter;
 }
 
-std::string cursor_of(const Place& place) {
-    return std::to_string(static_cast<std::int64_t>(place.created)) + ":" + place.id;
-}
-
-std::optional<Place> place_of(const std::optional<std::string>& cursor) {
-    if (!cursor) {
-        return std::nullopt;
-    }
-    const auto colon = cursor->find(':');
-    const auto id = colon == std::string::npos ? "" : cursor->substr(colon + 1);
-    if (!is_valid_key_id(id)) {
+std::optional<Place> take_place(QueryParameters& parameters) {
+    const auto cursor = parameters.take("after");
+    const auto place = cursor ? Place::of_cursor(*cursor) : std::nullopt;
+    if (cursor && !place) {
         throw OperationError(Reason::kInvalid, "after: use the value of \"next\"");
     }
-    return Place{.created = static_cast<double>(redis::number_or_zero(cursor->substr(0, colon))),
-                 .id = id};
+    return place;
 }
 
 /// The query of the next page.
 std::string next_query(const Place& last, std::size_t limit, const KeyFilter& filter) {
-    auto query = "after=" + percent_encode(cursor_of(last)) + "&limit=" + std::to_string(limit);
+    auto query = "after=" + percent_encode(last.cursor()) + "&limit=" + std::to_string(limit);
     const auto add = [&](std::string_view name, const std::optional<std::string>& value) {
         if (value) {
             query.append("&").append(name).append("=").append(percent_encode(*value));
@@ -114,7 +106,7 @@ Task<AdminResponse> list_keys(ResourceRequest request) {
     QueryParameters parameters(request.request.query);
     const auto limit = static_cast<std::size_t>(
         parameters.take_number("limit", 1, kMostKeys).value_or(kDefaultKeys));
-    auto last = place_of(parameters.take("after"));
+    auto last = take_place(parameters);
     const auto filter = take_filter(parameters);
     parameters.require_empty();
 
@@ -139,7 +131,7 @@ Task<AdminResponse> list_keys(ResourceRequest request) {
         });
         json.name("next");
         if (has_more) {
-            json.value(cursor_of(*last));
+            json.value(last->cursor());
         } else {
             json.null();
         }

@@ -1,0 +1,188 @@
+// Pages of the list of all ids, while other ids join and leave the list.
+
+#include "module/management/key_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+namespace tollgate::management {
+namespace {
+
+/// The list of all ids. Ids have no keys.
+class ListOfIds final : public Database {
+  public:
+    void execute(std::vector<Transaction> transactions, Done done) override {
+        std::vector<Replies> replies;
+        for (const Transaction& transaction : transactions) {
+            ++commands;
+            if (before_command) {
+                before_command();
+            }
+            replies.emplace_back().emplace().push_back(reply_to(transaction.commands.front()));
+        }
+        done(std::move(replies));
+    }
+    void wait(std::chrono::milliseconds /*time*/, Done done) override {
+        done(std::vector<Replies>{});
+    }
+    bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
+        return true;
+    }
+
+    void add(double created, const std::string& id) {
+        remove(id);
+        places.insert({created, id});
+    }
+    void remove(const std::string& id) {
+        std::erase_if(places, [&](const Place& place) { return place.id == id; });
+    }
+
+    std::set<Place> places;
+    std::function<void()> before_command;
+    int commands = 0;
+
+  private:
+    redis::Value reply_to(const redis::Command& command) const {
+        using Kind = redis::Value::Kind;
+        redis::Value value;
+        if (command[0] == "ZCARD") {
+            value.kind = Kind::kInteger;
+            value.integer = static_cast<std::int64_t>(places.size());
+        } else if (command[0] == "ZRANK" || command[0] == "ZSCORE") {
+            const auto found = std::ranges::find(places, command[2], &Place::id);
+            if (found != places.end()) {
+                value.kind = command[0] == "ZRANK" ? Kind::kInteger : Kind::kText;
+                value.integer = std::distance(places.begin(), found);
+                value.text = std::to_string(found->created);
+            }
+        } else {
+            value.kind = Kind::kArray;
+            if (command[0] == "ZRANGE") {
+                add_range(value, std::stol(command[2]), std::stol(command[3]));
+            }
+        }
+        return value;
+    }
+    void add_range(redis::Value& value, long first, long last) const {
+        long rank = 0;
+        for (const Place& place : places) {
+            if (rank >= first && rank <= last) {
+                for (const auto& text : {place.id, std::to_string(place.created)}) {
+                    value.elements.emplace_back().kind = redis::Value::Kind::kText;
+                    value.elements.back().text = text;
+                }
+            }
+            ++rank;
+        }
+    }
+};
+
+struct KeyReaderTest : testing::Test {
+    /// The ids of all pages of two, up to 100 pages.
+    std::vector<std::string> all_ids() {
+        std::vector<std::string> ids;
+        std::optional<Place> last;
+        for (int pages = 0; pages < 100; ++pages) {
+            const auto page = next(last);
+            std::ranges::transform(page.ids, std::back_inserter(ids), &KeysOfId::id);
+            last = page.last;
+            if (!last) {
+                break;
+            }
+        }
+        return ids;
+    }
+    KeyPage next(const std::optional<Place>& last) { return run_to_end(reader.page(last, 2)); }
+    /// Ten ids that remain.
+    static std::vector<std::string> stable_ids() {
+        return {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9"};
+    }
+    void add_stable_ids() {
+        double created = 1000;
+        for (const auto& id : stable_ids()) {
+            list.add(created, id);
+            created += 10;
+        }
+    }
+    /// The stable ones of these ids, in this order.
+    static std::vector<std::string> stable_of(std::vector<std::string> ids) {
+        std::erase_if(ids, [](const std::string& id) { return id.front() != 's'; });
+        return ids;
+    }
+
+    ListOfIds list;
+    const redis::Keys keys{"t:"};
+    KeyReader reader{list, keys};
+};
+
+TEST_F(KeyReaderTest, HasEachIdOnOnePage) {
+    EXPECT_EQ(all_ids(), std::vector<std::string>{});
+    add_stable_ids();
+    list.add(1010, "another of the same second");
+    list.add(1010.5, "of another program");
+    EXPECT_EQ(all_ids().size(), 12);
+    EXPECT_EQ(stable_of(all_ids()), stable_ids());
+}
+
+TEST_F(KeyReaderTest, MissesNoIdWhileOlderOnesJoin) {
+    add_stable_ids();
+    int added = 0;
+    list.before_command = [&] {
+        // Three between the commands of a page, which has two.
+        for (int i = 0; i < 3 && added < 200; ++i) {
+            list.add(1, "older" + std::to_string(++added));
+        }
+    };
+    EXPECT_EQ(stable_of(all_ids()), stable_ids());
+    EXPECT_GT(added, 20);
+}
+
+TEST_F(KeyReaderTest, MissesNoIdWhileOlderOnesLeave) {
+    add_stable_ids();
+    for (int i = 0; i < 200; ++i) {
+        list.add(1, "older" + std::to_string(i));
+    }
+    const auto before = list.places.size();
+    int removed = 0;
+    list.before_command = [&] {
+        for (int i = 0; i < 3 && removed < 200; ++i) {
+            list.remove("older" + std::to_string(removed++));
+        }
+    };
+    EXPECT_EQ(stable_of(all_ids()), stable_ids());
+    EXPECT_LT(list.places.size(), before - 20);
+}
+
+TEST_F(KeyReaderTest, GoesOnAfterAnIdThatWasIssuedAgain) {
+    add_stable_ids();
+    const auto page = next(std::nullopt);
+    ASSERT_EQ(page.last->id, "s1");
+    list.add(5000, "s1");
+    EXPECT_EQ(next(page.last).ids.front().id, "s2");
+    EXPECT_LT(list.commands, 60);
+}
+
+TEST_F(KeyReaderTest, GoesOnAfterAnyPlace) {
+    add_stable_ids();
+    EXPECT_EQ(next(Place{1, "s5"}).ids.front().id, "s0");
+    EXPECT_EQ(next(Place{1015, "unknown"}).ids.front().id, "s2");
+    EXPECT_TRUE(next(Place{1e12, "s0"}).ids.empty());
+    EXPECT_LT(list.commands, 150);
+}
+
+TEST(Place, IsRepeatedByItsCursor) {
+    for (const Place& place : {Place{1795000000, "acme"}, Place{1795000000.25, "a.b-c_d"}}) {
+        EXPECT_EQ(Place::of_cursor(place.cursor()), place);
+    }
+    EXPECT_EQ((Place{1795000000, "acme"}).cursor(), "1795000000:acme");
+    for (const auto* const text : {"", "acme", ":acme", "abc:acme", "nan:acme", "inf:acme",
+                                   "1x:acme", "1:", "1:a b", "1 :acme"}) {
+        EXPECT_FALSE(Place::of_cursor(text)) << text;
+    }
+}
+
+}  // namespace
+}  // namespace tollgate::management
