@@ -266,6 +266,12 @@ sub test_admin {
     }
     is_deeply \@entries, [map { $_->[0] } @{ $redis->cmd('XRANGE', 't:audit', '-', '+') }], 'all pages have each entry once';
     $walk->('listAudit', 400, 'GET', "audit?after=$_") for 'yesterday', '1-2-3', '-', '1-', '-1', '99999999999999999999-1', '18446744073709551615-18446744073709551615';
+    # --- parameters of the query that a resource does not have
+    my $plain = $ask->('POST', 'keys', { plan => 'free' })->json->{id};
+    $walk->(@$_) for ['showKey', 400, 'GET', "keys/$plain?x=1"], ['showUsage', 400, 'GET', "keys/$plain/usage?x=1"], ['showBan', 400, 'GET', "keys/$plain/ban?x=1"],
+        ['liftBan', 400, 'DELETE', "keys/$plain/ban?x=1"], ['revokeKey', 400, 'DELETE', "keys/$plain?dry_run=true"], ['showDocument', 400, 'GET', 'openapi.json?x=1'];
+    is $ask->('GET', "keys/$plain")->status, 200, 'the key is not revoked';
+    $ask->('DELETE', "keys/$plain");
     $walk->('showDocument', 200, 'GET', 'openapi.json');
 
     # --- other requests

@@ -98,7 +98,7 @@ KeyRecord take_record(RecordMembers& members) {
             write_meta(parse_meta(meta->dump(-1, ' ', false, json::error_handler_t::replace)));
     }
     management::require_valid_id(record.id);
-    management::validate({.plan = record.plan, .name = record.name});
+    management::validate(management::KeyChanges{.plan = record.plan, .name = record.name});
     return record;
 }
 

@@ -1,5 +1,6 @@
 #include "module/management/admin/admin_api.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -57,6 +58,7 @@ struct Resource {
         Method method;
         std::string_view name;
         Handle handle;
+        bool has_query = false;  ///< it reads parameters of the query
     };
 
     std::string_view first;  ///< segment of the path
@@ -66,7 +68,10 @@ struct Resource {
 };
 
 constexpr std::array<Resource, 8> kResources{{
-    {"keys", false, "", {{{Method::kGet, "GET", list_keys}, {Method::kPost, "POST", create_key}}}},
+    {"keys",
+     false,
+     "",
+     {{{Method::kGet, "GET", list_keys, true}, {Method::kPost, "POST", create_key}}}},
     {"keys",
      true,
      "",
@@ -79,8 +84,8 @@ constexpr std::array<Resource, 8> kResources{{
      "ban",
      {{{Method::kGet, "GET", show_ban}, {Method::kDelete, "DELETE", end_ban}}}},
     {"keys", true, "usage", {{{Method::kGet, "GET", show_usage}}}},
-    {"keys", true, "history", {{{Method::kGet, "GET", show_history}}}},
-    {"audit", false, "", {{{Method::kGet, "GET", list_audit}}}},
+    {"keys", true, "history", {{{Method::kGet, "GET", show_history, true}}}},
+    {"audit", false, "", {{{Method::kGet, "GET", list_audit, true}}}},
     {"openapi.json", false, "", {{{Method::kGet, "GET", show_openapi}}}},
 }};
 
@@ -122,9 +127,9 @@ const Resource* find_resource(const Path& path) {
 AdminResponse not_allowed(const Resource& resource) {
     auto response = error_response(405, "method_not_allowed", "The resource has other methods.");
     std::string methods;
-    for (const auto& [method, name, handler] : resource.methods) {
-        if (!name.empty()) {
-            methods.append(methods.empty() ? "" : ", ").append(name);
+    for (const auto& method : resource.methods) {
+        if (!method.name.empty()) {
+            methods.append(methods.empty() ? "" : ", ").append(method.name);
         }
     }
     response.fields.emplace_back("Allow", methods);
@@ -140,16 +145,17 @@ Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
     if (resource == nullptr) {
         co_return error_response(404, "not_found", "There is no such resource.");
     }
-    Resource::Handle handler = nullptr;
-    for (const auto& method : resource->methods) {
-        if (method.handle != nullptr && method.method == request.method) {
-            handler = method.handle;
-        }
-    }
-    if (handler == nullptr) {
+    const auto* const handler =
+        std::ranges::find_if(resource->methods, [&](const Resource::MethodHandler& method) {
+            return method.handle != nullptr && method.method == request.method;
+        });
+    if (handler == resource->methods.end()) {
         co_return not_allowed(*resource);
     }
     try {
+        if (!handler->has_query) {
+            QueryParameters(request.query).require_empty();
+        }
         std::string id(path.id);
         if (resource->has_id) {
             require_valid_id(id);
@@ -159,7 +165,7 @@ Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
                                      .tables = tables,
                                      .id = std::move(id),
                                      .request = request};
-        co_return co_await handler(std::move(for_resource));
+        co_return co_await handler->handle(std::move(for_resource));
     } catch (const OperationError& error) {
         co_return response_to(error);
     }

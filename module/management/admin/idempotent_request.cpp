@@ -38,8 +38,12 @@ IdempotentRequest::IdempotentRequest(const AdminRequest& request) {
     name_ = half_of(request.actor + "\n" + request.path + "\n" + key) + half_of(request.body);
 }
 
+std::string IdempotentRequest::name_without_body() const {
+    return name_.substr(0, kHalf);
+}
+
 std::string IdempotentRequest::new_id() const {
-    return name_.empty() ? random_key_id() : derived_key_id(name_.substr(0, kHalf));
+    return name_.empty() ? random_key_id() : derived_key_id(name_without_body());
 }
 
 bool IdempotentRequest::has_made(const KeysOfId& keys) const {
@@ -47,18 +51,21 @@ bool IdempotentRequest::has_made(const KeysOfId& keys) const {
         return false;
     }
     for (const auto& key : keys.keys) {
-        if (key.request.substr(0, kHalf) != name_.substr(0, kHalf)) {
+        if (key.request.substr(0, kHalf) != name_without_body()) {
             continue;
         }
         if (key.request != name_) {
-            throw OperationError(Reason::kRequestReused,
-                                 "the Idempotency-Key was used for another request");
+            throw request_reused();
         }
         if (!key.is_unfinished()) {
             return true;
         }
     }
     return false;
+}
+
+OperationError request_reused() {
+    return {Reason::kRequestReused, "the Idempotency-Key was used for another request"};
 }
 
 }  // namespace tollgate::management

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "module/management/admin/admin_request.hpp"
+#include "module/management/operation_error.hpp"
 #include "module/management/stored_key.hpp"
 
 namespace tollgate::management {
@@ -19,6 +20,8 @@ class IdempotentRequest {
 
     /// For StoredKey::request. Empty if the request has no `Idempotency-Key`.
     const std::string& name() const { return name_; }
+    /// The first part of the name, which does not depend on the body.
+    std::string name_without_body() const;
     /// The id of a new key: it depends on the request, or is random without `Idempotency-Key`.
     std::string new_id() const;
     /// Whether this request has made one of the keys and has shown it. Throws OperationError with
@@ -28,5 +31,8 @@ class IdempotentRequest {
   private:
     std::string name_;
 };
+
+/// The error for an `Idempotency-Key` of a request with another body.
+OperationError request_reused();
 
 }  // namespace tollgate::management

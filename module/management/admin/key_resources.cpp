@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <chrono>
+#include <exception>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -8,6 +10,7 @@
 #include "module/key/digest.hpp"
 #include "module/management/admin/idempotent_request.hpp"
 #include "module/management/admin/key_body.hpp"
+#include "module/management/admin/request_record.hpp"
 #include "module/management/admin/resources.hpp"
 #include "module/management/key_filter.hpp"
 #include "module/management/key_json.hpp"
@@ -53,6 +56,82 @@ Task<KeysOfId> all_keys(KeyReader& reader, std::string id) {
 AdminResponse created(AdminResponse response, const std::string& id) {
     response.fields.emplace_back("Location", "keys/" + id);
     return response;
+}
+
+/// The response to a request that makes a key of this id. If the same request has made it, the
+/// response has the keys of the id, and no new key. Otherwise executes `task`.
+Task<AdminResponse> find_or_execute(const ResourceRequest& request,
+                                    const IdempotentRequest& idempotent, const std::string& id,
+                                    bool was_executed, Task<AdminResponse> task) {
+    KeyReader reader(request.database, request.keys);
+    const auto known = co_await all_keys(reader, id);
+    if (was_executed && known.keys.empty()) {
+        throw OperationError(Reason::kNoKey, "the key that this request made has been removed");
+    }
+    if (was_executed || idempotent.has_made(known)) {
+        const auto now = co_await reader.now();
+        co_return key_response(200, known, now);
+    }
+    co_return co_await std::move(task);
+}
+
+/// The same, and records the request.
+Task<AdminResponse> execute_once(const ResourceRequest& request,
+                                 const IdempotentRequest& idempotent, const std::string& id,
+                                 Task<AdminResponse> task) {
+    RequestRecord record(request.database, request.keys, idempotent);
+    const bool is_first = co_await record.begin();
+    std::optional<AdminResponse> response;
+    std::exception_ptr failure;
+    try {
+        response = co_await find_or_execute(request, idempotent, id, !is_first, std::move(task));
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    co_await record.end(failure == nullptr);
+    if (failure) {
+        std::rethrow_exception(failure);
+    }
+    co_return std::move(*response);
+}
+
+/// The first key of an id.
+struct NewKey {
+    std::string id;
+    std::optional<std::string> digest;  ///< of an imported key
+    KeyChanges changes;
+    std::chrono::sys_seconds created;
+};
+
+Task<AdminResponse> make_key(const ResourceRequest& request, const IdempotentRequest& idempotent,
+                             const NewKey& new_key) {
+    const auto& [id, imported, changes, now] = new_key;
+    KeyRecord record;
+    apply(changes, record);
+    record.id = id;
+    const std::string key = imported ? std::string() : random_api_key();
+    const std::string digest = imported ? *imported : hex(sha256(key));
+    auto operation = operation_for(request, imported ? "import" : "issue", id, text_of(changes));
+    StoredKey stored{
+        .digest = digest, .record = record, .created = now, .request = idempotent.name()};
+    const auto keys = co_await operation.create(std::move(stored));
+    co_await operation.confirm(digest, id);
+    co_return key_response(201, keys, now, key);
+}
+
+Task<AdminResponse> make_successor(const ResourceRequest& request,
+                                   const IdempotentRequest& idempotent,
+                                   std::chrono::seconds overlap) {
+    const auto& id = request.id;
+    KeyReader reader(request.database, request.keys);
+    const auto now = co_await reader.now();
+    const auto key = random_api_key();
+    const auto digest = sha256(key);
+    auto operation =
+        operation_for(request, "rotate", id, "overlap=" + std::to_string(overlap.count()) + "s");
+    auto keys = co_await operation.rotate(id, digest, overlap, idempotent.name());
+    co_await operation.confirm(hex(digest), id);
+    co_return key_response(200, keys, now, key);
 }
 
 KeyFilter take_filter(QueryParameters& parameters) {
@@ -149,37 +228,13 @@ Task<AdminResponse> create_key(ResourceRequest request) {
     const auto now = co_await reader.now();
     const auto body = read_new_key(request.request.body, now);
     const IdempotentRequest idempotent(request.request);
-    const std::string id = body.id.value_or(idempotent.new_id());
-    auto known = co_await all_keys(reader, id);
-    if (idempotent.has_made(known)) {
-        co_return created(key_response(200, known, now), id);
-    }
-    KeyRecord record;
-    apply(body.changes, record);
-    record.id = id;
-    const std::string key = body.digest ? "" : random_api_key();
-    const std::string digest = body.digest ? *body.digest : hex(sha256(key));
-    auto operation =
-        operation_for(request, body.digest ? "import" : "issue", id, text_of(body.changes));
-    StoredKey stored{
-        .digest = digest, .record = record, .created = now, .request = idempotent.name()};
-    std::optional<OperationError> conflict;
-    KeysOfId keys;
-    try {
-        keys = co_await operation.create(std::move(stored));
-        co_await operation.confirm(digest, id);
-    } catch (const OperationError& error) {
-        conflict = error;
-    }
-    if (!conflict) {
-        co_return created(key_response(201, keys, now, key), id);
-    }
-    // The same request, sent at the same time, may have made the key.
-    known = co_await all_keys(reader, id);
-    if (conflict->reason() == Reason::kUnavailable || !idempotent.has_made(known)) {
-        throw OperationError(*conflict);
-    }
-    co_return created(key_response(200, known, now), id);
+    NewKey new_key{.id = body.id.value_or(idempotent.new_id()),
+                   .digest = body.digest,
+                   .changes = body.changes,
+                   .created = now};
+    auto task = make_key(request, idempotent, new_key);
+    auto response = co_await execute_once(request, idempotent, new_key.id, std::move(task));
+    co_return created(std::move(response), new_key.id);
 }
 
 Task<AdminResponse> show_key(ResourceRequest request) {
@@ -209,22 +264,10 @@ Task<AdminResponse> revoke_key(ResourceRequest request) {
 }
 
 Task<AdminResponse> rotate_key(ResourceRequest request) {
-    const auto& id = request.id;
     const auto overlap = read_overlap(request.request.body);
     const IdempotentRequest idempotent(request.request);
-    KeyReader reader(request.database, request.keys);
-    const auto now = co_await reader.now();
-    auto known = co_await all_keys(reader, id);
-    if (idempotent.has_made(known)) {
-        co_return key_response(200, known, now);
-    }
-    const auto key = random_api_key();
-    const auto digest = sha256(key);
-    auto operation =
-        operation_for(request, "rotate", id, "overlap=" + std::to_string(overlap.count()) + "s");
-    auto keys = co_await operation.rotate(id, digest, overlap, idempotent.name());
-    co_await operation.confirm(hex(digest), id);
-    co_return key_response(200, keys, now, key);
+    auto task = make_successor(request, idempotent, overlap);
+    co_return co_await execute_once(request, idempotent, request.id, std::move(task));
 }
 
 }  // namespace tollgate::management

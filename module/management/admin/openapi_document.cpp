@@ -137,7 +137,7 @@ constexpr std::string_view kDocument = R"json({
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "A name for the request, 1 to 255 printable characters. If the same caller repeats the request with this name and the same body, it answers with the same id and without the key.",
+            "description": "A name for the request, 1 to 255 printable characters. If the same caller repeats the request with this name and the same body within 24 hours, nothing is done, and the response has the id without the key.",
             "schema": {"type": "string"},
             "example": "6f2c1b1e-4c1f-4a07-9d0e-5a3a1b2c3d4e"
           }
@@ -299,6 +299,7 @@ constexpr std::string_view kDocument = R"json({
               }
             }
           },
+          "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
           "404": {"$ref": "#/components/responses/Unknown"},
@@ -374,6 +375,7 @@ constexpr std::string_view kDocument = R"json({
         "description": "Removes an id, its keys, their last uses and its ban. The keys stop working at once.",
         "responses": {
           "204": {"description": "The id does not exist any more."},
+          "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
           "404": {"$ref": "#/components/responses/Unknown"},
@@ -403,7 +405,7 @@ constexpr std::string_view kDocument = R"json({
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "A name for the request, 1 to 255 printable characters. If the same caller repeats the request with this name and the same body, it answers with the same id and without the key.",
+            "description": "A name for the request, 1 to 255 printable characters. If the same caller repeats the request with this name and the same body within 24 hours, nothing is done, and the response has the id without the key.",
             "schema": {"type": "string"},
             "example": "6f2c1b1e-4c1f-4a07-9d0e-5a3a1b2c3d4e"
           }
@@ -513,6 +515,7 @@ constexpr std::string_view kDocument = R"json({
               }
             }
           },
+          "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
           "404": {"$ref": "#/components/responses/Unknown"},
@@ -527,6 +530,7 @@ constexpr std::string_view kDocument = R"json({
         "description": "Removes the strikes and the ban of an id.",
         "responses": {
           "204": {"description": "The id is not banned."},
+          "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
           "404": {"$ref": "#/components/responses/Unknown"},
@@ -615,6 +619,7 @@ constexpr std::string_view kDocument = R"json({
             "description": "The document.",
             "content": {"application/json": {"schema": {"type": "object"}, "example": {"openapi": "3.1.0"}}}
           },
+          "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
           "429": {"$ref": "#/components/responses/TooMany"},
@@ -668,6 +673,7 @@ constexpr std::string_view kDocument = R"json({
               }
             }
           },
+          "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
           "404": {"$ref": "#/components/responses/Unknown"},

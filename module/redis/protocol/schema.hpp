@@ -48,6 +48,11 @@ class Keys {
     /// A hash: what an id was granted in earlier days, see history_field. The last day is in the
     /// hash quota(), until the first request of a later day.
     std::string history(std::string_view id) const { return tagged("history:", id); }
+    /// A hash: a request of tollgate_admin with an `Idempotency-Key`, see request_field. `name` is
+    /// a part of IdempotentRequest::name.
+    std::string request(std::string_view name) const {
+        return prefix_ + "request:" + std::string(name);
+    }
     /// A hash that probe_script() writes, with its time.
     std::string probe() const { return prefix_ + "probe"; }
     /// A hash: each plan table as JSON, see published_plans.hpp.
@@ -132,6 +137,12 @@ inline std::array<std::string_view, 3> window_field(std::string_view period,
 inline std::array<std::string_view, 3> history_field(std::string_view table, std::string_view day) {
     return {table, ":", day};
 }
+
+/// The fields of a hash `request:NAME`.
+namespace request_field {
+inline constexpr std::string_view kBody = "body";  ///< a part of the SHA-256 of the body
+inline constexpr std::string_view kRun = "run";    ///< who executes it; empty: it was executed
+}  // namespace request_field
 
 /// Further fields of the hash `quota:{ID}:TABLE`: the last leases, for the `Retry-After` of a node
 /// that refuses while others may give back units. Times are Unix times in milliseconds.

@@ -1,0 +1,112 @@
+#include "module/management/admin/request_record.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "module/management/key_transactions.hpp"
+#include "module/management/random_key.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace field = redis::request_field;
+
+constexpr std::chrono::milliseconds kLifetime = 24h;
+constexpr std::chrono::milliseconds kWait = 50ms;
+/// An execution that is not over after so many waits was interrupted.
+constexpr int kMostWaits = 40;
+/// How many interrupted executions of other workers one request waits for.
+constexpr int kMostExecutions = 3;
+
+}  // namespace
+
+RequestRecord::RequestRecord(Database& database, const redis::Keys& keys,
+                             const IdempotentRequest& request)
+    : database_(database) {
+    if (!request.name().empty()) {
+        key_ = keys.request(request.name_without_body());
+        body_ = request.name().substr(request.name_without_body().size());
+        run_ = random_operation_name();
+    }
+}
+
+Task<bool> RequestRecord::begin() {
+    if (key_.empty()) {
+        co_return true;
+    }
+    std::string other;
+    for (int executions = 0, waits = 0; executions <= kMostExecutions;) {
+        redis::Command read{"HGETALL", key_};
+        const auto stored = co_await run(database_, std::move(read));
+        auto fields = stored.fields();
+        if (fields.empty()) {
+            const bool is_claimed = co_await claim({});
+            if (is_claimed) {
+                co_return true;
+            }
+            continue;
+        }
+        if (fields[field::kBody] != body_) {
+            throw request_reused();
+        }
+        if (fields[field::kRun].empty()) {
+            co_return false;
+        }
+        if (fields[field::kRun] != other) {
+            other = fields[field::kRun];
+            waits = 0;
+            ++executions;
+        }
+        if (waits++ < kMostWaits) {
+            co_await wait(database_, kWait);
+            continue;
+        }
+        const bool is_claimed = co_await claim(other);
+        if (is_claimed) {
+            co_return true;
+        }
+    }
+    throw OperationError(Reason::kConcurrentChange,
+                         "the same request is being executed: repeat it");
+}
+
+/// Records this execution in the place of the previous one; if that is empty, as the first one.
+/// Returns false if the record has changed.
+Task<bool> RequestRecord::claim(std::string previous) {
+    Transaction claim;
+    if (previous.empty()) {
+        claim.conditions.push_back({.command = {"HGETALL", key_}, .elements = {}});
+    } else {
+        claim.conditions.push_back(
+            {.command = {"HMGET", key_, std::string(field::kRun)}, .elements = {previous}});
+    }
+    claim.commands = {
+        {"HSET", key_, std::string(field::kBody), body_, std::string(field::kRun), run_},
+        {"PEXPIRE", key_, std::to_string(kLifetime.count())}};
+    const auto replies = co_await execute(database_, std::move(claim));
+    co_return replies.has_value();
+}
+
+Task<void> RequestRecord::end(bool has_succeeded) {
+    if (key_.empty()) {
+        co_return;
+    }
+    Transaction end;
+    end.conditions.push_back(
+        {.command = {"HMGET", key_, std::string(field::kRun)}, .elements = {run_}});
+    if (has_succeeded) {
+        end.commands = {{"HSET", key_, std::string(field::kRun), ""},
+                        {"PEXPIRE", key_, std::to_string(kLifetime.count())}};
+    } else {
+        end.commands = {{"DEL", key_}};
+    }
+    try {
+        co_await execute(database_, std::move(end));
+    } catch (const OperationError&) {
+        // The response tells what the request did. A repeated request finds that in the keys.
+    }
+}
+
+}  // namespace tollgate::management
