@@ -202,6 +202,27 @@ subtest 'days that are no longer kept' => sub {
 
 $_->nginx->stop for @nodes;
 
+subtest 'a user of Redis that may not write the history' => sub {
+    my $redis = RedisServer->start;
+    my $error = qr/\[error\].* redis "main": no request can be counted after the end of this day, because Redis refuses a command for the history: /;
+    for my $command (qw(hkeys hincrby hdel)) {
+        $redis->cmd('ACL', 'SETUSER', 'default', "-$command");
+        my $gateway = Gateway->start(redis_server => $redis, plans => 'plan free 1r/h; history 90d;');
+        wait_until('the error', sub { $gateway->nginx->error_log =~ $error });
+        pass("the log says at the start that -$command is missing");
+        is_deeply([grep { $_ ne 'api' } @{ $redis->cmd('HKEYS', 't:plans') // [] }], [], '… and the plan tables are published') if $command ne 'hkeys';
+        $redis->cmd('ACL', 'SETUSER', 'default', '+@all');
+        $gateway->nginx->stop;
+    }
+    my $gateway = Gateway->start(redis_server => $redis, plans => 'plan free 1r/h; history 90d;');
+    wait_until('the plan tables', sub { $redis->cmd('EXISTS', 't:plans') });
+    $gateway->import_key('k', id => 'k', plan => 'free');
+    is($gateway->get('/', 'k')->status, 200, 'a request with a user that may do all');
+    unlike($gateway->nginx->error_log, $error, 'no error');
+    is_deeply($redis->cmd('HKEYS', 't:plans'), ['api'], 'the plan tables alone are published');
+    $gateway->nginx->stop;
+};
+
 subtest 'in a cluster' => sub {
     # A step of the clock that is longer than the timeout interrupts the cluster.
     $clock->set(day(0) . ' 23:59:30');

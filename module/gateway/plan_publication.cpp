@@ -1,33 +1,47 @@
 #include "module/gateway/plan_publication.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "module/gateway/engine.hpp"
 #include "module/quota/published_plans.hpp"
 #include "module/redis/protocol/log_text.hpp"
+#include "module/redis/protocol/reply.hpp"
 
 namespace tollgate::gateway {
 
 namespace {
 
-/// Logs an error that Redis answers with.
+/// Logs what Redis refuses.
 class PublicationReply : public redis::ReplyHandler {
   public:
     explicit PublicationReply(const Engine& engine) : engine_(engine) {}
 
-    void on_values(std::span<const redisReply* const> /*values*/) noexcept override {}
+    void on_values(std::span<const redisReply* const> values) noexcept override {
+        if (values.size() == 1 && values[0]->type == REDIS_REPLY_STRING) {
+            log(LogLevel::kError,
+                "no request can be counted after the end of this day, because "
+                "Redis refuses a command for the history: ",
+                redis::text_of(*values[0]));
+        }
+    }
     void on_error(std::string_view message) noexcept override {
-        attempt(engine_.log(), [&] {
-            const redis::LogText shown(message);
-            std::string line = "redis \"" + engine_.settings().name +
-                               "\": plan tables are not published for the command: ";
-            engine_.log().write(LogLevel::kWarning, line.append(shown));
-        });
+        log(LogLevel::kWarning, "plan tables are not published for the command: ", message);
     }
     void on_failure() noexcept override {}  // The next connection publishes them again.
 
   private:
+    void log(LogLevel level, std::string_view what, std::string_view message) noexcept {
+        attempt(engine_.log(), [&] {
+            const redis::LogText shown(message);
+            std::string line = "redis \"" + engine_.settings().name + "\": ";
+            engine_.log().write(level, line.append(what).append(shown));
+        });
+    }
+
     const Engine& engine_;
 };
 
@@ -35,14 +49,21 @@ class PublicationReply : public redis::ReplyHandler {
 
 void publish_plans(Engine& engine, redis::Slot slot) {
     const auto now = std::chrono::floor<std::chrono::seconds>(engine.clock().wall());
-    redis::Call call{&redis::publish_script(), {engine.settings().keys.plans()}};
+    std::vector<const PlanTable*> tables;
     for (const ServedTable& served : engine.tables()) {
         if (served.redis == engine.settings().name_hash) {
-            call.arguments.add(served.table->name);
-            call.arguments.add(write_published_table(*served.table, now));
+            tables.push_back(served.table);
         }
     }
-    if (call.arguments.size() > 0) {
+    const bool keeps_history = std::ranges::any_of(
+        tables, [](const PlanTable* table) { return table->history > std::chrono::days(0); });
+    redis::Call call{&redis::publish_script(), {engine.settings().keys.plans()}};
+    call.arguments.add(keeps_history ? "1" : "0");
+    for (const PlanTable* table : tables) {
+        call.arguments.add(table->name);
+        call.arguments.add(write_published_table(*table, now));
+    }
+    if (!tables.empty()) {
         engine.transport().run(slot, std::move(call), std::make_unique<PublicationReply>(engine));
     }
 }
