@@ -11,7 +11,6 @@ namespace tollgate::management {
 namespace {
 
 using namespace std::chrono_literals;
-namespace field = redis::request_field;
 
 constexpr std::chrono::milliseconds kLifetime = 24h;
 constexpr std::chrono::milliseconds kWait = 50ms;
@@ -48,14 +47,14 @@ Task<bool> RequestRecord::begin() {
             }
             continue;
         }
-        if (fields[field::kBody] != body_) {
+        if (fields[redis::request_field::kBody] != body_) {
             throw request_reused();
         }
-        if (fields[field::kRun].empty()) {
+        if (fields[redis::request_field::kRun].empty()) {
             co_return false;
         }
-        if (fields[field::kRun] != other) {
-            other = fields[field::kRun];
+        if (fields[redis::request_field::kRun] != other) {
+            other = fields[redis::request_field::kRun];
             waits = 0;
             ++executions;
         }
@@ -80,11 +79,12 @@ Task<bool> RequestRecord::claim(std::string previous) {
         claim.conditions.push_back({.command = {"HGETALL", key_}, .elements = {}});
     } else {
         claim.conditions.push_back(
-            {.command = {"HMGET", key_, std::string(field::kRun)}, .elements = {previous}});
+            {.command = {"HMGET", key_, std::string(redis::request_field::kRun)},
+             .elements = {previous}});
     }
-    claim.commands = {
-        {"HSET", key_, std::string(field::kBody), body_, std::string(field::kRun), run_},
-        {"PEXPIRE", key_, std::to_string(kLifetime.count())}};
+    claim.commands = {{"HSET", key_, std::string(redis::request_field::kBody), body_,
+                       std::string(redis::request_field::kRun), run_},
+                      {"PEXPIRE", key_, std::to_string(kLifetime.count())}};
     const auto replies = co_await execute(database_, std::move(claim));
     co_return replies.has_value();
 }
@@ -95,9 +95,9 @@ Task<void> RequestRecord::end(bool has_succeeded) {
     }
     Transaction end;
     end.conditions.push_back(
-        {.command = {"HMGET", key_, std::string(field::kRun)}, .elements = {run_}});
+        {.command = {"HMGET", key_, std::string(redis::request_field::kRun)}, .elements = {run_}});
     if (has_succeeded) {
-        end.commands = {{"HSET", key_, std::string(field::kRun), ""},
+        end.commands = {{"HSET", key_, std::string(redis::request_field::kRun), ""},
                         {"PEXPIRE", key_, std::to_string(kLifetime.count())}};
     } else {
         end.commands = {{"DEL", key_}};
