@@ -17,8 +17,8 @@ namespace tollgate::http {
 namespace {
 
 constexpr std::size_t kLongestBody = 16384;
-// A request waits for its operation, which ends much earlier, because each call of Redis has a
-// timeout. A graceful shutdown waits for a request with a timer.
+// A request waits for its operation, which usually ends much earlier, because each call of Redis
+// has a timeout. A graceful shutdown waits for a request with a timer.
 constexpr ngx_msec_t kLongestOperation = 60000;
 
 /// A request and the response to it, whichever ends first.
@@ -90,6 +90,19 @@ void finish(ngx_http_request_t* r, const Exchange& exchange) {
     ngx_http_finalize_request(r, rc);
 }
 
+/// Refuses to wait longer for an operation, which goes on. Its client does what it does when Redis
+/// is not reachable: it repeats the request.
+void give_up(ngx_http_request_t* r) {
+    constexpr std::int64_t kRetry = 1;
+    const auto rc =
+        guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
+                [&]() -> ngx_int_t {
+                    add_field(r, "Retry-After", kRetry);
+                    return NGX_HTTP_SERVICE_UNAVAILABLE;
+                });
+    ngx_http_finalize_request(r, rc);
+}
+
 /// Handles events of the connection's write side while the request waits.
 void on_event(ngx_http_request_t* r) noexcept {
     const auto* const owned = find_pooled<ExchangePtr>(r->pool);
@@ -104,7 +117,7 @@ void on_event(ngx_http_request_t* r) noexcept {
         ngx_del_timer(write);
     }
     if (!exchange->response) {
-        ngx_http_finalize_request(r, NGX_HTTP_GATEWAY_TIME_OUT);
+        give_up(r);
         return;
     }
     finish(r, *exchange);
