@@ -127,6 +127,11 @@ END
     $walk->('createKey', 422, 'POST', 'keys', { plan => 'free', name => 'other' }, 'Idempotency-Key' => 'r1');
     isnt $ask->('POST', 'keys', { plan => 'free' }, 'Idempotency-Key' => 'r2')->json->{id}, $first->json->{id}, 'another Idempotency-Key makes another key';
     is $ask->('POST', 'keys', { plan => 'free' }, 'Idempotency-Key' => "a b")->status, 400, 'an Idempotency-Key with a space is refused';
+    for my $case (['', 'an empty Idempotency-Key'], [['r3', 'r4'], 'two fields Idempotency-Key'], [['r3', ''], '… one of them empty']) {
+        my ($value, $what) = @$case;
+        my $response = $walk->('createKey', 400, 'POST', 'keys', { plan => 'free' }, 'Idempotency-Key' => $value);
+        is $response->json->{code}, 'invalid_request', $what;
+    }
 
     # --- lists
     my $page = $walk->('listKeys', 200, 'GET', 'keys?limit=2');

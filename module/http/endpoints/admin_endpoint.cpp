@@ -6,6 +6,7 @@
 #include "module/http/config/admin_conf.hpp"
 #include "module/http/endpoints/endpoints.hpp"
 #include "module/http/management/admin_tasks.hpp"
+#include "module/http/request/key_fields.hpp"
 #include "module/http/request/request_context.hpp"
 #include "module/http/response/response.hpp"
 #include "module/http/worker.hpp"
@@ -45,17 +46,17 @@ management::Method method_of(const ngx_http_request_t* r) {
     }
 }
 
-std::string_view find_field(ngx_http_request_t* r, std::string_view name) {
-    for (const ngx_list_part_t* part = &r->headers_in.headers.part; part != nullptr;
-         part = part->next) {
-        const auto* fields = static_cast<const ngx_table_elt_t*>(part->elts);
-        for (ngx_uint_t i = 0; i < part->nelts; ++i) {
-            if (equals_ignoring_case(view(fields[i].key), name)) {
-                return view(fields[i].value);
-            }
+/// The value of a field; nothing if there is none. Several fields of the name are one list (RFC
+/// 9110 section 5.3).
+std::optional<std::string> find_field(const ngx_http_request_t* r, std::string_view name) {
+    std::optional<std::string> found;
+    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
+        if (equals_ignoring_case(view(field.key), name)) {
+            found = found ? *found + ", " : "";
+            found->append(view(field.value));
         }
-    }
-    return {};
+    });
+    return found;
 }
 
 /// The id of the key that was granted this request; empty if none was. The configuration does not
@@ -153,7 +154,7 @@ void start(ngx_http_request_t* r, std::string_view body) {
                                 .path = std::string(view(r->uri).substr(conf.admin->base_length)),
                                 .query = std::string(view(r->args)),
                                 .body = std::string(body),
-                                .idempotency_key = std::string(find_field(r, "Idempotency-Key")),
+                                .idempotency_key = find_field(r, "Idempotency-Key"),
                                 .actor = "key:" + std::string(caller_of(r))},
                                [exchange](management::AdminResponse response) {
                                    exchange->response = std::move(response);
