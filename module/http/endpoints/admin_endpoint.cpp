@@ -59,12 +59,14 @@ std::optional<std::string> find_field(const ngx_http_request_t* r, std::string_v
     return found;
 }
 
-/// The id of the key that was granted this request; empty if none was. The configuration does not
-/// let such a request come here.
-std::string_view caller_of(const ngx_http_request_t* r) {
-    const RequestContext* context = r == r->main ? RequestContext::find(r) : nullptr;
-    return context != nullptr && context->outcome().is_granted() ? context->outcome().key().id
-                                                                 : std::string_view();
+/// The context of a request that this location itself has granted. nullptr for a subrequest, for a
+/// request that another location has granted before an internal redirect, and for an error page.
+const RequestContext* granted_here(const ngx_http_request_t* r) {
+    const auto* context =
+        static_cast<RequestContext*>(ngx_http_get_module_ctx(r, ngx_http_tollgate_module));
+    const bool is_granted = r == r->main && r->err_status < NGX_HTTP_BAD_REQUEST &&
+                            context != nullptr && context->outcome().is_granted();
+    return is_granted ? context : nullptr;
 }
 
 ngx_int_t send(ngx_http_request_t* r, const management::AdminResponse& response) {
@@ -151,11 +153,11 @@ void start(ngx_http_request_t* r, std::string_view body) {
     Worker& worker = Worker::of(r);
     worker.admin_tasks().start(*worker.clients()[conf.admin->redis],
                                {.method = method_of(r),
-                                .path = std::string(view(r->uri).substr(conf.admin->base_length)),
+                                .path = std::string(view(r->uri).substr(conf.admin->base.size())),
                                 .query = std::string(view(r->args)),
                                 .body = std::string(body),
                                 .idempotency_key = find_field(r, "Idempotency-Key"),
-                                .actor = "key:" + std::string(caller_of(r))},
+                                .actor = "key:" + granted_here(r)->outcome().key().id},
                                [exchange](management::AdminResponse response) {
                                    exchange->response = std::move(response);
                                    if (exchange->r != nullptr && exchange->is_waiting) {
@@ -191,8 +193,12 @@ void on_body(ngx_http_request_t* r, ngx_int_t status, std::string_view body) noe
 ngx_int_t handle_admin(ngx_http_request_t* r) noexcept {
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
                    [&]() -> ngx_int_t {
-                       if (caller_of(r).empty()) {
+                       if (granted_here(r) == nullptr) {
                            return NGX_HTTP_FORBIDDEN;
+                       }
+                       // `rewrite … break` may have changed the URI.
+                       if (!view(r->uri).starts_with(LocationConf::of(r).admin->base)) {
+                           return NGX_HTTP_NOT_FOUND;
                        }
                        return nginx::read_request_body(r, kLongestBody, on_body);
                    });
