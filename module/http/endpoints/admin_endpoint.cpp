@@ -7,6 +7,7 @@
 #include "module/http/endpoints/endpoints.hpp"
 #include "module/http/management/admin_tasks.hpp"
 #include "module/http/request/key_fields.hpp"
+#include "module/http/request/outcome_wait.hpp"
 #include "module/http/request/request_context.hpp"
 #include "module/http/response/response.hpp"
 #include "module/http/worker.hpp"
@@ -140,7 +141,7 @@ void wait_for_response(ngx_http_request_t* r, Exchange& exchange) {
     ngx_add_timer(r->connection->write, kLongestOperation);
 }
 
-void start(ngx_http_request_t* r, std::string_view body) {
+void start(ngx_http_request_t* r, management::AdminRequest request) {
     const LocationConf& conf = LocationConf::of(r);
     const auto exchange = std::make_shared<Exchange>(Exchange{.r = r, .response = {}});
     auto* const owned = make_pooled<ExchangePtr>(r->pool, exchange);
@@ -151,13 +152,7 @@ void start(ngx_http_request_t* r, std::string_view body) {
     cleanup->handler = [](void* data) { (*static_cast<ExchangePtr*>(data))->r = nullptr; };
     cleanup->data = owned;
     Worker& worker = Worker::of(r);
-    worker.admin_tasks().start(*worker.clients()[conf.admin->redis],
-                               {.method = method_of(r),
-                                .path = std::string(view(r->uri).substr(conf.admin->base.size())),
-                                .query = std::string(view(r->args)),
-                                .body = std::string(body),
-                                .idempotency_key = find_field(r, "Idempotency-Key"),
-                                .actor = "key:" + granted_here(r)->outcome().key().id},
+    worker.admin_tasks().start(*worker.clients()[conf.admin->redis], std::move(request),
                                [exchange](management::AdminResponse response) {
                                    exchange->response = std::move(response);
                                    if (exchange->r != nullptr && exchange->is_waiting) {
@@ -173,11 +168,56 @@ void start(ngx_http_request_t* r, std::string_view body) {
     }
 }
 
+/// A complete request whose key is checked again. Lives in the pool of the request.
+struct CheckedRequest {
+    RequestContext& check;
+    management::AdminRequest request;
+};
+
+/// Starts the operation of a request if its key is still valid.
+void start_checked(ngx_http_request_t* r) noexcept {
+    auto& checked = *find_pooled<CheckedRequest>(r->pool);
+    if (!checked.check.outcome().is_granted()) {
+        checked.check.take_over();
+        ngx_http_finalize_request(r, checked.check.outcome().status);
+        return;
+    }
+    const bool started = guarded(r->connection->log, false, [&] {
+        start(r, std::move(checked.request));
+        return true;
+    });
+    if (!started) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+    }
+}
+
+/// The key was checked before the body was read, which may be long ago: it is checked again.
+void check(ngx_http_request_t* r, std::string_view body) {
+    const RequestContext& context = *granted_here(r);
+    management::AdminRequest request{
+        .method = method_of(r),
+        .path = std::string(view(r->uri).substr(LocationConf::of(r).admin->base.size())),
+        .query = std::string(view(r->args)),
+        .body = std::string(body),
+        .idempotency_key = find_field(r, "Idempotency-Key"),
+        .actor = "key:" + context.outcome().key().id};
+    RequestContext& check = context.check_key_again();
+    make_pooled<CheckedRequest>(r->pool, CheckedRequest{check, std::move(request)});
+    if (check.outcome().is_decided()) {
+        start_checked(r);
+        return;
+    }
+    const ngx_int_t rc = wait_for_outcome(r, check, start_checked);
+    if (rc != NGX_AGAIN) {
+        ngx_http_finalize_request(r, rc);
+    }
+}
+
 /// Handles the complete body. `status` is NGX_OK, or why there is none.
 void on_body(ngx_http_request_t* r, ngx_int_t status, std::string_view body) noexcept {
     const bool started = guarded(r->connection->log, false, [&] {
         if (status == NGX_OK) {
-            start(r, body);
+            check(r, body);
         } else {
             ngx_http_finalize_request(r, status);
         }
