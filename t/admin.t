@@ -33,7 +33,10 @@ sub test_admin {
         workers      => 2,
         plans        => 'plan free 1000r/m; anonymous 1000r/m; history 3660d;',
         http         => 'tollgate_plans ops redis=main { plan ops 10000r/m; plan spent 1r/d; }',
-        server       => 'location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; tollgate_json_errors on; }',
+        server       => <<'END',
+            location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; }
+            location /admin/pages/ { tollgate ops; tollgate_scope admin; tollgate_admin main; tollgate_json_errors off; }
+END
     );
     $gateway->import_key('operator', id => 'portal', plan => 'ops',   scopes => 'admin');
     $gateway->import_key('reader',   id => 'reader', plan => 'ops',   scopes => 'pets:read');
@@ -103,6 +106,11 @@ sub test_admin {
         like $response->json->{message}, qr/\Q$why/, '… and told why';
     }
     $walk->('createKey', 413, 'POST', 'keys', ' ' x 16385);
+    $walk->('createKey', 413, 'POST', 'keys', ' ' x 2_000_000);
+    my $malformed = $ask->('POST', 'keys', "x\r\n", 'Transfer-Encoding' => 'chunked');
+    is $malformed->status, 400, 'a body that nginx refuses';
+    is $malformed->header('content-type'), 'application/json', '… gets an Error body';
+    is $ask->('POST', 'pages/keys', ' ' x 16385)->header('content-type'), 'text/html', 'tollgate_json_errors off keeps the pages of nginx';
 
     my $imported = $walk->('createKey', 201, 'POST', 'keys', { plan => 'free', id => 'old', digest => sha256_hex('an-old-token') });
     ok !exists $imported->json->{key}, 'an imported key is not in the response';
@@ -119,6 +127,11 @@ sub test_admin {
     $walk->('createKey', 422, 'POST', 'keys', { plan => 'free', name => 'other' }, 'Idempotency-Key' => 'r1');
     isnt $ask->('POST', 'keys', { plan => 'free' }, 'Idempotency-Key' => 'r2')->json->{id}, $first->json->{id}, 'another Idempotency-Key makes another key';
     is $ask->('POST', 'keys', { plan => 'free' }, 'Idempotency-Key' => "a b")->status, 400, 'an Idempotency-Key with a space is refused';
+    for my $case (['', 'an empty Idempotency-Key'], [['r3', 'r4'], 'two fields Idempotency-Key'], [['r3', ''], '… one of them empty']) {
+        my ($value, $what) = @$case;
+        my $response = $walk->('createKey', 400, 'POST', 'keys', { plan => 'free' }, 'Idempotency-Key' => $value);
+        is $response->json->{code}, 'invalid_request', $what;
+    }
 
     # --- lists
     my $page = $walk->('listKeys', 200, 'GET', 'keys?limit=2');

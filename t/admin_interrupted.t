@@ -62,7 +62,7 @@ my $gateway = Gateway->start(
     redis          => 'timeout 2s;',
     plans          => 'plan free 100000r/m; anonymous 100000r/m;',
     http           => 'tollgate_plans ops redis=main { plan ops unlimited; }',
-    server         => 'location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; tollgate_json_errors on; }',
+    server         => 'location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; }',
 );
 $gateway->import_key('operator', id => 'portal', plan => 'ops', scopes => 'admin');
 my $json = JSON::PP->new->canonical;

@@ -72,9 +72,22 @@ std::optional<Error> Admission::refusal_in(const TableSet& tables, std::string_v
     return std::nullopt;
 }
 
+/// Decides the request by a valid key, without its quotas.
+void Admission::decide_by_key() {
+    if (const auto refusal = refusal_in(tables_, options_.scopes)) {
+        forbid(*refusal);
+    } else {
+        grant(Verdict::kGranted);
+    }
+}
+
 void Admission::run(Next next) {
     if (next == Next::kAdmit) {
         note_use();
+        if (options_.checks_key_only) {
+            decide_by_key();
+            return;
+        }
         if (!has_scopes()) {
             forbid(kInsufficientScope);
             return;

@@ -43,6 +43,9 @@ class Admission : private AcquireWaiter, private LookupWaiter {
         std::optional<std::int64_t> cost;  ///< of every request; empty: ask Client::cost
         bool refusals_strike = true;       ///< whether a 429 counts towards a ban
         bool is_free = false;  ///< takes no units: the request is on its way to an error page
+        /// Only the key, its plan and its scopes are checked: another admission has counted the
+        /// request. `on_failure` does not apply: if Redis can't be asked, the request gets 503.
+        bool checks_key_only = false;
         /// The scopes that the key must have, in the form of parse_scopes. Must outlive the
         /// admission.
         std::string_view scopes{};
@@ -99,6 +102,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     bool is_unchanged(const KnownKey& known) const;
     bool has_scopes() const;
     void note_use() noexcept;
+    void decide_by_key();
     void recall(const KnownKey& known, ExactSteadyTime now);
     void use_known(KnownKey& known, ExactSteadyTime now);
     void keep_record(KnownKey& known, SteadyTime now) noexcept;

@@ -42,7 +42,10 @@ void Admission::identify(std::string_view token) {
     KnownKeys& keys = engine().known_keys();
     const ExactSteadyTime now = engine().clock().steady();
     const TokenHash hash = keys.hash(token);
-    KnownKey* known = keys.find(hash, tables_, std::chrono::floor<SteadyTime>(now));
+    // What a worker knows of a key serves to decide by its quotas.
+    KnownKey* known = options_.checks_key_only
+                          ? nullptr
+                          : keys.find(hash, tables_, std::chrono::floor<SteadyTime>(now));
     if (known != nullptr && is_unchanged(*known)) {
         if (engine().is_fresh(known->checked, std::chrono::floor<SteadyTime>(now))) {
             use_known(*known, now);
@@ -62,7 +65,7 @@ void Admission::identify(std::string_view token) {
     sought_ = {engine().settings().name_hash, sha256(token)};
     SteadyTime checked{};
     const Next next = find_in_cache(checked);
-    if (next != Next::kLookUp && next != Next::kRefuseKey) {
+    if (next == Next::kAdmit && !options_.checks_key_only) {
         attempt(engine().log(), [&] { remember(hash, checked); });
     }
     // A wrong checksum saves Redis the look-up. A cached key was checked before.

@@ -13,7 +13,8 @@ void Admission::apply_failure_policy() {
     if (is_known_) {
         note_use();
     }
-    if (!is_known_ || (policy == FailurePolicy::kDeny && !is_only_counted())) {
+    if (!is_known_ || options_.checks_key_only ||
+        (policy == FailurePolicy::kDeny && !is_only_counted())) {
         refuse_unavailable();
     } else if (const auto refusal = refusal_in(tables_, options_.scopes)) {
         forbid(*refusal);

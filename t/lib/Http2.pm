@@ -5,6 +5,8 @@ package Http2;
 #   my $c = Http2->connect($address);                      # as Http.pm takes it
 #   my $stream = $c->request([':path' => '/', authorization => 'Bearer k'], indexed => 1);
 #   my $stream = $c->request([':method' => 'POST', …], body => $bytes);
+#   my $stream = $c->request([…], body => $bytes, more => 1);
+#   $c->data($stream, $bytes);                             # the rest of the body
 #   $c->response($stream);                                 # waits for its end: the bytes of its header block
 #   $c->body($stream);                                     # the same, and its body
 #   $c->status($stream);                                   # the same, and its status
@@ -39,8 +41,13 @@ sub request {
     $self->{next} += 2;
     my $body = $options{body};
     $self->{http}->send(_frame('HEADERS', defined $body ? 4 : 5, $stream, $block));
-    $self->{http}->send(_frame('DATA', 1, $stream, $body)) if defined $body;
+    $self->{http}->send(_frame('DATA', $options{more} ? 0 : 1, $stream, $body)) if defined $body;
     return $stream;
+}
+
+sub data {
+    my ($self, $stream, $bytes) = @_;
+    $self->{http}->send(_frame('DATA', 1, $stream, $bytes));
 }
 
 sub response {

@@ -39,7 +39,7 @@ char* read_admin(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
         }
         static_cast<LocationConf*>(conf)->admin = make_pooled<AdminConf>(
             cf->pool,
-            AdminConf{.redis_name = std::string(words_of(cf)[1]), .base_length = name.size()});
+            AdminConf{.redis_name = std::string(words_of(cf)[1]), .base = std::string(name)});
         return conf_ok();
     });
 }

@@ -13,8 +13,8 @@ struct LocationConf;
 /// What `tollgate_admin` says: the Redis whose keys it manages, and where the paths begin.
 struct AdminConf {
     std::string redis_name;
-    std::size_t base_length;  ///< of the URI up to the path of a resource
-    std::size_t redis = 0;    ///< in MainConf::redis; set by find_admin_mistake
+    std::string base;       ///< the URI up to the path of a resource: the location's name
+    std::size_t redis = 0;  ///< in MainConf::redis; set by find_admin_mistake
 };
 
 /// Reads `tollgate_admin REDIS`.

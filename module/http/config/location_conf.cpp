@@ -86,6 +86,9 @@ char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
     ngx_conf_merge_str_value(conf->scopes, outer->scopes, "");
     ngx_conf_merge_value(conf->dry_run, outer->dry_run, 0);
     ngx_conf_merge_value(conf->forward_authorization, outer->forward_authorization, 0);
+    if (conf->json_errors == NGX_CONF_UNSET && conf->admin != nullptr) {
+        conf->json_errors = 1;
+    }
     ngx_conf_merge_value(conf->json_errors, outer->json_errors, 0);
     ngx_conf_merge_uint_value(conf->log_level, outer->log_level,
                               static_cast<ngx_uint_t>(NGX_LOG_ERR));

@@ -6,6 +6,8 @@
 #include "module/http/config/admin_conf.hpp"
 #include "module/http/endpoints/endpoints.hpp"
 #include "module/http/management/admin_tasks.hpp"
+#include "module/http/request/key_fields.hpp"
+#include "module/http/request/outcome_wait.hpp"
 #include "module/http/request/request_context.hpp"
 #include "module/http/response/response.hpp"
 #include "module/http/worker.hpp"
@@ -17,8 +19,8 @@ namespace tollgate::http {
 namespace {
 
 constexpr std::size_t kLongestBody = 16384;
-// A request waits for its operation, which ends much earlier, because each call of Redis has a
-// timeout. A graceful shutdown waits for a request with a timer.
+// A request waits for its operation, which usually ends much earlier, because each call of Redis
+// has a timeout. A graceful shutdown waits for a request with a timer.
 constexpr ngx_msec_t kLongestOperation = 60000;
 
 /// A request and the response to it, whichever ends first.
@@ -45,25 +47,27 @@ management::Method method_of(const ngx_http_request_t* r) {
     }
 }
 
-std::string_view find_field(ngx_http_request_t* r, std::string_view name) {
-    for (const ngx_list_part_t* part = &r->headers_in.headers.part; part != nullptr;
-         part = part->next) {
-        const auto* fields = static_cast<const ngx_table_elt_t*>(part->elts);
-        for (ngx_uint_t i = 0; i < part->nelts; ++i) {
-            if (equals_ignoring_case(view(fields[i].key), name)) {
-                return view(fields[i].value);
-            }
+/// The value of a field; nothing if there is none. Several fields of the name are one list (RFC
+/// 9110 section 5.3).
+std::optional<std::string> find_field(const ngx_http_request_t* r, std::string_view name) {
+    std::optional<std::string> found;
+    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
+        if (equals_ignoring_case(view(field.key), name)) {
+            found = found ? *found + ", " : "";
+            found->append(view(field.value));
         }
-    }
-    return {};
+    });
+    return found;
 }
 
-/// The id of the key that was granted this request; empty if none was. The configuration does not
-/// let such a request come here.
-std::string_view caller_of(const ngx_http_request_t* r) {
-    const RequestContext* context = r == r->main ? RequestContext::find(r) : nullptr;
-    return context != nullptr && context->outcome().is_granted() ? context->outcome().key().id
-                                                                 : std::string_view();
+/// The context of a request that this location itself has granted. nullptr for a subrequest, for a
+/// request that another location has granted before an internal redirect, and for an error page.
+const RequestContext* granted_here(const ngx_http_request_t* r) {
+    const auto* context =
+        static_cast<RequestContext*>(ngx_http_get_module_ctx(r, ngx_http_tollgate_module));
+    const bool is_granted = r == r->main && r->err_status < NGX_HTTP_BAD_REQUEST &&
+                            context != nullptr && context->outcome().is_granted();
+    return is_granted ? context : nullptr;
 }
 
 ngx_int_t send(ngx_http_request_t* r, const management::AdminResponse& response) {
@@ -90,6 +94,19 @@ void finish(ngx_http_request_t* r, const Exchange& exchange) {
     ngx_http_finalize_request(r, rc);
 }
 
+/// Refuses to wait longer for an operation, which goes on. Its client does what it does when Redis
+/// is not reachable: it repeats the request.
+void give_up(ngx_http_request_t* r) {
+    constexpr std::int64_t kRetry = 1;
+    const auto rc =
+        guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
+                [&]() -> ngx_int_t {
+                    add_field(r, "Retry-After", kRetry);
+                    return NGX_HTTP_SERVICE_UNAVAILABLE;
+                });
+    ngx_http_finalize_request(r, rc);
+}
+
 /// Handles events of the connection's write side while the request waits.
 void on_event(ngx_http_request_t* r) noexcept {
     const auto* const owned = find_pooled<ExchangePtr>(r->pool);
@@ -104,7 +121,7 @@ void on_event(ngx_http_request_t* r) noexcept {
         ngx_del_timer(write);
     }
     if (!exchange->response) {
-        ngx_http_finalize_request(r, NGX_HTTP_GATEWAY_TIME_OUT);
+        give_up(r);
         return;
     }
     finish(r, *exchange);
@@ -124,7 +141,7 @@ void wait_for_response(ngx_http_request_t* r, Exchange& exchange) {
     ngx_add_timer(r->connection->write, kLongestOperation);
 }
 
-void start(ngx_http_request_t* r, std::string_view body) {
+void start(ngx_http_request_t* r, management::AdminRequest request) {
     const LocationConf& conf = LocationConf::of(r);
     const auto exchange = std::make_shared<Exchange>(Exchange{.r = r, .response = {}});
     auto* const owned = make_pooled<ExchangePtr>(r->pool, exchange);
@@ -135,13 +152,7 @@ void start(ngx_http_request_t* r, std::string_view body) {
     cleanup->handler = [](void* data) { (*static_cast<ExchangePtr*>(data))->r = nullptr; };
     cleanup->data = owned;
     Worker& worker = Worker::of(r);
-    worker.admin_tasks().start(*worker.clients()[conf.admin->redis],
-                               {.method = method_of(r),
-                                .path = std::string(view(r->uri).substr(conf.admin->base_length)),
-                                .query = std::string(view(r->args)),
-                                .body = std::string(body),
-                                .idempotency_key = std::string(find_field(r, "Idempotency-Key")),
-                                .actor = "key:" + std::string(caller_of(r))},
+    worker.admin_tasks().start(*worker.clients()[conf.admin->redis], std::move(request),
                                [exchange](management::AdminResponse response) {
                                    exchange->response = std::move(response);
                                    if (exchange->r != nullptr && exchange->is_waiting) {
@@ -157,11 +168,56 @@ void start(ngx_http_request_t* r, std::string_view body) {
     }
 }
 
+/// A complete request whose key is checked again. Lives in the pool of the request.
+struct CheckedRequest {
+    RequestContext& check;
+    management::AdminRequest request;
+};
+
+/// Starts the operation of a request if its key is still valid.
+void start_checked(ngx_http_request_t* r) noexcept {
+    auto& checked = *find_pooled<CheckedRequest>(r->pool);
+    if (!checked.check.outcome().is_granted()) {
+        checked.check.take_over();
+        ngx_http_finalize_request(r, checked.check.outcome().status);
+        return;
+    }
+    const bool started = guarded(r->connection->log, false, [&] {
+        start(r, std::move(checked.request));
+        return true;
+    });
+    if (!started) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+    }
+}
+
+/// The key was checked before the body was read, which may be long ago: it is checked again.
+void check(ngx_http_request_t* r, std::string_view body) {
+    const RequestContext& context = *granted_here(r);
+    management::AdminRequest request{
+        .method = method_of(r),
+        .path = std::string(view(r->uri).substr(LocationConf::of(r).admin->base.size())),
+        .query = std::string(view(r->args)),
+        .body = std::string(body),
+        .idempotency_key = find_field(r, "Idempotency-Key"),
+        .actor = "key:" + context.outcome().key().id};
+    RequestContext& check = context.check_key_again();
+    make_pooled<CheckedRequest>(r->pool, CheckedRequest{check, std::move(request)});
+    if (check.outcome().is_decided()) {
+        start_checked(r);
+        return;
+    }
+    const ngx_int_t rc = wait_for_outcome(r, check, start_checked);
+    if (rc != NGX_AGAIN) {
+        ngx_http_finalize_request(r, rc);
+    }
+}
+
 /// Handles the complete body. `status` is NGX_OK, or why there is none.
 void on_body(ngx_http_request_t* r, ngx_int_t status, std::string_view body) noexcept {
     const bool started = guarded(r->connection->log, false, [&] {
         if (status == NGX_OK) {
-            start(r, body);
+            check(r, body);
         } else {
             ngx_http_finalize_request(r, status);
         }
@@ -177,8 +233,12 @@ void on_body(ngx_http_request_t* r, ngx_int_t status, std::string_view body) noe
 ngx_int_t handle_admin(ngx_http_request_t* r) noexcept {
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
                    [&]() -> ngx_int_t {
-                       if (caller_of(r).empty()) {
+                       if (granted_here(r) == nullptr) {
                            return NGX_HTTP_FORBIDDEN;
+                       }
+                       // `rewrite … break` may have changed the URI.
+                       if (!view(r->uri).starts_with(LocationConf::of(r).admin->base)) {
+                           return NGX_HTTP_NOT_FOUND;
                        }
                        return nginx::read_request_body(r, kLongestBody, on_body);
                    });

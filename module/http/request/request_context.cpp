@@ -7,11 +7,13 @@ namespace tollgate::http {
 
 namespace {
 
-gateway::Admission::Options options_for(const ngx_http_request_t* r, const LocationConf& conf) {
+gateway::Admission::Options options_for(const ngx_http_request_t* r, const LocationConf& conf,
+                                        RequestContext::Purpose purpose) {
     // A request with an error status is on its way to the operator's error page.
     return {.cost = conf.has_fixed_cost() ? std::optional<std::int64_t>(1) : std::nullopt,
             .refusals_strike = conf.dry_run == 0,
             .is_free = r->err_status >= NGX_HTTP_BAD_REQUEST,
+            .checks_key_only = purpose == RequestContext::Purpose::kCheckKey,
             .scopes = view(conf.scopes),
             .missing_key =
                 conf.key_from->challenge_field().empty() ? kMissingApiKey : kMissingApiKeyField};
@@ -40,20 +42,30 @@ RequestContext* RequestContext::find(const ngx_http_request_t* r) {
 
 RequestContext& RequestContext::make(ngx_http_request_t* r, const LocationConf& conf) {
     auto* context = make_pooled<RequestContext>(r->pool, r, conf);
-    ngx_http_set_ctx(r, context, ngx_http_tollgate_module);
+    context->take_over();
     return *context;
 }
 
-RequestContext::RequestContext(ngx_http_request_t* r, const LocationConf& conf)
+RequestContext::RequestContext(ngx_http_request_t* r, const LocationConf& conf, Purpose purpose)
     : r_(r),
       conf_(conf),
       log_(r->connection->log),
-      admission_(Worker::of(r).tables(*conf.tables), *this, options_for(r, conf)) {}
+      admission_(Worker::of(r).tables(*conf.tables), *this, options_for(r, conf, purpose)) {}
 
 void RequestContext::start() noexcept {
-    const SentKey key = find_key(r_, conf_.key_from->sources);
-    key_source_ = key.source;
-    admission_.start(key.token);
+    key_ = find_key(r_, conf_.key_from->sources);
+    admit();
+}
+
+RequestContext& RequestContext::check_key_again() const {
+    auto* check = make_pooled<RequestContext>(r_->pool, r_, conf_, Purpose::kCheckKey);
+    check->key_ = key_;
+    check->admit();
+    return *check;
+}
+
+void RequestContext::admit() noexcept {
+    admission_.start(key_.token);
     if (outcome().is_decided()) {
         return;
     }

@@ -5,10 +5,10 @@
 #include <span>
 
 #include "module/gateway/admission.hpp"
-#include "module/gateway/patience.hpp"
 #include "module/http/config/location_conf.hpp"
 #include "module/http/nginx.hpp"
 #include "module/http/nginx_environment.hpp"
+#include "module/http/request/key_fields.hpp"
 
 namespace tollgate::http {
 
@@ -25,7 +25,13 @@ class RequestContext : private gateway::Admission::Client {
     /// Makes a context for a request. Throws std::bad_alloc.
     static RequestContext& make(ngx_http_request_t* r, const LocationConf& conf);
 
-    RequestContext(ngx_http_request_t* r, const LocationConf& conf);
+    enum class Purpose : std::uint8_t {
+        kAdmit,
+        kCheckKey,  ///< of a request that another context has granted
+    };
+
+    RequestContext(ngx_http_request_t* r, const LocationConf& conf,
+                   Purpose purpose = Purpose::kAdmit);
     ~RequestContext() override = default;
     RequestContext(const RequestContext&) = delete;
     RequestContext& operator=(const RequestContext&) = delete;
@@ -45,13 +51,17 @@ class RequestContext : private gateway::Admission::Client {
     /// Decides the request, now or later. If later, an event is then posted to the write side of
     /// its connection.
     void start() noexcept;
-    /// How long a waiting request still waits for Redis.
-    Patience& patience() { return patience_; }
+    /// Checks the key of a granted request again, now or later, and does not count the request. The
+    /// result lives as long as this context. If it refuses, take_over() makes it the request's
+    /// context. Throws std::bad_alloc.
+    RequestContext& check_key_again() const;
+    /// Makes this the context that the response, the log and the statistics read.
+    void take_over() { ngx_http_set_ctx(r_, this, ngx_http_tollgate_module); }
     /// Decides the request because Redis took too long.
     void time_out() noexcept;
 
     /// Where the key was found; nullptr if there was none.
-    const KeySource* key_source() const { return key_source_; }
+    const KeySource* key_source() const { return key_.source; }
     /// Removes the fields of the request that must not reach the upstream: these keys, and those
     /// that only a gateway may set. Throws std::bad_alloc.
     void strip_request_fields(std::span<const KeyField> keys);
@@ -65,15 +75,15 @@ class RequestContext : private gateway::Admission::Client {
     ClientAddress address() const override { return address_of(r_); }
     gateway::Log& log() noexcept override { return log_; }
     void on_outcome() noexcept override;
+    void admit() noexcept;
     void log_refusal() noexcept;
 
     ngx_http_request_t* r_;
     const LocationConf& conf_;
     NginxLog log_;
     std::optional<std::span<const KeyField>> stripped_;  ///< nothing: no fields yet
-    const KeySource* key_source_ = nullptr;
+    SentKey key_;              ///< remains in the memory of the request when its field is removed
     bool is_waiting_ = false;  ///< for an event
-    Patience patience_;
     gateway::Admission admission_;
 };
 

@@ -17,8 +17,8 @@ struct AdminRequest {
     std::string path;     ///< below the location, such as `keys/ID`
     std::string query{};  ///< without `?`
     std::string body{};
-    std::string idempotency_key{};  ///< of the field `Idempotency-Key`; empty: none
-    std::string actor;              ///< who makes the request: `key:ID`
+    std::optional<std::string> idempotency_key{};  ///< of the field `Idempotency-Key`
+    std::string actor;                             ///< who makes the request: `key:ID`
 };
 
 /// The response to it.

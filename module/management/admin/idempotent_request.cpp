@@ -26,11 +26,11 @@ bool is_printable(char c) {
 
 IdempotentRequest::IdempotentRequest(const AdminRequest& request) {
     constexpr std::size_t kLongest = 255;
-    const auto& key = request.idempotency_key;
-    if (key.empty()) {
+    if (!request.idempotency_key) {
         return;
     }
-    if (key.size() > kLongest || !std::ranges::all_of(key, is_printable)) {
+    const auto& key = *request.idempotency_key;
+    if (key.empty() || key.size() > kLongest || !std::ranges::all_of(key, is_printable)) {
         throw OperationError(Reason::kInvalid,
                              "Idempotency-Key: use 1 to 255 printable ASCII characters");
     }

@@ -1133,7 +1133,7 @@ constexpr std::string_view kDocument = R"json({
         "headers": {"Retry-After": {"description": "In seconds.", "required": true, "schema": {"type": "integer"}}}
       },
       "Unavailable": {
-        "description": "Redis is not reachable. It is unknown whether the last step was executed: repeat the request.",
+        "description": "Redis is not reachable, or the operation takes more than a minute. It is unknown whether the last step was executed: repeat the request.",
         "content": {
           "application/json": {
             "schema": {"$ref": "#/components/schemas/Error"},

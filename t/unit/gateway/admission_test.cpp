@@ -207,6 +207,74 @@ TEST_F(AdmissionTest, AFreeRequestTakesNothing) {
     EXPECT_EQ(counted("k"), 10);
 }
 
+/// A request that another admission has counted: its key is checked again.
+constexpr Admission::Options kCheckedAgain{.cost = 1, .checks_key_only = true, .scopes = "admin"};
+
+class CheckedAgainTest : public EngineTest {
+  protected:
+    /// A worker that has granted a request of the key "k".
+    Worker& start_with_key() {
+        add_key("k");
+        record().scopes = "admin";
+        Worker& worker = start();
+        EXPECT_EQ(ask(worker, "k").status(), 0);
+        return worker;
+    }
+    KeyRecord& record() { return redis.records.begin()->second; }
+    /// The status of the check after a change of the key.
+    int status_after_change(Worker& worker) {
+        run_for(1ms);
+        worker.engine.changes().on_change("k");
+        return ask(worker, "k", kCheckedAgain).status();
+    }
+};
+
+TEST_F(CheckedAgainTest, AValidKeyIsGrantedFromTheCacheAndTakesNothing) {
+    Worker& worker = start_with_key();
+    granted(worker, "k", 12);
+    const auto calls = worker.transport.calls;
+    EXPECT_EQ(ask(worker, "k", kCheckedAgain).status(), 0) << "its quota is spent";
+    EXPECT_EQ(worker.transport.calls, calls);
+    EXPECT_EQ(counted("k"), 10);
+}
+
+TEST_F(CheckedAgainTest, AChangedKeyIsRefused) {
+    Worker& worker = start_with_key();
+    EXPECT_EQ(status_after_change(worker), 0) << "it is still valid";
+    record().scopes = "other";
+    EXPECT_EQ(status_after_change(worker), 403);
+    record().scopes = "admin";
+    record().plan = "gold";
+    EXPECT_EQ(status_after_change(worker), 403);
+    redis.records.clear();
+    EXPECT_EQ(status_after_change(worker), 401);
+}
+
+TEST_F(CheckedAgainTest, WithoutRedisItIsRefusedWhateverOnFailureIs) {
+    for (const auto policy : {FailurePolicy::kAllow, FailurePolicy::kLocal, FailurePolicy::kDeny}) {
+        settings.on_failure = policy;
+        Worker& worker = start_with_key();
+        EXPECT_EQ(ask(worker, "k", kCheckedAgain).status(), 0) << "the record is fresh";
+        worker.transport.reachable = false;
+        EXPECT_EQ(status_after_change(worker), 503);
+    }
+}
+
+TEST_F(CheckedAgainTest, AnUnansweredLookUpIsRefusedWith503) {
+    settings.on_failure = FailurePolicy::kAllow;
+    Worker& worker = start_with_key();
+    run_for(1ms);
+    worker.engine.changes().on_change("k");
+    worker.transport.choose_fate = [](const redis::Call&) {
+        return SimulatedTransport::Fate::kNotExecuted;
+    };
+    Request& request = begin(worker, "k", kCheckedAgain);
+    run_for(10ms);
+    ASSERT_EQ(request.status(), -1);
+    request.admission.time_out();
+    EXPECT_EQ(request.status(), 503);
+}
+
 TEST_F(AdmissionTest, ACostThatThrowsIsRefusedWith503) {
     add_key("k");
     Worker& worker = start();

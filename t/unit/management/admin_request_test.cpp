@@ -33,7 +33,7 @@ TEST(QueryParametersTest, AreEncodedSoThatTheyAreDecodedAgain) {
     EXPECT_EQ(parameters.take("x"), text);
 }
 
-AdminRequest a_request(const std::string& key, const std::string& body) {
+AdminRequest a_request(const std::optional<std::string>& key, const std::string& body) {
     return {.method = Method::kPost,
             .path = "keys",
             .body = body,
@@ -73,10 +73,11 @@ TEST(IdempotentRequestTest, OfOtherCallersAndNamesIsAnotherOne) {
 }
 
 TEST(IdempotentRequestTest, NeedsAName) {
-    const IdempotentRequest none(a_request("", "{}"));
+    const IdempotentRequest none(a_request(std::nullopt, "{}"));
     EXPECT_EQ(none.name(), "");
     EXPECT_FALSE(none.has_made(keys_made_by(none)));
     EXPECT_NE(none.new_id(), none.new_id());
+    EXPECT_THROW(IdempotentRequest(a_request("", "{}")), OperationError);
     EXPECT_THROW(IdempotentRequest(a_request("a b", "{}")), OperationError);
     EXPECT_THROW(IdempotentRequest(a_request(std::string(256, 'a'), "{}")), OperationError);
     EXPECT_NO_THROW(IdempotentRequest(a_request(std::string(255, 'a'), "{}")));

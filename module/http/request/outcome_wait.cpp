@@ -1,0 +1,81 @@
+#include "module/http/request/outcome_wait.hpp"
+
+#include <optional>
+
+#include "module/gateway/patience.hpp"
+#include "module/http/worker.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+/// Why a request waits. Lives in the pool of the request.
+struct OutcomeWait {
+    RequestContext& context;
+    ngx_http_event_handler_pt resume;
+    Patience patience;
+};
+
+/// Whether the request keeps waiting after its timer has fired. If not, this decides it.
+bool continues(ngx_http_request_t* r, OutcomeWait& wait) {
+    // Replies may have come while the event loop stalled.
+    Worker::of(r).client(*wait.context.conf().tables).poll();
+    if (wait.context.outcome().is_decided()) {
+        return true;  // The outcome has posted an event.
+    }
+    if (const auto rest = wait.patience.rest(Patience::Clock::now())) {
+        ngx_add_timer(r->connection->write, static_cast<ngx_msec_t>(rest->count()));
+        return true;
+    }
+    wait.context.time_out();
+    return false;
+}
+
+/// Handles events of the connection's write side while the request waits.
+void on_write_event(ngx_http_request_t* r) noexcept {
+    auto& wait = *find_pooled<OutcomeWait>(r->pool);
+    ngx_event_t* write = r->connection->write;
+    const bool timer_fired = write->timedout != 0;
+    write->timedout = 0;
+    if (!wait.context.outcome().is_decided()) {
+        if (!timer_fired) {
+            return;
+        }
+        const auto waits = guarded(r->connection->log, std::optional<bool>(),
+                                   [&] { return std::optional(continues(r, wait)); });
+        if (!waits) {
+            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+            return;
+        }
+        if (*waits) {
+            return;
+        }
+    }
+    if (write->timer_set != 0) {
+        ngx_del_timer(write);
+    }
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = wait.resume;
+    wait.resume(r);
+}
+
+}  // namespace
+
+ngx_int_t wait_for_outcome(ngx_http_request_t* r, RequestContext& context,
+                           ngx_http_event_handler_pt resume) {
+    const auto timeout = Worker::of(r).client(*context.conf().tables).timeout();
+    make_pooled<OutcomeWait>(
+        r->pool, OutcomeWait{context, resume, Patience(Patience::Clock::now(), timeout)});
+    ngx_event_t* read = r->connection->read;
+    if (read->ready != 0) {
+        ngx_post_event(read, &ngx_posted_events);
+    } else if (ngx_handle_read_event(read, 0) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = on_write_event;
+    ngx_add_timer(r->connection->write, static_cast<ngx_msec_t>(timeout.count()));
+    return NGX_AGAIN;
+}
+
+}  // namespace tollgate::http

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "module/http/nginx.hpp"
+#include "module/http/request/request_context.hpp"
+
+namespace tollgate::http {
+
+/// Makes a request wait until `context` is decided, then calls `resume`, outside the reader of
+/// replies. The decision may take several Redis calls, which share one `timeout`. If the client
+/// closes the connection, nginx ends the request with 499, as in ngx_http_limit_req_handler.
+/// Returns NGX_AGAIN, or an HTTP status if the request can't wait. Throws std::bad_alloc.
+ngx_int_t wait_for_outcome(ngx_http_request_t* r, RequestContext& context,
+                           ngx_http_event_handler_pt resume);
+
+}  // namespace tollgate::http
