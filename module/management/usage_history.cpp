@@ -43,8 +43,9 @@ std::vector<CountedTable> tables_of(const CountingTables& tables) {
 }
 
 std::string field_of_day(std::string_view part) {
+    const auto period = stored_period(24h);
     std::string name;
-    for (const auto text : redis::window_field(stored_period(24h), part)) {
+    for (const auto text : redis::window_field(period, part)) {
         name += text;
     }
     return name;
