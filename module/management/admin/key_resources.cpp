@@ -151,7 +151,7 @@ KeyFilter take_filter(QueryParameters& parameters) {
 
 std::optional<Place> take_place(QueryParameters& parameters) {
     const auto cursor = parameters.take("after");
-    const auto place = cursor ? Place::of_cursor(*cursor) : std::nullopt;
+    auto place = cursor ? Place::of_cursor(*cursor) : std::nullopt;
     if (cursor && !place) {
         throw OperationError(Reason::kInvalid, "after: use the value of \"next\"");
     }
