@@ -70,7 +70,9 @@ std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,
                   const ClockBounds& now) {
     for (std::size_t i = 0; i < quotas.size(); ++i) {
-        if (states[i].lease < cost || !are_current(states[i], quotas[i], now)) {
+        // With limits that were lowered since, the lease counts more than they allow.
+        const bool is_over = is_exhausted(states[i], quotas[i], 0, now.latest);
+        if (states[i].lease < cost || !are_current(states[i], quotas[i], now) || is_over) {
             return false;
         }
     }

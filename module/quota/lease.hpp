@@ -24,8 +24,8 @@ std::chrono::milliseconds lease_returns_within(const TableQuota& quota);
 std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
                         std::int64_t deciding, const ClockBounds& now);
 
-/// Takes `cost` from the lease of every table, or from none. Returns false if a lease is too small
-/// or its window may have ended.
+/// Takes `cost` from the lease of every table, or from none. Returns false if a lease is too small,
+/// its window may have ended, or more is counted than the limit.
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,
                   const ClockBounds& now);
 

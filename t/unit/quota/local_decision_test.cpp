@@ -251,5 +251,14 @@ TEST(Decide, LeavesRefusalsThatStrikeToRedis) {
     EXPECT_EQ(node.states[0].strikes_owed, 0);
 }
 
+TEST(Decide, SpendsNoLeaseOfAHigherLimit) {
+    Node node({{1000, 1h}});
+    node.apply_reply({{.count = 500}}, 50);
+    EXPECT_EQ(node.decide(), LocalAnswer::kGranted);
+    node.quotas.front().rates.front().requests = 10;
+    EXPECT_NE(node.decide(), LocalAnswer::kGranted);
+    EXPECT_EQ(node.states.front().lease, 49);
+}
+
 }  // namespace
 }  // namespace tollgate
