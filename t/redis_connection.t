@@ -176,6 +176,43 @@ subtest 'connections that Redis closes for being idle' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'a connection that Redis closes when a call is made' => sub {
+    my $redis = RedisServer->start;
+    my $gateway = gateway($redis, redis => 'on_failure deny; key_cache 0;', table => 'lease=off');
+    is(status($gateway), 200, 'served');
+    $gateway->subscribed(1);
+    my ($worker) = $gateway->nginx->workers;
+    my $http = Http->connect($gateway);
+    my $request = Http::format_request('GET', '/', { Authorization => 'Bearer k' });
+    my $send = sub { $http->send($request) };
+    $send->();
+    is($http->response->status, 200, 'served over the connection that follows');
+    my $close = sub { $redis->cmd('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes') };
+    for my $order ([$send, $close], [$close, $send]) {
+        # The worker then has both events at once.
+        kill STOP => $worker;
+        $_->() for @$order;
+        kill CONT => $worker;
+        is($http->response->status, 200, $order->[0] == $send ? 'the request is first' : 'the end of the connection is first');
+    }
+    is($gateway->get('/', 'k')->header('x-ratelimit-remaining'), 995, 'each request is counted once');
+    $gateway->nginx->stop;
+};
+
+subtest 'a connection that takes no call' => sub {
+    my $redis = RedisServer->start;
+    my $fake = FakeRedis->start(redis => $redis->address);
+    my $gateway = gateway($redis, server_address => $fake->address, redis => 'on_failure deny; key_cache 0;', table => 'lease=off');
+    is(status($gateway), 200, 'served');
+    $fake->refuse_writes;
+    is($gateway->get('/', 'k')->status, 200, 'the call is sent on another connection');
+    is($gateway->get('/', 'k')->header('x-ratelimit-remaining'), 997, 'each request is counted once');
+    my $log = $gateway->nginx->error_log;
+    like($log, qr/\[warn\] .*redis "main": send\(\) failed \(32: Broken pipe\)/, 'the log has the reason');
+    unlike($log, qr/\[error\]/, 'no error is logged');
+    $gateway->nginx->stop;
+};
+
 subtest 'two connections per worker: one for calls, one for events' => sub {
     my $redis = RedisServer->start;
     my $gateway = gateway($redis, workers => 3);

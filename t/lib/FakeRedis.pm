@@ -14,6 +14,7 @@ package FakeRedis;
 #   $fake->fault('no_memory'); $fake->heal      # for every connection, from the next command or reply on
 #   $fake->inject("+stray\r\n")                 # sends these bytes now, on every connection
 #   $fake->cut                                  # closes every connection
+#   $fake->refuse_writes                        # lets each write to a connection of now fail; the gateway has no event before
 #   $fake->connections                          # the number of connections
 #   $fake->reads                                # the names of the commands that came in each read since the last
 #                                               #   time this was asked: [['probe', 'lookup'], ['acquire'], …]
@@ -88,6 +89,7 @@ sub fault       { $_[0]->_ask('fault', $_[1]) }
 sub heal        { $_[0]->_ask('fault', undef) }
 sub inject      { $_[0]->_ask('inject', unpack 'H*', $_[1]) }
 sub cut         { $_[0]->_ask('cut') }
+sub refuse_writes { $_[0]->_ask('refuse_writes') }
 sub connections { $_[0]->_ask('connections') }
 sub reads       { $_[0]->_ask('reads') }
 
@@ -144,6 +146,11 @@ sub _obey {
         push @{ $_->{out} }, pack 'H*', $argument for $self->_links;
     } elsif ($what eq 'cut') {
         $self->_drop($_) for $self->_links;
+    } elsif ($what eq 'refuse_writes') {
+        for my $gateway (map { $_->{gateway} } $self->_links) {
+            $self->{select}->remove($gateway);    # It would seem to have ended.
+            shutdown $gateway, 0;
+        }
     } elsif ($what eq 'connections') {
         $answer = $self->_links;
     } elsif ($what eq 'reads') {

@@ -1,6 +1,5 @@
 #include "module/redis/io/captured_log.hpp"
 
-#include <string_view>
 #include <utility>
 
 namespace tollgate::redis {
@@ -11,8 +10,9 @@ CapturedLog::CapturedLog() {
     log_.wdata = this;
 }
 
-LogText CapturedLog::take() noexcept {
-    return std::exchange(text_, LogText());
+LogText CapturedLog::take(std::string_view otherwise) noexcept {
+    const LogText text = std::exchange(text_, LogText());
+    return text.empty() ? LogText(otherwise) : text;
 }
 
 /// A line is "2026/01/31 12:00:00 [info] 123#123: the message", and a line feed.

@@ -5,6 +5,8 @@ extern "C" {
 #include <ngx_core.h>
 }
 
+#include <string_view>
+
 #include "module/redis/protocol/log_text.hpp"
 
 namespace tollgate::redis {
@@ -20,8 +22,8 @@ class CapturedLog {
     ~CapturedLog() = default;
 
     ngx_log_t* get() noexcept { return &log_; }
-    /// The last message since the previous call; empty if there is none.
-    LogText take() noexcept;
+    /// The last message since the previous call; `otherwise` if there is none.
+    LogText take(std::string_view otherwise) noexcept;
 
   private:
     static void keep(ngx_log_t* log, ngx_uint_t level, u_char* line, size_t length) noexcept;

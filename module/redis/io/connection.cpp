@@ -150,8 +150,8 @@ void Connection::on_lost(std::string_view reason) noexcept {
     fail(reason);
 }
 
-/// The link is lost: reports a failure to the handlers of calls that were sent. Calls that were not
-/// sent yet are sent on the next link, unless the breaker is open.
+/// The link is lost. Calls that were not written are sent on the next link, unless the breaker is
+/// open.
 void Connection::fail(std::string_view reason) noexcept {
     reason_ = LogText(reason);
     const bool has_calls = !pipeline_.empty();
@@ -169,7 +169,7 @@ void Connection::fail(std::string_view reason) noexcept {
     log_loss(reason_, was_refused || has_calls);
     listener_.on_lost();
     if (is_reachable()) {
-        pipeline_.fail_released();
+        pipeline_.fail_lost(Clock::now());
     } else {
         pipeline_.fail_all();
     }

@@ -38,7 +38,7 @@ void Connection::note_accepted(const std::optional<ObservedTime>& time) noexcept
 }
 
 /// After READONLY, uses another address at once: each one once, until one accepts writes. Calls
-/// that were not sent yet are sent there.
+/// that were not written yet are sent there.
 bool Connection::try_next_address() noexcept {
     const bool is_readonly = std::exchange(is_readonly_, false);
     if (!is_readonly || link_->is_shutting_down() || (untried_ == 0 && !is_moving())) {
@@ -46,7 +46,7 @@ bool Connection::try_next_address() noexcept {
         return false;
     }
     listener_.on_error();
-    pipeline_.fail_released();
+    pipeline_.fail_lost(Pipeline::Clock::now());
     if (is_moving() && successor_->is_usable()) {
         reconnect();
     } else {

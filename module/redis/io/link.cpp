@@ -34,7 +34,8 @@ void Link::flush() {
             break;  // With TLS, the socket may still be writable: OpenSSL must read first.
         }
         if (n == NGX_ERROR) {
-            lose(failure("write failed"));
+            owner_->on_written(sent_);  // A part may have been written.
+            lose(socket_log_.take("write failed"));
             return;
         }
         if (n > 0) {
@@ -110,7 +111,7 @@ void Link::read() {
             break;
         }
         if (n <= 0) {
-            lose(n == 0 ? LogText("closed by the server") : failure("read failed"));
+            lose(n == 0 ? LogText("closed by the server") : socket_log_.take("read failed"));
             return;
         }
         reader_->feed({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(n)});
@@ -119,11 +120,6 @@ void Link::read() {
     if (!is_down() && ngx_handle_read_event(peer_.connection->read, 0) != NGX_OK) {
         lose("can't watch the socket");
     }
-}
-
-/// The reason of a failed read or write.
-LogText Link::failure(std::string_view what) noexcept {
-    return tls_ == nullptr ? LogText(what) : tls_->failure(what);
 }
 
 void Link::poll() noexcept {

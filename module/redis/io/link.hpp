@@ -16,6 +16,7 @@ extern "C" {
 #include <string>
 #include <string_view>
 
+#include "module/redis/io/captured_log.hpp"
 #include "module/redis/io/endpoint.hpp"
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/tls_peer.hpp"
@@ -135,7 +136,6 @@ class Link {
         return state_ == State::kGreeting || state_ == State::kReady;
     }
     std::string failed_connect(ngx_err_t error) const;
-    LogText failure(std::string_view what) noexcept;
 
     /// Calls a member function. An exception closes the link; the worker continues.
     template <void (Link::*Method)()>
@@ -150,7 +150,8 @@ class Link {
     LinkOwner* owner_;
     ngx_log_t* log_;
     ReplyLimits limits_;
-    ngx_log_t quiet_log_;  ///< for nginx's own messages; the owner logs the reason
+    ngx_log_t quiet_log_;     ///< for what nginx says of connecting; the owner logs the reason
+    CapturedLog socket_log_;  ///< for what nginx says of reading, writing and TLS
     State state_ = State::kDown;
     bool reading_ = false;
     bool shutting_down_ = false;

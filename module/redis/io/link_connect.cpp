@@ -66,7 +66,8 @@ void Link::open_socket() {
     }
     ngx_connection_t* connection = peer_.connection;
     connection->data = this;
-    connection->log = log_;
+    socket_log_.take({});
+    connection->log = socket_log_.get();
     connection->read->log = log_;
     connection->write->log = log_;
     connection->read->handler = handle<&Link::on_readable>;
@@ -97,7 +98,7 @@ void Link::finish_connecting() {
     } else if (tls_ == nullptr) {
         greet();
     } else {
-        tls_->begin(peer_.connection, [](ngx_connection_t* connection) noexcept {
+        tls_->begin(peer_.connection, socket_log_, [](ngx_connection_t* connection) noexcept {
             const auto* link = static_cast<Link*>(connection->data);
             link->tls_->keep_session(connection);
         });
@@ -108,7 +109,7 @@ void Link::finish_connecting() {
 
 /// AUTH is not sent before the server is verified.
 void Link::handshake() {
-    if (tls_->handshake(peer_.connection)) {
+    if (tls_->handshake(peer_.connection, socket_log_)) {
         greet();
         read();  // OpenSSL may have read more than the handshake: there is no event for that.
     }

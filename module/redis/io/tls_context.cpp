@@ -53,9 +53,7 @@ class Caller {
 
     void check(ngx_int_t result) {
         if (result != NGX_OK) {
-            const LogText text = captured_.take();
-            const std::string_view shown = text;
-            throw ParseError(shown.empty() ? "TLS can't be set up" : std::string(shown));
+            throw ParseError(std::string(captured_.take("TLS can't be set up")));
         }
     }
 

@@ -26,15 +26,14 @@ using Session = std::unique_ptr<SSL_SESSION, FreeSession>;
 
 }  // namespace
 
-void TlsPeer::begin(ngx_connection_t* connection, void (*save)(ngx_connection_t*)) {
+void TlsPeer::begin(ngx_connection_t* connection, CapturedLog& log,
+                    void (*save)(ngx_connection_t*)) {
     connection->pool = ngx_create_pool(kPoolSize, connection->log);
     if (connection->pool == nullptr) {
         throw std::bad_alloc();
     }
-    log_.take();
-    connection->log = log_.get();
     if (ngx_ssl_create_connection(context_.get(), connection, NGX_SSL_CLIENT) != NGX_OK) {
-        throw std::runtime_error(std::string(failure("TLS can't begin")));
+        throw std::runtime_error(std::string(log.take("TLS can't begin")));
     }
     SSL* ssl = connection->ssl->connection;
     // The output buffer grows, and so moves, between two attempts to write. A record that is
@@ -62,7 +61,7 @@ void TlsPeer::resume(ngx_connection_t* connection) {
     ERR_clear_error();
 }
 
-bool TlsPeer::handshake(ngx_connection_t* connection) {
+bool TlsPeer::handshake(ngx_connection_t* connection, CapturedLog& log) {
     // nginx replaces the handlers, but its own do not see that a worker shuts down.
     const auto on_read = connection->read->handler;
     const auto on_write = connection->write->handler;
@@ -73,16 +72,16 @@ bool TlsPeer::handshake(ngx_connection_t* connection) {
         return false;
     }
     if (rc != NGX_OK) {
-        throw std::runtime_error(failed_handshake(connection));
+        throw std::runtime_error(failed_handshake(connection, log));
     }
     offered_ = false;
     listener_.on_handshake(SSL_session_reused(connection->ssl->connection) == 1);
     return true;
 }
 
-std::string TlsPeer::failed_handshake(const ngx_connection_t* connection) {
+std::string TlsPeer::failed_handshake(const ngx_connection_t* connection, CapturedLog& log) {
     SSL* ssl = connection->ssl->connection;
-    std::string reason(failure("no reason is known"));
+    std::string reason(log.take("no reason is known"));
     listener_.store_session({});
     // A Redis with "tls-session-caching no" sends sessions, but ends handshakes that resume them.
     if (std::exchange(offered_, false) && reason.find(" alert ") != reason.npos) {
@@ -114,11 +113,6 @@ void TlsPeer::keep_session(ngx_connection_t* connection) noexcept {
     }
 }
 
-LogText TlsPeer::failure(std::string_view what) noexcept {
-    const LogText reason = log_.take();
-    return reason.empty() ? LogText(what) : reason;
-}
-
 void TlsPeer::close(ngx_connection_t* connection) noexcept {
     if (connection->ssl != nullptr) {
         // Sends "close notify" if the socket takes it.
@@ -143,19 +137,16 @@ namespace tollgate::redis {
 
 // There is no TlsContext, and so no TlsPeer, in an nginx without SSL.
 
-void TlsPeer::begin(ngx_connection_t* /*connection*/, void (* /*save*/)(ngx_connection_t*)) {
+void TlsPeer::begin(ngx_connection_t* /*connection*/, CapturedLog& /*log*/,
+                    void (* /*save*/)(ngx_connection_t*)) {
     throw std::runtime_error("no TLS");
 }
 
-bool TlsPeer::handshake(ngx_connection_t* /*connection*/) {
+bool TlsPeer::handshake(ngx_connection_t* /*connection*/, CapturedLog& /*log*/) {
     return false;
 }
 
 void TlsPeer::keep_session(ngx_connection_t* /*connection*/) noexcept {}
-
-LogText TlsPeer::failure(std::string_view what) noexcept {
-    return LogText(what);
-}
 
 void TlsPeer::close(ngx_connection_t* connection) noexcept {
     ngx_close_connection(connection);

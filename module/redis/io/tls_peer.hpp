@@ -38,31 +38,28 @@ class TlsPeer {
     TlsPeer(const TlsContext& context, TlsListener& listener)
         : context_(context), listener_(listener) {}
 
-    /// Prepares a connected socket for the handshake. `save` is called with the connection for each
-    /// session that the server sends, and calls keep_session().
-    void begin(ngx_connection_t* connection, void (*save)(ngx_connection_t*));
+    /// Prepares a connected socket for the handshake. `log` is the connection's log. `save` is
+    /// called with the connection for each session that the server sends, and calls
+    /// keep_session().
+    void begin(ngx_connection_t* connection, CapturedLog& log, void (*save)(ngx_connection_t*));
 
     /// Continues the handshake as far as the socket allows, and returns whether it is complete: the
     /// server is then verified, unless `tls_verify` is off. Otherwise the handler of the next event
     /// calls it again.
-    bool handshake(ngx_connection_t* connection);
+    bool handshake(ngx_connection_t* connection, CapturedLog& log);
 
     void keep_session(ngx_connection_t* connection) noexcept;
-
-    /// Why the last read or write failed; `what` if nothing is known.
-    LogText failure(std::string_view what) noexcept;
 
     /// Closes a connection, without waiting for the server. Also for a connection that was not
     /// begun.
     static void close(ngx_connection_t* connection) noexcept;
 
   private:
-    std::string failed_handshake(const ngx_connection_t* connection);
+    std::string failed_handshake(const ngx_connection_t* connection, CapturedLog& log);
     void resume(ngx_connection_t* connection);
 
     const TlsContext& context_;
     TlsListener& listener_;
-    CapturedLog log_;
     bool offered_ = false;  ///< a session, since the last handshake
     bool resumes_ = true;   ///< until the server refuses a handshake because of a session
 };

@@ -48,6 +48,7 @@ void Pipeline::push_ahead(Call&& call, std::unique_ptr<ReplyHandler>&& handler, 
     auto token = next_token();
     Pending& pending = pending_.emplace_front();
     fill(pending, std::move(call), std::move(handler), std::move(token), now);
+    pending.ahead = true;
     pending.in_full = true;
     pending.out_of_turn = true;
     ++out_of_turn_;
@@ -138,16 +139,25 @@ void Pipeline::postpone(Time now) noexcept {
     }
 }
 
-void Pipeline::fail_released() noexcept {
-    // Handlers may push further calls.
-    for (auto left = std::exchange(released_, 0); left > 0; --left) {
-        take_front().handler->on_failure();
+void Pipeline::fail_lost(Time now) noexcept {
+    released_ = 0;
+    fail_front(std::exchange(written_, 0));
+    while (!pending_.empty() && (pending_.front().ahead || pending_.front().deadline <= now)) {
+        fail_front(1);
     }
 }
 
 void Pipeline::fail_all() noexcept {
-    released_ = pending_.size();
-    fail_released();
+    released_ = 0;
+    written_ = 0;
+    fail_front(pending_.size());
+}
+
+/// Handlers may push further calls.
+void Pipeline::fail_front(std::size_t calls) noexcept {
+    for (; calls > 0; --calls) {
+        take_front().handler->on_failure();
+    }
 }
 
 }  // namespace tollgate::redis

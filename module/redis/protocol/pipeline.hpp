@@ -39,7 +39,7 @@ class ReplyHandler {
 /// missing or an extra reply in the stream is never taken for the reply to another call.
 ///
 /// A call is queued by push(), released when its bytes are in the output buffer, written when the
-/// socket has taken them, and answered by take().
+/// socket has taken all of them, and answered by take().
 ///
 /// A call must be written to the socket within `timeout` after it was pushed, and answered within
 /// `timeout` after it was written. All times are read from the clock when they are needed: with the
@@ -81,8 +81,10 @@ class Pipeline {
     /// The time when the call that was answered last was pushed.
     Time answered_push() const noexcept { return answered_push_; }
 
-    /// Calls on_failure for all released calls. Queued calls remain, for another connection.
-    void fail_released() noexcept;
+    /// The connection is lost: calls on_failure for written calls, which Redis may have executed,
+    /// for calls pushed ahead, and for calls that are late. The others are queued again, for
+    /// another connection.
+    void fail_lost(Time now) noexcept;
     /// Calls on_failure for all calls.
     void fail_all() noexcept;
 
@@ -104,6 +106,7 @@ class Pipeline {
         Time pushed;
         Time deadline;
         std::uint64_t end = 0;     ///< the end of the released call in the stream
+        bool ahead = false;        ///< pushed ahead: belongs to one connection
         bool in_full = false;      ///< sent with the script's text instead of its digest
         bool out_of_turn = false;  ///< its deadline may not be in the order of the queue
         bool postponed = false;
@@ -114,6 +117,7 @@ class Pipeline {
               std::string&& token, Time now) noexcept;
     std::string next_token() { return std::to_string(++last_token_); }
     Pending take_front() noexcept;
+    void fail_front(std::size_t calls) noexcept;
     void repeat_front();
 
     std::deque<Pending> pending_;

@@ -137,9 +137,10 @@ TEST_F(PipelineMemory, FailsCallsWithoutMemory) {
     push();
     std::string out;
     pipeline_.release(out, 0);
+    pipeline_.note_written(out.size(), {});
     push();
     allocations_left = 0;
-    pipeline_.fail_released();
+    pipeline_.fail_lost({});
     pipeline_.fail_all();
     allocations_left = -1;
     EXPECT_EQ(outcomes_.failures, 3);

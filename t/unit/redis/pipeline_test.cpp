@@ -204,18 +204,55 @@ TEST_F(PipelineTest, AnswersCallsInOrderIfOneIsRepeated) {
     EXPECT_EQ(results_, (Results{"b=two", "a=one"}));
 }
 
-TEST_F(PipelineTest, FailsReleasedCallsAndKeepsTheRest) {
+TEST_F(PipelineTest, FailsWrittenCallsAndKeepsTheRest) {
     push("a");
     release();
-    push("b");
-    pipeline_.fail_released();
+    write(0);
+    push("b", 20);
+    const auto b = release();
+    pipeline_.note_written(position_ - 1, at(30));
+    push("c", 40);
+    pipeline_.fail_lost(at(50));
     EXPECT_EQ(results_, Results{"a failed"});
-    EXPECT_TRUE(pipeline_.has_unreleased());
+    EXPECT_EQ(first_deadline(), 120);
+    position_ = 0;
+    push_ahead("probe", 50);
+    EXPECT_NE(release().find(b), std::string::npos);
+    write(60);
+    EXPECT_EQ(answer("45", "1"), Taken::kValues);
+    EXPECT_EQ(answer("43", "2"), Taken::kValues);
+    EXPECT_EQ(answer("44", "3"), Taken::kValues);
+    EXPECT_EQ(results_, (Results{"a failed", "probe=1", "b=2", "c=3"}));
+}
+
+TEST_F(PipelineTest, FailsACallThatWasPushedAheadInAnyCase) {
+    push("a");
     push_ahead("probe");
     release();
-    EXPECT_EQ(answer("44", "1"), Taken::kValues);
-    EXPECT_EQ(answer("43", "2"), Taken::kValues);
-    EXPECT_EQ(results_, (Results{"a failed", "probe=1", "b=2"}));
+    pipeline_.fail_lost(at(50));
+    EXPECT_EQ(results_, Results{"probe failed"});
+    release();
+    EXPECT_EQ(answer("42", "1"), Taken::kValues);
+    EXPECT_EQ(results_, (Results{"probe failed", "a=1"}));
+}
+
+TEST_F(PipelineTest, FailsLateCallsThatWereNotWritten) {
+    push("a", 0);
+    push("b", 20);
+    release();
+    pipeline_.fail_lost(at(100));
+    EXPECT_EQ(results_, Results{"a failed"});
+    EXPECT_EQ(first_deadline(), 120);
+}
+
+TEST_F(PipelineTest, SendsAskingAgainOnAnotherConnection) {
+    pipeline_.push({&kScript, {"a"}, {}, true}, std::make_unique<Recorder>("a", results_), at(0));
+    release();
+    pipeline_.fail_lost(at(50));
+    EXPECT_NE(release().find("ASKING"), std::string::npos);
+    EXPECT_EQ(take("+OK\r\n"), Taken::kAsking);
+    EXPECT_EQ(answer("42", "1"), Taken::kValues);
+    EXPECT_EQ(results_, Results{"a=1"});
 }
 
 TEST_F(PipelineTest, FailsAll) {
