@@ -59,9 +59,6 @@ void take_counts(QuotaState& state, const TableQuota& quota, std::span<const Win
 void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
                  const PreparedAcquire& prepared, const Acquired& acquired) {
     acknowledge(states, quotas, prepared);
-    if (prepared.lease > 0) {
-        end_lease_calls(states, quotas);
-    }
     if (!is_late(states.front(), acquired)) {
         states.front().banned_until = acquired.banned_until;
     }
@@ -72,6 +69,7 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
     }
     std::span<const WindowCount> counts = acquired.windows;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        end_lease_call(state, prepared.lease);
         take_counts(state, quota, counts.first(quota.rates.size()), acquired);
         // Redis may have granted the rest as a lease, in a reply that another worker receives
         // later.

@@ -53,13 +53,12 @@ std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas
         const double expected =
             state.arrivals.at(now.steady, horizon) - static_cast<double>(deciding * cost);
         units_per_ms = std::min(units_per_ms, expected / static_cast<double>(horizon.count()));
-        span = std::min(span, quota.lease_time == SteadyTime(0) ? SteadyTime(0) : horizon);
+        const bool has_units =
+            quota.lease_time > SteadyTime(0) && !is_exhausted(state, quota, cost, now.latest);
+        span = std::min(span, has_units ? horizon : SteadyTime(0));
         for (const Rate& rate : quota.rates) {
             span = std::min(
                 span, window_end(window_number(now.latest, rate.period), rate.period) - now.latest);
-        }
-        if (is_exhausted(state, quota, cost, now.latest)) {
-            span = SteadyTime(0);
         }
     });
     const double units = std::min(units_per_ms * static_cast<double>(span.count()), kMostUnits);
@@ -70,9 +69,9 @@ std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,
                   const ClockBounds& now) {
     for (std::size_t i = 0; i < quotas.size(); ++i) {
-        // With limits that were lowered since, the lease counts more than they allow.
-        const bool is_over = is_exhausted(states[i], quotas[i], 0, now.latest);
-        if (states[i].lease < cost || !are_current(states[i], quotas[i], now) || is_over) {
+        // If the limits were lowered since, more than they allow is counted.
+        if (states[i].lease < cost || !are_current(states[i], quotas[i], now) ||
+            is_exhausted(states[i], quotas[i], 0, now.latest)) {
             return false;
         }
     }
@@ -83,8 +82,8 @@ bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64
     return true;
 }
 
-void note_lease_call(QuotaState& state, const TableQuota& quota, std::int64_t wanted,
-                     const ClockBounds& now) {
+void begin_lease_call(QuotaState& state, const TableQuota& quota, std::int64_t wanted,
+                      const ClockBounds& now) {
     if (now.steady - state.asked >= kRefusalHolds) {
         state.lease_calls = 0;  // A worker that was killed left them.
     }
@@ -99,10 +98,10 @@ void note_lease_call(QuotaState& state, const TableQuota& quota, std::int64_t wa
     }
 }
 
-void end_lease_calls(std::span<QuotaState> states, const Quotas& quotas) {
-    for_each_table(states, quotas, [](QuotaState& state, const TableQuota& /*quota*/) {
+void end_lease_call(QuotaState& state, std::int64_t wanted) {
+    if (wanted > 0) {
         state.lease_calls = std::max(state.lease_calls - 1, 0);
-    });
+    }
 }
 
 bool is_idle(const QuotaState& state, std::chrono::milliseconds horizon, const ClockBounds& now) {

@@ -31,18 +31,18 @@ bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64
 
 /// Redis is asked now, for a lease of `wanted` units besides the requests. Sets QuotaState::asked,
 /// and counts the call in QuotaState::lease_calls if `wanted` is not 0.
-void note_lease_call(QuotaState& state, const TableQuota& quota, std::int64_t wanted,
-                     const ClockBounds& now);
+void begin_lease_call(QuotaState& state, const TableQuota& quota, std::int64_t wanted,
+                      const ClockBounds& now);
 
-/// A call that asked for leases of these quotas has ended.
-void end_lease_calls(std::span<QuotaState> states, const Quotas& quotas);
+/// That call has ended.
+void end_lease_call(QuotaState& state, std::int64_t wanted);
 
 /// Whether the lease is to be given back: no request has come for a second, or for `horizon` (see
 /// lease_horizon) if it is longer; or Redis has not been asked for twice that time.
 bool is_idle(const QuotaState& state, std::chrono::milliseconds horizon, const ClockBounds& now);
 
-/// Adds a lease that Redis counted in the windows `counts`. Otherwise, if the state has other
-/// windows by now, the units become units to give back, in the windows where Redis takes them.
+/// Adds a lease that Redis counted in the windows `counts`. If the state has other windows by now,
+/// the units become units to give back instead, in the windows where Redis takes them.
 void add_lease(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
                std::int64_t lease);
 

@@ -155,7 +155,7 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
              (wanted > 0 && state.lease / 2 >= wanted))) {
             give_back_lease(state, quota);
         }
-        note_lease_call(state, quota, wanted, now);
+        begin_lease_call(state, quota, wanted, now);
         drop_ended_report(state, quota, now);
         adjusts = adjusts || owes(state) || state.report;
     });
@@ -182,9 +182,9 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
 void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedAcquire& prepared,
              AcquireFailure fate) {
     states.front().strikes_owed += prepared.strikes;
-    if (prepared.lease > 0) {
-        end_lease_calls(states, quotas);
-    }
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& /*quota*/) {
+        end_lease_call(state, prepared.lease);
+    });
     for_each_adjusted(states, quotas, prepared,
                       [&](QuotaState& state, const TableQuota& quota,
                           std::span<const Adjustment> adjustments, std::size_t table) {
