@@ -34,7 +34,7 @@ struct CountedTable {
 std::vector<CountedTable> tables_of(const CountingTables& tables) {
     std::vector<CountedTable> counted;
     for (const PlanTable* table : tables.known) {
-        counted.push_back({table->name, table->history > std::chrono::days(0)});
+        counted.push_back({table->name, table->has_history()});
     }
     for (const auto& table : tables.found) {
         counted.push_back({table, false});

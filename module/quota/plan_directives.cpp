@@ -49,7 +49,7 @@ void set_ban(PlanTable& table, Words values) {
 }
 
 void set_history(PlanTable& table, Words values) {
-    refuse_if(table.history > std::chrono::days(0), "history");
+    refuse_if(table.has_history(), "history");
     if (values.size() != 1) {
         throw ParseError("\"history\" is one time");
     }

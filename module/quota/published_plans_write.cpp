@@ -40,7 +40,7 @@ std::string write_published_table(const PlanTable& table, std::chrono::sys_secon
         } else {
             json.member("default", table.default_plan);
         }
-        if (table.history > std::chrono::days(0)) {
+        if (table.has_history()) {
             json.member("history", table.history.count());
         }
         json.member("published", now.time_since_epoch().count());

@@ -38,7 +38,7 @@ void add_day(std::vector<Rate>& rates) {
 }  // namespace
 
 bool keeps_history(const TableQuota& quota, std::size_t window) {
-    return quota.history > std::chrono::days(0) && quota.rates[window].period == kDay;
+    return quota.has_history() && quota.rates[window].period == kDay;
 }
 
 std::int64_t windows_adjusted(const TableQuota& quota, std::size_t window) {
@@ -75,8 +75,7 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
         if (plan == nullptr) {
             return std::nullopt;
         }
-        const bool has_history = table->history > std::chrono::days(0);
-        if (plan->kind == Plan::Kind::kUnlimited && !has_history) {
+        if (plan->kind == Plan::Kind::kUnlimited && !table->has_history()) {
             continue;
         }
         TableQuota quota{.table = table->name,
@@ -85,7 +84,7 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
                          .lease_time = table->lease_time,
                          .policies = {},
                          .history = table->history};
-        if (has_history) {
+        if (table->has_history()) {
             add_day(quota.rates);
         }
         // Several tables may have a plan of this name; the table's name makes the policy unique.

@@ -24,6 +24,7 @@ struct TableQuota {
                                           ///< empty for one without a limit
     std::uint32_t table_id = 0;           ///< name_hash of `table`
     std::chrono::days history{};          ///< see PlanTable
+    bool has_history() const { return history > std::chrono::days(0); }
 };
 
 /// Whether what is granted in these windows is the history of their day.

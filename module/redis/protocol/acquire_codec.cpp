@@ -18,10 +18,6 @@ bool is_alike(const BanPolicy& a, const BanPolicy& b) {
     return a.after == b.after && a.within == b.within && a.first == b.first && a.up_to == b.up_to;
 }
 
-bool has_history(const TableQuota& quota) {
-    return quota.history > std::chrono::days(0);
-}
-
 bool is_counted_alike(const TableQuota& a, const TableQuota& b) {
     return a.sliding == b.sliding && a.rates == b.rates && a.history == b.history;
 }
@@ -296,7 +292,7 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
         if (acquire.ban) {
             call.keys.add(keys.ban(acquire.id));
         }
-        if (std::ranges::any_of(*acquire.quotas, has_history)) {
+        if (std::ranges::any_of(*acquire.quotas, &TableQuota::has_history)) {
             call.keys.add(keys.history(acquire.id));
         }
         for (const auto& quota : *acquire.quotas) {
