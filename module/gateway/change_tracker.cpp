@@ -4,7 +4,6 @@
 
 #include "module/gateway/engine.hpp"
 #include "module/redis/protocol/changed_names.hpp"
-#include "module/redis/protocol/log_text.hpp"
 #include "module/redis/protocol/reply.hpp"
 
 namespace tollgate::gateway {
@@ -128,10 +127,9 @@ void ChangeTracker::forget(SteadyTime until) noexcept {
 }
 
 void ChangeTracker::refuse(std::string_view message) {
-    const redis::LogText shown(message);
-    std::string line = "redis \"" + engine_.settings().name +
-                       "\": missed changes cannot be read; all cached keys are looked up again: ";
-    engine_.log().write(LogLevel::kWarning, line.append(shown));
+    engine_.log_refusal(
+        LogLevel::kWarning,
+        "missed changes cannot be read; all cached keys are looked up again: ", message);
 }
 
 }  // namespace tollgate::gateway

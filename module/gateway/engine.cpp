@@ -79,6 +79,14 @@ void Engine::report_error(redis::Slot slot, std::string_view error) noexcept {
     });
 }
 
+void Engine::log_refusal(LogLevel level, std::string_view what, std::string_view error) noexcept {
+    attempt(log(), [&] {
+        const redis::LogText shown(error);
+        std::string line = "redis \"" + settings_.name + "\": ";
+        log().write(level, line.append(what).append(shown));
+    });
+}
+
 void Engine::publish_plans() noexcept {
     const redis::Slot slot = slot_of_key(settings_.keys.plans());
     if (worker().number() == 0 && transport_.is_reachable(slot)) {

@@ -84,6 +84,8 @@ class Engine {
     /// The slot's master answered with this error. If it concerns the server, the transport treats
     /// it as a failure; otherwise it is logged, once a second at most.
     void report_error(redis::Slot slot, std::string_view error) noexcept;
+    /// Logs what Redis refuses, and why: `what` ends with a colon and a space.
+    void log_refusal(LogLevel level, std::string_view what, std::string_view error) noexcept;
 
     /// Writes the plan tables of this Redis into its hash `plans`. The command reads plans and
     /// limits there. Only the first worker does it, and only while Redis is reachable. No request

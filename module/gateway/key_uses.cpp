@@ -5,7 +5,6 @@
 #include "module/gateway/engine.hpp"
 #include "module/key/digest.hpp"
 #include "module/redis/protocol/error_scope.hpp"
-#include "module/redis/protocol/log_text.hpp"
 #include "module/redis/protocol/reply.hpp"
 
 namespace tollgate::gateway {
@@ -137,15 +136,9 @@ void KeyUses::send_batch(std::span<const Chosen> batch) {
 
 /// Logs an error once, until a call succeeds.
 void KeyUses::refuse(std::string_view message) noexcept {
-    if (std::exchange(was_refused_, true)) {
-        return;
+    if (!std::exchange(was_refused_, true)) {
+        engine_.log_refusal(LogLevel::kWarning, "the last use of keys is not written: ", message);
     }
-    attempt(engine_.log(), [&] {
-        const redis::LogText shown(message);
-        std::string line =
-            "redis \"" + engine_.settings().name + "\": the last use of keys is not written: ";
-        engine_.log().write(LogLevel::kWarning, line.append(shown));
-    });
 }
 
 }  // namespace tollgate::gateway

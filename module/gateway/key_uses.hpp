@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 #include "module/key/key_record.hpp"
 #include "module/redis/topology/key_slot.hpp"
 #include "module/store/key_cache.hpp"
+#include "module/store/place_hash.hpp"
 
 namespace tollgate::gateway {
 
@@ -45,9 +45,7 @@ class KeyUses {
     class Reply;
     struct DigestHash {
         std::size_t operator()(const KeyDigest& digest) const noexcept {
-            std::size_t hash = 0;
-            std::memcpy(&hash, digest.data(), sizeof(hash));
-            return hash;
+            return place_hash(std::span(digest).first<sizeof(std::uint64_t)>(), 0);
         }
     };
     struct Use {

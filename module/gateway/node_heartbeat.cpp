@@ -5,7 +5,6 @@
 
 #include "module/gateway/engine.hpp"
 #include "module/redis/protocol/error_scope.hpp"
-#include "module/redis/protocol/log_text.hpp"
 #include "module/redis/protocol/reply.hpp"
 
 namespace tollgate::gateway {
@@ -132,11 +131,10 @@ void NodeHeartbeat::refuse(std::string_view message) {
     if (std::exchange(was_refused_, true)) {
         return;
     }
-    const redis::LogText shown(message);
-    std::string line = "redis \"" + engine_.settings().name +
-                       "\": nodes are not counted; in an outage, each node grants all that is left "
-                       "of a quota: ";
-    engine_.log().write(LogLevel::kWarning, line.append(shown));
+    engine_.log_refusal(LogLevel::kWarning,
+                        "nodes are not counted; in an outage, each node grants all that is left of "
+                        "a quota: ",
+                        message);
 }
 
 }  // namespace tollgate::gateway

@@ -8,7 +8,6 @@
 
 #include "module/gateway/engine.hpp"
 #include "module/quota/published_plans.hpp"
-#include "module/redis/protocol/log_text.hpp"
 #include "module/redis/protocol/reply.hpp"
 
 namespace tollgate::gateway {
@@ -18,31 +17,24 @@ namespace {
 /// Logs what Redis refuses.
 class PublicationReply : public redis::ReplyHandler {
   public:
-    explicit PublicationReply(const Engine& engine) : engine_(engine) {}
+    explicit PublicationReply(Engine& engine) : engine_(engine) {}
 
     void on_values(std::span<const redisReply* const> values) noexcept override {
         if (values.size() == 1 && values[0]->type == REDIS_REPLY_STRING) {
-            log(LogLevel::kError,
-                "no request can be counted after the end of this day, because "
-                "Redis refuses a command for the history: ",
-                redis::text_of(*values[0]));
+            engine_.log_refusal(LogLevel::kError,
+                                "no request can be counted after the end of this day, because "
+                                "Redis refuses a command for the history: ",
+                                redis::text_of(*values[0]));
         }
     }
     void on_error(std::string_view message) noexcept override {
-        log(LogLevel::kWarning, "plan tables are not published for the command: ", message);
+        engine_.log_refusal(LogLevel::kWarning,
+                            "plan tables are not published for the command: ", message);
     }
     void on_failure() noexcept override {}  // The next connection publishes them again.
 
   private:
-    void log(LogLevel level, std::string_view what, std::string_view message) noexcept {
-        attempt(engine_.log(), [&] {
-            const redis::LogText shown(message);
-            std::string line = "redis \"" + engine_.settings().name + "\": ";
-            engine_.log().write(level, line.append(what).append(shown));
-        });
-    }
-
-    const Engine& engine_;
+    Engine& engine_;
 };
 
 }  // namespace
@@ -55,10 +47,9 @@ void publish_plans(Engine& engine, redis::Slot slot) {
             tables.push_back(served.table);
         }
     }
-    const bool keeps_history = std::ranges::any_of(
-        tables, [](const PlanTable* table) { return table->history > std::chrono::days(0); });
+    const bool has_history = std::ranges::any_of(tables, &PlanTable::has_history);
     redis::Call call{&redis::publish_script(), {engine.settings().keys.plans()}};
-    call.arguments.add(keeps_history ? "1" : "0");
+    call.arguments.add(has_history ? "1" : "0");
     for (const PlanTable* table : tables) {
         call.arguments.add(table->name);
         call.arguments.add(write_published_table(*table, now));
