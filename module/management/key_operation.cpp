@@ -135,9 +135,7 @@ Task<KeysOfId> KeyOperation::rotate(std::string id, KeyDigest digest, std::chron
     } else {
         co_await end_previous(rotation, before);
     }
-    auto digests = co_await reader_.digests_of(id);
-    KeysOfId rotated{.id = id, .keys = {}};
-    rotated.keys = co_await reader_.read(id, std::move(digests));
+    auto rotated = co_await reader_.all_keys(id);
     co_return co_await reader_.with_last_uses(std::move(rotated));
 }
 

@@ -82,14 +82,19 @@ Task<void> KeyReader::require_id(std::string id) {
     }
 }
 
-Task<KeysOfId> KeyReader::find(std::string id) {
+Task<KeysOfId> KeyReader::all_keys(std::string id) {
     auto digests = co_await digests_of(id);
     auto keys = co_await read(id, std::move(digests));
-    std::erase_if(keys, std::mem_fn(&StoredKey::pending));
-    if (keys.empty()) {
+    co_return KeysOfId{.id = std::move(id), .keys = std::move(keys)};
+}
+
+Task<KeysOfId> KeyReader::find(std::string id) {
+    auto keys = co_await all_keys(id);
+    std::erase_if(keys.keys, std::mem_fn(&StoredKey::pending));
+    if (keys.keys.empty()) {
         co_await require_id(id);
     }
-    co_return KeysOfId{.id = std::move(id), .keys = std::move(keys)};
+    co_return keys;
 }
 
 Task<KeyPage> KeyReader::page(std::optional<Place> after, std::size_t limit) {
@@ -110,8 +115,8 @@ Task<std::vector<Place>> KeyReader::places_after(std::optional<Place> after, std
     if (!after) {
         co_return co_await places(0, count);
     }
-    // Ids may join or leave the list after the rank is read. Therefore the range begins before it
-    // and ends behind it. The next attempt has a larger margin, up to the whole list.
+    // Ids may join or leave the list after the rank is read. Therefore the range begins before the
+    // rank and is longer than needed. The next attempt has a larger margin, up to the whole list.
     for (std::size_t margin = 1;; margin *= 4) {
         const auto rank = co_await rank_after(*after);
         const auto first = rank - std::min(rank, margin);

@@ -42,6 +42,9 @@ class KeyReader {
     /// Throws Reason::kUnknownId if the id does not exist.
     Task<void> require_id(std::string id);
 
+    /// The keys of one id, also pending ones. None if the id does not exist.
+    Task<KeysOfId> all_keys(std::string id);
+
     /// The keys of one id, without pending ones. Throws Reason::kUnknownId if the id does not
     /// exist.
     Task<KeysOfId> find(std::string id);

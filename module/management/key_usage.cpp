@@ -85,6 +85,14 @@ void write_text_or_null(JsonWriter& json, std::string_view name, const std::stri
 
 }  // namespace
 
+CountingTables known_tables(const std::vector<PlanTable>& tables) {
+    CountingTables counting;
+    for (const auto& table : tables) {
+        counting.known.push_back(&table);
+    }
+    return counting;
+}
+
 Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::string id,
                           CountingTables tables) {
     KeyReader reader(database, keys);

@@ -42,6 +42,9 @@ struct CountingTables {
     bool complete = true;  ///< see KeyUsage::complete
 };
 
+/// These tables, which must outlive the result.
+CountingTables known_tables(const std::vector<PlanTable>& tables);
+
 /// Reads the usage of an id by table and period. The windows of its plan without a count are
 /// included. The tables must outlive the task. Throws OperationError.
 Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::string id,

@@ -234,13 +234,8 @@ void Commands::audit(const std::string& id, bool follows) {
 void Commands::usage(const std::string& id) {
     require_valid_id(id);
     const auto tables = read_plan_tables(session_, keys_);
-    management::CountingTables counting;
-    if (tables.empty()) {
-        counting = search_tables(session_, keys_, id);
-    }
-    for (const auto& table : tables) {
-        counting.known.push_back(&table);
-    }
+    auto counting =
+        tables.empty() ? search_tables(session_, keys_, id) : management::known_tables(tables);
     const auto usage = complete(management::read_usage(database_, keys_, id, std::move(counting)));
     require_print(render_usage(format_, usage));
     if (tables.empty()) {
@@ -256,12 +251,8 @@ void Commands::usage(const std::string& id) {
 void Commands::history(const std::string& id) {
     require_valid_id(id);
     const auto tables = published_tables();
-    management::CountingTables counting;
-    for (const auto& table : tables) {
-        counting.known.push_back(&table);
-    }
     const auto history =
-        complete(management::read_history(database_, keys_, id, std::move(counting)));
+        complete(management::read_history(database_, keys_, id, management::known_tables(tables)));
     if (history.empty()) {
         complete(reader_.require_id(id));
     }

@@ -80,10 +80,7 @@ void export_usage(RedisSession& session, management::Database& database, const r
     if (!days.from.empty() && to < from) {
         throw Failure(ExitStatus::kUsage, "--from is after --to, which is yesterday by default");
     }
-    management::CountingTables counting;
-    for (const auto& table : tables) {
-        counting.known.push_back(&table);
-    }
+    const auto counting = management::known_tables(tables);
     if (format == Format::kText) {
         require_print("id,table,day,units\n");
     }

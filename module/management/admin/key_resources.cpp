@@ -44,14 +44,6 @@ KeyOperation operation_for(const ResourceRequest& request, const std::string& ac
             {.actor = request.request.actor, .action = action, .id = id, .detail = detail}};
 }
 
-/// The keys that an id has, whether they are finished or not. None if there is no such id.
-Task<KeysOfId> all_keys(KeyReader& reader, std::string id) {
-    auto digests = co_await reader.digests_of(id);
-    KeysOfId keys{.id = id, .keys = {}};
-    keys.keys = co_await reader.read(id, std::move(digests));
-    co_return co_await reader.with_last_uses(std::move(keys));
-}
-
 /// A created key. Its location is relative to `keys`.
 AdminResponse created(AdminResponse response, const std::string& id) {
     response.fields.emplace_back("Location", "keys/" + id);
@@ -64,11 +56,12 @@ Task<AdminResponse> find_or_execute(const ResourceRequest& request,
                                     const IdempotentRequest& idempotent, const std::string& id,
                                     bool was_executed, Task<AdminResponse> task) {
     KeyReader reader(request.database, request.keys);
-    const auto known = co_await all_keys(reader, id);
+    auto known = co_await reader.all_keys(id);
     if (was_executed && known.keys.empty()) {
         throw OperationError(Reason::kNoKey, "the key that this request made has been removed");
     }
     if (was_executed || idempotent.has_made(known)) {
+        known = co_await reader.with_last_uses(std::move(known));
         const auto now = co_await reader.now();
         co_return key_response(200, known, now);
     }
@@ -95,23 +88,16 @@ Task<AdminResponse> execute_once(const ResourceRequest& request,
     co_return std::move(*response);
 }
 
-/// The first key of an id.
-struct NewKey {
-    std::string id;
-    std::optional<std::string> digest;  ///< of an imported key
-    KeyChanges changes;
-    std::chrono::sys_seconds created;
-};
-
 Task<AdminResponse> make_key(const ResourceRequest& request, const IdempotentRequest& idempotent,
-                             const NewKey& new_key) {
-    const auto& [id, imported, changes, now] = new_key;
+                             const std::string& id, const NewKeyBody& body,
+                             std::chrono::sys_seconds now) {
     KeyRecord record;
-    apply(changes, record);
+    apply(body.changes, record);
     record.id = id;
-    const std::string key = imported ? std::string() : random_api_key();
-    const std::string digest = imported ? *imported : hex(sha256(key));
-    auto operation = operation_for(request, imported ? "import" : "issue", id, text_of(changes));
+    const std::string key = body.digest ? std::string() : random_api_key();
+    const std::string digest = body.digest ? *body.digest : hex(sha256(key));
+    auto operation =
+        operation_for(request, body.digest ? "import" : "issue", id, text_of(body.changes));
     StoredKey stored{
         .digest = digest, .record = record, .created = now, .request = idempotent.name()};
     const auto keys = co_await operation.create(std::move(stored));
@@ -228,13 +214,10 @@ Task<AdminResponse> create_key(ResourceRequest request) {
     const auto now = co_await reader.now();
     const auto body = read_new_key(request.request.body, now);
     const IdempotentRequest idempotent(request.request);
-    NewKey new_key{.id = body.id.value_or(idempotent.new_id()),
-                   .digest = body.digest,
-                   .changes = body.changes,
-                   .created = now};
-    auto task = make_key(request, idempotent, new_key);
-    auto response = co_await execute_once(request, idempotent, new_key.id, std::move(task));
-    co_return created(std::move(response), new_key.id);
+    const std::string id = body.id.value_or(idempotent.new_id());
+    auto task = make_key(request, idempotent, id, body, now);
+    auto response = co_await execute_once(request, idempotent, id, std::move(task));
+    co_return created(std::move(response), id);
 }
 
 Task<AdminResponse> show_key(ResourceRequest request) {

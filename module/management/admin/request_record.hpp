@@ -16,9 +16,10 @@ class RequestRecord {
     RequestRecord(Database& database, const redis::Keys& keys, const IdempotentRequest& request);
 
     /// Records that the request is executed now. Returns false if it was executed before. While the
-    /// same request is executed elsewhere, waits for its end, up to two seconds: then it was
-    /// interrupted. Throws Reason::kRequestReused if a request with the same `Idempotency-Key` had
-    /// another body, and Reason::kConcurrentChange if others keep executing the request.
+    /// same request is executed elsewhere, waits for its end. After two seconds it counts as
+    /// interrupted, and this execution takes its place. Throws Reason::kRequestReused if a request
+    /// with the same `Idempotency-Key` had another body, and Reason::kConcurrentChange if others
+    /// keep executing the request.
     Task<bool> begin();
 
     /// Records that the request was executed; or forgets it if it has failed, so that it may be
