@@ -94,8 +94,8 @@ void finish(ngx_http_request_t* r, const Exchange& exchange) {
     ngx_http_finalize_request(r, rc);
 }
 
-/// Refuses to wait longer for an operation, which goes on. Its client does what it does when Redis
-/// is not reachable: it repeats the request.
+/// Ends a request whose operation takes too long. The operation goes on. The client repeats the
+/// request, as if Redis were not reachable.
 void give_up(ngx_http_request_t* r) {
     constexpr std::int64_t kRetry = 1;
     const auto rc =
