@@ -102,6 +102,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     bool is_unchanged(const KnownKey& known) const;
     bool has_scopes() const;
     void note_use() noexcept;
+    void note_use(KnownKey& known, ExactSteadyTime now) noexcept;
     void decide_by_key();
     void recall(const KnownKey& known, ExactSteadyTime now);
     void use_known(KnownKey& known, ExactSteadyTime now);
@@ -158,6 +159,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     bool may_be_made_up_ = true;  ///< the key is neither cached nor announced by `events`
     KeyCache::Key sought_{};
     KeyCache::Minute used_ = 0;  ///< the last use that the node has noted, as far as known
+    bool is_use_noted_ = false;
     KnownKey* known_ = nullptr;  ///< while start() runs: the worker's entry for the key
     AcquireRequest request_;
     std::int64_t cost_ = 1;

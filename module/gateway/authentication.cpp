@@ -1,6 +1,7 @@
 // The first steps of Admission: they find the record of the request's key, in the zone or in Redis.
 
 #include <algorithm>
+#include <utility>
 
 #include "module/gateway/address_budget.hpp"
 #include "module/gateway/admission.hpp"
@@ -53,6 +54,9 @@ void Admission::identify(std::string_view token) {
         }
         if (!engine().transport().is_reachable(engine().slot_of(known->key.digest))) {
             recall(*known, now);
+            if (is_known_) {
+                note_use(*known, now);
+            }
             apply_failure_policy();
             return;
         }
@@ -87,10 +91,17 @@ bool Admission::has_scopes() const {
 
 /// The key of the request is valid: notes that it is used, at most once a minute.
 void Admission::note_use() noexcept {
-    const KeyCache::Minute minute = engine().uses().minute();
-    if (used_ != minute) {
-        used_ = minute;
+    if (!std::exchange(is_use_noted_, true) && used_ != engine().uses().minute()) {
         engine().uses().note(sought_, outcome_.key());
+    }
+}
+
+/// The same, for a known key: without a lock of the zone if the worker has noted its use.
+void Admission::note_use(KnownKey& known, ExactSteadyTime now) noexcept {
+    is_use_noted_ = true;
+    if (now >= known.use_noted_until) {
+        known.use_noted_until = engine().uses().end_of_minute();
+        engine().uses().note(known.key, *known.record);
     }
 }
 
@@ -106,10 +117,7 @@ void Admission::use_known(KnownKey& known, ExactSteadyTime now) {
     const auto time = std::chrono::floor<SteadyTime>(now);
     engine().statistics().keys.hits.add();
     recall(known, now);
-    if (time >= known.use_noted_until) {
-        known.use_noted_until = engine().uses().end_of_minute();
-        engine().uses().note(known.key, *known.record);
-    }
+    note_use(known, now);
     // A slice grants for all locations with these tables, which may require other scopes.
     if (!has_scopes()) {
         forbid(kInsufficientScope);
