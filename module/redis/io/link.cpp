@@ -59,12 +59,10 @@ void Link::on_writable() {
     if (was_closed_by_nginx()) {
         return;
     }
-    if (state_ == State::kConnecting) {
-        finish_connecting();
-    } else if (state_ == State::kHandshaking) {
-        handshake();
-    } else {
+    if (is_established()) {
         flush();
+    } else {
+        establish();
     }
 }
 
@@ -93,11 +91,7 @@ void Link::on_readable() {
     if (was_closed_by_nginx()) {
         return;
     }
-    if (state_ == State::kConnecting) {
-        finish_connecting();
-    } else if (state_ == State::kHandshaking) {
-        handshake();
-    }
+    establish();
     read();
 }
 
@@ -129,10 +123,8 @@ void Link::poll() noexcept {
 }
 
 void Link::read_and_write() {
-    if (state_ == State::kConnecting && is_connected()) {
-        finish_connecting();
-    } else if (state_ == State::kHandshaking) {
-        handshake();
+    if (state_ != State::kConnecting || is_connected()) {
+        establish();
     }
     // The event loop does not know the current state of the socket yet.
     if (is_established()) {

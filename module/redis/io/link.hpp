@@ -113,6 +113,7 @@ class Link {
 
     void try_addresses() noexcept;
     void open_socket();
+    void establish();
     void finish_connecting();
     void handshake();
     void greet();

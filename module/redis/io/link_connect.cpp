@@ -86,6 +86,15 @@ bool Link::is_connected() const noexcept {
     return ::poll(&socket, 1, 0) == 1;
 }
 
+/// Continues with the socket or with TLS, if they are not complete.
+void Link::establish() {
+    if (state_ == State::kConnecting) {
+        finish_connecting();
+    } else if (state_ == State::kHandshaking) {
+        handshake();
+    }
+}
+
 /// Checks whether connect() succeeded, as ngx_http_upstream_test_connect does, and continues.
 void Link::finish_connecting() {
     int error = 0;
