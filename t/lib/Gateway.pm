@@ -24,7 +24,9 @@ package Gateway;
 #                                                                   # subscribed, and this gateway's workers know it
 #   $gateway->status                                                # the contents of tollgate_status
 #   $gateway->unsettled                                             # units granted alone and not yet settled
-#   my $calls = $gateway->calls(sub { … });                         # calls of scripts by any gateway while this runs, without heartbeats and last uses of keys
+#   my $calls = $gateway->calls(sub { … });                         # the number of calls of scripts by any gateway while
+#                                                                   # this runs, without heartbeats and last uses of keys
+#   my @calls = $gateway->monitor_calls(sub { … });                 # the same, as lines of MONITOR
 #   my $r = $gateway->get('/', 'secret', %headers);                 # see Http.pm
 #   my $r = $gateway->request('POST', '/', { … }, $body);
 #   $gateway->nginx, $gateway->redis
@@ -118,6 +120,11 @@ sub status {
 
 sub calls {
     my ($self, $code) = @_;
+    return scalar(() = $self->monitor_calls($code));
+}
+
+sub monitor_calls {
+    my ($self, $code) = @_;
     # The first worker publishes the plan tables on its first connection. This call is not counted.
     wait_until('the plan tables', sub { $self->redis->cmd('EXISTS', 't:plans') });
     my $monitor = $self->redis->connection;
@@ -125,11 +132,11 @@ sub calls {
     $code->();
     my $end = 'end of the calls ' . rand;
     $self->redis->cmd('ECHO', $end);
-    my $count = 0;
+    my @calls;
     while ((my $line = $monitor->read) !~ /\Q$end/) {
-        ++$count if $line =~ /"evalsha" /i && $line !~ /"t:(?:nodes"|used:)/;
+        push @calls, $line if $line =~ /"evalsha" /i && $line !~ /"t:(?:nodes"|used:)/;
     }
-    return $count;
+    return @calls;
 }
 
 sub unsettled {
