@@ -30,11 +30,14 @@ for my $events ('accept_mutex on;', 'multi_accept on;', 'use epoll; accept_mutex
 }
 
 subtest 'thread pools and a cache, whose processes are not workers' => sub {
+    my $has_threads = Nginx->built_with('with-threads');
+    my $has_cache = !Nginx->built_with('without-http-cache');
+    plan skip_all => 'this nginx has neither' unless $has_threads || $has_cache;
     my $gateway = Gateway->start(
         plans    => $plans,
-        main     => 'thread_pool other threads=2;',
-        http     => 'proxy_cache_path %DIR%/cache keys_zone=cache:1m;',
-        location => 'proxy_cache cache; aio threads=other;',
+        main     => $has_threads ? 'thread_pool other threads=2;' : '',
+        http     => $has_cache ? 'proxy_cache_path %DIR%/cache keys_zone=cache:1m;' : '',
+        location => join(' ', $has_cache ? 'proxy_cache cache;' : (), $has_threads ? 'aio threads=other;' : ()),
     );
     serves_exactly($gateway);
     is(scalar(grep { /name=\S* .*cmd=(?!client)/ } split /\n/, $gateway->redis->cmd('CLIENT', 'LIST')), 2,
