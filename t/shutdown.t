@@ -75,7 +75,7 @@ subtest 'a reload waits for Redis' => sub {
     $gateway->nginx->stop;
 };
 
-subtest 'a graceful shutdown does not wait for Redis' => sub {
+subtest 'a graceful shutdown waits at most the timeout' => sub {
     my $gateway = start_gateway(redis => 'timeout 1s;');
     my ($worker) = $gateway->nginx->workers;
     $pause->($gateway);
@@ -83,7 +83,8 @@ subtest 'a graceful shutdown does not wait for Redis' => sub {
     my @clients = waiting_requests($gateway, 20);
     quit($gateway);
     is_deeply(statuses(@clients), { 503 => 20 }, 'all that waited are refused');
-    cmp_ok(time - $start, '<', 30, 'long before Redis answers');
+    # A stall of the worker extends the wait once: see patience.hpp.
+    cmp_ok(time - $start, '<', 3, 'within the timeout, twice at most, and a second');
     gone($worker);
     $gateway->nginx->stop;
 };
@@ -110,7 +111,7 @@ subtest 'a graceful shutdown returns leases at once' => sub {
         quit($gateway);
         my $start = time;
         gone($worker);
-        cmp_ok(time - $start, '<', 8, 'the worker ends before the timeout of 10 s');
+        cmp_ok(time - $start, '<', 2, 'the worker ends soon');
         is($gateway->count('k1', 'api', 86400), $granted, 'Redis counts what was granted, and no lease');
         $gateway->nginx->stop;
     }
