@@ -26,8 +26,10 @@ sub insist {
     return (\@calls, $result->{status}, time - $begun);
 }
 
+# The calls are shown if there are too many.
 sub at_most {
     my ($calls, $most, $what) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
     cmp_ok(@$calls, '<=', $most, scalar(@$calls) . " calls $what") or diag(join "\n", @$calls);
 }
 
