@@ -199,7 +199,7 @@ subtest 'a connection that Redis closes when a call is made' => sub {
     $gateway->nginx->stop;
 };
 
-subtest 'a connection that takes no call' => sub {
+subtest 'a connection that refuses writes' => sub {
     my $redis = RedisServer->start;
     my $fake = FakeRedis->start(redis => $redis->address);
     my $gateway = gateway($redis, server_address => $fake->address, redis => 'on_failure deny; key_cache 0;', table => 'lease=off');

@@ -159,7 +159,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     bool may_be_made_up_ = true;  ///< the key is neither cached nor announced by `events`
     KeyCache::Key sought_{};
     KeyCache::Minute used_ = 0;  ///< the last use that the node has noted, as far as known
-    bool is_use_noted_ = false;
+    bool is_use_noted_ = false;  ///< by this request
     KnownKey* known_ = nullptr;  ///< while start() runs: the worker's entry for the key
     AcquireRequest request_;
     std::int64_t cost_ = 1;

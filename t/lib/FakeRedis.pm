@@ -14,7 +14,8 @@ package FakeRedis;
 #   $fake->fault('no_memory'); $fake->heal      # for every connection, from the next command or reply on
 #   $fake->inject("+stray\r\n")                 # sends these bytes now, on every connection
 #   $fake->cut                                  # closes every connection
-#   $fake->refuse_writes                        # lets each write to a connection of now fail; the gateway has no event before
+#   $fake->refuse_writes                        # from now on, the gateway's writes to its open connections fail with EPIPE;
+#                                               #   until it writes, it gets no event
 #   $fake->connections                          # the number of connections
 #   $fake->reads                                # the names of the commands that came in each read since the last
 #                                               #   time this was asked: [['probe', 'lookup'], ['acquire'], …]
@@ -148,7 +149,7 @@ sub _obey {
         $self->_drop($_) for $self->_links;
     } elsif ($what eq 'refuse_writes') {
         for my $gateway (map { $_->{gateway} } $self->_links) {
-            $self->{select}->remove($gateway);    # It would seem to have ended.
+            $self->{select}->remove($gateway);    # After shutdown it is readable, as if the gateway had closed it.
             shutdown $gateway, 0;
         }
     } elsif ($what eq 'connections') {

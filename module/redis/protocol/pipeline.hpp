@@ -82,8 +82,8 @@ class Pipeline {
     Time answered_push() const noexcept { return answered_push_; }
 
     /// The connection is lost: calls on_failure for written calls, which Redis may have executed,
-    /// for calls pushed ahead, and for calls that are late. The others are queued again, for
-    /// another connection.
+    /// for calls pushed ahead, and for calls whose deadline has passed. The others are queued
+    /// again, for another connection.
     void fail_lost(Time now) noexcept;
     /// Calls on_failure for all calls.
     void fail_all() noexcept;
