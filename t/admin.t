@@ -70,7 +70,7 @@ END
         $documented = $schema->resolve($documented);
         for my $field (sort keys %{ $documented->{headers} }) {
             my $value = $response->header($field);
-            ok defined $value, "… with $field" if $documented->{headers}{$field}{required};
+            ok defined $value, "… with $field" if $schema->resolve($documented->{headers}{$field})->{required};
         }
         if (my $content = $documented->{content}{'application/json'}) {
             is $response->header('content-type'), 'application/json', '… as JSON';

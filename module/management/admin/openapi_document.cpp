@@ -83,12 +83,7 @@ constexpr std::string_view kDocument = R"json({
         "responses": {
           "200": {
             "description": "A page of keys.",
-            "headers": {
-              "Link": {
-                "description": "Refers to the next page, if there is one (RFC 8288). The reference is relative to the URI of the request.",
-                "schema": {"type": "string"}
-              }
-            },
+            "headers": {"Link": {"$ref": "#/components/headers/Link"}},
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/KeyPage"},
@@ -132,16 +127,7 @@ constexpr std::string_view kDocument = R"json({
         "tags": ["keys"],
         "summary": "Issue or import a key",
         "description": "Issues a key, or imports one if the body has its digest. The key in clear is in the response to the request that made it, and nowhere else.",
-        "parameters": [
-          {
-            "name": "Idempotency-Key",
-            "in": "header",
-            "required": false,
-            "description": "A name for the request, 1 to 255 printable characters. If the same caller repeats the request with this name and the same body within 24 hours, nothing is done, and the response has the id without the key.",
-            "schema": {"type": "string"},
-            "example": "6f2c1b1e-4c1f-4a07-9d0e-5a3a1b2c3d4e"
-          }
-        ],
+        "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}],
         "requestBody": {
           "required": true,
           "content": {
@@ -154,72 +140,21 @@ constexpr std::string_view kDocument = R"json({
         "responses": {
           "200": {
             "description": "The request was repeated with the same Idempotency-Key: the key exists already.",
-            "headers": {
-              "Location": {
-                "description": "The URI of the key, relative to the URI of the request.",
-                "required": true,
-                "schema": {"type": "string"}
-              }
-            },
+            "headers": {"Location": {"$ref": "#/components/headers/Location"}},
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/Key"},
-                "example": {
-                  "id": "acme",
-                  "name": "ACME Ltd",
-                  "plan": "pro",
-                  "limits": null,
-                  "state": "active",
-                  "created": "2026-11-23T08:00:00Z",
-                  "expires": null,
-                  "scopes": ["pets:read"],
-                  "meta": {"contract": 4711},
-                  "digests": [
-                    {
-                      "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
-                      "created": "2026-11-23T08:00:00Z",
-                      "expires": null,
-                      "retiring": false,
-                      "used": "2026-11-23T09:41:00Z"
-                    }
-                  ]
-                }
+                "examples": {"acme": {"$ref": "#/components/examples/Key"}}
               }
             }
           },
           "201": {
             "description": "The new key.",
-            "headers": {
-              "Location": {
-                "description": "The URI of the key, relative to the URI of the request.",
-                "required": true,
-                "schema": {"type": "string"}
-              }
-            },
+            "headers": {"Location": {"$ref": "#/components/headers/Location"}},
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/NewKey"},
-                "example": {
-                  "key": "tg_0000000000000000000000000000000042zZ9A",
-                  "id": "acme",
-                  "name": "ACME Ltd",
-                  "plan": "pro",
-                  "limits": null,
-                  "state": "active",
-                  "created": "2026-11-23T08:00:00Z",
-                  "expires": null,
-                  "scopes": ["pets:read"],
-                  "meta": {"contract": 4711},
-                  "digests": [
-                    {
-                      "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
-                      "created": "2026-11-23T08:00:00Z",
-                      "expires": null,
-                      "retiring": false,
-                      "used": "2026-11-23T09:41:00Z"
-                    }
-                  ]
-                }
+                "examples": {"acme": {"$ref": "#/components/examples/NewKey"}}
               }
             }
           },
@@ -236,35 +171,14 @@ constexpr std::string_view kDocument = R"json({
             }
           },
           "413": {"$ref": "#/components/responses/TooLarge"},
-          "422": {
-            "description": "A request with another body had the same Idempotency-Key.",
-            "content": {
-              "application/json": {
-                "schema": {"$ref": "#/components/schemas/Error"},
-                "example": {
-                  "code": "idempotency_key_reused",
-                  "message": "the Idempotency-Key was used for another request",
-                  "status": 422
-                }
-              }
-            }
-          },
+          "422": {"$ref": "#/components/responses/IdempotencyKeyReused"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
       }
     },
     "/keys/{id}": {
-      "parameters": [
-        {
-          "name": "id",
-          "in": "path",
-          "required": true,
-          "description": "The id of a key.",
-          "schema": {"type": "string"},
-          "example": "acme"
-        }
-      ],
+      "parameters": [{"$ref": "#/components/parameters/Id"}],
       "get": {
         "operationId": "showKey",
         "tags": ["keys"],
@@ -276,26 +190,7 @@ constexpr std::string_view kDocument = R"json({
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/Key"},
-                "example": {
-                  "id": "acme",
-                  "name": "ACME Ltd",
-                  "plan": "pro",
-                  "limits": null,
-                  "state": "active",
-                  "created": "2026-11-23T08:00:00Z",
-                  "expires": null,
-                  "scopes": ["pets:read"],
-                  "meta": {"contract": 4711},
-                  "digests": [
-                    {
-                      "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
-                      "created": "2026-11-23T08:00:00Z",
-                      "expires": null,
-                      "retiring": false,
-                      "used": "2026-11-23T09:41:00Z"
-                    }
-                  ]
-                }
+                "examples": {"acme": {"$ref": "#/components/examples/Key"}}
               }
             }
           },
@@ -327,26 +222,7 @@ constexpr std::string_view kDocument = R"json({
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/Key"},
-                "example": {
-                  "id": "acme",
-                  "name": "ACME Ltd",
-                  "plan": "pro",
-                  "limits": null,
-                  "state": "active",
-                  "created": "2026-11-23T08:00:00Z",
-                  "expires": null,
-                  "scopes": ["pets:read"],
-                  "meta": {"contract": 4711},
-                  "digests": [
-                    {
-                      "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
-                      "created": "2026-11-23T08:00:00Z",
-                      "expires": null,
-                      "retiring": false,
-                      "used": "2026-11-23T09:41:00Z"
-                    }
-                  ]
-                }
+                "examples": {"acme": {"$ref": "#/components/examples/Key"}}
               }
             }
           },
@@ -385,31 +261,13 @@ constexpr std::string_view kDocument = R"json({
       }
     },
     "/keys/{id}/rotate": {
-      "parameters": [
-        {
-          "name": "id",
-          "in": "path",
-          "required": true,
-          "description": "The id of a key.",
-          "schema": {"type": "string"},
-          "example": "acme"
-        }
-      ],
+      "parameters": [{"$ref": "#/components/parameters/Id"}],
       "post": {
         "operationId": "rotateKey",
         "tags": ["keys"],
         "summary": "Rotate a key",
         "description": "Makes a new key for an id. The previous key works for the time of the overlap.",
-        "parameters": [
-          {
-            "name": "Idempotency-Key",
-            "in": "header",
-            "required": false,
-            "description": "A name for the request, 1 to 255 printable characters. If the same caller repeats the request with this name and the same body within 24 hours, nothing is done, and the response has the id without the key.",
-            "schema": {"type": "string"},
-            "example": "6f2c1b1e-4c1f-4a07-9d0e-5a3a1b2c3d4e"
-          }
-        ],
+        "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}],
         "requestBody": {
           "required": false,
           "content": {
@@ -422,27 +280,7 @@ constexpr std::string_view kDocument = R"json({
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/NewKey"},
-                "example": {
-                  "key": "tg_0000000000000000000000000000000042zZ9A",
-                  "id": "acme",
-                  "name": "ACME Ltd",
-                  "plan": "pro",
-                  "limits": null,
-                  "state": "active",
-                  "created": "2026-11-23T08:00:00Z",
-                  "expires": null,
-                  "scopes": ["pets:read"],
-                  "meta": {"contract": 4711},
-                  "digests": [
-                    {
-                      "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
-                      "created": "2026-11-23T08:00:00Z",
-                      "expires": null,
-                      "retiring": false,
-                      "used": "2026-11-23T09:41:00Z"
-                    }
-                  ]
-                }
+                "examples": {"acme": {"$ref": "#/components/examples/NewKey"}}
               }
             }
           },
@@ -464,35 +302,14 @@ constexpr std::string_view kDocument = R"json({
             }
           },
           "413": {"$ref": "#/components/responses/TooLarge"},
-          "422": {
-            "description": "A request with another body had the same Idempotency-Key.",
-            "content": {
-              "application/json": {
-                "schema": {"$ref": "#/components/schemas/Error"},
-                "example": {
-                  "code": "idempotency_key_reused",
-                  "message": "the Idempotency-Key was used for another request",
-                  "status": 422
-                }
-              }
-            }
-          },
+          "422": {"$ref": "#/components/responses/IdempotencyKeyReused"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
       }
     },
     "/keys/{id}/ban": {
-      "parameters": [
-        {
-          "name": "id",
-          "in": "path",
-          "required": true,
-          "description": "The id of a key.",
-          "schema": {"type": "string"},
-          "example": "acme"
-        }
-      ],
+      "parameters": [{"$ref": "#/components/parameters/Id"}],
       "get": {
         "operationId": "showBan",
         "tags": ["bans"],
@@ -574,12 +391,7 @@ constexpr std::string_view kDocument = R"json({
         "responses": {
           "200": {
             "description": "Entries.",
-            "headers": {
-              "Link": {
-                "description": "Refers to the next page, if there is one (RFC 8288). The reference is relative to the URI of the request.",
-                "schema": {"type": "string"}
-              }
-            },
+            "headers": {"Link": {"$ref": "#/components/headers/Link"}},
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/AuditPage"},
@@ -628,16 +440,7 @@ constexpr std::string_view kDocument = R"json({
       }
     },
     "/keys/{id}/usage": {
-      "parameters": [
-        {
-          "name": "id",
-          "in": "path",
-          "required": true,
-          "description": "The id of a key.",
-          "schema": {"type": "string"},
-          "example": "acme"
-        }
-      ],
+      "parameters": [{"$ref": "#/components/parameters/Id"}],
       "get": {
         "operationId": "showUsage",
         "tags": ["keys"],
@@ -683,16 +486,7 @@ constexpr std::string_view kDocument = R"json({
       }
     },
     "/keys/{id}/history": {
-      "parameters": [
-        {
-          "name": "id",
-          "in": "path",
-          "required": true,
-          "description": "The id of a key.",
-          "schema": {"type": "string"},
-          "example": "acme"
-        }
-      ],
+      "parameters": [{"$ref": "#/components/parameters/Id"}],
       "get": {
         "operationId": "showHistory",
         "tags": ["keys"],
@@ -704,7 +498,7 @@ constexpr std::string_view kDocument = R"json({
             "in": "query",
             "required": false,
             "description": "Restricts results to this day and later ones.",
-            "schema": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+            "schema": {"$ref": "#/components/schemas/Day"},
             "example": "2026-11-01"
           },
           {
@@ -712,7 +506,7 @@ constexpr std::string_view kDocument = R"json({
             "in": "query",
             "required": false,
             "description": "Restricts results to this day and earlier ones.",
-            "schema": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+            "schema": {"$ref": "#/components/schemas/Day"},
             "example": "2026-11-30"
           }
         ],
@@ -746,30 +540,97 @@ constexpr std::string_view kDocument = R"json({
     "securitySchemes": {
       "apiKey": {"type": "http", "scheme": "bearer", "description": "An API key with the scope of the location."}
     },
+    "parameters": {
+      "Id": {
+        "name": "id",
+        "in": "path",
+        "required": true,
+        "description": "The id of a key.",
+        "schema": {"type": "string"},
+        "example": "acme"
+      },
+      "IdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": false,
+        "description": "A name for the request, 1 to 255 printable characters. If the same caller repeats the request with this name and the same body within 24 hours, nothing is done, and the response has the id without the key.",
+        "schema": {"type": "string"},
+        "example": "6f2c1b1e-4c1f-4a07-9d0e-5a3a1b2c3d4e"
+      }
+    },
+    "headers": {
+      "RetryAfter": {"description": "In seconds.", "required": true, "schema": {"type": "integer"}},
+      "Location": {
+        "description": "The URI of the key, relative to the URI of the request.",
+        "required": true,
+        "schema": {"type": "string"}
+      },
+      "Link": {
+        "description": "Refers to the next page, if there is one (RFC 8288). The reference is relative to the URI of the request.",
+        "schema": {"type": "string"}
+      }
+    },
+    "examples": {
+      "Key": {
+        "summary": "A key",
+        "value": {
+          "id": "acme",
+          "name": "ACME Ltd",
+          "plan": "pro",
+          "limits": null,
+          "state": "active",
+          "created": "2026-11-23T08:00:00Z",
+          "expires": null,
+          "scopes": ["pets:read"],
+          "meta": {"contract": 4711},
+          "digests": [
+            {
+              "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
+              "created": "2026-11-23T08:00:00Z",
+              "expires": null,
+              "retiring": false,
+              "used": "2026-11-23T09:41:00Z"
+            }
+          ]
+        }
+      },
+      "NewKey": {
+        "summary": "A new key",
+        "value": {
+          "key": "tg_0000000000000000000000000000000042zZ9A",
+          "id": "acme",
+          "name": "ACME Ltd",
+          "plan": "pro",
+          "limits": null,
+          "state": "active",
+          "created": "2026-11-23T08:00:00Z",
+          "expires": null,
+          "scopes": ["pets:read"],
+          "meta": {"contract": 4711},
+          "digests": [
+            {
+              "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
+              "created": "2026-11-23T08:00:00Z",
+              "expires": null,
+              "retiring": false,
+              "used": "2026-11-23T09:41:00Z"
+            }
+          ]
+        }
+      }
+    },
     "schemas": {
       "Key": {
         "type": "object",
         "required": ["id", "name", "plan", "limits", "state", "created", "expires", "scopes", "meta", "digests"],
         "properties": {
-          "id": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "description": "The id of the key."},
+          "id": {"$ref": "#/components/schemas/Id"},
           "name": {"type": ["string", "null"], "description": "The operator's name for the key."},
           "plan": {"type": ["string", "null"], "description": "The plan of the key."},
           "limits": {"type": ["string", "null"], "description": "Rates for plans that are `custom`."},
-          "state": {
-            "type": "string",
-            "enum": ["active", "disabled", "expired", "replaced", "none"],
-            "description": "`replaced`: an interrupted rotation has ended the key. `none`: the id has no key."
-          },
-          "created": {
-            "type": ["string", "null"],
-            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
-            "description": "When the current key was stored."
-          },
-          "expires": {
-            "type": ["string", "null"],
-            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
-            "description": "When the key expires; null: never."
-          },
+          "state": {"$ref": "#/components/schemas/State"},
+          "created": {"$ref": "#/components/schemas/TimeOrNull", "description": "When the current key was stored."},
+          "expires": {"$ref": "#/components/schemas/TimeOrNull", "description": "When the key expires; null: never."},
           "scopes": {"type": "array", "items": {"type": "string"}, "description": "The scopes of the key."},
           "meta": {
             "type": ["object", "string"],
@@ -805,23 +666,14 @@ constexpr std::string_view kDocument = R"json({
         "description": "A key of the id. During a rotation there are two.",
         "properties": {
           "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "The SHA-256 of the key."},
-          "created": {
-            "type": "string",
-            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
-            "description": "When the key was stored."
-          },
-          "expires": {
-            "type": ["string", "null"],
-            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
-            "description": "When the key expires; null: never."
-          },
+          "created": {"$ref": "#/components/schemas/Time", "description": "When the key was stored."},
+          "expires": {"$ref": "#/components/schemas/TimeOrNull", "description": "When the key expires; null: never."},
           "retiring": {
             "type": "boolean",
             "description": "Whether a rotation has replaced the key, which works until it expires."
           },
           "used": {
-            "type": ["string", "null"],
-            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+            "$ref": "#/components/schemas/TimeOrNull",
             "description": "The minute of the last use of this key; null: none within 366 days. A node writes it about a second after its first request in that minute."
           }
         }
@@ -848,11 +700,7 @@ constexpr std::string_view kDocument = R"json({
             "pattern": "^[A-Za-z0-9_.-]{1,64}$",
             "description": "The id of the key. Without it, an id is generated."
           },
-          "plan": {
-            "type": "string",
-            "pattern": "^[A-Za-z0-9_.-]{1,64}$",
-            "description": "The name of a plan in the plan tables."
-          },
+          "plan": {"$ref": "#/components/schemas/PlanName"},
           "name": {"type": ["string", "null"], "description": "A name for people, up to 256 bytes."},
           "limits": {
             "type": ["string", "null"],
@@ -860,15 +708,8 @@ constexpr std::string_view kDocument = R"json({
           },
           "expires": {"type": ["string", "null"], "description": "When the key expires (RFC 3339)."},
           "state": {"type": "string", "enum": ["active", "disabled"], "description": "`active` unless it is given."},
-          "scopes": {
-            "type": ["array", "null"],
-            "items": {"type": "string"},
-            "description": "Scope tokens (RFC 6749, section 3.3)."
-          },
-          "meta": {
-            "type": ["object", "null"],
-            "description": "Up to 16 members, which programs store with the key. A name has 1 to 32 lower-case letters, digits and `_`; a value is a text, a number or a boolean. Members that are not given remain, and null removes a member (RFC 7396)."
-          },
+          "scopes": {"$ref": "#/components/schemas/ScopeTokens"},
+          "meta": {"$ref": "#/components/schemas/MetaChanges"},
           "digest": {
             "type": "string",
             "pattern": "^[0-9a-f]{64}$",
@@ -880,11 +721,7 @@ constexpr std::string_view kDocument = R"json({
         "type": "object",
         "description": "A JSON Merge Patch (RFC 7396): what is not given remains.",
         "properties": {
-          "plan": {
-            "type": "string",
-            "pattern": "^[A-Za-z0-9_.-]{1,64}$",
-            "description": "The name of a plan in the plan tables."
-          },
+          "plan": {"$ref": "#/components/schemas/PlanName"},
           "name": {"type": ["string", "null"], "description": "null: no name."},
           "limits": {"type": ["string", "null"], "description": "null: no limits."},
           "expires": {"type": ["string", "null"], "description": "A time (RFC 3339), or null: never."},
@@ -893,15 +730,8 @@ constexpr std::string_view kDocument = R"json({
             "enum": ["active", "disabled"],
             "description": "A disabled key is refused until it is active again."
           },
-          "scopes": {
-            "type": ["array", "null"],
-            "items": {"type": "string"},
-            "description": "Scope tokens (RFC 6749, section 3.3)."
-          },
-          "meta": {
-            "type": ["object", "null"],
-            "description": "Up to 16 members, which programs store with the key. A name has 1 to 32 lower-case letters, digits and `_`; a value is a text, a number or a boolean. Members that are not given remain, and null removes a member (RFC 7396)."
-          }
+          "scopes": {"$ref": "#/components/schemas/ScopeTokens"},
+          "meta": {"$ref": "#/components/schemas/MetaChanges"}
         }
       },
       "Rotation": {
@@ -918,20 +748,12 @@ constexpr std::string_view kDocument = R"json({
         "type": "object",
         "required": ["id", "banned", "until", "level", "strikes", "since"],
         "properties": {
-          "id": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "description": "The id of the key."},
+          "id": {"$ref": "#/components/schemas/Id"},
           "banned": {"type": "boolean", "description": "Whether the key is banned now."},
-          "until": {
-            "type": ["string", "null"],
-            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
-            "description": "The end of the ban."
-          },
+          "until": {"$ref": "#/components/schemas/TimeOrNull", "description": "The end of the ban."},
           "level": {"type": "integer", "description": "The number of bans so far."},
           "strikes": {"type": "integer", "description": "Refusals since `since`."},
-          "since": {
-            "type": ["string", "null"],
-            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
-            "description": "The time of the first strike."
-          }
+          "since": {"$ref": "#/components/schemas/TimeOrNull", "description": "The time of the first strike."}
         },
         "description": "The strikes and the ban of an id."
       },
@@ -940,17 +762,13 @@ constexpr std::string_view kDocument = R"json({
         "required": ["place", "time", "actor", "action", "id", "detail"],
         "properties": {
           "place": {"type": "string", "description": "The place of the entry in the audit."},
-          "time": {
-            "type": "string",
-            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
-            "description": "When it was added."
-          },
+          "time": {"$ref": "#/components/schemas/Time", "description": "When it was added."},
           "actor": {"type": "string", "description": "`key:ID` of a request, or `USER@HOST` of a command."},
           "action": {
             "type": "string",
             "description": "What was done: issue, import, set, disable, enable, rotate, revoke or lift."
           },
-          "id": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "description": "The id of the key."},
+          "id": {"$ref": "#/components/schemas/Id"},
           "detail": {"type": "string", "description": "The values that were set."}
         },
         "description": "Who did what to which id."
@@ -982,17 +800,12 @@ constexpr std::string_view kDocument = R"json({
         "type": "object",
         "required": ["id", "plan", "limits", "state", "banned_until", "complete", "windows"],
         "properties": {
-          "id": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "description": "The id of the key."},
+          "id": {"$ref": "#/components/schemas/Id"},
           "plan": {"type": ["string", "null"], "description": "The plan of the key."},
           "limits": {"type": ["string", "null"], "description": "Rates for plans that are `custom`."},
-          "state": {
-            "type": "string",
-            "enum": ["active", "disabled", "expired", "replaced", "none"],
-            "description": "`replaced`: an interrupted rotation has ended the key. `none`: the id has no key."
-          },
+          "state": {"$ref": "#/components/schemas/State"},
           "banned_until": {
-            "type": ["string", "null"],
-            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+            "$ref": "#/components/schemas/TimeOrNull",
             "description": "The end of the ban; null: not banned."
           },
           "complete": {"type": "boolean", "description": "Always true here."},
@@ -1022,11 +835,7 @@ constexpr std::string_view kDocument = R"json({
           },
           "used": {"type": "integer", "description": "The part of the limit that is used now."},
           "remaining": {"type": ["integer", "null"], "description": "The part that is left."},
-          "reset": {
-            "type": "string",
-            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
-            "description": "The end of the current window."
-          }
+          "reset": {"$ref": "#/components/schemas/Time", "description": "The end of the current window."}
         },
         "description": "The counts of an id in one window."
       },
@@ -1034,7 +843,7 @@ constexpr std::string_view kDocument = R"json({
         "type": "object",
         "required": ["id", "days"],
         "properties": {
-          "id": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "description": "The id of the key."},
+          "id": {"$ref": "#/components/schemas/Id"},
           "days": {
             "type": "array",
             "description": "The days and plan tables in which units were granted, the earliest day first.",
@@ -1047,7 +856,7 @@ constexpr std::string_view kDocument = R"json({
         "type": "object",
         "required": ["day", "table", "units"],
         "properties": {
-          "day": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "description": "The UTC day."},
+          "day": {"$ref": "#/components/schemas/Day", "description": "The UTC day."},
           "table": {"type": "string", "description": "The plan table."},
           "units": {
             "type": "integer",
@@ -1056,7 +865,38 @@ constexpr std::string_view kDocument = R"json({
           }
         },
         "description": "What an id was granted in one day in one plan table."
-      }
+      },
+      "Id": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "description": "The id of the key."},
+      "PlanName": {
+        "type": "string",
+        "pattern": "^[A-Za-z0-9_.-]{1,64}$",
+        "description": "The name of a plan in the plan tables."
+      },
+      "State": {
+        "type": "string",
+        "enum": ["active", "disabled", "expired", "replaced", "none"],
+        "description": "`replaced`: an interrupted rotation has ended the key. `none`: the id has no key."
+      },
+      "ScopeTokens": {
+        "type": ["array", "null"],
+        "items": {"type": "string"},
+        "description": "Scope tokens (RFC 6749, section 3.3)."
+      },
+      "MetaChanges": {
+        "type": ["object", "null"],
+        "description": "Up to 16 members, which programs store with the key. A name has 1 to 32 lower-case letters, digits and `_`; a value is a text, a number or a boolean. Members that are not given remain, and null removes a member (RFC 7396)."
+      },
+      "Time": {
+        "type": "string",
+        "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+        "description": "A time in UTC (RFC 3339)."
+      },
+      "TimeOrNull": {
+        "type": ["string", "null"],
+        "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+        "description": "A time in UTC (RFC 3339), or null."
+      },
+      "Day": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "description": "A day in UTC."}
     },
     "responses": {
       "Invalid": {
@@ -1130,7 +970,7 @@ constexpr std::string_view kDocument = R"json({
             }
           }
         },
-        "headers": {"Retry-After": {"description": "In seconds.", "required": true, "schema": {"type": "integer"}}}
+        "headers": {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}}
       },
       "Unavailable": {
         "description": "Redis is not reachable, or the operation takes more than a minute. It is unknown whether the last step was executed: repeat the request.",
@@ -1140,7 +980,20 @@ constexpr std::string_view kDocument = R"json({
             "example": {"code": "service_unavailable", "message": "Redis is not reachable", "status": 503}
           }
         },
-        "headers": {"Retry-After": {"description": "In seconds.", "required": true, "schema": {"type": "integer"}}}
+        "headers": {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}}
+      },
+      "IdempotencyKeyReused": {
+        "description": "A request with another body had the same Idempotency-Key.",
+        "content": {
+          "application/json": {
+            "schema": {"$ref": "#/components/schemas/Error"},
+            "example": {
+              "code": "idempotency_key_reused",
+              "message": "the Idempotency-Key was used for another request",
+              "status": 422
+            }
+          }
+        }
       }
     }
   }
