@@ -10,9 +10,9 @@ use Digest::SHA qw(sha256_hex);
 use File::Temp ();
 use IO::Socket::INET;
 use Markdown;
-use POSIX ();
 use Sentinels;
 use Test::More;
+use TestProcess;
 use Time::HiRes qw(time);
 use Wait qw(free_port wait_until);
 
@@ -97,8 +97,7 @@ subtest 'mistakes' => sub {
 sub stale_sentinel {
     my ($wrong, $right, $file) = @_;
     my $listener = IO::Socket::INET->new(Listen => 50, LocalAddr => '127.0.0.1') or die $!;
-    my $pid = fork // die $!;
-    if (!$pid) {
+    my $sentinel = TestProcess->start('stale Sentinel', sub {
         local $SIG{PIPE} = 'IGNORE';
         while (my $client = $listener->accept) {
             $client->sysread(my $request, 65536) or next;
@@ -106,15 +105,14 @@ sub stale_sentinel {
             my @fields = $request =~ /GET-MASTER/ ? ('127.0.0.1', $port) : (ip => '127.0.0.1', port => $port, 'config-epoch', 1, flags => 'master');
             $client->syswrite('*' . @fields . "\r\n" . join '', map { '$' . length($_) . "\r\n$_\r\n" } @fields);
         }
-        POSIX::_exit(0);
-    }
-    return ('127.0.0.1:' . $listener->sockport, $pid);
+    });
+    return ('127.0.0.1:' . $listener->sockport, $sentinel);
 }
 
 subtest 'a reported server must be a master' => sub {
     my ($master, $replica) = $deployment->servers;
     my $dir = File::Temp->newdir;
-    my ($address, $pid) = stale_sentinel($replica->port, $master->port, "$dir/now");
+    my ($address, $sentinel) = stale_sentinel($replica->port, $master->port, "$dir/now");
     fails(url('', 'mymaster', $address), qr/no master "mymaster" is found: Redis at 127\.0\.0\.1:@{[$replica->port]} says that it is not a master/, 'a replica', 20);
     my $monitor = $replica->connection;
     $monitor->cmd('MONITOR');
@@ -123,8 +121,6 @@ subtest 'a reported server must be a master' => sub {
     open my $now, '>', "$dir/now" or die $!;
     waitpid $started->{pid}, 0;
     is $?, 0, 'the search continues until the failover has ended';
-    kill KILL => $pid;
-    waitpid $pid, 0;
 };
 
 subtest 'replicas that do not confirm' => sub {

@@ -7,37 +7,23 @@ use lib "$FindBin::Bin/lib";
 
 use Http qw(http_get);
 use Nginx;
-use POSIX ();
 use Sqlite;
 use Test::More;
+use TestProcess;
 use Wait qw(wait_until);
 
 my $limit = 4 << 20;
 my $bound = 3 * $limit;    # a checkpoint that readers block is tried again after another 4 MiB
 
-# A process for each client, which sends the request again and again until it is killed.
-my %clients;
-END { kill KILL => keys %clients if %clients }
-
+# A process for each client, which sends the request again and again until its object is destroyed.
 sub start_clients {
     my ($nginx, $count, @request) = @_;
     return map {
-        my $pid = fork // die "fork: $!";
-        if (!$pid) {
-            %clients = ();
+        TestProcess->start('client', sub {
             my $connection = Http->connect($nginx, timeout => 30);
             $connection->request(@request) while 1;
-        }
-        $clients{$pid} = 1;
-        $pid;
+        });
     } 1 .. $count;
-}
-
-sub stop_clients {
-    my (@pids) = @_;
-    kill KILL => @pids;
-    waitpid $_, 0 for @pids;
-    delete @clients{@pids};
 }
 
 my $nginx = Nginx->start(workers => 2, conf => <<'END');
@@ -66,7 +52,6 @@ subtest '32 readers and 16 writers' => sub {
     my @clients = (start_clients($nginx, 32, 'GET', '/v1/pets?limit=100'), start_clients($nginx, 16, @post));
     my $most = watch_log(8 * $limit);
     cmp_ok($most, '<=', $bound, "the largest size of the log is $most bytes");
-    stop_clients(@clients);
 };
 
 subtest 'a long read transaction' => sub {
@@ -79,7 +64,6 @@ subtest 'a long read transaction' => sub {
     $reader->run('COMMIT');
     wait_until('the log to shrink', sub { -s "$path-wal" <= $bound - $limit }, 60);
     pass('the log shrinks after the transaction');
-    stop_clients(@writers);
 };
 
 subtest 'orders are read in parts' => sub {
@@ -89,7 +73,7 @@ subtest 'orders are read in parts' => sub {
     wait_until('the log to shrink', sub { -s "$path-wal" <= $bound }, 60);
     my $most = watch_log(4 * $limit);
     cmp_ok($most, '<=', $bound, "the largest size of the log is $most bytes");
-    stop_clients(@clients);
+    @clients = ();
     is(scalar @{ http_get($nginx, '/v1/store/orders')->json }, $orders, 'the response has all orders');
 };
 

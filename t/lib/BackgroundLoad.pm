@@ -12,11 +12,8 @@ package BackgroundLoad;
 use strict;
 use warnings;
 use IO::Select;
-use JSON::PP ();
 use Load;
-use POSIX ();
-
-my $test_process = $$;
+use TestProcess;
 
 sub start {
     my ($class, %options) = @_;
@@ -24,39 +21,20 @@ sub start {
         my @keys = @$keys;
         $options{token} = sub { push @keys, my $key = shift @keys; return $key };
     }
-    pipe my $from, my $to or die "pipe: $!\n";
-    pipe my $until, my $end or die "pipe: $!\n";
-    my $pid = fork // die "fork: $!\n";
-    if (!$pid) {
-        close $end;
-        my $ended = IO::Select->new($until);
-        my $result = eval { Load->run(until => sub { $ended->can_read(0) }, %options) } // { died => $@ };
-        syswrite $to, JSON::PP::encode_json($result);
-        POSIX::_exit(0);
-    }
-    close $to;
-    return bless { pid => $pid, from => $from, end => $end }, $class;
+    my $process = TestProcess->start('load', sub {
+        my ($control) = @_;
+        my $question = IO::Select->new($control);
+        my $result = eval { Load->run(until => sub { $question->can_read(0) }, %options) } // { died => $@ };
+        TestProcess::answer($control, sub { $result });
+    });
+    return bless { process => $process }, $class;
 }
 
 sub finish {
     my ($self) = @_;
-    close $self->{end};
-    local $/;
-    my $from = $self->{from};
-    my $text = <$from>;
-    waitpid delete $self->{pid}, 0;
-    die "load: its process ended with wait status $?\n" unless length($text // '');
-    my $result = JSON::PP::decode_json($text);
+    my $result = delete($self->{process})->ask('finish');
     die $result->{died} if $result->{died};
     return $result;
-}
-
-sub DESTROY {
-    my ($self) = @_;
-    local ($?, $@, $!);
-    return unless $$ == $test_process && $self->{pid};
-    kill KILL => $self->{pid};
-    waitpid $self->{pid}, 0;
 }
 
 1;

@@ -16,35 +16,21 @@ use FakeRedis;
 use File::Temp ();
 use IO::Select;
 use IO::Socket::INET;
-use POSIX ();
 use Socket qw(IPPROTO_TCP TCP_NODELAY);
-
-my $test_process = $$;
+use TestProcess;
 
 sub start {
     my ($class, %options) = @_;
     my %listeners = map { $_ => IO::Socket::INET->new(Listen => 128, LocalAddr => '127.0.0.1') // die "listen: $!\n" } @{ $options{ports} };
     my $self = bless { %options, listeners => \%listeners, mark => File::Temp->new }, $class;
     $self->{public} = { map { $_ => $listeners{$_}->sockport } keys %listeners };
-    $self->{pid} = fork // die "fork: $!\n";
-    if (!$self->{pid}) {
-        $self->_serve;
-        POSIX::_exit(0);
-    }
+    $self->{process} = TestProcess->start('proxy of the cluster', sub { $self->_serve });
     delete $self->{listeners};
     return $self;
 }
 
 sub url { my ($self) = @_; return 'redis+cluster://' . join ',', map { "127.0.0.1:$self->{public}{$_}" } @{ $self->{ports} } }
 sub reached { return -s $_[0]{mark}->filename }
-
-sub DESTROY {
-    my ($self) = @_;
-    local ($?, $@, $!);
-    return unless $$ == $test_process && $self->{pid};
-    kill KILL => $self->{pid};
-    waitpid $self->{pid}, 0;
-}
 
 sub _serve {
     my ($self) = @_;

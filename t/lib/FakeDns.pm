@@ -18,16 +18,13 @@ use warnings;
 use File::Temp ();
 use IO::Select;
 use IO::Socket::INET;
-use JSON::PP ();
-use POSIX    ();
-use Socket qw(AF_INET AF_INET6 AF_UNIX SOCK_STREAM PF_UNSPEC inet_pton);
+use Socket qw(AF_INET AF_INET6 inet_pton);
+use TestProcess;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 use Wait qw(free_port);
 
 my %codes = (SERVFAIL => 2, NXDOMAIN => 3, REFUSED => 5);
 my %types = (A => 1, AAAA => 28);
-
-my $test_process = $$;
 
 sub start {
     my ($class, %options) = @_;
@@ -39,68 +36,41 @@ sub reserve { return bless { port => free_port() }, $_[0] }
 sub serve {
     my ($self, %options) = @_;
     my $socket = IO::Socket::INET->new(Proto => 'udp', LocalAddr => '127.0.0.1', LocalPort => $self->{port}) or die "udp: $!\n";
-    socketpair my $ours, my $theirs, AF_UNIX, SOCK_STREAM, PF_UNSPEC or die "socketpair: $!\n";
-    my $pid = fork // die "fork: $!\n";
-    if (!$pid) {
-        close $ours;
-        my $server = bless {
-            control => $theirs,
-            socket  => $socket,
-            names   => $options{names} // {},
-            ttl     => $options{ttl} // 1,
-            failure => $options{fail},
-            times   => [],
-        }, ref $self;
-        eval { $server->_serve };
-        warn "fake name server: $@" if $@;
-        POSIX::_exit(0);
-    }
-    close $theirs;
-    $ours->autoflush(1);
-    @$self{qw(pid control)} = ($pid, $ours);
+    my $server = bless {
+        socket  => $socket,
+        names   => $options{names} // {},
+        ttl     => $options{ttl} // 1,
+        failure => $options{fail},
+        times   => [],
+    }, ref $self;
+    $self->{process} = TestProcess->start('fake name server', sub { $server->_serve($_[0]) });
     return $self;
 }
 
 sub address { "127.0.0.1:$_[0]{port}" }
-sub fail    { $_[0]->_ask('fail', $_[1]) }
-sub heal    { $_[0]->_ask('fail', undef) }
+sub fail    { $_[0]{process}->ask('fail', $_[1]) }
+sub heal    { $_[0]{process}->ask('fail', undef) }
 
 sub names {
     my ($self, %names) = @_;
-    return $self->_ask('names', \%names);
+    return $self->{process}->ask('names', \%names);
 }
 
 sub queries {
     my ($self, $wants_times) = @_;
-    my $times = $self->_ask('queries');
+    my $times = $self->{process}->ask('queries');
     return $wants_times ? @$times : scalar @$times;
-}
-
-sub _ask {
-    my ($self, @question) = @_;
-    my $control = $self->{control};
-    print $control JSON::PP::encode_json(\@question), "\n";
-    my $answer = <$control> // die "the fake name server is gone\n";
-    return JSON::PP::decode_json($answer)->[0];
-}
-
-sub DESTROY {
-    my ($self) = @_;
-    local ($?, $@, $!);
-    return unless $$ == $test_process && $self->{pid};
-    close $self->{control};
-    waitpid $self->{pid}, 0;
 }
 
 # --- in the other process -------------------------------------------------------------------------------------------
 
 sub _serve {
-    my ($self) = @_;
-    my $select = IO::Select->new(@$self{qw(control socket)});
+    my ($self, $control) = @_;
+    my $select = IO::Select->new($control, $self->{socket});
     while (1) {
         for my $ready ($select->can_read) {
-            if ($ready == $self->{control}) {
-                $self->_obey or return;
+            if ($ready == $control) {
+                TestProcess::answer($control, sub { $self->_obey(@_) });
             } elsif (my $sender = $self->{socket}->recv(my $query, 4096)) {
                 my $answer = $self->_answer($query);
                 $self->{socket}->send($answer, 0, $sender) if defined $answer;
@@ -110,22 +80,18 @@ sub _serve {
 }
 
 sub _obey {
-    my ($self) = @_;
-    my $control = $self->{control};
-    my $line = <$control> // return 0;
-    my ($what, $argument) = @{ JSON::PP::decode_json($line) };
-    my $answer;
+    my ($self, $what, $argument) = @_;
     if ($what eq 'fail') {
         die "no failure $argument\n" if defined $argument && $argument ne 'silence' && !$codes{$argument};
         $self->{failure} = $argument;
     } elsif ($what eq 'names') {
         %{ $self->{names} } = (%{ $self->{names} }, %$argument);
     } else {
-        $answer = $self->{times};
+        my $times = $self->{times};
         $self->{times} = [];
+        return $times;
     }
-    syswrite $control, JSON::PP::encode_json([$answer]) . "\n";
-    return 1;
+    return undef;
 }
 
 # RFC 1035: a header of 12 bytes; the name as labels, each after its length; type and class.

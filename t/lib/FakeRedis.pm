@@ -37,15 +37,11 @@ use File::Temp ();
 use IO::Select;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
-use JSON::PP ();
-use POSIX    ();
-use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC);
+use TestProcess;
 use Time::HiRes qw(time);
 
 our @EXPORT_OK = qw($CLOSE name_of pause token_of);
 our $CLOSE = \'close';
-
-my $test_process = $$;
 
 sub pause { return [$_[0]] }
 
@@ -63,65 +59,38 @@ sub start {
     my ($class, %options) = @_;
     my $dir = File::Temp->newdir('fake-redis-XXXXXX', TMPDIR => 1);
     my $listener = IO::Socket::UNIX->new(Local => "$dir/redis.sock", Listen => 128) or die "listen: $!\n";
-    socketpair my $ours, my $theirs, AF_UNIX, SOCK_STREAM, PF_UNSPEC or die "socketpair: $!\n";
-    my $pid = fork // die "fork: $!\n";
-    if (!$pid) {
-        close $ours;
-        my $server = bless {
-            control  => $theirs,
-            listener => $listener,
-            redis    => $options{redis},
-            faults   => $options{faults} // {},
-            fault    => {},
-            links    => {},
-            reads    => [],
-        }, $class;
-        eval { $server->_serve };
-        warn "fake Redis: $@" if $@;
-        POSIX::_exit(0);
-    }
-    close $theirs;
-    $ours->autoflush(1);
-    return bless { dir => $dir, pid => $pid, control => $ours }, $class;
+    my $server = bless {
+        listener => $listener,
+        redis    => $options{redis},
+        faults   => $options{faults} // {},
+        fault    => {},
+        links    => {},
+        reads    => [],
+    }, $class;
+    return bless { dir => $dir, process => TestProcess->start('fake Redis', sub { $server->_serve($_[0]) }) }, $class;
 }
 
 sub address     { "unix:$_[0]{dir}/redis.sock" }
-sub fault       { $_[0]->_ask('fault', $_[1]) }
-sub heal        { $_[0]->_ask('fault', undef) }
-sub inject      { $_[0]->_ask('inject', unpack 'H*', $_[1]) }
-sub cut         { $_[0]->_ask('cut') }
-sub refuse_writes { $_[0]->_ask('refuse_writes') }
-sub connections { $_[0]->_ask('connections') }
-sub reads       { $_[0]->_ask('reads') }
-
-sub _ask {
-    my ($self, @question) = @_;
-    my $control = $self->{control};
-    print $control JSON::PP::encode_json(\@question), "\n";
-    my $answer = <$control> // die "the fake Redis is gone\n";
-    return JSON::PP::decode_json($answer)->[0];
-}
-
-sub DESTROY {
-    my ($self) = @_;
-    local ($?, $@, $!);
-    return unless $$ == $test_process && $self->{pid};
-    close $self->{control};
-    waitpid $self->{pid}, 0;
-}
+sub fault       { $_[0]{process}->ask('fault', $_[1]) }
+sub heal        { $_[0]{process}->ask('fault', undef) }
+sub inject      { $_[0]{process}->ask('inject', unpack 'H*', $_[1]) }
+sub cut         { $_[0]{process}->ask('cut') }
+sub refuse_writes { $_[0]{process}->ask('refuse_writes') }
+sub connections { $_[0]{process}->ask('connections') }
+sub reads       { $_[0]{process}->ask('reads') }
 
 # --- in the other process; a link is a connection of the gateway and its connection to Redis ------------------------
 
 sub _serve {
-    my ($self) = @_;
+    my ($self, $control) = @_;
     local $SIG{PIPE} = 'IGNORE';
-    my $select = $self->{select} = IO::Select->new(@$self{qw(control listener)});
+    my $select = $self->{select} = IO::Select->new($control, $self->{listener});
     while (1) {
         my @due = map { $_->{due} } grep { $_->{due} } $self->_links;
         my ($next) = sort { $a <=> $b } @due;
         my $wait = defined $next ? $next - time : undef;
         for my $socket ($select->can_read(defined $wait && $wait < 0 ? 0 : $wait)) {
-            if    ($socket == $self->{control})  { $self->_obey or return }
+            if    ($socket == $control)          { TestProcess::answer($control, sub { $self->_obey(@_) }) }
             elsif ($socket == $self->{listener}) { $self->_accept }
             elsif (my $link = $self->{links}{ fileno($socket) // -1 }) { $self->_read($link, $socket) }
         }
@@ -136,11 +105,7 @@ sub _links {
 }
 
 sub _obey {
-    my ($self) = @_;
-    my $control = $self->{control};
-    my $line = <$control> // return 0;
-    my ($what, $argument) = @{ JSON::PP::decode_json($line) };
-    my $answer;
+    my ($self, $what, $argument) = @_;
     if ($what eq 'fault') {
         $self->{fault} = defined $argument ? $self->{faults}{$argument} // die "no fault $argument\n" : {};
     } elsif ($what eq 'inject') {
@@ -153,13 +118,13 @@ sub _obey {
             shutdown $gateway, 0;
         }
     } elsif ($what eq 'connections') {
-        $answer = $self->_links;
+        return scalar $self->_links;
     } elsif ($what eq 'reads') {
-        $answer = $self->{reads};
+        my $reads = $self->{reads};
         $self->{reads} = [];
+        return $reads;
     }
-    syswrite $control, JSON::PP::encode_json([$answer]) . "\n";
-    return 1;
+    return undef;
 }
 
 sub _accept {

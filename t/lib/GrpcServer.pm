@@ -10,23 +10,19 @@ package GrpcServer;
 use strict;
 use warnings;
 use IO::Socket::INET;
-use POSIX ();
+use TestProcess;
 
 my %number = (DATA => 0, HEADERS => 1, SETTINGS => 4, PING => 6);
-my $test_process = $$;
 
 sub start {
     my ($class) = @_;
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 8) or die "listen: $!\n";
-    my $port = $listener->sockport;
-    my $pid = fork // die "fork: $!\n";
-    if (!$pid) {
+    my $process = TestProcess->start('gRPC server', sub {
         while (my $connection = $listener->accept) {
             eval { _serve($connection) };
         }
-        POSIX::_exit(0);
-    }
-    return bless { port => $port, pid => $pid }, $class;
+    });
+    return bless { port => $listener->sockport, process => $process }, $class;
 }
 
 sub port { $_[0]{port} }
@@ -68,14 +64,6 @@ sub _take {
         $connection->sysread($bytes, $length - length $bytes, length $bytes) or die "the client leaves\n";
     }
     return $bytes;
-}
-
-sub DESTROY {
-    my ($self) = @_;
-    local ($?, $@, $!);
-    return unless $$ == $test_process && $self->{pid};
-    kill KILL => $self->{pid};
-    waitpid delete $self->{pid}, 0;
 }
 
 1;

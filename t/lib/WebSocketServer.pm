@@ -17,25 +17,22 @@ use Digest::SHA qw(sha1_base64);
 use Http;
 use IO::Socket::INET;
 use POSIX ();
-
-my $test_process = $$;
+use TestProcess;
 
 sub start {
     my ($class) = @_;
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 8) or die "listen: $!\n";
-    my $port = $listener->sockport;
-    my $pid = fork // die "fork: $!\n";
-    if (!$pid) {
+    my $process = TestProcess->start('WebSocket server', sub {
         local $SIG{CHLD} = 'IGNORE';
         while (my $connection = $listener->accept) {
+            # Each connection has its own process, which ends when the client disconnects.
             next if fork // die "fork: $!\n";
             close $listener;
             eval { _serve($connection) };
             POSIX::_exit(0);
         }
-        POSIX::_exit(0);
-    }
-    return bless { port => $port, pid => $pid }, $class;
+    });
+    return bless { port => $listener->sockport, process => $process }, $class;
 }
 
 sub port { $_[0]{port} }
@@ -97,15 +94,6 @@ sub _take {
         $connection->sysread($bytes, $length - length $bytes, length $bytes) or die "the client leaves\n";
     }
     return $bytes;
-}
-
-# Each connection has its own process, which ends when the client disconnects.
-sub DESTROY {
-    my ($self) = @_;
-    local ($?, $@, $!);
-    return unless $$ == $test_process && $self->{pid};
-    kill KILL => $self->{pid};
-    waitpid delete $self->{pid}, 0;
 }
 
 package WebSocketServer::Socket;
