@@ -1,9 +1,17 @@
 #include "module/redis/io/link.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 namespace tollgate::redis {
+
+namespace {
+
+/// The most bytes that are written at once: the data of one record of TLS (RFC 8446, section 5.1).
+constexpr std::size_t kMostWritten = 16384;
+
+}  // namespace
 
 Link::Link(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls, LinkOwner& owner,
            ngx_log_t* log, ReplyLimits limits)
@@ -28,11 +36,16 @@ void Link::flush() {
     ngx_connection_t* connection = peer_.connection;
     const auto sent_before = sent_;
     while (written_ < out_.size() && connection->write->ready) {
-        const ssize_t n = connection->send(
-            connection, reinterpret_cast<u_char*>(out_.data()) + written_, out_.size() - written_);
+        // SSL_write() that is repeated with more bytes writes the pending record and begins the
+        // next one. If that one blocks, it does not say that the first one was written.
+        const auto size = blocked_ > 0 ? blocked_ : std::min(out_.size() - written_, kMostWritten);
+        const ssize_t n =
+            connection->send(connection, reinterpret_cast<u_char*>(out_.data()) + written_, size);
         if (n == NGX_AGAIN) {
+            blocked_ = size;
             break;  // With TLS, the socket may still be writable: OpenSSL must read first.
         }
+        blocked_ = 0;
         if (n == NGX_ERROR) {
             owner_->on_written(sent_);  // A part may have been written.
             lose(socket_log_.take("write failed"));
@@ -204,6 +217,7 @@ void Link::close_socket() noexcept {
     leaves_address_ = false;
     out_.clear();
     written_ = 0;
+    blocked_ = 0;
     sent_ = 0;
     giving_up_.reset();
 }

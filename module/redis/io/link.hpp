@@ -170,7 +170,8 @@ class Link {
     Greeting greeting_;
     std::string out_;  ///< bytes to write; the first `written_` of them are written
     std::size_t written_ = 0;
-    std::uint64_t sent_ = 0;            ///< bytes written since the socket was opened
+    std::size_t blocked_ = 0;  ///< bytes of a blocked write, which is repeated with as many
+    std::uint64_t sent_ = 0;   ///< bytes written since the socket was opened
     std::optional<LogText> giving_up_;  ///< the reason, until on_reply has returned
 };
 

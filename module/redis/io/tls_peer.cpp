@@ -36,9 +36,8 @@ void TlsPeer::begin(ngx_connection_t* connection, CapturedLog& log,
         throw std::runtime_error(std::string(log.take("TLS can't begin")));
     }
     SSL* ssl = connection->ssl->connection;
-    // The output buffer grows, and so moves, between two attempts to write. A record that is
-    // written counts at once.
-    SSL_set_mode(ssl, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_ENABLE_PARTIAL_WRITE);
+    // The output buffer grows, and so moves, between two attempts to write.
+    SSL_set_mode(ssl, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     if (!context_.sni().empty() &&
         SSL_set_tlsext_host_name(ssl, const_cast<char*>(context_.sni().c_str())) != 1) {
         ERR_clear_error();
