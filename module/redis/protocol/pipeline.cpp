@@ -61,6 +61,7 @@ void Pipeline::release(std::string& out, std::uint64_t position, std::size_t mos
         for (auto i = released_; i < end; ++i) {
             Pending& pending = pending_[i];
             append_call(out, pending.call, pending.token, pending.in_full);
+            pending.was_asking_answered = false;
             pending.end = position + (out.size() - begin);
         }
     } catch (...) {
@@ -117,7 +118,6 @@ void Pipeline::repeat_front() {
     again = take_front();
     again.token = std::move(token);
     again.in_full = true;
-    again.was_asking_answered = false;
     again.out_of_turn = true;
     ++out_of_turn_;
 }

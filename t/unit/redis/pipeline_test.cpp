@@ -248,6 +248,7 @@ TEST_F(PipelineTest, FailsLateCallsThatWereNotWritten) {
 TEST_F(PipelineTest, SendsAskingAgainOnAnotherConnection) {
     pipeline_.push({&kScript, {"a"}, {}, true}, std::make_unique<Recorder>("a", results_), at(0));
     release();
+    EXPECT_EQ(take("+OK\r\n"), Taken::kAsking);  // ... before the call itself is written
     pipeline_.fail_lost(at(50));
     EXPECT_NE(release().find("ASKING"), std::string::npos);
     EXPECT_EQ(take("+OK\r\n"), Taken::kAsking);
