@@ -148,7 +148,9 @@ subtest 'CLUSTER FAILOVER under load' => sub {
 };
 
 subtest 'a master is killed and its replica takes over' => sub {
-    my $gateway = start(plans => 'plan free 1000000r/d;', table => 'lease=off');
+    my $gateway = start(plans => 'plan free 1000000r/d;', table => 'lease=off', server => 'location = /ready { tollgate_status ready; }');
+    my $readiness = sub { $gateway->get('/ready')->status };
+    is($readiness->(), 200, 'ready');
     wait_for_window($cluster, 86400, 0.98);
     $gateway->get('/', $_) for @ids;
     my $victim = master_of('k1');
@@ -158,6 +160,7 @@ subtest 'a master is killed and its replica takes over' => sub {
     my $alone = sub { my $sum = 0; $sum += $_->{verdicts}{degraded} for @{ $gateway->status->{requests} }; return $sum };
     $victim->kill;
     wait_until('the breaker', sub { lines($gateway, qr/server \S+ is out of reach/) });
+    is($readiness->(), 503, 'not ready without one of the masters');
     is($gateway->get('/', $others[0])->status, 200, 'a key of another master is served');
     my @replicas = grep { $_->pid && $_->cmd('ROLE')->[0] eq 'slave' } $cluster->nodes;
     wait_until('a replica to be promoted', sub { grep { $_->cmd('ROLE')->[0] eq 'master' } @replicas });
@@ -168,6 +171,7 @@ subtest 'a master is killed and its replica takes over' => sub {
     is_deeply([keys %{ $result->{status} }], [200], 'all requests are granted');
     wait_until('all to be settled', sub { $gateway->unsettled == 0 });
     is($gateway->get('/', 'nobody')->status, 401, 'unknown keys are refused again');
+    becomes($readiness, 200, '... and the node is ready again');
     my $granted = sum0(map { $_->{verdicts}{granted} + $_->{verdicts}{degraded} } @{ $gateway->status->{requests} });
     my $counted = sum0(map { $gateway->count($_, 'api', 86400) } @ids);
     # Replication is asynchronous: what the old master counted last is lost. A call without a reply may count twice.

@@ -10,8 +10,9 @@ use RedisServer;
 use Wait qw(becomes);
 
 my %redis = map { $_ => RedisServer->start } qw(main other);
+my $on_failure = 'local';
 sub conf {
-    return join '', (map { "tollgate_redis $_ { server @{[$redis{$_}->address]}; timeout 300ms; } tollgate_plans $_ redis=$_ { plan free 5r/d; }\n" } @_),
+    return join '', (map { "tollgate_redis $_ { server @{[$redis{$_}->address]}; timeout 300ms; on_failure $on_failure; } tollgate_plans $_ redis=$_ { plan free 5r/d; }\n" } @_),
         'server { listen unix:%DIR%/http.sock; tollgate_json_errors on; location / { tollgate_status ready; } }';
 }
 my $nginx = Nginx->start(conf => conf(qw(main other)), workers => 2);
@@ -41,6 +42,22 @@ $redis{other}->kill;
 becomes($readiness, '503 not ready main:yes other:no', 'the other one is killed');
 $nginx->reload(conf => conf('main'));
 becomes($readiness, '200 ready main:yes', 'a Redis that the configuration no longer has does not count');
+$nginx->stop;
+
+$redis{main}->kill;
+$nginx = Nginx->start(conf => conf('main'));
+becomes($readiness, '503 not ready main:no', 'nginx starts without its Redis');
+$redis{main}->restart;
+becomes($readiness, '200 ready main:yes', '... which is started then');
+$nginx->stop;
+
+# A node without requests sends no calls.
+$on_failure = 'deny';
+$nginx = Nginx->start(conf => conf('main'), workers => 2);
+becomes($readiness, '200 ready main:yes', 'a node with on_failure deny');
+$redis{main}->kill;
+becomes($readiness, '503 not ready main:no', '... notices that its Redis has ended');
+like($nginx->error_log, qr/redis "main" is out of reach/, '... and says so');
 $nginx->stop;
 
 done_testing;

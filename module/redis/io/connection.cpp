@@ -85,6 +85,7 @@ void Connection::release() noexcept {
 
 void Connection::on_ready() {
     refused_ = false;
+    is_connected_ = true;
     if (needs_probe()) {
         pipeline_.push_ahead(Probe::call(probe_key_),
                              std::make_unique<Probe>(static_cast<ProbeOwner&>(*this)),
@@ -150,23 +151,23 @@ void Connection::on_lost(std::string_view reason) noexcept {
     fail(reason);
 }
 
-/// The link is lost. Calls that were not written are sent on the next link, unless the breaker is
-/// open.
+/// The link is lost, or did not connect. Calls that were not written are sent on the next link,
+/// unless the breaker is open. It is no failure of the server if it closes an idle connection.
 void Connection::fail(std::string_view reason) noexcept {
     reason_ = LogText(reason);
-    const bool has_calls = !pipeline_.empty();
-    const bool was_refused = std::exchange(refused_, false);
+    const bool was_connected = std::exchange(is_connected_, false);
+    const bool is_failure = std::exchange(refused_, false) || !pipeline_.empty() || !was_connected;
     is_probing_ = false;
     if (try_next_address()) {
         return;
     }
-    if (was_refused || has_calls || breaker_.state() != Breaker::State::kClosed) {
+    if (is_failure || breaker_.state() != Breaker::State::kClosed) {
         listener_.on_error();
         if (breaker_.fail()) {
             listener_.on_breaker_open(reason_);
         }
     }
-    log_loss(reason_, was_refused || has_calls);
+    log_loss(reason_, is_failure);
     listener_.on_lost();
     if (is_reachable()) {
         pipeline_.fail_lost(Clock::now());

@@ -119,11 +119,12 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     LogThrottle losses_;
     LogText reason_;  ///< why the link is down
     bool was_ready_ = false;
-    bool refused_ = false;      ///< the link is being closed because Redis refuses commands
-    bool is_readonly_ = false;  ///< ... with READONLY
-    bool is_probing_ = false;   ///< calls are held until the probe is answered
-    bool is_leaving_ = false;   ///< calls are held until those on the old link are answered
-    std::size_t untried_ = 0;   ///< addresses that may be tried at once after READONLY
+    bool is_connected_ = false;  ///< the link is ready, or was when it was lost
+    bool refused_ = false;       ///< the link is being closed because Redis refuses commands
+    bool is_readonly_ = false;   ///< ... with READONLY
+    bool is_probing_ = false;    ///< calls are held until the probe is answered
+    bool is_leaving_ = false;    ///< calls are held until those on the old link are answered
+    std::size_t untried_ = 0;    ///< addresses that may be tried at once after READONLY
     std::optional<SocketAddress> accepted_;  ///< the address that accepted a write last
     Time retry_at_{};                        ///< while the link is down
     Time calm_until_{};  ///< a link that is lost before this time is replaced after a delay

@@ -115,6 +115,7 @@ void Connection::take_successor() noexcept {
     const auto old = std::exchange(link_, successor->take_link());
     link_->set_owner(*this);
     refused_ = false;
+    is_connected_ = true;
     ngx_log_error(NGX_LOG_NOTICE, log_, 0, "tollgate: redis \"%s\": moved from %s to %s",
                   endpoint_.name.c_str(), old->address() ? old->address()->name().c_str() : "-",
                   link_->address() ? link_->address()->name().c_str() : "-");
