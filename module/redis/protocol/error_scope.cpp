@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace tollgate::redis {
 
@@ -33,10 +34,11 @@ constexpr std::array<ErrorCode, 16> kCodes{{
 }};
 
 /// Errors without their own code: a command in a script that the ACL of the user forbids, in Redis
-/// 7 and in Redis 8 and Valkey; too many connections.
+/// 7 and in Redis 8 and Valkey; too many connections; and after which Redis closes the connection,
+/// such as "Protocol error: unauthenticated multibulk length" instead of NOAUTH for a long command.
 constexpr std::array<std::string_view, 2> kForbiddenInScript{"The user executing the script",
                                                              "ACL failure in script"};
-constexpr std::string_view kTooManyConnections = "max number of clients";
+constexpr std::array<std::string_view, 2> kOfConnection{"max number of clients", "Protocol error"};
 
 /// The message without the position in a script: "ERR Error running script (call to f_…): " and
 /// "@user_script:12: @user_script: 12: -OOM …".
@@ -68,17 +70,16 @@ std::string_view without_generic_code(std::string_view message) {
     return code == "ERR" ? message.substr(std::min(code.size() + 1, message.size())) : message;
 }
 
-bool is_forbidden_in_script(std::string_view message) {
+bool begins_with_any(std::string_view message, std::span<const std::string_view> beginnings) {
     const auto words = without_generic_code(without_place(message));
-    return std::ranges::any_of(kForbiddenInScript,
+    return std::ranges::any_of(beginnings,
                                [&](std::string_view begin) { return words.starts_with(begin); });
 }
 
 }  // namespace
 
 ErrorScope error_scope(std::string_view message) noexcept {
-    if (is_forbidden_in_script(message) ||
-        without_generic_code(without_place(message)).starts_with(kTooManyConnections)) {
+    if (begins_with_any(message, kForbiddenInScript) || begins_with_any(message, kOfConnection)) {
         return ErrorScope::kServer;
     }
     const auto code = code_of(without_place(message));
@@ -97,7 +98,7 @@ bool has_error_code(std::string_view message, std::string_view code) noexcept {
 }
 
 bool is_forbidden(std::string_view message) noexcept {
-    return has_error_code(message, "NOPERM") || is_forbidden_in_script(message);
+    return has_error_code(message, "NOPERM") || begins_with_any(message, kForbiddenInScript);
 }
 
 bool is_lasting(std::string_view message) noexcept {

@@ -19,6 +19,7 @@ TEST(ErrorScope, KnowsTheErrorsOfAServer) {
           "NOPERM this user has no permissions to run the 'evalsha' command",
           "DENIED Redis is running in protected mode", "ERR max number of clients reached",
           "ERR max number of clients + cluster connections reached", "OOM",
+          "ERR Protocol error: unauthenticated multibulk length",
           "ERR The user executing the script can't run this command or subcommand",
           "ERR ACL failure in script: User default has no permissions to run the 'zadd' command"}) {
         EXPECT_EQ(error_scope(message), ErrorScope::kServer) << message;
