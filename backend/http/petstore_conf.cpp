@@ -31,12 +31,7 @@ ngx_thread_pool_t* thread_pool(ngx_conf_t* cf, const ngx_str_t* parameter) {
 }
 
 bool has_prefix(const ngx_http_core_loc_conf_t& location) {
-#if (NGX_PCRE)
-    if (location.regex != nullptr) {
-        return false;
-    }
-#endif
-    return location.exact_match == 0 && location.named == 0;
+    return !is_regex(location) && location.exact_match == 0 && location.named == 0;
 }
 
 }  // namespace

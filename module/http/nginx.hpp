@@ -12,6 +12,7 @@ using nginx::conf_error;
 using nginx::conf_ok;
 using nginx::copy;
 using nginx::find_pooled;
+using nginx::is_regex;
 using nginx::make_pooled;
 using nginx::view;
 

@@ -35,6 +35,15 @@ inline ngx_str_t borrow(std::string_view text) {
     return {text.size(), reinterpret_cast<u_char*>(const_cast<char*>(text.data()))};
 }
 
+/// Whether a location is given by a regular expression. An nginx without PCRE has none.
+inline bool is_regex([[maybe_unused]] const ngx_http_core_loc_conf_t& location) {
+#if (NGX_PCRE)
+    return location.regex != nullptr;
+#else
+    return false;
+#endif
+}
+
 /// A copy in the pool. Throws std::bad_alloc.
 inline ngx_str_t copy(ngx_pool_t* pool, std::string_view text) {
     ngx_str_t source = borrow(text);

@@ -16,14 +16,6 @@ ngx_http_core_loc_conf_t& core_of(ngx_conf_t* cf) {
         ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
 }
 
-bool is_regex(const ngx_http_core_loc_conf_t& core) {
-#if (NGX_PCRE)
-    return core.regex != nullptr;
-#else
-    return core.name.len == 0;
-#endif
-}
-
 }  // namespace
 
 char* read_admin(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
