@@ -9,7 +9,11 @@ use IO::Socket::INET ();
 use Test::More;
 use Http qw(http_get http_request);
 use Nginx;
+use OwnNetwork;
 use Wait qw(wait_until);
+
+# The configurations have fixed ports. In a network of its own, the test disturbs no other server.
+OwnNetwork->enter;
 
 my $root = getcwd;
 my $build = Cwd::abs_path($ENV{TOLLGATE_BUILD} // 'build');
@@ -102,6 +106,8 @@ subtest 'conf/run' => sub {
     my $document = http_get('127.0.0.1:8080', '/openapi.json');
     is($document->json->{openapi}, '3.1.0', 'openapi.json is outside /v1 and needs no key');
     is($document->header('Content-Type'), 'application/json', '… as JSON');
+    is(http_get("127.0.0.1:$_", '/healthz')->status, 204, "port $_: liveness") for 8080, 8081;
+    is(http_get("127.0.0.1:$_", '/readyz')->json->{ready}, JSON::PP::true, "port $_: readiness") for 8080, 8081;
 
     my $last;
     for (1 .. 121) {    # the limit of two minutes: the minute may end during the loop
