@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789";
 
+/// The years of RFC 3339 have four digits. An offset may lead out of them.
+constexpr std::chrono::sys_days kFirst = std::chrono::year(0) / 1 / 1;
+constexpr std::chrono::sys_days kEnd = std::chrono::year(10'000) / 1 / 1;
+
 /// Parses a text from front to back. After the first mismatch is_good() returns false.
 class Scanner {
   public:
@@ -96,7 +100,8 @@ std::optional<std::chrono::sys_seconds> parse_rfc3339(std::string_view text) {
     if (!scanner.is_good() || !scanner.at_end() || !date.ok()) {
         return std::nullopt;
     }
-    return std::chrono::sys_days(date) + time_of_day;
+    const auto time = std::chrono::sys_days(date) + time_of_day;
+    return kFirst <= time && time < kEnd ? std::optional(time) : std::nullopt;
 }
 
 std::string format_time(std::chrono::sys_seconds time) {

@@ -27,6 +27,13 @@ TEST(Rfc3339Test, OtherTextsAreNone) {
     }
 }
 
+TEST(Rfc3339Test, YearsHaveFourDigitsInUtc) {
+    EXPECT_EQ(written_again("9999-12-31T23:59:59Z"), "9999-12-31T23:59:59Z");
+    EXPECT_EQ(written_again("9999-12-31T23:59:59-00:01"), "none");
+    EXPECT_EQ(written_again("0000-01-01T00:00:00Z"), "0000-01-01T00:00:00Z");
+    EXPECT_EQ(written_again("0000-01-01T00:00:59+00:01"), "none");
+}
+
 TEST(Utf8Test, LinesHaveNoControlCharacters) {
     EXPECT_TRUE(is_utf8_line(""));
     EXPECT_TRUE(is_utf8_line("a \xc3\xa4 \xe2\x82\xac \xf0\x9f\x90\x95"));
