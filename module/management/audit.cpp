@@ -29,7 +29,10 @@ bool is_place(std::string_view text) {
 }
 
 StoredEntry read_entry(const redis::Value& value) {
-    auto fields = value.elements.at(1).fields();
+    if (value.elements.size() != 2) {
+        throw unexpected_reply();
+    }
+    auto fields = value.elements.back().fields();
     return {.place = value.elements.front().text,
             .entry = {.actor = std::string(fields[field::kActor]),
                       .action = std::string(fields[field::kAction]),

@@ -31,7 +31,7 @@ Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string i
                .level = redis::number_or_zero(fields[redis::ban_field::kLevel]),
                .since = second_of(redis::number_or_zero(fields[redis::ban_field::kSince])),
                .until = second_of(redis::number_or_zero(fields[redis::ban_field::kUntil]))};
-    if (ban.until && *ban.until <= redis::time_of_reply(replies->back())) {
+    if (ban.until && *ban.until <= time_of_reply(replies->back())) {
         ban.until.reset();
     }
     co_return ban;

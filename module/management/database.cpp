@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "module/redis/protocol/redis_time.hpp"
+
 namespace tollgate::management {
 
 Task<Replies> execute(Database& database, Transaction transaction) {
@@ -31,6 +33,16 @@ Task<std::vector<redis::Value>> run_all(Database& database, std::vector<redis::C
         values.push_back(std::move(replies.value().front()));
     }
     co_return values;
+}
+
+Instant time_of_reply(const redis::Value& time) {
+    const auto exact = time.elements.size() == 2
+                           ? redis::read_time(time.elements[0].text, time.elements[1].text)
+                           : std::nullopt;
+    if (!exact) {
+        throw unexpected_reply();
+    }
+    return std::chrono::floor<std::chrono::milliseconds>(*exact);
 }
 
 }  // namespace tollgate::management

@@ -13,6 +13,7 @@
 #include "module/management/operation_error.hpp"
 #include "module/management/task.hpp"
 #include "module/management/transaction.hpp"
+#include "module/quota/window.hpp"
 
 namespace tollgate::management {
 
@@ -83,6 +84,10 @@ Task<redis::Value> run(Database& database, redis::Command command);
 
 /// Executes commands, each of which may have a different slot.
 Task<std::vector<redis::Value>> run_all(Database& database, std::vector<redis::Command> commands);
+
+/// The time in a reply to TIME, in whole milliseconds. Throws OperationError with
+/// Reason::kUnavailable if the value is no such reply, or a time later than kLatestInstant.
+Instant time_of_reply(const redis::Value& time);
 
 /// Waits.
 inline auto wait(Database& database, std::chrono::milliseconds time) {

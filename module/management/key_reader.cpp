@@ -9,7 +9,7 @@
 #include <map>
 #include <utility>
 
-#include "module/text/whole_number.hpp"
+#include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::management {
 
@@ -28,14 +28,6 @@ int rank_of(const StoredKey& key) {
         return kRetiring;
     }
     return key.is_unfinished() ? kUnfinished : kCurrent;
-}
-
-/// Parses a value in the hash Keys::used. Nothing if no gateway wrote it.
-std::optional<std::chrono::sys_seconds> parse_last_use(std::string_view text) {
-    constexpr std::int64_t kLatest = 253'402'300'799;  // the end of the year 9999
-    const auto seconds = parse_whole_number(text, 1, kLatest);
-    return seconds ? std::optional(std::chrono::sys_seconds(std::chrono::seconds(*seconds)))
-                   : std::nullopt;
 }
 
 /// Parses a score of a sorted set. Nothing if it is not a finite number.
@@ -68,7 +60,7 @@ std::optional<Place> Place::of_cursor(std::string_view cursor) {
 Task<std::chrono::sys_seconds> KeyReader::now() {
     redis::Command command{"TIME"};
     const auto time = co_await run(database_, std::move(command));
-    co_return std::chrono::floor<std::chrono::seconds>(redis::time_of_reply(time));
+    co_return std::chrono::floor<std::chrono::seconds>(time_of_reply(time));
 }
 
 Task<void> KeyReader::require_id(std::string id) {
@@ -207,7 +199,7 @@ Task<std::vector<KeysOfId>> KeyReader::with_last_uses(std::vector<KeysOfId> ids)
     for (std::size_t i = 0; i < ids.size(); ++i) {
         auto uses = replies[i].fields();
         for (auto& key : ids[i].keys) {
-            key.used = parse_last_use(uses[key.digest]);
+            key.used = redis::parse_unix_time(uses[key.digest]);
         }
     }
     co_return ids;

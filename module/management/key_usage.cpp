@@ -111,7 +111,7 @@ Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::stri
         commands.push_back({"HGETALL", keys.quota(id, state.table)});
     }
     const auto replies = co_await run_all(database, std::move(commands));
-    const auto now = redis::time_of_reply(replies.front());
+    const auto now = time_of_reply(replies.front());
     usage.now = std::chrono::floor<std::chrono::seconds>(now);
     for (std::size_t i = 0; i < states.size(); ++i) {
         const auto& state = states[i];

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "module/redis/protocol/redis_time.hpp"
 #include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::management {
@@ -9,8 +10,8 @@ namespace tollgate::management {
 namespace {
 
 // An invalid time is parsed as 1970: a damaged record must not look like a key that never expires.
-std::chrono::sys_seconds parse_unix_time(std::string_view text) {
-    return std::chrono::sys_seconds(std::chrono::seconds(redis::number_or_zero(text)));
+std::chrono::sys_seconds time_or_epoch(std::string_view text) {
+    return redis::parse_unix_time(text).value_or(std::chrono::sys_seconds{});
 }
 
 std::string unix_time(std::chrono::sys_seconds time) {
@@ -54,7 +55,7 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::V
                              .expires = std::nullopt,
                              .active = (replaced ? fields[field::kSuccessorState] : stored) ==
                                        state::kActive},
-                  .created = parse_unix_time(fields[field::kCreated]),
+                  .created = time_or_epoch(fields[field::kCreated]),
                   .operation = std::string(fields[field::kOperation]),
                   .request = std::string(fields[field::kRequest]),
                   .pending = stored == state::kPending,
@@ -62,7 +63,7 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::V
                   .retiring = !replaced && lifetime.integer >= 0,
                   .stored_fields = hash.texts()};
     if (const auto expires = fields[field::kExpires]; !expires.empty()) {
-        key.record.expires = parse_unix_time(expires);
+        key.record.expires = time_or_epoch(expires);
     }
     return key;
 }

@@ -1,16 +1,17 @@
 #include "module/management/stored_windows.hpp"
 
 #include "module/redis/protocol/schema.hpp"
+#include "module/text/whole_number.hpp"
 
 namespace tollgate::management {
 
 namespace {
 
-/// Whether the window can be converted to a time. Another program may have written a number that
-/// would overflow.
-bool is_plausible(const StoredWindow& window, Period period) {
-    constexpr Instant kLatest(std::chrono::seconds(100'000'000'000));
-    return window.counted.number >= 0 && window.counted.number <= window_number(kLatest, period);
+/// The most that any part of a window may be. Another program may have written a number that would
+/// overflow.
+std::int64_t most_of(std::string_view part, Period period) {
+    return part == redis::window_part::kNumber ? window_number(kLatestInstant, period)
+                                               : kLatestInstant.time_since_epoch().count();
 }
 
 }  // namespace
@@ -18,13 +19,13 @@ bool is_plausible(const StoredWindow& window, Period period) {
 StoredWindows read_windows(const redis::Value& hash) {
     StoredWindows windows;
     for (const auto& [field, text] : hash.fields()) {
-        const auto value = redis::number_or_zero(text);
         const auto dot = field.find('.');
         const auto period = parse_stored_period(field.substr(0, dot));
         if (dot == std::string_view::npos || !period) {
             continue;
         }
         const auto part = field.substr(dot + 1);
+        const auto value = parse_whole_number(text, 0, most_of(part, *period)).value_or(0);
         StoredWindow& window = windows[*period];
         if (part == redis::window_part::kNumber) {
             window.counted.number = value;
@@ -33,11 +34,6 @@ StoredWindows read_windows(const redis::Value& hash) {
         } else if (part == redis::window_part::kPrevious) {
             window.counted.previous = value;
             window.sliding = true;
-        }
-    }
-    for (auto& [period, window] : windows) {
-        if (!is_plausible(window, period)) {
-            window.counted.number = 0;
         }
     }
     return windows;

@@ -17,7 +17,8 @@ struct StoredWindow {
 using StoredWindows = std::map<Period, StoredWindow>;
 
 /// Parses the reply to HGETALL of a quota's hash. Its fields have names such as `60.count`. Skips
-/// fields with other names.
+/// fields with other names. A value is 0 if it is not a number from 0 to the latest window, or to
+/// the largest count: see kLatestInstant.
 StoredWindows read_windows(const redis::Value& hash);
 
 }  // namespace tollgate::management

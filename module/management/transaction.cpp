@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "module/management/operation_error.hpp"
-
 namespace tollgate::management {
 
 namespace {
@@ -69,14 +67,18 @@ Replies replies_of(std::vector<redis::Value> values, const Transaction& transact
     if (error != values.end()) {
         throw OperationError(Reason::kUnavailable, "Redis replies with an error: " + error->text);
     }
-    if (values.size() == 1 && values.front().integer == 0) {
+    if (values.size() == 1 && values.front().integer == 0 && !transaction.conditions.empty()) {
         return std::nullopt;
     }
     if (values.size() != 1 + transaction.commands.size()) {
-        throw OperationError(Reason::kUnavailable, "Redis sends an unexpected reply");
+        throw unexpected_reply();
     }
     values.erase(values.begin());
     return values;
+}
+
+OperationError unexpected_reply() {
+    return {Reason::kUnavailable, "Redis sends an unexpected reply"};
 }
 
 }  // namespace tollgate::management

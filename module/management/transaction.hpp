@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "module/management/operation_error.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/redis/protocol/script.hpp"
 #include "module/redis/protocol/value.hpp"
@@ -48,5 +49,8 @@ ScriptCall call_of(const Transaction& transaction, const redis::Keys& keys);
 /// Reads the values that the script returned after the token. Throws OperationError if one is an
 /// error, or if these are not the script's values.
 Replies replies_of(std::vector<redis::Value> values, const Transaction& transaction);
+
+/// The error for a reply that Redis never sends to the command.
+OperationError unexpected_reply();
 
 }  // namespace tollgate::management

@@ -19,8 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The latest day that is read: in the year 9999. Another program may have written a larger number.
-constexpr std::int64_t kLatestDay = 2'932'896;
+/// Another program may have written a larger number.
+constexpr std::int64_t kLatestDay =
+    std::chrono::floor<std::chrono::days>(kLatestInstant).time_since_epoch().count();
 
 /// The length of a date of RFC 3339.
 constexpr std::size_t kDate = 10;

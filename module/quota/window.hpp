@@ -15,6 +15,10 @@ using Instant = std::chrono::sys_time<std::chrono::milliseconds>;
 /// The same to the microsecond, as the Redis command TIME returns it.
 using ExactInstant = std::chrono::sys_time<std::chrono::microseconds>;
 
+/// The latest time that is read from Redis: the end of the year 9999. Counts in Redis have the same
+/// maximum, as a number. No arithmetic with them overflows.
+inline constexpr Instant kLatestInstant(std::chrono::milliseconds(253'402'300'799'999));
+
 /// The number of the calendar month in UTC that contains `now`: 0 is January 1970.
 constexpr std::int64_t month_number(Instant now) {
     const std::chrono::year_month_day date(std::chrono::floor<std::chrono::days>(now));

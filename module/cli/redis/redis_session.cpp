@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "module/management/database.hpp"
 #include "module/redis/protocol/error_scope.hpp"
 #include "module/redis/protocol/script.hpp"
 
@@ -148,7 +149,7 @@ Instant RedisSession::time(const std::string& key) {
     const redis::Command command{"TIME"};
     const auto reply = send(key, command);
     require_success(reply);
-    return time_of_reply(reply);
+    return management::time_of_reply(reply);
 }
 
 std::optional<std::int64_t> RedisSession::key_count() {

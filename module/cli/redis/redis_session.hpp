@@ -14,6 +14,7 @@
 #include "module/cli/redis/redis_reply.hpp"
 #include "module/cli/redis/redis_url.hpp"
 #include "module/management/transaction.hpp"
+#include "module/quota/window.hpp"
 
 namespace tollgate::cli {
 

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "module/management/database.hpp"
+
 namespace tollgate::cli {
 
 namespace {
@@ -29,7 +31,7 @@ QuotaWatch::QuotaWatch(RedisSession& session, const redis::Keys& keys, std::size
 
 void QuotaWatch::poll() {
     was_complete_ = complete_;
-    now_ = time_of_reply(session_.run({"TIME"}));
+    now_ = management::time_of_reply(session_.run({"TIME"}));
     scan();
     std::vector<Ids::iterator> batch;
     for (auto id = ids_.begin(); id != ids_.end(); ++id) {

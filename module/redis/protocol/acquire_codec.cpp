@@ -9,9 +9,7 @@ namespace tollgate::redis {
 
 namespace {
 
-/// The latest valid time in ms: the end of the year 9999. Counts have the same maximum. No
-/// arithmetic with them can overflow.
-constexpr std::int64_t kLatest = 253'402'300'799'999;
+constexpr std::int64_t kLatest = kLatestInstant.time_since_epoch().count();
 constexpr std::int64_t kLatestExact = kLatest * 1000;
 
 bool is_alike(const BanPolicy& a, const BanPolicy& b) {
@@ -240,8 +238,7 @@ Acquired read_one(Numbers& numbers, const Acquire& acquire, Instant now) {
     for (const auto& quota : *acquire.quotas) {
         for (const Rate& rate : quota.rates) {
             auto& window = acquired.windows.emplace_back();
-            window.number = numbers.next(
-                window_number(Instant(std::chrono::milliseconds(kLatest)), rate.period));
+            window.number = numbers.next(window_number(kLatestInstant, rate.period));
             window.count = numbers.next();
             window.previous = quota.sliding ? numbers.next() : 0;
         }

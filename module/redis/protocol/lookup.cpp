@@ -6,10 +6,10 @@
 
 #include "module/key/meta.hpp"
 #include "module/key/scopes.hpp"
+#include "module/redis/protocol/redis_time.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/parse_error.hpp"
-#include "module/text/whole_number.hpp"
 
 namespace tollgate::redis {
 
@@ -48,14 +48,6 @@ enum Field : std::size_t {
     kLifetime,
     kFieldCount
 };
-
-/// Seconds since the epoch, within the range of the clock's arithmetic.
-std::optional<std::chrono::sys_seconds> parse_time(std::string_view text) {
-    constexpr std::int64_t kLatest = 253'402'300'799;  // the end of the year 9999
-    const auto seconds = parse_whole_number(text, 0, kLatest);
-    return seconds ? std::optional(std::chrono::sys_seconds(std::chrono::seconds(*seconds)))
-                   : std::nullopt;
-}
 
 /// Another program may have stored other forms. False if the texts are invalid.
 bool make_canonical(std::string_view scopes, std::string_view meta, KeyRecord& record) {
@@ -106,7 +98,7 @@ Lookup read_lookup(std::span<const redisReply* const> fields) {
     };
     const auto expires = text_of(*fields[kExpires]);
     if (!expires.empty()) {
-        record.expires = parse_time(expires);
+        record.expires = parse_unix_time(expires);
     }
     const bool good = is_valid_key_id(record.id) && is_valid_key_name(record.name) &&
                       is_valid_name(record.plan) && (expires.empty() || record.expires) &&

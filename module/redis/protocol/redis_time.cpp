@@ -6,17 +6,24 @@
 namespace tollgate::redis {
 
 std::optional<ExactInstant> read_time(std::span<const redisReply* const> values) {
-    constexpr std::int64_t kLatest = 253'402'300'799;  // the end of the year 9999
+    return values.size() == 2 ? read_time(text_of(*values[0]), text_of(*values[1])) : std::nullopt;
+}
+
+std::optional<ExactInstant> read_time(std::string_view seconds, std::string_view microseconds) {
     constexpr std::int64_t kMostMicroseconds = 999'999;
-    if (values.size() != 2) {
+    const auto second = parse_unix_time(seconds);
+    const auto rest = parse_whole_number(microseconds, 0, kMostMicroseconds);
+    if (!second || !rest) {
         return std::nullopt;
     }
-    const auto seconds = parse_whole_number(text_of(*values[0]), 0, kLatest);
-    const auto microseconds = parse_whole_number(text_of(*values[1]), 0, kMostMicroseconds);
-    if (!seconds || !microseconds) {
-        return std::nullopt;
-    }
-    return ExactInstant(std::chrono::seconds(*seconds) + std::chrono::microseconds(*microseconds));
+    return *second + std::chrono::microseconds(*rest);
+}
+
+std::optional<std::chrono::sys_seconds> parse_unix_time(std::string_view text) {
+    constexpr auto kLatest = std::chrono::floor<std::chrono::seconds>(kLatestInstant);
+    const auto seconds = parse_whole_number(text, 0, kLatest.time_since_epoch().count());
+    return seconds ? std::optional(std::chrono::sys_seconds(std::chrono::seconds(*seconds)))
+                   : std::nullopt;
 }
 
 }  // namespace tollgate::redis

@@ -2,15 +2,24 @@
 
 #include <hiredis/hiredis.h>
 
+#include <chrono>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "module/quota/window.hpp"
 
 namespace tollgate::redis {
 
 /// The time in a reply of the command TIME: the seconds and the microseconds of that second, as two
-/// strings. Nothing if they are malformed, or later than the year 9999.
+/// strings. Nothing if they are malformed, or later than kLatestInstant.
 std::optional<ExactInstant> read_time(std::span<const redisReply* const> values);
+
+/// The same from the two strings.
+std::optional<ExactInstant> read_time(std::string_view seconds, std::string_view microseconds);
+
+/// Parses a Unix time in seconds that Redis stores as text. Nothing if the text is no time from
+/// 1970 to kLatestInstant.
+std::optional<std::chrono::sys_seconds> parse_unix_time(std::string_view text);
 
 }  // namespace tollgate::redis

@@ -1,8 +1,10 @@
 #include "module/redis/protocol/value.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
+
+#include "module/quota/window.hpp"
+#include "module/text/whole_number.hpp"
 
 namespace tollgate::redis {
 
@@ -50,16 +52,8 @@ Value copy_of(const redisReply& reply) {
 }
 
 std::int64_t number_or_zero(std::string_view text) {
-    std::int64_t number = 0;
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, number);
-    return error == std::errc{} && rest == end ? number : 0;
-}
-
-Instant time_of_reply(const Value& time) {
-    const std::chrono::seconds seconds(number_or_zero(time.elements.at(0).text));
-    const std::chrono::microseconds rest(number_or_zero(time.elements.at(1).text));
-    return Instant(seconds + std::chrono::floor<std::chrono::milliseconds>(rest));
+    constexpr std::int64_t kMost = kLatestInstant.time_since_epoch().count();
+    return parse_whole_number(text, -kMost, kMost).value_or(0);
 }
 
 }  // namespace tollgate::redis

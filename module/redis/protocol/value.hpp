@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "module/quota/window.hpp"
-
 namespace tollgate::redis {
 
 /// A copy of a reply of Redis, or of an element of one.
@@ -34,11 +32,8 @@ struct Value {
 /// Copies a reply of hiredis.
 Value copy_of(const redisReply& reply);
 
-/// Parses a decimal integer that Redis stores as text. Returns 0 if the text is not an integer.
+/// Parses a decimal integer that Redis stores as text: a count, or a Unix time in milliseconds.
+/// Returns 0 if the text is not an integer, or if its magnitude exceeds that of kLatestInstant.
 std::int64_t number_or_zero(std::string_view text);
-
-/// The time in a reply to TIME, in whole milliseconds. Throws std::out_of_range if the value
-/// is no such reply.
-Instant time_of_reply(const Value& time);
 
 }  // namespace tollgate::redis

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "module/management/database.hpp"
+
+namespace tollgate::management {
+
+/// A Redis that answers each command with a given reply, whatever the command asks for. It executes
+/// no transaction with conditions or names: all that change a key have them.
+class GivenReplies final : public Database {
+  public:
+    /// Replies by the name of the command and the kind of its key, such as `HGETALL quota`, `ZRANGE
+    /// ids` and `TIME`. Of several replies each answers one command, and the last one all further
+    /// commands. A command without a reply is answered with nil.
+    using Given = std::map<std::string, std::vector<redis::Value>, std::less<>>;
+
+    /// Keys begin with this prefix.
+    static redis::Keys keys() { return redis::Keys(std::string(kPrefix)); }
+
+    explicit GivenReplies(Given given) : given_(std::move(given)) {}
+
+    void execute(std::vector<Transaction> transactions, Done done) override {
+        std::vector<Replies> replies;
+        for (const Transaction& transaction : transactions) {
+            if (!transaction.conditions.empty() || !transaction.names.empty()) {
+                const OperationError error(Reason::kUnavailable, "changes are not executed");
+                done(std::make_exception_ptr(error));
+                return;
+            }
+            auto& values = replies.emplace_back().emplace();
+            for (const auto& command : transaction.commands) {
+                values.push_back(reply_to(command));
+            }
+        }
+        done(std::move(replies));
+    }
+    void wait(std::chrono::milliseconds /*time*/, Done done) override {
+        done(std::vector<Replies>{});
+    }
+    bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
+        return true;
+    }
+
+  private:
+    static constexpr std::string_view kPrefix = "t:";
+
+    redis::Value reply_to(const redis::Command& command) {
+        std::string name = command.front();
+        if (command.size() > 1) {
+            auto kind = std::string_view(command[1]).substr(kPrefix.size());
+            name.append(" ").append(kind.substr(0, kind.find(':')));
+        }
+        const auto found = given_.find(name);
+        if (found == given_.end()) {
+            return {};
+        }
+        auto& next = next_[name];
+        const auto index = std::min(next++, found->second.size() - 1);
+        return found->second[index];
+    }
+
+    Given given_;
+    std::map<std::string, std::size_t, std::less<>> next_;
+};
+
+}  // namespace tollgate::management
