@@ -25,7 +25,7 @@ std::string percent_decode(std::string_view text) {
         unsigned byte = 0;
         const auto [end, error] =
             std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-        if (error != std::errc{} || end != digits.data() + 2) {
+        if (digits.size() != 2 || error != std::errc{} || end != digits.data() + 2) {
             refuse_query("the query is not percent-encoded properly");
         }
         decoded += static_cast<char>(byte);
