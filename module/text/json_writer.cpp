@@ -1,5 +1,7 @@
 #include "module/text/json_writer.hpp"
 
+#include <cmath>
+
 #include "module/text/utf8.hpp"
 
 namespace tollgate {
@@ -62,7 +64,14 @@ void JsonWriter::value(bool value) {
 }
 
 void JsonWriter::value(double number) {
-    add_number(number);
+    // From here on, not each whole number is a double.
+    constexpr double kLargeNumber = 9'007'199'254'740'992;
+    const double without_sign_of_zero = number + 0.0;
+    if (std::abs(number) >= kLargeNumber) {
+        add_number(number, std::chars_format::scientific);
+    } else {
+        add_number(without_sign_of_zero);
+    }
 }
 
 void JsonWriter::null() {

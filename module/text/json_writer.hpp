@@ -49,6 +49,9 @@ class JsonWriter {
     void value(std::string_view text);
     void value(const char* text) { value(std::string_view(text)); }
     void value(bool value);
+    /// The shortest form of a finite number. From 2^53 on it has an exponent, so that no reader
+    /// takes it for an integer with all its digits. The negative zero becomes 0: readers take -0
+    /// for an integer, which has no sign.
     void value(double number);
     void value(std::integral auto number) { add_number(number); }
     void null();
@@ -66,10 +69,10 @@ class JsonWriter {
         needs_comma_ = true;
     }
     template <typename Number>
-    void add_number(Number number) {
+    void add_number(Number number, auto... format) {
         constexpr std::size_t kLongest = 32;
         char digits[kLongest];
-        const char* end = std::to_chars(digits, digits + kLongest, number).ptr;
+        const char* end = std::to_chars(digits, digits + kLongest, number, format...).ptr;
         separate();
         text_.append(digits, static_cast<std::size_t>(end - digits));
         needs_comma_ = true;

@@ -43,6 +43,18 @@ TEST(Meta, HasACanonicalForm) {
               R"({"a":-9007199254740991,"b":9007199254740991,"c":0.5,"d":100,"e":""})");
 }
 
+// A gateway takes a record whose meta it cannot read for a malformed one.
+TEST(Meta, IsReadAsItWasWritten) {
+    EXPECT_EQ(canonical(R"({"a":1.2345678901234568e18,"b":9007199254740992.0,"c":-1e300})"),
+              R"({"a":1.2345678901234568e+18,"b":9.007199254740992e+15,"c":-1e+300})");
+    EXPECT_EQ(canonical(R"({"a":-0.0,"b":-0,"c":-1e-999})"), R"({"a":0,"b":0,"c":0})");
+    for (const auto* json :
+         {R"({"a":1.2345678901234568e18})", R"({"a":-9007199254740992.0})",
+          R"({"a":9007199254740991.0})", R"({"a":1e20})", R"({"a":-0.0})", R"({"a":5e-324})"}) {
+        EXPECT_EQ(canonical(canonical(json)), canonical(json)) << json;
+    }
+}
+
 TEST(Meta, RefusesOtherValues) {
     for (const auto* json : {"",
                              " ",

@@ -36,6 +36,19 @@ TEST(JsonWriter, WritesObjectsAndArrays) {
               R"("nothing":null,"list":[1,{},["b"]],"inner":{"last":false}})");
 }
 
+TEST(JsonWriter, WritesLargeNumbersAsNoIntegers) {
+    const auto number = [](double value) {
+        JsonWriter json;
+        json.value(value);
+        return std::move(json).take();
+    };
+    EXPECT_EQ(number(9'007'199'254'740'991), "9007199254740991");
+    EXPECT_EQ(number(-9'007'199'254'740'992), "-9.007199254740992e+15");
+    EXPECT_EQ(number(1'234'567'890'123'456'768), "1.2345678901234568e+18");
+    EXPECT_EQ(number(-0.0), "0");
+    EXPECT_EQ(number(-0.5), "-0.5");
+}
+
 TEST(JsonWriter, EscapesTextsAsAParserReadsThem) {
     std::string all;
     for (int byte = 0; byte < 0x80; ++byte) {
