@@ -4,5 +4,5 @@
 #include "t/unit/redis/topology_input.hpp"
 
 void tollgate::fuzz::check(std::string_view input) {
-    require(redis::read_topology_input(input) >= 0);
+    require(redis::read_topology_input(input).violation.empty());
 }
