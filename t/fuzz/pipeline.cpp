@@ -7,6 +7,7 @@
 #include <array>
 
 #include "t/fuzz/fuzz_target.hpp"
+#include "t/fuzz/repeated.hpp"
 
 namespace tollgate::fuzz {
 
@@ -25,6 +26,23 @@ class CountingHandler final : public redis::ReplyHandler {
     int& calls_;
 };
 
+/// Reads the stream until it ends, or until the connection is to be closed.
+void take_replies(redis::Pipeline& pipeline, std::string_view stream) {
+    constexpr std::size_t kPiece = 16384;
+    redis::ReplyReader reader;
+    while (!stream.empty() && reader.feed(stream.substr(0, kPiece))) {
+        stream.remove_prefix(std::min(kPiece, stream.size()));
+        while (const redis::ReplyPtr reply = reader.next()) {
+            const bool had_released = pipeline.has_released();
+            const auto taken = pipeline.take(*reply);
+            if (taken == redis::Pipeline::Taken::kMismatched) {
+                return;
+            }
+            require(had_released);
+        }
+    }
+}
+
 }  // namespace
 
 void check(std::string_view input) {
@@ -39,13 +57,7 @@ void check(std::string_view input) {
     std::string out;
     pipeline.release(out, 0);
     pipeline.note_written(out.size() * (input.size() % 4) / 3, kNow);
-    redis::ReplyReader reader;
-    reader.feed(input);
-    while (const redis::ReplyPtr reply = reader.next()) {
-        if (pipeline.take(*reply) == redis::Pipeline::Taken::kMismatched) {
-            break;
-        }
-    }
+    take_replies(pipeline, repeated(input));
     pipeline.fail_lost(kNow);
     require(!pipeline.has_released());
     std::string again;
