@@ -1,0 +1,226 @@
+// A request of tollgate_admin: a line with the method and the target, a line with the
+// Idempotency-Key, and the body.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+
+#include "module/management/admin/idempotent_request.hpp"
+#include "module/management/usage_history.hpp"
+#include "module/text/rfc3339.hpp"
+#include "t/fuzz/admin_response.hpp"
+#include "t/fuzz/fuzz_target.hpp"
+
+namespace tollgate::fuzz {
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace management;
+using redis::Value;
+
+Value list_of(std::initializer_list<std::string> texts) {
+    Value value{.kind = Value::Kind::kArray};
+    for (const auto& text : texts) {
+        value.elements.push_back({.kind = Value::Kind::kText, .text = text});
+    }
+    return value;
+}
+
+Value entry_of(const std::string& place, const std::string& id) {
+    Value entry = list_of({place, ""});
+    entry.elements.back() = list_of({"actor", "key:a", "action", "issue", "id", id});
+    return entry;
+}
+
+/// Two ids, each with the same key, and what else Redis may know of them.
+GivenReplies database() {
+    static const GivenReplies::Given given = [] {
+        Value entries{.kind = Value::Kind::kArray};
+        entries.elements = {entry_of("1700000000000-0", "k1"), entry_of("1700000000000-1", "k2")};
+        return GivenReplies::Given{
+            {"TIME", {list_of({"1700000000", "0"})}},
+            {"ZRANGE ids", {list_of({"k1", "1000", "k2", "1000.5"}), list_of({})}},
+            {"ZRANK ids", {Value{.kind = Value::Kind::kInteger}}},
+            {"ZSCORE ids", {Value{.kind = Value::Kind::kText, .text = "1000"}}},
+            {"SMEMBERS id", {list_of({"digest"})}},
+            {"HGETALL key",
+             {list_of({"id", "k1", "name", "Fest & Co", "plan", "free", "state", "active",
+                       "created", "1000", "expires", "1800000000", "meta", R"({"a":1})"})}},
+            {"PTTL key", {Value{.kind = Value::Kind::kInteger, .integer = -1}}},
+            {"HGETALL quota", {list_of({"60.number", "28333333", "60.count", "7"})}},
+            {"HGETALL history", {list_of({"api:19000", "5"})}},
+            {"HMGET quota", {list_of({"19001", "3"})}},
+            {"XRANGE audit", {entries, list_of({})}},
+        };
+    }();
+    return GivenReplies(given);
+}
+
+const PlanTable& table() {
+    static const PlanTable table = [] {
+        PlanTable api;
+        api.name = "api";
+        api.plans.push_back({.name = "free", .rates = {{60, 60s}}});
+        api.history = std::chrono::days(30);
+        return api;
+    }();
+    return table;
+}
+
+std::string_view take_line(std::string_view& text) {
+    const auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    return line;
+}
+
+Method method_of(std::string_view name) {
+    constexpr std::array<std::pair<std::string_view, Method>, 4> kMethods{
+        {{"GET", Method::kGet},
+         {"POST", Method::kPost},
+         {"PATCH", Method::kPatch},
+         {"DELETE", Method::kDelete}}};
+    const auto* const found =
+        std::ranges::find(kMethods, name, &std::pair<std::string_view, Method>::first);
+    return found == kMethods.end() ? Method::kOther : found->second;
+}
+
+AdminRequest request_in(std::string_view input) {
+    AdminRequest request{.actor = "key:a"};
+    auto line = take_line(input);
+    const auto method = line.substr(0, line.find(' '));
+    line.remove_prefix(std::min(method.size() + 1, line.size()));
+    request.method = method_of(method);
+    const auto path = line.substr(0, line.find('?'));
+    request.path = path;
+    request.query = line.substr(std::min(path.size() + 1, line.size()));
+    if (!input.empty()) {
+        request.idempotency_key = take_line(input);
+    }
+    request.body = input;
+    return request;
+}
+
+bool is_served(std::string_view path) {
+    const auto slashes = std::ranges::count(path, '/');
+    if (slashes == 0) {
+        return path == "keys" || path == "audit" || path == "openapi.json";
+    }
+    const auto last = path.substr(path.rfind('/') + 1);
+    const bool is_of_key =
+        last == "rotate" || last == "ban" || last == "usage" || last == "history";
+    return path.starts_with("keys/") &&
+           ((slashes == 1 && !last.empty()) || (slashes == 2 && is_of_key));
+}
+
+void check_request(const AdminRequest& request) {
+    auto redis = database();
+    const auto response = response_to(redis, {&table()}, request);
+    const auto body = check_response(response);
+    require(response.status != 201 && response.status != 204);
+    if (response.status == 404) {
+        require((body["code"] == "not_found") == !is_served(request.path));
+    } else {
+        require(is_served(request.path));
+    }
+    require(response.status != 405 || response.fields.size() == 1);
+    if (response.status == 200 && request.path == "keys" && body["next"].is_string()) {
+        require(Place::of_cursor(body["next"].get<std::string>()).has_value());
+    }
+}
+
+void check_idempotency_key(const AdminRequest& request) {
+    const auto& key = request.idempotency_key;
+    const bool is_valid =
+        !key || (!key->empty() && key->size() <= 255 &&
+                 std::ranges::all_of(*key, [](char c) { return c > 32 && c < 127; }));
+    try {
+        const IdempotentRequest idempotent(request);
+        require(is_valid && idempotent.name().size() == (key ? 64 : 0));
+        require(is_valid_key_id(idempotent.new_id()));
+        require(!key || idempotent.new_id() == IdempotentRequest(request).new_id());
+        AdminRequest other = request;
+        other.body += "x";
+        require(!key ||
+                (IdempotentRequest(other).name() != idempotent.name() &&
+                 IdempotentRequest(other).name_without_body() == idempotent.name_without_body()));
+    } catch (const OperationError& error) {
+        require(!is_valid && error.reason() == Reason::kInvalid);
+    }
+}
+
+void check_encoding(std::string_view text) {
+    const auto encoded = percent_encode(text);
+    require(encoded.find_first_of("&=+% ") == encoded.find('%'));
+    QueryParameters parameters(encoded + "=" + encoded);
+    require(parameters.take(text) == text);
+    parameters.require_empty();
+}
+
+void check_query(const std::string& query) {
+    try {
+        QueryParameters parameters(query);
+        // An encoded parameter more does not change the others.
+        QueryParameters more(query + "&" + percent_encode("more than " + query) + "=1");
+        require(more.take("more than " + query) == "1");
+        for (const auto* name : {"after", "limit", "id"}) {
+            const auto value = parameters.take(name);
+            require(value == more.take(name) && !parameters.take(name));
+        }
+        const auto number = QueryParameters(query).take_number("limit", 1, 100);
+        require(!number || (*number >= 1 && *number <= 100));
+    } catch (const OperationError& error) {
+        require(error.reason() == Reason::kInvalid);
+    }
+}
+
+void check_place(const Place& place) {
+    const auto again = Place::of_cursor(place.cursor());
+    require(again && *again == place);
+}
+
+void check_cursors(std::string_view text) {
+    if (const auto place = Place::of_cursor(text)) {
+        require(std::isfinite(place->created) && is_valid_key_id(place->id));
+        check_place(*place);
+    }
+    double created = 0;
+    if (text.size() >= sizeof(created)) {
+        std::memcpy(&created, text.data(), sizeof(created));
+        if (std::isfinite(created)) {
+            check_place({.created = created, .id = "k1"});
+        }
+    }
+}
+
+void check_times(std::string_view text) {
+    if (const auto time = parse_rfc3339(text)) {
+        const auto written = format_time(*time);
+        require(written.size() == 20 && parse_rfc3339(written) == time);
+    }
+    if (const auto day = parse_day(text)) {
+        require(format_day(*day) == text);
+    }
+}
+
+}  // namespace
+
+void check(std::string_view input) {
+    const AdminRequest request = request_in(input);
+    check_request(request);
+    check_idempotency_key(request);
+    check_encoding(input);
+    check_query(request.query);
+    const auto value =
+        request.query.substr(std::min(request.query.find('=') + 1, request.query.size()));
+    for (const auto text : {input, std::string_view(value)}) {
+        check_cursors(text);
+        check_times(text);
+    }
+}
+
+}  // namespace tollgate::fuzz
