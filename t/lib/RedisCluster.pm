@@ -52,9 +52,15 @@ sub address { my ($self) = @_; return join ' ', map { '127.0.0.1:' . $_->port } 
 sub stable {
     my ($self) = @_;
     my @up = grep { $_->pid } $self->nodes;
-    wait_until('the cluster', sub {
-        !grep { my $info = eval { $_->cmd('CLUSTER', 'INFO') } // ''; $info !~ /cluster_state:ok/ || $info !~ /cluster_slots_ok:16384/ } @up;
-    }, 60);
+    my %is_up = map { $_->port => 1 } @up;
+    my $is_stable = sub {
+        my ($node) = @_;
+        my $info = $node->cmd('CLUSTER', 'INFO');
+        return 0 unless $info =~ /cluster_state:ok/ && $info =~ /cluster_slots_ok:16384/;
+        # It takes a while until a master that has ended counts as failed.
+        return !grep { !$is_up{ $_->[2][1] } } @{ $node->cmd('CLUSTER', 'SLOTS') };
+    };
+    wait_until('the cluster', sub { !grep { !eval { $is_stable->($_) } } @up }, 60);
     return;
 }
 
