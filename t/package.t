@@ -191,9 +191,7 @@ subtest 'lintian' => sub {
 
 subtest 'on a machine with a running nginx' => sub {
     my ($root, $why) = DebianRoot->make(packages => [qw(nginx procps)]);
-    if (!$root) {
-        plan skip_all => "no Debian of its own: $why";
-    }
+    plan skip_all => "no Debian of its own: $why" unless $root;
     my $sh = sub {
         my ($command, $what) = @_;
         my ($exit, $text) = $root->run($command);

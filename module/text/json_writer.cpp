@@ -66,11 +66,10 @@ void JsonWriter::value(bool value) {
 void JsonWriter::value(double number) {
     // From here on, not each whole number is a double.
     constexpr double kLargeNumber = 9'007'199'254'740'992;
-    const double without_sign_of_zero = number + 0.0;
     if (std::abs(number) >= kLargeNumber) {
         add_number(number, std::chars_format::scientific);
     } else {
-        add_number(without_sign_of_zero);
+        add_number(number + 0.0);  // -0 becomes 0.
     }
 }
 

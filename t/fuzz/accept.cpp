@@ -4,14 +4,14 @@
 #include <string>
 
 #include "module/report/status.hpp"
+#include "module/text/ascii.hpp"
 #include "t/fuzz/fuzz_target.hpp"
 
 void tollgate::fuzz::check(std::string_view input) {
     const std::string accept(input);
     const auto format = preferred_status_format(accept);
     std::string lower = accept;
-    std::ranges::transform(lower, lower.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+    std::ranges::transform(lower, lower.begin(), to_lower);
     require(preferred_status_format(lower) == format);
     require(format == StatusFormat::kJson || lower.find("text/plain") != std::string::npos ||
             lower.find("application/openmetrics-text") != std::string::npos);

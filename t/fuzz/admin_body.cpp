@@ -1,7 +1,5 @@
 // The body of a request of tollgate_admin, and the meta of a key.
 
-#include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "module/key/meta.hpp"
@@ -100,14 +98,7 @@ void check_meta(std::string_view text) {
 }
 
 GivenReplies database() {
-    static const GivenReplies::Given given = [] {
-        redis::Value time{.kind = redis::Value::Kind::kArray};
-        for (const auto* text : {"1700000000", "0"}) {
-            time.elements.push_back({.kind = redis::Value::Kind::kText, .text = text});
-        }
-        return GivenReplies::Given{{"TIME", {time}}};
-    }();
-    return GivenReplies(given);
+    return GivenReplies({{"TIME", {array_of({"1700000000", "0"})}}});
 }
 
 /// A request with a body that is not valid gets a 400. The database executes no changes.

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <initializer_list>
 #include <limits>
 #include <optional>
 
@@ -23,17 +22,9 @@ using namespace std::chrono_literals;
 using namespace management;
 using redis::Value;
 
-Value list_of(std::initializer_list<std::string> texts) {
-    Value value{.kind = Value::Kind::kArray};
-    for (const auto& text : texts) {
-        value.elements.push_back({.kind = Value::Kind::kText, .text = text});
-    }
-    return value;
-}
-
 Value entry_of(const std::string& place, const std::string& id) {
-    Value entry = list_of({place, ""});
-    entry.elements.back() = list_of({"actor", "key:a", "action", "issue", "id", id});
+    Value entry = array_of({place, ""});
+    entry.elements.back() = array_of({"actor", "key:a", "action", "issue", "id", id});
     return entry;
 }
 
@@ -43,19 +34,19 @@ GivenReplies database() {
         Value entries{.kind = Value::Kind::kArray};
         entries.elements = {entry_of("1700000000000-0", "k1"), entry_of("1700000000000-1", "k2")};
         return GivenReplies::Given{
-            {"TIME", {list_of({"1700000000", "0"})}},
-            {"ZRANGE ids", {list_of({"k1", "1000", "k2", "1000.5"}), list_of({})}},
-            {"ZRANK ids", {Value{.kind = Value::Kind::kInteger}}},
+            {"TIME", {array_of({"1700000000", "0"})}},
+            {"ZRANGE ids", {array_of({"k1", "1000", "k2", "1000.5"}), array_of({})}},
+            {"ZRANK ids", {value_of(0)}},
             {"ZSCORE ids", {Value{.kind = Value::Kind::kText, .text = "1000"}}},
-            {"SMEMBERS id", {list_of({"digest"})}},
+            {"SMEMBERS id", {array_of({"digest"})}},
             {"HGETALL key",
-             {list_of({"id", "k1", "name", "Fest & Co", "plan", "free", "state", "active",
-                       "created", "1000", "expires", "1800000000", "meta", R"({"a":1})"})}},
-            {"PTTL key", {Value{.kind = Value::Kind::kInteger, .integer = -1}}},
-            {"HGETALL quota", {list_of({"60.number", "28333333", "60.count", "7"})}},
-            {"HGETALL history", {list_of({"api:19000", "5"})}},
-            {"HMGET quota", {list_of({"19001", "3"})}},
-            {"XRANGE audit", {entries, list_of({})}},
+             {array_of({"id", "k1", "name", "Fest & Co", "plan", "free", "state", "active",
+                        "created", "1000", "expires", "1800000000", "meta", R"({"a":1})"})}},
+            {"PTTL key", {value_of(-1)}},
+            {"HGETALL quota", {array_of({"60.number", "28333333", "60.count", "7"})}},
+            {"HGETALL history", {array_of({"api:19000", "5"})}},
+            {"HMGET quota", {array_of({"19001", "3"})}},
+            {"XRANGE audit", {entries, array_of({})}},
         };
     }();
     return GivenReplies(given);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "module/key/challenge.hpp"
+#include "module/text/ascii.hpp"
 #include "t/fuzz/fuzz_target.hpp"
 
 namespace tollgate::fuzz {
@@ -32,9 +33,7 @@ bool matches_b64token(std::string_view text) {
 /// case-insensitive. The token may be no b64token.
 void check_credentials(std::string_view field) {
     constexpr std::string_view kScheme = "bearer ";
-    const bool has_scheme =
-        std::ranges::equal(field.substr(0, kScheme.size()), kScheme, {},
-                           [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+    const bool has_scheme = equals_ignoring_case(field.substr(0, kScheme.size()), kScheme);
     const auto rest = has_scheme ? field.substr(kScheme.size()) : std::string_view();
     const auto begin = std::min(rest.find_first_not_of(' '), rest.size());
     const auto token = bearer_token(field);

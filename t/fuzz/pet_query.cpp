@@ -6,6 +6,7 @@
 
 #include "backend/core/error.hpp"
 #include "backend/core/pet_request.hpp"
+#include "module/text/ascii.hpp"
 #include "t/fuzz/fuzz_target.hpp"
 
 namespace tollgate::fuzz {
@@ -41,8 +42,7 @@ void check_path(const std::string& path) {
 void check_content_type(std::string_view type) {
     std::string lower(type.substr(0, type.find(';')));
     lower.resize(lower.find_last_not_of(" \t") + 1);
-    std::ranges::transform(lower, lower.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+    std::ranges::transform(lower, lower.begin(), to_lower);
     require(petstore::is_json(type) == (lower == "application/json"));
 }
 

@@ -51,8 +51,7 @@ void check_windows(const Value& hash) {
 
 /// A key is read as it was written.
 void check_key(const Value& hash) {
-    const Value lifetime{.kind = Value::Kind::kInteger, .integer = -1};
-    const auto key = read_stored_key("digest", hash, lifetime);
+    const auto key = read_stored_key("digest", hash, value_of(-1));
     require(key.has_value() == !hash.elements.empty());
     if (!key) {
         return;
@@ -65,7 +64,7 @@ void check_key(const Value& hash) {
     for (auto word = set.begin() + 2; word != set.end(); ++word) {
         written.elements.push_back({.kind = Value::Kind::kText, .text = *word});
     }
-    const auto again = read_stored_key("digest", written, lifetime);
+    const auto again = read_stored_key("digest", written, value_of(-1));
     require(again && again->record == key->record && again->replaced == key->replaced);
     require(again->operation == key->operation && again->request == key->request);
 }

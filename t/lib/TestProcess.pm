@@ -50,7 +50,7 @@ sub answer {
     syswrite $control, JSON::PP::encode_json([$answer]) . "\n";
 }
 
-# Kills the process. The class calls it for its objects of this process only.
+# Kills the process. In another process of the test, the object is only a copy.
 sub DESTROY {
     my ($self) = @_;
     return unless $$ == $test_process;

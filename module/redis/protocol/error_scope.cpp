@@ -33,11 +33,12 @@ constexpr std::array<ErrorCode, 16> kCodes{{
     {"DENIED", ErrorScope::kServer, ErrorAction::kNone},
 }};
 
-/// Errors without their own code: a command in a script that the ACL of the user forbids, in Redis
-/// 7 and in Redis 8 and Valkey; too many connections; and after which Redis closes the connection,
-/// such as "Protocol error: unauthenticated multibulk length" instead of NOAUTH for a long command.
+/// Errors without a code of their own. The ACL of the user forbids a command in a script: in Redis
+/// 7, and in Redis 8 and Valkey.
 constexpr std::array<std::string_view, 2> kForbiddenInScript{"The user executing the script",
                                                              "ACL failure in script"};
+/// Redis closes the connection. Without a password, it answers a long command with "Protocol error:
+/// unauthenticated multibulk length" instead of NOAUTH.
 constexpr std::array<std::string_view, 2> kOfConnection{"max number of clients", "Protocol error"};
 
 /// The message without the position in a script: "ERR Error running script (call to f_…): " and

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -11,6 +13,26 @@
 #include "module/management/database.hpp"
 
 namespace tollgate::management {
+
+/// The value of an array of texts, as Redis replies.
+inline redis::Value array_of(std::initializer_list<std::string> texts) {
+    redis::Value array;
+    array.kind = redis::Value::Kind::kArray;
+    for (const auto& text : texts) {
+        auto& element = array.elements.emplace_back();
+        element.kind = redis::Value::Kind::kText;
+        element.text = text;
+    }
+    return array;
+}
+
+/// The value of an integer.
+inline redis::Value value_of(std::int64_t integer) {
+    redis::Value value;
+    value.kind = redis::Value::Kind::kInteger;
+    value.integer = integer;
+    return value;
+}
 
 /// A Redis that answers each command with a given reply, whatever the command asks for. It executes
 /// no transaction with conditions or names: all that change a key have them.

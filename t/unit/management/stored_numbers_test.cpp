@@ -20,24 +20,6 @@ const std::string kLargest = "9223372036854775807";
 const std::string kLargestCount = "253402300799999";
 const std::string kBeyond = "253402300800000";
 
-redis::Value value_of(std::initializer_list<std::string> texts) {
-    redis::Value value;
-    value.kind = redis::Value::Kind::kArray;
-    for (const auto& text : texts) {
-        auto& element = value.elements.emplace_back();
-        element.kind = redis::Value::Kind::kText;
-        element.text = text;
-    }
-    return value;
-}
-
-redis::Value integer_value(std::int64_t integer) {
-    redis::Value value;
-    value.kind = redis::Value::Kind::kInteger;
-    value.integer = integer;
-    return value;
-}
-
 PlanTable table_with_history() {
     PlanTable table;
     table.name = "api";
@@ -55,18 +37,18 @@ TEST(StoredNumbers, HaveAnUpperBound) {
 }
 
 TEST(StoredNumbers, OfATimeAreBounded) {
-    EXPECT_EQ(time_of_reply(value_of({"1700000000", "123999"})), Instant(1'700'000'000'123ms));
-    EXPECT_EQ(time_of_reply(value_of({"253402300799", "999999"})), kLatestInstant);
+    EXPECT_EQ(time_of_reply(array_of({"1700000000", "123999"})), Instant(1'700'000'000'123ms));
+    EXPECT_EQ(time_of_reply(array_of({"253402300799", "999999"})), kLatestInstant);
     for (const auto& time :
-         {value_of({}), value_of({"1"}), value_of({"1", "2", "3"}), value_of({kLargest, "0"}),
-          value_of({"253402300800", "0"}), value_of({"1", "1000000"}), redis::Value{}}) {
+         {array_of({}), array_of({"1"}), array_of({"1", "2", "3"}), array_of({kLargest, "0"}),
+          array_of({"253402300800", "0"}), array_of({"1", "1000000"}), redis::Value{}}) {
         EXPECT_THROW(time_of_reply(time), OperationError);
     }
 }
 
 TEST(StoredNumbers, OfWindowsAreBounded) {
     const auto windows =
-        read_windows(value_of({"60.number", kLargest, "60.count", kLargest, "60.previous", "-1",
+        read_windows(array_of({"60.number", kLargest, "60.count", kLargest, "60.previous", "-1",
                                "3600.number", "7", "3600.count", kLargestCount}));
     EXPECT_EQ(windows.at(60s).counted, (WindowCount{}));
     EXPECT_TRUE(windows.at(60s).sliding);
@@ -75,9 +57,8 @@ TEST(StoredNumbers, OfWindowsAreBounded) {
 }
 
 TEST(StoredNumbers, OfAKeyAreBounded) {
-    const auto key =
-        read_stored_key("digest", value_of({"id", "k1", "created", kLargest, "expires", kBeyond}),
-                        integer_value(-1));
+    const auto key = read_stored_key(
+        "digest", array_of({"id", "k1", "created", kLargest, "expires", kBeyond}), value_of(-1));
     EXPECT_EQ(key->created, std::chrono::sys_seconds(0s));
     EXPECT_EQ(key->record.expires, std::chrono::sys_seconds(0s)) << "it does not last for ever";
 }
@@ -85,8 +66,8 @@ TEST(StoredNumbers, OfAKeyAreBounded) {
 TEST(StoredNumbers, OfAHistoryAreBounded) {
     const auto table = table_with_history();
     GivenReplies database(
-        {{"HGETALL history", {value_of({"api:1", kLargestCount, "api:2", kLargest, "api:3", "5"})}},
-         {"HMGET quota", {value_of({"1", kLargestCount})}}});
+        {{"HGETALL history", {array_of({"api:1", kLargestCount, "api:2", kLargest, "api:3", "5"})}},
+         {"HMGET quota", {array_of({"1", kLargestCount})}}});
     const auto history = run_to_end(
         read_history(database, GivenReplies::keys(), "k1", CountingTables{.known = {&table}}));
     ASSERT_EQ(history.size(), 2U);
@@ -97,12 +78,12 @@ TEST(StoredNumbers, OfAHistoryAreBounded) {
 TEST(StoredNumbers, OfAUsageAreBounded) {
     const auto table = table_with_history();
     GivenReplies database(
-        {{"TIME", {value_of({"253402300799", "0"})}},
-         {"SMEMBERS id", {value_of({"digest"})}},
-         {"HGETALL key", {value_of({"id", "k1", "plan", "free", "state", "active"})}},
-         {"PTTL key", {integer_value(-1)}},
+        {{"TIME", {array_of({"253402300799", "0"})}},
+         {"SMEMBERS id", {array_of({"digest"})}},
+         {"HGETALL key", {array_of({"id", "k1", "plan", "free", "state", "active"})}},
+         {"PTTL key", {value_of(-1)}},
          {"HGETALL quota",
-          {value_of({"60.number", "4223371679", "60.count", kLargestCount, "60.previous", kLargest,
+          {array_of({"60.number", "4223371679", "60.count", kLargestCount, "60.previous", kLargest,
                      "1.count", "-" + kLargest})}}});
     const auto usage = run_to_end(
         read_usage(database, GivenReplies::keys(), "k1", CountingTables{.known = {&table}}));
@@ -116,9 +97,9 @@ TEST(StoredNumbers, OfAUsageAreBounded) {
 
 TEST(StoredNumbers, OfABanAreBounded) {
     GivenReplies database(
-        {{"TIME", {value_of({"1", "0"})}},
+        {{"TIME", {array_of({"1", "0"})}},
          {"HGETALL ban",
-          {value_of({"until", kLargest, "since", kLargestCount, "level", kBeyond})}}});
+          {array_of({"until", kLargest, "since", kLargestCount, "level", kBeyond})}}});
     const auto ban = run_to_end(read_ban(database, GivenReplies::keys(), "k1"));
     EXPECT_EQ(ban.until, std::nullopt);
     EXPECT_EQ(ban.since, std::chrono::sys_seconds(253'402'300'800s));
@@ -134,13 +115,13 @@ TEST(StoredNumbers, OfAnAuditEntryAreBounded) {
 
 TEST(UnexpectedReplies, AreErrorsOfTheOperation) {
     GivenReplies database(
-        {{"TIME", {value_of({"now"})}}, {"XRANGE audit", {value_of({"only a place"})}}});
+        {{"TIME", {array_of({"now"})}}, {"XRANGE audit", {array_of({"only a place"})}}});
     const auto keys = GivenReplies::keys();
     KeyReader reader(database, keys);
     EXPECT_THROW(run_to_end(reader.now()), OperationError);
     EXPECT_THROW(run_to_end(read_audit(database, keys, "", 10, "")), OperationError);
     // The script answers so only if a condition is not met.
-    const std::vector<redis::Value> zero{integer_value(0)};
+    const std::vector<redis::Value> zero{value_of(0)};
     EXPECT_EQ(replies_of(zero, {.conditions = {{}}, .commands = {{"PING"}}}), std::nullopt);
     EXPECT_THROW(replies_of(zero, {.commands = {{"PING"}}}), OperationError);
 }
