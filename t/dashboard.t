@@ -34,7 +34,6 @@ my $server = <<'END';
 END
 my $gateway = Gateway->start(
     plans   => 'plan free 1000000r/d; plan spent 1r/d; anonymous 1000000r/d;',
-    redis   => 'timeout 100ms;',
     server  => $server,
     http    => 'tollgate_zone 1m;',    # its places for unknown keys fill soon
     workers => 2,
@@ -354,7 +353,7 @@ subtest 'the policy is in force' => sub {
 subtest 'the masters of a cluster' => sub {
     my $cluster = RedisCluster->start(masters => 3);
     my $gateway = Gateway->start(
-        redis_server => $cluster, plans => 'plan free 1000000r/d;', redis => 'timeout 100ms;',
+        redis_server => $cluster, plans => 'plan free 1000000r/d;',
         server => 'location = /tollgate/dashboard { tollgate_dashboard; } location = /tollgate/status { tollgate_status; }',
     );
     my @ids = map { "k$_" } 1 .. 20;

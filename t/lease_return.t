@@ -12,11 +12,10 @@ use List::Util qw(sum);
 use Time::HiRes qw(sleep time);
 use Wait qw(wait_until);
 
-my $defaults = 'timeout 100ms;';
 my $status = 'location = /status { tollgate_status; }';
 
 sub start_gateway {
-    my $gateway = Gateway->start(plans => 'plan much 100000000r/d;', redis => $defaults, server => $status, @_);
+    my $gateway = Gateway->start(plans => 'plan much 100000000r/d;', server => $status, @_);
     $gateway->subscribed($_) for 1;
     return $gateway;
 }
@@ -86,7 +85,7 @@ for my $error (qw(OOM READONLY)) {
 subtest 'a full zone costs a key nothing' => sub {
     my $limit = 1000;
     my $gateway = Gateway->start(
-        plans => "plan free ${limit}r/d; plan other 100000r/d;", redis => $defaults, server => $status,
+        plans => "plan free ${limit}r/d; plan other 100000r/d;", server => $status,
         http  => 'tollgate_zone 128k; keepalive_requests 1000000;',
     );
     $gateway->import_key('k', id => 'k1', plan => 'free');
