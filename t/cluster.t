@@ -11,7 +11,7 @@ use Http qw(http_request);
 use List::Util qw(sum0);
 use Load;
 use RedisCluster;
-use Time::HiRes qw(time);
+use Time::HiRes qw(sleep time);
 use Wait qw(becomes wait_until);
 
 my $cluster = RedisCluster->start(masters => 3, replicas => 1);
@@ -118,6 +118,31 @@ subtest 'slots move under load' => sub {
     my $degraded = sum0(map { $_->{verdicts}{degraded} } @{ $gateway->status->{requests} });
     cmp_ok($degraded, '<=', $result->{status}{200} / 1000, 'few were decided without Redis');
     note "$result->{status}{200} requests, $degraded degraded, ", $gateway->status->{redis}[0]{redirections}, ' redirections';
+    $gateway->nginx->stop;
+};
+
+subtest 'a call that gets TRYAGAIN is sent again soon' => sub {
+    my $gateway = start(plans => 'plan free 1000000r/d; ban after=1000 within=1h for=1m;', table => 'lease=off', redis => 'timeout 100ms; on_failure deny;');
+    my $id = $ids[0];
+    wait_until('a known key', sub { $gateway->get('/', $id)->status == 200 });
+    # The slot has the quota, but no ban: Redis can't tell where the ban is.
+    my $slot = $cluster->slot_of("{$id}");
+    my $from = master_of($id);
+    my ($to) = grep { $_ != $from } $one, $two, $three;
+    $from->cmd('CLUSTER', 'SETSLOT', $slot, 'MIGRATING', $to->cmd('CLUSTER', 'MYID'));
+    my $attempts = sub { $from->cmd('INFO', 'commandstats') =~ /^cmdstat_evalsha:.*rejected_calls=(\d+)/m ? $1 : 0 };
+    # A call is due again after 5 ms, and the timer that sends it is set for up to 500 ms later.
+    my $in_a_row = 0;
+    for (1 .. 60) {
+        sleep rand 0.5;
+        my $before = $attempts->();
+        my $status = $gateway->get('/', $id)->status;
+        $in_a_row = $status == 503 && $attempts->() - $before >= 2 ? $in_a_row + 1 : 0;
+        last if $in_a_row == 15;
+    }
+    is($in_a_row, 15, 'before its time is over');
+    $from->cmd('CLUSTER', 'SETSLOT', $slot, 'STABLE');
+    wait_until('the key to be granted', sub { $gateway->get('/', $id)->status == 200 });
     $gateway->nginx->stop;
 };
 

@@ -37,7 +37,8 @@ class Timer {
     Timer& operator=(const Timer&) = delete;
     virtual ~Timer() = default;
 
-    /// Calls the handler after this time; a running timer starts again.
+    /// Calls the handler after this time. If the timer runs, the handler is called at the earlier
+    /// time, or up to 300 ms before the later one.
     virtual void start(std::chrono::milliseconds delay) noexcept = 0;
     /// Calls the handler once at the end of this turn of the event loop, even if it is posted
     /// several times.

@@ -260,10 +260,7 @@ void Connection::watch_deadlines() noexcept {
     }
     // A timer that is set for an earlier time remains: it calls this function again. This saves
     // updates of the tree of timers.
-    if (timer_.is_running() && *end < timer_end_) {
-        timer_.cancel();
-    }
-    if (!timer_.is_running()) {
+    if (!timer_.is_running() || *end < timer_end_) {
         timer_end_ = *end;
         timer_.start_until(*end);
     }

@@ -34,8 +34,16 @@ class Event {
     /// Whether a worker that shuts down exits without waiting for the timer.
     void set_cancelable(bool passes) { event_.cancelable = passes ? 1 : 0; }
 
-    /// Starts or restarts the timer: see ngx_add_timer.
-    void start(ngx_msec_t delay) { ngx_add_timer(&event_, delay); }
+    /// Starts the timer. A timer that runs fires at the earlier time, or up to 300 ms before the
+    /// later one. ngx_add_timer alone keeps the old time if both differ by less than 300 ms
+    /// (NGX_TIMER_LAZY_DELAY).
+    void start(ngx_msec_t delay) {
+        if (event_.timer_set != 0 &&
+            static_cast<ngx_msec_int_t>(ngx_current_msec + delay - event_.timer.key) < 0) {
+            ngx_del_timer(&event_);
+        }
+        ngx_add_timer(&event_, delay);
+    }
     /// The same for a time of the clock. nginx counts from the start of the iteration, so the timer
     /// may fire early: the handler must check the clock, and may start the timer again.
     void start_until(std::chrono::steady_clock::time_point end) {
