@@ -17,6 +17,8 @@ my $gateway = Gateway->start(
         location /off/      { tollgate off; try_files /none /guarded/x; }
         location /bypassed/ { tollgate api; tollgate_bypass $arg_free; try_files /none /guarded/x; }
         location /dry/      { tollgate api; tollgate_dry_run on; try_files /none /guarded/x; }
+        location /dry-partner/ { tollgate partner; tollgate_dry_run on; try_files /none /guarded/x; }
+        location /any/      { satisfy any; allow all; tollgate api; try_files /none /guarded/x; }
         location /accel/    { tollgate api; tollgate_bypass $arg_free; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /partner/  { tollgate partner; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /both/     { tollgate both; proxy_pass http://unix:%DIR%/upstream.sock; }
@@ -30,14 +32,14 @@ END
 );
 $gateway->import_key('k', id => 'k1', plan => 'free');
 
-for my $path (qw(/off/ /bypassed/?free=1 /dry/ /accel/?free=1)) {
+for my $path (qw(/off/ /bypassed/?free=1 /dry/ /dry-partner/ /accel/?free=1 /any/)) {
     is($gateway->get($path)->status, 401, "$path redirects to a guarded location, which requires a key");
 }
 is($gateway->get('/bypassed/')->status, 401, 'the first location requires a key if the bypass does not apply');
 is($gateway->count('k1', 'api', 3600), undef, 'nothing is counted so far');
 
 my $counted = 0;
-for my $path (qw(/off/ /bypassed/ /dry/ /accel/)) {
+for my $path (qw(/off/ /bypassed/ /bypassed/?free=1 /dry/ /dry-partner/ /accel/ /accel/?free=1 /any/)) {
     my $r = $gateway->get($path, 'k');
     is($r->status, 200, "with a key $path gets there");
     is($gateway->count('k1', 'api', 3600), ++$counted, '… one request is counted');

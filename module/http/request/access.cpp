@@ -1,5 +1,7 @@
 #include "module/http/request/phase_handlers.hpp"
 
+#include <new>
+
 #include "module/http/config/location_conf.hpp"
 #include "module/http/request/outcome_wait.hpp"
 #include "module/http/request/request_context.hpp"
@@ -19,10 +21,15 @@ ngx_int_t answer(const RequestContext& context) {
 
 ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
     RequestContext& context = RequestContext::make(r, conf);
-    if (ngx_http_test_predicates(r, conf.bypass) == NGX_OK) {
-        context.start();
-    } else {
-        context.bypass();
+    switch (ngx_http_test_predicates(r, conf.bypass)) {
+        case NGX_OK:
+            context.start();
+            break;
+        case NGX_DECLINED:
+            context.bypass();
+            break;
+        default:  // A value could not be evaluated.
+            throw std::bad_alloc();
     }
     context.strip_request_fields(conf.stripped_fields());
     return context.outcome().is_decided() ? answer(context)

@@ -11,16 +11,23 @@ namespace {
 
 constexpr std::string_view kAuthorization = "authorization";
 
+/// The fields of a request as the client sent them. Lives in the pool of a request whose fields
+/// were stripped.
+struct SentFields {
+    ngx_list_t all;
+    const ngx_table_elt_t* authorization;
+};
+
 /// The name in lower case, as nginx compares it.
 std::string_view name_of(const ngx_table_elt_t& field) {
     return view({field.key.len, field.lowcase_key});
 }
 
 /// The key in the field of this name; nothing if it is missing or empty.
-std::optional<std::string_view> key_in_field(const ngx_http_request_t* r, std::string_view name) {
+std::optional<std::string_view> key_in_field(const ngx_list_t& fields, std::string_view name) {
     constexpr std::string_view kMalformed = ",";
     std::optional<std::string_view> found;
-    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
+    for_each_field(fields, [&](const ngx_table_elt_t& field) {
         if (name_of(field) == name && field.value.len != 0) {
             found = found ? kMalformed : view(field.value);
         }
@@ -28,12 +35,11 @@ std::optional<std::string_view> key_in_field(const ngx_http_request_t* r, std::s
     return found;
 }
 
-std::optional<std::string_view> key_in_source(const ngx_http_request_t* r,
-                                              const KeySource& source) {
+std::optional<std::string_view> key_in_source(const SentFields& fields, const KeySource& source) {
     if (!source.bearer) {
-        return key_in_field(r, source.field);
+        return key_in_field(fields.all, source.field);
     }
-    const ngx_table_elt_t* authorization = r->headers_in.authorization;
+    const ngx_table_elt_t* authorization = fields.authorization;
     return authorization == nullptr ? std::nullopt : bearer_token(view(authorization->value));
 }
 
@@ -49,8 +55,13 @@ void keep_for_redaction(ngx_http_request_t* r, const ngx_table_elt_t& field) {
 }  // namespace
 
 SentKey find_key(const ngx_http_request_t* r, std::span<const KeySource> sources) {
+    // A location that the request passed before a redirect may have stripped the key.
+    const auto* stripped = find_pooled<SentFields>(r->pool);
+    const SentFields fields = stripped != nullptr
+                                  ? *stripped
+                                  : SentFields{r->headers_in.headers, r->headers_in.authorization};
     for (const KeySource& source : sources) {
-        if (const auto token = key_in_source(r, source)) {
+        if (const auto token = key_in_source(fields, source)) {
             return {token, &source};
         }
     }
@@ -76,6 +87,10 @@ void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys)
     // Elements of nginx's lists can't be removed, and r->headers_in points to some of them (`host`
     // and others). So the elements stay in memory, and the list becomes a copy without the stripped
     // fields. Later readers, such as proxy_pass, read the copy.
+    if (find_pooled<SentFields>(r->pool) == nullptr) {
+        make_pooled<SentFields>(r->pool,
+                                SentFields{r->headers_in.headers, r->headers_in.authorization});
+    }
     ngx_list_t kept{};
     if (ngx_list_init(&kept, r->pool, std::max<ngx_uint_t>(all - stripped, 1),
                       sizeof(ngx_table_elt_t)) != NGX_OK) {

@@ -16,7 +16,8 @@ struct SentKey {
     const KeySource* source = nullptr;      ///< where it was found; nullptr: nowhere
 };
 
-/// Finds the key in the first source that has one. A field that was sent twice has a malformed key.
+/// Finds the key in the first source that has one, also if the request's fields were stripped. A
+/// field that was sent twice has a malformed key.
 SentKey find_key(const ngx_http_request_t* r, std::span<const KeySource> sources);
 
 /// Values of key fields that were removed from a request. Lives in the pool of the request.
