@@ -59,7 +59,7 @@ void take_counts(QuotaState& state, const TableQuota& quota, std::span<const Win
 void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
                  const PreparedAcquire& prepared, const Acquired& acquired) {
     acknowledge(states, quotas, prepared);
-    if (!is_late(states.front(), acquired)) {
+    if (prepared.looks_for_ban && !is_late(states.front(), acquired)) {
         states.front().banned_until = acquired.banned_until;
     }
     for (std::size_t i = 0; i < quotas.size(); ++i) {

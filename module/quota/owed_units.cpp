@@ -173,6 +173,7 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
         }
     }
     prepared.lease = wanted;
+    prepared.looks_for_ban = demand.ban.has_value();
     if (demand.ban) {
         prepared.strikes = std::exchange(states.front().strikes_owed, 0);
     }

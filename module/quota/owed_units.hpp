@@ -20,6 +20,7 @@ struct PreparedAcquire {
     std::vector<std::uint64_t> report_numbers{};
     /// One for each table: QuotaState::counted_at at that time. Empty if `adjustments` is.
     std::vector<Instant> counted_at{};
+    bool looks_for_ban = true;  ///< the reply tells whether the id is banned
 };
 
 /// Prepares an acquire. Owed units go into a numbered report, which stays in the state until Redis

@@ -83,6 +83,22 @@ TEST(ApplyReply, TakesOnlyTheLeaseOfALateReply) {
     EXPECT_EQ(state.banned_until, kStart + 1h);
 }
 
+TEST(ApplyReply, KeepsABanIfTheAcquireDidNotLookForIt) {
+    Node node({{10, 10s}});
+    node.apply_reply({{.count = 5}}, 1, banned(kStart + 1h));
+    node.now += 1s;
+    const PreparedAcquire settlement = node.ask(0);
+    EXPECT_FALSE(settlement.looks_for_ban);
+    node.apply_reply({{.count = 5}}, 0, {}, 0ms, settlement);
+    EXPECT_EQ(node.states[0].banned_until, kStart + 1h);
+    node.demand.ban = BanPolicy{};
+    node.now += 1s;
+    const PreparedAcquire request = node.ask();
+    EXPECT_TRUE(request.looks_for_ban);
+    node.apply_reply({{.count = 6}}, 0, {}, 0ms, request);
+    EXPECT_EQ(node.states[0].banned_until, Instant{}) << "Redis says that the ban is lifted";
+}
+
 TEST(ApplyReply, TakesTheHigherOfTwoCountsOfOneMillisecond) {
     Node node({{10, 10s}});
     node.apply_reply({{.count = 5}}, 1);
