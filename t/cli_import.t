@@ -13,6 +13,7 @@ use JSON::PP ();
 use RedisCluster;
 use RedisServer;
 use Test::More;
+use Wait qw(wait_until);
 
 my $dir = tempdir(CLEANUP => 1);
 my $files = 0;
@@ -101,7 +102,20 @@ sub test_import {
     my $json = JSON::PP::decode_json($tollgate->run('import', '--json', $full)->{out});
     is_deeply $json, { records => 1, imported => 0, unchanged => 1, refused => 0 }, 'the counts as JSON';
 
-    like $tollgate->run('audit')->{out}, qr/^\S+Z  \S+@\S+  import  -  1200 of 1200 records$/m, 'the audit has the import';
+    like $tollgate->run('audit')->{out}, qr/^\S+Z  \S+@\S+  import  -  begins\n\S+Z  \S+@\S+  import  -  1200 of 1200 records$/m, 'the audit has the import';
+    my $entries = () = $tollgate->run('audit')->{out} =~ /  import  -  /g;
+    is $tollgate->run('import', $many)->{status}, 0, 'a file that stores nothing';
+    is scalar(() = $tollgate->run('audit')->{out} =~ /  import  -  /g), $entries, '… has no entry';
+    my $build = $ENV{TOLLGATE_BUILD} // 'build';
+    my $pid = open my $interrupted, '|-', "$build/tollgate", '--redis', $tollgate->{redis}, qw(import -) or die;
+    print $interrupted map { qq({"id":"part$_","plan":"free","digest":") . sha256_hex("part$_") . qq("}\n) } 1 .. 500;
+    $interrupted->flush;
+    wait_until('a batch', sub { defined $redis->cmd('ZSCORE', 'ids', 'part500') });
+    kill KILL => $pid;
+    close $interrupted;
+    like $tollgate->run('audit')->{out}, qr/  import  -  begins\n\z/, 'an interrupted import has its first entry';
+    $redis->cmd('HSET', 'key:' . sha256_hex('full-token'), 'name', "a\xe2\x80\xaeb");
+    like $tollgate->run(qw(export keys))->{out}, qr/"name":"a\\u202eb"/, 'an export escapes format characters of a stored name';
     like $tollgate->run(qw(audit rotating))->{out}, qr/  issue  rotating  plan=free\n.*  rotate  rotating  overlap=1h\n\z/, '… and the operations on an id';
 }
 

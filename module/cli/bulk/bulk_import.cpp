@@ -65,6 +65,15 @@ Task<void> BulkImport::store(std::vector<Record> records) {
     co_await examine_all(std::move(existing));
 }
 
+Task<bool> BulkImport::has_new_id(const std::vector<Record>& records) {
+    std::vector<redis::Command> lookups;
+    for (const auto& record : records) {
+        lookups.push_back({"EXISTS", keys_.id(record.keys.id)});
+    }
+    const auto exist = co_await run_all(database_, std::move(lookups));
+    co_return std::ranges::any_of(exist, [](const auto& value) { return value.integer == 0; });
+}
+
 /// Records whose id or key exists. Most of them are unchanged: the file is imported again.
 Task<void> BulkImport::examine_all(std::vector<Record> records) {
     std::vector<std::string> ids;

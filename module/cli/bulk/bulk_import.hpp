@@ -43,6 +43,9 @@ class BulkImport {
     management::Task<void> store(std::vector<Record> records);
     static constexpr std::size_t kBatch = 500;
 
+    /// Whether the id of one of the records does not exist yet. Throws OperationError.
+    management::Task<bool> has_new_id(const std::vector<Record>& records);
+
     /// A line that is not a record.
     void refuse(std::size_t line, const std::string& why);
 

@@ -58,24 +58,29 @@ class FileImport {
             throw Failure(ExitStatus::kUsage, "cannot read \"" + name_ + "\" to its end");
         }
         store();
-        add_to_audit();
-        return import_.counts();
+        const auto& counts = import_.counts();
+        if (is_audited_ || counts.imported > 0) {
+            add_to_audit(std::to_string(counts.imported) + " of " +
+                         std::to_string(counts.records()) + " records");
+        }
+        return counts;
     }
 
   private:
-    void store() { complete(import_.store(std::exchange(batch_, {}))); }
-
-    void add_to_audit() {
-        const auto& counts = import_.counts();
-        auto entry = management::add_to_audit(
-            keys_, {.actor = user_at_host(),
-                    .action = "import",
-                    .id = "",
-                    .detail = std::to_string(counts.imported) + " of " +
-                              std::to_string(counts.records()) + " records"});
-        if (counts.imported > 0) {
-            complete(run_command(std::move(entry)));
+    /// The audit has an entry before the first record is stored: the import may be interrupted.
+    void store() {
+        if (!is_audited_ && complete(import_.has_new_id(batch_))) {
+            add_to_audit("begins");
+            is_audited_ = true;
         }
+        complete(import_.store(std::exchange(batch_, {})));
+    }
+
+    void add_to_audit(std::string detail) {
+        auto entry = management::add_to_audit(
+            keys_,
+            {.actor = user_at_host(), .action = "import", .id = "", .detail = std::move(detail)});
+        complete(run_command(std::move(entry)));
     }
     management::Task<redis::Value> run_command(redis::Command command) {
         return management::run(database_, std::move(command));
@@ -91,6 +96,7 @@ class FileImport {
     BulkImport::Refuse refuse_;
     BulkImport import_;
     std::vector<BulkImport::Record> batch_;
+    bool is_audited_ = false;
 };
 
 }  // namespace
@@ -131,7 +137,7 @@ void export_keys(management::Database& database, const redis::Keys& keys) {
         for (const auto& id : complete(reader.with_last_uses(std::move(page.ids)))) {
             JsonWriter json;
             json.object([&] { write_key(json, id, now); });
-            lines += std::move(json).take() + "\n";
+            lines += printable_json(std::move(json).take()) + "\n";
         }
         require_print(lines);
         last = page.last;

@@ -9,8 +9,9 @@
 namespace tollgate::cli {
 
 /// Imports the records in files of JSON lines; `-` is standard input. Prints each refused line to
-/// standard error and the counts to standard output. The import adds one entry to the audit for
-/// each file. Throws Failure; with ExitStatus::kConflict if a record is refused.
+/// standard error and the counts to standard output. A file that stores records adds two entries to
+/// the audit: before the first record, and at its end. Throws Failure; with ExitStatus::kConflict
+/// if a record is refused.
 void import_files(management::Database& database, const redis::Keys& keys, Format format,
                   const std::vector<std::string>& files);
 
