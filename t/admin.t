@@ -31,7 +31,7 @@ sub test_admin {
     my $gateway = Gateway->start(
         redis_server => $redis,
         workers      => 2,
-        plans        => 'plan free 1000r/m; anonymous 1000r/m; history 3660d;',
+        plans        => 'plan free 1000r/m; plan sliding custom window=sliding; anonymous 1000r/m; history 3660d;',
         http         => 'tollgate_plans ops redis=main { plan ops 10000r/m; plan spent 1r/d; }',
         server       => <<'END',
             location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; }
@@ -97,7 +97,8 @@ END
         ['{"plan":"free","colour":"red"}', '"colour" is not a member'], ['{"plan":"a b"}', 'plan: invalid'], ['{"plan":"free","expires":"2001-01-01"}', 'not in the future'],
         ['{"plan":"free","limits":"many"}', 'limits:'], ['{"plan":"free","scopes":["a b"]}', 'no spaces'], ['{"plan":"free","meta":{"A":1}}', 'meta:'],
         ['{"plan":"free","meta":{"a":{"b":1}}}', 'too deep'], ['{"plan":"free","digest":"abc"}', 'digest:'], ['{"plan":"free","id":"tg_0000000000000000000000000000000042"}', ''],
-        ["{\"plan\":\"free\",\"name\":\"\xff\"}", ''], ['{"plan":"free","id":"a/b"}', 'invalid id'], ['{"plan":"free","id":".."}', 'invalid id'], ['{"plan":""}', 'not empty'],
+        ["{\"plan\":\"free\",\"name\":\"\xff\"}", ''], ['{"plan":"free","id":"a/b"}', 'invalid id'],
+        ['{"plan":"sliding","limits":"5r/month"}', 'limits: "5r/month" cannot slide: a month has a fixed window, and the plan "sliding" of "api" slides'], ['{"plan":"free","id":".."}', 'invalid id'], ['{"plan":""}', 'not empty'],
     ) {
         my ($body, $why) = @$case;
         next if $why eq '' && $body =~ /tg_/;

@@ -19,6 +19,7 @@
 #include "module/key/digest.hpp"
 #include "module/management/ban.hpp"
 #include "module/management/key_filter.hpp"
+#include "module/management/key_usage.hpp"
 #include "module/management/random_key.hpp"
 
 namespace tollgate::cli {
@@ -61,6 +62,15 @@ management::KeyChanges changes_of(const KeyOptions& options, std::chrono::sys_se
         changes.meta = read_meta_options(options.meta);
     }
     return changes;
+}
+
+/// Refuses limits that the gateways would not apply. Throws Failure.
+void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord& record) {
+    try {
+        management::refuse_sliding_month(management::known_tables(tables).known, record);
+    } catch (const management::OperationError& error) {
+        throw Failure(ExitStatus::kUsage, std::string("--") + error.what());
+    }
 }
 
 management::KeyFilter filter_of(const ListOptions& options, std::chrono::sys_seconds now) {

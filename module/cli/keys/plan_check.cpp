@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "module/cli/failure.hpp"
 #include "module/cli/terminal/spelling.hpp"
 #include "module/quota/published_plans.hpp"
-#include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {
 
@@ -96,25 +94,6 @@ std::vector<std::string> plan_warnings(const std::vector<PlanTable>& tables,
                            " and the key has no limits: give --limits");
     }
     return warnings;
-}
-
-void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord& record) {
-    if (record.limits.empty()) {
-        return;
-    }
-    for (const auto& table : tables) {
-        const Plan* plan = table.find(record.plan);
-        if (plan == nullptr || plan->kind != Plan::Kind::kCustom || !plan->sliding) {
-            continue;
-        }
-        try {
-            require_sliding(parse_rates(record.limits));
-        } catch (const ParseError& error) {
-            throw Failure(ExitStatus::kUsage, "--limits: " + std::string(error.what()) +
-                                                  ", and the plan \"" + record.plan + "\" of \"" +
-                                                  table.name + "\" slides");
-        }
-    }
 }
 
 std::string prefix_warning(RedisSession& session, std::string_view prefix) {

@@ -20,10 +20,6 @@ std::vector<PlanTable> read_plan_tables(RedisSession& session, const redis::Keys
 std::vector<std::string> plan_warnings(const std::vector<PlanTable>& tables,
                                        const KeyRecord& record);
 
-/// Throws Failure with ExitStatus::kUsage if the record's limits contain a month, and its plan is
-/// `custom` with sliding windows in one of the tables: the gateways would refuse the key.
-void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord& record);
-
 /// A warning that plan tables are published with other prefixes. Call it only if `prefix` has none.
 /// Scans about 10,000 keys of Redis. Empty if it finds no other prefix. Throws Failure.
 std::string prefix_warning(RedisSession& session, std::string_view prefix);

@@ -93,6 +93,7 @@ Task<AdminResponse> make_key(const ResourceRequest& request, const IdempotentReq
                              std::chrono::sys_seconds now) {
     KeyRecord record;
     apply(body.changes, record);
+    refuse_sliding_month(request.tables, record);
     record.id = id;
     const std::string key = body.digest ? std::string() : random_api_key();
     const std::string digest = body.digest ? *body.digest : hex(sha256(key));
@@ -235,6 +236,9 @@ Task<AdminResponse> change_key(ResourceRequest request) {
     auto operation = operation_for(request, "set", request.id, text_of(changes));
     const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
         apply(changes, record);
+        if (changes.limits || changes.plan) {
+            refuse_sliding_month(request.tables, record);
+        }
     };
     co_await operation.update(request.id, change);
     co_return co_await show_key(std::move(request));
