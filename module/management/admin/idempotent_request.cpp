@@ -46,12 +46,12 @@ std::string IdempotentRequest::new_id() const {
     return name_.empty() ? random_key_id() : derived_key_id(name_without_body());
 }
 
-bool IdempotentRequest::has_made(const KeysOfId& keys) const {
+bool IdempotentRequest::has_made(const KeysOfId& keys, std::chrono::sys_seconds since) const {
     if (name_.empty()) {
         return false;
     }
     for (const auto& key : keys.keys) {
-        if (key.request.substr(0, kHalf) != name_without_body()) {
+        if (key.created < since || key.request.substr(0, kHalf) != name_without_body()) {
             continue;
         }
         if (key.request != name_) {

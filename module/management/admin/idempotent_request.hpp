@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -24,9 +25,12 @@ class IdempotentRequest {
     std::string name_without_body() const;
     /// The id of a new key: it depends on the request, or is random without `Idempotency-Key`.
     std::string new_id() const;
-    /// Whether this request has made one of the keys and has shown it. Throws OperationError with
-    /// Reason::kRequestReused if a request with the same `Idempotency-Key` and another body has.
-    bool has_made(const KeysOfId& keys) const;
+    /// Whether this request has made one of the keys since a time and has shown it. Throws
+    /// OperationError with Reason::kRequestReused if a request with the same `Idempotency-Key` and
+    /// another body has.
+    bool has_made(const KeysOfId& keys, std::chrono::sys_seconds since) const;
+    /// How long the name of a request stands for this request.
+    static constexpr std::chrono::hours kLifetime{24};
 
   private:
     std::string name_;

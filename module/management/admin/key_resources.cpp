@@ -50,17 +50,18 @@ AdminResponse created(AdminResponse response, const std::string& id) {
     return response;
 }
 
-/// The response to a request that makes a key of this id. If the same request has made it, the
-/// response has the keys of the id, and no new key. Otherwise executes `task`.
+/// The response to a request that makes a key of this id. If the same request has made it since a
+/// time, the response has the keys of the id, and no new key. Otherwise executes `task`.
 Task<AdminResponse> find_or_execute(const ResourceRequest& request,
                                     const IdempotentRequest& idempotent, const std::string& id,
-                                    bool was_executed, Task<AdminResponse> task) {
+                                    std::chrono::sys_seconds since, bool was_executed,
+                                    Task<AdminResponse> task) {
     KeyReader reader(request.database, request.keys);
     auto known = co_await reader.all_keys(id);
     if (was_executed && known.keys.empty()) {
         throw OperationError(Reason::kNoKey, "the key that this request made has been removed");
     }
-    if (was_executed || idempotent.has_made(known)) {
+    if (was_executed || idempotent.has_made(known, since)) {
         known = co_await reader.with_last_uses(std::move(known));
         const auto now = co_await reader.now();
         co_return key_response(200, known, now);
@@ -71,13 +72,14 @@ Task<AdminResponse> find_or_execute(const ResourceRequest& request,
 /// The same, and records the request.
 Task<AdminResponse> execute_once(const ResourceRequest& request,
                                  const IdempotentRequest& idempotent, const std::string& id,
-                                 Task<AdminResponse> task) {
+                                 std::chrono::sys_seconds since, Task<AdminResponse> task) {
     RequestRecord record(request.database, request.keys, idempotent);
     const bool is_first = co_await record.begin();
     std::optional<AdminResponse> response;
     std::exception_ptr failure;
     try {
-        response = co_await find_or_execute(request, idempotent, id, !is_first, std::move(task));
+        response =
+            co_await find_or_execute(request, idempotent, id, since, !is_first, std::move(task));
     } catch (...) {
         failure = std::current_exception();
     }
@@ -217,7 +219,10 @@ Task<AdminResponse> create_key(ResourceRequest request) {
     const IdempotentRequest idempotent(request.request);
     const std::string id = body.id.value_or(idempotent.new_id());
     auto task = make_key(request, idempotent, id, body, now);
-    auto response = co_await execute_once(request, idempotent, id, std::move(task));
+    // The id of a new key depends on the request, so the request finds its key as long as it
+    // exists.
+    auto response =
+        co_await execute_once(request, idempotent, id, std::chrono::sys_seconds{}, std::move(task));
     co_return created(std::move(response), id);
 }
 
@@ -253,8 +258,10 @@ Task<AdminResponse> revoke_key(ResourceRequest request) {
 Task<AdminResponse> rotate_key(ResourceRequest request) {
     const auto overlap = read_overlap(request.request.body);
     const IdempotentRequest idempotent(request.request);
+    KeyReader reader(request.database, request.keys);
+    const auto since = co_await reader.now() - IdempotentRequest::kLifetime;
     auto task = make_successor(request, idempotent, overlap);
-    co_return co_await execute_once(request, idempotent, request.id, std::move(task));
+    co_return co_await execute_once(request, idempotent, request.id, since, std::move(task));
 }
 
 }  // namespace tollgate::management

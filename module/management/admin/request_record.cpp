@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds kLifetime = 24h;
+constexpr std::chrono::milliseconds kLifetime = IdempotentRequest::kLifetime;
 constexpr std::chrono::milliseconds kWait = 50ms;
 /// An execution that is not over after so many waits was interrupted.
 constexpr int kMostWaits = 40;

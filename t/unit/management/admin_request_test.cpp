@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "module/management/admin/idempotent_request.hpp"
 #include "module/management/operation_error.hpp"
 
@@ -33,6 +35,8 @@ TEST(QueryParametersTest, AreEncodedSoThatTheyAreDecodedAgain) {
     EXPECT_EQ(parameters.take("x"), text);
 }
 
+constexpr std::chrono::sys_seconds kLongAgo{};
+
 AdminRequest a_request(const std::optional<std::string>& key, const std::string& body) {
     return {.method = Method::kPost,
             .path = "keys",
@@ -50,32 +54,43 @@ KeysOfId keys_made_by(const IdempotentRequest& request, const std::string& opera
 
 TEST(IdempotentRequestTest, KnowsTheKeyThatItMade) {
     const IdempotentRequest request(a_request("k", "{}"));
-    EXPECT_TRUE(request.has_made(keys_made_by(request)));
-    EXPECT_FALSE(request.has_made({.id = "i", .keys = {}}));
-    EXPECT_FALSE(request.has_made(keys_made_by(request, "running")))
+    EXPECT_TRUE(request.has_made(keys_made_by(request), kLongAgo));
+    EXPECT_FALSE(request.has_made({.id = "i", .keys = {}}, kLongAgo));
+    EXPECT_FALSE(request.has_made(keys_made_by(request, "running"), kLongAgo))
         << "an unfinished key was not shown";
     EXPECT_EQ(request.new_id(), IdempotentRequest(a_request("k", "{ }")).new_id());
+}
+
+TEST(IdempotentRequestTest, ForgetsAnOldKey) {
+    using namespace std::chrono_literals;
+    const IdempotentRequest request(a_request("k", "{}"));
+    auto made = keys_made_by(request);
+    made.keys.front().created = std::chrono::sys_seconds(1000s);
+    EXPECT_TRUE(request.has_made(made, std::chrono::sys_seconds(1000s)));
+    EXPECT_FALSE(request.has_made(made, std::chrono::sys_seconds(1001s)));
+    const IdempotentRequest other(a_request("k", "{ }"));
+    EXPECT_FALSE(other.has_made(made, std::chrono::sys_seconds(1001s))) << "nothing is reused";
 }
 
 TEST(IdempotentRequestTest, RefusesAnotherBody) {
     const IdempotentRequest first(a_request("k", "{}"));
     const IdempotentRequest other(a_request("k", "{ }"));
-    EXPECT_THROW(static_cast<void>(other.has_made(keys_made_by(first))), OperationError);
+    EXPECT_THROW(static_cast<void>(other.has_made(keys_made_by(first), kLongAgo)), OperationError);
 }
 
 TEST(IdempotentRequestTest, OfOtherCallersAndNamesIsAnotherOne) {
     const IdempotentRequest first(a_request("k", "{}"));
     auto by_other = a_request("k", "{}");
     by_other.actor = "key:other";
-    EXPECT_FALSE(IdempotentRequest(by_other).has_made(keys_made_by(first)));
-    EXPECT_FALSE(IdempotentRequest(a_request("l", "{}")).has_made(keys_made_by(first)));
+    EXPECT_FALSE(IdempotentRequest(by_other).has_made(keys_made_by(first), kLongAgo));
+    EXPECT_FALSE(IdempotentRequest(a_request("l", "{}")).has_made(keys_made_by(first), kLongAgo));
     EXPECT_NE(IdempotentRequest(by_other).new_id(), first.new_id());
 }
 
 TEST(IdempotentRequestTest, NeedsAName) {
     const IdempotentRequest none(a_request(std::nullopt, "{}"));
     EXPECT_EQ(none.name(), "");
-    EXPECT_FALSE(none.has_made(keys_made_by(none)));
+    EXPECT_FALSE(none.has_made(keys_made_by(none), kLongAgo));
     EXPECT_NE(none.new_id(), none.new_id());
     EXPECT_THROW(IdempotentRequest(a_request("", "{}")), OperationError);
     EXPECT_THROW(IdempotentRequest(a_request("a b", "{}")), OperationError);
