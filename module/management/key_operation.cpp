@@ -196,15 +196,20 @@ Task<void> KeyOperation::activate_successor(Rotation rotation, StoredKey source)
         throw concurrent_change(id);
     }
     // Another operation may have changed the predecessor after it was read and before the copy
-    // existed. Apply that change to the copy.
-    std::vector<std::string> digests{source.digest};
-    const auto found = co_await reader_.read(id, std::move(digests));
-    for (const auto& key : found) {
-        if (!key.retiring && key.record != source.record) {
-            const KeyTransactions::Change copy_again = [&](StoredKey& copy) {
-                copy.record = key.record;
-            };
-            co_await transactions_.change(digest, id, copy_again);
+    // existed. Repeat until the copy has the record that the predecessor has.
+    KeyRecord& copied = source.record;
+    for (bool changed = true; changed;) {
+        changed = false;
+        std::vector<std::string> digests{source.digest};
+        const auto found = co_await reader_.read(id, std::move(digests));
+        for (const auto& key : found) {
+            if (!key.retiring && key.record != copied) {
+                copied = key.record;
+                const KeyTransactions::Change copy_again = [&](StoredKey& copy) {
+                    copy.record = copied;
+                };
+                changed = co_await transactions_.change(digest, id, copy_again);
+            }
         }
     }
 }
