@@ -128,10 +128,19 @@ void write_counters(Exposition& out, const Status& status, std::string_view labe
     }
 }
 
-void write_workers(Exposition& out, const Status& status, WorkerSet RedisWorkers::*workers) {
+/// A gauge of each configured Redis: one that was removed has no present state.
+void write_gauge(Exposition& out, const Status& status, const auto& value_of) {
     for (const auto& redis : status.redis) {
-        out.sample({{"redis", redis.name}}, (redis.workers.*workers).count(status.workers));
+        if (redis.is_configured) {
+            out.sample({{"redis", redis.name}}, value_of(redis));
+        }
     }
+}
+
+void write_workers(Exposition& out, const Status& status, WorkerSet RedisWorkers::*workers) {
+    write_gauge(out, status, [&](const Status::Redis& redis) {
+        return (redis.workers.*workers).count(status.workers);
+    });
 }
 
 /// Families without a sample are left out.
@@ -220,9 +229,7 @@ void write_connections(Exposition& out, const Status& status) {
     write_counters(out, status, "", {{"", [](const Redis& r) { return &r.failovers; }}});
     out.family("tollgate_redis_nodes", "gauge",
                "Nodes that share this Redis, when it was last in reach; 0 if unknown.");
-    for (const auto& redis : status.redis) {
-        out.sample({{"redis", redis.name}}, redis.nodes);
-    }
+    write_gauge(out, status, [](const Status::Redis& redis) { return redis.nodes; });
     write_masters(out, status);
     out.family("tollgate_redis_redirections_total", "counter",
                "Calls that a cluster redirected with MOVED or ASK.");

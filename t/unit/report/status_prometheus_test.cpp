@@ -42,6 +42,9 @@ Status full_status() {
     }
     status.requests = {{"api", "free", {}}, {"api+search", "", {}}};
     status.redis = {{"main", {}}, {"second", {}}};
+    for (auto& redis : status.redis) {
+        redis.is_configured = true;
+    }
     return status;
 }
 
@@ -144,6 +147,18 @@ TEST(StatusPrometheus, ShowsRoundTripsCumulatively) {
                   R"(tollgate_redis_round_trip_seconds_bucket{redis="main",le="+Inf"} 4)",
                   R"(tollgate_redis_round_trip_seconds_sum{redis="main"} 2.00263)",
                   R"(tollgate_redis_round_trip_seconds_count{redis="main"} 4)"}));
+}
+
+TEST(StatusPrometheus, ShowsNoGaugesOfARemovedRedis) {
+    auto status = full_status();
+    status.redis[1].is_configured = false;
+    for (const std::string gauge : {"nodes", "breaker_open_workers", "subscribed_workers"}) {
+        const auto family = "tollgate_redis_" + gauge;
+        EXPECT_EQ(lines_of(status, family + "{redis=\"main\"}").size(), 1U) << gauge;
+        EXPECT_EQ(lines_of(status, family + "{redis=\"second\"}").size(), 0U) << gauge;
+    }
+    EXPECT_EQ(lines_of(status, "tollgate_redis_errors_total{redis=\"second\"}").size(), 1U)
+        << "its counters remain";
 }
 
 TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
