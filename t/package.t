@@ -274,19 +274,20 @@ END
     my $include = "/usr/share/doc/$name/examples/tollgate-http.conf";
     my $told = sub {
         my ($text, $package) = @_;
-        my ($files) = $text =~ /^\Q$package\E: these files still use directives of the module that is removed:\n((?:    \/.*\n)*)/m;
+        my ($files) = $text =~ /^\Q$package\E: these files still use directives or variables of the module that is removed:\n((?:    \/.*\n)*)/m;
         return [sort split ' ', $files // ''];
     };
     my $text = $sh->("dpkg --remove $names[1]", 'the pet store is removed while a location uses it');
     is_deeply($told->($text, $names[1]), ['/etc/nginx/conf.d/guarded.conf'], '… the file is named');
-    like($text, qr/Remove these directives, until "nginx -t" succeeds, or install \Q$names[1]\E again\./, '… and what to do');
+    like($text, qr/Remove them, until "nginx -t" succeeds, or install \Q$names[1]\E again\./, '… and what to do');
     isnt(($root->run('nginx -t'))[0], 0, 'nginx rejects the configuration');
     $sh->("dpkg --install /tmp/$names[1].deb", 'installed again');
     $sh->('nginx -t', '… the configuration is valid');
-    $text = $sh->("dpkg --remove $name", 'the gateway is removed while a location uses it');
-    is_deeply($told->($text, $name), ['/etc/nginx/conf.d/guarded.conf', $include], '… both files are named');
+    $root->write('/etc/nginx/conf.d/log.conf', "log_format verdict '\$remote_addr \${tollgate_verdict}';\n");
+    $text = $sh->("dpkg --remove $name", 'the gateway is removed while a location and a log use it');
+    is_deeply($told->($text, $name), ['/etc/nginx/conf.d/guarded.conf', '/etc/nginx/conf.d/log.conf', $include], '… the files are named');
     $sh->("dpkg --install /tmp/$name.deb", 'installed again');
-    $sh->('rm /etc/nginx/conf.d/guarded.conf /etc/nginx/conf.d/comment.conf /etc/nginx/unread.conf');
+    $sh->('rm /etc/nginx/conf.d/guarded.conf /etc/nginx/conf.d/log.conf /etc/nginx/conf.d/comment.conf /etc/nginx/unread.conf');
     $sh->("dpkg --purge $names[1]");
     is(http_get("127.0.0.1:$open", '/')->status, 200, 'nginx is still running');
 

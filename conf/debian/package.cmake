@@ -133,14 +133,14 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 # The scripts that dpkg runs when it installs and removes the package of an nginx module. CONF is loaded after the first
 # installation if ENABLED is `yes`. DIRECTIVES is a regular expression for the directives that are removed with the
-# module.
-function(add_module_scripts PACKAGE CONF ENABLED DIRECTIVES)
+# module, VARIABLES is empty or `|` and one for its variables.
+function(add_module_scripts PACKAGE CONF ENABLED DIRECTIVES VARIABLES)
     foreach(script postinst prerm postrm)
         configure_file(${DEBIAN_FILES}/${script}.in ${CMAKE_BINARY_DIR}/debian/${PACKAGE}/${script} @ONLY)
     endforeach()
 endfunction()
 
-add_module_scripts(${GATEWAY_PACKAGE} mod-http-tollgate.conf yes "tollgate(_[a-z_]+)?")
+add_module_scripts(${GATEWAY_PACKAGE} mod-http-tollgate.conf yes "tollgate(_[a-z_]+)?" "|[$][{]?tollgate_")
 set(gateway_scripts ${CMAKE_BINARY_DIR}/debian/${GATEWAY_PACKAGE})
 set(CPACK_DEBIAN_GATEWAY_PACKAGE_NAME ${GATEWAY_PACKAGE})
 set(CPACK_DEBIAN_GATEWAY_PACKAGE_DEPENDS ${NGINX_ABI})
@@ -157,7 +157,7 @@ Redis, and answers 401 and 429 before a request is proxied.
 The package holds the gateway's module. The package tollgate has the command
 that issues and revokes keys.")
 
-add_module_scripts(${PETSTORE_PACKAGE} mod-http-petstore.conf no petstore)
+add_module_scripts(${PETSTORE_PACKAGE} mod-http-petstore.conf no petstore "")
 set(petstore_scripts ${CMAKE_BINARY_DIR}/debian/${PETSTORE_PACKAGE})
 set(CPACK_DEBIAN_PETSTORE_PACKAGE_NAME ${PETSTORE_PACKAGE})
 set(CPACK_DEBIAN_PETSTORE_PACKAGE_DEPENDS ${NGINX_ABI})
