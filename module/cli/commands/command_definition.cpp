@@ -23,9 +23,9 @@ constexpr std::array kNotes{
         "2027-01-01T00:00:00Z, 2027-01-01 (midnight, UTC), or a duration from now: 90d, 12h, 30m."},
     Note{"Exit status",
          "0 success; 1 Redis, the node, a log or standard output is not reachable or returns an "
-         "error; 2 invalid usage; 3 unknown id; 4 conflict: the id or the key already exists, an "
-         "earlier overlap has not ended, or another command changed the id. Run an interrupted "
-         "command again to complete it."},
+         "error; 2 invalid usage; 3 unknown id, or an id without a key; 4 conflict: the id or the "
+         "key already exists, an earlier overlap has not ended, the key to rotate has expired, or "
+         "another command changed the id. Run an interrupted command again to complete it."},
 };
 
 constexpr std::string_view kUsageNote =
