@@ -6,6 +6,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Http qw(http_get http_request);
+use IO::Select ();
 use Nginx;
 use Socket ();
 use Sqlite;
@@ -105,18 +106,23 @@ subtest 'the database is locked for longer than 5 s' => sub {
 };
 
 subtest 'a thread pool that is full' => sub {
-    is(http_get($nginx, '/narrow/pets')->status, 200);
+    my $is_served = sub { http_get($nginx, '/narrow/pets')->status == 200 };
+    wait_until('a request to be served', $is_served);
     my $narrow = Sqlite->open($nginx->dir . '/narrow.db');
     $narrow->run('BEGIN IMMEDIATE');
-    my $post = Http->connect($nginx);
-    $post->send(Http::format_request('POST', '/narrow/pets', @post[2, 3]));
-    is(http_get($nginx, '/v1/pets/1')->status, 200);
+    # nginx also refuses a request until the thread waits for work again.
+    my $post;
+    wait_until('the thread to have a request', sub {
+        $post = Http->connect($nginx);
+        $post->send(Http::format_request('POST', '/narrow/pets', @post[2, 3]));
+        return http_get($nginx, '/v1/pets/1')->status == 200 && !IO::Select->new($post->{socket})->can_read(0);
+    });
     my $r = http_get($nginx, '/narrow/pets');
     is($r->status, 503, 'the client gets 503');
     is($r->json->{code}, 'database_unavailable');
     $narrow->run('COMMIT');
     is($post->response->status, 201);
-    is(http_get($nginx, '/narrow/pets')->status, 200, 'a request after that is served');
+    wait_until('a request after that to be served', $is_served);
 };
 
 # The only thread of the pool waits for the lock, and the requests wait for the thread.

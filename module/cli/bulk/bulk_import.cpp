@@ -67,6 +67,7 @@ Task<void> BulkImport::store(std::vector<Record> records) {
 
 Task<bool> BulkImport::has_new_id(const std::vector<Record>& records) {
     std::vector<redis::Command> lookups;
+    lookups.reserve(records.size());
     for (const auto& record : records) {
         lookups.push_back({"EXISTS", keys_.id(record.keys.id)});
     }
