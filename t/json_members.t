@@ -43,7 +43,7 @@ sub prints {
     is_deeply([sort keys %seen], [sort @$documented], $what);
 }
 
-my @key = @{ $listed{'`key show`, `import`, `set`, `enable`, `disable`'} };
+my @key = @{ $listed{'`key show`, `key import`, `set`, `enable`, `disable`'} };
 my @issued = (@key, 'key');
 is_deeply($listed{'`key issue`, `rotate`'}, ['key'], 'issue and rotate have the members of show and the key');
 
@@ -90,9 +90,16 @@ print $plans 'tollgate_plans api { plan free 1r/m; }';
 close $plans;
 prints($tollgate->json('simulate', '--plans', "$plans", "$log"), $listed{'`simulate`'}, 'simulate');
 
+my $records = File::Temp->new;
+print $records $tollgate->run(qw(export keys))->{out};
+close $records;
+prints($tollgate->json('import', "$records"), $listed{'`import FILE`'}, 'import FILE');
+my ($entry) = split /\n/, $tollgate->run(qw(audit --json))->{out};
+prints(JSON::PP->new->utf8->decode($entry), $listed{'`audit`'}, 'audit');
+
 prints($tollgate->json(qw(key revoke k2)), $listed{'`key revoke`'}, 'key revoke');
-is_deeply([sort keys %listed], [sort '`key show`, `import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`', '`key find`',
-    '`key revoke`', '`ban show`, `lift`', '`usage`', '`usage --history`', '`export usage`', '`top`', '`simulate`', '`status`'],
+is_deeply([sort keys %listed], [sort '`key show`, `key import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`', '`key find`',
+    '`key revoke`', '`ban show`, `lift`', '`usage`', '`usage --history`', '`export usage`', '`top`', '`simulate`', '`import FILE`', '`audit`', '`status`'],
     'each command of the table was run');
 
 subtest 'what revoke keeps' => sub {

@@ -18,7 +18,7 @@ my $gateway = Gateway->start(
     redis_options => { conf => ['appendonly yes', 'appendfsync no', 'lua-time-limit 20'] },
 );
 my $redis = $gateway->redis;
-my $calm = Calm->new(gateway => $gateway, timeout => 0.3);
+my $calm = Calm->new(gateway => $gateway);
 
 sub wait_for_next_window {
     my $now = $redis->cmd('TIME')->[0];

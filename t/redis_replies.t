@@ -228,7 +228,7 @@ my $gateway = Gateway->start(
     redis_server   => $redis,
     server_address => $fake->address,
 );
-my $calm = Calm->new(gateway => $gateway, timeout => 0.3);
+my $calm = Calm->new(gateway => $gateway);
 
 # A node refuses a known exhausted id without Redis, so the fault would have no effect.
 sub begin {
