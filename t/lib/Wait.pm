@@ -17,6 +17,7 @@ use strict;
 use warnings;
 use Exporter 'import';
 use IO::Socket::INET;
+use IO::Socket::UNIX;
 use Test::More ();
 use Time::HiRes qw(clock_gettime sleep CLOCK_MONOTONIC);
 
@@ -44,13 +45,17 @@ sub becomes {
 }
 
 # The kernel assigns ports from 32768 on to client connections, which could take such a port before a server binds it.
-my %given;
+# Other tests that run at the same time choose from the same ports. An abstract socket with the name of the port keeps
+# them away until this process ends.
+my @reserved;
 
 sub free_port {
     for (1 .. 1000) {
         my $port = 20_000 + int rand 12_000;
-        next if $given{$port}++;
-        return $port if IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', LocalPort => $port);
+        my $reservation = IO::Socket::UNIX->new(Local => "\0tollgate test port $port", Listen => 1) or next;
+        next unless IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', LocalPort => $port);
+        push @reserved, $reservation;
+        return $port;
     }
     die "no free port of 127.0.0.1 from 20000 to 31999\n";
 }
