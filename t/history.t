@@ -69,7 +69,8 @@ sub granted {
 }
 sub leases { my ($node) = @_; return $node->status->{redis}[0]{leases} }
 sub settle {
-    wait_until('the nodes to be settled', sub { !grep { $_->unsettled } @nodes });
+    eval { wait_until('the nodes to be settled', sub { !grep { $_->unsettled } @nodes }) }
+        or die $@, map { "node: $_\n" } map { (explain($_->status->{redis}), $_->nginx->error_log) } @nodes;
     wait_until('idle leases to go back', sub {
         !grep { my $l = leases($_); $l->{granted} - $l->{spent} - $l->{returned} - $l->{lost} } @nodes;
     });
