@@ -75,7 +75,10 @@ bool AcquireCall::add(Group& group) {
             group.is_under_way = true;
             return true;
         }
-        // The zone has no room for a report: the units stay owed and are reported later.
+        // The zone has no room for a report: the units stay owed and are reported later. A table
+        // that has a place is saved already, without what the acquire takes.
+        tollgate::restore(states, quotas, prepared, AcquireFailure::kNotApplied);
+        states.save(now.steady);
         acquires_.pop_back();
         last_report = nullptr;
     }

@@ -32,6 +32,29 @@ class AcquireBatcherTest : public EngineTest {
         }
         return reply;
     }
+    /// Saves the state of an id's quota of the first table.
+    void save(const std::string& id, const QuotaState& held) {
+        TableQuota quota;
+        quota.table = "api";
+        quota.table_id = name_hash("api");
+        quota.rates = tables[0].plans[0].rates;
+        const LockedStripe locked(*zone, id_hash(id));
+        locked.quotas().save({id_hash(id), settings.name_hash, quota, 0}, quota, held,
+                             SteadyTime(1));
+    }
+    /// Every free place of the zone holds owed units of other keys.
+    void fill_zone(bool with_reports) {
+        for (int i = 0; i < 3000; ++i) {
+            QuotaState held;
+            held.windows[0].owed = 1;
+            held.windows[0].counted.number =
+                window_number(workers[0]->clock.wall(), tables[0].plans[0].rates[0].period);
+            if (with_reports) {
+                held.report = Report{static_cast<std::uint64_t>(i + 1), {}};
+            }
+            save("o" + std::to_string(i), held);
+        }
+    }
     int statuses(int status) const {
         return static_cast<int>(std::ranges::count_if(
             requests, [&](const auto& request) { return request->status() == status; }));
@@ -343,26 +366,33 @@ TEST_F(AcquireBatcherTest, AnEngineThatIsDestroyedCallsNobody) {
 TEST_F(AcquireBatcherTest, AFullZoneReportsLater) {
     Worker& worker = start_with_keys(1);
     ask(worker, "k0");
-    // Every place of the zone holds owed units of other keys.
+    fill_zone(true);
     worker.transport.reachable = false;
-    for (int i = 0; i < 3000; ++i) {
-        const std::string id = "o" + std::to_string(i);
-        const LockedStripe locked(*zone, id_hash(id));
-        TableQuota quota;
-        quota.table = "api";
-        quota.table_id = name_hash("api");
-        quota.rates = tables[0].plans[0].rates;
-        QuotaState held;
-        held.windows[0].owed = 1;
-        held.windows[0].counted.number = window_number(worker.clock.wall(), quota.rates[0].period);
-        held.report = Report{static_cast<std::uint64_t>(i + 1), {}};
-        locked.quotas().save({id_hash(id), settings.name_hash, quota, 0}, quota, held,
-                             SteadyTime(1));
-    }
     EXPECT_EQ(ask(worker, "k0").outcome().verdict, Verdict::kDegraded) << "it has its place";
     worker.transport.reachable = true;
     EXPECT_EQ(ask(worker, "k0").status(), 0) << "decided, though no report can be kept";
     EXPECT_EQ(requests.back()->outcome().verdict, Verdict::kGranted);
+}
+
+TEST_F(AcquireBatcherTest, AFullZoneKeepsTheStrikesOfATableThatHasAPlace) {
+    ban = BanPolicy{9, 1min, 10min, 24h};
+    add_table("app", {{10, 60s}});
+    Worker& worker = start_with_keys(1);
+    ask(worker, "k0");
+    QuotaState held = state("k0");
+    held.windows[0].owed = 1;
+    held.strikes_owed = 2;
+    save("k0", held);
+    fill_zone(false);
+    std::int64_t strikes = 0;
+    worker.transport.on_executed = [&](const auto& executed) {
+        for (const auto& one : executed) {
+            strikes += one.acquire.strikes;
+        }
+    };
+    EXPECT_EQ(ask(worker, "k0").status(), 0);
+    EXPECT_EQ(strikes, 2);
+    EXPECT_EQ(counted("k0"), 3) << "of two requests and an owed unit";
 }
 
 /// Each allocation of a call and of its reply fails in turn.
