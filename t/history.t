@@ -228,14 +228,14 @@ subtest 'a user of Redis that may not write the history' => sub {
 
 subtest 'in a cluster' => sub {
     # A step of the clock that is longer than the timeout interrupts the cluster.
-    $clock->set(day(0) . ' 23:59:30');
+    $clock->set(day(0) . ' 23:59:15');
     my $cluster = $redis = $clock->start(sub { RedisCluster->start(masters => 3, node_timeout => 60_000) });
     @nodes = map { node() } 1 .. 3;
     import_keys();
     $tollgate = Command->new(redis => 'redis+cluster://' . join(',', map { '127.0.0.1:' . $_->port } $cluster->nodes), prefix => 't:');
     wait_until('the plan tables', sub { $cluster->cmd('EXISTS', 't:plans') });
     subtest 'over the end of a day' => \&test_end_of_day;
-    $clock->set(day(1) . ' 23:59:30');
+    $clock->set(day(1) . ' 23:59:15');
     $cluster->stable;
     subtest 'an outage of one master over the end of a day' => sub { test_outage($cluster->master_of('t:quota:{free}:api')) };
     my @expected = map { my $id = $_; map { "$id,api,$_->{day},$_->{units}" } @{ history($id) } } sort keys %plan;

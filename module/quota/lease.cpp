@@ -125,11 +125,10 @@ void add_lease(QuotaState& state, const TableQuota& quota, std::span<const Windo
         return;
     }
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        auto& window = state.windows[i];
-        if (window.counted.number == counts[i].number) {
-            window.owed -= lease;
+        if (state.windows[i].counted.number == counts[i].number) {
+            add_owed(state, quota, i, -lease);
         } else if (keeps_history(quota, i)) {
-            window.owed_previous -= lease;
+            add_owed_previous(state, quota, i, -lease);
         } else if (i + 1 == quota.rates.size()) {
             count_dropped(state.counts, -lease);
         }
@@ -141,13 +140,8 @@ void give_back_lease(QuotaState& state, const TableQuota& quota) {
     if (lease == 0) {
         return;
     }
-    // Owed units take the place of the lease; neither is sent to Redis.
-    const std::int64_t cancelled =
-        std::clamp<std::int64_t>(state.windows[quota.rates.size() - 1].owed, 0, lease);
-    state.counts.returned += cancelled;
-    state.counts.settled += cancelled;
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        state.windows[i].owed -= lease;
+        add_owed(state, quota, i, -lease);
     }
 }
 

@@ -1,7 +1,5 @@
 #include "module/quota/outage.hpp"
 
-#include <algorithm>
-
 #include "module/quota/lease.hpp"
 #include "module/quota/quota_windows.hpp"
 
@@ -11,14 +9,10 @@ namespace {
 
 /// Grants units, which are reported to Redis later.
 void owe(QuotaState& state, const TableQuota& quota, std::int64_t cost) {
-    // Units that wait to be given back are granted first. Redis has counted them.
-    const std::int64_t cancelled =
-        std::clamp<std::int64_t>(-state.windows[quota.rates.size() - 1].owed, 0, cost);
     state.counts.noted += cost;
-    state.counts.returned += cancelled;
-    state.counts.settled += cancelled;
+    // Units that wait to be given back are granted first. Redis has counted them.
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        state.windows[i].owed += cost;
+        add_owed(state, quota, i, cost);
     }
 }
 

@@ -23,9 +23,15 @@ bool counts_yet(const Adjustment& adjustment, const TableQuota& quota, std::size
     return changes(adjustment) && adjustment.number + windows_adjusted(quota, window) >= current;
 }
 
-/// The sum of the adjustments of the longest window.
-std::int64_t units_of(std::span<const Adjustment> adjustments) {
-    return adjustments.back().units + adjustments.back().previous;
+/// Counts the adjustments of the longest window.
+void count_settled(UnitCounts& counts, const Adjustment& longest) {
+    tollgate::count_settled(counts, longest.units);
+    tollgate::count_settled(counts, longest.previous);
+}
+
+void count_dropped(UnitCounts& counts, const Adjustment& longest) {
+    tollgate::count_dropped(counts, longest.units);
+    tollgate::count_dropped(counts, longest.previous);
 }
 
 std::span<const Adjustment> adjustments_of(const Report& report, const TableQuota& quota) {
@@ -43,7 +49,7 @@ void drop_ended_report(QuotaState& state, const TableQuota& quota, const ClockBo
             return;
         }
     }
-    count_dropped(state.counts, units_of(adjustments));
+    count_dropped(state.counts, adjustments.back());
     state.report.reset();
 }
 
@@ -57,7 +63,7 @@ std::array<Adjustment, kMaxWindows> take_owed(QuotaState& state, const TableQuot
                    std::exchange(window.owed_previous, 0)};
         if (!counts_yet(owed[i], quota, i, now)) {
             if (i + 1 == quota.rates.size()) {
-                count_dropped(state.counts, owed[i].units + owed[i].previous);
+                count_dropped(state.counts, owed[i]);
             }
             owed[i] = {window.counted.number, 0, 0};
         }
@@ -83,19 +89,20 @@ void add_to_counted(QuotaState& state, std::span<const Adjustment> adjustments, 
 void owe_again(QuotaState& state, const TableQuota& quota,
                std::span<const Adjustment> adjustments) {
     for (std::size_t i = 0; i < adjustments.size(); ++i) {
-        auto& window = state.windows[i];
+        const std::int64_t current = state.windows[i].counted.number;
         const auto& [number, units, previous] = adjustments[i];
-        std::int64_t dropped = 0;
-        if (window.counted.number == number) {
-            window.owed += units;
-            window.owed_previous += previous;
+        Adjustment dropped;
+        if (current == number) {
+            add_owed(state, quota, i, units);
+            add_owed_previous(state, quota, i, previous);
         } else if (keeps_history(quota, i)) {
-            window.owed_previous += units + previous;
-        } else if (quota.sliding && window.counted.number == number + 1) {
-            window.owed_previous += units;
-            dropped = previous;
+            add_owed_previous(state, quota, i, units);
+            add_owed_previous(state, quota, i, previous);
+        } else if (quota.sliding && current == number + 1) {
+            add_owed_previous(state, quota, i, units);
+            dropped.previous = previous;
         } else {
-            dropped = units + previous;
+            dropped = adjustments[i];
         }
         if (i + 1 == adjustments.size()) {
             count_dropped(state.counts, dropped);
@@ -197,7 +204,7 @@ void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedA
                               add_to_counted(state, adjustments, -1);
                           }
                           if (fate == AcquireFailure::kUnknown) {
-                              count_dropped(state.counts, units_of(adjustments));
+                              count_dropped(state.counts, adjustments.back());
                           } else {
                               owe_again(state, quota, adjustments);
                           }
@@ -212,7 +219,7 @@ void acknowledge(std::span<QuotaState> states, const Quotas& quotas,
                           const std::uint64_t number = prepared.report_numbers[table];
                           const bool is_report = state.report && state.report->number == number;
                           if (number == 0 || is_report) {
-                              count_settled(state.counts, units_of(adjustments));
+                              count_settled(state.counts, adjustments.back());
                               note_own(state, quota, adjustments.back().number,
                                        adjustments.back().units);
                           }

@@ -26,6 +26,19 @@ std::int64_t own_after(std::int64_t own, std::int64_t before, std::int64_t now) 
     return static_cast<std::int64_t>(part * static_cast<double>(std::min(own, before)));
 }
 
+void merge_owed(QuotaState& state, const TableQuota& quota, std::size_t window, std::int64_t& owed,
+                std::int64_t units) {
+    if (is_longest(quota, window)) {
+        const std::int64_t met =
+            std::max<std::int64_t>(std::min(owed, -units), std::min(-owed, units));
+        if (met > 0) {
+            state.counts.settled += met;
+            state.counts.returned += met;
+        }
+    }
+    owed += units;
+}
+
 }  // namespace
 
 bool are_current(const QuotaState& state, const TableQuota& quota, const ClockBounds& now) {
@@ -108,21 +121,35 @@ void note_own(QuotaState& state, const TableQuota& quota, std::int64_t number, s
     }
 }
 
+void add_owed(QuotaState& state, const TableQuota& quota, std::size_t window, std::int64_t units) {
+    merge_owed(state, quota, window, state.windows[window].owed, units);
+}
+
+void add_owed_previous(QuotaState& state, const TableQuota& quota, std::size_t window,
+                       std::int64_t units) {
+    merge_owed(state, quota, window, state.windows[window].owed_previous, units);
+}
+
 void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
                 const WindowCount& count) {
     auto& [counted, owed, owed_previous] = state.windows[window];
     std::int64_t dropped = 0;
+    std::int64_t dropped_previous = 0;
     if (keeps_history(quota, window)) {
         // Nothing is dropped. If several days have passed, the units count for the last of them. If
         // the clock went back, they count for the present day.
-        owed_previous += count.number > counted.number ? std::exchange(owed, 0) : 0;
+        if (count.number > counted.number) {
+            add_owed_previous(state, quota, window, std::exchange(owed, 0));
+        }
     } else if (quota.sliding && count.number == counted.number + 1) {
-        dropped = std::exchange(owed_previous, std::exchange(owed, 0));
+        dropped_previous = std::exchange(owed_previous, std::exchange(owed, 0));
     } else if (count.number != counted.number) {
-        dropped = std::exchange(owed, 0) + std::exchange(owed_previous, 0);
+        dropped = std::exchange(owed, 0);
+        dropped_previous = std::exchange(owed_previous, 0);
     }
     if (is_longest(quota, window)) {
         count_dropped(state.counts, dropped);
+        count_dropped(state.counts, dropped_previous);
         state.own =
             count.number == counted.number ? own_after(state.own, counted.count, count.count) : 0;
     }

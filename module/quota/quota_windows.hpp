@@ -42,6 +42,15 @@ bool owes(const QuotaState& state);
 /// longest one of the state.
 void note_own(QuotaState& state, const TableQuota& quota, std::int64_t number, std::int64_t units);
 
+/// Adds units to those owed to a window. Granted units (above 0) and units of a lease (below 0)
+/// that meet are not sent to Redis. If the window is the longest one, they count as settled and as
+/// returned.
+void add_owed(QuotaState& state, const TableQuota& quota, std::size_t window, std::int64_t units);
+
+/// The same for the window before it.
+void add_owed_previous(QuotaState& state, const TableQuota& quota, std::size_t window,
+                       std::int64_t units);
+
 /// Sets a window to Redis's count, or to an empty one. Units owed to the window before are kept if
 /// windows slide or have a history. Other units owed to earlier windows are dropped.
 void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
@@ -52,7 +61,7 @@ void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
 void roll_windows(QuotaState& state, const TableQuota& quota, Instant now);
 
 /// Adds units of the longest window to the statistics: above 0 they were granted while Redis was
-/// out of reach, below 0 they are of a lease.
+/// out of reach, below 0 they are of a lease. A sum of both must be counted by its parts.
 void count_settled(UnitCounts& counts, std::int64_t units);
 void count_dropped(UnitCounts& counts, std::int64_t units);
 

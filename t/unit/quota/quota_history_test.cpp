@@ -72,6 +72,32 @@ TEST(QuotaHistory, GivesALeaseBackToItsDay) {
     EXPECT_FALSE(node.is_held());
 }
 
+TEST(QuotaHistory, CountsALeaseOfTheDayBeforeAndGrantsOfThisDayApart) {
+    Node node = late_node({{1000, 60s}});
+    node.apply_reply({{.count = 50}, {.count = 50}}, 40);
+    node.now = kTonight + 5s;
+    EXPECT_EQ(node.granted_alone(3), 3);
+    const auto prepared = node.ask(0);
+    ASSERT_EQ(prepared.adjustments.size(), 2);
+    EXPECT_EQ(prepared.adjustments[1], (Adjustment{kToday + 1, 3, -40}));
+    node.apply_reply({{.count = 3}, {.count = 3}}, 0, {}, {}, prepared);
+    EXPECT_FALSE(node.is_held());
+    EXPECT_EQ(node.counts(), (UnitCounts{.returned = 40, .noted = 3, .settled = 3}));
+}
+
+TEST(QuotaHistory, CountsThemApartAlsoTwoDaysLater) {
+    Node node = late_node({{1000, 60s}});
+    node.apply_reply({{.count = 50}, {.count = 50}}, 40);
+    node.now = kTonight + 5s;
+    EXPECT_EQ(node.granted_alone(3), 3);
+    node.now += 24h;
+    EXPECT_EQ(node.granted_alone(2), 2);
+    const auto prepared = node.ask(0);
+    node.apply_reply({{.count = 2}, {.count = 2}}, 0, {}, {}, prepared);
+    EXPECT_FALSE(node.is_held());
+    EXPECT_EQ(node.counts(), (UnitCounts{.returned = 40, .noted = 5, .settled = 5}));
+}
+
 TEST(QuotaHistory, DropsTheSameWithoutOne) {
     Node node({{1000, 60s}, {100'000, 24h}});
     node.now = kTonight - 1s;

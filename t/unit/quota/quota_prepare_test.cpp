@@ -170,6 +170,21 @@ TEST(Prepare, GivesBackAnOldLeaseOfAKeyThatTrickles) {
     EXPECT_EQ(node.ask(0).adjustments, (std::vector{Adjustment{kFirst10s, -3}}));
 }
 
+TEST(Prepare, GrantsAloneFromALeaseThatRedisDidNotTakeBack) {
+    Node node({{100, 60s}});
+    node.apply_reply({{.count = 40}}, 40);
+    give_back_leases(node.states, node.quotas);
+    const auto lost = node.ask(0);
+    EXPECT_EQ(lost.adjustments, (std::vector{Adjustment{kFirst60s, -40}}));
+    EXPECT_EQ(node.granted_alone(2), 2);
+    node.restore(lost, AcquireFailure::kNotApplied);
+    const auto prepared = node.ask(0);
+    EXPECT_EQ(prepared.adjustments, (std::vector{Adjustment{kFirst60s, -38}}));
+    node.apply_reply({{.count = 2}}, 0, {}, {}, prepared);
+    EXPECT_FALSE(node.is_held());
+    EXPECT_EQ(node.counts(), (UnitCounts{.returned = 40, .noted = 2, .settled = 2}));
+}
+
 TEST(Prepare, GivesBackALeaseThatTheNodeNoLongerExpectsToNeed) {
     Node node(Quotas{api({{1000, 60s}}), search({{1000, 60s}})});
     node.ask();
