@@ -185,6 +185,8 @@ for (['acme', 3, 8, 9, 12, 15], ['example', 41, 44, 47, 48], ['shop', 50, 69], [
 }
 print $log '{"msec":17954';
 close $log;
+# The command warns if the plan tables of another prefix are published first.
+wait_until('the plan tables', sub { $redis->cmd('EXISTS', 'tollgate:plans') });
 wait_for_room($redis, 60, 15);
 my @outputs = do { local $ENV{PATH} = "$dir/bin:$ENV{PATH}"; split /\n\001/, `cd $dir && bash script` };
 for my $i (0 .. $#commands) {
