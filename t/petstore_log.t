@@ -13,7 +13,7 @@ use TestProcess;
 use Wait qw(wait_until);
 
 my $limit = 4 << 20;
-my $bound = 3 * $limit;    # a checkpoint that readers block is tried again after another 4 MiB
+my $bound = 5 * $limit;    # readers on a busy machine may block three checkpoints; each is tried again after another 4 MiB
 
 # A process for each client, which sends the request again and again until its object is destroyed.
 sub start_clients {
@@ -62,7 +62,7 @@ subtest 'a long read transaction' => sub {
     wait_until('the log to grow', sub { -s "$path-wal" > 3 * $limit }, 120);
     is(http_get($nginx, '/v1/pets?limit=1')->status, 200, 'other requests do not wait for it');
     $reader->run('COMMIT');
-    wait_until('the log to shrink', sub { -s "$path-wal" <= $bound - $limit }, 60);
+    wait_until('the log to shrink', sub { -s "$path-wal" <= 2 * $limit }, 60);
     pass('the log shrinks after the transaction');
 };
 
