@@ -7,6 +7,7 @@ use Test::More;
 use Digest::SHA qw(sha256_hex);
 use Gateway;
 use Http qw(http_raw);
+use Load;
 use Time::HiRes qw(time);
 use Wait qw(wait_until);
 
@@ -122,8 +123,17 @@ subtest 'plans' => sub {
         $gateway->import_key('own', id => 'k4', plan => 'enterprise', limits => $limits);
         like(answer('Bearer own'), qr/^$custom{$limits}/, "custom limits: $limits");
     }
-    like($gateway->nginx->error_log, qr/limits of key "k4": "4r\/h" allows less/, 'invalid limits are logged');
-    unlike($gateway->nginx->error_log, qr/^X: 1/m, '... on one line');
+    unlike($gateway->nginx->error_log, qr/^X: 1/m, 'invalid limits are logged on one line');
+    $gateway->import_key('own', id => 'k4', plan => 'enterprise', limits => '5r/m 4r/h');
+    wait_until('invalid limits are logged', sub {
+        answer('Bearer own');
+        return $gateway->nginx->error_log =~ /limits of key "k4": "4r\/h" allows less/;
+    });
+    my $lines = sub { scalar(() = $gateway->nginx->error_log =~ /limits of key "k4"/g) };
+    my $before = $lines->();
+    my $refused = Load->run(servers => [$gateway->address], connections => 4, requests => 3000, token => 'own')->{status}{403};
+    is($refused, 3000, 'a client that goes on is refused');
+    cmp_ok($lines->() - $before, '<', 100, '... and does not fill the log');
 };
 
 subtest 'the realm' => sub {

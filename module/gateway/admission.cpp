@@ -13,7 +13,6 @@
 #include "module/gateway/loaded_states.hpp"
 #include "module/key/scopes.hpp"
 #include "module/quota/shown_windows.hpp"
-#include "module/text/parse_error.hpp"
 
 namespace tollgate::gateway {
 
@@ -185,14 +184,9 @@ bool Admission::take_back(LoadedStates& states, SteadyTime now) {
     return true;
 }
 
-/// False if the key's plan is not in every table.
+/// False if the key's plan is not in every table, or its limits are invalid.
 bool Admission::choose_quotas() {
-    try {
-        request_.quotas = tables_.quotas_of(outcome_.key());
-    } catch (const ParseError& e) {
-        client_.log().write(LogLevel::kError,
-                            "limits of key \"" + outcome_.key().id + "\": " + e.what());
-    }
+    request_.quotas = tables_.quotas_of(outcome_.key());
     if (!request_.quotas) {
         return false;
     }

@@ -179,8 +179,7 @@ void Admission::repeat_refusal(RecentRefusal& refusal, ExactSteadyTime now) {
 /// The record was just found in the zone: the next request with this token needs neither SHA-256
 /// nor the zone for it. Throws std::bad_alloc.
 void Admission::remember(const TokenHash& token, SteadyTime checked) {
-    const auto quotas =
-        tables_.has_plan(outcome_.key().plan) ? tables_.quotas_of(outcome_.key()) : nullptr;
+    const auto quotas = tables_.quotas_of(outcome_.key());
     if (!quotas || quotas->empty()) {
         return;
     }

@@ -64,14 +64,22 @@ void Engine::report_error(redis::Slot slot, std::string_view error) noexcept {
         transport_.refuse(slot, error);
         return;
     }
-    const auto left_out = errors_.admit(redis::LogThrottle::Time(clock().steady()));
+    const redis::LogText shown(error);
+    log_error(errors_, shown);
+}
+
+void Engine::report_record(std::string_view problem) noexcept {
+    log_error(record_problems_, problem);
+}
+
+void Engine::log_error(redis::LogThrottle& throttle, std::string_view text) noexcept {
+    const auto left_out = throttle.admit(redis::LogThrottle::Time(clock().steady()));
     if (!left_out) {
         return;
     }
     attempt(log(), [&] {
-        const redis::LogText shown(error);
         std::string line = "redis \"" + settings_.name + "\": ";
-        line.append(shown);
+        line.append(text);
         if (*left_out > 0) {
             line += " (" + std::to_string(*left_out) + " errors were left out since the last line)";
         }

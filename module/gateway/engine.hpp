@@ -84,6 +84,9 @@ class Engine {
     /// The slot's master answered with this error. If it concerns the server, the transport treats
     /// it as a failure; otherwise it is logged, once a second at most.
     void report_error(redis::Slot slot, std::string_view error) noexcept;
+    /// Logs what is wrong with the record of a key, once a second at most: each request with the
+    /// key may find it.
+    void report_record(std::string_view problem) noexcept;
     /// Logs what Redis refuses, and why: `what` ends with a colon and a space.
     void log_refusal(LogLevel level, std::string_view what, std::string_view error) noexcept;
 
@@ -96,6 +99,8 @@ class Engine {
     void shut_down() noexcept;
 
   private:
+    void log_error(redis::LogThrottle& throttle, std::string_view text) noexcept;
+
     const RedisSettings& settings_;
     std::span<const ServedTable> tables_;
     Zone& zone_;
@@ -103,6 +108,7 @@ class Engine {
     Transport& transport_;
     Environment environment_;
     redis::LogThrottle errors_;
+    redis::LogThrottle record_problems_;
     AcquireBatcher acquires_;
     Settlement settlement_;
     KeyLookups lookups_;

@@ -232,10 +232,8 @@ bool KeyLookups::apply_reply(const LookupCall& call, std::span<const redisReply*
         return false;
     }
     if (lookup.outcome == redis::Lookup::Outcome::kMalformed) {
-        engine_.log().write(LogLevel::kError,
-                            "redis \"" + engine_.settings().name +
-                                "\": malformed record of a key, which is refused: " +
-                                engine_.settings().keys.key(hex(call.key())));
+        engine_.report_record("malformed record of a key, which is refused: " +
+                              engine_.settings().keys.key(hex(call.key())));
     }
     const bool is_current = cache(call, lookup);
     Pending* pending = pending_of(call);

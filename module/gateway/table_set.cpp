@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "module/gateway/engine.hpp"
+#include "module/text/parse_error.hpp"
+
 namespace tollgate::gateway {
 
 namespace {
@@ -24,6 +27,15 @@ TableSet::TableSet(std::span<const PlanTable* const> tables, const std::optional
       budget_(table_with_budget(tables)),
       quotas_(tables),
       statistics_(std::move(statistics)) {}
+
+std::shared_ptr<const Quotas> TableSet::quotas_of(const KeyRecord& key) {
+    try {
+        return quotas_.find(key);
+    } catch (const ParseError& e) {
+        engine_.report_record("limits of key \"" + key.id + "\": " + e.what());
+        return nullptr;
+    }
+}
 
 bool TableSet::has_plan(std::string_view plan) const {
     return std::ranges::all_of(

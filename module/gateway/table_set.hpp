@@ -27,8 +27,9 @@ class TableSet {
     /// The ban policy of the first table that has one.
     const std::optional<BanPolicy>& ban() const { return ban_; }
     Engine& engine() const { return engine_; }
-    /// The quotas of a key: see PlanQuotas::find.
-    std::shared_ptr<const Quotas> quotas_of(const KeyRecord& key) { return quotas_.find(key); }
+    /// The quotas of a key; nullptr if its plan is not in every table. The same if its limits are
+    /// invalid, which is logged. Throws std::bad_alloc.
+    std::shared_ptr<const Quotas> quotas_of(const KeyRecord& key);
     /// The first table with an `anonymous` budget; nullptr if there is none.
     const PlanTable* budget() const { return budget_; }
 

@@ -148,7 +148,15 @@ TEST_F(AdmissionTest, CustomLimitsThatAreInvalidForbid) {
     add_key("good", "free", true, "2r/m");
     EXPECT_EQ(ask(start(), "k").status(), 403);
     ASSERT_EQ(workers[0]->log.lines.size(), 1U);
-    EXPECT_TRUE(workers[0]->log.lines[0].starts_with("limits of key \"k\": "));
+    EXPECT_TRUE(workers[0]->log.lines[0].starts_with("redis \"main\": limits of key \"k\": "));
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(ask(*workers[0], "k").status(), 403);
+    }
+    EXPECT_EQ(workers[0]->log.lines.size(), 1U) << "within a second";
+    run_for(1s);
+    EXPECT_EQ(ask(*workers[0], "k").status(), 403);
+    ASSERT_EQ(workers[0]->log.lines.size(), 2U);
+    EXPECT_TRUE(workers[0]->log.lines[1].ends_with("errors were left out since the last line)"));
     EXPECT_EQ(granted(*workers[0], "good", 3), 2);
 }
 
