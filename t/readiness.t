@@ -6,6 +6,7 @@ use lib 't/lib';
 use Test::More;
 use Http qw(http_request);
 use Nginx;
+use RedisCluster;
 use RedisServer;
 use Wait qw(becomes);
 
@@ -58,6 +59,23 @@ becomes($readiness, '200 ready main:yes', 'a node with on_failure deny');
 $redis{main}->kill;
 becomes($readiness, '503 not ready main:no', '... notices that its Redis has ended');
 like($nginx->error_log, qr/redis "main" is out of reach/, '... and says so');
+$nginx->stop;
+
+# The connection to a master that refuses it fails before the gateway knows the server.
+my $cluster = RedisCluster->start(masters => 3);
+my ($lost) = $cluster->nodes;
+$lost->kill;
+$nginx = Nginx->start(workers => 2, conf => <<"END");
+    tollgate_redis main { cluster @{[join ' ', map { '127.0.0.1:' . $_->port } ($cluster->nodes)[1, 2]]}; timeout 300ms; }
+    tollgate_plans main { plan free 5r/d; }
+    server { listen unix:%DIR%/http.sock; location / { tollgate_status ready; } }
+END
+becomes($readiness, '503 not ready main:no', 'a gateway starts without a master of its cluster');
+$nginx->reload;
+$nginx->old_workers_gone;
+becomes($readiness, '503 not ready main:no', '... and is reloaded');
+$lost->restart;
+becomes($readiness, '200 ready main:yes', '... which continues then');
 $nginx->stop;
 
 done_testing;

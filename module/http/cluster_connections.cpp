@@ -63,6 +63,8 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
           connection_(owner.conf_.endpoint, addresses_.list(), owner.tls_,
                       probe_key(owner.conf_.settings.keys, slot), *this, owner.log_) {
         owner_.open_.push_back(this);
+        // The first attempt may have failed while the connection was made.
+        owner_.count_breakers();
         if (addresses_.is_unresolvable()) {
             owner_.log_name(text_);
         }
@@ -84,7 +86,7 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     void poll() noexcept { connection_.poll(); }
     const redis::ServerAddress& address() const noexcept { return address_; }
     const redis::AddressList& addresses() const noexcept { return addresses_.list(); }
-    bool is_breaker_open() const noexcept { return is_breaker_open_; }
+    bool is_breaker_open() const noexcept { return connection_.is_breaker_open(); }
 
   private:
     RedisStatistics& statistics() const { return owner_.engine_.statistics(); }
@@ -113,7 +115,6 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     }
     void on_breaker_open(std::string_view reason) noexcept override {
         statistics().breaker_opened.add();
-        is_breaker_open_ = true;
         owner_.count_breakers();
         if (set_unreachable(true)) {
             const redis::LogText shown(reason);
@@ -124,7 +125,6 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
         }
     }
     void on_breaker_close() noexcept override {
-        is_breaker_open_ = false;
         owner_.count_breakers();
         if (set_unreachable(false)) {
             ngx_log_error(NGX_LOG_ERR, owner_.log_, 0, "tollgate: redis \"%s\": server %s is back",
@@ -148,7 +148,6 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     const std::uint32_t name_;
     redis::ReportedAddress addresses_;
     redis::Connection connection_;
-    bool is_breaker_open_ = false;
 };
 
 ClusterConnections::ClusterConnections(const RedisConf& conf, gateway::Engine& engine,

@@ -53,6 +53,7 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
     const auto now = std::chrono::floor<std::chrono::seconds>(node_time());
     registry.node().started.replace(0, now.time_since_epoch().count());
     memory.start_worker(process_.number());
+    zone_.workers().start(process_.number(), process_.process());
     zone_.workers().insert(process_.number(), process_.process());
     const gateway::Environment environment{clock_, events_, log_, process_};
     for (const auto& redis : conf.redis) {
@@ -60,7 +61,7 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
             const gateway::LockedNode node(zone_);
             return registry.redis(redis->endpoint.name, process_.number());
         }();
-        counts.workers.start_worker(process_.number());
+        counts.workers.start_worker(process_.number(), process_.process());
         const auto make = [&]<typename Client>(std::type_identity<Client>) {
             return std::make_unique<Client>(*redis, served_, zone_, sessions, counts, environment,
                                             log);

@@ -74,28 +74,35 @@ struct Histogram {
 };
 
 /// The set of workers that are in some state. Each worker has the place of its number
-/// (`ngx_worker`), which contains its process id while it is in the state. A worker that was killed
-/// remains until its successor starts. A worker that exits after a reload does not clear the entry
-/// of its successor.
+/// (`ngx_worker`), which contains its process id, and whether it is in the state. At a reload, the
+/// place belongs to the successor from its start on: what the predecessor does until it exits has
+/// no effect.
 class WorkerSet {
   public:
     /// Workers with higher numbers are not counted.
     static constexpr std::size_t kMost = 128;
 
     /// A worker has started. It is not in the state yet.
-    void start(std::size_t worker) noexcept {
-        if (worker < kMost) {
-            places_[worker].set(0);
-        }
-    }
-    void insert(std::size_t worker, std::uint32_t process) noexcept {
+    void start(std::size_t worker, std::uint32_t process) noexcept {
         if (worker < kMost) {
             places_[worker].set(process);
         }
     }
+    /// The process of this number that is in the state; 0 if there is none. Before start(), it is
+    /// the predecessor: one that was killed is still in the state.
+    std::uint32_t member(std::size_t worker) const noexcept {
+        const std::uint32_t place = worker < kMost ? places_[worker].value() : 0;
+        return (place & kIsIn) != 0 ? place & ~kIsIn : 0;
+    }
+    /// No effect if a successor of the worker has started, as for erase().
+    void insert(std::size_t worker, std::uint32_t process) noexcept {
+        if (worker < kMost) {
+            places_[worker].replace(process, process | kIsIn);
+        }
+    }
     void erase(std::size_t worker, std::uint32_t process) noexcept {
         if (worker < kMost) {
-            places_[worker].replace(process, 0);
+            places_[worker].replace(process | kIsIn, process);
         }
     }
     /// Whether a process other than `process` is in the state and `is_alive` returns true for it. A
@@ -104,19 +111,22 @@ class WorkerSet {
     bool has_other(std::uint32_t process, IsAlive is_alive) const {
         return std::ranges::any_of(places_, [&](const auto& place) {
             const std::uint32_t other = place.value();
-            return other != 0 && other != process && is_alive(other);
+            return (other & kIsIn) != 0 && other != (process | kIsIn) && is_alive(other & ~kIsIn);
         });
     }
     /// The number of workers in the state, among the first `workers`.
     std::uint64_t count(std::size_t workers) const noexcept {
         std::uint64_t found = 0;
         for (std::size_t i = 0; i < workers && i < kMost; ++i) {
-            found += places_[i].value() != 0 ? 1 : 0;
+            found += (places_[i].value() & kIsIn) != 0 ? 1 : 0;
         }
         return found;
     }
 
   private:
+    /// Beside a process id in its place. Linux has process ids below 2^22.
+    static constexpr std::uint32_t kIsIn = std::uint32_t{1} << 31U;
+
     std::array<SharedNumber<std::uint32_t>, kMost> places_{};
 };
 

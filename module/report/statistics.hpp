@@ -115,10 +115,10 @@ struct RedisWorkers {
     WorkerSet breaker_open;  ///< the workers whose breaker is open
     WorkerSet subscribed;    ///< the workers that are subscribed to `events`
 
-    /// A worker has started: resets the state that its predecessor of the same number left.
-    void start_worker(std::size_t worker) noexcept {
-        breaker_open.start(worker);
-        subscribed.start(worker);
+    /// A worker has started: see WorkerSet::start.
+    void start_worker(std::size_t worker, std::uint32_t process) noexcept {
+        breaker_open.start(worker, process);
+        subscribed.start(worker, process);
     }
 };
 

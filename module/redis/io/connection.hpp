@@ -53,9 +53,9 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     bool is_idle() const noexcept { return pipeline_.empty(); }
 
     /// Whether run() may succeed.
-    bool is_reachable() const noexcept {
-        return breaker_.state() != Breaker::State::kOpen && !link_->is_shutting_down();
-    }
+    bool is_reachable() const noexcept { return !is_breaker_open() && !link_->is_shutting_down(); }
+    /// See ConnectionListener::on_breaker_open.
+    bool is_breaker_open() const noexcept { return breaker_.state() == Breaker::State::kOpen; }
 
     /// The list of addresses has changed: connects at once if the link is down, and starts or ends
     /// a move.

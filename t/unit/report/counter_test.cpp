@@ -80,6 +80,8 @@ TEST(Histogram, TreatsANegativeDurationAsZero) {
 
 TEST(WorkerSet, CountsWorkersThatAreConfigured) {
     WorkerSet set;
+    set.start(0, 100);
+    set.start(3, 103);
     set.insert(0, 100);
     set.insert(0, 100);
     set.insert(3, 103);
@@ -89,20 +91,29 @@ TEST(WorkerSet, CountsWorkersThatAreConfigured) {
     EXPECT_EQ(set.count(4), 1U);
 }
 
-TEST(WorkerSet, IsNotClearedByAPredecessor) {
+TEST(WorkerSet, IsNotChangedByAPredecessor) {
     WorkerSet set;
+    set.start(0, 100);
     set.insert(0, 100);
-    set.start(0);
+    EXPECT_EQ(set.member(0), 100U);
+    set.start(0, 200);
+    EXPECT_EQ(set.member(0), 0U);
     EXPECT_EQ(set.count(1), 0U) << "killed";
     set.insert(0, 200);
     set.erase(0, 100);
     EXPECT_EQ(set.count(1), 1U) << "reloaded";
+    set.insert(0, 100);
+    set.erase(0, 100);
+    EXPECT_EQ(set.member(0), 200U) << "the predecessor is in the state until it exits";
+    set.erase(0, 200);
+    set.insert(0, 100);
+    EXPECT_EQ(set.count(1), 0U);
 }
 
 TEST(WorkerSet, LeavesOutWorkersBeyondItsSize) {
     WorkerSet set;
+    set.start(WorkerSet::kMost, 1);
     set.insert(WorkerSet::kMost, 1);
-    set.start(WorkerSet::kMost);
     set.erase(WorkerSet::kMost, 1);
     EXPECT_EQ(set.count(WorkerSet::kMost + 9), 0U);
 }

@@ -63,9 +63,13 @@ TEST(StatusJson, ShowsARedis) {
     counts.breaker_opened.add(5);
     counts.failovers.add(23);
     counts.redirections.add(24);
+    status.redis[0].workers.breaker_open.start(1, 77);
     status.redis[0].workers.breaker_open.insert(1, 77);
+    status.redis[0].workers.subscribed.start(0, 76);
     status.redis[0].workers.subscribed.insert(0, 76);
+    status.redis[0].workers.subscribed.start(1, 77);
     status.redis[0].workers.subscribed.insert(1, 77);
+    status.redis[0].workers.subscribed.start(2, 78);
     status.redis[0].workers.subscribed.insert(2, 78);  // Of a worker that is no longer configured.
     counts.keys.hits.add(6);
     counts.keys.negative_hits.add(7);
@@ -170,8 +174,10 @@ TEST(Readiness, NeedsEveryConfiguredRedis) {
     status.redis = {{"main", {}}, {"other", {}}, {"removed", {}}};
     status.redis[0].is_configured = true;
     status.redis[1].is_configured = true;
+    status.redis[2].workers.breaker_open.start(0, 77);
     status.redis[2].workers.breaker_open.insert(0, 77);
     EXPECT_TRUE(is_ready(status));
+    status.redis[1].workers.breaker_open.start(1, 78);
     status.redis[1].workers.breaker_open.insert(1, 78);
     EXPECT_FALSE(is_ready(status)) << "one worker of two";
     EXPECT_EQ(json::parse(readiness_json(status)),

@@ -177,8 +177,11 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
     status.redis[1].nodes = 25;
     status.redis[1].masters = {{"10.0.0.1:7000", 16000, true}};
     status.redis[1].map_age = std::chrono::seconds(7);
+    status.redis[1].workers.breaker_open.start(1, 77);
     status.redis[1].workers.breaker_open.insert(1, 77);
+    status.redis[1].workers.subscribed.start(0, 76);
     status.redis[1].workers.subscribed.insert(0, 76);
+    status.redis[1].workers.subscribed.start(1, 77);
     status.redis[1].workers.subscribed.insert(1, 77);
     counts.keys.hits.add(6);
     counts.keys.negative_hits.add(7);

@@ -198,8 +198,11 @@ TEST(StatisticsRegistry, LetsNoTwoWorkersCountInOneCacheLine) {
 TEST(StatisticsRegistry, SharesTheStatesOfWorkers) {
     AlignedMemory memory(kSize);
     const StatisticsRegistry registry(memory.bytes());
+    registry.redis("main", 0).workers.breaker_open.start(0, 100);
     registry.redis("main", 0).workers.breaker_open.insert(0, 100);
+    registry.redis("main", 1).workers.breaker_open.start(1, 101);
     registry.redis("main", 1).workers.breaker_open.insert(1, 101);
+    registry.redis("main", 1).workers.subscribed.start(1, 101);
     registry.redis("main", 1).workers.subscribed.insert(1, 101);
     EXPECT_EQ(registry.redis("main", 2).workers.breaker_open.count(WorkerSet::kMost), 2U);
     EXPECT_EQ(registry.redis("other", 2).workers.breaker_open.count(WorkerSet::kMost), 0U);
