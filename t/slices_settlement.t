@@ -7,6 +7,7 @@ use lib 't/lib';
 use Test::More;
 use BackgroundLoad;
 use Gateway qw(wait_for_room);
+use Http;
 use Load;
 use Wait qw(becomes wait_until);
 
@@ -46,6 +47,26 @@ subtest 'of a key whose record was evicted from the zone' => sub {
     is($load->(sub { 'k' . ++$next }, 3000), 3000, 'the zone is too small for all keys');
     $granted += $load->('k0', 500);
     becomes(sub { $gateway->count('k0', 'api', 3600) }, $granted, 'Redis counts what was granted');
+    $gateway->nginx->stop;
+};
+
+subtest 'of a worker that is killed' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 1000000r/h;');
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    $gateway->subscribed(1);
+    wait_for_room($gateway->redis, 3600);
+    my ($granted, $lost) = (0, 0);
+    # Whether the worker has a slice when it is killed depends on the time.
+    for my $kill (1 .. 10) {
+        my $connection = Http->connect($gateway);
+        $granted += grep { $connection->request('GET', '/', { Authorization => 'Bearer k' })->status == 200 } 1 .. 300;
+        $gateway->nginx->kill_worker(($gateway->nginx->workers)[0]);
+        wait_until('its successor', sub { eval { $gateway->status } });
+        $lost = $gateway->status->{redis}[0]{leases}{lost};
+        last if $lost > 0;
+    }
+    cmp_ok($lost, '>', 0, 'a slice is lost');
+    becomes(sub { $gateway->count('k1', 'api', 3600) }, $granted + $lost, 'the status counts what it had');
     $gateway->nginx->stop;
 };
 

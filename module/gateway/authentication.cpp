@@ -159,8 +159,11 @@ void Admission::keep_record(KnownKey& known, SteadyTime now) noexcept {
 }
 
 void Admission::grant_from_slice(const KnownKey& known, ExactSteadyTime now) {
-    engine().statistics().decisions.by_lease.add();
+    RedisStatistics& statistics = engine().statistics();
+    statistics.decisions.by_lease.add();
     outcome_.quotas = std::move(request_.quotas);
+    statistics.leases.spent.add(static_cast<std::uint64_t>(request_.demand.cost) *
+                                outcome_.quotas->size());
     outcome_.windows = known.slice.windows();
     outcome_.now = known.slice.redis_time(now);
     grant(Verdict::kGranted);

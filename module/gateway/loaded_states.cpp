@@ -16,6 +16,7 @@ void add(Counter& counter, std::int64_t units) noexcept {
 
 void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept {
     add(statistics.leases.spent, counts.spent);
+    statistics.leases.taken.add(static_cast<std::uint64_t>(counts.spent + counts.sliced));
     add(statistics.leases.returned, counts.returned);
     add(statistics.leases.lost, counts.lost);
     add(statistics.owed, counts.noted);

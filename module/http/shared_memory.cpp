@@ -31,7 +31,7 @@ constexpr std::size_t kMostChanges = std::size_t{1} << 20U;
 /// The begin of the zones' names. It contains the number of the layout. nginx keeps a zone of the
 /// same name across a reload, and an upgraded module must not misread the layout of an older one.
 constexpr std::string_view kZoneName =
-    gateway::kMeasuresLock ? std::string_view("tollgate-13-lock") : std::string_view("tollgate-13");
+    gateway::kMeasuresLock ? std::string_view("tollgate-14-lock") : std::string_view("tollgate-14");
 
 /// The entries for Redis and for the masters of clusters. Further ones share entries with others.
 constexpr std::size_t kMostRedis = 128;

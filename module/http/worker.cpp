@@ -53,6 +53,10 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
     const auto now = std::chrono::floor<std::chrono::seconds>(node_time());
     registry.node().started.replace(0, now.time_since_epoch().count());
     memory.start_worker(process_.number());
+    const std::uint32_t predecessor = zone_.workers().member(process_.number());
+    if (predecessor != 0 && !process_.is_alive(predecessor)) {
+        registry.lose_slices(process_.number());
+    }
     zone_.workers().start(process_.number(), process_.process());
     zone_.workers().insert(process_.number(), process_.process());
     const gateway::Environment environment{clock_, events_, log_, process_};

@@ -37,7 +37,8 @@ struct Report {
 /// Units that changed hands since a state was loaded, for statistics. Each unit counts once for
 /// each quota, by its longest window.
 struct UnitCounts {
-    std::int64_t spent = 0;     ///< of leases: granted to requests
+    std::int64_t spent = 0;     ///< of leases: granted to requests, not from a slice
+    std::int64_t sliced = 0;    ///< of leases: taken into a slice; below 0: put back
     std::int64_t returned = 0;  ///< of leases: given back to Redis
     std::int64_t lost = 0;      ///< of leases: the window ended, or the reply is missing
     std::int64_t noted = 0;     ///< granted while Redis was out of reach

@@ -67,11 +67,22 @@ struct LeaseStatistics {
     Counter granted;   ///< units that Redis leased
     Counter spent;     ///< of them: granted to requests
     Counter returned;  ///< of them: returned to Redis
-    Counter lost;      ///< of them: their window ended, they were evicted, or a reply was lost
+    /// Of them: their window ended, they were evicted, a reply was lost, or the worker was killed
+    /// that had them in a slice.
+    Counter lost;
+    /// Taken out of the leases for requests: spent, or in a slice of a worker. Decreases if a slice
+    /// is put back.
+    Counter taken;
 
     void note_granted(std::uint64_t units) noexcept {
         number.add();
         granted.add(units);
+    }
+    /// These are the counts of a worker that was killed: its slices are lost.
+    void lose_slices() noexcept {
+        const std::uint64_t units = taken.value() - spent.value();
+        lost.add(units);
+        taken.add(-units);
     }
 };
 

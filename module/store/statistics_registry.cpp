@@ -67,6 +67,10 @@ RequestStatistics& StatisticsRegistry::requests(std::string_view tables, std::st
     return requests_.find_or_make(tables, plan, worker, kOthers).counts;
 }
 
+void StatisticsRegistry::lose_slices(std::size_t worker) const {
+    redis_.for_each_of(worker, [](RedisStatistics& counts) { counts.leases.lose_slices(); });
+}
+
 void StatisticsRegistry::copy_to(Status& status) const {
     status.node = header_->node;
     redis_.for_each([&](const auto& block, const RedisStatistics& counts) {

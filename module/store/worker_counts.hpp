@@ -80,6 +80,16 @@ class WorkerCounts {
         }
     }
 
+    /// Calls `visit` with the counts of each block of this worker. Needs no lock.
+    template <typename Visit>
+    void for_each_of(std::size_t worker, Visit visit) const {
+        for (Block& block : made()) {
+            if (block.worker == worker) {
+                visit(block.counts);
+            }
+        }
+    }
+
   private:
     std::span<Block> made() const {
         const std::size_t number = std::atomic_ref(*made_).load(std::memory_order_acquire);
