@@ -5,6 +5,7 @@ use warnings;
 use lib 't/lib';
 use Test::More;
 use Gateway qw(wait_for_room);
+use Time::HiRes qw(sleep time);
 use Wait qw(wait_until);
 
 my $upstream = 'proxy_pass http://unix:%DIR%/upstream.sock;';
@@ -102,4 +103,28 @@ subtest 'with several tables, one with `ban` is enough' => sub {
 };
 
 $gateway->nginx->stop;
+
+subtest 'an outage does not ban a client that waits' => sub {
+    # With Redis, this client is never banned: it is refused once a second.
+    my $outage = Gateway->start(plans => 'plan free 1r/1s; ban after=4 within=2s for=1m;', redis => 'timeout 300ms;');
+    $outage->import_key('k', id => 'k1', plan => 'free');
+    my %seen;
+    my $obey = sub {
+        my $end = time + shift;
+        while (time < $end) {
+            my $r = $outage->get('/', 'k');
+            $seen{ $r->status == 200 ? 200 : $r->json->{code} }++;
+            sleep $r->header('Retry-After') if $r->status == 429;
+        }
+    };
+    $obey->(1);
+    $outage->redis->sigstop;
+    $obey->(7);
+    $outage->redis->sigcont;
+    $obey->(3);
+    is_deeply([sort keys %seen], [200, 'rate_limit_exceeded'], 'it is granted or refused, not banned') or diag(explain(\%seen));
+    cmp_ok($seen{rate_limit_exceeded}, '>=', 5, 'it was refused often enough for a ban');
+    $outage->nginx->stop;
+};
+
 done_testing;

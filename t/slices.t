@@ -66,6 +66,26 @@ subtest 'changed limits apply within 200 ms' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'a ban that begins with other plan tables, or at another node, applies within 200 ms' => sub {
+    # Both tables belong to the same id. Its ban begins at the first node, with the table that has one request a day.
+    my $strict = 'tollgate_plans strict redis=main { plan free 1r/d; ban after=3 within=1m for=10m; }';
+    my %options = (
+        plans   => 'plan free 1000000r/h; ban after=1000 within=1m for=10m;', workers => 2, http => $strict,
+        server  => 'location /strict/ { tollgate strict; proxy_pass http://unix:%DIR%/upstream.sock; }',
+    );
+    my $gateway = Gateway->start(%options);
+    my $other = Gateway->start(%options, share => $gateway);
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    $_->subscribed(4) for $gateway, $other;
+    wait_for_room($gateway->redis, 86400);
+    is_deeply([keys %{ load_for($_, 0.5)->{status} }], [200], 'busy') for $gateway, $other;
+    is(join(' ', map { $gateway->get('/strict/', 'k')->status } 1 .. 4), '200 429 429 429', 'a ban');
+    load_for($_, 0.2) for $other, $gateway;
+    is_changed($_, 429) for $other, $gateway;
+    is($gateway->get('/', 'k')->json->{code}, 'api_key_banned', 'the key is banned');
+    $_->nginx->stop for $other, $gateway;
+};
+
 subtest 'a worker that is killed loses its slices: never more than the limit is granted' => sub {
     my $limit = 20_000;
     my $gateway = start_gateway("plan free ${limit}r/h;");

@@ -94,6 +94,7 @@ Acquire AcquireCall::acquire_for(const Item& item, const PreparedAcquire& prepar
             .ban = request.demand.ban,
             .refusals_strike = request.demand.refusals_strike,
             .strikes = prepared.strikes,
+            .strikes_age = std::chrono::floor<SteadyTime>(sent_) - prepared.struck_since,
             .adjustments = prepared.adjustments,
             .report_numbers = prepared.report_numbers};
 }

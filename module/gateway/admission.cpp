@@ -241,7 +241,7 @@ void Admission::keep_decision(LocalAnswer answer, LoadedStates& states, const Cl
               .windows = windows_of(shown, *request_.quotas, now, request_.demand.cost,
                                     answer != LocalAnswer::kGranted),
               .now = now.exact,
-              .banned_until = shown.front().banned_until};
+              .banned_until = shown.front().ban.until};
 }
 
 void Admission::conclude(Decision& decision, Verdict granted) {

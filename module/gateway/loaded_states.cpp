@@ -46,6 +46,10 @@ LoadedStates::LoadedStates(const LockedStripe& stripe, const Engine& engine,
     for (std::size_t i = 0; i < quotas.size(); ++i) {
         states_[i] = stripe.quotas().load(key_of(i), quotas[i], places_[i]);
     }
+    if (request.demand.ban) {
+        ban_ = stripe.bans().load(ban_key());
+        states_.front().ban = ban_;
+    }
 }
 
 void LoadedStates::share_among(std::int64_t nodes) noexcept {
@@ -55,6 +59,10 @@ void LoadedStates::share_among(std::int64_t nodes) noexcept {
 }
 
 bool LoadedStates::save(SteadyTime now) noexcept {
+    if (request_.demand.ban && states_.front().ban != ban_) {
+        ban_ = states_.front().ban;
+        stripe_.bans().save(ban_key(), ban_, now);
+    }
     bool done = true;
     for (std::size_t i = 0; i < quotas_.size(); ++i) {
         const bool saved =

@@ -12,7 +12,8 @@ namespace tollgate::gateway {
 
 class Engine;
 
-/// The states of an id's quotas, loaded from its stripe, to be saved under the same lock.
+/// The states of an id's quotas, loaded from its stripe, to be saved under the same lock; and its
+/// ban, if the demand can be banned.
 class LoadedStates {
   public:
     /// All arguments must outlive it. Throws std::bad_alloc if there are several quotas.
@@ -36,6 +37,8 @@ class LoadedStates {
         return {request_.id_hash, redis_, quotas_[quota], request_.api_key};
     }
 
+    BanCache::Key ban_key() const { return {request_.id_hash, redis_}; }
+
     const LockedStripe& stripe_;
     RedisStatistics& statistics_;
     const AcquireRequest& request_;
@@ -43,6 +46,7 @@ class LoadedStates {
     const Quotas& quotas_;
     /// Most locations have one table, which needs no allocation.
     QuotaState one_;
+    Ban ban_;  ///< as it is stored
     Place place_of_one_;
     std::vector<QuotaState> several_;
     std::vector<Place> places_of_several_;

@@ -178,6 +178,7 @@ class LockedStripe {
     KeyCache& keys() const { return stripe_.tables.keys; }
     QuotaCache& quotas() const { return stripe_.tables.quotas; }
     AddressBudgets& addresses() const { return stripe_.tables.addresses; }
+    BanCache& bans() const { return stripe_.tables.bans; }
     SharedStripe& shared() const { return stripe_.shared; }
 
   private:

@@ -31,9 +31,10 @@ struct Acquire {
     std::int64_t count = 1;                ///< 0: only apply adjustments and count strikes
     std::int64_t lease = 0;  ///< units to take in addition, if all are granted; Redis grants at
                              ///< most an eighth of what is then left in any window
-    std::optional<BanPolicy> ban{};         ///< empty: bans are not checked
-    bool refusals_strike = true;            ///< whether a refusal is a strike towards a ban
-    std::int64_t strikes = 0;               ///< refusals that the node made without Redis
+    std::optional<BanPolicy> ban{};           ///< empty: bans are not checked
+    bool refusals_strike = true;              ///< whether a refusal is a strike towards a ban
+    std::int64_t strikes = 0;                 ///< refusals that the node made without Redis
+    std::chrono::milliseconds strikes_age{};  ///< the time since the first of them
     std::vector<Adjustment> adjustments{};  ///< for each window, in the order of `quotas`; or none
     /// For each table: the number of the report that its adjustments belong to. Redis applies each
     /// number once. 0: Redis applies the adjustments in any case. Empty if `adjustments` is.

@@ -60,7 +60,7 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
                  const PreparedAcquire& prepared, const Acquired& acquired) {
     acknowledge(states, quotas, prepared);
     if (prepared.looks_for_ban && !is_late(states.front(), acquired)) {
-        states.front().banned_until = acquired.banned_until;
+        states.front().ban.until = acquired.banned_until;
     }
     for (std::size_t i = 0; i < quotas.size(); ++i) {
         if (!is_late(states[i], acquired)) {

@@ -22,15 +22,11 @@ bool is_wait_known(const QuotaState& state, Instant until, const ClockBounds& no
 }  // namespace
 
 bool is_banned(const QuotaState& first, const Demand& demand, const ClockBounds& now) {
-    return demand.ban && first.banned_until > now.latest;
+    return demand.ban && first.ban.until > now.latest;
 }
 
 void note_arrivals(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                    std::int64_t count, SteadyTime now) {
-    QuotaState& first = states.front();
-    if (demand.ban && now - first.arrivals.last >= demand.ban->within) {
-        first.strikes_owed = 0;
-    }
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         state.arrivals.note(now, count * demand.cost, lease_horizon(quota));
     });
@@ -43,7 +39,7 @@ LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Dem
     };
     const QuotaState& first = states.front();
     if (is_banned(first, demand, now)) {
-        const bool known = is_fresh(first) && is_wait_known(first, first.banned_until, now);
+        const bool known = is_fresh(first) && is_wait_known(first, first.ban.until, now);
         return known ? LocalAnswer::kBanned : LocalAnswer::kAsk;
     }
     if (demand.cost == 0) {

@@ -22,8 +22,7 @@ constexpr SteadyTime kRefusalHolds{1000};
 /// What a node decides by itself; kAsk: Redis must decide.
 enum class LocalAnswer { kGranted, kLimited, kBanned, kAsk };
 
-/// Counts `count` requests of this demand: see Arrivals. Drops strikes that are too old for the ban
-/// policy.
+/// Counts `count` requests of this demand: see Arrivals.
 void note_arrivals(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                    std::int64_t count, SteadyTime now);
 

@@ -7,6 +7,15 @@ namespace tollgate {
 
 namespace {
 
+/// Counts a refusal as Redis does: strikes count within a time that begins with the first one.
+void strike(Ban& ban, const BanPolicy& policy, SteadyTime now) {
+    if (ban.strikes == 0 || now - ban.struck_since >= policy.within) {
+        ban.strikes = 0;
+        ban.struck_since = now;
+    }
+    ++ban.strikes;
+}
+
 /// Grants units, which are reported to Redis later.
 void owe(QuotaState& state, const TableQuota& quota, std::int64_t cost) {
     state.counts.noted += cost;
@@ -35,7 +44,9 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
         exhausted = exhausted || is_exhausted(state, quota, demand.cost, now.earliest);
     });
     if (exhausted) {
-        first.strikes_owed += demand.ban && demand.refusals_strike ? 1 : 0;
+        if (demand.ban && demand.refusals_strike) {
+            strike(first.ban, *demand.ban, now.steady);
+        }
         return LocalAnswer::kLimited;
     }
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {

@@ -132,6 +132,25 @@ std::pair<std::uint64_t, std::array<Adjustment, kMaxWindows>> adjust(QuotaState&
     return {0, owed};
 }
 
+/// Takes the strikes, and drops them if they are too old for the policy.
+void take_strikes(Ban& ban, const BanPolicy& policy, SteadyTime now, PreparedAcquire& prepared) {
+    if (now - ban.struck_since < policy.within) {
+        prepared.strikes = ban.strikes;
+        prepared.struck_since = ban.struck_since;
+    }
+    ban.strikes = 0;
+    ban.struck_since = {};
+}
+
+/// Takes strikes back that Redis did not count.
+void strike_again(Ban& ban, const PreparedAcquire& prepared) {
+    if (prepared.strikes > 0) {
+        ban.struck_since = ban.strikes == 0 ? prepared.struck_since
+                                            : std::min(ban.struck_since, prepared.struck_since);
+        ban.strikes += prepared.strikes;
+    }
+}
+
 /// Calls `use` with each table's state, quota, adjustments and index.
 template <typename Use>
 void for_each_adjusted(std::span<QuotaState> states, const Quotas& quotas,
@@ -182,14 +201,16 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
     prepared.lease = wanted;
     prepared.looks_for_ban = demand.ban.has_value();
     if (demand.ban) {
-        prepared.strikes = std::exchange(states.front().strikes_owed, 0);
+        take_strikes(states.front().ban, *demand.ban, now.steady, prepared);
     }
     return prepared;
 }
 
 void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedAcquire& prepared,
              AcquireFailure fate) {
-    states.front().strikes_owed += prepared.strikes;
+    if (fate == AcquireFailure::kNotApplied) {
+        strike_again(states.front().ban, prepared);
+    }
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& /*quota*/) {
         end_lease_call(state, prepared.lease);
     });

@@ -10,9 +10,10 @@ namespace tollgate {
 
 /// What an acquire contains in addition to its requests.
 struct PreparedAcquire {
-    std::int64_t cost = 0;     ///< of each request
-    std::int64_t lease = 0;    ///< units to ask for beyond the requests
-    std::int64_t strikes = 0;  ///< refusals that Redis has yet to count
+    std::int64_t cost = 0;      ///< of each request
+    std::int64_t lease = 0;     ///< units to ask for beyond the requests
+    std::int64_t strikes = 0;   ///< refusals that Redis has yet to count
+    SteadyTime struck_since{};  ///< when the first of them was refused
     /// One for each window, in the order of the quotas; empty if nothing is adjusted.
     std::vector<Adjustment> adjustments{};
     /// One for each table: the number of its report; 0 if its adjustments have none. Empty if
@@ -26,7 +27,8 @@ struct PreparedAcquire {
 /// Prepares an acquire. Owed units go into a numbered report, which stays in the state until Redis
 /// acknowledges it: Redis counts them once, even if they are sent several times. Idle leases are
 /// given back without a number. If that reply is lost, the lease is lost too, which costs the key
-/// at most what was idle. `last_report` is the node's last report number and is incremented; with
+/// at most what was idle. The same holds for strikes: if that reply is lost, they are lost, so that
+/// none counts twice. `last_report` is the node's last report number and is incremented; with
 /// nullptr no report is made and owed units stay owed. `count` is the number of requests that the
 /// acquire decides; note_arrivals has counted them. 0: it only reports, and asks for no lease.
 PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,

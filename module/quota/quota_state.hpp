@@ -34,6 +34,14 @@ struct Report {
     bool operator==(const Report&) const = default;
 };
 
+/// The ban of an id, and its strikes that Redis has yet to count, as this node has them.
+struct Ban {
+    Instant until{};            ///< Redis's clock; 0: not banned
+    std::int64_t strikes = 0;   ///< refusals while Redis was out of reach
+    SteadyTime struck_since{};  ///< when the first of them was refused
+    bool operator==(const Ban&) const = default;
+};
+
 /// Units that changed hands since a state was loaded, for statistics. Each unit counts once for
 /// each quota, by its longest window.
 struct UnitCounts {
@@ -47,8 +55,8 @@ struct UnitCounts {
     bool operator==(const UnitCounts&) const = default;
 };
 
-/// The largest QuotaState::lease_calls: it has three bits in the zone.
-constexpr int kMostLeaseCalls = 7;
+/// The largest QuotaState::lease_calls: it has 16 bits in the zone.
+constexpr int kMostLeaseCalls = 65'535;
 
 /// The quota of one id in one table, as this node has it: Redis's last counts, the node's lease,
 /// and the units that Redis has yet to count.
@@ -72,9 +80,7 @@ struct QuotaState {
     /// Redis's clock: until then, leases of other nodes and slices of this node's workers may give
     /// back units of a window that had none left at the last reply; 0: none are known.
     Instant returns_until{};
-    Instant banned_until{};         ///< of the id; used in the first table only
-    std::int64_t strikes_owed = 0;  ///< refusals while Redis was out of reach; used in the first
-                                    ///< table only
+    Ban ban;  ///< of the id; used in the first table only; stored in BanCache
     Arrivals arrivals;
     std::optional<Report> report;  ///< not acknowledged yet; not part of `owed`
     std::int64_t nodes = 0;        ///< in an outage: how many share what is left; not stored

@@ -15,7 +15,7 @@ void RecentRefusal::set(LocalAnswer answer, const Demand& demand,
     strikes_ = demand.refusals_strike;
     cost_ = demand.cost;
     earliest_ = EarliestTime(now);
-    banned_until_ = states.front().banned_until;
+    banned_until_ = states.front().ban.until;
     SteadyTime rest = Slice::kLongest;
     const auto end_at = [&](Instant end) {
         rest = std::min(rest, end - now.latest - Slice::kDrift);

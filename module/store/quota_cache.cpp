@@ -46,11 +46,9 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
       redis(key.redis),
       table(key.table),
       first_period(key.layout.periods[0] & ((1U << 29U) - 1)),
-      is_banned(state.banned_until > Instant{} ? 1U : 0U),
       sliding(key.layout.sliding ? 1U : 0U),
       has_report(state.report ? 1U : 0U),
-      second_period(key.layout.periods[1] & ((1U << 29U) - 1)),
-      lease_calls(static_cast<std::uint32_t>(state.lease_calls) & 7U),
+      second_period(key.layout.periods[1]),
       api_key{static_cast<std::uint32_t>(key.api_key),
               static_cast<std::uint32_t>(key.api_key >> 32U)},
       windows{},
@@ -58,8 +56,8 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
       own(nearest<std::uint32_t>(state.own)),
       counted_at(state.counted_at.time_since_epoch().count()),
       asked(state.asked.count()),
-      until((is_banned != 0 ? state.banned_until : state.returns_until).time_since_epoch().count()),
-      strikes_owed(nearest<std::uint16_t>(state.strikes_owed)),
+      returns_until(state.returns_until.time_since_epoch().count()),
+      lease_calls(nearest<std::uint16_t>(state.lease_calls)),
       last_arrival(nearest<std::int32_t>((state.arrivals.last - state.asked).count())),
       arrived(state.arrivals.units) {
     for (std::size_t i = 0; i < windows.size(); ++i) {
@@ -96,9 +94,7 @@ QuotaState QuotaCache::Small::unpack_state() const {
     state.counted_at = Instant(std::chrono::milliseconds(counted_at.value()));
     state.asked = SteadyTime(asked.value());
     state.lease_calls = static_cast<int>(lease_calls);
-    (is_banned != 0 ? state.banned_until : state.returns_until) =
-        Instant(std::chrono::milliseconds(until.value()));
-    state.strikes_owed = strikes_owed;
+    state.returns_until = Instant(std::chrono::milliseconds(returns_until.value()));
     // A worker that is killed may leave invalid bytes.
     state.arrivals = {state.asked + SteadyTime(last_arrival), std::isfinite(arrived) ? arrived : 0};
     return state;
@@ -148,8 +144,6 @@ QuotaCache::Large::Large(const Key& whose, const QuotaState& state)
       counted_at(state.counted_at),
       asked(state.asked),
       returns_until(state.returns_until),
-      banned_until(state.banned_until),
-      strikes_owed(state.strikes_owed),
       arrivals(state.arrivals) {}
 
 bool QuotaCache::Large::is_held() const {
@@ -168,8 +162,6 @@ QuotaState QuotaCache::Large::unpack_state() const {
     state.asked = asked;
     state.lease_calls = static_cast<int>(lease_calls % (kMostLeaseCalls + 1));
     state.returns_until = returns_until;
-    state.banned_until = banned_until;
-    state.strikes_owed = strikes_owed;
     state.arrivals = arrivals;
     return state;
 }

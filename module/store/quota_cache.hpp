@@ -65,9 +65,8 @@ class QuotaCache {
     QuotaState load(const Key& key, const TableQuota& quota, Place& place) const;
 
     /// Stores the state and marks the quota as used now. In a small place, values are clamped:
-    /// counts and leases have 32 bits, strikes 16. It stores
-    /// QuotaState::returns_until only if banned_until is 0. Returns false if all entries that
-    /// could be evicted are held.
+    /// counts and leases have 32 bits. QuotaState::ban is not stored. Returns false if all entries
+    /// that could be evicted are held.
     bool save(const Key& key, const TableQuota& quota, const QuotaState& state, SteadyTime now);
     /// The same, and faster if the quota is still at the place that load() returned.
     bool save(Place place, const Key& key, const TableQuota& quota, const QuotaState& state,
@@ -113,19 +112,17 @@ class QuotaCache {
         std::uint32_t redis;
         std::uint32_t table;
         std::uint32_t first_period : 29;
-        std::uint32_t is_banned : 1;
         std::uint32_t sliding : 1;
         std::uint32_t has_report : 1;
-        std::uint32_t second_period : 29;
-        std::uint32_t lease_calls : 3;
+        std::uint32_t second_period;
         std::array<std::uint32_t, 2> api_key;
         std::array<Window, kMostWindows> windows;
         std::uint32_t lease;
         std::uint32_t own;
         Uint48 counted_at;
         Uint48 asked;
-        Uint48 until;  ///< banned_until if is_banned, otherwise returns_until
-        std::uint16_t strikes_owed;
+        Uint48 returns_until;
+        std::uint16_t lease_calls;
         std::int32_t last_arrival;  ///< ms after `asked`
         float arrived;
     };
@@ -162,8 +159,6 @@ class QuotaCache {
         Instant counted_at;
         SteadyTime asked;
         Instant returns_until;
-        Instant banned_until;
-        std::int64_t strikes_owed;
         Arrivals arrivals;
     };
 

@@ -61,6 +61,7 @@ StripeLayout divide_stripe(std::size_t size) {
     StripeLayout layout;
     layout.unknown_keys = divider.cut_table<KeyCache::UnknownTable>(size / 128);
     layout.addresses = divider.cut_table<AddressBudgets::Table>(size / 64);
+    layout.bans = divider.cut_table<BanCache::Table>(size / 256);
     layout.reports = divider.cut_table<QuotaCache::ReportTable>(std::min(size / 64, kMostReports));
     layout.large_quotas = divider.cut_table<QuotaCache::LargeTable>(size / 64);
     layout.large_keys = divider.cut_table<KeyCache::LargeTable>(size / 64);
@@ -78,6 +79,7 @@ StripeTables::StripeTables(std::span<std::byte> memory, const StripeLayout& layo
            bytes_of(memory, layout.unknown_keys)),
       quotas(bytes_of(memory, layout.small_quotas), bytes_of(memory, layout.large_quotas),
              bytes_of(memory, layout.reports)),
-      addresses(bytes_of(memory, layout.addresses)) {}
+      addresses(bytes_of(memory, layout.addresses)),
+      bans(bytes_of(memory, layout.bans)) {}
 
 }  // namespace tollgate

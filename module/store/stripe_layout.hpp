@@ -4,6 +4,7 @@
 #include <span>
 
 #include "module/store/address_budgets.hpp"
+#include "module/store/ban_cache.hpp"
 #include "module/store/key_cache.hpp"
 #include "module/store/quota_cache.hpp"
 
@@ -30,6 +31,7 @@ struct StripeLayout {
     Part large_quotas;
     Part reports;
     Part addresses;
+    Part bans;
 };
 
 /// Divides this number of bytes: as many small keys as small quotas, and a share for each of the
@@ -44,6 +46,7 @@ struct StripeTables {
     KeyCache keys;
     QuotaCache quotas;
     AddressBudgets addresses;
+    BanCache bans;
 
   private:
     StripeTables(std::span<std::byte> memory, const StripeLayout& layout);

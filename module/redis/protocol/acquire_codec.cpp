@@ -104,7 +104,12 @@ void add_id(Words& ids, const Acquire& acquire, std::size_t terms) {
     }
     ids.add(adjusts ? 3 + acquire.quotas->size() + 3 * acquire.adjustments.size() : 2);
     ids.add(acquire.lease);
-    ids.add(acquire.strikes);
+    if (acquire.strikes > 0) {
+        ids.add(std::to_string(acquire.strikes) + ":" +
+                std::to_string(std::max<std::int64_t>(acquire.strikes_age.count(), 0)));
+    } else {
+        ids.add(0);
+    }
     if (adjusts) {
         add_adjustments(ids, acquire);
     }

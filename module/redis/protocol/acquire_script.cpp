@@ -30,7 +30,8 @@ constexpr std::string_view kAcquireText = R"lua(
 --                    per window, ascending, its limit and its length in ms; 0: a calendar month in UTC
 --                    per window its fields, as window_field() names them: of the number, the count and, if it slides, the previous count
 --       ...      ids: the index in ARGV of its terms, the number of requests, and how many further arguments follow (or 0):
---                  the units wanted as a lease, and the strikes that are not counted yet
+--                  the units wanted as a lease, and the strikes that are not counted yet, STRIKES:AGE, with the time since
+--                    the first of them in ms; or 0
 --                  optionally the number of its report keys and, per table: the number of the node's report, which is
 --                    applied once, or 0;
 --                    per window: its number, the units to add to it, and to the previous window if it slides
@@ -83,15 +84,16 @@ local function read_ban(name, terms, now)
     return ban
 end
 
--- Counts the pending strikes, then the refusals. The refusal that completes a ban is itself banned. Returns the number
--- of refusals that are only limited, or nil and Redis's error.
-local function strike(ban, terms, now, pending, refused)
+-- Counts the pending strikes, then the refusals. The refusal that completes a ban is itself banned. A new ban is
+-- announced, so that nodes use no lease of the id any more; an ACL may forbid it. Returns the number of refusals that are
+-- only limited, or nil and Redis's error.
+local function strike(ban, terms, now, pending, age, refused)
     local strikes = ARGV[terms + 5] == '1' and refused or 0
     if pending + strikes == 0 then
         return refused
     end
     if ban.strikes == 0 then
-        ban.since = now
+        ban.since = pending > 0 and now - age or now
     end
     local limited, missing = refused, ARGV[terms + 1] - ban.strikes - pending
     ban.strikes = ban.strikes + pending + strikes
@@ -106,6 +108,10 @@ local function strike(ban, terms, now, pending, refused)
                              $until, ban.ends)
     if type(done) == 'table' then
         return nil, done
+    end
+    if ban.stands then
+        local prefix, id = ban.name:match('^(.*)' .. $ban_key .. '{(.*)}')
+        redis.pcall('PUBLISH', prefix .. $events_key, id)
     end
     redis.call('PEXPIREAT', ban.name,
                math.max(ban.since + ARGV[terms + 2], ban.level > 0 and ban.ends + ARGV[terms + 4] or 0))
@@ -131,9 +137,13 @@ local changes
 
 local nth, key, id, ids_end = 0, 0, ARGV[2] + 0, #ARGV
 while id < ids_end do
-    local more, further, wanted, pending, reports, adjustments = ARGV[id + 2], 0, 0, 0, 0, nil
+    local more, further, wanted, pending, age, reports, adjustments = ARGV[id + 2], 0, 0, 0, 0, 0, nil
     if more ~= '0' then
-        further, wanted, pending = more + 0, ARGV[id + 3] + 0, ARGV[id + 4] + 0
+        further, wanted = more + 0, ARGV[id + 3] + 0
+        if ARGV[id + 4] ~= '0' then
+            pending, age = ARGV[id + 4]:match('(%d+):(%d+)')
+            pending, age = pending + 0, age + 0
+        end
         if more ~= '2' then
             reports, adjustments = ARGV[id + 5] + 0, id + 6
         end
@@ -508,7 +518,7 @@ while id < ids_end do
     if ban then
         local limited = 0
         if not ban.stands and not failure then
-            limited, failure = strike(ban, terms, now, pending, count - granted)
+            limited, failure = strike(ban, terms, now, pending, age, count - granted)
         end
         reply[start - 2], reply[start - 1], reply[start] = limited, ban.stands and ban.ends or 0, ban.strikes
     end
@@ -540,6 +550,8 @@ const Script& acquire_script() {
                                    {"$since", ban_field::kSince},
                                    {"$level", ban_field::kLevel},
                                    {"$until", ban_field::kUntil},
+                                   {"$ban_key", kBanKey},
+                                   {"$events_key", kEventsKey},
                                    {"$report_number", kReportNumber},
                                    {"$lease_node", lease_field::kNode},
                                    {"$lease_time", lease_field::kTime},

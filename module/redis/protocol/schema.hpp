@@ -10,6 +10,10 @@
 
 namespace tollgate::redis {
 
+/// Parts of the names of keys that scripts need, too.
+inline constexpr std::string_view kBanKey = "ban:";
+inline constexpr std::string_view kEventsKey = "events";
+
 /// The names of all Redis keys of Tollgate, after the prefix of `tollgate_redis`. All quota keys of
 /// one request have the same `{ID}` hash tag, so that one script can decide it on a cluster.
 class Keys {
@@ -41,7 +45,7 @@ class Keys {
         return tagged("report:", id).append(":").append(table).append(":").append(node);
     }
     /// A hash: see ban_field.
-    std::string ban(std::string_view id) const { return tagged("ban:", id); }
+    std::string ban(std::string_view id) const { return tagged(kBanKey, id); }
     /// A hash: for each digest of an id the Unix time when the key was last used, rounded down to a
     /// minute. It expires kUseLifetime after the last use.
     std::string used(std::string_view id) const { return tagged("used:", id); }
@@ -67,7 +71,7 @@ class Keys {
     /// A stream: who did what to which id, see audit_field.
     std::string audit() const { return prefix_ + "audit"; }
     /// A channel: the id or digest of a changed record.
-    std::string events() const { return prefix_ + "events"; }
+    std::string events() const { return prefix_ + std::string(kEventsKey); }
 
   private:
     std::string tagged(std::string_view kind, std::string_view id) const {

@@ -41,6 +41,7 @@ class AcquireBatcherTest : public EngineTest {
         const LockedStripe locked(*zone, id_hash(id));
         locked.quotas().save({id_hash(id), settings.name_hash, quota, 0}, quota, held,
                              SteadyTime(1));
+        locked.bans().save({id_hash(id), settings.name_hash}, held.ban, SteadyTime(1));
     }
     /// Every free place of the zone holds owed units of other keys.
     void fill_zone(bool with_reports) {
@@ -381,7 +382,7 @@ TEST_F(AcquireBatcherTest, AFullZoneKeepsTheStrikesOfATableThatHasAPlace) {
     ask(worker, "k0");
     QuotaState held = state("k0");
     held.windows[0].owed = 1;
-    held.strikes_owed = 2;
+    held.ban = {.until = {}, .strikes = 2, .struck_since = worker.engine.steady_time()};
     save("k0", held);
     fill_zone(false);
     std::int64_t strikes = 0;

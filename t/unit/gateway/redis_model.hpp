@@ -152,7 +152,7 @@ class RedisModel {
             return refused;
         }
         if (ban.strikes == 0) {
-            ban.since = now;
+            ban.since = acquire.strikes > 0 ? now - acquire.strikes_age : now;
         }
         const std::int64_t missing = acquire.ban->after - ban.strikes - acquire.strikes;
         ban.strikes += acquire.strikes + strikes;

@@ -210,13 +210,21 @@ class SimulatedRedis {
             const auto more = number_at(at + 2);
             if (more > 0) {
                 one.acquire.lease = integer_at(at + 3);
-                one.acquire.strikes = integer_at(at + 4);
+                read_strikes(at + 4, one.acquire);
             }
             if (more > 2) {
                 read_adjustments(at + 6, quotas, one.acquire);
             }
             one.acquire.quotas = std::make_shared<const Quotas>(std::move(quotas));
             return one;
+        }
+        void read_strikes(std::size_t argv, Acquire& acquire) {
+            const std::string& text = arguments_[argv - 2];
+            const auto colon = text.find(':');
+            acquire.strikes = std::stoll(text.substr(0, colon));
+            if (colon != std::string::npos) {
+                acquire.strikes_age = std::chrono::milliseconds(std::stoll(text.substr(colon + 1)));
+            }
         }
         void read_key(std::string& table, std::string& id) {
             const std::string& key = keys_[key_++];

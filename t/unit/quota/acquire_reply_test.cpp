@@ -80,7 +80,7 @@ TEST(ApplyReply, TakesOnlyTheLeaseOfALateReply) {
     EXPECT_EQ(state.windows[0].counted.count, 5);
     EXPECT_EQ(state.lease, 3);
     EXPECT_EQ(state.counted_at, kStart + 1s);
-    EXPECT_EQ(state.banned_until, kStart + 1h);
+    EXPECT_EQ(state.ban.until, kStart + 1h);
 }
 
 TEST(ApplyReply, KeepsABanIfTheAcquireDidNotLookForIt) {
@@ -90,13 +90,13 @@ TEST(ApplyReply, KeepsABanIfTheAcquireDidNotLookForIt) {
     const PreparedAcquire settlement = node.ask(0);
     EXPECT_FALSE(settlement.looks_for_ban);
     node.apply_reply({{.count = 5}}, 0, {}, 0ms, settlement);
-    EXPECT_EQ(node.states[0].banned_until, kStart + 1h);
+    EXPECT_EQ(node.states[0].ban.until, kStart + 1h);
     node.demand.ban = BanPolicy{};
     node.now += 1s;
     const PreparedAcquire request = node.ask();
     EXPECT_TRUE(request.looks_for_ban);
     node.apply_reply({{.count = 6}}, 0, {}, 0ms, request);
-    EXPECT_EQ(node.states[0].banned_until, Instant{}) << "Redis says that the ban is lifted";
+    EXPECT_EQ(node.states[0].ban.until, Instant{}) << "Redis says that the ban is lifted";
 }
 
 TEST(ApplyReply, TakesTheHigherOfTwoCountsOfOneMillisecond) {

@@ -248,7 +248,7 @@ TEST(Decide, LeavesRefusalsThatStrikeToRedis) {
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
     node.demand.refusals_strike = false;
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
-    EXPECT_EQ(node.states[0].strikes_owed, 0);
+    EXPECT_EQ(node.states[0].ban.strikes, 0);
 }
 
 TEST(Decide, SpendsNoLeaseOfAHigherLimit) {

@@ -415,8 +415,32 @@ TEST(Restore, PutsStrikesBack) {
     node.decide_alone();
     const auto lost = node.ask();
     node.decide_alone();
-    node.restore(lost);
+    node.restore(lost, AcquireFailure::kNotApplied);
     EXPECT_EQ(node.ask().strikes, 2);
+}
+
+TEST(Restore, DropsStrikesThatRedisMayHaveCounted) {
+    Node node({{1, 10s}});
+    node.demand.ban = kBan;
+    node.granted_alone(1);
+    node.decide_alone();
+    const auto lost = node.ask();
+    EXPECT_EQ(lost.strikes, 1);
+    node.restore(lost, AcquireFailure::kUnknown);
+    EXPECT_EQ(node.ask().strikes, 0);
+}
+
+TEST(Restore, KeepsTheTimeOfTheFirstStrike) {
+    Node node({{1, 10s}});
+    node.demand.ban = kBan;
+    node.granted_alone(1);
+    node.decide_alone();
+    const auto lost = node.ask();
+    const SteadyTime first = lost.struck_since;
+    node.now += 2s;
+    node.decide_alone();
+    node.restore(lost, AcquireFailure::kNotApplied);
+    EXPECT_EQ(node.ask().struck_since, first);
 }
 
 }  // namespace

@@ -235,18 +235,31 @@ TEST(Prepare, KeepsStrikesForARequestWithABan) {
     EXPECT_EQ(node.ask().strikes, 1);
 }
 
-TEST(NoteArrivals, DropsStrikesThatNoLongerCount) {
+TEST(Prepare, DropsStrikesThatNoLongerCount) {
     Node node({{1, 1h}});
     node.demand.ban = kBan;
     node.granted_alone(1);
-    node.arrive();
     node.decide_alone();
     node.now += kBan.within - 1s;
-    node.arrive();
-    EXPECT_EQ(node.states[0].strikes_owed, 1);
-    node.now += kBan.within + 1s;
+    EXPECT_EQ(node.ask().strikes, 1);
+    node.decide_alone();
+    node.now += kBan.within;
     node.arrive();
     EXPECT_EQ(node.ask().strikes, 0);
+}
+
+TEST(Prepare, ReportsNoStrikesOfAClientThatWaits) {
+    Node node({{1, 1h}});
+    node.demand.ban = kBan;
+    node.granted_alone(1);
+    // Within any time of `within` there are two refusals, which are no ban with Redis.
+    for (int i = 0; i < 100; ++i) {
+        node.decide_alone();
+        node.now += kBan.within / 2;
+        EXPECT_LE(node.states[0].ban.strikes, 2);
+    }
+    node.decide_alone();
+    EXPECT_LE(node.ask().strikes, 2);
 }
 
 /// A worker asks for a lease when units are left; another worker's reply says that none are.

@@ -154,12 +154,13 @@ TEST(AcquireCall, WritesOptionalTermsIfThereAreAny) {
     EXPECT_EQ(rest(), (Texts{"2", "4", "0"}));
     acquire.lease = 0;
     acquire.strikes = 2;
-    EXPECT_EQ(rest(), (Texts{"2", "0", "2"}));
+    acquire.strikes_age = 1500ms;
+    EXPECT_EQ(rest(), (Texts{"2", "0", "2:1500"}));
     acquire.adjustments = {{5, 6}, {7, 0}, {8, -9}};
-    EXPECT_EQ(rest(),
-              (Texts{"14", "0", "2", "0", "0", "5", "6", "0", "7", "0", "0", "0", "8", "-9", "0"}));
+    EXPECT_EQ(rest(), (Texts{"14", "0", "2:1500", "0", "0", "5", "6", "0", "7", "0", "0", "0", "8",
+                             "-9", "0"}));
     acquire.report_numbers = {0, 77};
-    EXPECT_EQ(rest(), (Texts{"14", "0", "2", "1", "0", "5", "6", "0", "7", "0", "0", "77", "8",
+    EXPECT_EQ(rest(), (Texts{"14", "0", "2:1500", "1", "0", "5", "6", "0", "7", "0", "0", "77", "8",
                              "-9", "0"}));
     const auto call =
         acquire_call(std::array{acquire}, Keys("p:"), {.node = "n", .deadline = Instant(12ms)});

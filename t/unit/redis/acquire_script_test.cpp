@@ -889,6 +889,24 @@ TEST_F(AcquireScriptBans, TheRefusalThatReachesTheStrikesIsBannedItself) {
     EXPECT_EQ(dirty(), before);
 }
 
+TEST_F(AcquireScriptBans, StrikesOfAnOutageCountFromTheirTime) {
+    Acquire report = acquire();
+    report.count = 0;
+    report.strikes = 2;
+    report.strikes_age = 40s;
+    auto acquired = decide(report);
+    EXPECT_EQ(acquired.strikes, 2);
+    EXPECT_EQ(expiry(keys_.ban("k")), acquired.now + 20s);
+    report.strikes_age = 5s;
+    report.strikes = 0;
+    acquired = decide(report);
+    EXPECT_LE(expiry(keys_.ban("k")) - acquired.now, 20s) << "the first strike counts";
+    redis_->run({"DEL", keys_.ban("k")});
+    report.strikes = 9;
+    report.strikes_age = 59s;
+    EXPECT_GT(decide(report).banned_until, acquired.now);
+}
+
 TEST_F(AcquireScriptBans, RefusalsBelowThatAreStrikes) {
     Acquire batch = acquire();
     batch.count = 3;

@@ -44,8 +44,7 @@ class QuotaCacheTest : public testing::Test {
         state.counted_at = Instant(1'800'000'000'123ms);
         state.asked = 987'654'321'012ms;
         state.lease_calls = kMostLeaseCalls;
-        state.banned_until = Instant(1'900'000'000'456ms);
-        state.strikes_owed = 4;
+        state.returns_until = Instant(1'800'000'002'500ms);
         state.arrivals = {987'654'321'987ms, 50.25};
         return state;
     }
@@ -70,16 +69,6 @@ TEST_F(QuotaCacheTest, LoadsWhatWasSaved) {
     EXPECT_TRUE(cache_.save(key(1, two_), two_, QuotaState{}, 1s));
     EXPECT_EQ(cache_.load(key(1, two_), two_), QuotaState{});
     EXPECT_EQ(cache_.small().used, 1);
-}
-
-TEST_F(QuotaCacheTest, StoresWhenUnitsComeBackUnlessTheIdIsBanned) {
-    for (const TableQuota& quota : {two_, four_}) {
-        QuotaState waiting = state(2);
-        waiting.banned_until = {};
-        waiting.returns_until = Instant(1'800'000'002'500ms);
-        EXPECT_TRUE(cache_.save(key(1, quota), quota, waiting, 1s));
-        EXPECT_EQ(cache_.load(key(1, quota), quota), waiting);
-    }
 }
 
 TEST_F(QuotaCacheTest, DistinguishesTablesAndRedisWithSwappedNames) {
@@ -290,8 +279,6 @@ TEST_F(QuotaCacheTest, ValuesThatDoNotFitAreClamped) {
     extreme.lease = kMost;
     extreme.counted_at = Instant(SteadyTime(kMost));
     extreme.asked = SteadyTime(kMost);
-    extreme.banned_until = Instant(-1ms);
-    extreme.strikes_owed = -1;
     extreme.returns_until = Instant(SteadyTime(kMost));
     extreme.arrivals = {SteadyTime(kMost), 1e30F};
     cache_.save(key(1, two_), two_, extreme, 1s);

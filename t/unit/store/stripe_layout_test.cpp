@@ -79,7 +79,7 @@ TEST(StripeLayout, PartsLieApartAndWithin) {
         const StripeLayout layout = divide_stripe(size);
         std::vector<StripeLayout::Part> parts{
             layout.small_keys,   layout.large_keys, layout.unknown_keys, layout.small_quotas,
-            layout.large_quotas, layout.reports,    layout.addresses};
+            layout.large_quotas, layout.reports,    layout.addresses,    layout.bans};
         std::ranges::sort(parts, {}, &StripeLayout::Part::offset);
         std::size_t end = 0;
         for (const StripeLayout::Part& part : parts) {
