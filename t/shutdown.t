@@ -89,6 +89,23 @@ subtest 'a graceful shutdown waits at most the timeout' => sub {
     $gateway->nginx->stop;
 };
 
+for my $how (qw(quit reload)) {
+    subtest "a worker that shuts down ($how) does not wait for the calls of requests that have ended" => sub {
+        my $gateway = start_gateway(redis => 'timeout 30s;');
+        my ($worker) = $gateway->nginx->workers;
+        $pause->($gateway);
+        my @clients = waiting_requests($gateway, 3);
+        $how eq 'quit' ? quit($gateway) : $gateway->nginx->reload;
+        wait_until('the end to have begun', sub { $gateway->nginx->error_log =~ /gracefully shutting down/ });
+        $_->close for @clients;
+        my $start = time;
+        gone($worker);
+        cmp_ok(time - $start, '<', 10, 'the worker ends long before the timeout');
+        $unpause->($gateway);
+        $gateway->nginx->stop;
+    };
+}
+
 # Gets a lease, and returns how many requests were granted.
 sub with_lease {
     my ($gateway, $seconds) = @_;

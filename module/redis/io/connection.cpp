@@ -16,6 +16,9 @@ using Clock = Pipeline::Clock;
 /// Limits reconnects to a server that accepts a connection and closes it again and again.
 constexpr std::chrono::milliseconds kBetweenPromptConnects{500};
 
+/// How long a worker that shuts down waits for the reply to its last call: it may return leases.
+constexpr std::chrono::milliseconds kExitWait{1000};
+
 }  // namespace
 
 Connection::Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
@@ -31,7 +34,9 @@ Connection::Connection(const Endpoint& endpoint, const AddressList& addresses, T
       random_(static_cast<unsigned>(ngx_random())),
       reason_("no address is known"),
       timer_(Event::calling<&Connection::on_timer>(this, log)),
+      exit_timer_(Event::calling<&Connection::hold_exit>(this, log)),
       move_event_(Event::calling<&Connection::take_successor>(this, log)) {
+    timer_.set_cancelable(true);
     untried_ = other_addresses();
     // Without an address, calls wait for the first one until they time out.
     if (!addresses.all().empty()) {
@@ -53,6 +58,7 @@ void Connection::run(Call call, std::unique_ptr<ReplyHandler> handler) noexcept 
 bool Connection::push(Call&& call, std::unique_ptr<ReplyHandler>&& handler) noexcept {
     try {
         pipeline_.push(std::move(call), std::move(handler), Clock::now());
+        exit_until_ = Clock::now() + kExitWait;
         return true;
     } catch (const std::exception& e) {
         ngx_log_error(NGX_LOG_CRIT, log_, 0, "tollgate: redis \"%s\": a call was not sent: %s",
@@ -243,10 +249,19 @@ void Connection::time_out(Time now) noexcept {
     }
 }
 
-/// Sets the timer to the earliest deadline. A worker that shuts down waits for the timer only while
-/// a call is pending.
+/// A worker that shuts down exits as soon as its last request has ended. It waits for a call
+/// without a request, but not for `timeout`: Redis may hang.
+void Connection::hold_exit() noexcept {
+    if (ngx_exiting != 0 && !pipeline_.empty() && Clock::now() < exit_until_) {
+        exit_timer_.start_until(exit_until_);
+    } else {
+        exit_timer_.cancel();
+    }
+}
+
+/// Sets the timer to the earliest deadline.
 void Connection::watch_deadlines() noexcept {
-    timer_.set_cancelable(pipeline_.empty());
+    hold_exit();
     std::optional<Time> end;
     if (may_connect()) {
         end = retry_at_;

@@ -78,7 +78,10 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     void on_written(std::uint64_t bytes) noexcept override;
     void on_reply(const redisReply& reply) override;
     void on_lost(std::string_view reason) noexcept override;
-    void on_shutdown() noexcept override { listener_.on_shutdown(); }
+    void on_shutdown() noexcept override {
+        listener_.on_shutdown();
+        hold_exit();
+    }
     void on_accepted(const std::optional<ObservedTime>& time) noexcept override;
     void on_not_accepted(std::string_view reason) noexcept override;
     void on_successor_change() noexcept override;
@@ -102,6 +105,7 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     void on_timer() noexcept;
     void time_out(Time now) noexcept;
     void watch_deadlines() noexcept;
+    void hold_exit() noexcept;
     void log_loss(std::string_view reason, bool is_failure) noexcept;
 
     const Endpoint& endpoint_;
@@ -129,7 +133,9 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     Time retry_at_{};                        ///< while the link is down
     Time calm_until_{};  ///< a link that is lost before this time is replaced after a delay
     Time timer_end_{};   ///< while the timer is running
+    Time exit_until_{};  ///< a worker that shuts down waits for pending calls until then
     Event timer_;
+    Event exit_timer_;  ///< runs in a worker that shuts down; a graceful shutdown waits for it
     Event move_event_;
 };
 
