@@ -1,6 +1,7 @@
 #include "module/gateway/key_uses.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "module/gateway/engine.hpp"
 #include "module/key/digest.hpp"
@@ -13,12 +14,14 @@ namespace {
 
 /// How long uses are collected for one call.
 constexpr std::chrono::milliseconds kInterval{1000};
-/// The uses in one call: about 100 us of Redis.
+/// The uses in one call: about 100 us of Redis. A turn sends as many.
 constexpr std::size_t kMostInCall = 64;
-/// The uses that are sent after one interval. Many keys are first used at the begin of a minute:
-/// the rest of them is spread over half of it.
+/// The uses that are sent in one interval. Many keys are first used at the begin of a minute: the
+/// rest of them is spread over half of it.
 constexpr std::size_t kLeastSent = 256;
 constexpr std::size_t kShareSent = 30;
+/// The uses whose masters a turn looks for.
+constexpr std::size_t kMostExamined = 1024;
 
 }  // namespace
 
@@ -69,7 +72,7 @@ void KeyUses::note(const KeyCache::Key& key, const KeyRecord& record) noexcept {
         engine_.statistics().keys.retiring.add();
     }
     attempt(engine_.log(), [&] {
-        if (pending_.size() < kMostPending || pending_.contains(key.digest)) {
+        if (pending_.size() + kept_.size() < kMostPending || pending_.contains(key.digest)) {
             pending_.insert_or_assign(key.digest, Use{record.id, engine_.clock().steady()});
         }
     });
@@ -79,17 +82,33 @@ void KeyUses::note(const KeyCache::Key& key, const KeyRecord& record) noexcept {
 }
 
 void KeyUses::on_timer() noexcept {
-    send(std::max(kLeastSent, pending_.size() / kShareSent));
-    is_waiting_ = !pending_.empty();
+    if (pending_.empty()) {
+        take_kept();
+    }
+    send(kMostInCall, kMostExamined);
+    is_waiting_ = !pending_.empty() || !kept_.empty();
     if (is_waiting_) {
-        timer_->start(kInterval);
+        // In an interval, as many turns as it takes to send its share.
+        const std::size_t turns = std::max(kLeastSent, pending_.size() / kShareSent) / kMostInCall;
+        timer_->start(pending_.empty() ? kInterval : kInterval / static_cast<int>(turns));
     }
 }
 
-/// Sends up to this number of uses to the masters that are reachable.
-void KeyUses::send(std::size_t most) noexcept {
+void KeyUses::shut_down() noexcept {
+    take_kept();
+    send(kMostPending, kMostPending);
+}
+
+/// Tries the masters again that were unreachable. Of two uses of a key, the later one is sent.
+void KeyUses::take_kept() noexcept {
+    pending_.merge(kept_);
+    kept_.clear();
+}
+
+/// Sends up to `most` uses to the masters that are reachable.
+void KeyUses::send(std::size_t most, std::size_t examined) noexcept {
     attempt(engine_.log(), [&] {
-        const auto chosen = choose(most);
+        const auto chosen = choose(most, examined);
         for (std::span<const Chosen> rest = chosen; !rest.empty();) {
             const auto first = rest.first(std::min(rest.size(), kMostInCall));
             const auto other = std::ranges::find_if(
@@ -101,14 +120,21 @@ void KeyUses::send(std::size_t most) noexcept {
     });
 }
 
-/// Sorted by slot: the keys of a call must be in one slot.
-std::vector<KeyUses::Chosen> KeyUses::choose(std::size_t most) {
+/// Sorted by slot: the keys of a call must be in one slot. Keeps those whose masters are
+/// unreachable.
+std::vector<KeyUses::Chosen> KeyUses::choose(std::size_t most, std::size_t examined) {
     std::vector<Chosen> chosen;
-    for (auto use = pending_.begin(); use != pending_.end() && chosen.size() < most; ++use) {
+    auto use = pending_.begin();
+    while (use != pending_.end() && chosen.size() < most && examined-- > 0) {
+        const auto next = std::next(use);
         const redis::Slot slot = engine_.slot_of(use->second.id);
         if (engine_.transport().is_reachable(slot)) {
             chosen.push_back({slot, use});
+        } else {
+            kept_.erase(use->first);
+            kept_.insert(pending_.extract(use));
         }
+        use = next;
     }
     std::ranges::sort(chosen, {}, &Chosen::slot);
     return chosen;

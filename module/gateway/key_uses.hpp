@@ -39,7 +39,7 @@ class KeyUses {
     void note(const KeyCache::Key& key, const KeyRecord& record) noexcept;
 
     /// A graceful shutdown of this worker has begun: sends what is left.
-    void shut_down() noexcept { send(kMostPending); }
+    void shut_down() noexcept;
 
   private:
     class Reply;
@@ -63,13 +63,15 @@ class KeyUses {
     static constexpr std::size_t kMostPending = 16'384;
 
     void on_timer() noexcept;
-    void send(std::size_t most) noexcept;
-    std::vector<Chosen> choose(std::size_t most);
+    void take_kept() noexcept;
+    void send(std::size_t most, std::size_t examined) noexcept;
+    std::vector<Chosen> choose(std::size_t most, std::size_t examined);
     void send_batch(std::span<const Chosen> batch);
     void refuse(std::string_view message) noexcept;
 
     Engine& engine_;
     Pending pending_;
+    Pending kept_;              ///< until their masters are reachable
     bool is_waiting_ = false;   ///< the timer runs
     bool was_refused_ = false;  ///< the log says so
     std::unique_ptr<Timer> timer_;

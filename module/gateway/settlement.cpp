@@ -16,8 +16,11 @@ namespace {
 
 constexpr SteadyTime kSettlementInterval{250};
 /// How soon an unfinished pass continues.
-constexpr SteadyTime kContinueAfter{10};
-constexpr std::size_t kMostAtOnce = 1024;
+constexpr SteadyTime kContinueAfter{1};
+/// A turn ends after this number of held quotas, due or not, and after this number of settled ones:
+/// requests wait meanwhile, for less than a millisecond.
+constexpr std::size_t kMostVisited = 256;
+constexpr std::size_t kMostSettled = 64;
 
 }  // namespace
 
@@ -63,10 +66,12 @@ bool Settlement::claim_turn() const {
     return true;
 }
 
-/// Copies some held quotas of this Redis. True if they are the last of all stripes.
-bool Settlement::visit_stripe(std::vector<QuotaCache::Held>& found) {
+/// Copies some held quotas of this Redis, and adds what it has visited to `visited`. True if they
+/// are the last of all stripes.
+bool Settlement::visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited) {
     const LockedStripe stripe(engine_.zone(), StripeNumber{stripe_});
     const bool is_last = stripe.quotas().visit_held(cursor_, [&](const QuotaCache::Held& held) {
+        ++visited;
         if (held.redis == engine_.settings().name_hash) {
             found.push_back(held);
         }
@@ -101,15 +106,16 @@ std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, Whi
     return Due{held, std::move(id), held.has_ended(bounds.earliest)};
 }
 
-/// True if no held quota is left to look at.
+/// A turn of a pass. True if no held quota is left to look at.
 bool Settlement::settle(Which which) {
     const ExactSteadyTime now = engine_.clock().steady();
     std::vector<QuotaCache::Held> found;
+    std::size_t visited = 0;
     std::size_t settled = 0;
     bool is_complete = false;
-    while (!is_complete && settled < kMostAtOnce) {
+    while (!is_complete && visited < kMostVisited && settled < kMostSettled) {
         found.clear();
-        is_complete = visit_stripe(found);
+        is_complete = visit_stripe(found, visited);
         for (const QuotaCache::Held& held : found) {
             if (const auto one = due(held, which, now)) {
                 settle(*one);
@@ -220,6 +226,7 @@ void Settlement::shut_down() {
     if (returns_leases() && may_reach_redis()) {
         stripe_ = 0;
         cursor_ = {};
+        // All in one turn: no timer may run any more before the worker exits.
         while (!settle(Which::kAll)) {
         }
         engine_.acquires().flush();

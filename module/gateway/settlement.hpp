@@ -55,7 +55,7 @@ class Settlement {
     void on_timer();
     bool may_reach_redis() const;
     bool claim_turn() const;
-    bool visit_stripe(std::vector<QuotaCache::Held>& found);
+    bool visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited);
     std::optional<Due> due(const QuotaCache::Held& held, Which which, ExactSteadyTime now) const;
     std::string find_id(std::uint64_t api_key, const IdHash& id) const;
     bool settle(Which which);

@@ -12,6 +12,9 @@ namespace {
 
 /// How often slices are looked for that have ended without a request.
 constexpr SteadyTime kInterval = Slice::kLongest / 2;
+/// A turn ends this number of slices, and looks at this number of keys: requests wait meanwhile.
+constexpr std::size_t kMostEnded = 128;
+constexpr std::size_t kMostVisited = 2048;
 
 AcquireRequest request_for(const KnownKey& key) {
     AcquireRequest request;
@@ -70,16 +73,26 @@ void Slices::put_back(KnownKey& key) {
 
 void Slices::end_expired() noexcept {
     const SteadyTime now = engine_.steady_time();
-    std::erase_if(active_, [&](KnownKey* key) {
-        if (key->slice.is_taken() && key->slice.ends() <= now) {
-            attempt(engine_.log(), [&] { put_back(*key); });
+    std::size_t ended = 0;
+    std::size_t visited = 0;
+    // From the end to the beginning: the last key takes the place of one that is not watched.
+    next_ = next_ == 0 ? active_.size() : std::min(next_, active_.size());
+    while (next_ > 0 && ended < kMostEnded && visited < kMostVisited) {
+        KnownKey& key = *active_[--next_];
+        if (key.slice.is_taken() && key.slice.ends() <= now) {
+            attempt(engine_.log(), [&] { put_back(key); });
+            ++ended;
         }
-        key->is_watched = key->slice.is_taken();
-        return !key->is_watched;
-    });
+        ++visited;
+        key.is_watched = key.slice.is_taken();
+        if (!key.is_watched) {
+            active_[next_] = active_.back();
+            active_.pop_back();
+        }
+    }
     is_waiting_ = !active_.empty();
     if (is_waiting_) {
-        timer_->start(kInterval);
+        timer_->start(next_ == 0 ? kInterval : SteadyTime(1));
     }
 }
 

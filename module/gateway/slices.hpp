@@ -42,6 +42,7 @@ class Slices {
 
     Engine& engine_;
     std::vector<KnownKey*> active_;  ///< keys that may have a slice: those that are watched
+    std::size_t next_ = 0;  ///< this pass is still to visit so many, from the beginning; 0: none
     bool is_shutting_down_ = false;
     bool is_waiting_ = false;  ///< the timer runs
     std::unique_ptr<Timer> timer_;

@@ -160,6 +160,9 @@ TEST_F(KeyUsesTest, ManyKeysShareCallsAndAreSpread) {
         begin(worker, "k" + std::to_string(i));
     }
     run_for(1050ms);
+    EXPECT_EQ(redis.use_writes, 64) << "a turn sends one call";
+    EXPECT_EQ(redis.use_calls, 1);
+    run_for(800ms);
     EXPECT_EQ(redis.use_writes, 256);
     EXPECT_EQ(redis.use_calls, 4);
     run_for(4s);

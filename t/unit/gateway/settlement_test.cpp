@@ -130,6 +130,61 @@ TEST_F(SettlementTest, AKeyThatEndsIsSettledAtOnce) {
     EXPECT_EQ(counted("k"), 1);
 }
 
+/// A zone with so many ids that hold a lease, or that owe units to a master that is unreachable.
+class BusySettlementTest : public SettlementTest {
+  protected:
+    static constexpr int kIds = 4000;
+
+    BusySettlementTest() { zone_size = std::size_t{4} << 20U; }
+
+    void hold(const QuotaState& held) {
+        for (int i = 0; i < kIds; ++i) {
+            TableQuota quota;
+            quota.table = "api";
+            quota.table_id = name_hash("api");
+            quota.rates = tables[0].plans[0].rates;
+            const IdHash id = id_hash("k" + std::to_string(i));
+            const LockedStripe locked(*zone, id);
+            ASSERT_TRUE(locked.quotas().save({id, settings.name_hash, quota, 0}, quota, held,
+                                             SteadyTime(1)));
+        }
+    }
+    /// The number of turns of the worker's passes in this time.
+    int turns_in(std::chrono::milliseconds time) {
+        int turns = 0;
+        SteadyTime& settled = zone->redis(settings.name_hash).settled;
+        for (const auto end = timeline.now() + time; timeline.now() < end;) {
+            const SteadyTime before = settled;
+            run_for(1ms);
+            turns += settled != before ? 1 : 0;
+        }
+        return turns;
+    }
+};
+
+TEST_F(BusySettlementTest, ATurnVisitsFewLeasesThatAreInUse) {
+    const Worker& worker = start();
+    QuotaState held;
+    held.lease = 1;
+    held.counted_at = Instant(1h);
+    held.asked = worker.engine.steady_time() + 1h;
+    held.arrivals = {worker.engine.steady_time() + 1h, 1};
+    hold(held);
+    const int turns = turns_in(400ms);
+    EXPECT_GE(turns, kIds / 300) << "at most about 256 in a turn";
+    EXPECT_LE(turns, kIds / 100 + 2) << "one pass, or two";
+    EXPECT_EQ(worker.transport.calls, 0);
+}
+
+TEST_F(BusySettlementTest, ATurnSettlesFew) {
+    const Worker& worker = start();
+    QuotaState held;
+    held.windows[0].owed = 1;
+    hold(held);
+    EXPECT_GE(turns_in(1s), kIds / 100) << "at most about 64 in a turn";
+    EXPECT_EQ(worker.transport.calls, 0) << "the zone has no record of the ids";
+}
+
 TEST_F(SettlementTest, QuotasOfATableThatIsGoneAreDropped) {
     Worker& worker = start_owing();
     tables[0].name = "other";
