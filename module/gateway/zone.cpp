@@ -1,5 +1,6 @@
 #include "module/gateway/zone.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -25,7 +26,32 @@ auto& entry_of(Entries& entries, std::uint32_t name) {
     return entries[first];
 }
 
-/// The same. A free one belongs to this name from now on. The caller holds the node's lock.
+/// A master has a clock. A `tollgate_redis` is settled.
+SteadyTime used_at(const SharedRedis& entry) {
+    return std::max(entry.clock.read().heard(), entry.settled);
+}
+
+/// The entry that was used the longest time ago, of those that a search for this name visits
+/// first. It belongs to nobody any more: the masters of a cluster change.
+SharedRedis& least_recently_used(std::span<SharedRedis> entries, std::uint32_t name) {
+    constexpr std::size_t kMostVisited = 8;
+    SharedRedis* oldest = nullptr;
+    for (std::size_t i = 0; i < std::min(kMostVisited, entries.size()); ++i) {
+        SharedRedis& entry = entries[(name + i) % entries.size()];
+        if (oldest == nullptr || used_at(entry) < used_at(*oldest)) {
+            oldest = &entry;
+        }
+    }
+    oldest->nodes.set(0);
+    oldest->clock.write({});
+    oldest->settled = oldest->heartbeat_due = oldest->nodes_counted = {};
+    oldest->fewer_nodes_since = {};
+    oldest->is_unreachable = false;
+    return *oldest;
+}
+
+/// The same as entry_of. A free one belongs to this name from now on. The caller holds the node's
+/// lock.
 template <typename Entries>
 auto& claim_entry(Entries& entries, std::uint32_t name) {
     auto& entry = entry_of(entries, name);
@@ -61,11 +87,17 @@ StripeNumber Zone::stripe_of(const IdHash& id) const {
 
 SharedRedis& Zone::redis(std::uint32_t name) {
     SharedRedis& known = entry_of(redis_, name);
-    if (known.name.value() != 0) {
+    if (known.name.value() == name) {
         return known;
     }
     const LockedNode node(*this);
-    return claim_entry(redis_, name);
+    SharedRedis& claimed = claim_entry(redis_, name);
+    if (claimed.name.value() == name) {
+        return claimed;
+    }
+    SharedRedis& oldest = least_recently_used(redis_, name);
+    oldest.name.set(name);
+    return oldest;
 }
 
 void Zone::observe_time(std::uint32_t name, ExactSteadyTime sent, ExactSteadyTime received,

@@ -101,7 +101,8 @@ class Zone {
         return changes_.last(redis, id);
     }
     /// The entry of this name: name_hash of a `tollgate_redis`, or Transport::master_name. If all
-    /// entries are taken, further names share entries with others. Locks the node for a new name.
+    /// entries are taken, the least recently used one is used again. Locks the node
+    /// for a new name.
     SharedRedis& redis(std::uint32_t name);
 
     /// The clock of the Redis with this name (see redis) showed `time` between `sent` and

@@ -16,7 +16,8 @@ namespace tollgate::http {
 namespace {
 
 constexpr std::size_t kDefaultSize = std::size_t{8} << 20U;
-constexpr std::size_t kSmallestSize = std::size_t{128} << 10U;
+/// Of pages: the zones of the node and of each stripe lose a few to nginx's slab allocator.
+constexpr std::size_t kSmallestSize = 32;
 
 /// Enough for 450 plans and 20 Redis. With 32 workers, 40 plans and 5 Redis have a block for each
 /// worker.
@@ -33,7 +34,8 @@ constexpr std::size_t kMostChanges = std::size_t{1} << 20U;
 constexpr std::string_view kZoneName =
     gateway::kMeasuresLock ? std::string_view("tollgate-14-lock") : std::string_view("tollgate-14");
 
-/// The entries for Redis and for the masters of clusters. Further ones share entries with others.
+/// The entries for Redis and for the masters of clusters. Further ones take the place of those that
+/// were not used for long.
 constexpr std::size_t kMostRedis = 128;
 
 /// The workers that count their holds of locks separately.
@@ -183,9 +185,9 @@ char* read_zone_size(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noe
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid zone size \"%V\"", &words[1]);
         return conf_error();
     }
-    if (static_cast<std::size_t>(size) < kSmallestSize) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "tollgate_zone \"%V\" is too small: 128k at least",
-                           &words[1]);
+    if (static_cast<std::size_t>(size) < kSmallestSize * ngx_pagesize) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "tollgate_zone \"%V\" is too small: %uzk at least",
+                           &words[1], kSmallestSize * ngx_pagesize / 1024);
         return conf_error();
     }
     main.zone_size = static_cast<std::size_t>(size);

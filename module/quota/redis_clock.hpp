@@ -81,6 +81,9 @@ class RedisClock {
         return std::min(now.latest, now.earliest + timeout) + timeout;
     }
 
+    /// When the clock was observed last, by the node's steady clock; 0: never.
+    SteadyTime heard() const { return heard_; }
+
     /// How far Redis's clock and a node's drift apart within this time at most: by 1/1000 of it,
     /// since NTP slews each clock by half of that at most. Never negative.
     static constexpr ExactSteadyTime drift_within(ExactSteadyTime time) {

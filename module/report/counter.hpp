@@ -109,6 +109,8 @@ class WorkerSet {
     /// worker that was killed remains until its successor starts.
     template <typename IsAlive>
     bool has_other(std::uint32_t process, IsAlive is_alive) const {
+        // Of two workers that leave at the same time, one must see that the other one has left.
+        std::atomic_thread_fence(std::memory_order_seq_cst);
         return std::ranges::any_of(places_, [&](const auto& place) {
             const std::uint32_t other = place.value();
             return (other & kIsIn) != 0 && other != (process | kIsIn) && is_alive(other & ~kIsIn);
