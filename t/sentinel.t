@@ -72,6 +72,27 @@ for my $fault (sort keys %begin) {
     };
 }
 
+# The Sentinel that leads a failover names the old master until all replicas follow the new one. Until then, the old
+# master says that it is the master.
+subtest 'a deposed master that is alive' => sub {
+    my $deployment = Sentinels->start(replicas => 2);
+    my ($old) = $deployment->servers;
+    my $gateway = gateway($deployment, workers => 2);
+    becomes(sub { main_redis($gateway)->{master} }, address_of($old), 'the master');
+    my ($leader) = $deployment->sentinels;
+    my $named = sub { my %state = @{ $leader->cmd('SENTINEL', 'MASTER', 'mymaster') }; "127.0.0.1:$state{port}" };
+    $leader->cmd('SENTINEL', 'FAILOVER', 'mymaster');
+    my $seen = wait_until('another master', sub {
+        my ($by_leader, $by_gateway) = ($named->(), main_redis($gateway)->{master});
+        return $by_gateway ne address_of($old) ? [$by_leader, $by_gateway] : undef;
+    });
+    is($seen->[0], address_of($old), 'the gateway uses the new master before the leading Sentinel names it');
+    my $new = $deployment->new_master($old);
+    is($seen->[1], address_of($new), '... which is the right one');
+    is(main_redis($gateway)->{failovers}, 1, 'it does not return to the old master meanwhile');
+    $gateway->nginx->stop;
+};
+
 subtest 'counts and revocations after a failover' => sub {
     my $deployment = Sentinels->start;
     my ($old) = $deployment->servers;

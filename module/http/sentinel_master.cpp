@@ -53,6 +53,14 @@ void SentinelMaster::release() noexcept {
     with_shared([](redis::SharedMaster& shared) { shared.release(this_process()); });
 }
 
+void SentinelMaster::depose(std::uint32_t server, Time until) noexcept {
+    with_shared([&](redis::SharedMaster& shared) { shared.depose(server, until); });
+}
+
+std::uint32_t SentinelMaster::deposed(Time now) noexcept {
+    return with_shared([&](const redis::SharedMaster& shared) { return shared.deposed(now); });
+}
+
 void SentinelMaster::publish(const redis::ServerAddress& master) noexcept {
     const auto change = with_shared([&](redis::SharedMaster& shared) {
         return shared.publish(this_process(), conf_.sentinel.group->hash, master);

@@ -37,6 +37,8 @@ class SentinelMaster final : private redis::MasterBoard, private redis::TlsListe
     bool claim(Time now, Time end) noexcept override;
     void take_over(Time end) noexcept override;
     void release() noexcept override;
+    void depose(std::uint32_t server, Time until) noexcept override;
+    std::uint32_t deposed(Time now) noexcept override;
     void publish(const redis::ServerAddress& master) noexcept override;
     void on_handshake(bool /*is_resumed*/) noexcept override {}
     // Sessions are not kept: a link to a Sentinel is rare.

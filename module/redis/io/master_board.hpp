@@ -32,6 +32,8 @@ class MasterBoard {
     virtual bool claim(Time now, Time end) noexcept = 0;
     virtual void take_over(Time end) noexcept = 0;
     virtual void release() noexcept = 0;
+    virtual void depose(std::uint32_t server, Time until) noexcept = 0;
+    virtual std::uint32_t deposed(Time now) noexcept = 0;
     virtual void publish(const ServerAddress& master) noexcept = 0;
 };
 

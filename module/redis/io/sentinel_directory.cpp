@@ -15,6 +15,8 @@ constexpr std::chrono::milliseconds kPoll = 10s;
 /// How often a worker reads the board: without a cause, and while another worker searches for it.
 constexpr std::chrono::milliseconds kRead = 200ms;
 constexpr std::chrono::milliseconds kReadSoon = 20ms;
+/// How long a deposed master may say that it is the master: until a Sentinel reconfigures it.
+constexpr std::chrono::milliseconds kDeposed = 10s;
 /// Added to the longest time of a step, until another worker may continue the search.
 constexpr std::chrono::milliseconds kGrace = 1s;
 
@@ -65,17 +67,16 @@ void SentinelDirectory::search() noexcept {
 }
 
 void SentinelDirectory::on_message(std::string_view text) noexcept {
-    const bool is_ours = [&] {
-        try {
-            const auto switched = read_switched_master(text);
-            return switched && switched->name == links_.group.master_name;
-        } catch (const std::exception&) {
-            return true;
+    try {
+        auto switched = read_switched_master(text);
+        if (switched && switched->name == links_.group.master_name) {
+            switched_ = std::move(switched);
+            switched_->name = {};
+            event_.post();
         }
-    }();
-    if (is_ours) {
-        starts_over_ = true;
-        event_.post();
+    } catch (const std::exception& e) {
+        note_failure(links_.group.master_name, e.what());
+        search();
     }
 }
 
@@ -123,11 +124,16 @@ void SentinelDirectory::begin_search(Time now) {
     if (asked_.empty()) {
         return;  // No name is resolved yet.
     }
-    if (std::exchange(starts_over_, false)) {
-        board_.take_over(now + kGrace);
-        is_searching_ = true;
-        search_.start_over(now, random());
-        is_step_new_ = true;
+    if (switched_) {
+        board_.depose(server_hash(switched_->deposed), now + kDeposed);
+        // Each Sentinel publishes the message, the one that leads the failover last.
+        if (switched_->address != reported_) {
+            search_.switch_to(switched_->address);
+            board_.take_over(now + kGrace);
+            is_searching_ = true;
+            is_step_new_ = true;
+        }
+        switched_.reset();
     }
     if (is_searching_) {
         return;
@@ -152,6 +158,7 @@ void SentinelDirectory::take_step(Time now) {
     if (!is_searching_) {
         return;
     }
+    search_.avoid(board_.deposed(now));
     if (const auto* const wait = std::get_if<SentinelSearch::Wait>(&search_.step());
         wait != nullptr && wait->until <= now) {
         search_.on_timer(now, random());

@@ -39,7 +39,7 @@ class MasterListener {
 /// The master of a Sentinel group, as a worker knows it. One worker of the node at a time searches
 /// for the master, and all workers read the result from the board. The worker that watches also
 /// subscribes to `+switch-master` at two Sentinels, and searches every 10 s, because a message may
-/// be lost.
+/// be lost. After a message, no worker of the node uses the deposed master for 10 s.
 ///
 /// Names of Sentinels, and the name of a master that is reported by its host name, are resolved at
 /// run time. Timers do not keep a worker alive that shuts down.
@@ -113,15 +113,15 @@ class SentinelDirectory : private QueryOwner, private MessageListener, private A
     std::minstd_rand random_;
     std::unique_ptr<Query> query_;               ///< of the current step
     std::unique_ptr<NameResolution> candidate_;  ///< the master that the search confirms
-    SentinelWatch watch_;           ///< without subscriptions unless this worker watches
-    std::uint32_t generation_ = 0;  ///< of reported_
-    std::uint32_t searches_ = 0;    ///< number on the board when a search was wanted
-    bool is_wanted_ = false;        ///< a search, by this worker or another one
-    bool is_searching_ = false;     ///< this worker
-    bool is_step_new_ = false;      ///< the step of search_ has not been taken
-    bool starts_over_ = false;      ///< a message of `+switch-master` came
-    Time poll_at_{};                ///< the next search of the worker that watches
-    LogText failures_;              ///< of this search since the last log line
+    SentinelWatch watch_;                     ///< without subscriptions unless this worker watches
+    std::uint32_t generation_ = 0;            ///< of reported_
+    std::uint32_t searches_ = 0;              ///< number on the board when a search was wanted
+    bool is_wanted_ = false;                  ///< a search, by this worker or another one
+    bool is_searching_ = false;               ///< this worker
+    bool is_step_new_ = false;                ///< the step of search_ has not been taken
+    std::optional<SwitchedMaster> switched_;  ///< a message of `+switch-master`, without the name
+    Time poll_at_{};                          ///< the next search of the worker that watches
+    LogText failures_;                        ///< of this search since the last log line
     LogThrottle failure_lines_;
     Event timer_;
     Event event_;

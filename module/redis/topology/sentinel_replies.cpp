@@ -102,11 +102,12 @@ std::optional<SwitchedMaster> read_switched_master(std::string_view message) {
     if (!port || !host || !old_port || !old_host || message.empty()) {
         return std::nullopt;
     }
+    const auto deposed = make_server_address(*old_host, *old_port);
     const auto address = make_server_address(*host, *port);
-    if (!address) {
+    if (!deposed || !address) {
         return std::nullopt;
     }
-    return SwitchedMaster{.name = message, .address = *address};
+    return SwitchedMaster{.name = message, .deposed = *deposed, .address = *address};
 }
 
 }  // namespace tollgate::redis

@@ -39,11 +39,11 @@ Role read_role(const redisReply& reply);
 /// A message of the channel `+switch-master`: a failover ended.
 struct SwitchedMaster {
     std::string_view name;  ///< a view into the message
+    ServerAddress deposed;  ///< of the old master
     ServerAddress address;  ///< of the new master
 };
 
-/// Parses "NAME OLD-HOST OLD-PORT NEW-HOST NEW-PORT". The old address is not read. Nothing if the
-/// message is malformed.
+/// Parses "NAME OLD-HOST OLD-PORT NEW-HOST NEW-PORT". Nothing if the message is malformed.
 std::optional<SwitchedMaster> read_switched_master(std::string_view message);
 
 }  // namespace tollgate::redis

@@ -17,10 +17,11 @@ void SentinelSearch::start(Time now, double random) {
     }
 }
 
-void SentinelSearch::start_over(Time now, double random) {
+void SentinelSearch::switch_to(const ServerAddress& master) {
+    step_ = Confirm{master};
+    question_ = Question::kAddress;
     backoff_.reset();
     refuted_ = {};
-    begin_pass(Question::kState, now, random);
 }
 
 void SentinelSearch::on_answer(std::size_t sentinel, const redisReply& reply, Time now,
@@ -29,7 +30,8 @@ void SentinelSearch::on_answer(std::size_t sentinel, const redisReply& reply, Ti
         return;
     }
     if (question_ == Question::kAddress) {
-        if (auto address = read_master_address(reply)) {
+        if (auto address = read_master_address(reply);
+            address && server_hash(*address) != avoided_) {
             confirm(sentinel, std::move(*address));
             return;
         }
@@ -100,7 +102,7 @@ void SentinelSearch::ask_next(Time now, double random) {
 
 /// All Sentinels were asked.
 void SentinelSearch::end_pass(Time now, double random) {
-    if (best_ && best_->master.address != refuted_) {
+    if (best_ && is_usable(best_->master.address)) {
         confirm(best_->sentinel, std::move(best_->master.address));
     } else {
         wait(now, random);
@@ -127,12 +129,16 @@ void SentinelSearch::wait(Time now, double random) {
     step_ = Wait{now + backoff_.next(random)};
 }
 
+bool SentinelSearch::is_usable(const ServerAddress& master) const {
+    return master != refuted_ && server_hash(master) != avoided_;
+}
+
 /// Whether this answer is better than the best one so far. With the same config-epoch, another
-/// address than the refuted one is better: the Sentinel that leads a failover has the new epoch
-/// before it has the new address.
+/// address than the refuted or deposed one is better: the Sentinel that leads a failover has the
+/// new epoch before it has the new address.
 bool SentinelSearch::is_better(const MasterState& master) const {
     const auto rank = [&](const MasterState& of) {
-        return std::tuple(of.config_epoch, of.address != refuted_, !of.is_down);
+        return std::tuple(of.config_epoch, is_usable(of.address), !of.is_down);
     };
     return !best_ || rank(master) > rank(best_->master);
 }

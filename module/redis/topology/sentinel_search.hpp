@@ -26,6 +26,11 @@ namespace tollgate::redis {
 /// the master, and the address with the highest config-epoch is used. If that does not help, the
 /// search begins again after a delay. It ends when a server confirms that it is the master.
 ///
+/// A deposed master may still say that it is the master, and Sentinels name it for some seconds:
+/// the one that leads the failover, with the new config-epoch, and those that have not heard of it.
+/// Therefore the address in a message of `+switch-master` is used at once, and the old one is
+/// avoided.
+///
 /// Sentinels are indexes into the configured list. `random` is from 0 to 1.
 class SentinelSearch {
   public:
@@ -70,10 +75,12 @@ class SentinelSearch {
     /// Begins a search: at the start, when the master is lost or answers READONLY, and to look for
     /// changes. Does nothing while a search runs.
     void start(Time now, double random);
-    /// Begins a search anew, also while one runs: after a message of `+switch-master`. It asks all
-    /// Sentinels for their state, because the one that is asked first may not know the new master
-    /// yet, and the old one may still report that it is the master.
-    void start_over(Time now, double random);
+    /// Begins a search anew, also while one runs: a message of `+switch-master` names this master,
+    /// which has to confirm it. Throws std::bad_alloc: the step is unchanged.
+    void switch_to(const ServerAddress& master);
+    /// No answer that names this server is used: server_hash() of the master that was deposed last;
+    /// 0: none.
+    void avoid(std::uint32_t server) noexcept { avoided_ = server; }
 
     /// The reply of a Sentinel, also an error reply. Throws std::bad_alloc: the step is unchanged.
     void on_answer(std::size_t sentinel, const redisReply& reply, Time now, double random);
@@ -100,6 +107,7 @@ class SentinelSearch {
     void confirm(std::size_t sentinel, ServerAddress master);
     void contradict(Time now, double random);
     void wait(Time now, double random);
+    bool is_usable(const ServerAddress& master) const;
     bool is_better(const MasterState& master) const;
 
     std::vector<std::size_t> order_;  ///< of the Sentinels: the one that helped last is first
@@ -107,6 +115,7 @@ class SentinelSearch {
     Question question_ = Question::kAddress;
     std::optional<Candidate> best_;  ///< of this pass
     ServerAddress refuted_;          ///< the address that was contradicted in the pass before
+    std::uint32_t avoided_ = 0;
     Backoff backoff_;
     Step step_;
 };

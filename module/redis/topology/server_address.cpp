@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "module/text/name_hash.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::redis {
@@ -74,6 +75,10 @@ std::string to_text(const ServerAddress& address) {
     const bool is_ipv6 = address.host.find(':') != std::string::npos;
     const std::string host = is_ipv6 ? "[" + address.host + "]" : address.host;
     return host + ":" + std::to_string(address.port);
+}
+
+std::uint32_t server_hash(const ServerAddress& address) {
+    return std::max(name_hash(to_text(address)), std::uint32_t{1});
 }
 
 }  // namespace tollgate::redis

@@ -39,4 +39,7 @@ std::optional<ServerAddress> parse_server_address(std::string_view text,
 /// "host:port", with brackets around an IPv6 address.
 std::string to_text(const ServerAddress& address);
 
+/// For memory that processes share. 0 is never the hash of a server.
+std::uint32_t server_hash(const ServerAddress& address);
+
 }  // namespace tollgate::redis

@@ -32,6 +32,15 @@ void SharedMaster::release(std::uint32_t process) noexcept {
     }
 }
 
+void SharedMaster::depose(std::uint32_t server, Time until) noexcept {
+    deposed_ = server;
+    deposed_until_ = until;
+}
+
+std::uint32_t SharedMaster::deposed(Time now) const noexcept {
+    return now < deposed_until_ ? deposed_ : 0;
+}
+
 SharedMaster::Change SharedMaster::publish(std::uint32_t process, std::uint32_t group,
                                            const ServerAddress& master) noexcept {
     release(process);

@@ -38,6 +38,10 @@ class SharedMaster {
     void take_over(std::uint32_t process, Time end) noexcept;
     /// Ends a search of this process without a result.
     void release(std::uint32_t process) noexcept;
+    /// This server (see server_hash) is not the master any more, whatever it says until `until`.
+    void depose(std::uint32_t server, Time until) noexcept;
+    /// The server that was deposed last; 0: none, or its time is over.
+    std::uint32_t deposed(Time now) const noexcept;
     /// Ends a search: this is the master. The host must be valid: see is_valid_host.
     Change publish(std::uint32_t process, std::uint32_t group,
                    const ServerAddress& master) noexcept;
@@ -48,6 +52,8 @@ class SharedMaster {
     std::uint32_t searches_;
     std::uint32_t searcher_;  ///< process; 0: none
     Time search_end_;
+    Time deposed_until_;
+    std::uint32_t deposed_;
     std::uint16_t port_;  ///< 0: no address
     std::uint8_t length_;
     std::array<char, 255> host_;

@@ -123,6 +123,7 @@ TEST(SentinelReplies, ReadsTheMessageOfASwitch) {
     const auto message = read_switched_master("mymaster 127.0.0.1 6379 ::1 6380");
     ASSERT_TRUE(message);
     EXPECT_EQ(message->name, "mymaster");
+    EXPECT_EQ(message->deposed, (ServerAddress{"127.0.0.1", 6379}));
     EXPECT_EQ(message->address, (ServerAddress{"::1", 6380}));
 }
 

@@ -72,9 +72,12 @@ class Search {
         search_.on_unreachable(now_, 1.0);
         return step();
     }
-    std::string start_over() {
-        search_.start_over(now_, 1.0);
+    std::string switch_to(const ServerAddress& master) {
+        search_.switch_to(master);
         return step();
+    }
+    void avoid(const std::optional<ServerAddress>& deposed) {
+        search_.avoid(deposed ? server_hash(*deposed) : 0);
     }
     std::string timer(std::chrono::milliseconds later) {
         now_ += later;
@@ -255,27 +258,55 @@ TEST(SentinelSearch, IgnoresWhatDoesNotBelongToTheStep) {
     EXPECT_EQ(search.fail(0), "found 10.0.0.2:6379");
 }
 
-TEST(SentinelSearch, StartsOverAtEachStep) {
+TEST(SentinelSearch, UsesTheAddressOfAMessageAtEachStep) {
     Search search(2);
-    EXPECT_EQ(search.start_over(), "ask for state 0") << "while a Sentinel is asked";
-    search.answer(0, state_of(server(1), 1));
-    EXPECT_EQ(search.answer(1, state_of(server(1), 1)), "confirm 10.0.0.1:6379");
-    EXPECT_EQ(search.start_over(), "ask for state 0") << "while a role is asked for";
+    EXPECT_EQ(search.switch_to(server(1)), "confirm 10.0.0.1:6379") << "while a Sentinel is asked";
+    EXPECT_EQ(search.switch_to(server(2)), "confirm 10.0.0.2:6379") << "while a role is asked for";
+    EXPECT_EQ(search.refuse(), "ask for state 0");
     search.fail(0);
     EXPECT_EQ(search.fail(1), "wait 50");
-    EXPECT_EQ(search.start_over(), "ask for state 0") << "during a delay";
-    search.answer(0, state_of(server(1), 1));
-    EXPECT_EQ(search.answer(1, state_of(server(2), 2)), "confirm 10.0.0.2:6379");
-    EXPECT_EQ(search.role(kMaster), "found 10.0.0.2:6379");
-    EXPECT_EQ(search.start_over(), "ask for state 1") << "after a search";
+    EXPECT_EQ(search.switch_to(server(3)), "confirm 10.0.0.3:6379") << "during a delay";
+    EXPECT_EQ(search.role(kMaster), "found 10.0.0.3:6379");
+    EXPECT_EQ(search.switch_to(server(4)), "confirm 10.0.0.4:6379") << "after a search";
+    EXPECT_EQ(search.role(kMaster), "found 10.0.0.4:6379");
 }
 
-TEST(SentinelSearch, StartsOverWithoutARefutedAddress) {
-    Search search(1);
-    search.answer(0, address_of(server(1)));
+TEST(SentinelSearch, AsksAllIfTheAddressOfAMessageIsNoMasterYet) {
+    Search search(2);
+    search.avoid(server(1));
+    search.switch_to(server(2));
     EXPECT_EQ(search.role(kReplica), "ask for state 0");
-    EXPECT_EQ(search.start_over(), "ask for state 0");
-    EXPECT_EQ(search.answer(0, state_of(server(1), 2)), "confirm 10.0.0.1:6379")
+    search.answer(0, state_of(server(1), 5));
+    EXPECT_EQ(search.answer(1, state_of(server(2), 5)), "wait 50") << "one is deposed, one refuted";
+    EXPECT_EQ(search.timer(50ms), "ask 0");
+    EXPECT_EQ(search.answer(0, address_of(server(1))), "ask 1");
+    EXPECT_EQ(search.answer(1, address_of(server(2))), "confirm 10.0.0.2:6379");
+    EXPECT_EQ(search.role(kMaster), "found 10.0.0.2:6379");
+}
+
+TEST(SentinelSearch, DoesNotReturnToADeposedMaster) {
+    Search search(3);
+    search.answer(0, address_of(server(1)));
+    search.role(kMaster);
+    search.avoid(server(1));
+    EXPECT_EQ(search.start(), "ask 0");
+    EXPECT_EQ(search.answer(0, address_of(server(1))), "ask 1")
+        << "it has not heard of the failover";
+    EXPECT_EQ(search.answer(1, address_of(server(2))), "confirm 10.0.0.2:6379");
+    EXPECT_EQ(search.refuse(), "ask for state 1");
+    search.answer(1, state_of(server(1), 5));  // leads the failover: the new epoch, the old address
+    search.answer(0, state_of(server(1), 4));
+    EXPECT_EQ(search.answer(2, state_of(server(3), 5, "s_down,master")), "confirm 10.0.0.3:6379");
+}
+
+TEST(SentinelSearch, WaitsIfAllNameTheDeposedMaster) {
+    Search search(2);
+    search.avoid(server(1));
+    search.answer(0, address_of(server(1)));
+    EXPECT_EQ(search.answer(1, address_of(server(1))), "wait 50");
+    search.avoid(std::nullopt);
+    EXPECT_EQ(search.timer(50ms), "ask 0");
+    EXPECT_EQ(search.answer(0, address_of(server(1))), "confirm 10.0.0.1:6379")
         << "it may be the master again";
 }
 

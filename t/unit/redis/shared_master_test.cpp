@@ -81,5 +81,12 @@ TEST_F(SharedMasterTest, LetsAProcessTakeASearchOver) {
     EXPECT_FALSE(master_.claim(1, kNow, kNow + 1s));
 }
 
+TEST_F(SharedMasterTest, AvoidsADeposedServerForATime) {
+    EXPECT_EQ(master_.deposed(kNow), 0U);
+    master_.depose(7, kNow + 10s);
+    EXPECT_EQ(master_.deposed(kNow + 9s), 7U);
+    EXPECT_EQ(master_.deposed(kNow + 10s), 0U);
+}
+
 }  // namespace
 }  // namespace tollgate::redis
