@@ -48,7 +48,7 @@ bool AcquireCall::add(Group& group) {
     group.is_queued = false;
     const ClockBounds now = engine_.clock_bounds(slot_, engine_.clock().steady());
     const bool returns_leases =
-        engine_.settlement().returns_leases() || (request.returns_lease && item.count == 0);
+        engine_.settlement().returns_leases(quotas) || (request.returns_lease && item.count == 0);
     const LockedStripe stripe(engine_.zone(), request.id_hash);
     std::uint64_t* last_report = &stripe.shared().last_report;
     for (;;) {
@@ -183,7 +183,7 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     // Before it exits, the node's last worker settles everything: a lease that this reply granted,
     // and owed units that were not in this call's report.
     const bool holds = std::ranges::any_of(std::span<const QuotaState>(states), is_held);
-    if (holds && engine_.settlement().returns_leases()) {
+    if (holds && engine_.settlement().returns_leases(quotas)) {
         item.group->settle_again = true;
     }
     item.is_applied = true;

@@ -19,12 +19,15 @@ enum class FailurePolicy : std::uint8_t {
 /// A plan table and the Redis that counts it. The table must outlive the engine.
 struct ServedTable {
     const PlanTable* table;
-    std::uint32_t redis;  ///< name_hash of its `tollgate_redis`
+    std::uint32_t redis;  ///< RedisSettings::name_hash
 };
 
 /// The settings of a `tollgate_redis` that the engine uses.
 struct RedisSettings {
     std::string name;
+    /// Identifies the data: the hash of the servers, the database and the prefix. A reload that
+    /// changes them begins with none of the old data in the zone; one that changes the name keeps
+    /// it.
     std::uint32_t name_hash = 0;
     redis::Keys keys{""};
     bool is_cluster = false;  ///< Redis Cluster: keys belong to slots

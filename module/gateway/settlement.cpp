@@ -72,13 +72,33 @@ bool Settlement::visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t&
     const LockedStripe stripe(engine_.zone(), StripeNumber{stripe_});
     const bool is_last = stripe.quotas().visit_held(cursor_, [&](const QuotaCache::Held& held) {
         ++visited;
-        if (held.redis == engine_.settings().name_hash) {
+        if (is_ours(held)) {
             found.push_back(held);
         }
         return true;
     });
     stripe_ = is_last ? (stripe_ + 1) % engine_.zone().stripes() : stripe_;
     return is_last && stripe_ == 0;
+}
+
+/// Whether this engine settles or drops the quota. One engine drops those of the Redis that the
+/// configuration no longer has.
+bool Settlement::is_ours(const QuotaCache::Held& held) const {
+    const std::uint32_t own = engine_.settings().name_hash;
+    const auto tables = engine_.tables();
+    return held.redis == own ||
+           (!tables.empty() && tables.front().redis == own &&
+            std::ranges::find(tables, held.redis, &ServedTable::redis) == tables.end());
+}
+
+/// Drops a quota of a table that the configuration no longer has, unless an old worker can still
+/// settle it.
+void Settlement::drop_if_left(const QuotaCache::Held& held) {
+    const std::uint32_t process =
+        LockedNode(engine_.zone()).table_workers().find(held.redis, held.table);
+    if (process == 0 || !engine_.worker().is_alive(process)) {
+        LockedStripe(engine_.zone(), held.id).quotas().drop(held);
+    }
 }
 
 /// The id in clear text; empty if the zone has no record of it.
@@ -95,7 +115,10 @@ std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, Whi
     std::string id = is_cluster ? find_id(held.api_key, held.id) : std::string();
     const redis::Slot slot = engine_.slot_of(id);
     const ClockBounds bounds = engine_.clock_bounds(slot, now);
-    const bool is_due = which == Which::kAll || held.has_report ||
+    if (which == Which::kLeft && !is_left(held.table)) {
+        return std::nullopt;
+    }
+    const bool is_due = which == Which::kLeft || held.has_report ||
                         needs_settling(held.state, horizon_of(held), bounds);
     if (!is_due || !engine_.transport().is_reachable(slot)) {
         return std::nullopt;
@@ -117,8 +140,10 @@ bool Settlement::settle(Which which) {
         found.clear();
         is_complete = visit_stripe(found, visited);
         for (const QuotaCache::Held& held : found) {
-            if (const auto one = due(held, which, now)) {
-                settle(*one);
+            if (table_of(held) == nullptr) {
+                drop_if_left(held);
+            } else if (const auto one = due(held, which, now)) {
+                settle(*one, which);
                 ++settled;
             }
         }
@@ -157,13 +182,14 @@ void Settlement::settle_without_record(const AcquireRequest& request) {
 
 /// A record leaves the zone before its quotas are settled only if its plan has changed since (see
 /// held_quotas). The id's next request then settles them.
-void Settlement::settle(const Due& due) {
+void Settlement::settle(const Due& due, Which which) {
     const QuotaCache::Held& held = due.held;
     AcquireRequest request;
     request.quotas = quotas_of(held);
-    if (!request.quotas || (due.id.empty() && due.has_ended)) {
+    if (due.id.empty() && due.has_ended) {
         LockedStripe(engine_.zone(), held.id).quotas().drop(held);
     } else if (!due.id.empty()) {
+        request.returns_lease = which == Which::kLeft;
         request.id = due.id;
         request.id_hash = held.id;
         request.api_key = held.api_key;
@@ -171,8 +197,7 @@ void Settlement::settle(const Due& due) {
     }
 }
 
-/// The quotas of one table that are counted as the held one; nullptr if the configuration has no
-/// such table any more.
+/// The quotas of one table that are counted as the held one. The configuration has the table.
 std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaCache::Held& held) {
     const auto is_same = [&](const auto& known) {
         const TableQuota& quota = known->front();
@@ -184,9 +209,6 @@ std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaCache::Held& held
         return *known;
     }
     const PlanTable* const table = table_of(held);
-    if (table == nullptr) {
-        return nullptr;
-    }
     constexpr std::size_t kMostKnown = 256;
     if (quotas_.size() == kMostKnown) {
         quotas_.clear();
@@ -215,6 +237,11 @@ std::chrono::milliseconds Settlement::horizon_of(const QuotaCache::Held& held) c
                          table == nullptr ? kLeaseTime : table->lease_time);
 }
 
+/// Whether no other worker serves this table of the engine's Redis.
+bool Settlement::is_left(std::uint32_t table) const {
+    return std::ranges::find(left_, table) != left_.end();
+}
+
 void Settlement::shut_down() {
     if (std::exchange(is_shutting_down_, true)) {
         return;
@@ -222,22 +249,31 @@ void Settlement::shut_down() {
     timer_->cancel();
     engine_.slices().shut_down();
     const WorkerProcess& worker = engine_.worker();
-    engine_.zone().workers().erase(worker.number(), worker.process());
-    if (returns_leases() && may_reach_redis()) {
+    Zone& zone = engine_.zone();
+    zone.workers().erase(worker.number(), worker.process());
+    const std::uint32_t own = engine_.settings().name_hash;
+    for (const ServedTable& served : engine_.tables()) {
+        const std::uint32_t table = name_hash(served.table->name);
+        const std::uint32_t process = LockedNode(zone).table_workers().find(own, table);
+        const bool is_served = zone.workers().contains(process) && worker.is_alive(process);
+        if (served.redis == own && !is_served) {
+            left_.push_back(table);
+        }
+    }
+    if (!left_.empty() && may_reach_redis()) {
         stripe_ = 0;
         cursor_ = {};
         // All in one turn: no timer may run any more before the worker exits.
-        while (!settle(Which::kAll)) {
+        while (!settle(Which::kLeft)) {
         }
         engine_.acquires().flush();
     }
 }
 
-bool Settlement::returns_leases() const {
-    const WorkerProcess& worker = engine_.worker();
-    return worker.is_exiting() &&
-           !engine_.zone().workers().has_other(
-               worker.process(), [&](std::uint32_t process) { return worker.is_alive(process); });
+bool Settlement::returns_leases(const Quotas& quotas) const {
+    return is_shutting_down_ && std::ranges::any_of(quotas, [&](const TableQuota& quota) {
+               return is_left(quota.table_id);
+           });
 }
 
 }  // namespace tollgate::gateway

@@ -36,16 +36,20 @@ class Settlement {
     /// std::bad_alloc.
     void settle_without_record(const AcquireRequest& request);
 
-    /// A graceful shutdown of this worker has begun. If no other worker serves the zone, settles
-    /// every held quota once, leases included. Throws std::bad_alloc.
+    /// A graceful shutdown of this worker has begun. Settles once, leases included, every held
+    /// quota of the plan tables that no other worker serves: those that a reload has removed, or
+    /// all if this is the last worker. Throws std::bad_alloc.
     void shut_down();
 
-    /// Whether this worker is shutting down and no other serves the zone. Leases then go back at
-    /// once.
-    bool returns_leases() const;
+    /// Whether this worker is shutting down and no other serves one of these tables. Leases then go
+    /// back at once.
+    bool returns_leases(const Quotas& quotas) const;
 
   private:
-    enum class Which { kDue, kAll };
+    enum class Which {
+        kDue,
+        kLeft,  ///< those of tables that no other worker serves
+    };
     struct Due {
         QuotaCache::Held held;
         std::string id;  ///< empty if the zone has no record of the id
@@ -59,7 +63,10 @@ class Settlement {
     std::optional<Due> due(const QuotaCache::Held& held, Which which, ExactSteadyTime now) const;
     std::string find_id(std::uint64_t api_key, const IdHash& id) const;
     bool settle(Which which);
-    void settle(const Due& due);
+    void settle(const Due& due, Which which);
+    bool is_ours(const QuotaCache::Held& held) const;
+    bool is_left(std::uint32_t table) const;
+    void drop_if_left(const QuotaCache::Held& held);
     std::shared_ptr<const Quotas> quotas_of(const QuotaCache::Held& held);
     const PlanTable* table_of(const QuotaCache::Held& held) const;
     std::chrono::milliseconds horizon_of(const QuotaCache::Held& held) const;
@@ -69,6 +76,7 @@ class Settlement {
     QuotaCache::Cursor cursor_;
     std::vector<std::shared_ptr<const Quotas>> quotas_;  ///< from quotas_of; one table each
     bool is_shutting_down_ = false;
+    std::vector<std::uint32_t> left_;  ///< in a shutdown: tables that no other worker serves
     std::unique_ptr<Timer> timer_;
 };
 

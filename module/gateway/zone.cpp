@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "module/text/name_hash.hpp"
+
 namespace tollgate::gateway {
 
 namespace {
@@ -75,6 +77,17 @@ std::string Zone::node_name() const {
     const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), node_.id, 16).ptr;
     const std::string text(digits.data(), static_cast<std::size_t>(end - digits.data()));
     return std::string(digits.size() - text.size(), '0') + text;
+}
+
+void Zone::start_worker(const WorkerProcess& worker, std::span<const ServedTable> tables) {
+    workers().start(worker.number(), worker.process());
+    workers().insert(worker.number(), worker.process());
+    const LockedNode node(*this);
+    for (const ServedTable& served : tables) {
+        node.table_workers().insert(
+            served.redis, name_hash(served.table->name), worker.process(),
+            [&](std::uint32_t process) { return worker.is_alive(process); });
+    }
 }
 
 StripeNumber Zone::stripe_of(const IdHash& id) const {

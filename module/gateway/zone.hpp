@@ -8,12 +8,15 @@
 #include <span>
 #include <string>
 
+#include "module/gateway/environment.hpp"
+#include "module/gateway/settings.hpp"
 #include "module/gateway/zone_lock.hpp"
 #include "module/quota/shared_clock.hpp"
 #include "module/redis/topology/shared_master.hpp"
 #include "module/report/counter.hpp"
 #include "module/store/changes.hpp"
 #include "module/store/stripe_layout.hpp"
+#include "module/store/table_workers.hpp"
 
 namespace tollgate::gateway {
 
@@ -41,6 +44,7 @@ struct SharedSentinels {
 struct SharedNode {
     std::uint64_t id;   ///< random; names the node's reports in Redis
     WorkerSet workers;  ///< workers that serve requests and are not shutting down
+    TableWorkers table_workers;
     std::array<SharedSentinels, 16> sentinels;
 };
 
@@ -88,6 +92,8 @@ class Zone {
         return stripe_of_key(owner.hash());
     }
 
+    /// This worker begins to serve requests with these tables. Locks the node.
+    void start_worker(const WorkerProcess& worker, std::span<const ServedTable> tables);
     /// The workers that serve this zone. Needs no lock.
     WorkerSet& workers() const { return node_.workers; }
     /// When a key or its id was last changed; 0: never. Needs no lock.
@@ -148,6 +154,7 @@ class LockedNode {
     explicit LockedNode(Zone& zone) noexcept : lock_(zone.mutex_, zone.holds_), zone_(zone) {}
 
     Changes& changes() const { return zone_.changes_; }
+    TableWorkers& table_workers() const { return zone_.node_.table_workers; }
     /// The entry of this name_hash of a `tollgate_redis` with `sentinel`; see Zone::redis.
     redis::SharedMaster& sentinel_master(std::uint32_t name) const;
 

@@ -57,8 +57,7 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
     if (predecessor != 0 && !process_.is_alive(predecessor)) {
         registry.lose_slices(process_.number());
     }
-    zone_.workers().start(process_.number(), process_.process());
-    zone_.workers().insert(process_.number(), process_.process());
+    zone_.start_worker(process_, served_);
     const gateway::Environment environment{clock_, events_, log_, process_};
     for (const auto& redis : conf.redis) {
         const RedisCounts counts = [&] {

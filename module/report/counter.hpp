@@ -105,16 +105,10 @@ class WorkerSet {
             places_[worker].replace(process | kIsIn, process);
         }
     }
-    /// Whether a process other than `process` is in the state and `is_alive` returns true for it. A
-    /// worker that was killed remains until its successor starts.
-    template <typename IsAlive>
-    bool has_other(std::uint32_t process, IsAlive is_alive) const {
-        // Of two workers that leave at the same time, one must see that the other one has left.
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-        return std::ranges::any_of(places_, [&](const auto& place) {
-            const std::uint32_t other = place.value();
-            return (other & kIsIn) != 0 && other != (process | kIsIn) && is_alive(other & ~kIsIn);
-        });
+    /// A worker that was killed remains in the state until its successor starts.
+    bool contains(std::uint32_t process) const noexcept {
+        return std::ranges::any_of(
+            places_, [&](const auto& place) { return place.value() == (process | kIsIn); });
     }
     /// The number of workers in the state, among the first `workers`.
     std::uint64_t count(std::size_t workers) const noexcept {

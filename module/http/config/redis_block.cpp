@@ -153,6 +153,18 @@ void set(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> word
     directive->set(cf, conf, values[0]);
 }
 
+/// The directives that say which data the workers of a node share in the zone.
+constexpr std::array<std::string_view, 5> kIdentity{"server", "sentinel", "cluster", "database",
+                                                    "prefix"};
+
+std::string joined(const std::set<std::string, std::less<>>& lines) {
+    std::string text;
+    for (const std::string& line : lines) {
+        text.append(line).append("\n");
+    }
+    return text;
+}
+
 /// The directives that say how the master is found.
 void require_one_kind(const std::set<std::string, std::less<>>& seen) {
     std::string_view first;
@@ -174,7 +186,6 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         auto conf = std::make_unique<RedisConf>();
         conf->endpoint.name = words_of(cf)[1];
         conf->settings.name = conf->endpoint.name;
-        conf->settings.name_hash = name_hash(conf->endpoint.name);
         const Position position = Position::of(cf);
         const auto failed = [&](std::string_view message) {
             log_conf_error(cf, position, message);
@@ -188,6 +199,7 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
             }
         }
         std::set<std::string, std::less<>> seen;
+        std::set<std::string, std::less<>> identity;
         char* result = read_block(cf, [&](std::span<const std::string_view> words) {
             // password and password_file set the same value.
             const auto name = words[0];
@@ -196,10 +208,19 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
                 throw ParseError(in_quotes(name) + " directive is duplicate");
             }
             set(cf, *conf, words);
+            if (std::ranges::find(kIdentity, name) != kIdentity.end()) {
+                for (const std::string_view word : words.subspan(1)) {
+                    identity.insert(std::string(name).append(" ").append(word));
+                }
+            }
         });
         if (result != conf_ok()) {
             return result;
         }
+        identity.erase("server resolve");
+        identity.erase("cluster resolve");
+        identity.erase("sentinel resolve");
+        conf->settings.name_hash = name_hash(joined(identity));
         const bool has_server = !conf->endpoint.servers.empty();
         if (!has_server && conf->sentinel.group == nullptr && conf->sentinel.first.empty()) {
             return failed("\"server\", \"sentinel\" or \"cluster\" is missing in tollgate_redis " +

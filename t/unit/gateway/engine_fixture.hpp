@@ -33,8 +33,7 @@ class EngineTest : public testing::Test {
                      {clock, events, log, process}),
               transport(test.timeline, test.redis, clock.start, test.redis_offset),
               tables(test.set, test.ban, engine, {}) {
-            test.zone->workers().start(process.number(), process.process());
-            test.zone->workers().insert(process.number(), process.process());
+            test.zone->start_worker(process, test.served);
             engine.changes().on_subscribed(true);
         }
 

@@ -33,8 +33,7 @@ class FleetWorker {
           on_outcome_(std::move(on_outcome)),
           events_(timeline),
           process_(number, zone.processes) {
-        zone.workers().start(process_.number(), process_.process());
-        zone.workers().insert(process_.number(), process_.process());
+        zone.start_worker(process_, settings.served);
     }
 
     void start(const Connect& connect) {

@@ -27,6 +27,19 @@ class SettlementTest : public EngineTest {
         EXPECT_EQ(counted("k"), before + 4);
         return worker;
     }
+    Quotas quotas() {
+        KeyRecord record;
+        record.plan = "free";
+        return choose_quotas(set, record).value();
+    }
+    /// The configuration of the workers that start from now on has this instead of the table.
+    void rename_table(const std::string& name) {
+        renamed = tables[0];
+        renamed.name = name;
+        served = {{&renamed, settings.name_hash}};
+    }
+    PlanTable renamed;
+
     /// A worker that owes five units of the key "k".
     Worker& start_owing() {
         add_key("k");
@@ -74,7 +87,7 @@ TEST_F(SettlementTest, TheLastWorkerReturnsAllAtOnce) {
     run_for(5ms);
     EXPECT_EQ(counted("k"), 1);
     worker.engine.shut_down();
-    EXPECT_TRUE(worker.engine.settlement().returns_leases());
+    EXPECT_TRUE(worker.engine.settlement().returns_leases(quotas()));
 }
 
 TEST_F(SettlementTest, AWorkerThatIsNotTheLastLeavesAllToTheOthers) {
@@ -84,7 +97,7 @@ TEST_F(SettlementTest, AWorkerThatIsNotTheLastLeavesAllToTheOthers) {
     worker.engine.shut_down();
     run_for(5ms);
     EXPECT_EQ(counted("k"), 5);
-    EXPECT_FALSE(worker.engine.settlement().returns_leases());
+    EXPECT_FALSE(worker.engine.settlement().returns_leases(quotas()));
     run_for(2s);
     EXPECT_EQ(counted("k"), 1);
     EXPECT_GT(second.transport.calls, 0);
@@ -185,8 +198,42 @@ TEST_F(BusySettlementTest, ATurnSettlesFew) {
     EXPECT_EQ(worker.transport.calls, 0) << "the zone has no record of the ids";
 }
 
+TEST_F(SettlementTest, AnOldWorkerSettlesATableThatTheNewOnesDoNotServe) {
+    Worker& old = start_with_lease();
+    const auto old_tables = served;
+    rename_table("other");
+    Worker& next = start();
+    run_for(500ms);
+    EXPECT_EQ(state("k").lease, 4) << "no new worker drops it while the old one is alive";
+    served = old_tables;
+    old.process.exiting = true;
+    old.engine.shut_down();
+    run_for(5ms);
+    EXPECT_EQ(counted("k"), 1);
+    EXPECT_EQ(state("k").lease, 0);
+    EXPECT_EQ(next.transport.calls, 0);
+}
+
+TEST_F(SettlementTest, AnOldWorkerOfARemovedRedisSettles) {
+    Worker& old = start_with_lease();
+    const auto old_tables = served;
+    settings.name_hash = name_hash("another");
+    served = {{&tables[0], settings.name_hash}};
+    start();
+    settings.name_hash = name_hash("main");
+    served = old_tables;
+    old.process.exiting = true;
+    old.engine.shut_down();
+    run_for(5ms);
+    EXPECT_EQ(counted("k"), 1);
+    EXPECT_EQ(state("k").lease, 0);
+}
+
 TEST_F(SettlementTest, QuotasOfATableThatIsGoneAreDropped) {
     Worker& worker = start_owing();
+    constexpr std::uint32_t kEnded = 7;
+    LockedNode(*zone).table_workers().insert(settings.name_hash, name_hash("api"), kEnded,
+                                             [](std::uint32_t /*process*/) { return true; });
     tables[0].name = "other";
     worker.transport.reachable = true;
     run_for(1s);
