@@ -58,7 +58,7 @@ for my $case (['killed', ''], ['stopped', ''], ['stopped', 'lease=off']) {
         is_deeply([keys %{ $result->{status} }], [200], 'all are granted');
         cmp_ok($result->{slowest}, '<', 2 * 1 + 1, 'none waits longer than two timeouts and a second');
         is(lines($gateway, qr/\[error\].*redis "main" is out of reach/), 1, 'one line when it opens');
-        is(lines($gateway, qr/redis "main" is back/), 1, '... and one when it closes');
+        is(lines($gateway, qr/\[notice\].*redis "main" is back/), 1, '... and one when it closes');
         my $verdicts = verdicts($gateway);
         cmp_ok($verdicts->{'degraded 200'} // 0, '>', 0, 'the verdict is degraded');
         my $granted = $result->{status}{200} + 51;

@@ -127,7 +127,8 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     void on_breaker_close() noexcept override {
         owner_.count_breakers();
         if (set_unreachable(false)) {
-            ngx_log_error(NGX_LOG_ERR, owner_.log_, 0, "tollgate: redis \"%s\": server %s is back",
+            ngx_log_error(NGX_LOG_NOTICE, owner_.log_, 0,
+                          "tollgate: redis \"%s\": server %s is back",
                           owner_.conf_.endpoint.name.c_str(), text_.c_str());
         }
         owner_.listener_.on_cluster_connected();

@@ -103,9 +103,8 @@ void RedisClient::on_breaker_close() noexcept {
         workers_.breaker_open.erase(engine_.worker().number(), engine_.worker().process());
         return workers_.breaker_open.count(WorkerSet::kMost) == 0;
     }();
-    // The same level as "is out of reach", so that a log shows both lines or neither.
     if (is_last) {
-        ngx_log_error(NGX_LOG_ERR, log_, 0, "tollgate: redis \"%s\" is back",
+        ngx_log_error(NGX_LOG_NOTICE, log_, 0, "tollgate: redis \"%s\" is back",
                       conf_.endpoint.name.c_str());
     }
     engine_.publish_plans();
