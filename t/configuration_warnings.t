@@ -1,5 +1,6 @@
 # Configurations that nginx -t accepts with a warning: a location where both `tollgate` and `auth_basic` must grant a
-# request. Both read the Authorization field, so no request passes both.
+# request, because both read the Authorization field and no request passes both; a location where `return` answers before
+# `tollgate` asks for a key.
 
 use strict;
 use warnings;
@@ -70,6 +71,58 @@ subtest 'requests can pass: no warning' => sub {
     is_deeply([warnings_of("location / { $location{$_} }")], [], $_) for sort keys %location;
     is_deeply([warnings_of("tollgate api; $basic location / { auth_basic off; } location /ops { tollgate off; }")], [],
         'a server in which each location switches one of them off');
+};
+
+my $early = qr/has a "return", which answers every request before "tollgate" asks for a key; add "tollgate off", or move the "return" into an internal location and lead to it with "try_files" in \S+\/gateway\.conf/;
+
+subtest '`return` answers without a key' => sub {
+    my @found = warnings_of("location /open/ { tollgate api;\nreturn 200 \"open\"; }");
+    is(@found, 1, 'one warning');
+    like($found[0], qr/^location "\/open\/" $early:5$/, '… with the location, and the line of `tollgate`');
+
+    my %location = (
+        'without a text'           => 'return 204; tollgate api;',
+        'a redirect'               => 'tollgate api; return 301 /new;',
+        'a URL'                    => 'tollgate api; return https://example.com/;',
+        'a refusal'                => 'tollgate api; return 403;',
+        'after other directives'   => 'tollgate api; set $a "b$uri"; if ($arg_x = 1) { set $a c; } rewrite ^/(\w+)/(.*) /$2?$1 ; return 200 "$a";',
+        'after an `if` with one'   => 'tollgate api; if ($arg_x) { return 404; } if (-f $uri) { set $b c; return 404; } return 200;',
+        'with a bypass'            => 'tollgate api; tollgate_bypass $arg_free; return 200;',
+        'with a key elsewhere'     => 'tollgate api; tollgate_key_from header:apikey; return 200;',
+    );
+    for (sort keys %location) {
+        my @warnings = warnings_of("location / { $location{$_} }");
+        is_deeply([map { /^location "(.*?)" $early:5$/ } @warnings], ['/'], $_) or diag(@warnings);
+    }
+    @found = warnings_of('tollgate api; location /a { return 200 "a"; location /a/b { return 204; } location /a/c { } } location ~ ^/d { return 200; }');
+    is_deeply([sort map { /^location "(.*?)" $early:5$/ } @found], ['/a', '/a/b', '^/d'], 'with a `tollgate` of the server');
+    @found = warnings_of("location \@a { tollgate api; return 200; }");
+    is_deeply([map { /^location "(.*?)" $early/ } @found], ['@a'], 'a named location with a `tollgate` of its own');
+
+    my $server = qr/^a server has a "return", which answers every request before "tollgate" asks for a key; move it into a location in /;
+    for ('tollgate api; return 200;', 'tollgate api; return 301 /; location /a { }', 'return 200 "a"; location /a { tollgate api; } location /b { tollgate api; }') {
+        @found = warnings_of($_);
+        is(grep({ /$server/ } @found), 1, "a server: $_") or diag(@found);
+        is(@found, 1, '… one warning');
+    }
+};
+
+subtest '`return` that leaves no request without a key: no warning' => sub {
+    my %location = (
+        'tollgate off'              => 'tollgate off; return 204;',
+        'an `if`'                   => 'tollgate api; if ($request_method = OPTIONS) { return 204; }',
+        'several `if`'              => 'tollgate api; set $a b; if ($arg_x ~ ^(a)) { set $a $1; return 200 "$a"; } if ($arg_y) { return 301 /; }',
+        'after a `break`'           => 'tollgate api; break; return 200;',
+        'a `rewrite`'               => 'tollgate api; rewrite ^/a /b break; rewrite ^/c /d redirect;',
+        'a dry run'                 => 'tollgate api; tollgate_dry_run on; return 200;',
+        'no tollgate'               => 'return 200;',
+    );
+    is_deeply([warnings_of("location / { $location{$_} }")], [], $_) for sort keys %location;
+    is_deeply([warnings_of("tollgate api; location / { $_ }")], [], "with a `tollgate` of the server: $_")
+        for 'tollgate off; return 204;', 'return 301 /docs;', 'return 404;', 'internal; return 200 "an error page";';
+    is_deeply([warnings_of('tollgate api; location @page { return 200; }')], [], '… a named location');
+    is_deeply([warnings_of('if ($arg_x) { return 200; } tollgate api; location / { }')], [], 'an `if` of the server');
+    is_deeply([warnings_of('return 301 https://$host$request_uri;', "tollgate api;\n")], [], 'a server that redirects, with a `tollgate` of http');
 };
 
 done_testing;

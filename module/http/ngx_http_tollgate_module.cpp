@@ -3,6 +3,7 @@
 #include "module/http/config/admin_conf.hpp"
 #include "module/http/config/auth_basic_conflict.hpp"
 #include "module/http/config/conf_block.hpp"
+#include "module/http/config/early_return.hpp"
 #include "module/http/config/key_sources.hpp"
 #include "module/http/config/location_conf.hpp"
 #include "module/http/config/main_conf.hpp"
@@ -91,6 +92,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
             return NGX_OK;
         }
         warn_of_auth_basic(cf);
+        warn_of_early_return(cf);
         const bool done = resolve_key_sources(cf) && add_zones(cf, block) &&
                           add_tls_session_zone(cf, block) && add_field_stripping(cf) &&
                           add_log_redaction(cf) &&

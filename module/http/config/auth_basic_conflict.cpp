@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 
+#include "module/http/config/location_conf.hpp"
+
 namespace tollgate::http {
 
 namespace {
@@ -48,31 +50,17 @@ bool is_on(const ngx_http_complex_value_t* realm) {
     return realm != nullptr && realm->lengths == nullptr && view(realm->value) != "off";
 }
 
-const ngx_http_core_loc_conf_t& core_conf_of(void** loc_conf) {
-    return *static_cast<ngx_http_core_loc_conf_t*>(loc_conf[ngx_http_core_module.ctx_index]);
+/// Whether each request needs a key in `Authorization`. In a dry run a password is enough. With a
+/// bypass, it may be enough for some requests. A key in another field leaves `Authorization` to the
+/// password.
+bool needs_bearer(const LocationConf& conf) {
+    return conf.dry_run == 0 && conf.bypass == nullptr &&
+           std::ranges::all_of(conf.key_from->sources, [](const KeySource& source) {
+               return source.field == "authorization";
+           });
 }
 
 }  // namespace
-
-void note_guarded_place(ngx_conf_t* cf, const LocationConf& conf) {
-    // In a dry run a password is enough. With a bypass, it may be enough for some requests.
-    if (conf.tables == nullptr || conf.dry_run != 0 || conf.bypass != nullptr) {
-        return;
-    }
-    // A key in another field leaves `Authorization` to the password.
-    if (std::ranges::any_of(conf.key_from->sources, [](const KeySource& source) {
-            return source.field != "authorization";
-        })) {
-        return;
-    }
-    void** loc_conf = static_cast<ngx_http_conf_ctx_t*>(cf->ctx)->loc_conf;
-    const auto& core = core_conf_of(loc_conf);
-    // A server with locations is skipped: its locations inherit its settings.
-    if (core.name.len == 0 && core.locations != nullptr) {
-        return;
-    }
-    MainConf::of(cf).guarded.push_back({loc_conf, conf.tables});
-}
 
 void warn_of_auth_basic(ngx_conf_t* cf) {
     const auto slot = find_realm(cf->cycle);
@@ -82,16 +70,15 @@ void warn_of_auth_basic(ngx_conf_t* cf) {
     // An `if` or `limit_except` block has its own configuration, with the name of its location.
     std::set<const u_char*> warned;
     for (const auto& place : MainConf::of(cf).guarded) {
-        const auto& core = core_conf_of(place.loc_conf);
-        if (core.satisfy == NGX_HTTP_SATISFY_ANY || !is_on(slot->of(place.loc_conf)) ||
+        const auto& core = place.core();
+        // A server with locations is skipped: its locations inherit its settings.
+        if ((core.name.len == 0 && core.locations != nullptr) || !needs_bearer(*place.conf) ||
+            core.satisfy == NGX_HTTP_SATISFY_ANY || !is_on(slot->of(place.loc_conf)) ||
             (core.name.data != nullptr && !warned.insert(core.name.data).second)) {
             continue;
         }
-        const std::string name = core.name.len == 0
-                                     ? std::string("a server without a location")
-                                     : "location \"" + std::string(view(core.name)) + "\"";
-        log_conf_warning(cf, place.set->position,
-                         name +
+        log_conf_warning(cf, place.conf->tables->position,
+                         place.name() +
                              " has both \"tollgate\" and \"auth_basic\", which read the same "
                              "field \"Authorization\": no request passes both; "
                              "use \"satisfy any\", or switch one of them off");

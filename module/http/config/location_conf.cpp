@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "module/http/config/auth_basic_conflict.hpp"
 #include "module/http/config/conf_block.hpp"
 #include "module/http/config/key_sources.hpp"
 #include "module/http/endpoints/content_handler.hpp"
@@ -95,7 +94,11 @@ char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
     return guarded(cf->log, conf_error(), [&] {
         ngx_conf_merge_ptr_value(conf->key_from, outer->key_from, default_key_sources(cf));
         note_error_log(cf);
-        note_guarded_place(cf, *conf);
+        if (conf->tables != nullptr) {
+            const auto* context = static_cast<ngx_http_conf_ctx_t*>(cf->ctx);
+            MainConf::of(cf).guarded.push_back(
+                {context->srv_conf, context->loc_conf, conf, conf->tables == outer->tables});
+        }
         return merge_content_handler(cf, *outer, *conf) ? conf_ok() : conf_error();
     });
 }

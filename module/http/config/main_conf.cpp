@@ -11,6 +11,17 @@ Position Position::of(const ngx_conf_t* cf) {
     return {std::string(view(cf->conf_file->file.name)), cf->conf_file->line};
 }
 
+const ngx_http_core_loc_conf_t& GuardedPlace::core() const {
+    return *static_cast<ngx_http_core_loc_conf_t*>(loc_conf[ngx_http_core_module.ctx_index]);
+}
+
+std::string GuardedPlace::name() const {
+    if (core().name.len != 0) {
+        return "location \"" + std::string(view(core().name)) + "\"";
+    }
+    return core().locations == nullptr ? "a server without a location" : "a server";
+}
+
 MainConf& MainConf::of(ngx_conf_t* cf) {
     return HttpBlock::of(cf).conf;
 }

@@ -89,10 +89,19 @@ struct KeySourcesConf {
     std::string_view challenge_field() const;
 };
 
-/// A place where `tollgate` guards every request: a location, or a server that has none.
+struct LocationConf;
+
+/// A place where `tollgate` is on: a server, a location, or a block in one.
 struct GuardedPlace {
-    void** loc_conf;  ///< of all modules; merged when the http block ends
-    const TableSetConf* set;
+    void** srv_conf;           ///< of all modules
+    void** loc_conf;           ///< of all modules; merged when the http block ends
+    const LocationConf* conf;  ///< of this module
+    bool is_inherited;         ///< `tollgate` is of an outer level
+
+    /// nginx's own settings. A server's have no name; those of a block have its location's.
+    const ngx_http_core_loc_conf_t& core() const;
+    /// How a message names it.
+    std::string name() const;
 };
 
 /// The configuration of the http block. It does not change once it is read.
@@ -100,9 +109,9 @@ struct MainConf {
     std::vector<std::unique_ptr<RedisConf>> redis;
     std::vector<std::unique_ptr<TableConf>> tables;
     std::vector<std::unique_ptr<TableSetConf>> sets;
-    std::size_t zone_size = 0;           ///< of `tollgate_zone`, in bytes; 0: not known yet
-    std::vector<GuardedPlace> guarded;   ///< without those with a dry run or a bypass
-    std::vector<ngx_log_t*> error_logs;  ///< of all locations, each once
+    std::size_t zone_size = 0;  ///< of `tollgate_zone`, in bytes; 0: not known yet
+    std::vector<GuardedPlace> guarded;
+    std::vector<ngx_log_t*> error_logs;                        ///< of all locations, each once
     std::vector<std::unique_ptr<KeySourcesConf>> key_sources;  ///< the first one is the default
     std::vector<KeyField> key_fields;                          ///< of all of them, each once
     std::vector<std::string> redacted_fields;  ///< their names, except `authorization`
