@@ -261,7 +261,7 @@ for my $block ([plans => 'quota/plan_directives'], [redis => 'http/config/redis_
     cmp_ok(scalar @directives, '>=', 4, "$source.cpp has directives");
     like($text, qr/[`; ]$_ /, "… and tollgate_$name of module/README.md has $_") for @directives;
 }
-like($text, qr/`\$$_`/, "… and \$$_") for map { s/_\z/_NAME/r } source('module/http/variables.cpp') =~ /ngx_string\("(tollgate_\w+)"\)/g;
+like($text, qr/`\$$_`/, "… and \$$_") for map { s/_\z/_NAME/r } source('module/http/variables.cpp') =~ /"(tollgate_\w+)"/g;
 
 for my $errors (['module/report/error_body.hpp', 'module/README.md'], ['backend/core/error.hpp', 'backend/README.md']) {
     my @codes = source($errors->[0]) =~ /constexpr Error(?:Kind)? \w+\{[^"}]*"(\w+)"/g;

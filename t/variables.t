@@ -1,15 +1,20 @@
-# Every $tollgate_… variable, for every verdict, in an access log and at an upstream.
+# Every $tollgate_… variable, for every verdict, in an access log and at an upstream; which names nginx -t accepts, and
+# their places in nginx's table of variables.
 
 use strict;
 use warnings;
 use lib 't/lib';
 use Test::More;
 use Gateway qw(wait_for_room);
+use Nginx;
 use Wait qw(wait_until);
 
 my $gateway = Gateway->start(
     plans  => 'plan free 1000r/h; plan spent 1r/h; plan banned 1r/h; plan all unlimited; anonymous 1000r/h; ban after=5 within=1h for=1h;',
-    files  => { 'page.html' => "a page\n" },
+    files  => {
+        'page.html' => "a page\n",
+        'by_name'   => join(' ', map { "$_=<!--# echo var=\"tollgate_$_\" default=\"none\" -->" } qw(verdict key_id meta_tier plan nonsense)),
+    },
     server => <<'END',
         root %DIR%;
         access_log %DIR%/access.log fields;
@@ -21,6 +26,7 @@ my $gateway = Gateway->start(
         location = /page.html { }
         location /up/      { tollgate api; proxy_set_header Key $tollgate_key_id/$tollgate_plan/$tollgate_remaining; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /cost/    { tollgate api; tollgate_cost 4; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /ssi/     { tollgate api; ssi on; default_type text/html; alias %DIR%/; }
         location /deny/    { tollgate deny; proxy_pass http://unix:%DIR%/upstream.sock; }
 END
     http => <<'END',
@@ -65,6 +71,39 @@ is(logged('/dry/', 'spent'), "/dry/|limited|id-spent|the \\x22spent\\x22 one|spe
 is(logged('/deny/', 'free'), "/deny/|unavailable|-|-|-|-|-|-|-|-", 'unavailable');
 is(logged('/cost/', 'free'), "/cost/|granted|id-free|the \\x22free\\x22 one|free|1000|995|$hour|4|-", 'a cost');
 is($gateway->get('/up/', 'free')->body, 'id-free/free/994', 'at the upstream');
-
+$gateway->import_key("meta", id => "id-meta", plan => "all", meta => q({"tier":"gold"}));
+is($gateway->get('/ssi/by_name', 'meta')->body, 'verdict=granted key_id=id-meta meta_tier=gold plan=all nonsense=none', 'read by name, at run time');
 $gateway->nginx->stop;
+
+sub nginx_t { my ($http, %more) = @_; return Nginx->test_config(conf => "$http\nserver { listen unix:%DIR%/a.sock; }", %more) }
+
+subtest 'names' => sub {
+    for ('log_format f $tollgate_nonsense;', 'map $tollgate_ $a { default 1; }', 'map $tollgate_plans $a { default 1; }', 'map $tollgate_meta $a { default 1; }') {
+        my ($exit, $output) = nginx_t($_);
+        my ($name) = /\$(tollgate_\w*)/;
+        isnt($exit, 0, "an unknown name: $_");
+        like($output, qr/\[emerg\] .*unknown "$name" variable/, '... is named');
+    }
+    my ($exit, $output) = nginx_t("\nmap \$uri \$tollgate_plan { default 1; }");
+    isnt($exit, 0, 'a `map` to a name that is taken');
+    like($output, qr/the duplicate "tollgate_plan" variable in \S+nginx\.conf:\d+$/m, '... is named, with file and line');
+    ($exit, $output) = nginx_t('map $uri $tollgate_tier { default 1; } log_format f "$tollgate_tier $Tollgate_Plan ${tollgate_meta_x}";');
+    is($exit, 0, 'a name of one\'s own with the prefix, capitals, a member of meta') or diag($output);
+};
+
+subtest 'the table of variables' => sub {
+    # The smallest size of the table without a warning: with the module, it is the same. With these variables, any ten more
+    # are likely to need a larger one.
+    my $variables = join '', map { "map \$uri \$a$_ { default 1; }\n" } 1 .. 50;
+    my $warns = sub { return (nginx_t("variables_hash_max_size $_[0]; $variables", modules => $_[1]))[1] =~ /could not build optimal variables_hash/ };
+    my ($small, $large) = (0, 4096);
+    while ($large - $small > 1) {
+        my $size = int(($small + $large) / 2);
+        $warns->($size, []) ? ($small = $size) : ($large = $size);
+    }
+    ok($warns->($small, []), "nginx warns of a table of $small");
+    ok(!$warns->($large, []), "... and not of one of $large");
+    ok(!$warns->($large, ['ngx_http_tollgate_module']), '... nor with the module');
+};
+
 done_testing;

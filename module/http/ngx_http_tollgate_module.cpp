@@ -83,6 +83,9 @@ ngx_command_t commands[] = {
 /// Without a plan table, the module adds no handlers.
 ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
     return guarded(cf->log, static_cast<ngx_int_t>(NGX_ERROR), [&]() -> ngx_int_t {
+        if (!check_variables(cf)) {
+            return NGX_ERROR;
+        }
         HttpBlock& block = HttpBlock::of(cf);
         MainConf& conf = block.conf;
         if (!conf.resolve(cf)) {

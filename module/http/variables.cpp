@@ -1,8 +1,11 @@
 #include "module/http/variables.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "module/http/request/request_context.hpp"
 #include "module/key/meta.hpp"
@@ -24,46 +27,45 @@ Value of_binding(const Outcome& outcome, Read read) {
     return window == nullptr ? Value() : Value(std::to_string(read(*window)));
 }
 
+constexpr std::string_view kPrefix = "tollgate_";
+constexpr std::string_view kMetaPrefix = "tollgate_meta_";
+
 /// A variable's name, and its value for a request; empty if it has none.
 struct Variable {
-    ngx_str_t name;
+    std::string_view name;
     Value (*read)(const RequestContext&);
 };
 
-std::array<Variable, 10> variables{{
-    {ngx_string("tollgate_key_id"),
-     [](const RequestContext& c) { return unless_empty(c.outcome().key().id); }},
-    {ngx_string("tollgate_key_name"),
+constexpr std::array<Variable, 10> kVariables{{
+    {"tollgate_key_id", [](const RequestContext& c) { return unless_empty(c.outcome().key().id); }},
+    {"tollgate_key_name",
      [](const RequestContext& c) { return unless_empty(c.outcome().key().name); }},
-    {ngx_string("tollgate_plan"),
-     [](const RequestContext& c) { return unless_empty(c.outcome().key().plan); }},
-    {ngx_string("tollgate_scopes"),
+    {"tollgate_plan", [](const RequestContext& c) { return unless_empty(c.outcome().key().plan); }},
+    {"tollgate_scopes",
      [](const RequestContext& c) { return unless_empty(c.outcome().key().scopes); }},
-    {ngx_string("tollgate_key_from"),
+    {"tollgate_key_from",
      [](const RequestContext& c) {
          return c.key_source() == nullptr ? Value() : Value(c.key_source()->name);
      }},
-    {ngx_string("tollgate_verdict"),
+    {"tollgate_verdict",
      [](const RequestContext& c) { return Value(name_of(c.outcome().verdict)); }},
-    {ngx_string("tollgate_cost"),
+    {"tollgate_cost",
      [](const RequestContext& c) {
          return c.outcome().cost ? Value(std::to_string(*c.outcome().cost)) : Value();
      }},
-    {ngx_string("tollgate_limit"),
+    {"tollgate_limit",
      [](const RequestContext& c) {
          return of_binding(c.outcome(), [](const WindowState& w) { return w.rate.requests; });
      }},
-    {ngx_string("tollgate_remaining"),
+    {"tollgate_remaining",
      [](const RequestContext& c) {
          return of_binding(c.outcome(), [](const WindowState& w) { return w.remaining; });
      }},
-    {ngx_string("tollgate_reset"),
+    {"tollgate_reset",
      [](const RequestContext& c) {
          return of_binding(c.outcome(), [](const WindowState& w) { return unix_seconds(w.reset); });
      }},
 }};
-
-ngx_str_t meta_prefix = ngx_string("tollgate_meta_");
 
 /// The member of the key's meta that the name of a variable ends with.
 Value meta_member(const Outcome& outcome, std::string_view variable) {
@@ -71,7 +73,7 @@ Value meta_member(const Outcome& outcome, std::string_view variable) {
         return std::nullopt;
     }
     const Meta meta = parse_meta(outcome.key().meta);
-    const auto member = meta.find(variable.substr(meta_prefix.len));
+    const auto member = meta.find(variable.substr(kMetaPrefix.size()));
     return member == meta.end() ? Value() : Value(meta_text(member->second));
 }
 
@@ -94,48 +96,73 @@ ngx_int_t set_value(ngx_http_request_t* r, ngx_http_variable_value_t* value, Rea
     });
 }
 
-ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
-                       uintptr_t index) noexcept {
-    return set_value(r, value, [&](const RequestContext* context) {
-        const Variable& variable = variables[index];
-        if (context != nullptr) {
-            return variable.read(*context);
-        }
-        return view(variable.name) == "tollgate_verdict" ? Value(name_of(Verdict::kNone)) : Value();
-    });
+Value value_of(std::string_view name, const RequestContext* context) {
+    if (name.starts_with(kMetaPrefix)) {
+        return context == nullptr ? Value() : meta_member(context->outcome(), name);
+    }
+    if (context != nullptr) {
+        const auto* found = std::ranges::find(kVariables, name, &Variable::name);
+        return found == kVariables.end() ? Value() : found->read(*context);
+    }
+    return name == "tollgate_verdict" ? Value(name_of(Verdict::kNone)) : Value();
 }
 
 /// `name` points to the name of the variable.
-ngx_int_t get_meta(ngx_http_request_t* r, ngx_http_variable_value_t* value,
-                   uintptr_t name) noexcept {
+ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
+                       uintptr_t name) noexcept {
     return set_value(r, value, [&](const RequestContext* context) {
         // NOLINTNEXTLINE(performance-no-int-to-ptr): nginx keeps the data of a variable as a number
-        const auto variable = view(*reinterpret_cast<const ngx_str_t*>(name));
-        return context == nullptr ? Value() : meta_member(context->outcome(), variable);
+        return value_of(view(*reinterpret_cast<const ngx_str_t*>(name)), context);
+    });
+}
+
+/// Whether this module or another directive (`set`, `map`, …) defines the variable.
+bool is_defined(std::span<const ngx_hash_key_t> keys, std::string_view name) {
+    return std::ranges::any_of(keys, [&](const ngx_hash_key_t& key) {
+        return view(key.key) == name &&
+               static_cast<const ngx_http_variable_t*>(key.value)->get_handler != nullptr;
     });
 }
 
 }  // namespace
 
 ngx_int_t add_variables(ngx_conf_t* cf) noexcept {
-    for (std::size_t i = 0; i < variables.size(); ++i) {
-        // Not cacheable: a variable that is read before the access phase would keep its early
-        // value.
+    // Not cacheable: a variable that is read before the access phase would keep its early value.
+    const auto add = [&](std::string_view text, ngx_uint_t flags) -> ngx_http_variable_t* {
+        ngx_str_t name = borrow(text);
         ngx_http_variable_t* added =
-            ngx_http_add_variable(cf, &variables[i].name, NGX_HTTP_VAR_NOCACHEABLE);
-        if (added == nullptr) {
+            ngx_http_add_variable(cf, &name, NGX_HTTP_VAR_NOCACHEABLE | flags);
+        if (added != nullptr) {
+            added->get_handler = get_variable;
+            added->data = reinterpret_cast<uintptr_t>(&added->name);
+        }
+        return added;
+    };
+    for (const Variable& variable : kVariables) {
+        if (add(variable.name, NGX_HTTP_VAR_NOHASH) == nullptr) {
             return NGX_ERROR;
         }
-        added->get_handler = get_variable;
-        added->data = i;
     }
-    ngx_http_variable_t* meta =
-        ngx_http_add_variable(cf, &meta_prefix, NGX_HTTP_VAR_NOCACHEABLE | NGX_HTTP_VAR_PREFIX);
-    if (meta == nullptr) {
-        return NGX_ERROR;
+    return add(kPrefix, NGX_HTTP_VAR_PREFIX) == nullptr ? NGX_ERROR : NGX_OK;
+}
+
+bool check_variables(ngx_conf_t* cf) {
+    const auto* core = static_cast<const ngx_http_core_main_conf_t*>(
+        ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
+    const std::span keys(static_cast<const ngx_hash_key_t*>(core->variables_keys->keys.elts),
+                         core->variables_keys->keys.nelts);
+    const std::span used(static_cast<const ngx_http_variable_t*>(core->variables.elts),
+                         core->variables.nelts);
+    for (const ngx_http_variable_t& variable : used) {
+        const auto name = view(variable.name);
+        if (name.starts_with(kPrefix) && !name.starts_with(kMetaPrefix) &&
+            !is_defined(keys, name)) {
+            ngx_str_t unknown = variable.name;
+            ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "unknown \"%V\" variable", &unknown);
+            return false;
+        }
     }
-    meta->get_handler = get_meta;
-    return NGX_OK;
+    return true;
 }
 
 }  // namespace tollgate::http
