@@ -239,20 +239,25 @@ END
     system('sed', '-i', 's/^Version: .*/Version: 0.0.9-1/', "$older/DEBIAN/control");
     system("dpkg-deb -b '$older' '$older.deb' > /dev/null");
     $root->copy("$older.deb", '/tmp/older.deb');
-    $reloads->('apt-get -qy --no-install-recommends install /tmp/older.deb /tmp/tollgate.deb', 'the gateway and the command are installed, with libraries');
+    my $installed = $reloads->('apt-get -qy --no-install-recommends install /tmp/older.deb /tmp/tollgate.deb', 'the gateway and the command are installed, with libraries');
+    my @next = $installed =~ /^\Q$name\E: documentation: (\S+)\n +examples of a configuration: (\S+)\n/m;
+    ok(@next == 2, '… the documentation and the examples are named');
+    $sh->("test -s '$_'", '… which exist') for @next;
+    unlike($installed, qr/is not enabled|service nginx upgrade/, '… and nothing else is to be done');
     is_deeply($enabled->(), ['50-mod-http-tollgate.conf'], 'its module is enabled');
     ok($is_loaded->(), '… and loaded');
-    $reloads->("apt-get -qy --no-install-recommends install /tmp/$name.deb", 'it is upgraded');
+    like($reloads->("apt-get -qy --no-install-recommends install /tmp/$name.deb", 'it is upgraded'),
+        qr/^\Q$name\E: a running nginx uses the previous module, also after a reload, until "service nginx upgrade"\.$/m, '… the next step is named');
     is_deeply($enabled->(), ['50-mod-http-tollgate.conf'], 'its module is enabled');
     ok($is_loaded->(), '… and loaded');
     $sh->('rm /tmp/older.deb');
-    $sh->("apt-get -qy --no-install-recommends install /tmp/$names[1].deb", 'the pet store is installed');
+    my ($enabling) = $sh->("apt-get -qy --no-install-recommends install /tmp/$names[1].deb", 'the pet store is installed')
+        =~ /^\Q$names[1]\E: the module is not enabled\. To enable it:\n +(ln -s .*)\n/m;
     is_deeply($enabled->(), ['50-mod-http-tollgate.conf'], '… and not enabled: it is an example');
     $sh->('nginx -t');
     like($sh->('tollgate --version'), qr/^[\d.]+$/, '… prints its version');
 
-    $sh->('ln -s /usr/share/nginx/modules-available/mod-http-petstore.conf /etc/nginx/modules-enabled/50-mod-http-petstore.conf',
-        'the administrator enables it');
+    $sh->($enabling // 'false', 'the administrator enables it, as the message says');
     $root->write('/etc/nginx/conf.d/guarded.conf', <<"END");
         include /usr/share/doc/$name/examples/tollgate-http.conf;
         server {
