@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "module/management/durability.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/management/task.hpp"
 #include "module/management/transaction.hpp"
@@ -20,9 +21,13 @@ namespace tollgate::management {
 /// What executes the transactions of operations: the masters of a Redis deployment.
 class Database {
   public:
-    /// What became of some transactions: the replies to each, or why there is none.
-    using Outcome = std::variant<std::vector<Replies>, std::exception_ptr>;
+    /// What became of a call: its value, or why there is none.
+    template <typename Value>
+    using OutcomeOf = std::variant<Value, std::exception_ptr>;
+    /// What became of some transactions: the replies to each.
+    using Outcome = OutcomeOf<std::vector<Replies>>;
     using Done = std::function<void(Outcome)>;
+    using Acknowledged = std::function<void(OutcomeOf<Durability>)>;
 
     Database() = default;
     Database(const Database&) = delete;
@@ -36,10 +41,14 @@ class Database {
     virtual void wait(std::chrono::milliseconds time, Done done) = 0;
     /// Whether one transaction may change both keys, in any state of the deployment.
     virtual bool may_span(std::string_view key, std::string_view other) const = 0;
+    /// Determines whether the changes since the last acknowledgement survive a failover. What was
+    /// read since then must be from the present masters, too. After Durability::kUndone, the next
+    /// transactions go to the present masters.
+    virtual void acknowledge(Acknowledged done) = 0;
 };
 
 /// Awaits an outcome. `begin` receives the function to call with it.
-template <typename Begin>
+template <typename Value, typename Begin>
 class [[nodiscard]] Awaited {
   public:
     explicit Awaited(Begin begin) : begin_(std::move(begin)) {}
@@ -47,7 +56,7 @@ class [[nodiscard]] Awaited {
     static bool await_ready() noexcept { return false; }
     /// Returns false, which resumes the task at once, if the outcome is there already.
     bool await_suspend(std::coroutine_handle<> task) {
-        begin_([this, task](Database::Outcome outcome) {
+        begin_([this, task](Database::OutcomeOf<Value> outcome) {
             outcome_ = std::move(outcome);
             if (is_suspended_) {
                 task.resume();
@@ -56,24 +65,31 @@ class [[nodiscard]] Awaited {
         is_suspended_ = !outcome_;
         return is_suspended_;
     }
-    std::vector<Replies> await_resume() {
+    Value await_resume() {
         if (const auto* const error = std::get_if<std::exception_ptr>(&*outcome_)) {
             std::rethrow_exception(*error);
         }
-        return std::move(std::get<std::vector<Replies>>(*outcome_));
+        return std::move(std::get<Value>(*outcome_));
     }
 
   private:
     Begin begin_;
-    std::optional<Database::Outcome> outcome_;
+    std::optional<Database::OutcomeOf<Value>> outcome_;
     bool is_suspended_ = false;
 };
 
+/// Makes an Awaited, whose type contains that of `begin`.
+template <typename Value, typename Begin>
+auto await(Begin begin) {
+    return Awaited<Value, Begin>(std::move(begin));
+}
+
 /// Executes transactions and awaits their replies, in the order of the transactions.
 inline auto execute(Database& database, std::vector<Transaction> transactions) {
-    return Awaited([&database, transactions = std::move(transactions)](auto done) mutable {
-        database.execute(std::move(transactions), std::move(done));
-    });
+    return await<std::vector<Replies>>(
+        [&database, transactions = std::move(transactions)](auto done) mutable {
+            database.execute(std::move(transactions), std::move(done));
+        });
 }
 
 /// Executes one transaction.
@@ -91,7 +107,13 @@ Instant time_of_reply(const redis::Value& time);
 
 /// Waits.
 inline auto wait(Database& database, std::chrono::milliseconds time) {
-    return Awaited([&database, time](auto done) { database.wait(time, std::move(done)); });
+    return await<std::vector<Replies>>(
+        [&database, time](auto done) { database.wait(time, std::move(done)); });
+}
+
+/// See Database::acknowledge().
+inline auto acknowledge(Database& database) {
+    return await<Durability>([&database](auto done) { database.acknowledge(std::move(done)); });
 }
 
 /// Runs a task to its end with a database that calls `done` before it returns.

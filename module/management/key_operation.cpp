@@ -235,18 +235,28 @@ Task<void> KeyOperation::end_previous(Rotation rotation, std::vector<StoredKey> 
 }
 
 Task<void> KeyOperation::confirm(std::string digest, std::string id) {
+    co_await confirm_if_there(digest, id, false);
+}
+
+Task<bool> KeyOperation::confirm_if_there(std::string digest, std::string id, bool may_be_undone) {
     const bool confirmed = co_await transactions_.confirm(digest, id);
-    if (!confirmed) {
+    if (!confirmed && !may_be_undone) {
         throw OperationError(Reason::kReplaced,
                              "another operation has replaced the key of \"" + id + "\"");
     }
+    co_return confirmed;
 }
 
 Task<void> KeyOperation::revoke(std::string id) {
     using Audited = KeyTransactions::Audited;
-    co_await reader_.require_id(id);
+    // A failover may undo the end of a key and not that of its id, on another master.
+    if (!revoked_) {
+        co_await reader_.require_id(id);
+        revoked_.emplace();
+    }
     auto digests = co_await reader_.digests_of(id);
-    for (const auto& digest : digests) {
+    revoked_->insert(digests.begin(), digests.end());
+    for (const auto& digest : *revoked_) {
         co_await transactions_.remove(digest, id);
     }
     const bool may_span = database_.may_span(keys_.id(id), keys_.ban(id));
@@ -273,6 +283,7 @@ Task<void> KeyOperation::revoke(std::string id) {
         remove_id.names = {id};
         removed = co_await transactions_.commit(std::move(remove_id), Audited::kYes);
     }
+    revoked_->insert(digests.begin(), digests.end());
     for (const auto& digest : digests) {
         co_await transactions_.remove(digest, id);
     }

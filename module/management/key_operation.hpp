@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "module/key/api_key.hpp"
@@ -26,6 +27,10 @@ class KeyOperation {
           reader_(database, keys),
           transactions_(database, keys, std::move(entry)) {}
 
+    /// Before the operation is executed again, because a failover may have undone its changes: the
+    /// audit gets its entry again, and revoke() also removes the keys whose removal it was.
+    void begin_again() { transactions_.begin_again(); }
+
     /// Stores the first key of an id. The key works, but is unfinished until confirm(). Throws
     /// Reason::kIdExists or Reason::kKeyExists.
     Task<KeysOfId> create(StoredKey key);
@@ -45,6 +50,10 @@ class KeyOperation {
     /// Records that the new key has been shown. Throws Reason::kReplaced if another operation has
     /// replaced the key.
     Task<void> confirm(std::string digest, std::string id);
+
+    /// The same. If a failover may have undone the key, returns false where confirm() throws: then
+    /// the key must be stored again.
+    Task<bool> confirm_if_there(std::string digest, std::string id, bool may_be_undone);
 
     /// Removes an id, its keys, their last uses and its ban. The keys stop working at once.
     Task<void> revoke(std::string id);
@@ -66,6 +75,8 @@ class KeyOperation {
     const redis::Keys& keys_;
     KeyReader reader_;
     KeyTransactions transactions_;
+    /// The digests that revoke() removes. Empty until it has found the id.
+    std::optional<std::set<std::string>> revoked_ = {};
 };
 
 /// The id of a key that an interrupted operation has reserved or stored. Empty for any other

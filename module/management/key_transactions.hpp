@@ -70,6 +70,9 @@ class KeyTransactions {
     /// Removes the key that this operation has reserved or activated, and its claim.
     Task<void> withdraw(std::string digest, std::string id);
 
+    /// Adds the entry to `audit` again with the next of these transactions.
+    void begin_again() { is_audited_ = false; }
+
     enum class Audited : bool { kNo, kYes };
     /// Executes the transaction, which changes one key, and announces its names. Adds the entry to
     /// the audit before, unless that is done. If the deployment permits it, all this is one

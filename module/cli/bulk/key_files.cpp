@@ -1,8 +1,11 @@
 #include "module/cli/bulk/key_files.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <iostream>
+#include <iterator>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -29,6 +32,8 @@ class FileImport {
           refuse_([this](std::size_t line, const std::string& why) { print_refusal(line, why); }),
           import_(database, keys, refuse_) {}
 
+    management::Durability durability() const { return durability_; }
+
     ImportCounts run() {
         std::ifstream file;
         if (name_ != "-") {
@@ -51,42 +56,95 @@ class FileImport {
                 import_.refuse(number, error.what());
             }
             if (batch_.size() == BulkImport::kBatch) {
-                store();
+                store_durably();
             }
         }
         if (input.bad()) {
             throw Failure(ExitStatus::kUsage, "cannot read \"" + name_ + "\" to its end");
         }
-        store();
-        const auto& counts = import_.counts();
-        if (is_audited_ || counts.imported > 0) {
-            add_to_audit(std::to_string(counts.imported) + " of " +
-                         std::to_string(counts.records()) + " records");
-        }
-        return counts;
+        is_last_ = true;
+        store_durably();
+        return counts();
     }
 
   private:
-    /// The audit has an entry before the first record is stored: the import may be interrupted.
-    void store() {
-        if (!is_audited_ && complete(import_.has_new_id(batch_))) {
-            add_to_audit("begins");
-            is_audited_ = true;
+    using Records = std::vector<BulkImport::Record>;
+
+    /// If no replica confirms, the next pieces are not waited for. The last one tells what became
+    /// of all.
+    void store_durably() {
+        if (durability_ != management::Durability::kConfirmed && !is_last_) {
+            complete(store(false));
+            return;
         }
-        complete(import_.store(std::exchange(batch_, {})));
+        durability_ = complete(management::execute_durably(
+            database_, [this](bool again) -> management::Task<void> { return store(again); }));
+        if (durability_ == management::Durability::kConfirmed) {
+            unconfirmed_.clear();
+            is_begin_confirmed_ = is_audited_;
+        }
     }
 
-    void add_to_audit(std::string detail) {
+    /// Stores the batch, or all records again that a failover may have undone. The audit has an
+    /// entry before the first record is stored: the import may be interrupted.
+    management::Task<void> store(bool again) {
+        const bool has_begun = again && is_audited_ && !is_begin_confirmed_;
+        bool begins = has_begun;
+        if (!is_audited_) {
+            begins = co_await import_.has_new_id(batch_);
+        }
+        if (begins) {
+            std::string detail = "begins";
+            co_await add_to_audit(std::move(detail));
+            is_audited_ = true;
+        }
+        if (again) {
+            co_await store_again();
+        }
+        std::ranges::copy(batch_, std::back_inserter(unconfirmed_));
+        auto batch = std::exchange(batch_, {});
+        co_await import_.store(std::move(batch));
+        if (is_last_ && (is_audited_ || import_.counts().imported > 0)) {
+            auto detail = std::to_string(counts().imported) + " of " +
+                          std::to_string(counts().records()) + " records";
+            co_await add_to_audit(std::move(detail));
+        }
+    }
+
+    /// Records that were refused stay so.
+    management::Task<void> store_again() {
+        Records records;
+        std::ranges::copy_if(unconfirmed_, std::back_inserter(records), [this](const auto& record) {
+            return !refused_.contains(record.line);
+        });
+        BulkImport again(database_, keys_, refuse_);
+        for (std::size_t begin = 0; begin < records.size(); begin += BulkImport::kBatch) {
+            const auto end = std::min(begin + BulkImport::kBatch, records.size());
+            Records piece(records.begin() + static_cast<std::ptrdiff_t>(begin),
+                          records.begin() + static_cast<std::ptrdiff_t>(end));
+            co_await again.store(std::move(piece));
+        }
+        refused_again_ += again.counts().refused;
+    }
+
+    /// A record counts as what it was when it was stored first, unless it is refused later.
+    ImportCounts counts() const {
+        auto counts = import_.counts();
+        const auto moved = std::min(refused_again_, counts.imported);
+        counts.imported -= moved;
+        counts.refused += moved;
+        return counts;
+    }
+
+    management::Task<void> add_to_audit(std::string detail) {
         auto entry = management::add_to_audit(
             keys_,
             {.actor = user_at_host(), .action = "import", .id = "", .detail = std::move(detail)});
-        complete(run_command(std::move(entry)));
-    }
-    management::Task<redis::Value> run_command(redis::Command command) {
-        return management::run(database_, std::move(command));
+        co_await management::run(database_, std::move(entry));
     }
 
-    void print_refusal(std::size_t line, const std::string& why) const {
+    void print_refusal(std::size_t line, const std::string& why) {
+        refused_.insert(line);
         std::cerr << printable(name_) << ":" << line << ": " << printable(why) << '\n';
     }
 
@@ -95,17 +153,26 @@ class FileImport {
     std::string name_;
     BulkImport::Refuse refuse_;
     BulkImport import_;
-    std::vector<BulkImport::Record> batch_;
+    Records batch_;
+    Records unconfirmed_;            ///< stored since a replica confirmed
+    std::set<std::size_t> refused_;  ///< lines
+    std::size_t refused_again_ = 0;
+    management::Durability durability_ = management::Durability::kConfirmed;
     bool is_audited_ = false;
+    bool is_begin_confirmed_ = false;  ///< the first entry of the audit
+    bool is_last_ = false;
 };
 
 }  // namespace
 
 void import_files(management::Database& database, const redis::Keys& keys, Format format,
-                  const std::vector<std::string>& files) {
+                  const std::vector<std::string>& files,
+                  const std::function<void(management::Durability)>& done) {
     ImportCounts all;
     for (const auto& file : files) {
-        const auto counts = FileImport(database, keys, file).run();
+        FileImport import(database, keys, file);
+        const auto counts = import.run();
+        done(import.durability());
         all.imported += counts.imported;
         all.unchanged += counts.unchanged;
         all.refused += counts.refused;

@@ -103,11 +103,12 @@ void Commands::issue(const KeyOptions& options, const std::optional<std::string>
     const auto changes = changes_of(options, now);
     const auto record = new_record(changes, id);
     refuse_sliding_month(tables_for(changes.limits.has_value()), record);
-    const auto key = management::random_api_key();
     auto operation = operation_on("issue", record.id, management::text_of(changes));
-    const auto keys =
-        complete(operation.create({.digest = hex(sha256(key)), .record = record, .created = now}));
-    print_new_key(operation, keys, now, key);
+    const Make make = [&](const KeyDigest& digest) -> management::Task<management::KeysOfId> {
+        management::StoredKey stored{.digest = hex(digest), .record = record, .created = now};
+        co_return co_await operation.create(std::move(stored));
+    };
+    print_new_key(operation, record.id, make);
     warn_about(record);
 }
 
@@ -122,10 +123,13 @@ void Commands::import(const KeyOptions& options, const std::optional<std::string
         record.id = complete(management::unfinished_id(reader_, digest)).value_or(record.id);
     }
     auto operation = operation_on("import", record.id, management::text_of(changes));
-    const auto keys =
-        complete(operation.create({.digest = hex(digest), .record = record, .created = now}));
-    confirm(operation, digest, record.id);
-    require_print(render_key(format_, keys, now));
+    const Make make = [&](const KeyDigest& of) -> management::Task<management::KeysOfId> {
+        management::StoredKey stored{.digest = hex(of), .record = record, .created = now};
+        co_return co_await operation.create(std::move(stored));
+    };
+    const auto made = make_durably(operation, make, [&] { return digest; });
+    confirm(operation, digest, record.id, make);
+    require_print(render_key(format_, made, now));
     warn_about(record);
 }
 
@@ -169,15 +173,11 @@ void Commands::set(const std::string& id, const KeyOptions& options) {
     }
     const auto changes = changes_of(options, time());
     warn_about(update("set", id, changes));
-    confirm_replication(id);
 }
 
 void Commands::set_active(const std::string& id, bool active) {
     require_valid_id(id);
     update(active ? "enable" : "disable", id, {.active = active});
-    if (!active) {
-        confirm_replication(id);
-    }
 }
 
 /// Changes all keys of an id and prints them. Returns the record of one.
@@ -186,30 +186,38 @@ KeyRecord Commands::update(const std::string& action, const std::string& id,
     auto operation = operation_on(action, id, management::text_of(changes));
     const auto tables = tables_for(changes.limits || changes.plan);
     KeyRecord changed;
-    complete(operation.update(id, [&](KeyRecord& record) {
+    const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
         management::apply(changes, record);
         refuse_sliding_month(tables, record);
         changed = record;
-    }));
+    };
+    const std::function<management::Task<void>()> update_all = [&]() -> management::Task<void> {
+        co_await operation.update(id, change);
+    };
+    const auto durability = execute_durably(operation, update_all);
     show(id);
+    warn_unless_kept(id, durability);
     return changed;
 }
 
 void Commands::revoke(const std::string& id) {
     require_valid_id(id);
-    complete(operation_on("revoke", id).revoke(id));
-    confirm_replication(id);
+    auto operation = operation_on("revoke", id);
+    const auto durability = execute_durably(
+        operation, [&]() -> management::Task<void> { co_await operation.revoke(id); });
+    warn_unless_kept(id, durability);
     require_print(render_revoked(format_, id));
 }
 
 void Commands::rotate(const std::string& id, const std::string& overlap) {
     require_valid_id(id);
     const auto span = parse_duration_seconds(overlap);
-    const auto key = management::random_api_key();
     auto operation = operation_on("rotate", id, "overlap=" + format_duration(span));
-    const auto keys = complete(operation.rotate(id, sha256(key), span));
-    confirm_replication(id);
-    print_new_key(operation, keys, time(), key);
+    const Make make = [&](const KeyDigest& digest) -> management::Task<management::KeysOfId> {
+        std::string no_request;
+        co_return co_await operation.rotate(id, digest, span, std::move(no_request));
+    };
+    print_new_key(operation, id, make);
 }
 
 void Commands::show_ban(const std::string& id) {
@@ -221,13 +229,17 @@ void Commands::show_ban(const std::string& id) {
 void Commands::lift_ban(const std::string& id) {
     require_valid_id(id);
     complete(reader_.require_id(id));
-    complete(management::lift_ban(database_, keys_, entry_of("lift", id)));
+    warn_unless_kept(id, complete(management::execute_durably(
+                             database_, [&](bool /*again*/) -> management::Task<void> {
+                                 auto entry = entry_of("lift", id);
+                                 co_await management::lift_ban(database_, keys_, std::move(entry));
+                             })));
     show_ban(id);
 }
 
 void Commands::import_files(const std::vector<std::string>& files) {
-    cli::import_files(database_, keys_, format_, files);
-    confirm_replication("the import");
+    cli::import_files(database_, keys_, format_, files,
+                      [this](auto durability) { warn_unless_kept("the import", durability); });
 }
 
 void Commands::export_keys() {
@@ -307,32 +319,59 @@ KeyRecord Commands::new_record(const management::KeyChanges& changes,
     return record;
 }
 
-/// Prints a new key and confirms it in Redis. If the key cannot be printed, it stays unfinished,
-/// and the next run of the command replaces it.
-void Commands::print_new_key(management::KeyOperation& operation, const management::KeysOfId& keys,
-                             std::chrono::sys_seconds now, const std::string& key) {
-    if (!print(render_issued(format_, keys, now, key))) {
-        throw Failure(ExitStatus::kRedis, "cannot write to standard output: the key of \"" +
-                                              keys.id + "\" is lost: run the command again");
-    }
-    if (format_ == Format::kText) {
-        std::cerr << "The key of " << keys.id << ". It is shown only this once.\n";
-    }
-    confirm(operation, sha256(key), keys.id);
+/// Makes a key with an operation, which confirm() completes. `new_digest` returns the digest for
+/// each execution.
+management::KeysOfId Commands::make_durably(management::KeyOperation& operation, const Make& make,
+                                            const std::function<KeyDigest()>& new_digest) {
+    management::KeysOfId keys;
+    execute_durably(operation, [&]() -> management::Task<void> {
+        const auto digest = new_digest();
+        keys = co_await make(digest);
+    });
+    return keys;
 }
 
-/// Confirms in Redis that the key was printed. The key already works, so a connection failure is a
-/// warning and not an error.
+/// Makes a new key, prints it and confirms it in Redis. The key is printed after it is durable: no
+/// other key replaces it then. If the key cannot be printed, it stays unfinished, and the next run
+/// of the command replaces it.
+void Commands::print_new_key(management::KeyOperation& operation, const std::string& id,
+                             const Make& make) {
+    std::string key;
+    const auto keys = make_durably(operation, make, [&] {
+        key = management::random_api_key();
+        return sha256(key);
+    });
+    if (!print(render_issued(format_, keys, time(), key))) {
+        throw Failure(ExitStatus::kRedis, "cannot write to standard output: the key of \"" + id +
+                                              "\" is lost: run the command again");
+    }
+    if (format_ == Format::kText) {
+        std::cerr << "The key of " << id << ". It is shown only this once.\n";
+    }
+    confirm(operation, sha256(key), id, make);
+}
+
+/// Confirms in Redis that the key was printed, durably. If a failover has undone the key, stores it
+/// again. The key already works, so a connection failure is a warning and not an error.
 void Commands::confirm(management::KeyOperation& operation, const KeyDigest& digest,
-                       const std::string& id) {
+                       const std::string& id, const Make& make) {
     constexpr int kAttempts = 3;
+    const auto confirm_once = [&](bool again) -> management::Task<void> {
+        const auto stored = hex(digest);
+        const bool is_there = co_await operation.confirm_if_there(stored, id, again);
+        if (!is_there) {
+            operation.begin_again();
+            co_await make(digest);
+            co_await operation.confirm(stored, id);
+        }
+    };
     std::string why;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
         try {
             if (attempt > 0) {
                 session_.reconnect();
             }
-            complete(operation.confirm(hex(digest), id));
+            warn_unless_kept(id, complete(management::execute_durably(database_, confirm_once)));
             return;
         } catch (const Failure& failure) {
             if (failure.status() != ExitStatus::kRedis) {
@@ -345,17 +384,35 @@ void Commands::confirm(management::KeyOperation& operation, const KeyDigest& dig
          "): another run of this command would replace it. Run tollgate key set to confirm it");
 }
 
-/// Warns if no replica has the change of an id yet. A failover to such a replica undoes it.
-void Commands::confirm_replication(const std::string& id) {
-    switch (session_.await_replicas()) {
-        case Replication::kConfirmed:
+/// Executes a part of an operation, again if a failover may have undone it.
+management::Durability Commands::execute_durably(
+    management::KeyOperation& operation, const std::function<management::Task<void>()>& part) {
+    const auto execute = [&](bool again) -> management::Task<void> {
+        if (again) {
+            operation.begin_again();
+        }
+        co_await part();
+    };
+    return complete(management::execute_durably(database_, execute));
+}
+
+/// Warns if a failover may undo the change of an id.
+void Commands::warn_unless_kept(const std::string& id, management::Durability durability) {
+    switch (durability) {
+        case management::Durability::kConfirmed:
+        case management::Durability::kUndone:  // the operation was repeated
             break;
-        case Replication::kUnconfirmed:
+        case management::Durability::kUnconfirmed:
             warn("no replica of Redis has confirmed the change of \"" + id +
                  "\" within one second: a failover may undo it and make a key valid again. "
                  "Run the command again");
             break;
-        case Replication::kForbidden:
+        case management::Durability::kUnverified:
+            warn("it is unknown whether the change of \"" + id +
+                 "\" was made at the present master: not enough servers answer, or a failover "
+                 "does not end. Run the command again");
+            break;
+        case management::Durability::kForbidden:
             warn(
                 "it is unknown whether a replica of Redis has the change: the user may not call "
                 "ROLE and WAIT. Add +role +wait to its ACL");

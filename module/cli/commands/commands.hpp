@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "module/cli/usage/top.hpp"
 #include "module/cli/usage/usage_export.hpp"
 #include "module/key/key_record.hpp"
+#include "module/management/durability.hpp"
 #include "module/management/key_changes.hpp"
 #include "module/management/key_operation.hpp"
 #include "module/quota/plan.hpp"
@@ -104,11 +106,17 @@ class Commands {
                          const std::optional<std::string>& id);
     KeyRecord update(const std::string& action, const std::string& id,
                      const management::KeyChanges& changes);
-    void print_new_key(management::KeyOperation& operation, const management::KeysOfId& keys,
-                       std::chrono::sys_seconds now, const std::string& key);
+    /// Stores the key with this digest.
+    using Make = std::function<management::Task<management::KeysOfId>(const KeyDigest& digest)>;
+    management::KeysOfId make_durably(management::KeyOperation& operation, const Make& make,
+                                      const std::function<KeyDigest()>& new_digest);
+    void print_new_key(management::KeyOperation& operation, const std::string& id,
+                       const Make& make);
     void confirm(management::KeyOperation& operation, const KeyDigest& digest,
-                 const std::string& id);
-    void confirm_replication(const std::string& id);
+                 const std::string& id, const Make& make);
+    management::Durability execute_durably(management::KeyOperation& operation,
+                                           const std::function<management::Task<void>()>& part);
+    void warn_unless_kept(const std::string& id, management::Durability durability);
     std::vector<PlanTable> tables_for(bool changes_limits);
     std::vector<PlanTable> published_tables();
     void warn_about(const KeyRecord& record);

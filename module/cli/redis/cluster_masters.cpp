@@ -30,17 +30,74 @@ bool waits_for_next(CallRetries& retries, ErrorAction action) {
     return next.kind != CallRetries::Next::Kind::kGiveUp;
 }
 
+std::optional<redis::ServerAddress> owner_of(const redis::SlotMap& map, redis::Slot slot) {
+    const auto index = map.master_of(slot);
+    return index ? std::optional(map.masters()[*index]) : std::nullopt;
+}
+
+bool is_owned(const redis::SlotMap& map, const SlotsByMaster& used) {
+    return std::ranges::all_of(used, [&](const auto& of_master) {
+        return std::ranges::all_of(of_master.second, [&](redis::Slot slot) {
+            return owner_of(map, slot) == of_master.first->endpoint().address;
+        });
+    });
+}
+
+/// The slot map of a server, over a connection of its own: the server may hang.
+std::optional<redis::SlotMap> map_of(const RedisUrl& url, const redis::ServerAddress& server) {
+    constexpr std::chrono::milliseconds kTimeout{1000};
+    try {
+        RedisConnection connection({.address = server}, url.login, url.tls, kTimeout);
+        connection.append(redis::Command{"CLUSTER", "SLOTS"});
+        return redis::read_cluster_slots(*connection.receive(), server.host).map;
+    } catch (const Failure&) {
+        return std::nullopt;
+    }
+}
+
 }  // namespace
 
 ClusterMasters::ClusterMasters(RedisUrl url) : url_(std::move(url)) {
     require_map();
 }
 
-void ClusterMasters::reconnect() {
+bool ClusterMasters::reconnect() {
     connections_.clear();
     retired_.clear();
-    map_ = {};
+    const auto before = std::exchange(map_, {});
     require_map();
+    for (redis::Slot slot = 0; slot < redis::kSlots; ++slot) {
+        if (owner_of(before, slot) != owner_of(map_, slot)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// The masters agree soon after a failover, and after a slot has moved. A minority that disagrees
+/// for long does not know the last failover.
+Presence ClusterMasters::presence_of(const SlotsByMaster& used) {
+    constexpr std::chrono::seconds kAgreementTime{1};
+    constexpr std::chrono::milliseconds kPause{100};
+    const auto deadline = Clock::now() + kAgreementTime;
+    while (true) {
+        std::size_t agreeing = 0;
+        std::size_t disagreeing = 0;
+        for (const auto& server : map_.masters()) {
+            if (const auto map = map_of(url_, server)) {
+                ++(is_owned(*map, used) ? agreeing : disagreeing);
+            }
+        }
+        const auto masters = map_.masters().size();
+        const bool has_ended = disagreeing == 0 || Clock::now() >= deadline;
+        if (disagreeing * 2 > masters || (has_ended && agreeing * 2 <= masters)) {
+            return disagreeing > 0 ? Presence::kReplaced : Presence::kUnknown;
+        }
+        if (has_ended) {
+            return Presence::kPresent;
+        }
+        std::this_thread::sleep_for(kPause);
+    }
 }
 
 /// Reads the slot map if there is none. Throws Failure if no server has one.
@@ -105,8 +162,7 @@ std::optional<redis::ServerAddress> ClusterMasters::master_of(
     if (!key) {
         return map_.masters().front();
     }
-    const auto index = map_.master_of(redis::key_slot(*key));
-    return index ? std::optional(map_.masters()[*index]) : std::nullopt;
+    return owner_of(map_, redis::key_slot(*key));
 }
 
 Route ClusterMasters::route(std::optional<std::string_view> key) {

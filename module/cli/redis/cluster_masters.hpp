@@ -32,7 +32,8 @@ class ClusterMasters : public Masters {
     }
 
     std::vector<RedisConnection*> all() override;
-    void reconnect() override;
+    Presence presence_of(const SlotsByMaster& used) override;
+    bool reconnect() override;
 
   private:
     using Address = redis::ServerAddress;

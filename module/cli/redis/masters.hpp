@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "module/cli/redis/redis_connection.hpp"
 #include "module/cli/redis/redis_url.hpp"
 #include "module/redis/topology/call_retries.hpp"
+#include "module/redis/topology/key_slot.hpp"
 
 namespace tollgate::cli {
 
@@ -22,6 +25,16 @@ struct Route {
     RedisConnection* master;
     bool asking = false;
 };
+
+/// Whether servers are masters, as the deployment says.
+enum class Presence {
+    kPresent,
+    kReplaced,  ///< another server is the master, or will be
+    kUnknown    ///< fewer than half of the servers that know answer, or a failover does not end
+};
+
+/// The slots of the keys that calls were sent for, by the master that executed them.
+using SlotsByMaster = std::map<RedisConnection*, std::set<redis::Slot>>;
 
 /// The servers of a deployment that accept writes, with a connection to each. All functions throw
 /// Failure. A pointer to a connection is valid until reconnect().
@@ -47,8 +60,12 @@ class Masters {
     /// All masters, in an order that remains the same.
     virtual std::vector<RedisConnection*> all() = 0;
 
-    /// Replaces all connections, and finds the masters again.
-    virtual void reconnect() = 0;
+    /// Whether these servers are still the masters of these slots. Asks the deployment.
+    virtual Presence presence_of(const SlotsByMaster& used) = 0;
+
+    /// Replaces all connections, and finds the masters again. Returns whether another server is the
+    /// master of a key.
+    virtual bool reconnect() = 0;
 };
 
 /// Connects to the deployment of the URL, whose passwords are known.

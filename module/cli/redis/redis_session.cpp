@@ -7,11 +7,13 @@
 #include "module/management/database.hpp"
 #include "module/redis/protocol/error_scope.hpp"
 #include "module/redis/protocol/script.hpp"
+#include "module/redis/topology/key_slot.hpp"
 
 namespace tollgate::cli {
 
 namespace {
 
+using management::Durability;
 using Clock = std::chrono::steady_clock;
 
 redis::Value send_over(const Route& route, const redis::Command& command) {
@@ -47,8 +49,8 @@ redis::Command eval(std::string name, const std::string& script,
 }  // namespace
 
 void RedisSession::reconnect() {
-    changed_.clear();
-    masters_->reconnect();
+    used_.clear();
+    has_moved_ = masters_->reconnect() || has_moved_;
 }
 
 /// Sends the command until a server executes it or the error is the answer.
@@ -61,17 +63,19 @@ redis::Value RedisSession::send(std::optional<std::string_view> key,
         const auto next =
             reply.is_error() ? masters_->next_route(route, key, reply.text, retries) : std::nullopt;
         if (!next) {
-            note_change(command, route.master);
+            note_use(route, key);
             return reply;
         }
         route = *next;
     }
 }
 
-/// A master that executes a script may need a replica's confirmation.
-void RedisSession::note_change(const redis::Command& command, RedisConnection* master) {
-    if (is_script_call(command)) {
-        changed_.insert(master);
+/// Also for a command that only reads: an operation depends on what it has read. After ASKING, the
+/// server is not the master of the slot yet.
+void RedisSession::note_use(const Route& route, std::optional<std::string_view> key) {
+    auto& slots = used_[route.master];
+    if (key && !route.asking) {
+        slots.insert(redis::key_slot(*key));
     }
 }
 
@@ -122,12 +126,14 @@ std::vector<std::vector<redis::Value>> RedisSession::call(
 std::vector<redis::Value> RedisSession::answers_to(std::span<const redis::Command> commands) {
     const auto first = first_key(commands);
     std::map<RedisConnection*, std::vector<std::size_t>> sent;
+    std::vector<Route> routes;
+    routes.reserve(commands.size());
     for (std::size_t i = 0; i < commands.size(); ++i) {
         const auto key = key_of(commands[i]);
-        auto* const master = masters_->route(key ? key : first).master;
-        master->append(commands[i]);
-        sent[master].push_back(i);
-        note_change(commands[i], master);
+        const auto route = masters_->route(key ? key : first);
+        route.master->append(commands[i]);
+        sent[route.master].push_back(i);
+        routes.push_back(route);
     }
     std::vector<redis::Value> replies(commands.size());
     for (const auto& [master, indexes] : sent) {
@@ -140,6 +146,9 @@ std::vector<redis::Value> RedisSession::answers_to(std::span<const redis::Comman
         if (replies[i].is_error() &&
             redis::error_action(replies[i].text) != redis::ErrorAction::kNone) {
             replies[i] = send(key_of(commands[i]), commands[i]);
+        } else {
+            const auto key = key_of(commands[i]);
+            note_use(routes[i], key ? key : first);
         }
     }
     return replies;
@@ -185,25 +194,56 @@ std::vector<std::string> RedisSession::scan(ScanPosition& position, const std::s
     return reply.elements.at(1).texts();
 }
 
-Replication RedisSession::await_replicas() {
-    for (auto* const master : std::exchange(changed_, {})) {
+Durability RedisSession::acknowledge() {
+    auto durability = Durability::kUndone;
+    try {
+        durability = await_replicas();
+        if (durability != Durability::kUndone) {
+            const auto presence = masters_->presence_of(used_);
+            if (presence == Presence::kReplaced) {
+                durability = Durability::kUndone;
+            } else if (presence == Presence::kUnknown) {
+                durability = Durability::kUnverified;
+            }
+        }
+    } catch (const LoginRefused&) {
+        throw;
+    } catch (const Failure&) {
+        // A server that loses its role closes the connections of all clients.
+        durability = Durability::kUndone;
+    }
+    if (durability == Durability::kUndone) {
+        reconnect();
+    } else if (has_moved_) {
+        durability = Durability::kUndone;
+    }
+    used_.clear();
+    has_moved_ = false;
+    return durability;
+}
+
+Durability RedisSession::await_replicas() const {
+    auto durability = Durability::kConfirmed;
+    for (const auto& [master, slots] : used_) {
         const auto role = master->ask({"ROLE"});
         if (role.is_error()) {
-            return Replication::kForbidden;
+            durability = Durability::kForbidden;
+            continue;
         }
-        const bool is_master = role.elements.size() == 3 && role.elements.front().text == "master";
-        if (is_master && role.elements.back().elements.empty()) {
+        if (role.elements.empty() || role.elements.front().text != "master") {
+            return Durability::kUndone;
+        }
+        if (role.elements.size() == 3 && role.elements.back().elements.empty()) {
             continue;
         }
         const auto confirmed = master->ask({"WAIT", "1", "1000"});
-        if (is_master && confirmed.is_error()) {
-            return Replication::kForbidden;
-        }
-        if (confirmed.integer < 1) {
-            return Replication::kUnconfirmed;
+        if (confirmed.is_error()) {
+            durability = Durability::kForbidden;
+        } else if (confirmed.integer < 1 && durability == Durability::kConfirmed) {
+            durability = Durability::kUnconfirmed;
         }
     }
-    return Replication::kConfirmed;
+    return durability;
 }
 
 }  // namespace tollgate::cli

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,17 +12,11 @@
 #include "module/cli/redis/masters.hpp"
 #include "module/cli/redis/redis_reply.hpp"
 #include "module/cli/redis/redis_url.hpp"
+#include "module/management/durability.hpp"
 #include "module/management/transaction.hpp"
 #include "module/quota/window.hpp"
 
 namespace tollgate::cli {
-
-/// Whether replicas have the changes of a session.
-enum class Replication {
-    kConfirmed,    ///< each changed master has no replica, or one that confirmed the changes
-    kUnconfirmed,  ///< a changed master has replicas, and none confirmed the changes in time
-    kForbidden     ///< the user may not call ROLE or WAIT
-};
 
 /// The commands of one program run, sent to the masters of a Redis deployment. A call that no
 /// server executed (MOVED, ASK, TRYAGAIN, CLUSTERDOWN, LOADING) is sent again to the right master
@@ -35,7 +28,8 @@ class RedisSession {
     /// Connects to the deployment of the URL, whose passwords are known.
     explicit RedisSession(const RedisUrl& url) : masters_(connect_to_masters(url)) {}
 
-    /// Replaces the connections with new ones.
+    /// Replaces the connections with new ones. If another server is the master now, the changes
+    /// since the last acknowledgement may be undone.
     void reconnect();
 
     /// Sends one command to the master of its key, and waits for the reply. A command without a
@@ -79,17 +73,20 @@ class RedisSession {
     std::vector<std::string> scan(ScanPosition& position, const std::string& pattern,
                                   std::size_t count);
 
-    /// Waits until a replica of each master that this session called a script on has the
-    /// changes, up to one second for each master.
-    Replication await_replicas();
+    /// Waits until a replica of each master that this session has used has the changes, up to one
+    /// second for each master. Then asks the Sentinels, or the cluster, whether these servers are
+    /// still the masters, and connects to the new ones otherwise.
+    management::Durability acknowledge();
 
   private:
     redis::Value send(std::optional<std::string_view> key, const redis::Command& command);
-    void note_change(const redis::Command& command, RedisConnection* master);
+    void note_use(const Route& route, std::optional<std::string_view> key);
+    management::Durability await_replicas() const;
     std::vector<redis::Value> answers_to(std::span<const redis::Command> commands);
 
     std::unique_ptr<Masters> masters_;
-    std::set<RedisConnection*> changed_;  ///< by call(), since await_replicas()
+    SlotsByMaster used_;      ///< since the last acknowledgement
+    bool has_moved_ = false;  ///< to another master, since the last acknowledgement
 };
 
 }  // namespace tollgate::cli

@@ -146,4 +146,20 @@ std::unique_ptr<RedisConnection> connect_to_sentinel_master(const RedisUrl& url)
     return MasterSearch(url).run();
 }
 
+std::unique_ptr<RedisConnection> connect_if_master(const RedisUrl& url,
+                                                   const redis::ServerAddress& address) {
+    try {
+        auto server =
+            std::make_unique<RedisConnection>(Endpoint{.address = address}, url.login, url.tls);
+        server->append(redis::Command{"ROLE"});
+        if (redis::read_role(*server->receive()) == redis::Role::kMaster) {
+            server->select(url.database);
+            return server;
+        }
+    } catch (const Failure&) {
+        // A search finds another master, or says what is wrong with this one.
+    }
+    return nullptr;
+}
+
 }  // namespace tollgate::cli

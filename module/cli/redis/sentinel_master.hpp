@@ -12,4 +12,8 @@ namespace tollgate::cli {
 /// Failure with what each Sentinel and the last server answered if no server is the master.
 std::unique_ptr<RedisConnection> connect_to_sentinel_master(const RedisUrl& url);
 
+/// Connects to this server if it says that it is the master. Returns nullptr otherwise.
+std::unique_ptr<RedisConnection> connect_if_master(const RedisUrl& url,
+                                                   const redis::ServerAddress& address);
+
 }  // namespace tollgate::cli

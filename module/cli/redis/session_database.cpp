@@ -22,6 +22,16 @@ void SessionDatabase::wait(std::chrono::milliseconds time, Done done) {
     done(std::vector<management::Replies>());
 }
 
+void SessionDatabase::acknowledge(Acknowledged done) {
+    OutcomeOf<management::Durability> outcome;
+    try {
+        outcome = session_.acknowledge();
+    } catch (const std::exception&) {
+        outcome = std::current_exception();
+    }
+    done(std::move(outcome));
+}
+
 /// Single commands are sent as they are: a script costs Redis more.
 std::vector<management::Replies> SessionDatabase::execute_all(
     const std::vector<management::Transaction>& transactions) {

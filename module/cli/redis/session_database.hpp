@@ -18,6 +18,7 @@ class SessionDatabase final : public management::Database {
     bool may_span(std::string_view key, std::string_view other) const override {
         return session_.may_span(key, other);
     }
+    void acknowledge(Acknowledged done) override;
 
   private:
     std::vector<management::Replies> execute_all(

@@ -20,6 +20,8 @@ class TransportDatabase final : public management::Database {
     /// In a cluster only if the keys are the same: while a slot migrates, a script with two keys of
     /// it may fail until the end of the migration (TRYAGAIN).
     bool may_span(std::string_view key, std::string_view other) const override;
+    /// Durability::kUnverified: it does not ask for replicas and masters.
+    void acknowledge(Acknowledged done) override { done(management::Durability::kUnverified); }
 
     const redis::Keys& keys() const { return transport_.engine().settings().keys; }
     /// The plan tables that count in this Redis.

@@ -11,11 +11,11 @@ namespace tollgate::redis {
 
 namespace {
 
-/// Whether a comma-separated list has a flag that says that the master is down.
-bool says_down(std::string_view flags) {
+/// Whether a comma-separated list has a flag.
+bool has_flag(std::string_view flags, std::string_view name) {
     while (!flags.empty()) {
         const auto flag = flags.substr(0, flags.find(','));
-        if (flag == "s_down" || flag == "o_down") {
+        if (flag == name) {
             return true;
         }
         flags.remove_prefix(std::min(flag.size() + 1, flags.size()));
@@ -72,8 +72,10 @@ std::optional<MasterState> read_master_state(const redisReply& reply) {
     if (!address || !config_epoch) {
         return std::nullopt;
     }
-    return MasterState{
-        .address = *address, .config_epoch = *config_epoch, .is_down = says_down(flags)};
+    return MasterState{.address = *address,
+                       .config_epoch = *config_epoch,
+                       .is_down = has_flag(flags, "s_down") || has_flag(flags, "o_down"),
+                       .is_failing_over = has_flag(flags, "failover_in_progress")};
 }
 
 Role read_role(const redisReply& reply) {

@@ -19,6 +19,7 @@ struct MasterState {
     ServerAddress address;
     std::int64_t config_epoch = 0;  ///< at least 0; each failover has a higher one
     bool is_down = false;           ///< subjectively or objectively, as this Sentinel sees it
+    bool is_failing_over = false;   ///< this Sentinel is promoting a replica
 };
 
 /// Reads a reply of SENTINEL MASTER: names and values in turn. `ip`, `port` and `config-epoch` are

@@ -49,6 +49,17 @@ TEST(SentinelReplies, ReadsTheStateOfAMaster) {
     EXPECT_FALSE(read->is_down);
 }
 
+TEST(SentinelReplies, ReadsWhetherAReplicaIsBeingPromoted) {
+    const auto is_failing_over = [](const std::string& flags) {
+        const auto read =
+            master(array({bulk("ip"), bulk("a"), bulk("port"), bulk("1"), bulk("config-epoch"),
+                          bulk("0"), bulk("flags"), bulk(flags)}));
+        return read && read->is_failing_over;
+    };
+    EXPECT_TRUE(is_failing_over("s_down,o_down,master,disconnected,failover_in_progress"));
+    EXPECT_FALSE(is_failing_over("s_down,o_down,master"));
+}
+
 TEST(SentinelReplies, ReadsTheFlagsOfAMaster) {
     const auto is_down = [](const std::string& flags) {
         const auto read = master(array({bulk("ip"), bulk("a"), bulk("port"), bulk("1"),
