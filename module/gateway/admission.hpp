@@ -99,7 +99,8 @@ class Admission : private AcquireWaiter, private LookupWaiter {
 
     void authenticate(std::optional<std::string_view> token);
     void identify(std::string_view token);
-    bool is_unchanged(const KnownKey& known) const;
+    bool is_current(const KnownKey& known, ExactSteadyTime now) const;
+    bool is_outdated(const KeyCache::Key& key, const IdHash& id, SteadyTime checked) const;
     bool has_scopes() const;
     void note_use() noexcept;
     void note_use(KnownKey& known, ExactSteadyTime now) noexcept;

@@ -47,12 +47,13 @@ void Admission::identify(std::string_view token) {
     KnownKey* known = options_.checks_key_only
                           ? nullptr
                           : keys.find(hash, tables_, std::chrono::floor<SteadyTime>(now));
-    if (known != nullptr && is_unchanged(*known)) {
-        if (engine().is_fresh(known->checked, std::chrono::floor<SteadyTime>(now))) {
+    if (known != nullptr && is_valid_at(*known->record, engine().clock().wall())) {
+        if (is_current(*known, now)) {
             use_known(*known, now);
             return;
         }
-        if (!engine().transport().is_reachable(engine().slot_of(known->key.digest))) {
+        if (!engine().transport().is_reachable(engine().slot_of(known->key.digest)) &&
+            !is_outdated(known->key, known->id, known->checked)) {
             recall(*known, now);
             if (is_known_) {
                 note_use(*known, now);
@@ -77,11 +78,17 @@ void Admission::identify(std::string_view token) {
     run(is_made_up ? Next::kRefuseKey : next);
 }
 
-/// Whether a known key is valid, as far as the node knows.
-bool Admission::is_unchanged(const KnownKey& known) const {
+/// Whether the record of a known key may be used without asking again.
+bool Admission::is_current(const KnownKey& known, ExactSteadyTime now) const {
     return known.checked >
                engine().zone().last_change(known.key.redis, known.key.digest, known.id) &&
-           is_valid_at(*known.record, engine().clock().wall());
+           engine().is_fresh(known.checked, std::chrono::floor<SteadyTime>(now));
+}
+
+/// Whether a record has certainly changed since it was looked up at `checked`. Then it is not
+/// served while Redis is out of reach: the key may have been revoked.
+bool Admission::is_outdated(const KeyCache::Key& key, const IdHash& id, SteadyTime checked) const {
+    return checked <= engine().zone().last_made_change(key.redis, key.digest, id);
 }
 
 /// Whether the key has all scopes that the location requires.
@@ -212,13 +219,12 @@ Admission::Next Admission::find_in_cache(SteadyTime& checked) {
     const bool is_announced =
         is_recent(announced, now) || (is_cached && announced >= found.checked);
     may_be_made_up_ = !found.exists && !is_announced;
-    const auto is_current = [&] {
-        return found.checked > std::max(announced, zone.last_change(sought_.redis, found.id));
-    };
-    if (!is_cached || !is_current()) {
+    if (!is_cached || is_outdated(sought_, found.id, found.checked)) {
         return Next::kLookUp;
     }
-    const bool fresh = engine().is_fresh(found.checked, now);
+    const bool fresh =
+        found.checked > std::max(announced, zone.last_change(sought_.redis, found.id)) &&
+        engine().is_fresh(found.checked, now);
     if (fresh) {
         (found.exists ? statistics.hits : statistics.negative_hits).add();
     }

@@ -1,6 +1,8 @@
 #include "module/gateway/change_tracker.hpp"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "module/gateway/engine.hpp"
 #include "module/redis/protocol/changed_names.hpp"
@@ -13,28 +15,29 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRetry{250};
+/// The age of a change is known to the ms.
+constexpr milliseconds kTick{1};
 /// The loss of a subscription is noticed within two seconds, and a change is recorded with the time
 /// at which its command began. The clocks of two masters may differ.
 constexpr milliseconds kMargin = std::chrono::minutes(1);
 /// Changes are recorded for an hour.
-constexpr milliseconds kLongest = std::chrono::hours(1) - 2 * kMargin;
+constexpr milliseconds kKept = std::chrono::hours(1) - kMargin;
 
 }  // namespace
 
 class ChangeTracker::Reply final : public redis::ReplyHandler {
   public:
-    Reply(ChangeTracker& tracker, SteadyTime subscribed)
-        : tracker_(tracker), subscribed_(subscribed) {}
+    Reply(ChangeTracker& tracker, std::uint64_t number) : tracker_(tracker), number_(number) {}
 
     void on_values(std::span<const redisReply* const> values) noexcept override {
         if (is_current() && !attempt(log(), [&] { tracker_.take(values); })) {
-            tracker_.forget(subscribed_);
+            tracker_.forget_gap();
         }
     }
     void on_error(std::string_view message) noexcept override {
         if (is_current()) {
             attempt(log(), [&] { tracker_.refuse(message); });
-            tracker_.forget(subscribed_);
+            tracker_.forget_gap();
         }
     }
     void on_failure() noexcept override {
@@ -44,86 +47,116 @@ class ChangeTracker::Reply final : public redis::ReplyHandler {
     }
 
   private:
-    /// Whether the subscription is still the one for which the changes were read.
-    bool is_current() const { return tracker_.subscribed_ == subscribed_; }
+    /// Whether neither the subscription nor the master has changed since the changes were read.
+    bool is_current() const { return tracker_.is_subscribed_ && tracker_.reading_ == number_; }
     Log& log() const { return tracker_.engine_.log(); }
 
     ChangeTracker& tracker_;
-    SteadyTime subscribed_;
+    std::uint64_t number_;
 };
 
 ChangeTracker::ChangeTracker(Engine& engine)
-    : engine_(engine), retry_(engine.make_timer([this] { read(); })) {}
-
-std::optional<SteadyTime> ChangeTracker::complete_since() const {
-    return is_complete_ ? since_ : std::nullopt;
-}
-
-/// Throws std::runtime_error if OpenSSL fails.
-void ChangeTracker::note(std::string_view name) const {
-    const LockedNode node(engine_.zone());
-    node.changes().note(engine_.settings().name_hash, name, engine_.steady_time());
-}
+    : engine_(engine),
+      shared_(engine.zone().redis(engine.settings().name_hash)),
+      retry_(engine.make_timer([this] { read(); })) {}
 
 void ChangeTracker::on_change(std::string_view name) noexcept {
-    if (!attempt(engine_.log(), [&] { note(name); }) && is_complete_) {
-        forget(engine_.steady_time());
-    }
-}
-
-void ChangeTracker::on_subscribed(bool is_subscribed) noexcept {
     const SteadyTime now = engine_.steady_time();
-    if (!is_subscribed) {
-        retry_->cancel();
-        // While the missed changes are being read, the loss before still counts.
-        lost_ = is_complete_ ? now : lost_;
-        is_complete_ = false;
-        subscribed_.reset();
-        return;
-    }
-    subscribed_ = now;
-    if (since_ && now - lost_ < kLongest) {
-        read();
-    } else {
+    const bool is_noted = attempt(engine_.log(), [&] {
+        const LockedNode node(engine_.zone());
+        node.changes().note(engine_.settings().name_hash, name, now);
+    });
+    if (!is_noted) {
         forget(now);
     }
 }
 
-/// Asks Redis which records have changed since the subscription was lost.
+void ChangeTracker::on_subscribed(bool is_subscribed) noexcept {
+    begin_gap();
+    is_subscribed_ = is_subscribed;
+    if (!is_subscribed) {
+        return;
+    }
+    // A killed worker may have left look-ups of a former master, which its successor can't know.
+    if (std::exchange(was_subscribed_, true)) {
+        read();
+    } else {
+        forget_gap();
+    }
+}
+
+void ChangeTracker::on_moved() noexcept {
+    begin_gap();
+    has_moved_ = true;
+    if (is_subscribed_) {
+        retry_->post();  // The caller may not expect a call now.
+    }
+}
+
+/// What is being read is not enough any more.
+void ChangeTracker::begin_gap() noexcept {
+    retry_->cancel();
+    ++reading_;
+    gap_ended_ = engine_.steady_time();
+    // While the missed changes are being read, the gap before continues.
+    if (std::exchange(is_complete_, false)) {
+        gap_began_ = gap_ended_;
+        has_moved_ = false;
+    }
+}
+
+/// Asks Redis which records have changed since the gap began. After a move, nobody knows for how
+/// long the former master had been deposed.
 void ChangeTracker::read() noexcept {
+    const milliseconds gap = engine_.steady_time() - gap_began_ + kMargin;
+    if (gap > kKept) {
+        forget_gap();
+        return;
+    }
     const bool is_sent = attempt(engine_.log(), [&] {
         const std::string key = engine_.settings().keys.changes();
         redis::Call call{&redis::changes_script(), {key}};
-        call.arguments.add((engine_.steady_time() - lost_ + kMargin).count());
+        call.arguments.add((has_moved_ ? kKept : gap).count());
         engine_.transport().run(engine_.slot_of_key(key), std::move(call),
-                                std::make_unique<Reply>(*this, *subscribed_));
+                                std::make_unique<Reply>(*this, ++reading_));
     });
     if (!is_sent) {
-        forget(*subscribed_);
+        forget_gap();
     }
 }
 
 void ChangeTracker::take(std::span<const redisReply* const> values) {
-    if (values.size() == 1 && values[0]->type == REDIS_REPLY_STRING) {
-        refuse(redis::text_of(*values[0]));
-        forget(*subscribed_);
-        return;
-    }
+    const ExactSteadyTime received = engine_.clock().steady();
     const auto names = redis::read_changed_names(values);
     if (!names) {
-        forget(*subscribed_);
+        if (values.size() == 1 && values[0]->type == REDIS_REPLY_STRING) {
+            refuse(redis::text_of(*values[0]));
+        }
+        forget_gap();
         return;
     }
-    for (const auto name : *names) {
-        note(name);
+    for (const auto& [name, age] : *names) {
+        // A look-up after the change gave the present record. But while Redis is in reach, it is
+        // repeated: the clocks of two masters may differ.
+        const ExactSteadyTime made = received - age + RedisClock::drift_within(age) + kTick;
+        const LockedNode node(engine_.zone());
+        node.changes().note(engine_.settings().name_hash, name,
+                            std::chrono::floor<SteadyTime>(received),
+                            std::chrono::floor<SteadyTime>(made));
     }
     is_complete_ = true;
 }
 
-/// Records that were cached until then are looked up again.
-void ChangeTracker::forget(SteadyTime until) noexcept {
-    since_ = until;
+/// The missed changes are not known.
+void ChangeTracker::forget_gap() noexcept {
+    forget(gap_ended_);
     is_complete_ = true;
+}
+
+/// All workers look up records again that were looked up until then.
+void ChangeTracker::forget(SteadyTime until) noexcept {
+    const LockedNode node(engine_.zone());
+    shared_.forgotten_until.set(std::max(shared_.forgotten_until.value(), until.count()));
 }
 
 void ChangeTracker::refuse(std::string_view message) {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 
 #include "module/gateway/environment.hpp"
+#include "module/gateway/zone.hpp"
 #include "module/quota/redis_clock.hpp"
 
 struct redisReply;
@@ -17,7 +19,8 @@ class Engine;
 /// Knows since when this worker has heard of every change of a record. A worker subscribes to the
 /// channel `events`, and misses messages while the subscription is lost. Once it is restored, the
 /// tracker reads the missed changes in Redis (Keys::changes), so that other cached records need no
-/// look-up.
+/// look-up. If they are not known, no worker of the node trusts the records that were cached until
+/// then: this worker may have put some of them into the zone.
 class ChangeTracker {
   public:
     /// Not subscribed at first. The engine must outlive it.
@@ -30,24 +33,36 @@ class ChangeTracker {
     void on_subscribed(bool is_subscribed) noexcept;
     /// The channel announced a change of this id or digest.
     void on_change(std::string_view name) noexcept;
+    /// Calls go to another master than before. Look-ups until now may have missed changes that were
+    /// made there.
+    void on_moved() noexcept;
 
-    /// A record that is newer than this is the current one; nullopt while changes may be missed.
-    std::optional<SteadyTime> complete_since() const;
+    /// A record that is newer than this is the current one, unless a change was noted; nullopt
+    /// while changes may be missed.
+    std::optional<SteadyTime> complete_since() const {
+        return is_complete_ ? std::optional(SteadyTime(shared_.forgotten_until.value()))
+                            : std::nullopt;
+    }
 
   private:
     class Reply;
 
-    void note(std::string_view name) const;
     void read() noexcept;
     void take(std::span<const redisReply* const> values);
+    void begin_gap() noexcept;
+    void forget_gap() noexcept;
     void forget(SteadyTime until) noexcept;
     void refuse(std::string_view message);
 
     Engine& engine_;
-    std::optional<SteadyTime> subscribed_;  ///< when; nothing while the subscription is lost
-    SteadyTime lost_{};                     ///< when it was lost last
-    bool is_complete_ = false;              ///< no change since since_ was missed
-    std::optional<SteadyTime> since_;
+    SharedRedis& shared_;
+    bool is_subscribed_ = false;
+    bool was_subscribed_ = false;
+    bool has_moved_ = false;     ///< in this gap
+    bool is_complete_ = false;   ///< no change of a record that was not forgotten was missed
+    SteadyTime gap_began_{};     ///< the last time when changes could be missed
+    SteadyTime gap_ended_{};     ///< when the worker subscribed, or moved
+    std::uint64_t reading_ = 0;  ///< the number of the last reading of changes
     std::unique_ptr<Timer> retry_;
 };
 

@@ -28,9 +28,9 @@ auto& entry_of(Entries& entries, std::uint32_t name) {
     return entries[first];
 }
 
-/// A master has a clock. A `tollgate_redis` is settled.
+/// A master has a clock. The entry of a `tollgate_redis`, which is settled, remains.
 SteadyTime used_at(const SharedRedis& entry) {
-    return std::max(entry.clock.read().heard(), entry.settled);
+    return entry.settled != SteadyTime{} ? SteadyTime::max() : entry.clock.read().heard();
 }
 
 /// The entry that was used the longest time ago, of those that a search for this name visits
@@ -49,6 +49,7 @@ SharedRedis& least_recently_used(std::span<SharedRedis> entries, std::uint32_t n
     oldest->settled = oldest->heartbeat_due = oldest->nodes_counted = {};
     oldest->fewer_nodes_since = {};
     oldest->is_unreachable = false;
+    oldest->forgotten_until.set(0);
     return *oldest;
 }
 

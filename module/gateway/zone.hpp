@@ -31,6 +31,9 @@ struct SharedRedis {
     SteadyTime nodes_counted;  ///< when Redis last counted the nodes
     SteadyTime fewer_nodes_since;  ///< when Redis began to count fewer than `nodes`; 0: it does not
     bool is_unreachable;           ///< of a cluster's server: the log says so
+    /// In ms of the steady clock: changes of records that were looked up by then may have been
+    /// missed. Of the `tollgate_redis`. Reading it needs no lock.
+    SharedNumber<std::int64_t> forgotten_until;
 };
 
 /// What the workers of a node share about a Redis with `sentinel`. Plain memory, all zeros at
@@ -64,7 +67,7 @@ class Zone {
   public:
     /// A zone without stripes. All arguments must outlive it. Throws std::length_error if `changes`
     /// is empty.
-    Zone(SharedNode& node, std::span<SharedRedis> redis, std::span<SteadyTime> changes,
+    Zone(SharedNode& node, std::span<SharedRedis> redis, std::span<std::uint64_t> changes,
          ZoneMutex& mutex)
         : node_(node), redis_(redis), changes_(changes), mutex_(mutex) {}
     Zone(const Zone&) = delete;
@@ -96,7 +99,8 @@ class Zone {
     void start_worker(const WorkerProcess& worker, std::span<const ServedTable> tables);
     /// The workers that serve this zone. Needs no lock.
     WorkerSet& workers() const { return node_.workers; }
-    /// When a key or its id was last changed; 0: never. Needs no lock.
+    /// When a change of a key or its id was last noticed; 0: never. A record that is not newer has
+    /// to be looked up again. Needs no lock.
     SteadyTime last_change(std::uint32_t redis, const KeyDigest& key, const IdHash& id) const {
         return std::max(last_change(redis, key), last_change(redis, id));
     }
@@ -105,6 +109,11 @@ class Zone {
     }
     SteadyTime last_change(std::uint32_t redis, const IdHash& id) const {
         return changes_.last(redis, id);
+    }
+    /// When a key or its id was last changed; 0: never. A record that is not newer is outdated.
+    /// Needs no lock.
+    SteadyTime last_made_change(std::uint32_t redis, const KeyDigest& key, const IdHash& id) const {
+        return std::max(changes_.last_made(redis, key), changes_.last_made(redis, id));
     }
     /// The entry of this name: name_hash of a `tollgate_redis`, or Transport::master_name. If all
     /// entries are taken, the least recently used one is used again. Locks the node

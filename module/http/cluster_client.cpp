@@ -1,5 +1,7 @@
 #include "module/http/cluster_client.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace tollgate::http {
@@ -13,8 +15,7 @@ ClusterClient::ClusterClient(const RedisConf& conf, std::span<const gateway::Ser
       tls_(conf.endpoint.tls.get(), sessions, counts.own),
       connections_(conf, engine_, counts.workers, tls_.peer(), *this, log),
       router_(conf.settings, connections_, environment, static_cast<std::uint32_t>(ngx_random())),
-      subscribed_(connections_.addresses()),
-      feed_(conf.endpoint, subscribed_, tls_.peer(), engine_, counts.workers, log) {}
+      feed_(conf.endpoint, masters_, tls_.peer(), engine_, counts.workers, log) {}
 
 void ClusterClient::describe(Status::Redis& redis) const {
     const redis::SlotMap& map = router_.map();
@@ -38,9 +39,19 @@ void ClusterClient::describe(Status::Redis& redis) const {
 }
 
 void ClusterClient::on_cluster_masters(std::vector<redis::SocketAddress> addresses) noexcept {
-    if (!addresses.empty()) {
-        subscribed_.replace(std::move(addresses));
-        feed_.subscription().follow_addresses();
+    if (addresses.empty()) {
+        return;
+    }
+    const bool is_new = !std::ranges::all_of(
+        addresses, [&](const redis::SocketAddress& address) { return masters_.contains(address); });
+    const bool was_known = !masters_.all().empty();
+    // Workers begin with different masters: the loss of one does not end all subscriptions.
+    const std::size_t first = engine_.worker().number() % addresses.size();
+    std::ranges::rotate(addresses, addresses.begin() + static_cast<std::ptrdiff_t>(first));
+    masters_.replace(std::move(addresses));
+    feed_.subscription().follow_addresses();
+    if (is_new && was_known) {
+        engine_.changes().on_moved();
     }
 }
 

@@ -52,7 +52,7 @@ class ClusterClient final : public RedisTransport, private ClusterListener {
     RedisTls tls_;
     ClusterConnections connections_;
     gateway::ClusterRouter router_;  ///< owns connections, which refer to the members above
-    redis::AddressList subscribed_;  ///< the masters; the configured servers at first
+    redis::AddressList masters_;     ///< none until the first slot map
     ChangeFeed feed_;
 };
 

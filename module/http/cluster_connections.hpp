@@ -46,9 +46,6 @@ class ClusterConnections final : public gateway::ClusterServers,
     ClusterConnections(const ClusterConnections&) = delete;
     ClusterConnections& operator=(const ClusterConnections&) = delete;
 
-    /// The addresses of the configured servers.
-    const redis::AddressList& addresses() const noexcept { return servers_.list(); }
-
     /// As Connection::poll, for all connections.
     void poll() noexcept;
 

@@ -62,6 +62,13 @@ void RedisClient::on_connected(bool is_first) noexcept {
     engine_.publish_plans();
 }
 
+void RedisClient::on_moved() noexcept {
+    feed_.subscription().follow_addresses();
+    if (std::exchange(has_master_, true)) {
+        engine_.changes().on_moved();
+    }
+}
+
 void RedisClient::on_refusal(std::string_view message) noexcept {
     // READONLY follows a failover: another server now accepts writes and publishes changes. The
     // name may have a new address.

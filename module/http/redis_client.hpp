@@ -58,7 +58,7 @@ class RedisClient final : public RedisTransport,
     void on_connected(bool is_first) noexcept override;
     void on_lost() noexcept override { search_master(); }
     void on_refusal(std::string_view message) noexcept override;
-    void on_moved() noexcept override { feed_.subscription().follow_addresses(); }
+    void on_moved() noexcept override;
     void on_time(ExactSteadyTime sent, ExactSteadyTime received,
                  ExactInstant time) noexcept override;
     void on_breaker_open(std::string_view reason) noexcept override;
@@ -77,6 +77,7 @@ class RedisClient final : public RedisTransport,
     RedisWorkers& workers_;
     ngx_log_t* log_;
     bool renews_subscription_ = false;  ///< once a connection accepts writes again
+    bool has_master_ = false;           ///< a connection has accepted writes
     gateway::Engine engine_;
     redis::ServerAddresses servers_;  ///< none with `sentinel`
     RedisTls tls_;

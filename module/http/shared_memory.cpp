@@ -110,8 +110,8 @@ ngx_int_t init_node(ngx_shm_zone_t* zone, void* old) noexcept {
     zone->data = header;
     return guarded(zone->shm.log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
         auto* rest = reinterpret_cast<std::byte*>(header + 1);
-        const std::span changes(reinterpret_cast<SteadyTime*>(rest + sizes.statistics),
-                                sizes.changes / sizeof(SteadyTime));
+        const std::span changes(reinterpret_cast<std::uint64_t*>(rest + sizes.statistics),
+                                sizes.changes / sizeof(std::uint64_t));
         block.memory = std::make_unique<SharedMemory>(pool->mutex, header->node, header->redis,
                                                       std::span(rest, sizes.statistics), changes,
                                                       header->holds);

@@ -13,6 +13,25 @@ namespace tollgate {
 
 namespace {
 
+/// The bits of a slot for the time between a change and its notice: 69 minutes. Changes are kept in
+/// Redis for an hour.
+constexpr unsigned kDelayBits = 22;
+constexpr std::int64_t kLongestDelay = (std::int64_t{1} << kDelayBits) - 1;
+
+SteadyTime noticed_in(std::uint64_t slot) {
+    return SteadyTime(static_cast<std::int64_t>(slot >> kDelayBits));
+}
+
+SteadyTime made_in(std::uint64_t slot) {
+    return noticed_in(slot) - SteadyTime(static_cast<std::int64_t>(slot & kLongestDelay));
+}
+
+std::uint64_t make_slot(SteadyTime noticed, SteadyTime made) {
+    const std::int64_t delay = std::clamp<std::int64_t>((noticed - made).count(), 0, kLongestDelay);
+    return static_cast<std::uint64_t>(noticed.count()) << kDelayBits |
+           static_cast<std::uint64_t>(delay);
+}
+
 std::optional<KeyDigest> read_digest(std::string_view text) {
     KeyDigest digest{};
     if (text.size() != 2 * digest.size()) {
@@ -30,21 +49,28 @@ std::optional<KeyDigest> read_digest(std::string_view text) {
 
 }  // namespace
 
-Changes::Changes(std::span<SteadyTime> slots) : slots_(slots.first(std::bit_floor(slots.size()))) {
+Changes::Changes(std::span<std::uint64_t> slots)
+    : slots_(slots.first(std::bit_floor(slots.size()))) {
     if (slots.empty()) {
         throw std::length_error("no memory for changes");
     }
 }
 
-SteadyTime& Changes::slot(std::uint32_t redis, std::span<const unsigned char> hash) const {
+std::uint64_t& Changes::slot(std::uint32_t redis, std::span<const unsigned char> hash) const {
     return slots_[place_hash(hash.first<8>(), redis) & (slots_.size() - 1)];
 }
 
-void Changes::note(std::uint32_t redis, std::string_view name, SteadyTime now) {
+std::uint64_t Changes::read(std::uint32_t redis, std::span<const unsigned char> hash) const {
+    return std::atomic_ref(slot(redis, hash)).load(std::memory_order_relaxed);
+}
+
+void Changes::note(std::uint32_t redis, std::string_view name, SteadyTime now, SteadyTime made) {
     // Every worker receives the message. Do not replace a later time that another worker recorded.
     const auto mark = [&](std::span<const unsigned char> hash) {
-        const std::atomic_ref last(slot(redis, hash));
-        last.store(std::max(last.load(std::memory_order_relaxed), now), std::memory_order_relaxed);
+        const std::uint64_t old = read(redis, hash);
+        std::atomic_ref(slot(redis, hash))
+            .store(make_slot(std::max(noticed_in(old), now), std::max(made_in(old), made)),
+                   std::memory_order_relaxed);
     };
     mark(id_hash(name));
     if (const auto digest = read_digest(name)) {
@@ -53,11 +79,19 @@ void Changes::note(std::uint32_t redis, std::string_view name, SteadyTime now) {
 }
 
 SteadyTime Changes::last(std::uint32_t redis, const IdHash& id) const {
-    return std::atomic_ref(slot(redis, id)).load(std::memory_order_relaxed);
+    return noticed_in(read(redis, id));
 }
 
 SteadyTime Changes::last(std::uint32_t redis, const KeyDigest& digest) const {
-    return std::atomic_ref(slot(redis, digest)).load(std::memory_order_relaxed);
+    return noticed_in(read(redis, digest));
+}
+
+SteadyTime Changes::last_made(std::uint32_t redis, const IdHash& id) const {
+    return made_in(read(redis, id));
+}
+
+SteadyTime Changes::last_made(std::uint32_t redis, const KeyDigest& digest) const {
+    return made_in(read(redis, digest));
 }
 
 }  // namespace tollgate

@@ -2,6 +2,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include <chrono>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -15,10 +16,18 @@ namespace tollgate::redis {
 /// ms.
 const Script& changes_script();
 
-/// The names that changes_script() returned after the token: ids, and digests in hexadecimal. They
-/// live as long as `values`. Nothing if Redis cannot tell: there is no such set, or more than
-/// 400 names have changed, or these are not values of changes_script().
-std::optional<std::vector<std::string_view>> read_changed_names(
+/// An id, or a digest in hexadecimal.
+struct ChangedName {
+    std::string_view name;
+    /// How long ago it changed, by the clock of Redis in whole ms: up to one ms more or less. Not
+    /// negative.
+    std::chrono::milliseconds age;
+};
+
+/// The names that changes_script() returned after the token. They live as long as `values`. Nothing
+/// if Redis cannot tell: there is no such set, or more than 400 names have changed, or these are
+/// not values of changes_script().
+std::optional<std::vector<ChangedName>> read_changed_names(
     std::span<const redisReply* const> values);
 
 }  // namespace tollgate::redis

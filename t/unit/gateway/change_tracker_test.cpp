@@ -116,6 +116,96 @@ TEST_F(ChangeTrackerTest, ALossWhileChangesAreReadExtendsTheFirstOne) {
     EXPECT_NE(worker.engine.changes().complete_since(), std::nullopt);
 }
 
+TEST_F(ChangeTrackerTest, AKeyThatWasLookedUpAfterItChangedIsServedInAnOutage) {
+    Worker& worker = start_with_keys();
+    change("a");
+    worker.engine.changes().on_change("a");
+    run_for(5s);
+    EXPECT_EQ(lookups(worker), 1U) << "a has changed";
+    resubscribe(worker);
+    run_for(10ms);
+    EXPECT_EQ(redis.changes_read, 1);
+    worker.transport.reachable = false;
+    EXPECT_EQ(ask(worker, "a").outcome().verdict, Verdict::kDegraded);
+    worker.transport.reachable = true;
+    EXPECT_EQ(lookups(worker), 1U) << "it is looked up again when Redis is in reach";
+}
+
+TEST_F(ChangeTrackerTest, AKeyThatChangedAfterItsLookUpIsNotServedInAnOutage) {
+    Worker& worker = start_with_keys();
+    worker.engine.changes().on_subscribed(false);
+    change("a");
+    run_for(500ms);
+    worker.engine.changes().on_subscribed(true);
+    run_for(10ms);
+    worker.transport.reachable = false;
+    EXPECT_EQ(ask(worker, "a").status(), 503) << "it may have been revoked";
+    EXPECT_EQ(ask(worker, "b").outcome().verdict, Verdict::kDegraded);
+}
+
+TEST_F(ChangeTrackerTest, AWorkerThatCannotTellWhatChangedMakesAllWorkersAskAgain) {
+    Worker& worker = start_with_keys();
+    Worker& other = start();
+    run_for(10ms);
+    EXPECT_EQ(lookups(worker), 2U) << "a new worker does not know what the one before it missed";
+    run_for(2s);
+    redis.changes.reset();
+    resubscribe(other);
+    run_for(10ms);
+    EXPECT_EQ(lookups(worker), 2U);
+    EXPECT_EQ(lookups(other), 0U);
+}
+
+TEST_F(ChangeTrackerTest, ALookUpAtAFormerMasterIsNotNewerThanTheMove) {
+    Worker& worker = start_with_keys();
+    Worker& late = start();
+    run_for(10ms);
+    for (int i = 0; i < 401; ++i) {
+        change("other" + std::to_string(i));
+    }
+    change("a");
+    worker.engine.changes().on_moved();
+    run_for(10ms);
+    EXPECT_EQ(redis.changes_read, 1);
+    // This worker asks the former master, which does not know of the change.
+    EXPECT_EQ(lookups(late), 2U);
+    run_for(200ms);
+    late.engine.changes().on_moved();
+    run_for(2s);
+    EXPECT_EQ(redis.changes_read, 2);
+    EXPECT_EQ(lookups(worker), 2U);
+}
+
+TEST_F(ChangeTrackerTest, AMoveReadsTheChangesOfAnHour) {
+    Worker& worker = start_with_keys();
+    change("b");
+    run_for(20min);
+    lookups(worker);
+    worker.engine.changes().on_moved();
+    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt);
+    run_for(10ms);
+    EXPECT_EQ(redis.changes_read, 1);
+    EXPECT_EQ(lookups(worker), 1U) << "the former master may have been deposed for long";
+}
+
+TEST_F(ChangeTrackerTest, WhatIsReadOfAFormerMasterIsReadAgain) {
+    Worker& worker = start_with_keys();
+    worker.transport.reachable = false;
+    resubscribe(worker);
+    worker.engine.changes().on_moved();
+    run_for(10ms);
+    worker.engine.changes().on_subscribed(false);
+    worker.engine.changes().on_moved();
+    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt);
+    worker.transport.reachable = true;
+    run_for(1s);
+    EXPECT_EQ(redis.changes_read, 0) << "not while the subscription is lost";
+    worker.engine.changes().on_subscribed(true);
+    run_for(10ms);
+    EXPECT_EQ(redis.changes_read, 1);
+    EXPECT_NE(worker.engine.changes().complete_since(), std::nullopt);
+}
+
 TEST_F(ChangeTrackerTest, ARefusalIsLogged) {
     Worker& worker = start_with_keys();
     worker.transport.replace_reply = [](const redis::Call& call) {
@@ -152,17 +242,21 @@ TEST(ChangedNames, AreReadFromAReply) {
         const auto reply = reader.next();
         const auto names = redis::read_changed_names(redis::elements_of(*reply));
         std::vector<std::string> found;
-        for (const auto name : names.value_or(std::vector<std::string_view>{"none"})) {
-            found.emplace_back(name);
+        for (const auto& [name, age] :
+             names.value_or(std::vector<redis::ChangedName>{{"none", {}}})) {
+            found.emplace_back(std::string(name) + " " + std::to_string(age.count()));
         }
         return found;
     };
     using Names = std::vector<std::string>;
-    EXPECT_EQ(read("*2\r\n:1\r\n*2\r\n$1\r\na\r\n$2\r\nbc\r\n"), (Names{"a", "bc"}));
+    EXPECT_EQ(read("*2\r\n:1\r\n*4\r\n$1\r\na\r\n:5\r\n$2\r\nbc\r\n:0\r\n"),
+              (Names{"a 5", "bc 0"}));
     EXPECT_EQ(read("*2\r\n:1\r\n*0\r\n"), Names());
-    for (const auto* text : {"*2\r\n:0\r\n*0\r\n", "*2\r\n:1\r\n*1\r\n:1\r\n", "*1\r\n:1\r\n",
-                             "*0\r\n", "*2\r\n$1\r\n1\r\n*0\r\n", "*2\r\n:1\r\n$1\r\na\r\n"}) {
-        EXPECT_EQ(read(text), Names{"none"}) << text;
+    for (const auto* text :
+         {"*2\r\n:0\r\n*0\r\n", "*2\r\n:1\r\n*1\r\n:1\r\n", "*1\r\n:1\r\n", "*0\r\n",
+          "*2\r\n$1\r\n1\r\n*0\r\n", "*2\r\n:1\r\n$1\r\na\r\n", "*2\r\n:1\r\n*1\r\n$1\r\na\r\n",
+          "*2\r\n:1\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n", "*2\r\n:1\r\n*2\r\n$1\r\na\r\n:-1\r\n"}) {
+        EXPECT_EQ(read(text), Names{"none 0"}) << text;
     }
 }
 

@@ -89,8 +89,8 @@ TEST_F(EngineTest, TheLeastRecentlyUsedPlaceOfAMasterIsUsedAgain) {
     EXPECT_EQ(&zone->redis(4), fourth);
     EXPECT_EQ(&zone->redis(1), first);
     EXPECT_EQ(&zone->redis(3), third);
-    fourth->settled = std::chrono::floor<SteadyTime>(now) + 1s;
-    EXPECT_EQ(&zone->redis(5), first) << "4 is settled";
+    fourth->settled = 1s;
+    EXPECT_EQ(&zone->redis(5), first) << "4 is a tollgate_redis";
 }
 
 TEST_F(EngineTest, ANodeIsNamedBySixteenDigits) {

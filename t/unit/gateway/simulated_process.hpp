@@ -186,7 +186,7 @@ struct ZoneMemory {
 
     SharedNode shared_node{};
     std::vector<SharedRedis> shared_redis;
-    std::vector<SteadyTime> change_slots;
+    std::vector<std::uint64_t> change_slots;
     SimulatedMutex::Shared mutexes;
     SimulatedMutex node_mutex;
     std::deque<Stripe> memory_of_stripes;

@@ -46,7 +46,7 @@ class SimulatedRedis {
         }
         if (call.script == &redis::changes_script()) {
             return read_changes(
-                now - std::chrono::milliseconds(std::stoll(words_in(call.arguments).front())));
+                now, std::chrono::milliseconds(std::stoll(words_in(call.arguments).front())));
         }
         if (call.script == &redis::use_script()) {
             return note_uses(keys, words_in(call.arguments), now);
@@ -117,15 +117,16 @@ class SimulatedRedis {
     }
 
     /// See changed_names.cpp.
-    std::string read_changes(Instant since) {
+    std::string read_changes(Instant now, std::chrono::milliseconds back) {
         ++changes_read;
         std::string names;
         int count = 0;
         for (const auto& [name, at] :
              changes.value_or(std::vector<std::pair<std::string, Instant>>())) {
-            if (at >= since) {
-                names += bulk(name);
-                ++count;
+            if (at >= now - back) {
+                const auto age = std::max(now - at, std::chrono::milliseconds(0));
+                names += bulk(name) + ":" + std::to_string(age.count()) + "\r\n";
+                count += 2;
             }
         }
         return "*2\r\n:" + std::string(changes ? "1" : "0") + "\r\n*" + std::to_string(count) +

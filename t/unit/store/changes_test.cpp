@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <string>
 
 #include "module/key/digest.hpp"
@@ -14,7 +15,7 @@ using namespace std::chrono_literals;
 
 class ChangesTest : public testing::Test {
   protected:
-    std::array<SteadyTime, 5000> slots_{};  // zeroed: no changes
+    std::array<std::uint64_t, 5000> slots_{};  // zeroed: no changes
     Changes changes_{slots_};
     const KeyDigest digest_ = sha256("tg_key");
 };
@@ -28,6 +29,25 @@ TEST_F(ChangesTest, TellsWhenAnIdWasChanged) {
     changes_.note(1, "key_1", 6s);
     changes_.note(1, "key_1", 5s);
     EXPECT_EQ(changes_.last(1, id_hash("key_1")), 6s);
+}
+
+TEST_F(ChangesTest, TellsWhenAChangeWasMadeThatIsNoticedLater) {
+    const IdHash id = id_hash("key_1");
+    changes_.note(1, "key_1", 60s, 20s);
+    EXPECT_EQ(changes_.last(1, id), 60s);
+    EXPECT_EQ(changes_.last_made(1, id), 20s);
+    changes_.note(1, "key_1", 50s, 30s);
+    EXPECT_EQ(changes_.last(1, id), 60s);
+    EXPECT_EQ(changes_.last_made(1, id), 30s) << "the last one";
+    changes_.note(1, "key_1", 70s);
+    EXPECT_EQ(changes_.last_made(1, id), 70s);
+    changes_.note(1, "key_1", 80s, 90s);
+    EXPECT_EQ(changes_.last(1, id), 80s);
+    EXPECT_EQ(changes_.last_made(1, id), 80s) << "not later than it is noticed";
+    changes_.note(1, hex(digest_), 3h, 1h);
+    EXPECT_EQ(changes_.last(1, digest_), 3h);
+    EXPECT_GT(changes_.last_made(1, digest_), 1h);
+    EXPECT_LT(changes_.last_made(1, digest_), 2h) << "69 minutes at most";
 }
 
 TEST_F(ChangesTest, TellsWhenADigestWasChanged) {
@@ -51,7 +71,7 @@ TEST_F(ChangesTest, ATextThatIsAlmostADigestIsAnId) {
 
 TEST_F(ChangesTest, UsesAPowerOfTwo) {
     EXPECT_EQ(changes_.size(), 4096);
-    std::array<SteadyTime, 1> one{};
+    std::array<std::uint64_t, 1> one{};
     Changes changes(one);
     changes.note(1, "a", 5s);
     EXPECT_EQ(changes.last(2, id_hash("b")), 5s) << "all share the slot";
