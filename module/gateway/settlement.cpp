@@ -19,7 +19,7 @@ constexpr SteadyTime kSettlementInterval{250};
 constexpr SteadyTime kContinueAfter{1};
 /// A turn ends after this number of held quotas, due or not, and after this number of settled ones:
 /// requests wait meanwhile, for less than a millisecond.
-constexpr std::size_t kMostVisited = 256;
+constexpr std::size_t kMostQuotasVisited = 256;
 constexpr std::size_t kMostSettled = 64;
 
 }  // namespace
@@ -136,7 +136,7 @@ bool Settlement::settle(Which which) {
     std::size_t visited = 0;
     std::size_t settled = 0;
     bool is_complete = false;
-    while (!is_complete && visited < kMostVisited && settled < kMostSettled) {
+    while (!is_complete && visited < kMostQuotasVisited && settled < kMostSettled) {
         found.clear();
         is_complete = visit_stripe(found, visited);
         for (const QuotaCache::Held& held : found) {

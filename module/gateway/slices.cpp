@@ -14,7 +14,7 @@ namespace {
 constexpr SteadyTime kInterval = Slice::kLongest / 2;
 /// A turn ends this number of slices, and looks at this number of keys: requests wait meanwhile.
 constexpr std::size_t kMostEnded = 128;
-constexpr std::size_t kMostVisited = 2048;
+constexpr std::size_t kMostKeysVisited = 2048;
 
 AcquireRequest request_for(const KnownKey& key) {
     AcquireRequest request;
@@ -77,7 +77,7 @@ void Slices::end_expired() noexcept {
     std::size_t visited = 0;
     // From the end to the beginning: the last key takes the place of one that is not watched.
     next_ = next_ == 0 ? active_.size() : std::min(next_, active_.size());
-    while (next_ > 0 && ended < kMostEnded && visited < kMostVisited) {
+    while (next_ > 0 && ended < kMostEnded && visited < kMostKeysVisited) {
         KnownKey& key = *active_[--next_];
         if (key.slice.is_taken() && key.slice.ends() <= now) {
             attempt(engine_.log(), [&] { put_back(key); });

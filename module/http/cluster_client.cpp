@@ -47,7 +47,8 @@ void ClusterClient::on_cluster_masters(std::vector<redis::SocketAddress> address
     const bool was_known = !masters_.all().empty();
     // Workers begin with different masters: the loss of one does not end all subscriptions.
     const std::size_t first = engine_.worker().number() % addresses.size();
-    std::ranges::rotate(addresses, addresses.begin() + static_cast<std::ptrdiff_t>(first));
+    std::rotate(addresses.begin(), addresses.begin() + static_cast<std::ptrdiff_t>(first),
+                addresses.end());
     masters_.replace(std::move(addresses));
     feed_.subscription().follow_addresses();
     if (is_new && was_known) {

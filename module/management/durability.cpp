@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 // A failover ends in a few seconds.
 constexpr int kMostExecutions = 10;
-constexpr auto kPause = 500ms;
+constexpr auto kPauseBetweenExecutions = 500ms;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ Task<Durability> execute_durably(Database& database,
                                  std::function<Task<void>(bool again)> operation) {
     for (int executions = 0; executions < kMostExecutions; ++executions) {
         if (executions > 1) {
-            co_await wait(database, kPause);
+            co_await wait(database, kPauseBetweenExecutions);
         }
         std::optional<OperationError> refusal;
         try {
