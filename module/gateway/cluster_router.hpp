@@ -95,6 +95,8 @@ class ClusterRouter final : private SlotMapReader {
 
     /// ClusterServers::configured() has changed. While there is no map, asks these servers.
     void servers_changed() noexcept;
+    /// Reads the map again as soon as RefreshSchedule permits.
+    void request_refresh() noexcept;
 
     const redis::SlotMap& map() const { return map_; }
     /// The time since the map was read; nothing before the first one.
@@ -135,7 +137,6 @@ class ClusterRouter final : private SlotMapReader {
                   const redis::Redirection& redirection) noexcept;
     void wait(Waiting waiting) noexcept;
     void send_waiting(bool has_new_map) noexcept;
-    void request_refresh() noexcept;
     void refresh() noexcept;
     void ask_next() noexcept;
     bool has_unreachable_master() const noexcept;

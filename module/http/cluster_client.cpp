@@ -11,6 +11,7 @@ ClusterClient::ClusterClient(const RedisConf& conf, std::span<const gateway::Ser
                              const RedisCounts& counts, const gateway::Environment& environment,
                              ngx_log_t* log)
     : conf_(conf),
+      log_(log),
       engine_(conf.settings, tables, zone, counts.own, *this, environment),
       tls_(conf.endpoint.tls.get(), sessions, counts.own),
       connections_(conf, engine_, counts.workers, tls_.peer(), *this, log),
@@ -36,6 +37,24 @@ void ClusterClient::describe(Status::Redis& redis) const {
     if (const auto age = router_.map_age()) {
         redis.map_age = std::chrono::floor<std::chrono::seconds>(*age);
     }
+}
+
+std::optional<NamedServer> ClusterClient::master_of(redis::Slot slot) const {
+    const redis::SlotMap& map = router_.map();
+    const auto index = map.master_of(slot);
+    if (!index) {
+        return std::nullopt;
+    }
+    const redis::ServerAddress& master = map.masters()[*index];
+    return NamedServer{.name = master, .addresses = connections_.addresses_of(master)};
+}
+
+std::optional<Electorate> ClusterClient::electorate() {
+    Electorate all{.access = access(), .servers = {}, .master_name = {}};
+    for (const redis::ServerAddress& master : router_.map().masters()) {
+        all.servers.push_back({.name = master, .addresses = connections_.addresses_of(master)});
+    }
+    return all;
 }
 
 void ClusterClient::on_cluster_masters(std::vector<redis::SocketAddress> addresses) noexcept {

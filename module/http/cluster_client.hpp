@@ -27,6 +27,11 @@ class ClusterClient final : public RedisTransport, private ClusterListener {
     std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
     void poll() noexcept override { connections_.poll(); }
     void describe(Status::Redis& redis) const override;
+    QueryAccess access() override { return {conf_.endpoint, tls_.peer(), log_}; }
+    std::optional<NamedServer> master_of(redis::Slot slot) const override;
+    std::string probe_key(redis::Slot slot) const override { return connections_.probe_key(slot); }
+    std::optional<Electorate> electorate() override;
+    void search_masters() noexcept override { router_.request_refresh(); }
 
     bool is_reachable(redis::Slot slot) const noexcept override {
         return router_.is_reachable(slot);
@@ -48,6 +53,7 @@ class ClusterClient final : public RedisTransport, private ClusterListener {
     void on_cluster_connected() noexcept override { engine_.publish_plans(); }
 
     const RedisConf& conf_;
+    ngx_log_t* log_;
     gateway::Engine engine_;
     RedisTls tls_;
     ClusterConnections connections_;

@@ -41,11 +41,6 @@ const std::vector<std::uint32_t>& slot_tags() {
     return all;
 }
 
-/// A name of the probe's key that is in this slot.
-std::string probe_key(const redis::Keys& keys, redis::Slot slot) {
-    return keys.probe() + ":{" + std::to_string(slot_tags()[slot]) + "}";
-}
-
 }  // namespace
 
 /// The connection to one server.
@@ -60,8 +55,8 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
           name_(name_hash(owner.conf_.endpoint.name + " " + text_)),
           addresses_(address, owner.conf_.endpoint.resolver,
                      "redis \"" + owner.conf_.endpoint.name + "\"", *this, owner.log_),
-          connection_(owner.conf_.endpoint, addresses_.list(), owner.tls_,
-                      probe_key(owner.conf_.settings.keys, slot), *this, owner.log_) {
+          connection_(owner.conf_.endpoint, addresses_.list(), owner.tls_, owner.probe_key(slot),
+                      *this, owner.log_) {
         owner_.open_.push_back(this);
         // The first attempt may have failed while the connection was made.
         owner_.count_breakers();
@@ -184,6 +179,10 @@ void ClusterConnections::poll() noexcept {
     }
 }
 
+std::string ClusterConnections::probe_key(redis::Slot slot) const {
+    return conf_.settings.keys.probe() + ":{" + std::to_string(slot_tags()[slot]) + "}";
+}
+
 std::vector<redis::ServerAddress> ClusterConnections::configured() const {
     std::vector<redis::ServerAddress> servers;
     std::ranges::transform(servers_.list().all(), std::back_inserter(servers), to_server);
@@ -203,8 +202,8 @@ void ClusterConnections::read_slot_map(const redis::ServerAddress& address,
     asked_ = address;
     redis::QueryOwner& owner = *this;
     query_ = std::make_unique<redis::Query>(conf_.endpoint, addresses_of(address), tls_,
-                                            redis::Words{"CLUSTER", "SLOTS"}, kPatience, owner,
-                                            log_, redis::kClusterSlotsLimits);
+                                            std::vector{redis::Words{"CLUSTER", "SLOTS"}},
+                                            kPatience, owner, log_, redis::kClusterSlotsLimits);
     reader_ = &reader;
 }
 
@@ -246,7 +245,6 @@ void ClusterConnections::log_problem(std::string_view problem) noexcept {
     }
 }
 
-/// The addresses of a server that is connected to, or that has an IP address.
 redis::AddressList ClusterConnections::addresses_of(const redis::ServerAddress& server) const {
     const auto place = std::ranges::find(open_, server, &Server::address);
     if (place != open_.end()) {

@@ -48,6 +48,11 @@ class ClusterConnections final : public gateway::ClusterServers,
 
     /// As Connection::poll, for all connections.
     void poll() noexcept;
+    /// The addresses of a server that is connected to, or that has an IP address. Throws
+    /// std::bad_alloc.
+    redis::AddressList addresses_of(const redis::ServerAddress& server) const;
+    /// See RedisTransport.
+    std::string probe_key(redis::Slot slot) const;
 
     std::vector<redis::ServerAddress> configured() const override;
     std::unique_ptr<gateway::ClusterServer> connect(const redis::ServerAddress& address,
@@ -64,7 +69,6 @@ class ClusterConnections final : public gateway::ClusterServers,
     void on_reply(const redisReply& reply) noexcept override;
     void on_no_reply(std::string_view reason) noexcept override;
     void deliver() noexcept;
-    redis::AddressList addresses_of(const redis::ServerAddress& server) const;
     void count_breakers() const noexcept;
     void report_masters() noexcept;
     void log_name(const std::string& server) noexcept;

@@ -29,6 +29,26 @@ std::unique_ptr<SentinelMaster> RedisClient::make_sentinel_master(gateway::Zone&
     return std::make_unique<SentinelMaster>(conf_, zone, statistics(), tls_.peer(), listener, log_);
 }
 
+std::optional<NamedServer> RedisClient::master_of(redis::Slot /*slot*/) const {
+    const auto& used = connection_.address();
+    if (!used) {
+        return std::nullopt;
+    }
+    redis::AddressList address({*used});
+    if (sentinel_ != nullptr && sentinel_->addresses().contains(*used)) {
+        if (auto name = sentinel_->name()) {
+            return NamedServer{.name = std::move(*name), .addresses = std::move(address)};
+        }
+    }
+    auto name = redis::parse_server_address(used->name(), "");
+    return NamedServer{.name = name.value_or(redis::ServerAddress{}),
+                       .addresses = std::move(address)};
+}
+
+std::optional<Electorate> RedisClient::electorate() {
+    return sentinel_ != nullptr ? std::optional(sentinel_->electorate()) : std::nullopt;
+}
+
 void RedisClient::search_master() noexcept {
     if (sentinel_ != nullptr) {
         sentinel_->search();

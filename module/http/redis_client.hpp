@@ -35,6 +35,13 @@ class RedisClient final : public RedisTransport,
     gateway::Engine& engine() override { return engine_; }
     std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
     void poll() noexcept override { connection_.poll(); }
+    QueryAccess access() override { return {conf_.endpoint, tls_.peer(), log_}; }
+    std::optional<NamedServer> master_of(redis::Slot slot) const override;
+    std::string probe_key(redis::Slot /*slot*/) const override {
+        return conf_.settings.keys.probe();
+    }
+    std::optional<Electorate> electorate() override;
+    void search_masters() noexcept override { search_master(); }
 
     bool is_reachable(redis::Slot /*slot*/) const noexcept override {
         return connection_.is_reachable();

@@ -1,12 +1,40 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "module/gateway/engine.hpp"
 #include "module/gateway/transport.hpp"
+#include "module/http/nginx.hpp"
+#include "module/redis/io/address_list.hpp"
+#include "module/redis/io/endpoint.hpp"
+#include "module/redis/io/tls_peer.hpp"
+#include "module/redis/topology/server_address.hpp"
 #include "module/report/status.hpp"
 
 namespace tollgate::http {
+
+/// What a query to a server needs.
+struct QueryAccess {
+    const redis::Endpoint& endpoint;
+    redis::TlsPeer* tls;  ///< nullptr: without TLS
+    ngx_log_t* log;
+};
+
+/// A server, as the deployment names it.
+struct NamedServer {
+    redis::ServerAddress name;
+    redis::AddressList addresses;
+};
+
+/// The servers that know which servers are masters: the Sentinels, or the masters of a cluster.
+struct Electorate {
+    QueryAccess access;
+    std::vector<NamedServer> servers;
+    std::string master_name;  ///< of Sentinel; empty: a cluster
+};
 
 /// What a worker has for one `tollgate_redis`: an engine, and the transport of its calls.
 class RedisTransport : public gateway::Transport {
@@ -19,6 +47,19 @@ class RedisTransport : public gateway::Transport {
     virtual void poll() noexcept = 0;
     /// Adds what this worker knows about the masters, for `tollgate_status`. Throws std::bad_alloc.
     virtual void describe(Status::Redis& /*redis*/) const {}
+
+    /// How the masters are reached.
+    virtual QueryAccess access() = 0;
+    /// The server that calls for this slot are sent to, and in a handler of a reply, unless the
+    /// call was redirected, the one that executed it. Nothing if none is known. Throws
+    /// std::bad_alloc.
+    virtual std::optional<NamedServer> master_of(redis::Slot slot) const = 0;
+    /// A key of this slot that redis::probe_script() may write. Throws std::bad_alloc.
+    virtual std::string probe_key(redis::Slot slot) const = 0;
+    /// Nothing if one server is always the master. Throws std::bad_alloc.
+    virtual std::optional<Electorate> electorate() = 0;
+    /// Another server may be the master.
+    virtual void search_masters() noexcept = 0;
 };
 
 }  // namespace tollgate::http

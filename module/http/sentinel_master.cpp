@@ -30,6 +30,17 @@ SentinelMaster::SentinelMaster(const RedisConf& conf, gateway::Zone& zone,
         is_watcher(), listener, log);
 }
 
+Electorate SentinelMaster::electorate() const {
+    const redis::SentinelGroup& group = *conf_.sentinel.group;
+    Electorate all{.access = {group.endpoint, sentinel_tls_.get(), log_},
+                   .servers = {},
+                   .master_name = group.master_name};
+    for (const redis::SocketAddress& sentinel : directory_->sentinels()) {
+        all.servers.push_back({.name = {}, .addresses = redis::AddressList({sentinel})});
+    }
+    return all;
+}
+
 redis::MasterBoard::News SentinelMaster::news() noexcept {
     return with_shared([](const redis::SharedMaster& shared) {
         return News{.generation = shared.generation(), .searches = shared.searches()};

@@ -8,6 +8,7 @@
 #include "module/gateway/zone.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/http/nginx.hpp"
+#include "module/http/redis_transport.hpp"
 #include "module/redis/io/master_board.hpp"
 #include "module/redis/io/sentinel_directory.hpp"
 #include "module/redis/io/tls_peer.hpp"
@@ -30,6 +31,10 @@ class SentinelMaster final : private redis::MasterBoard, private redis::TlsListe
     /// See SentinelDirectory.
     const redis::AddressList& addresses() const noexcept { return directory_->master(); }
     void search() noexcept { directory_->search(); }
+    /// The server with these addresses, as the Sentinels name it; nothing if none is known.
+    const std::optional<redis::ServerAddress>& name() const noexcept { return directory_->name(); }
+    /// All Sentinels.
+    Electorate electorate() const;
 
   private:
     News news() noexcept override;

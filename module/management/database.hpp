@@ -27,7 +27,6 @@ class Database {
     /// What became of some transactions: the replies to each.
     using Outcome = OutcomeOf<std::vector<Replies>>;
     using Done = std::function<void(Outcome)>;
-    using Acknowledged = std::function<void(OutcomeOf<Durability>)>;
 
     Database() = default;
     Database(const Database&) = delete;
@@ -43,8 +42,8 @@ class Database {
     virtual bool may_span(std::string_view key, std::string_view other) const = 0;
     /// Determines whether the changes since the last acknowledgement survive a failover. What was
     /// read since then must be from the present masters, too. After Durability::kUndone, the next
-    /// transactions go to the present masters.
-    virtual void acknowledge(Acknowledged done) = 0;
+    /// transactions go to the present masters, as soon as they are known. Throws OperationError.
+    virtual Task<Durability> acknowledge() = 0;
 };
 
 /// Awaits an outcome. `begin` receives the function to call with it.
@@ -109,11 +108,6 @@ Instant time_of_reply(const redis::Value& time);
 inline auto wait(Database& database, std::chrono::milliseconds time) {
     return await<std::vector<Replies>>(
         [&database, time](auto done) { database.wait(time, std::move(done)); });
-}
-
-/// See Database::acknowledge().
-inline auto acknowledge(Database& database) {
-    return await<Durability>([&database](auto done) { database.acknowledge(std::move(done)); });
 }
 
 /// Runs a task to its end with a database that calls `done` before it returns.

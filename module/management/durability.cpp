@@ -33,7 +33,7 @@ Task<Durability> execute_durably(Database& database,
         if (is_unavailable) {
             throw OperationError(*refusal);
         }
-        const auto durability = co_await acknowledge(database);
+        const auto durability = co_await database.acknowledge();
         if (durability != Durability::kUndone) {
             if (refusal) {
                 throw OperationError(*refusal);

@@ -34,8 +34,8 @@ void require_rotatable(const std::string& id, const std::vector<StoredKey>& keys
 
 }  // namespace
 
-Task<std::optional<std::string>> unfinished_id(KeyReader& reader, KeyDigest digest) {
-    std::vector<std::string> digests{hex(digest)};
+Task<std::optional<std::string>> unfinished_id(KeyReader& reader, std::string digest) {
+    std::vector<std::string> digests{std::move(digest)};
     const auto found = co_await reader.read(std::move(digests));
     if (found.empty() || !found.front().is_unfinished()) {
         co_return std::nullopt;
@@ -119,11 +119,11 @@ Task<void> KeyOperation::update(std::string id, std::function<void(KeyRecord&)> 
     }
 }
 
-Task<KeysOfId> KeyOperation::rotate(std::string id, KeyDigest digest, std::chrono::seconds overlap,
-                                    std::string request) {
+Task<KeysOfId> KeyOperation::rotate(std::string id, std::string digest,
+                                    std::chrono::seconds overlap, std::string request) {
     const auto start = co_await reader_.now();
     const Rotation rotation{.id = id,
-                            .digest = hex(digest),
+                            .digest = std::move(digest),
                             .start = start,
                             .overlap = overlap,
                             .request = std::move(request)};

@@ -44,7 +44,7 @@ class KeyOperation {
     /// stored. The new key is unfinished until confirm(). Throws Reason::kExpired if the current
     /// key has expired, and Reason::kTwoKeys if an earlier overlap has not ended and `overlap` is
     /// not 0. `request` is stored with the new key: see StoredKey::request.
-    Task<KeysOfId> rotate(std::string id, KeyDigest digest, std::chrono::seconds overlap,
+    Task<KeysOfId> rotate(std::string id, std::string digest, std::chrono::seconds overlap,
                           std::string request = {});
 
     /// Records that the new key has been shown. Throws Reason::kReplaced if another operation has
@@ -81,6 +81,6 @@ class KeyOperation {
 
 /// The id of a key that an interrupted operation has reserved or stored. Empty for any other
 /// digest.
-Task<std::optional<std::string>> unfinished_id(KeyReader& reader, KeyDigest digest);
+Task<std::optional<std::string>> unfinished_id(KeyReader& reader, std::string digest);
 
 }  // namespace tollgate::management

@@ -104,8 +104,9 @@ void Commands::issue(const KeyOptions& options, const std::optional<std::string>
     const auto record = new_record(changes, id);
     refuse_sliding_month(tables_for(changes.limits.has_value()), record);
     auto operation = operation_on("issue", record.id, management::text_of(changes));
-    const Make make = [&](const KeyDigest& digest) -> management::Task<management::KeysOfId> {
-        management::StoredKey stored{.digest = hex(digest), .record = record, .created = now};
+    const management::MakeKey make =
+        [&](std::string digest) -> management::Task<management::KeysOfId> {
+        management::StoredKey stored{.digest = std::move(digest), .record = record, .created = now};
         co_return co_await operation.create(std::move(stored));
     };
     print_new_key(operation, record.id, make);
@@ -117,17 +118,18 @@ void Commands::import(const KeyOptions& options, const std::optional<std::string
     const auto changes = changes_of(options, now);
     auto record = new_record(changes, id);
     refuse_sliding_month(tables_for(changes.limits.has_value()), record);
-    const auto digest = sha256(read_api_key());
+    const auto digest = hex(sha256(read_api_key()));
     if (!id) {
         // Continue an interrupted import with the id that it generated.
         record.id = complete(management::unfinished_id(reader_, digest)).value_or(record.id);
     }
     auto operation = operation_on("import", record.id, management::text_of(changes));
-    const Make make = [&](const KeyDigest& of) -> management::Task<management::KeysOfId> {
-        management::StoredKey stored{.digest = hex(of), .record = record, .created = now};
+    const management::MakeKey make = [&](std::string of) -> management::Task<management::KeysOfId> {
+        management::StoredKey stored{.digest = std::move(of), .record = record, .created = now};
         co_return co_await operation.create(std::move(stored));
     };
-    const auto made = make_durably(operation, make, [&] { return digest; });
+    const auto made =
+        complete(management::make_durably(database_, operation, make, [&] { return digest; }));
     confirm(operation, digest, record.id, make);
     require_print(render_key(format_, made, now));
     warn_about(record);
@@ -194,7 +196,7 @@ KeyRecord Commands::update(const std::string& action, const std::string& id,
     const std::function<management::Task<void>()> update_all = [&]() -> management::Task<void> {
         co_await operation.update(id, change);
     };
-    const auto durability = execute_durably(operation, update_all);
+    const auto durability = complete(management::execute_durably(database_, operation, update_all));
     show(id);
     warn_unless_kept(id, durability);
     return changed;
@@ -203,8 +205,8 @@ KeyRecord Commands::update(const std::string& action, const std::string& id,
 void Commands::revoke(const std::string& id) {
     require_valid_id(id);
     auto operation = operation_on("revoke", id);
-    const auto durability = execute_durably(
-        operation, [&]() -> management::Task<void> { co_await operation.revoke(id); });
+    const auto durability = complete(management::execute_durably(
+        database_, operation, [&]() -> management::Task<void> { co_await operation.revoke(id); }));
     warn_unless_kept(id, durability);
     require_print(render_revoked(format_, id));
 }
@@ -213,9 +215,10 @@ void Commands::rotate(const std::string& id, const std::string& overlap) {
     require_valid_id(id);
     const auto span = parse_duration_seconds(overlap);
     auto operation = operation_on("rotate", id, "overlap=" + format_duration(span));
-    const Make make = [&](const KeyDigest& digest) -> management::Task<management::KeysOfId> {
+    const management::MakeKey make =
+        [&](std::string digest) -> management::Task<management::KeysOfId> {
         std::string no_request;
-        co_return co_await operation.rotate(id, digest, span, std::move(no_request));
+        co_return co_await operation.rotate(id, std::move(digest), span, std::move(no_request));
     };
     print_new_key(operation, id, make);
 }
@@ -319,28 +322,16 @@ KeyRecord Commands::new_record(const management::KeyChanges& changes,
     return record;
 }
 
-/// Makes a key with an operation, which confirm() completes. `new_digest` returns the digest for
-/// each execution.
-management::KeysOfId Commands::make_durably(management::KeyOperation& operation, const Make& make,
-                                            const std::function<KeyDigest()>& new_digest) {
-    management::KeysOfId keys;
-    execute_durably(operation, [&]() -> management::Task<void> {
-        const auto digest = new_digest();
-        keys = co_await make(digest);
-    });
-    return keys;
-}
-
 /// Makes a new key, prints it and confirms it in Redis. The key is printed after it is durable: no
 /// other key replaces it then. If the key cannot be printed, it stays unfinished, and the next run
 /// of the command replaces it.
 void Commands::print_new_key(management::KeyOperation& operation, const std::string& id,
-                             const Make& make) {
+                             const management::MakeKey& make) {
     std::string key;
-    const auto keys = make_durably(operation, make, [&] {
+    const auto keys = complete(management::make_durably(database_, operation, make, [&] {
         key = management::random_api_key();
-        return sha256(key);
-    });
+        return hex(sha256(key));
+    }));
     if (!print(render_issued(format_, keys, time(), key))) {
         throw Failure(ExitStatus::kRedis, "cannot write to standard output: the key of \"" + id +
                                               "\" is lost: run the command again");
@@ -348,30 +339,22 @@ void Commands::print_new_key(management::KeyOperation& operation, const std::str
     if (format_ == Format::kText) {
         std::cerr << "The key of " << id << ". It is shown only this once.\n";
     }
-    confirm(operation, sha256(key), id, make);
+    confirm(operation, hex(sha256(key)), id, make);
 }
 
 /// Confirms in Redis that the key was printed, durably. If a failover has undone the key, stores it
 /// again. The key already works, so a connection failure is a warning and not an error.
-void Commands::confirm(management::KeyOperation& operation, const KeyDigest& digest,
-                       const std::string& id, const Make& make) {
+void Commands::confirm(management::KeyOperation& operation, const std::string& digest,
+                       const std::string& id, const management::MakeKey& make) {
     constexpr int kAttempts = 3;
-    const auto confirm_once = [&](bool again) -> management::Task<void> {
-        const auto stored = hex(digest);
-        const bool is_there = co_await operation.confirm_if_there(stored, id, again);
-        if (!is_there) {
-            operation.begin_again();
-            co_await make(digest);
-            co_await operation.confirm(stored, id);
-        }
-    };
     std::string why;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
         try {
             if (attempt > 0) {
                 session_.reconnect();
             }
-            warn_unless_kept(id, complete(management::execute_durably(database_, confirm_once)));
+            warn_unless_kept(
+                id, complete(management::confirm_durably(database_, operation, digest, id, make)));
             return;
         } catch (const Failure& failure) {
             if (failure.status() != ExitStatus::kRedis) {
@@ -382,18 +365,6 @@ void Commands::confirm(management::KeyOperation& operation, const KeyDigest& dig
     }
     warn("the key of \"" + id + "\" works, but is not confirmed in Redis (" + why +
          "): another run of this command would replace it. Run tollgate key set to confirm it");
-}
-
-/// Executes a part of an operation, again if a failover may have undone it.
-management::Durability Commands::execute_durably(
-    management::KeyOperation& operation, const std::function<management::Task<void>()>& part) {
-    const auto execute = [&](bool again) -> management::Task<void> {
-        if (again) {
-            operation.begin_again();
-        }
-        co_await part();
-    };
-    return complete(management::execute_durably(database_, execute));
 }
 
 /// Warns if a failover may undo the change of an id.

@@ -13,6 +13,7 @@
 #include "module/cli/usage/usage_export.hpp"
 #include "module/key/key_record.hpp"
 #include "module/management/durability.hpp"
+#include "module/management/durable_operation.hpp"
 #include "module/management/key_changes.hpp"
 #include "module/management/key_operation.hpp"
 #include "module/quota/plan.hpp"
@@ -106,16 +107,10 @@ class Commands {
                          const std::optional<std::string>& id);
     KeyRecord update(const std::string& action, const std::string& id,
                      const management::KeyChanges& changes);
-    /// Stores the key with this digest.
-    using Make = std::function<management::Task<management::KeysOfId>(const KeyDigest& digest)>;
-    management::KeysOfId make_durably(management::KeyOperation& operation, const Make& make,
-                                      const std::function<KeyDigest()>& new_digest);
     void print_new_key(management::KeyOperation& operation, const std::string& id,
-                       const Make& make);
-    void confirm(management::KeyOperation& operation, const KeyDigest& digest,
-                 const std::string& id, const Make& make);
-    management::Durability execute_durably(management::KeyOperation& operation,
-                                           const std::function<management::Task<void>()>& part);
+                       const management::MakeKey& make);
+    void confirm(management::KeyOperation& operation, const std::string& digest,
+                 const std::string& id, const management::MakeKey& make);
     void warn_unless_kept(const std::string& id, management::Durability durability);
     std::vector<PlanTable> tables_for(bool changes_limits);
     std::vector<PlanTable> published_tables();

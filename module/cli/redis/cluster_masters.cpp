@@ -35,12 +35,12 @@ std::optional<redis::ServerAddress> owner_of(const redis::SlotMap& map, redis::S
     return index ? std::optional(map.masters()[*index]) : std::nullopt;
 }
 
-bool is_owned(const redis::SlotMap& map, const SlotsByMaster& used) {
-    return std::ranges::all_of(used, [&](const auto& of_master) {
-        return std::ranges::all_of(of_master.second, [&](redis::Slot slot) {
-            return owner_of(map, slot) == of_master.first->endpoint().address;
-        });
-    });
+redis::SlotsByServer by_server(const SlotsByMaster& used) {
+    redis::SlotsByServer slots;
+    for (const auto& [master, of_master] : used) {
+        slots[master->endpoint().address].insert(of_master.begin(), of_master.end());
+    }
+    return slots;
 }
 
 /// The slot map of a server, over a connection of its own: the server may hang.
@@ -74,27 +74,23 @@ bool ClusterMasters::reconnect() {
     return false;
 }
 
-/// The masters agree soon after a failover, and after a slot has moved. A minority that disagrees
-/// for long does not know the last failover.
 Presence ClusterMasters::presence_of(const SlotsByMaster& used) {
     constexpr std::chrono::seconds kAgreementTime{1};
     constexpr std::chrono::milliseconds kPause{100};
     const auto deadline = Clock::now() + kAgreementTime;
+    const auto slots = by_server(used);
     while (true) {
         std::size_t agreeing = 0;
         std::size_t disagreeing = 0;
         for (const auto& server : map_.masters()) {
             if (const auto map = map_of(url_, server)) {
-                ++(is_owned(*map, used) ? agreeing : disagreeing);
+                ++(redis::is_master_of_all(*map, slots) ? agreeing : disagreeing);
             }
         }
-        const auto masters = map_.masters().size();
-        const bool has_ended = disagreeing == 0 || Clock::now() >= deadline;
-        if (disagreeing * 2 > masters || (has_ended && agreeing * 2 <= masters)) {
-            return disagreeing > 0 ? Presence::kReplaced : Presence::kUnknown;
-        }
-        if (has_ended) {
-            return Presence::kPresent;
+        const auto presence = redis::agree_on_slots(map_.masters().size(), agreeing, disagreeing,
+                                                    Clock::now() >= deadline);
+        if (presence) {
+            return *presence;
         }
         std::this_thread::sleep_for(kPause);
     }

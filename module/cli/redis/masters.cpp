@@ -71,7 +71,7 @@ class SentinelMaster final : public OneMaster {
     Presence presence_of(const SlotsByMaster& /*used*/) override {
         auto agreement = ask_all_sentinels(url_, master().endpoint().address);
         named_ = std::move(agreement.other);
-        return agreement.presence;
+        return agreement.presence.value_or(Presence::kUnknown);
     }
 
     /// The Sentinel that is asked first may not know the new master yet.

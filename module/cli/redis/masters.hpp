@@ -13,6 +13,7 @@
 #include "module/cli/redis/redis_url.hpp"
 #include "module/redis/topology/call_retries.hpp"
 #include "module/redis/topology/key_slot.hpp"
+#include "module/redis/topology/presence.hpp"
 
 namespace tollgate::cli {
 
@@ -26,12 +27,7 @@ struct Route {
     bool asking = false;
 };
 
-/// Whether servers are masters, as the deployment says.
-enum class Presence {
-    kPresent,
-    kReplaced,  ///< another server is the master, or will be
-    kUnknown    ///< fewer than half of the servers that know answer, or a failover does not end
-};
+using redis::Presence;
 
 /// The slots of the keys that calls were sent for, by the master that executed them.
 using SlotsByMaster = std::map<RedisConnection*, std::set<redis::Slot>>;

@@ -1,12 +1,12 @@
 #include "module/cli/redis/sentinel_agreement.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "module/cli/failure.hpp"
+#include "module/cli/redis/masters.hpp"
 #include "module/cli/redis/redis_connection.hpp"
 #include "module/redis/topology/sentinel_replies.hpp"
 #include "module/redis/topology/sentinel_search.hpp"
@@ -21,8 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTimeout{1000};
 constexpr std::chrono::milliseconds kPause{100};
 
-/// The Sentinel that promotes a replica shows the old master as its state, and the replica as the
-/// address as soon as it has been promoted.
+/// The state and the address: see redis::agree_on_master().
 std::optional<redis::MasterState> ask(const RedisUrl& url, const redis::ServerAddress& sentinel) {
     try {
         RedisConnection connection({.address = sentinel, .service = "Sentinel"}, url.sentinel_login,
@@ -43,7 +42,8 @@ std::optional<redis::MasterState> ask(const RedisUrl& url, const redis::ServerAd
 
 }  // namespace
 
-SentinelAgreement ask_all_sentinels(const RedisUrl& url, const redis::ServerAddress& master) {
+redis::SentinelAgreement ask_all_sentinels(const RedisUrl& url,
+                                           const redis::ServerAddress& master) {
     const auto deadline = Clock::now() + kPatience;
     while (true) {
         std::vector<redis::MasterState> answers;
@@ -52,22 +52,9 @@ SentinelAgreement ask_all_sentinels(const RedisUrl& url, const redis::ServerAddr
                 answers.push_back(std::move(*answer));
             }
         }
-        const auto is_used = [&](const auto& answer) { return answer.address == master; };
-        const bool is_promoting = std::ranges::any_of(
-            answers, [&](const auto& answer) { return is_used(answer) && answer.is_failing_over; });
-        // Of different addresses, that of the last failover is right. An address that differs at
-        // the same epoch belongs to a failover that has not ended.
-        const auto last = std::ranges::max_element(answers, {}, [&](const auto& answer) {
-            return std::pair(answer.config_epoch, !is_used(answer));
-        });
-        if (last != answers.end() && !is_used(*last)) {
-            return {.presence = Presence::kReplaced, .other = last->address};
-        }
-        if (answers.size() * 2 <= url.servers.size()) {
-            return {.presence = Presence::kUnknown};
-        }
-        if (!is_promoting) {
-            return {.presence = Presence::kPresent};
+        auto agreement = redis::agree_on_master(answers, url.servers.size(), master);
+        if (agreement.presence) {
+            return agreement;
         }
         if (Clock::now() >= deadline) {
             return {.presence = Presence::kUnknown};

@@ -22,14 +22,8 @@ void SessionDatabase::wait(std::chrono::milliseconds time, Done done) {
     done(std::vector<management::Replies>());
 }
 
-void SessionDatabase::acknowledge(Acknowledged done) {
-    OutcomeOf<management::Durability> outcome;
-    try {
-        outcome = session_.acknowledge();
-    } catch (const std::exception&) {
-        outcome = std::current_exception();
-    }
-    done(std::move(outcome));
+management::Task<management::Durability> SessionDatabase::acknowledge() {
+    co_return session_.acknowledge();
 }
 
 /// Single commands are sent as they are: a script costs Redis more.

@@ -18,7 +18,7 @@ class SessionDatabase final : public management::Database {
     bool may_span(std::string_view key, std::string_view other) const override {
         return session_.may_span(key, other);
     }
-    void acknowledge(Acknowledged done) override;
+    management::Task<management::Durability> acknowledge() override;
 
   private:
     std::vector<management::Replies> execute_all(

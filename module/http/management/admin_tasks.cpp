@@ -1,7 +1,10 @@
 #include "module/http/management/admin_tasks.hpp"
 
 #include <exception>
+#include <optional>
 #include <utility>
+
+#include "module/http/management/transport_database.hpp"
 
 namespace tollgate::http {
 
@@ -21,12 +24,24 @@ management::Task<void> run(TransportDatabase& database, management::AdminRequest
 
 }  // namespace
 
+/// A request, and what it has executed.
+struct AdminTasks::Running {
+    explicit Running(RedisTransport& transport) : database(transport) {}
+
+    TransportDatabase database;
+    std::optional<management::Task<void>> task = std::nullopt;  ///< uses the database
+};
+
+AdminTasks::AdminTasks() = default;
+AdminTasks::~AdminTasks() = default;
+
 void AdminTasks::start(RedisTransport& transport, management::AdminRequest request,
                        Answered answered) {
-    tasks_.remove_if([](const auto& task) { return task.is_done(); });
-    auto& database = databases_.try_emplace(&transport, transport).first->second;
-    tasks_.push_back(run(database, std::move(request), std::move(answered)));
-    tasks_.back().start();
+    running_.remove_if(
+        [](const Running& running) { return !running.task || running.task->is_done(); });
+    Running& running = running_.emplace_back(transport);
+    running.task = run(running.database, std::move(request), std::move(answered));
+    running.task->start();
 }
 
 }  // namespace tollgate::http

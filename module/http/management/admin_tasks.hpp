@@ -2,10 +2,8 @@
 
 #include <functional>
 #include <list>
-#include <map>
-#include <memory>
 
-#include "module/http/management/transport_database.hpp"
+#include "module/http/redis_transport.hpp"
 #include "module/management/admin/admin_api.hpp"
 
 namespace tollgate::http {
@@ -16,9 +14,9 @@ class AdminTasks {
   public:
     using Answered = std::function<void(management::AdminResponse)>;
 
-    AdminTasks() = default;
+    AdminTasks();
     /// Operations under way stop between two steps.
-    ~AdminTasks() = default;
+    ~AdminTasks();
     AdminTasks(const AdminTasks&) = delete;
     AdminTasks& operator=(const AdminTasks&) = delete;
 
@@ -27,8 +25,9 @@ class AdminTasks {
     void start(RedisTransport& transport, management::AdminRequest request, Answered answered);
 
   private:
-    std::map<RedisTransport*, TransportDatabase> databases_;
-    std::list<management::Task<void>> tasks_;  ///< use the databases
+    struct Running;
+
+    std::list<Running> running_;
 };
 
 }  // namespace tollgate::http

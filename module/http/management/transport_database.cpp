@@ -37,11 +37,16 @@ struct Batch {
 class TransactionReply final : public redis::ReplyHandler {
   public:
     TransactionReply(std::shared_ptr<Batch> batch, std::size_t index, gateway::Engine& engine,
-                     redis::Slot slot)
-        : batch_(std::move(batch)), index_(index), engine_(engine), slot_(slot) {}
+                     redis::Slot slot, TransportDatabase& database)
+        : batch_(std::move(batch)),
+          index_(index),
+          engine_(engine),
+          slot_(slot),
+          database_(database) {}
 
     void on_values(std::span<const redisReply* const> values) noexcept override {
         finish([&] {
+            database_.note_use(slot_);
             std::vector<redis::Value> copies;
             copies.reserve(values.size());
             for (const auto* value : values) {
@@ -76,6 +81,7 @@ class TransactionReply final : public redis::ReplyHandler {
     std::size_t index_;
     gateway::Engine& engine_;
     redis::Slot slot_;
+    TransportDatabase& database_;
 };
 
 }  // namespace
@@ -105,10 +111,23 @@ void TransportDatabase::execute(std::vector<management::Transaction> transaction
         for (const auto& argument : script_call.arguments) {
             call.arguments.add(argument);
         }
+        note_use(slot);
         transport_.run(slot, std::move(call),
-                       std::make_unique<TransactionReply>(batch, i, engine, slot));
+                       std::make_unique<TransactionReply>(batch, i, engine, slot, *this));
     }
     batch->finish_one();
+}
+
+void TransportDatabase::note_use(redis::Slot slot) {
+    if (auto server = transport_.master_of(slot)) {
+        auto& used = used_[server->name];
+        used.addresses = std::move(server->addresses);
+        used.slots.insert(slot);
+    }
+}
+
+management::Task<management::Durability> TransportDatabase::acknowledge() {
+    return acknowledge_changes(*this, transport_, std::exchange(used_, {}));
 }
 
 void TransportDatabase::wait(std::chrono::milliseconds time, Done done) {

@@ -3,12 +3,13 @@
 #include <memory>
 #include <vector>
 
+#include "module/http/management/acknowledgement.hpp"
 #include "module/http/redis_transport.hpp"
 #include "module/management/database.hpp"
 
 namespace tollgate::http {
 
-/// Executes the transactions of operations over a worker's own connections. It never blocks.
+/// Executes the transactions of one operation over a worker's own connections. It never blocks.
 /// OperationError tells what failed. Destroying it cancels waits; their `done` is not called.
 class TransportDatabase final : public management::Database {
   public:
@@ -20,8 +21,11 @@ class TransportDatabase final : public management::Database {
     /// In a cluster only if the keys are the same: while a slot migrates, a script with two keys of
     /// it may fail until the end of the migration (TRYAGAIN).
     bool may_span(std::string_view key, std::string_view other) const override;
-    /// Durability::kUnverified: it does not ask for replicas and masters.
-    void acknowledge(Acknowledged done) override { done(management::Durability::kUnverified); }
+    management::Task<management::Durability> acknowledge() override;
+
+    /// Notes the server that executes calls of this slot. For the reply to a transaction, and for a
+    /// call that is sent: a redirection or a new map may come between the two.
+    void note_use(redis::Slot slot);
 
     const redis::Keys& keys() const { return transport_.engine().settings().keys; }
     /// The plan tables that count in this Redis.
@@ -34,6 +38,7 @@ class TransportDatabase final : public management::Database {
     };
 
     RedisTransport& transport_;
+    UsedServers used_;  ///< since the last acknowledgement
     std::vector<std::unique_ptr<Wait>> waits_;
 };
 

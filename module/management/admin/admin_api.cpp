@@ -138,6 +138,22 @@ AdminResponse not_allowed(const Resource& resource) {
 
 }  // namespace
 
+AdminResponse with_durability(AdminResponse response, Durability durability) {
+    switch (durability) {
+        case Durability::kConfirmed:
+        case Durability::kUndone:  // the operation was repeated
+            break;
+        case Durability::kUnconfirmed:
+            response.fields.emplace_back("Tollgate-Durability", "unconfirmed");
+            break;
+        case Durability::kUnverified:
+        case Durability::kForbidden:
+            response.fields.emplace_back("Tollgate-Durability", "unverified");
+            break;
+    }
+    return response;
+}
+
 Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
                            std::vector<const PlanTable*> tables, AdminRequest request) {
     const Path path(request.path);

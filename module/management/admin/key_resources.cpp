@@ -12,6 +12,7 @@
 #include "module/management/admin/key_body.hpp"
 #include "module/management/admin/request_record.hpp"
 #include "module/management/admin/resources.hpp"
+#include "module/management/durable_operation.hpp"
 #include "module/management/key_filter.hpp"
 #include "module/management/key_json.hpp"
 #include "module/management/key_operation.hpp"
@@ -90,37 +91,58 @@ Task<AdminResponse> execute_once(const ResourceRequest& request,
     co_return std::move(*response);
 }
 
-Task<AdminResponse> make_key(const ResourceRequest& request, const IdempotentRequest& idempotent,
-                             const std::string& id, const NewKeyBody& body,
-                             std::chrono::sys_seconds now) {
+/// Makes a key and confirms it, both durably, before it is shown. `given` is the digest of an
+/// imported key; without it, the key is a new one. `make` belongs to `operation`.
+Task<AdminResponse> make_key(const ResourceRequest& request, KeyOperation& operation, int status,
+                             const std::string& id, MakeKey make,
+                             std::optional<std::string> given) {
+    std::string key;
+    std::string digest;
+    const std::function<std::string()> new_digest = [&] {
+        if (!given) {
+            key = random_api_key();
+        }
+        digest = given ? *given : hex(sha256(key));
+        return digest;
+    };
+    const auto keys = co_await make_durably(request.database, operation, make, new_digest);
+    const auto durability = co_await confirm_durably(request.database, operation, digest, id, make);
+    KeyReader reader(request.database, request.keys);
+    const auto now = co_await reader.now();
+    co_return with_durability(key_response(status, keys, now, key), durability);
+}
+
+Task<AdminResponse> make_first_key(const ResourceRequest& request,
+                                   const IdempotentRequest& idempotent, const std::string& id,
+                                   const NewKeyBody& body, std::chrono::sys_seconds now) {
     KeyRecord record;
     apply(body.changes, record);
     refuse_sliding_month(request.tables, record);
     record.id = id;
-    const std::string key = body.digest ? std::string() : random_api_key();
-    const std::string digest = body.digest ? *body.digest : hex(sha256(key));
     auto operation =
         operation_for(request, body.digest ? "import" : "issue", id, text_of(body.changes));
-    StoredKey stored{
-        .digest = digest, .record = record, .created = now, .request = idempotent.name()};
-    const auto keys = co_await operation.create(std::move(stored));
-    co_await operation.confirm(digest, id);
-    co_return key_response(201, keys, now, key);
+    const MakeKey make = [&](std::string digest) -> Task<KeysOfId> {
+        StoredKey stored{.digest = std::move(digest),
+                         .record = record,
+                         .created = now,
+                         .request = idempotent.name()};
+        auto keys = co_await operation.create(std::move(stored));
+        co_return keys;
+    };
+    co_return co_await make_key(request, operation, 201, id, make, body.digest);
 }
 
 Task<AdminResponse> make_successor(const ResourceRequest& request,
                                    const IdempotentRequest& idempotent,
                                    std::chrono::seconds overlap) {
     const auto& id = request.id;
-    KeyReader reader(request.database, request.keys);
-    const auto now = co_await reader.now();
-    const auto key = random_api_key();
-    const auto digest = sha256(key);
     auto operation =
         operation_for(request, "rotate", id, "overlap=" + std::to_string(overlap.count()) + "s");
-    auto keys = co_await operation.rotate(id, digest, overlap, idempotent.name());
-    co_await operation.confirm(hex(digest), id);
-    co_return key_response(200, keys, now, key);
+    const MakeKey make = [&](std::string digest) -> Task<KeysOfId> {
+        auto keys = co_await operation.rotate(id, std::move(digest), overlap, idempotent.name());
+        co_return keys;
+    };
+    co_return co_await make_key(request, operation, 200, id, make, std::nullopt);
 }
 
 KeyFilter take_filter(QueryParameters& parameters) {
@@ -218,7 +240,7 @@ Task<AdminResponse> create_key(ResourceRequest request) {
     const auto body = read_new_key(request.request.body, now);
     const IdempotentRequest idempotent(request.request);
     const std::string id = body.id.value_or(idempotent.new_id());
-    auto task = make_key(request, idempotent, id, body, now);
+    auto task = make_first_key(request, idempotent, id, body, now);
     // The id of a new key depends on the request, so the request finds its key as long as it
     // exists.
     auto response =
@@ -245,14 +267,21 @@ Task<AdminResponse> change_key(ResourceRequest request) {
             refuse_sliding_month(request.tables, record);
         }
     };
-    co_await operation.update(request.id, change);
-    co_return co_await show_key(std::move(request));
+    const std::function<Task<void>()> update = [&]() -> Task<void> {
+        co_await operation.update(request.id, change);
+    };
+    const auto durability = co_await execute_durably(request.database, operation, update);
+    auto response = co_await show_key(std::move(request));
+    co_return with_durability(std::move(response), durability);
 }
 
 Task<AdminResponse> revoke_key(ResourceRequest request) {
     auto operation = operation_for(request, "revoke", request.id);
-    co_await operation.revoke(request.id);
-    co_return AdminResponse{.status = 204};
+    const std::function<Task<void>()> revoke = [&]() -> Task<void> {
+        co_await operation.revoke(request.id);
+    };
+    const auto durability = co_await execute_durably(request.database, operation, revoke);
+    co_return with_durability({.status = 204}, durability);
 }
 
 Task<AdminResponse> rotate_key(ResourceRequest request) {

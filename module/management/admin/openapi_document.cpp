@@ -150,7 +150,10 @@ constexpr std::string_view kDocument = R"json({
           },
           "201": {
             "description": "The new key.",
-            "headers": {"Location": {"$ref": "#/components/headers/Location"}},
+            "headers": {
+              "Location": {"$ref": "#/components/headers/Location"},
+              "Tollgate-Durability": {"$ref": "#/components/headers/Durability"}
+            },
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/NewKey"},
@@ -219,6 +222,7 @@ constexpr std::string_view kDocument = R"json({
         "responses": {
           "200": {
             "description": "The changed key.",
+            "headers": {"Tollgate-Durability": {"$ref": "#/components/headers/Durability"}},
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/Key"},
@@ -250,7 +254,10 @@ constexpr std::string_view kDocument = R"json({
         "summary": "Revoke a key",
         "description": "Removes an id, its keys, their last uses and its ban. The keys stop working at once.",
         "responses": {
-          "204": {"description": "The id does not exist any more."},
+          "204": {
+            "description": "The id does not exist any more.",
+            "headers": {"Tollgate-Durability": {"$ref": "#/components/headers/Durability"}}
+          },
           "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
@@ -277,6 +284,7 @@ constexpr std::string_view kDocument = R"json({
         "responses": {
           "200": {
             "description": "The new key, first among the keys of the id.",
+            "headers": {"Tollgate-Durability": {"$ref": "#/components/headers/Durability"}},
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/NewKey"},
@@ -346,7 +354,10 @@ constexpr std::string_view kDocument = R"json({
         "summary": "Lift the ban of a key",
         "description": "Removes the strikes and the ban of an id.",
         "responses": {
-          "204": {"description": "The id is not banned."},
+          "204": {
+            "description": "The id is not banned.",
+            "headers": {"Tollgate-Durability": {"$ref": "#/components/headers/Durability"}}
+          },
           "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
@@ -564,6 +575,10 @@ constexpr std::string_view kDocument = R"json({
         "description": "The URI of the key, relative to the URI of the request.",
         "required": true,
         "schema": {"type": "string"}
+      },
+      "Durability": {
+        "description": "A failover may undo the change: no replica of the present master has confirmed it within one second (unconfirmed), or it is not known whether a replica of the present master has it (unverified). Check later whether the change is there. Missing otherwise.",
+        "schema": {"type": "string", "enum": ["unconfirmed", "unverified"]}
       },
       "Link": {
         "description": "Refers to the next page, if there is one (RFC 8288). The reference is relative to the URI of the request.",

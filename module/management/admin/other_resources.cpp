@@ -1,4 +1,5 @@
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "module/management/admin/resources.hpp"
 #include "module/management/audit.hpp"
 #include "module/management/ban.hpp"
+#include "module/management/durability.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/operation_error.hpp"
@@ -90,9 +92,12 @@ Task<AdminResponse> show_history(ResourceRequest request) {
 Task<AdminResponse> end_ban(ResourceRequest request) {
     KeyReader reader(request.database, request.keys);
     co_await reader.require_id(request.id);
-    AuditEntry entry{.actor = request.request.actor, .action = "lift", .id = request.id};
-    co_await lift_ban(request.database, request.keys, std::move(entry));
-    co_return AdminResponse{.status = 204};
+    const std::function<Task<void>(bool)> lift = [&](bool /*again*/) -> Task<void> {
+        AuditEntry entry{.actor = request.request.actor, .action = "lift", .id = request.id};
+        co_await lift_ban(request.database, request.keys, std::move(entry));
+    };
+    const auto durability = co_await execute_durably(request.database, lift);
+    co_return with_durability({.status = 204}, durability);
 }
 
 Task<AdminResponse> list_audit(ResourceRequest request) {

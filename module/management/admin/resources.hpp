@@ -19,6 +19,9 @@ struct ResourceRequest {
     AdminRequest request;
 };
 
+/// A response to a change. The field `Tollgate-Durability` says if a failover may undo the change.
+AdminResponse with_durability(AdminResponse response, Durability durability);
+
 // The handlers of the resources. All throw OperationError.
 
 Task<AdminResponse> list_keys(ResourceRequest request);     ///< `GET keys`

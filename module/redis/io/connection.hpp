@@ -49,6 +49,9 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     /// returns.
     void run(Call call, std::unique_ptr<ReplyHandler> handler) noexcept;
 
+    /// The address of the server that replies now, or that calls are sent to; nothing at first.
+    const std::optional<SocketAddress>& address() const noexcept { return link_->address(); }
+
     /// Whether no call is pending.
     bool is_idle() const noexcept { return pipeline_.empty(); }
 

@@ -4,11 +4,11 @@
 
 namespace tollgate::redis {
 
-Query::Query(const Endpoint& endpoint, AddressList addresses, TlsPeer* tls, Words command,
-             std::chrono::milliseconds timeout, QueryOwner& owner, ngx_log_t* log,
-             ReplyLimits limits)
+Query::Query(const Endpoint& endpoint, AddressList addresses, TlsPeer* tls,
+             std::vector<Words> commands, std::chrono::milliseconds timeout, QueryOwner& owner,
+             ngx_log_t* log, ReplyLimits limits)
     : addresses_(std::move(addresses)),
-      command_(std::move(command)),
+      commands_(std::move(commands)),
       owner_(owner),
       deadline_(Clock::now() + timeout),
       timer_(Event::calling<&Query::on_timer>(this, log)),
@@ -20,16 +20,22 @@ Query::Query(const Endpoint& endpoint, AddressList addresses, TlsPeer* tls, Word
 }
 
 void Query::on_ready() {
-    append_command(link_.out(), command_);
+    for (const Words& command : commands_) {
+        append_command(link_.out(), command);
+    }
     link_.flush_soon();
 }
 
 void Query::on_reply(const redisReply& reply) {
-    if (!std::exchange(is_over_, true)) {
-        timer_.cancel();
-        owner_.on_reply(reply);
+    if (is_over_) {
+        return;
     }
-    link_.give_up("the query is answered");
+    is_over_ = ++answered_ == commands_.size();
+    owner_.on_reply(reply);
+    if (is_over_) {
+        timer_.cancel();
+        link_.give_up("the query is answered");
+    }
 }
 
 /// May be called by the constructor.

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/link.hpp"
@@ -11,8 +13,9 @@
 
 namespace tollgate::redis {
 
-/// Receives the result of a query. Exactly one of the functions is called, once, from the event
-/// loop and never from the constructor of the query. It must not destroy the query.
+/// Receives the result of a query: the reply to each command, or on_no_reply() once instead of the
+/// next one. Called from the event loop and never from the constructor of the query. It must not
+/// destroy the query.
 class QueryOwner {
   public:
     QueryOwner() = default;
@@ -20,24 +23,25 @@ class QueryOwner {
     QueryOwner& operator=(const QueryOwner&) = delete;
     virtual ~QueryOwner() = default;
 
-    /// The reply, which may be an error reply.
+    /// The reply to the next command, which may be an error reply.
     virtual void on_reply(const redisReply& reply) noexcept = 0;
     /// There is no reply: the server could not be connected to, the connection was lost, or the
     /// time is over. The reason is for the log.
     virtual void on_no_reply(std::string_view reason) noexcept = 0;
 };
 
-/// One command to one server, on a link of its own: a question to a Sentinel, or about the state of
-/// a server. The link is closed after the reply. The timer does not keep a worker alive that shuts
-/// down.
+/// Commands to one server, on a link of its own: a question to a Sentinel, or about the state of a
+/// server. The link is closed after the last reply. The timer does not keep a worker alive that
+/// shuts down.
 class Query : private LinkOwner {
   public:
-    /// Starts to connect at once, to the addresses in turn. The reply must arrive within `timeout`.
+    /// Starts to connect at once, to the addresses in turn. All replies must arrive within
+    /// `timeout`.
     /// `endpoint` supplies the user, the password, the database and the limit of each attempt to
     /// connect. All references must outlive the query. `tls` is nullptr for a link without TLS.
-    Query(const Endpoint& endpoint, AddressList addresses, TlsPeer* tls, Words command,
-          std::chrono::milliseconds timeout, QueryOwner& owner, ngx_log_t* log,
-          ReplyLimits limits = {});
+    Query(const Endpoint& endpoint, AddressList addresses, TlsPeer* tls,
+          std::vector<Words> commands, std::chrono::milliseconds timeout, QueryOwner& owner,
+          ngx_log_t* log, ReplyLimits limits = {});
     /// Closes the link; no callback follows.
     ~Query() override = default;
     Query(const Query&) = delete;
@@ -55,7 +59,8 @@ class Query : private LinkOwner {
     void report() noexcept;
 
     const AddressList addresses_;
-    Words command_;
+    const std::vector<Words> commands_;
+    std::size_t answered_ = 0;  ///< number of commands
     QueryOwner& owner_;
     Clock::time_point deadline_;
     bool is_over_ = false;  ///< the owner was called, or report() is posted

@@ -194,11 +194,11 @@ void SentinelDirectory::ask(const SentinelSearch::Ask& step, Time now) {
     if (!keep_search(now, step.until)) {
         return;
     }
-    query_ = std::make_unique<Query>(links_.group.endpoint, AddressList({asked_[step.sentinel]}),
-                                     links_.sentinel_tls,
-                                     sentinel_command(step.question, links_.group.master_name),
-                                     std::chrono::ceil<std::chrono::milliseconds>(step.until - now),
-                                     static_cast<QueryOwner&>(*this), log_);
+    query_ = std::make_unique<Query>(
+        links_.group.endpoint, AddressList({asked_[step.sentinel]}), links_.sentinel_tls,
+        std::vector{sentinel_command(step.question, links_.group.master_name)},
+        std::chrono::ceil<std::chrono::milliseconds>(step.until - now),
+        static_cast<QueryOwner&>(*this), log_);
 }
 
 void SentinelDirectory::end_search(const ServerAddress& master) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,12 @@ class SentinelDirectory : private QueryOwner, private MessageListener, private A
 
     /// The addresses of the master: one, or those of its name. Empty until they are known.
     const AddressList& master() const noexcept { return master_; }
+
+    /// The master, as the Sentinels report it. It may be newer than master(), while its name is
+    /// resolved: then master() has none of its addresses.
+    const std::optional<ServerAddress>& name() const noexcept { return reported_; }
+    /// The Sentinels. Empty until their names are resolved.
+    std::span<const SocketAddress> sentinels() const noexcept { return asked_; }
 
     /// The master may be another server: its connection was lost or could not be established, or it
     /// refuses commands. May be called from any callback.

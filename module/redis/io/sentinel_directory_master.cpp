@@ -71,7 +71,8 @@ void SentinelDirectory::ask_role(AddressList addresses, Time now) {
         return;
     }
     query_ = std::make_unique<Query>(links_.master, std::move(addresses), links_.master_tls,
-                                     Words{"ROLE"}, timeout, static_cast<QueryOwner&>(*this), log_);
+                                     std::vector{Words{"ROLE"}}, timeout,
+                                     static_cast<QueryOwner&>(*this), log_);
 }
 
 }  // namespace tollgate::redis

@@ -32,8 +32,8 @@ class FailingOver final : public Database {
     bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
         return true;
     }
-    void acknowledge(Acknowledged done) override {
-        done(acknowledgements_[std::min(next_++, acknowledgements_.size() - 1)]);
+    Task<Durability> acknowledge() override {
+        co_return acknowledgements_[std::min(next_++, acknowledgements_.size() - 1)];
     }
 
   private:
@@ -121,7 +121,7 @@ TEST(KeyOperationAfterAFailover, ARevocationEndsItsKeysAgain) {
         bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
             return false;
         }
-        void acknowledge(Acknowledged done) override { done(Durability::kConfirmed); }
+        Task<Durability> acknowledge() override { co_return Durability::kConfirmed; }
 
         bool has_set = true;
         bool has_key = true;

@@ -69,7 +69,7 @@ class GivenReplies final : public Database {
     bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
         return true;
     }
-    void acknowledge(Acknowledged done) override { done(Durability::kConfirmed); }
+    Task<Durability> acknowledge() override { co_return Durability::kConfirmed; }
 
   private:
     static constexpr std::string_view kPrefix = "t:";

@@ -31,7 +31,7 @@ class ListOfIds final : public Database {
     bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
         return true;
     }
-    void acknowledge(Acknowledged done) override { done(Durability::kConfirmed); }
+    Task<Durability> acknowledge() override { co_return Durability::kConfirmed; }
 
     void add(double created, const std::string& id) {
         remove(id);

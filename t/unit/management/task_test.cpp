@@ -26,7 +26,7 @@ class SimulatedDatabase final : public Database {
     bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
         return true;
     }
-    void acknowledge(Acknowledged done) override { done(Durability::kConfirmed); }
+    Task<Durability> acknowledge() override { co_return Durability::kConfirmed; }
     void answer(Outcome outcome) { std::exchange(pending_, nullptr)(std::move(outcome)); }
     bool is_asked() const { return static_cast<bool>(pending_); }
 
