@@ -179,13 +179,17 @@ class Numbers {
     /// The next number, at most `most`.
     std::int64_t next(std::int64_t most = kLatest) {
         const auto number = peek();
-        good_ = good_ && number && *number >= 0 && *number <= most;
+        good_ = good_ && number;
         if (!good_) {
             return 0;
         }
         numbers_.remove_prefix(kWidth);
-        return *number;
+        const bool is_in_range = *number >= 0 && *number <= most;
+        in_range_ = in_range_ && is_in_range;
+        return is_in_range ? *number : 0;
     }
+    /// Whether all numbers since the last call were in their ranges.
+    bool take_in_range() { return std::exchange(in_range_, true); }
     Instant next_instant() { return Instant(std::chrono::milliseconds(next())); }
     ExactInstant next_exact_instant() {
         return ExactInstant(std::chrono::microseconds(next(kLatestExact)));
@@ -226,6 +230,7 @@ class Numbers {
     std::string_view numbers_;
     std::span<const redisReply* const> errors_;
     bool good_ = false;
+    bool in_range_ = true;
 };
 
 Acquired read_one(Numbers& numbers, const Acquire& acquire, Instant now) {
@@ -275,7 +280,7 @@ bool read_leases(Numbers& numbers, std::span<const Acquire> acquires,
             acquired->leased_elsewhere[table - 1] = at;
         }
     }
-    return numbers.good();
+    return numbers.good() && numbers.take_in_range();
 }
 
 }  // namespace
@@ -315,6 +320,9 @@ std::optional<AcquireResults> read_acquired(std::span<const redisReply* const> v
     Numbers numbers(values);
     auto leases = numbers.take_further();
     AcquireResults results{.now = numbers.next_exact_instant(), .of_ids = {}};
+    if (!numbers.take_in_range()) {
+        return std::nullopt;
+    }
     if (numbers.good() && numbers.at_end() && !acquires.empty() && !leases) {
         results.late = true;
         return results;
@@ -327,7 +335,16 @@ std::optional<AcquireResults> read_acquired(std::span<const redisReply* const> v
         }
         auto acquired =
             read_one(numbers, acquire, std::chrono::floor<std::chrono::milliseconds>(results.now));
-        if (!numbers.good() || !answers(acquired, acquire)) {
+        if (!numbers.good()) {
+            return std::nullopt;
+        }
+        if (!numbers.take_in_range()) {
+            // An entry of this id holds a number that no gateway writes. Other ids are not
+            // affected.
+            results.of_ids.emplace_back(std::string_view("a number of an id is out of range"));
+            continue;
+        }
+        if (!answers(acquired, acquire)) {
             return std::nullopt;
         }
         results.of_ids.emplace_back(std::move(acquired));
