@@ -69,7 +69,8 @@ void Engine::report_error(redis::Slot slot, std::string_view error) noexcept {
 }
 
 void Engine::report_record(std::string_view problem) noexcept {
-    log_error(record_problems_, problem);
+    const redis::LogText shown(problem);
+    log_error(record_problems_, shown);
 }
 
 void Engine::log_error(redis::LogThrottle& throttle, std::string_view text) noexcept {

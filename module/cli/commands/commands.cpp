@@ -118,7 +118,7 @@ void Commands::import(const KeyOptions& options, const std::optional<std::string
     const auto changes = changes_of(options, now);
     auto record = new_record(changes, id);
     refuse_sliding_month(tables_for(changes.limits.has_value()), record);
-    const auto digest = hex(sha256(read_api_key()));
+    auto digest = hex(sha256(read_api_key()));
     if (!id) {
         // Continue an interrupted import with the id that it generated.
         record.id = complete(management::unfinished_id(reader_, digest)).value_or(record.id);
@@ -151,7 +151,7 @@ void Commands::list(const ListOptions& options) {
 }
 
 void Commands::find() {
-    const auto digest = hex(sha256(read_api_key()));
+    auto digest = hex(sha256(read_api_key()));
     const auto found = complete(reader_.read({digest}));
     if (found.empty() || found.front().pending) {
         throw Failure(ExitStatus::kUnknownId, "no id has this key");

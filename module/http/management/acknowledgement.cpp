@@ -24,9 +24,9 @@ using redis::Presence;
 using Clock = std::chrono::steady_clock;
 
 /// How long a server may take to answer, from the beginning of the connection.
-constexpr std::chrono::milliseconds kPatience = 1s;
+constexpr std::chrono::milliseconds kAnswerTimeout = 1s;
 /// The limit of WAIT.
-constexpr std::chrono::milliseconds kReplicaPatience = 1s;
+constexpr std::chrono::milliseconds kReplicaTimeout = 1s;
 /// How long Sentinels are asked while one of them promotes a replica, and masters of a cluster
 /// while they disagree.
 constexpr std::chrono::milliseconds kFailoverPatience = 5s;
@@ -71,7 +71,7 @@ Durability read_wait(const redisReply& reply) {
 Task<Durability> confirm_by_replica(RedisTransport& transport, UsedServer server) {
     std::optional<Durability> durability = Durability::kUndone;
     std::vector role{redis::Words{"ROLE"}};
-    Inquiry inquiry(transport.access(), {server.addresses}, std::move(role), kPatience,
+    Inquiry inquiry(transport.access(), {server.addresses}, std::move(role), kAnswerTimeout,
                     [&](std::size_t /*server*/, const redisReply& reply) {
                         durability = read_replication(reply);
                     });
@@ -84,11 +84,12 @@ Task<Durability> confirm_by_replica(RedisTransport& transport, UsedServer server
     write.add(transport.probe_key(*server.slots.begin()));
     write.add("");
     redis::Words wait{"WAIT", "1"};
-    wait.add(kReplicaPatience.count());
+    wait.add(kReplicaTimeout.count());
     durability = Durability::kUndone;
     std::vector commands{std::move(write), std::move(wait)};
     Inquiry replicas(
-        transport.access(), {server.addresses}, std::move(commands), kPatience + kReplicaPatience,
+        transport.access(), {server.addresses}, std::move(commands),
+        kAnswerTimeout + kReplicaTimeout,
         [&](std::size_t /*server*/, const redisReply& reply) { durability = read_wait(reply); });
     co_await replicas.ask();
     co_return *durability;
@@ -113,8 +114,8 @@ Task<std::optional<Presence>> ask_sentinels(const Electorate& electorate,
     std::vector<std::optional<redis::MasterState>> states(electorate.servers.size());
     std::vector commands{sentinel_command(Question::kState, electorate.master_name),
                          sentinel_command(Question::kAddress, electorate.master_name)};
-    Inquiry inquiry(electorate.access, addresses_of(electorate), std::move(commands), kPatience,
-                    [&](std::size_t server, const redisReply& reply) {
+    Inquiry inquiry(electorate.access, addresses_of(electorate), std::move(commands),
+                    kAnswerTimeout, [&](std::size_t server, const redisReply& reply) {
                         read_sentinel(reply, states[server], answers);
                     });
     co_await inquiry.ask();
@@ -128,7 +129,7 @@ Task<std::optional<Presence>> ask_masters(const Electorate& electorate,
     std::size_t disagreeing = 0;
     std::vector commands{redis::Words{"CLUSTER", "SLOTS"}};
     Inquiry inquiry(
-        electorate.access, addresses_of(electorate), std::move(commands), kPatience,
+        electorate.access, addresses_of(electorate), std::move(commands), kAnswerTimeout,
         [&](std::size_t server, const redisReply& reply) {
             const auto& host = electorate.servers[server].name.host;
             if (const auto map = redis::read_cluster_slots(reply, host).map) {
