@@ -4,7 +4,9 @@ use strict;
 use warnings;
 use lib 't/lib';
 use Test::More;
+use FakeRedis qw($CLOSE name_of);
 use Gateway qw(wait_for_room);
+use RedisServer;
 use Time::HiRes qw(sleep time);
 use Wait qw(wait_until);
 
@@ -125,6 +127,81 @@ subtest 'an outage does not ban a client that waits' => sub {
     is_deeply([sort keys %seen], [200, 'rate_limit_exceeded'], 'it is granted or refused, not banned') or diag(explain(\%seen));
     cmp_ok($seen{rate_limit_exceeded}, '>=', 5, 'it was refused often enough for a ban');
     $outage->nginx->stop;
+};
+
+subtest 'a ban that is lifted ends, and a new one begins, whatever other tables are used' => sub {
+    # The first table of /both/ has no ban, and is asked about alone at /mild/.
+    my %options = (
+        plans  => 'plan free 600000r/m; ban after=3 within=1m for=1h;',
+        http   => 'tollgate_plans tiny { plan free 1r/d; } tollgate_plans mild lease=off { plan free 600000r/m; }',
+        server => <<"END",
+            location /tiny/ { tollgate tiny api; $upstream }
+            location /mild/ { tollgate mild; $upstream }
+            location /both/ { tollgate mild api; $upstream }
+END
+    );
+    my $first = Gateway->start(%options);
+    my $second = Gateway->start(%options, share => $first);
+    $first->subscribed(2);
+    $first->import_key('k', id => 'k1', plan => 'free');
+    my $code = sub { my ($node, $path) = @_; my $r = $node->get($path, 'k'); return $r->status == 200 ? 200 : $r->json->{code} };
+    is($code->($second, '/both/'), 200, 'served') for 1 .. 20;
+    $code->($first, '/tiny/') for 1 .. 4;
+    is($code->($first, '/both/'), 'api_key_banned', 'banned');
+    is($code->($second, '/mild/'), 200, 'not in a table without bans');
+    sleep 0.2;    # the longest time until a node applies a ban
+    my %seen;
+    for (1 .. 50) { $code->($second, '/mild/'); $seen{ $code->($second, '/both/') }++ }
+    is_deeply(\%seen, { api_key_banned => 50 }, 'no lease grants for a banned id');
+    $first->redis->cmd('DEL', 't:ban:{k1}');
+    $first->redis->cmd('PUBLISH', 't:events', 'k1');
+    wait_until('the lifted ban to end', sub { $code->($_, '/mild/'); $code->($_, '/both/') eq '200' }, 2) for $first, $second;
+    pass('it ends');
+    $_->nginx->stop for $first, $second;
+};
+
+subtest 'a banned key is known in an outage' => sub {
+    my $outage = Gateway->start(plans => 'plan free 1r/1s; ban after=2 within=1m for=1s;', redis => 'timeout 300ms;');
+    $outage->subscribed(1);
+    $outage->import_key('k', id => 'k1', plan => 'free');
+    my $code = sub { my $r = $outage->get('/', 'k'); return $r->status == 200 ? 200 : $r->json->{code} };
+    wait_until('a ban', sub { $code->() eq 'api_key_banned' });
+    $outage->redis->kill;
+    my %seen;
+    wait_until('service after the ban', sub { my $now = $code->(); $seen{$now}++; $now eq '200' }, 5);
+    ok(!$seen{service_unavailable}, 'it is refused, then served') or diag(explain(\%seen));
+    $outage->nginx->stop;
+};
+
+subtest 'a refusal is one strike, also if its reply is lost' => sub {
+    my $server = RedisServer->start;
+    my $fake = FakeRedis->start(
+        redis  => $server->address,
+        faults => { lost => { reply => sub { my ($bytes, $command) = @_; name_of($command) eq 'acquire' ? $CLOSE : $bytes } } },
+    );
+    my $node = Gateway->start(
+        redis_server => $server, server_address => $fake->address, redis => 'timeout 300ms;',
+        plans => 'plan free 1r/d; ban after=1000 within=5m for=1m;',
+    );
+    wait_for_room($server, 86400);
+    $node->import_key('k', id => 'k1', plan => 'free');
+    is($node->get('/', 'k')->status, 200, 'the quota is spent');
+    $fake->fault('lost');
+    my $refused = 0;
+    for (1 .. 40) {
+        $refused++ if $node->get('/', 'k')->status == 429;
+        sleep 0.02;
+    }
+    $fake->heal;
+    my $strikes = sub { $server->cmd('HGET', 't:ban:{k1}', 'strikes') // 0 };
+    wait_until('a report', sub {
+        my $before = $strikes->();
+        $refused++ if $node->get('/', 'k')->status == 429;
+        $strikes->() > $before;
+    });
+    cmp_ok($strikes->(), '<=', $refused, 'no more strikes than refusals');
+    cmp_ok($strikes->(), '>', 0, '... and some');
+    $node->nginx->stop;
 };
 
 done_testing;

@@ -15,7 +15,7 @@ AcquireBatcher::AcquireBatcher(Engine& engine)
 
 AcquireBatcher::Key AcquireBatcher::key_of(const AcquireRequest& request) {
     return {request.id_hash, request.quotas.get(), request.demand.cost,
-            request.demand.refusals_strike};
+            request.demand.refusals_strike, request.demand.ban.has_value()};
 }
 
 AcquireBatcher::Group& AcquireBatcher::group_of(const AcquireRequest& request) {
@@ -25,6 +25,7 @@ AcquireBatcher::Group& AcquireBatcher::group_of(const AcquireRequest& request) {
 void AcquireBatcher::submit(AcquireWaiter& waiter, const AcquireRequest& request) {
     Group& group = group_of(request);
     enqueue(group);
+    group.request.demand.changed = std::max(group.request.demand.changed, request.demand.changed);
     group.waiting.push(waiter);
 }
 
@@ -120,7 +121,8 @@ void AcquireBatcher::finish(Group& group) noexcept {
 void AcquireBatcher::fail(Group& group) noexcept {
     group.is_queued = false;
     WaitList<AcquireWaiter> waiting(std::move(group.waiting));
-    waiting.drain([](AcquireWaiter& waiter) { waiter.on_unavailable(); });
+    waiting.drain(
+        [](AcquireWaiter& waiter) { waiter.on_unavailable(AcquireFailure::kNotApplied); });
     groups_.erase(key_of(group.request));
 }
 

@@ -75,6 +75,7 @@ class AcquireBatcher {
         const Quotas* quotas;
         std::int64_t cost;
         bool refusals_strike;
+        bool can_be_banned;
         bool operator==(const Key&) const = default;
     };
     struct KeyHash {

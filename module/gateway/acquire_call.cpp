@@ -40,6 +40,9 @@ redis::Call AcquireCall::call() const {
 
 /// False if there is nothing to ask and nothing to report.
 bool AcquireCall::add(Group& group) {
+    group.request.demand.changed =
+        std::max(group.request.demand.changed,
+                 engine_.zone().last_change(engine_.settings().name_hash, group.request.id_hash));
     const AcquireRequest& request = group.request;
     const Quotas& quotas = *request.quotas;
     Item& item = items_.emplace_back(group);
@@ -216,7 +219,8 @@ void AcquireCall::decide_waiters(Item& item, const Acquired& acquired, ExactInst
             }
         }
         ++index;
-        done ? waiter.on_decision(std::move(decision)) : waiter.on_unavailable();
+        done ? waiter.on_decision(std::move(decision))
+             : waiter.on_unavailable(AcquireFailure::kUnknown);
     });
 }
 
@@ -261,7 +265,7 @@ void AcquireCall::restore(const Item& item, AcquireFailure failure) noexcept {
 
 void AcquireCall::fail(Item& item, AcquireFailure failure) noexcept {
     restore(item, failure);
-    item.asking.drain([](AcquireWaiter& waiter) { waiter.on_unavailable(); });
+    item.asking.drain([&](AcquireWaiter& waiter) { waiter.on_unavailable(failure); });
     batcher_.finish(*item.group);
 }
 

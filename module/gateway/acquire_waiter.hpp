@@ -7,6 +7,7 @@
 
 #include "module/gateway/wait_list.hpp"
 #include "module/quota/local_decision.hpp"
+#include "module/quota/owed_units.hpp"
 #include "module/store/id_hash.hpp"
 
 namespace tollgate::gateway {
@@ -43,7 +44,7 @@ class AcquireWaiter : public WaitLink<AcquireWaiter> {
     /// again.
     virtual void on_retry() noexcept = 0;
     /// Redis gave no decision; `on_failure` applies.
-    virtual void on_unavailable() noexcept = 0;
+    virtual void on_unavailable(AcquireFailure failure) noexcept = 0;
 };
 
 }  // namespace tollgate::gateway

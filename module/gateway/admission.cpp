@@ -57,6 +57,8 @@ void Admission::abandon() noexcept {
 }
 
 void Admission::time_out() noexcept {
+    // Its acquire may still be decided, or may have been already.
+    may_have_struck_ = true;
     abandon();
     guard([&] { apply_failure_policy(); });
 }
@@ -201,7 +203,7 @@ void Admission::describe_demand() {
     outcome_.cost = request_.demand.cost;
     // A key without limits is never refused, also if its units are counted.
     request_.demand.ban = have_limit(*request_.quotas) ? tables_.ban() : std::nullopt;
-    request_.demand.refusals_strike = options_.refusals_strike;
+    request_.demand.refusals_strike = options_.refusals_strike && !may_have_struck_;
 }
 
 Admission::Next Admission::decide_locally(LoadedStates& states, const ClockBounds& now) {
@@ -279,7 +281,8 @@ void Admission::on_retry() noexcept {
     });
 }
 
-void Admission::on_unavailable() noexcept {
+void Admission::on_unavailable(AcquireFailure failure) noexcept {
+    may_have_struck_ = failure == AcquireFailure::kUnknown;
     guard([&] { apply_failure_policy(); });
 }
 

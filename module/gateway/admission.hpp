@@ -142,7 +142,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     void on_lookup_failed() noexcept override;
     void on_decision(Decision decision) noexcept override;
     void on_retry() noexcept override;
-    void on_unavailable() noexcept override;
+    void on_unavailable(AcquireFailure failure) noexcept override;
 
     void refuse_key(const Error& error);
     void forbid(const Error& error) noexcept;
@@ -159,9 +159,10 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     bool is_known_ = false;  ///< the key was valid when Redis was last asked, within stale_keys
     bool may_be_made_up_ = true;  ///< the key is neither cached nor announced by `events`
     KeyCache::Key sought_{};
-    KeyCache::Minute used_ = 0;  ///< the last use that the node has noted, as far as known
-    bool is_use_noted_ = false;  ///< by this request
-    KnownKey* known_ = nullptr;  ///< while start() runs: the worker's entry for the key
+    KeyCache::Minute used_ = 0;     ///< the last use that the node has noted, as far as known
+    bool may_have_struck_ = false;  ///< Redis may have counted a strike for this request
+    bool is_use_noted_ = false;     ///< by this request
+    KnownKey* known_ = nullptr;     ///< while start() runs: the worker's entry for the key
     AcquireRequest request_;
     std::int64_t cost_ = 1;
     Decision local_{};

@@ -7,6 +7,7 @@
 #include "module/gateway/engine.hpp"
 #include "module/redis/protocol/changed_names.hpp"
 #include "module/redis/protocol/reply.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::gateway {
 
@@ -64,7 +65,13 @@ void ChangeTracker::on_change(std::string_view name) noexcept {
     const SteadyTime now = engine_.steady_time();
     const bool is_noted = attempt(engine_.log(), [&] {
         const LockedNode node(engine_.zone());
-        node.changes().note(engine_.settings().name_hash, name, now);
+        if (name.starts_with(redis::kBanKey)) {
+            // A new ban: what the node holds of the id is outdated, but its records are not.
+            node.changes().note(engine_.settings().name_hash, name.substr(redis::kBanKey.size()),
+                                now, SteadyTime{});
+        } else {
+            node.changes().note(engine_.settings().name_hash, name, now);
+        }
     });
     if (!is_noted) {
         forget(now);

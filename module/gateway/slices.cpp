@@ -60,7 +60,8 @@ void Slices::end(KnownKey& key) noexcept {
 }
 
 void Slices::put_back(KnownKey& key) {
-    const AcquireRequest request = request_for(key);
+    AcquireRequest request = request_for(key);
+    request.demand.changed = engine_.zone().last_change(key.key.redis, key.key.digest, key.id);
     const SteadyTime now = engine_.steady_time();
     {
         const LockedStripe stripe(engine_.zone(), key.id);

@@ -79,8 +79,10 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
         }
         // Requests that were granted alone during the call may have taken the units that Redis
         // leased from. The lease then pays for them.
-        if (state.lease > 0 && (owes(state) || state.report) &&
-            is_exhausted(state, quota, state.lease, acquired.now)) {
+        const bool pays =
+            (owes(state) || state.report) && is_exhausted(state, quota, state.lease, acquired.now);
+        // The node may forget a ban: no lease of the id may then be left.
+        if (state.lease > 0 && (pays || acquired.banned_until > acquired.now)) {
             give_back_lease(state, quota);
         }
         note_own(state, quota, counts[quota.rates.size() - 1].number,

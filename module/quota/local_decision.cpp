@@ -1,5 +1,7 @@
 #include "module/quota/local_decision.hpp"
 
+#include <algorithm>
+
 #include "module/quota/lease.hpp"
 #include "module/quota/quota_windows.hpp"
 #include "module/quota/shown_windows.hpp"
@@ -21,6 +23,15 @@ bool is_wait_known(const QuotaState& state, Instant until, const ClockBounds& no
 
 }  // namespace
 
+bool knows_change(const QuotaState& state, const Demand& demand, const ClockBounds& now) {
+    if (demand.changed == SteadyTime{}) {
+        return true;
+    }
+    const SteadyTime age = now.steady - demand.changed;
+    const SteadyTime drift = std::chrono::ceil<SteadyTime>(RedisClock::drift_within(age));
+    return state.counted_at > now.latest - age + drift;
+}
+
 bool is_banned(const QuotaState& first, const Demand& demand, const ClockBounds& now) {
     return demand.ban && first.ban.until > now.latest;
 }
@@ -35,18 +46,22 @@ void note_arrivals(std::span<QuotaState> states, const Quotas& quotas, const Dem
 LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                    const ClockBounds& now) {
     const auto is_fresh = [&](const QuotaState& state) {
-        return now.steady - state.asked < kRefusalHolds && state.asked > demand.changed;
+        return now.steady - state.asked < kRefusalHolds && knows_change(state, demand, now);
     };
     const QuotaState& first = states.front();
+    // Redis tells the ban with each call that asks for a table with a ban. Calls for other tables
+    // only make those tables younger.
     if (is_banned(first, demand, now)) {
-        const bool known = is_fresh(first) && is_wait_known(first, first.ban.until, now);
+        const bool known =
+            std::ranges::all_of(states, is_fresh) && is_wait_known(first, first.ban.until, now);
         return known ? LocalAnswer::kBanned : LocalAnswer::kAsk;
     }
     if (demand.cost == 0) {
         return LocalAnswer::kAsk;
     }
     // The units of a lease may be more than limits that have changed since allow.
-    if (first.asked > demand.changed && spend_leases(states, quotas, demand.cost, now)) {
+    const auto knows = [&](const QuotaState& state) { return knows_change(state, demand, now); };
+    if (std::ranges::all_of(states, knows) && spend_leases(states, quotas, demand.cost, now)) {
         return LocalAnswer::kGranted;
     }
     if (demand.ban && demand.refusals_strike) {

@@ -176,7 +176,8 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
         // first. A lease that did not serve the request and is larger than the node expects to need
         // would grow with the next one.
         if (state.lease > 0 &&
-            (!are_current(state, quota, now) || is_idle(state, lease_horizon(quota), now) ||
+            (!are_current(state, quota, now) || !knows_change(state, demand, now) ||
+             is_idle(state, lease_horizon(quota), now) ||
              is_exhausted(state, quota, state.lease + demand.cost, now.latest) ||
              (wanted > 0 && state.lease / 2 >= wanted))) {
             give_back_lease(state, quota);

@@ -123,6 +123,9 @@ void Slice::end(std::span<QuotaState> states, const Quotas& quotas, const Demand
         if (units_ > 0) {
             restore_if_evicted(state, quota, counts);
             add_lease(state, quota, counts.first(quota.rates.size()), units_);
+            if (began_ <= demand.changed) {
+                give_back_lease(state, quota);
+            }
         }
         counts = counts.subspan(quota.rates.size());
     });

@@ -81,6 +81,9 @@ local function read_ban(name, terms, now)
         ban.strikes = 0
     end
     ban.stands = ban.ends > now
+    if now >= ban.ends + ARGV[terms + 4] then
+        ban.level = 0
+    end
     return ban
 end
 
@@ -93,7 +96,10 @@ local function strike(ban, terms, now, pending, age, refused)
         return refused
     end
     if ban.strikes == 0 then
-        ban.since = pending > 0 and now - age or now
+        ban.since = now
+    end
+    if pending > 0 then
+        ban.since = math.min(ban.since, now - age)
     end
     local limited, missing = refused, ARGV[terms + 1] - ban.strikes - pending
     ban.strikes = ban.strikes + pending + strikes
@@ -111,10 +117,13 @@ local function strike(ban, terms, now, pending, age, refused)
     end
     if ban.stands then
         local prefix, id = ban.name:match('^(.*)' .. $ban_key .. '{(.*)}')
-        redis.pcall('PUBLISH', prefix .. $events_key, id)
+        redis.pcall('PUBLISH', prefix .. $events_key, $ban_key .. id)
     end
-    redis.call('PEXPIREAT', ban.name,
-               math.max(ban.since + ARGV[terms + 2], ban.level > 0 and ban.ends + ARGV[terms + 4] or 0))
+    -- Another table's ban may need the entry for longer.
+    local expires = math.max(ban.since + ARGV[terms + 2], ban.level > 0 and ban.ends + ARGV[terms + 4] or 0)
+    if expires > now + redis.call('PTTL', ban.name) then
+        redis.call('PEXPIREAT', ban.name, expires)
+    end
     return limited
 end
 

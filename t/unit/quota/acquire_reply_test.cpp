@@ -78,9 +78,16 @@ TEST(ApplyReply, TakesOnlyTheLeaseOfALateReply) {
     node.apply_reply({{.count = 3}}, 2, {}, 7ms);
     const QuotaState& state = node.states[0];
     EXPECT_EQ(state.windows[0].counted.count, 5);
-    EXPECT_EQ(state.lease, 3);
+    EXPECT_EQ(state.lease, 2);
     EXPECT_EQ(state.counted_at, kStart + 1s);
     EXPECT_EQ(state.ban.until, kStart + 1h);
+}
+
+TEST(ApplyReply, GivesBackTheLeaseOfABannedId) {
+    Node node({{10, 10s}});
+    node.apply_reply({{.count = 5}}, 2);
+    node.apply_reply({{.count = 5}}, 0, banned(kStart + 1h));
+    EXPECT_EQ(node.states[0].lease, 0) << "the node may forget the ban, but not the lease";
 }
 
 TEST(ApplyReply, KeepsABanIfTheAcquireDidNotLookForIt) {

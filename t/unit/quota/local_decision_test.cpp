@@ -234,6 +234,7 @@ TEST(Decide, DoesNotGrantABannedKeyFromALease) {
     node.demand.ban = kBan;
     node.ask();
     node.apply_reply({{.count = 20}}, 5, banned(kStart + 1h));
+    node.states[0].lease = 5;
     node.now += 1s;
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
     node.demand.ban.reset();

@@ -865,6 +865,11 @@ class AcquireScriptBans : public AcquireScript {
         acquire.ban = BanPolicy{.after = 3, .within = 1min, .first = 10min, .up_to = 24h};
         return acquire;
     }
+    /// The ban has ended this time ago.
+    void end_ban(std::chrono::milliseconds ago = 1ms) {
+        const auto ended = (now() - ago).time_since_epoch().count();
+        redis_->run({"HSET", keys_.ban("k"), "until", std::to_string(ended)});
+    }
 };
 
 TEST_F(AcquireScriptBans, TheRefusalThatReachesTheStrikesIsBannedItself) {
@@ -969,11 +974,44 @@ TEST_F(AcquireScriptBans, EachBanDoublesUpToTheLongest) {
     for (const auto length : {10min, 20min, 40min}) {
         const auto acquired = decide(batch);
         EXPECT_EQ(acquired.banned_until - acquired.now, length);
-        redis_->run({"HSET", keys_.ban("k"), "until", "1"});
+        end_ban();
     }
     redis_->run({"HSET", keys_.ban("k"), "level", "2000"});
     const auto acquired = decide(batch);
     EXPECT_EQ(acquired.banned_until - acquired.now, 24h);
+}
+
+TEST_F(AcquireScriptBans, TheLevelIsForgottenAfterTheLongestBan) {
+    Acquire batch = acquire();
+    batch.count = 5;
+    decide(batch);
+    end_ban(24h);
+    const auto acquired = decide(batch);
+    EXPECT_EQ(acquired.banned_until - acquired.now, 10min);
+}
+
+TEST_F(AcquireScriptBans, AnotherPolicyDoesNotShortenTheEntry) {
+    Acquire batch = acquire();
+    batch.count = 5;
+    decide(batch);
+    const auto expires = expiry(keys_.ban("k"));
+    end_ban();
+    batch.ban = BanPolicy{.after = 3, .within = 1s, .first = 1s, .up_to = 1s};
+    batch.count = 1;
+    decide(batch);
+    EXPECT_EQ(ban("strikes"), "1");
+    EXPECT_EQ(expiry(keys_.ban("k")), expires);
+}
+
+TEST_F(AcquireScriptBans, StrikesOfAnOutageMayBeOlderThanThoseInRedis) {
+    Acquire batch = acquire();
+    batch.count = 2;
+    decide(batch);
+    batch.count = 1;
+    batch.strikes = 1;
+    batch.strikes_age = 40s;
+    const auto acquired = decide(batch);
+    EXPECT_EQ(std::stoll(ban("since")), (acquired.now - 40s).time_since_epoch().count());
 }
 
 TEST_F(AcquireScriptBans, AKeyOfAnotherTypeIsAnErrorBeforeAnythingIsCounted) {
