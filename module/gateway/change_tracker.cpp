@@ -28,10 +28,11 @@ constexpr milliseconds kKept = std::chrono::hours(1) - kMargin;
 
 class ChangeTracker::Reply final : public redis::ReplyHandler {
   public:
-    Reply(ChangeTracker& tracker, std::uint64_t number) : tracker_(tracker), number_(number) {}
+    Reply(ChangeTracker& tracker, std::uint64_t number)
+        : tracker_(tracker), number_(number), sent_(tracker.engine_.clock().steady()) {}
 
     void on_values(std::span<const redisReply* const> values) noexcept override {
-        if (is_current() && !attempt(log(), [&] { tracker_.take(values); })) {
+        if (is_current() && !attempt(log(), [&] { tracker_.take(sent_, values); })) {
             tracker_.forget_gap();
         }
     }
@@ -54,6 +55,7 @@ class ChangeTracker::Reply final : public redis::ReplyHandler {
 
     ChangeTracker& tracker_;
     std::uint64_t number_;
+    ExactSteadyTime sent_;
 };
 
 ChangeTracker::ChangeTracker(Engine& engine)
@@ -132,7 +134,7 @@ void ChangeTracker::read() noexcept {
     }
 }
 
-void ChangeTracker::take(std::span<const redisReply* const> values) {
+void ChangeTracker::take(ExactSteadyTime sent, std::span<const redisReply* const> values) {
     const ExactSteadyTime received = engine_.clock().steady();
     const auto names = redis::read_changed_names(values);
     if (!names) {
@@ -145,11 +147,12 @@ void ChangeTracker::take(std::span<const redisReply* const> values) {
     for (const auto& [name, age] : *names) {
         // A look-up after the change gave the present record. But while Redis is in reach, it is
         // repeated: the clocks of two masters may differ.
-        const ExactSteadyTime made = received - age + RedisClock::drift_within(age) + kTick;
+        const ExactSteadyTime error = RedisClock::drift_within(age) + kTick;
         const LockedNode node(engine_.zone());
-        node.changes().note(engine_.settings().name_hash, name,
-                            std::chrono::floor<SteadyTime>(received),
-                            std::chrono::floor<SteadyTime>(made));
+        node.changes().note_read(engine_.settings().name_hash, name,
+                                 std::chrono::floor<SteadyTime>(received),
+                                 std::chrono::floor<SteadyTime>(sent - age - error),
+                                 std::chrono::floor<SteadyTime>(received - age + error));
     }
     is_complete_ = true;
 }

@@ -48,7 +48,7 @@ class ChangeTracker {
     class Reply;
 
     void read() noexcept;
-    void take(std::span<const redisReply* const> values);
+    void take(ExactSteadyTime sent, std::span<const redisReply* const> values);
     void begin_gap() noexcept;
     void forget_gap() noexcept;
     void forget(SteadyTime until) noexcept;

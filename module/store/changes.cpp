@@ -64,18 +64,29 @@ std::uint64_t Changes::read(std::uint32_t redis, std::span<const unsigned char> 
     return std::atomic_ref(slot(redis, hash)).load(std::memory_order_relaxed);
 }
 
-void Changes::note(std::uint32_t redis, std::string_view name, SteadyTime now, SteadyTime made) {
+/// `made` returns when the last change was made, given when it was by what is stored.
+template <typename Made>
+void Changes::mark(std::uint32_t redis, std::string_view name, SteadyTime now, Made made) {
     // Every worker receives the message. Do not replace a later time that another worker recorded.
-    const auto mark = [&](std::span<const unsigned char> hash) {
+    const auto mark_hash = [&](std::span<const unsigned char> hash) {
         const std::uint64_t old = read(redis, hash);
         std::atomic_ref(slot(redis, hash))
-            .store(make_slot(std::max(noticed_in(old), now), std::max(made_in(old), made)),
+            .store(make_slot(std::max(noticed_in(old), now), made(made_in(old))),
                    std::memory_order_relaxed);
     };
-    mark(id_hash(name));
+    mark_hash(id_hash(name));
     if (const auto digest = read_digest(name)) {
-        mark(*digest);
+        mark_hash(*digest);
     }
+}
+
+void Changes::note(std::uint32_t redis, std::string_view name, SteadyTime now, SteadyTime made) {
+    mark(redis, name, now, [&](SteadyTime old) { return std::max(old, made); });
+}
+
+void Changes::note_read(std::uint32_t redis, std::string_view name, SteadyTime now,
+                        SteadyTime earliest, SteadyTime latest) {
+    mark(redis, name, now, [&](SteadyTime old) { return old >= earliest ? old : latest; });
 }
 
 SteadyTime Changes::last(std::uint32_t redis, const IdHash& id) const {

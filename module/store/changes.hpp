@@ -29,6 +29,10 @@ class Changes {
     void note(std::uint32_t redis, std::string_view name, SteadyTime now) {
         note(redis, name, now, now);
     }
+    /// The same for a change that is read later: it was made between `earliest` and `latest`. A
+    /// change that was noted as made since `earliest` is the same one.
+    void note_read(std::uint32_t redis, std::string_view name, SteadyTime now, SteadyTime earliest,
+                   SteadyTime latest);
     /// When the last change was noticed; 0 if there was none. A record that is not newer has to be
     /// looked up again.
     SteadyTime last(std::uint32_t redis, const IdHash& id) const;
@@ -41,6 +45,8 @@ class Changes {
     std::size_t size() const { return slots_.size(); }
 
   private:
+    template <typename Made>
+    void mark(std::uint32_t redis, std::string_view name, SteadyTime now, Made made);
     std::uint64_t& slot(std::uint32_t redis, std::span<const unsigned char> hash) const;
     std::uint64_t read(std::uint32_t redis, std::span<const unsigned char> hash) const;
 

@@ -131,6 +131,37 @@ TEST_F(ChangeTrackerTest, AKeyThatWasLookedUpAfterItChangedIsServedInAnOutage) {
     EXPECT_EQ(lookups(worker), 1U) << "it is looked up again when Redis is in reach";
 }
 
+TEST_F(ChangeTrackerTest, AKeyThatIsLookedUpAsSoonAsItsChangeIsAnnouncedIsServedInAnOutage) {
+    Worker& worker = start_with_keys();
+    change("a");
+    worker.engine.changes().on_change("a");
+    run_for(5ms);
+    EXPECT_EQ(lookups(worker), 1U) << "a has changed";
+    run_for(40s);  // Meanwhile the clocks may drift apart by 40 ms.
+    resubscribe(worker);
+    run_for(10ms);
+    EXPECT_EQ(redis.changes_read, 1);
+    worker.transport.reachable = false;
+    EXPECT_EQ(ask(worker, "a").outcome().verdict, Verdict::kDegraded);
+}
+
+TEST_F(ChangeTrackerTest, ASecondChangeThatWasMissedIsNoticed) {
+    Worker& worker = start_with_keys();
+    change("a");
+    worker.engine.changes().on_change("a");
+    run_for(5ms);
+    lookups(worker);
+    run_for(20s);
+    worker.engine.changes().on_subscribed(false);
+    redis.changes->clear();
+    change("a");
+    run_for(500ms);
+    worker.engine.changes().on_subscribed(true);
+    run_for(10ms);
+    worker.transport.reachable = false;
+    EXPECT_EQ(ask(worker, "a").status(), 503) << "it may have been revoked";
+}
+
 TEST_F(ChangeTrackerTest, AKeyThatChangedAfterItsLookUpIsNotServedInAnOutage) {
     Worker& worker = start_with_keys();
     worker.engine.changes().on_subscribed(false);

@@ -50,6 +50,16 @@ TEST_F(ChangesTest, TellsWhenAChangeWasMadeThatIsNoticedLater) {
     EXPECT_LT(changes_.last_made(1, digest_), 2h) << "69 minutes at most";
 }
 
+TEST_F(ChangesTest, AChangeThatIsReadAgainIsNotLaterThanItsAnnouncement) {
+    const IdHash id = id_hash("key_1");
+    changes_.note(1, "key_1", 20s);
+    changes_.note_read(1, "key_1", 60s, 19990ms, 20050ms);
+    EXPECT_EQ(changes_.last(1, id), 60s);
+    EXPECT_EQ(changes_.last_made(1, id), 20s);
+    changes_.note_read(1, "key_1", 70s, 20001ms, 20060ms);
+    EXPECT_EQ(changes_.last_made(1, id), 20060ms) << "another change";
+}
+
 TEST_F(ChangesTest, TellsWhenADigestWasChanged) {
     EXPECT_EQ(changes_.last(1, digest_), 0ms);
     changes_.note(1, hex(digest_), 5s);
