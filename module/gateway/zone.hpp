@@ -66,8 +66,8 @@ enum class StripeNumber : std::size_t {};
 class Zone {
   public:
     /// A zone without stripes. All arguments must outlive it. Throws std::length_error if `changes`
-    /// is empty.
-    Zone(SharedNode& node, std::span<SharedRedis> redis, std::span<std::uint64_t> changes,
+    /// has fewer than two sets.
+    Zone(SharedNode& node, std::span<SharedRedis> redis, std::span<LatestTimes::Set> changes,
          ZoneMutex& mutex)
         : node_(node), redis_(redis), changes_(changes), mutex_(mutex) {}
     Zone(const Zone&) = delete;

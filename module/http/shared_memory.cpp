@@ -26,13 +26,15 @@ constexpr std::size_t kMostStatistics = std::size_t{512} << 10U;
 constexpr std::size_t kLeastStatistics = std::size_t{16} << 10U;
 static_assert(kLeastStatistics >= StatisticsRegistry::kLeastMemory);
 
-/// Bytes for changes: one id in 131,072 shares its slot with another id that changes.
-constexpr std::size_t kMostChanges = std::size_t{1} << 20U;
+/// Bytes for changes. With 8m, up to 600 keys may change since a key was looked up, and this one is
+/// taken for changed with a probability below 1/1000; with 128m, 9,600.
+constexpr std::size_t kMostChanges = std::size_t{2} << 20U;
+constexpr std::size_t kLeastChanges = 2 * sizeof(LatestTimes::Set);
 
 /// The begin of the zones' names. It contains the number of the layout. nginx keeps a zone of the
 /// same name across a reload, and an upgraded module must not misread the layout of an older one.
 constexpr std::string_view kZoneName =
-    gateway::kMeasuresLock ? std::string_view("tollgate-14-lock") : std::string_view("tollgate-14");
+    gateway::kMeasuresLock ? std::string_view("tollgate-15-lock") : std::string_view("tollgate-15");
 
 /// The entries for Redis and for the masters of clusters. Further ones take the place of those that
 /// were not used for long.
@@ -57,7 +59,7 @@ struct ZoneSizes {
     explicit ZoneSizes(std::size_t zone)
         : statistics(std::clamp(zone / 16, kLeastStatistics, kMostStatistics) / kCacheLine *
                      kCacheLine),
-          changes(std::bit_floor(std::clamp(zone / 128, kCacheLine, kMostChanges))),
+          changes(std::bit_floor(std::clamp(zone / 64, kLeastChanges, kMostChanges))),
           stripes(stripes_of_zone(zone)) {
         // Three pages more: the rounding, ngx_slab_init's own data, and the page that
         // allocate_pages leaves. ngx_slab_init also takes a description for each page.
@@ -110,8 +112,8 @@ ngx_int_t init_node(ngx_shm_zone_t* zone, void* old) noexcept {
     zone->data = header;
     return guarded(zone->shm.log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
         auto* rest = reinterpret_cast<std::byte*>(header + 1);
-        const std::span changes(reinterpret_cast<std::uint64_t*>(rest + sizes.statistics),
-                                sizes.changes / sizeof(std::uint64_t));
+        const std::span changes(reinterpret_cast<LatestTimes::Set*>(rest + sizes.statistics),
+                                sizes.changes / sizeof(LatestTimes::Set));
         block.memory = std::make_unique<SharedMemory>(pool->mutex, header->node, header->redis,
                                                       std::span(rest, sizes.statistics), changes,
                                                       header->holds);

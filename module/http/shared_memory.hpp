@@ -39,7 +39,7 @@ class SharedMemory {
   public:
     SharedMemory(ngx_shmtx_t& mutex, gateway::SharedNode& node,
                  std::span<gateway::SharedRedis> redis, std::span<std::byte> statistics,
-                 std::span<std::uint64_t> changes, std::span<LockStatistics> holds)
+                 std::span<LatestTimes::Set> changes, std::span<LockStatistics> holds)
         : mutex_(mutex),
           zone_(node, redis, changes, mutex_),
           statistics_(statistics),

@@ -162,6 +162,16 @@ TEST_F(ChangeTrackerTest, ASecondChangeThatWasMissedIsNoticed) {
     EXPECT_EQ(ask(worker, "a").status(), 503) << "it may have been revoked";
 }
 
+TEST_F(ChangeTrackerTest, KeysThatDidNotChangeAreServedInAnOutageAfterManyChanges) {
+    Worker& worker = start_with_keys();
+    for (int i = 0; i < 60; ++i) {
+        worker.engine.changes().on_change("other" + std::to_string(i));
+    }
+    worker.transport.reachable = false;
+    EXPECT_EQ(ask(worker, "a").outcome().verdict, Verdict::kDegraded);
+    EXPECT_EQ(ask(worker, "b").outcome().verdict, Verdict::kDegraded);
+}
+
 TEST_F(ChangeTrackerTest, AKeyThatChangedAfterItsLookUpIsNotServedInAnOutage) {
     Worker& worker = start_with_keys();
     worker.engine.changes().on_subscribed(false);

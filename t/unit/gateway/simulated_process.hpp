@@ -177,7 +177,9 @@ struct ZoneMemory {
     };
 
     ZoneMemory(std::size_t size, std::size_t masters)
-        : shared_redis(masters), change_slots(size / 1024), node_mutex(mutexes) {
+        : shared_redis(masters),
+          change_sets(std::max<std::size_t>(size / 2048, 2)),
+          node_mutex(mutexes) {
         const std::size_t count = std::clamp<std::size_t>(size / (std::size_t{32} << 10U), 1, 4);
         for (std::size_t i = 0; i < count; ++i) {
             memory_of_stripes.emplace_back(size / count, mutexes);
@@ -186,7 +188,7 @@ struct ZoneMemory {
 
     SharedNode shared_node{};
     std::vector<SharedRedis> shared_redis;
-    std::vector<std::uint64_t> change_slots;
+    std::vector<LatestTimes::Set> change_sets;
     SimulatedMutex::Shared mutexes;
     SimulatedMutex node_mutex;
     std::deque<Stripe> memory_of_stripes;
@@ -198,7 +200,7 @@ class SimulatedZone final : private ZoneMemory, public Zone {
     /// `masters` is the number of places for the clocks of masters.
     explicit SimulatedZone(std::uint64_t node_id, std::size_t size = std::size_t{64} << 10U,
                            std::size_t masters = 3)
-        : ZoneMemory(size, masters), Zone(shared_node, shared_redis, change_slots, node_mutex) {
+        : ZoneMemory(size, masters), Zone(shared_node, shared_redis, change_sets, node_mutex) {
         shared_node.id = node_id;
         for (auto& stripe : memory_of_stripes) {
             add_stripe(stripe.shared, std::as_writable_bytes(std::span(stripe.lines)),
