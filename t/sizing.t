@@ -109,7 +109,7 @@ END
     $redis->cmd('FLUSHALL');
     near(bytes_each($redis, $number, sub { $script->($redis, <<'END') }), $shown{'a mark'}, 'a mark');
         for i = 1, tonumber(ARGV[1]) do
-            local report = 'petstore:report:{key_' .. string.sub(redis.sha1hex(i), 1, 12) .. '}:api:0123456789abcdef'
+            local report = 'petstore:report:{key_' .. string.sub(redis.sha1hex(i), 1, 12) .. '}:api:0123456789abcdef:60-86400'
             redis.call('HSET', report, 'number', '123456')
             redis.call('PEXPIRE', report, 86400000)
         end
@@ -154,7 +154,7 @@ subtest 'MEMORY USAGE of an entry' => sub {
     my @measured = ($quota->([60, 86400]), $quota->([60]), $quota->([60, 86400], 'previous'), $quota->([1, 60, 3600, 86400]));
     is(scalar @shown, 4, 'four kinds of quotas are shown');
     near(shift @measured, $_, 'a quota') for @shown;
-    my $report = 'petstore:report:{key_0123456789ab}:api:0123456789abcdef';
+    my $report = 'petstore:report:{key_0123456789ab}:api:0123456789abcdef:60-86400';
     $redis->cmd('HSET', $report, number => 123_456);
     my ($shown_report) = $page =~ /a mark of [^(]*\((\d+) by/;
     near($bytes->($report), $shown_report, 'a mark of a report');

@@ -52,6 +52,21 @@ WindowLayout::WindowLayout(const TableQuota& quota) : sliding(quota.sliding) {
     }
 }
 
+bool is_small(const TableQuota& quota) {
+    return quota.rates.size() <= kMostSmallWindows &&
+           std::ranges::all_of(quota.rates, [](const Rate& rate) {
+               return rate.requests <= kLargestSmallLimit || rate.requests == kNoLimit;
+           });
+}
+
+std::string layout_name(const TableQuota& quota) {
+    std::string name;
+    for (const Rate& rate : quota.rates) {
+        name.append(name.empty() ? "" : "-").append(stored_period(rate.period));
+    }
+    return name.append(quota.sliding ? "-sliding" : "").append(is_small(quota) ? "" : "-large");
+}
+
 std::size_t window_count(const Quotas& quotas) {
     std::size_t count = 0;
     for (const TableQuota& quota : quotas) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,7 +37,7 @@ bool keeps_history(const TableQuota& quota, std::size_t window);
 std::int64_t windows_adjusted(const TableQuota& quota, std::size_t window);
 
 /// The periods of a quota's windows, and whether they slide. Quotas with the same layout share
-/// their counts; the limits may differ.
+/// their counts; the limits may differ (but see is_small).
 struct WindowLayout {
     std::array<std::uint32_t, kMaxWindows> periods{};  ///< Period::code, ascending; 0: none
     bool sliding = false;
@@ -44,6 +46,17 @@ struct WindowLayout {
     explicit WindowLayout(const TableQuota& quota);
     bool operator==(const WindowLayout&) const = default;
 };
+
+/// A quota is small if it has at most so many windows, and if each limit is at most this number or
+/// there is none. A node stores the state of small quotas in less memory. It stores those of the
+/// same layout apart if only one of them is small: they share no counts.
+constexpr std::size_t kMostSmallWindows = 2;
+constexpr std::int64_t kLargestSmallLimit = std::numeric_limits<std::int32_t>::max();
+bool is_small(const TableQuota& quota);
+
+/// Names the layout of a quota, and whether it is small: `3600-86400`, and `-sliding` or `-large`
+/// after it. A node stores what it names apart, and so numbers its reports apart.
+std::string layout_name(const TableQuota& quota);
 
 /// The quotas of a key in all tables that decide together.
 using Quotas = std::vector<TableQuota>;

@@ -13,10 +13,6 @@ namespace {
 /// the caller holds the lock for at most 32 quotas.
 constexpr std::uint32_t kSetsAtOnce = 4;
 
-/// The largest limit of a quota in a small place. The owed units of a window never exceed its
-/// limit; those of a window without a limit are clamped.
-constexpr std::int64_t kLargestLimit = std::numeric_limits<std::int32_t>::max();
-
 template <typename Number>
 Number nearest(std::int64_t value) {
     return static_cast<Number>(std::clamp<std::int64_t>(value, std::numeric_limits<Number>::min(),
@@ -27,7 +23,12 @@ Number nearest(std::int64_t value) {
 
 QuotaCache::Key::Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota,
                      std::uint64_t used)
-    : id(of), redis(redis_id), table(quota.table_id), layout(quota), api_key(used) {}
+    : id(of),
+      redis(redis_id),
+      table(quota.table_id),
+      layout(quota),
+      is_small(tollgate::is_small(quota)),
+      api_key(used) {}
 
 std::uint64_t QuotaCache::Key::hash() const {
     std::uint64_t hash_of_id = 0;
@@ -120,11 +121,13 @@ QuotaCache::StoredKey::StoredKey(const Key& key)
       table(key.table),
       periods(key.layout.periods),
       sliding(key.layout.sliding ? 1 : 0),
+      is_small(key.is_small ? 1 : 0),
       api_key(key.api_key) {}
 
 bool QuotaCache::StoredKey::is(const Key& key) const {
     return id == key.id && table == key.table && redis == key.redis &&
-           periods == key.layout.periods && (sliding != 0) == key.layout.sliding;
+           periods == key.layout.periods && (sliding != 0) == key.layout.sliding &&
+           (is_small != 0) == key.is_small;
 }
 
 WindowLayout QuotaCache::StoredKey::layout() const {
@@ -177,14 +180,6 @@ QuotaCache::Held QuotaCache::Large::unpack() const {
             .is_small = false};
 }
 
-bool QuotaCache::is_small(const TableQuota& quota) {
-    static_assert(SmallTable::place_size() == 120, "a million keys must fit 256 MiB");
-    return quota.rates.size() <= Small::kMostWindows &&
-           std::ranges::all_of(quota.rates, [](const Rate& rate) {
-               return rate.requests <= kLargestLimit || rate.requests == kNoLimit;
-           });
-}
-
 void QuotaCache::load_report(const Key& key, QuotaState& state) const {
     if (const Place place = reports_.find(key)) {
         state.report = reports_.at(place).report;
@@ -197,6 +192,7 @@ QuotaState QuotaCache::load(const Key& key, const TableQuota& quota) const {
 }
 
 QuotaState QuotaCache::load(const Key& key, const TableQuota& quota, Place& place) const {
+    static_assert(SmallTable::place_size() == 120, "a million keys must fit 256 MiB");
     QuotaState state;
     bool has_report = false;
     if (is_small(quota)) {
@@ -263,7 +259,7 @@ TableQuota QuotaCache::Held::quota(std::string_view table_name) const {
     for (const std::uint32_t period : layout.periods) {
         if (period != 0) {
             quota.rates.push_back(
-                {is_small ? kLargestLimit : kLargestLimit + 1, Period::of_code(period)});
+                {is_small ? kLargestSmallLimit : kLargestSmallLimit + 1, Period::of_code(period)});
         }
     }
     return quota;

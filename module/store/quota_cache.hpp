@@ -16,10 +16,10 @@
 
 namespace tollgate {
 
-/// Stores the node's state of quotas (QuotaState), packed into memory that workers share. Quotas of
-/// one or two windows with limits below 2^31 use small places. The least recently used are evicted,
-/// except those that hold a lease or owed units. These remain until any worker has reported them to
-/// Redis. The caller holds the lock of its stripe.
+/// Stores the node's state of quotas (QuotaState), packed into memory that workers share. Small
+/// quotas (is_small) use small places; values are clamped there, but owed units never exceed a
+/// limit. The least recently used are evicted, except those that hold a lease or owed units. These
+/// remain until any worker has reported them to Redis. The caller holds the lock of its stripe.
 class QuotaCache {
   public:
     /// Identifies a quota: an id in a plan table of a Redis.
@@ -28,6 +28,7 @@ class QuotaCache {
         std::uint32_t redis;  ///< name_hash of the `tollgate_redis`
         std::uint32_t table;  ///< name_hash of the plan table
         WindowLayout layout;
+        bool is_small;  ///< see is_small(); stored in a small place
         /// KeyCache::Key::hash of the API key that was used last; its record contains the id in
         /// clear text. Not part of the identity of a quota.
         std::uint64_t api_key = 0;
@@ -100,7 +101,6 @@ class QuotaCache {
     };
 
     struct Small {
-        static constexpr std::size_t kMostWindows = 2;
         using Key = QuotaCache::Key;
         Small(const Key& key, const QuotaState& state);
         bool is(const Key& other) const;
@@ -116,7 +116,7 @@ class QuotaCache {
         std::uint32_t has_report : 1;
         std::uint32_t second_period;
         std::array<std::uint32_t, 2> api_key;
-        std::array<Window, kMostWindows> windows;
+        std::array<Window, kMostSmallWindows> windows;
         std::uint32_t lease;
         std::uint32_t own;
         Uint48 counted_at;
@@ -138,7 +138,8 @@ class QuotaCache {
         std::uint32_t redis;
         std::uint32_t table;
         std::array<std::uint32_t, kMaxWindows> periods;
-        std::uint32_t sliding;
+        std::uint32_t sliding : 1;
+        std::uint32_t is_small : 1;  ///< of a report: that of a quota in a small place
         std::uint64_t api_key;
     };
 
@@ -172,10 +173,6 @@ class QuotaCache {
         StoredKey key;
         Report report;
     };
-
-    /// Whether a quota is stored in small places. Depends only on the quota, so that a state is
-    /// found where it was stored.
-    static bool is_small(const TableQuota& quota);
 
     void load_report(const Key& key, QuotaState& state) const;
 

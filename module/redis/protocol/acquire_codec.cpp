@@ -122,7 +122,8 @@ void add_report_keys(Words& words, const Acquire& acquire, const Keys& keys,
     }
     for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
         if (acquire.report_numbers[table] != 0) {
-            words.add(keys.report(acquire.id, (*acquire.quotas)[table].table, node));
+            const TableQuota& quota = (*acquire.quotas)[table];
+            words.add(keys.report(acquire.id, quota.table, node, layout_name(quota)));
         }
     }
 }

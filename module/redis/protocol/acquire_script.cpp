@@ -15,7 +15,8 @@ constexpr std::string_view kAcquireText = R"lua(
 -- Decides requests of many ids. Each request is decided in every window of every table of its id at once.
 --
 -- KEYS  for each id, one after the other: ban:{ID} if the id can be banned; history:{ID} if one of its tables keeps a
---       history; one quota:{ID}:TABLE per table; and one report:{ID}:TABLE:NODE per table whose adjustments are a report
+--       history; one quota:{ID}:TABLE per table; and one report:{ID}:TABLE:NODE:LAYOUT per table whose adjustments are a
+--       report
 -- ARGV  1        a token, which is returned
 --       2        the index in ARGV of the first id
 --       3        the deadline in ms: nothing is decided after it, because the node no longer waits; 0: none

@@ -40,9 +40,17 @@ class Keys {
     std::array<std::string_view, 5> quota_parts(std::string_view id, std::string_view table) const {
         return {prefix_, "quota:{", id, "}:", table};
     }
-    /// Stores the number of the last report of a node that was applied to a quota.
-    std::string report(std::string_view id, std::string_view table, std::string_view node) const {
-        return tagged("report:", id).append(":").append(table).append(":").append(node);
+    /// Stores the number of the last report of a node that was applied to a quota. `layout` is its
+    /// layout_name: a node may have reports of several layouts, which it numbers separately.
+    std::string report(std::string_view id, std::string_view table, std::string_view node,
+                       std::string_view layout) const {
+        return tagged("report:", id)
+            .append(":")
+            .append(table)
+            .append(":")
+            .append(node)
+            .append(":")
+            .append(layout);
     }
     /// A hash: see ban_field.
     std::string ban(std::string_view id) const { return tagged(kBanKey, id); }
@@ -165,7 +173,8 @@ inline constexpr std::string_view kLevel = "level";  ///< number of bans so far
 inline constexpr std::string_view kUntil = "until";  ///< end of the last ban
 }  // namespace ban_field
 
-/// The field of the hash `report:{ID}:TABLE:NODE`: the number of the last report that was applied.
+/// The field of the hash `report:{ID}:TABLE:NODE:LAYOUT`: the number of the last report that was
+/// applied.
 inline constexpr std::string_view kReportNumber = "number";
 
 }  // namespace tollgate::redis

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,9 @@ namespace tollgate {
 /// The acquire script in C++, for tests without a Redis: the same counts, bans and results.
 class RedisModel {
   public:
-    Acquired run(const Acquire& acquire, Instant now) {
+    /// `report_keys` has a key for each table; without them, a table of an id has one of each node.
+    Acquired run(const Acquire& acquire, Instant now,
+                 std::span<const std::string> report_keys = {}) {
         Acquired acquired{.now = now};
         Ban* const ban = acquire.ban ? &current_ban(acquire, now) : nullptr;
         const bool was_banned = ban != nullptr && ban->until > now;
@@ -24,7 +27,7 @@ class RedisModel {
         auto adjustment = acquire.adjustments.begin();
         for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
             const TableQuota& quota = (*acquire.quotas)[table];
-            const bool applies = is_new(acquire, table);
+            const bool applies = is_new(acquire, table, report_keys);
             for (std::size_t i = 0; i < quota.rates.size(); ++i) {
                 const Rate& rate = quota.rates[i];
                 WindowCount& window = count(acquire.id, quota, rate);
@@ -166,9 +169,11 @@ class RedisModel {
     }
 
     /// Whether a report has not been applied yet. Adjustments without a number are always new.
-    bool is_new(const Acquire& acquire, std::size_t table) {
+    bool is_new(const Acquire& acquire, std::size_t table,
+                std::span<const std::string> report_keys) {
         const auto number = acquire.adjustments.empty() ? 0 : acquire.report_numbers[table];
-        auto& last = reports_[{std::string(acquire.id) + ":" + std::to_string(table), node}];
+        const std::string key = report_keys.empty() ? std::to_string(table) : report_keys[table];
+        auto& last = reports_[{std::string(acquire.id) + ":" + key, node}];
         return number == 0 || std::exchange(last, std::max(last, number)) < number;
     }
 

@@ -143,6 +143,37 @@ TEST_F(SettlementTest, AKeyThatEndsIsSettledAtOnce) {
     EXPECT_EQ(counted("k"), 1);
 }
 
+/// In an outage, a node sends a report that is lost, and the plan's limits are changed. The node
+/// owes units in the old and in the new limits, and reports the new ones first.
+class ChangedPlanTest : public SettlementTest, public testing::WithParamInterface<Rate> {};
+
+TEST_P(ChangedPlanTest, EachUnitIsCountedOnce) {
+    Worker& before = start_owing();
+    before.transport.reachable = true;
+    before.transport.choose_fate = [](const redis::Call&) {
+        return SimulatedTransport::Fate::kNotExecuted;
+    };
+    run_for(300ms);
+    EXPECT_EQ(before.transport.calls, 2 + 1) << "the lost report";
+    workers.clear();
+    requests.clear();
+    std::vector<Rate>& rates = tables[0].plans[0].rates;
+    rates.back().period == GetParam().period ? rates.back() = GetParam()
+                                             : rates.emplace_back(GetParam());
+    Worker& worker = start();
+    worker.transport.reachable = false;
+    EXPECT_EQ(granted(worker, "k", 3), 3);
+    EXPECT_EQ(state("k").windows[0].owed, 3);
+    worker.transport.reachable = true;
+    EXPECT_EQ(granted(worker, "k", 1), 1);
+    run_for(3s);
+    EXPECT_EQ(state("k").lease, 0);
+    EXPECT_EQ(counted("k"), 1 + 5 + 3 + 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Changes, ChangedPlanTest,
+                         testing::Values(Rate{5000, 24h}, Rate{kLargestSmallLimit + 1, 1h}));
+
 /// A zone with so many ids that hold a lease, or that owe units to a master that is unreachable.
 class BusySettlementTest : public SettlementTest {
   protected:

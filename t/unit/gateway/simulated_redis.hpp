@@ -28,6 +28,7 @@ class SimulatedRedis {
         Acquire acquire;
         std::string id;
         Acquired acquired;
+        std::vector<std::string> report_keys;  ///< of the tables; empty: without a report
     };
 
     /// The reply to a call, without its token: an array, or an error.
@@ -214,7 +215,7 @@ class SimulatedRedis {
                 read_strikes(at + 4, one.acquire);
             }
             if (more > 2) {
-                read_adjustments(at + 6, quotas, one.acquire);
+                read_adjustments(at + 6, quotas, one);
             }
             one.acquire.quotas = std::make_shared<const Quotas>(std::move(quotas));
             return one;
@@ -248,12 +249,12 @@ class SimulatedRedis {
             terms += static_cast<std::size_t>(windows) * (quota.sliding ? 3 : 2);
             return quota;
         }
-        void read_adjustments(std::size_t at, const Quotas& quotas, Acquire& acquire) {
+        void read_adjustments(std::size_t at, const Quotas& quotas, Executed& one) {
+            Acquire& acquire = one.acquire;
             for (const TableQuota& quota : quotas) {
                 acquire.report_numbers.push_back(std::stoull(arguments_[at++ - 2]));
-                if (acquire.report_numbers.back() != 0) {
-                    ++key_;
-                }
+                one.report_keys.push_back(acquire.report_numbers.back() == 0 ? std::string()
+                                                                             : keys_[key_++]);
                 for (std::size_t i = 0; i < quota.rates.size(); ++i, at += 3) {
                     acquire.adjustments.push_back(
                         {integer_at(at), integer_at(at + 1), integer_at(at + 2)});
@@ -306,7 +307,7 @@ class SimulatedRedis {
             }
             one.acquire.id = one.id;
             counts.node = reader.node();
-            one.acquired = counts.run(one.acquire, now);
+            one.acquired = counts.run(one.acquire, now, one.report_keys);
             add(one.acquired.granted);
             if (one.acquire.lease > 0) {
                 add(one.acquired.lease);

@@ -169,6 +169,24 @@ TEST(Layout, IsThatOfThePlansWindowsWhoeversPlanItIs) {
               WindowLayout(choose_quotas(std::array{&api}, key("pro"))->front()));
 }
 
+TEST(LayoutName, DiffersForWhatANodeCountsApart) {
+    const auto name = [](std::vector<Rate> rates, bool sliding = false) {
+        TableQuota quota;
+        quota.rates = std::move(rates);
+        quota.sliding = sliding;
+        return layout_name(quota);
+    };
+    constexpr std::int64_t kLarge = kLargestSmallLimit + 1;
+    EXPECT_EQ(name({{10, 60s}}), "60");
+    EXPECT_EQ(name({{kLargestSmallLimit, 60s}}), "60") << "limits are no part of it";
+    EXPECT_EQ(name({{10, 60s}, {kNoLimit, 24h}}), "60-86400");
+    EXPECT_EQ(name({{10, Period::month()}}, true), "month-sliding");
+    EXPECT_EQ(name({{kLarge, 60s}}), "60-large");
+    EXPECT_EQ(name({{kLarge, 60s}}, true), "60-sliding-large");
+    EXPECT_EQ(name({{1, 1s}, {2, 60s}, {3, 24h}}), name({{1, 1s}, {2, 60s}, {kLarge, 24h}}))
+        << "three windows are never small";
+}
+
 TEST(PolicyName, JoinsPlanAndPeriod) {
     EXPECT_EQ(policy_name("free", 60s), "free-minute");
     EXPECT_EQ(policy_name("free", 900s), "free-15-minutes");

@@ -164,8 +164,8 @@ TEST(AcquireCall, WritesOptionalTermsIfThereAreAny) {
                              "-9", "0"}));
     const auto call =
         acquire_call(std::array{acquire}, Keys("p:"), {.node = "n", .deadline = Instant(12ms)});
-    EXPECT_EQ(texts(call.keys),
-              (Texts{"p:quota:{k1}:api", "p:quota:{k1}:search", "p:report:{k1}:search:n"}));
+    EXPECT_EQ(texts(call.keys), (Texts{"p:quota:{k1}:api", "p:quota:{k1}:search",
+                                       "p:report:{k1}:search:n:1-sliding"}));
     EXPECT_EQ(texts(call.arguments)[1], "12");
 }
 

@@ -110,6 +110,10 @@ class AcquireScript : public testing::Test {
         reply_ = redis_->run(words);
         return elements_of(*reply_);
     }
+    /// The key of the reports of an acquire's first table.
+    std::string report_key(const Acquire& acquire) const {
+        return keys_.report("k", "api", context_.node, layout_name(acquire.quotas->front()));
+    }
     /// The decisions of the script. Fails if the reply is an error.
     std::vector<AcquireResult> decide(std::vector<Acquire> acquires) {
         for (Acquire& acquire : acquires) {
@@ -402,7 +406,7 @@ TEST_F(AcquireScript, AdjustsAMonth) {
     acquire.adjustments = {{month, 6}};
     acquire.report_numbers = {5};
     EXPECT_EQ(decide(acquire).windows[0], (WindowCount{month, 8, 0}));
-    EXPECT_EQ(expiry(keys_.report("k", "api", "n1")), window_end(month, kMonth));
+    EXPECT_EQ(expiry(report_key(acquire)), window_end(month, kMonth));
     acquire.adjustments = {{month - 1, 6}};
     acquire.report_numbers = {6};
     EXPECT_EQ(decide(acquire).windows[0].count, 9) << "of an ended month";
@@ -500,10 +504,8 @@ TEST_F(AcquireScript, AppliesAReportOnce) {
     acquire.report_numbers = {8, 9};
     EXPECT_EQ(decide(acquire).windows[0].count, 15);
     EXPECT_EQ(decide(acquire).windows[2].count, 10);
-    EXPECT_EQ(redis_->text({"HGET", keys_.report("k", "api", "n1"), "number"}), "8");
-    EXPECT_LE(
-        std::chrono::abs(expiry(keys_.report("k", "api", "n1")) - window_end(number(kDay), kDay)),
-        1s);
+    EXPECT_EQ(redis_->text({"HGET", report_key(acquire), "number"}), "8");
+    EXPECT_LE(std::chrono::abs(expiry(report_key(acquire)) - window_end(number(kDay), kDay)), 1s);
 }
 
 TEST_F(AcquireScript, AReportThatChangesNothingIsNotWritten) {
@@ -729,7 +731,7 @@ TEST_F(AcquireScriptHistory, AppliesAReportOfAnEndedDayOnce) {
     decide(adjusting({{day_, 5}}, 7));
     decide(adjusting({{day_, 5}}, 7));
     EXPECT_EQ(days(), (Days{6}));
-    EXPECT_GE(expiry(keys_.report("k", "api", "n1")), at(day_ + 1) + 8 * 24h)
+    EXPECT_GE(expiry(report_key(acquire_of_day())), at(day_ + 1) + 8 * 24h)
         << "longer than a node sends it";
     decide(adjusting({{day_, 2}}, 8));
     EXPECT_EQ(days(), (Days{8}));

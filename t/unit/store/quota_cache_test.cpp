@@ -154,6 +154,20 @@ TEST_F(QuotaCacheTest, KeepsAReportUntilItIsGone) {
     }
 }
 
+TEST_F(QuotaCacheTest, KeepsReportsOfSmallAndLargeLimitsApart) {
+    const TableQuota large = quota({{60, 60s}, {std::int64_t{1} << 31U, 86400s}});
+    QuotaState of_small = state(2);
+    of_small.report = Report{9, {{{1, 2, 3}, {4, 5, 6}}}};
+    QuotaState of_large = state(2);
+    of_large.report = Report{10, {{{1, 7, 0}, {4, 8, 0}}}};
+    EXPECT_TRUE(cache_.save(key(1, two_), two_, of_small, 1s));
+    EXPECT_TRUE(cache_.save(key(1, large), large, of_large, 1s));
+    EXPECT_EQ(cache_.load(key(1, two_), two_), of_small);
+    of_large.report.reset();
+    EXPECT_TRUE(cache_.save(key(1, large), large, of_large, 1s));
+    EXPECT_EQ(cache_.load(key(1, two_), two_), of_small);
+}
+
 TEST_F(QuotaCacheTest, SavesNothingIfAReportHasNoRoom) {
     QuotaState reporting = state(2);
     reporting.report = Report{9, {}};
