@@ -94,11 +94,22 @@ bool Settlement::is_ours(const QuotaCache::Held& held) const {
 /// Drops a quota of a table that the configuration no longer has, unless an old worker can still
 /// settle it.
 void Settlement::drop_if_left(const QuotaCache::Held& held) {
-    const std::uint32_t process =
-        LockedNode(engine_.zone()).table_workers().find(held.redis, held.table);
-    if (process == 0 || !engine_.worker().is_alive(process)) {
+    if (!may_be_used(held)) {
         LockedStripe(engine_.zone(), held.id).quotas().drop(held);
     }
+}
+
+/// Whether a worker is left that may serve or settle a quota that this configuration does not have:
+/// the last one that began to serve its table, or any that is shutting down.
+bool Settlement::may_be_used(const QuotaCache::Held& held) const {
+    Zone& zone = engine_.zone();
+    const WorkerProcess& worker = engine_.worker();
+    const LockedNode node(zone);
+    const std::uint32_t last = node.table_workers().find(held.redis, held.table);
+    return (last != 0 && worker.is_alive(last)) ||
+           node.table_workers().any([&](std::uint32_t process) {
+               return !zone.workers().contains(process) && worker.is_alive(process);
+           });
 }
 
 /// The id in clear text; empty if the zone has no record of it.
@@ -223,9 +234,10 @@ std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaCache::Held& held
 /// nullptr if the configuration has no such table any more.
 const PlanTable* Settlement::table_of(const QuotaCache::Held& held) const {
     const auto tables = engine_.tables();
+    // Another Redis, which the configuration no longer has, may have had a table of this name.
+    const bool is_own = held.redis == engine_.settings().name_hash;
     const auto served = std::ranges::find_if(tables, [&](const ServedTable& one) {
-        return one.redis == engine_.settings().name_hash &&
-               name_hash(one.table->name) == held.table;
+        return is_own && one.redis == held.redis && name_hash(one.table->name) == held.table;
     });
     return served == tables.end() ? nullptr : served->table;
 }

@@ -67,6 +67,7 @@ class Settlement {
     bool is_ours(const QuotaCache::Held& held) const;
     bool is_left(std::uint32_t table) const;
     void drop_if_left(const QuotaCache::Held& held);
+    bool may_be_used(const QuotaCache::Held& held) const;
     std::shared_ptr<const Quotas> quotas_of(const QuotaCache::Held& held);
     const PlanTable* table_of(const QuotaCache::Held& held) const;
     std::chrono::milliseconds horizon_of(const QuotaCache::Held& held) const;

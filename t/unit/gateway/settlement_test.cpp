@@ -260,6 +260,35 @@ TEST_F(SettlementTest, AnOldWorkerOfARemovedRedisSettles) {
     EXPECT_EQ(state("k").lease, 0);
 }
 
+TEST_F(SettlementTest, QuotasOfARemovedRedisAreDroppedIfAnotherHasATableOfTheSameName) {
+    start_owing();
+    requests.clear();
+    workers.front().reset();
+    zone->processes.clear();
+    settings.name_hash = name_hash("another");
+    served = {{&tables[0], settings.name_hash}};
+    const Worker& next = start();
+    run_for(1s);
+    EXPECT_EQ(next.transport.calls, 0) << "nothing is reported to the other Redis";
+    settings.name_hash = name_hash("main");
+    EXPECT_EQ(state("k").windows[0].owed, 0);
+}
+
+TEST_F(SettlementTest, QuotasOfATableThatIsGoneRemainWhileAnyOldWorkerIsLeft) {
+    Worker& old = start_with_lease();
+    const Worker& last = start();
+    old.process.exiting = true;
+    old.engine.shut_down();
+    rename_table("other");
+    start();
+    zone->processes.erase(last.process.process());
+    run_for(1s);
+    EXPECT_EQ(state("k").lease, 4) << "a request of the old worker may use it";
+    zone->processes.erase(old.process.process());
+    run_for(1s);
+    EXPECT_EQ(state("k").lease, 0);
+}
+
 TEST_F(SettlementTest, QuotasOfATableThatIsGoneAreDropped) {
     Worker& worker = start_owing();
     constexpr std::uint32_t kEnded = 7;
