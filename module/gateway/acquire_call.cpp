@@ -156,6 +156,7 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     const AcquireRequest& request = item.group->request;
     const Quotas& quotas = *request.quotas;
     const std::int64_t cost = request.demand.cost;
+    const bool returns_leases = engine_.settlement().returns_leases(quotas);  // locks the node
     const LockedStripe stripe(engine_.zone(), request.id_hash);
     LoadedStates states(stripe, engine_, request);
     apply_reply(states, quotas, item.prepared, acquired);
@@ -186,7 +187,7 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     // Before it exits, the node's last worker settles everything: a lease that this reply granted,
     // and owed units that were not in this call's report.
     const bool holds = std::ranges::any_of(std::span<const QuotaState>(states), is_held);
-    if (holds && engine_.settlement().returns_leases(quotas)) {
+    if (holds && returns_leases) {
         item.group->settle_again = true;
     }
     item.is_applied = true;

@@ -126,7 +126,7 @@ std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, Whi
     std::string id = is_cluster ? find_id(held.api_key, held.id) : std::string();
     const redis::Slot slot = engine_.slot_of(id);
     const ClockBounds bounds = engine_.clock_bounds(slot, now);
-    if (which == Which::kLeft && !is_left(held.table)) {
+    if (which == Which::kLeft && std::ranges::find(left_, held.table) == left_.end()) {
         return std::nullopt;
     }
     const bool is_due = which == Which::kLeft || held.has_report ||
@@ -251,7 +251,10 @@ std::chrono::milliseconds Settlement::horizon_of(const QuotaCache::Held& held) c
 
 /// Whether no other worker serves this table of the engine's Redis.
 bool Settlement::is_left(std::uint32_t table) const {
-    return std::ranges::find(left_, table) != left_.end();
+    Zone& zone = engine_.zone();
+    const std::uint32_t last =
+        LockedNode(zone).table_workers().find(engine_.settings().name_hash, table);
+    return !zone.workers().contains(last) || !engine_.worker().is_alive(last);
 }
 
 void Settlement::shut_down() {
@@ -261,14 +264,11 @@ void Settlement::shut_down() {
     timer_->cancel();
     engine_.slices().shut_down();
     const WorkerProcess& worker = engine_.worker();
-    Zone& zone = engine_.zone();
-    zone.workers().erase(worker.number(), worker.process());
+    engine_.zone().workers().erase(worker.number(), worker.process());
     const std::uint32_t own = engine_.settings().name_hash;
     for (const ServedTable& served : engine_.tables()) {
         const std::uint32_t table = name_hash(served.table->name);
-        const std::uint32_t process = LockedNode(zone).table_workers().find(own, table);
-        const bool is_served = zone.workers().contains(process) && worker.is_alive(process);
-        if (served.redis == own && !is_served) {
+        if (served.redis == own && is_left(table)) {
             left_.push_back(table);
         }
     }

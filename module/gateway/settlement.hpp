@@ -42,7 +42,7 @@ class Settlement {
     void shut_down();
 
     /// Whether this worker is shutting down and no other serves one of these tables. Leases then go
-    /// back at once.
+    /// back at once. The last other worker may end at any time. Locks the node.
     bool returns_leases(const Quotas& quotas) const;
 
   private:
@@ -77,7 +77,7 @@ class Settlement {
     QuotaCache::Cursor cursor_;
     std::vector<std::shared_ptr<const Quotas>> quotas_;  ///< from quotas_of; one table each
     bool is_shutting_down_ = false;
-    std::vector<std::uint32_t> left_;  ///< in a shutdown: tables that no other worker serves
+    std::vector<std::uint32_t> left_;  ///< tables that no other worker served when a shutdown began
     std::unique_ptr<Timer> timer_;
 };
 

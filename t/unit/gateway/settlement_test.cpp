@@ -134,6 +134,23 @@ TEST_F(SettlementTest, ALeaseThatComesDuringTheShutdownGoesBackToo) {
     EXPECT_EQ(state("k").lease, 0);
 }
 
+TEST_F(SettlementTest, ALeaseThatComesAfterTheLastOtherWorkerHasShutDownGoesBackToo) {
+    Worker& worker = start_with_lease();
+    Worker& other = start();
+    for (Worker* const one : {&worker, &other}) {
+        one->process.exiting = true;
+        one->engine.shut_down();
+        run_for(5ms);
+    }
+    EXPECT_EQ(counted("k"), 1) << "the last one returns the first lease";
+    for (int i = 0; i < 8; ++i) {
+        begin(worker, "k");
+    }
+    run_for(50ms);
+    EXPECT_EQ(counted("k"), 1 + 8) << "8 were granted";
+    EXPECT_EQ(state("k").lease, 0);
+}
+
 TEST_F(SettlementTest, AKeyThatEndsIsSettledAtOnce) {
     Worker& worker = start_with_lease();
     redis.records.clear();
