@@ -114,6 +114,9 @@ void AcquireBatcher::finish(Group& group) noexcept {
         enqueue_or_fail(group);
     } else if (!group.is_queued && !group.is_under_way) {
         groups_.erase(key_of(group.request));
+        if (is_idle()) {
+            engine_.settlement().go_on();
+        }
     }
 }
 

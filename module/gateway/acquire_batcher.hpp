@@ -41,6 +41,9 @@ class AcquireBatcher {
     /// Sends queued groups now rather than at the end of this turn.
     void flush() noexcept;
 
+    /// Whether no call is under way or queued.
+    bool is_idle() const { return groups_.empty(); }
+
   private:
     /// The most groups of one call; 1 after Redis answered CROSSSLOT.
     static constexpr std::size_t kMostGroups = 32;

@@ -1,6 +1,7 @@
 #include "module/gateway/settlement.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,8 @@ namespace {
 constexpr SteadyTime kSettlementInterval{250};
 /// How soon an unfinished pass continues.
 constexpr SteadyTime kContinueAfter{1};
+/// A worker that exits settles nothing more after this time.
+constexpr SteadyTime kLastSettlement{2000};
 /// A turn ends after this number of held quotas, due or not, and after this number of settled ones:
 /// requests wait meanwhile, for less than a millisecond.
 constexpr std::size_t kMostQuotasVisited = 256;
@@ -275,11 +278,39 @@ void Settlement::shut_down() {
     if (!left_.empty() && may_reach_redis()) {
         stripe_ = 0;
         cursor_ = {};
-        // All in one turn: no timer may run any more before the worker exits.
-        while (!settle(Which::kLeft)) {
-        }
-        engine_.acquires().flush();
+        is_last_ = true;
+        counted_before_ = std::numeric_limits<std::uint64_t>::max();
+        ends_at_ = engine_.steady_time() + kLastSettlement;
+        go_on();
     }
+}
+
+/// The zone has room for few reports at a time, and Redis decides nothing after the deadline of a
+/// call: what is sent waits for its reply before the next is. The replies continue the passes,
+/// because no timer may run any more before the worker exits. What found no room, or was not
+/// counted, is in a further pass, unless Redis counted nothing in the one before.
+void Settlement::go_on() noexcept {
+    if (!is_last_ || std::exchange(is_going_on_, true)) {
+        return;
+    }
+    AcquireBatcher& acquires = engine_.acquires();
+    const RedisStatistics& statistics = engine_.statistics();
+    const bool done = attempt(engine_.log(), [&] {
+        do {
+            if (stripe_ == 0 && cursor_ == QuotaCache::Cursor{}) {
+                const std::uint64_t counted =
+                    statistics.settled.value() + statistics.leases.returned.value();
+                is_last_ = std::exchange(counted_before_, counted) != counted;
+            }
+            is_last_ = is_last_ && engine_.steady_time() < ends_at_;
+            if (is_last_) {
+                settle(Which::kLeft);
+                acquires.flush();
+            }
+        } while (is_last_ && acquires.is_idle());
+    });
+    is_last_ = is_last_ && done;
+    is_going_on_ = false;
 }
 
 bool Settlement::returns_leases(const Quotas& quotas) const {

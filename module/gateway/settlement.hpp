@@ -36,10 +36,12 @@ class Settlement {
     /// std::bad_alloc.
     void settle_without_record(const AcquireRequest& request);
 
-    /// A graceful shutdown of this worker has begun. Settles once, leases included, every held
-    /// quota of the plan tables that no other worker serves: those that a reload has removed, or
-    /// all if this is the last worker. Throws std::bad_alloc.
+    /// A graceful shutdown of this worker has begun. Settles, leases included, every held quota of
+    /// the plan tables that no other worker serves: those that a reload has removed, or all if this
+    /// is the last worker. Throws std::bad_alloc.
     void shut_down();
+    /// Settles the next of them. The batcher calls it when all its calls have ended.
+    void go_on() noexcept;
 
     /// Whether this worker is shutting down and no other serves one of these tables. Leases then go
     /// back at once. The last other worker may end at any time. Locks the node.
@@ -78,6 +80,10 @@ class Settlement {
     std::vector<std::shared_ptr<const Quotas>> quotas_;  ///< from quotas_of; one table each
     bool is_shutting_down_ = false;
     std::vector<std::uint32_t> left_;  ///< tables that no other worker served when a shutdown began
+    bool is_last_ = false;             ///< in a shutdown: what is left may not be settled yet
+    bool is_going_on_ = false;         ///< go_on is running: calls may end within it
+    std::uint64_t counted_before_ = 0;  ///< units that Redis had counted when this pass began
+    SteadyTime ends_at_{};
     std::unique_ptr<Timer> timer_;
 };
 

@@ -160,6 +160,71 @@ TEST_F(SettlementTest, AKeyThatEndsIsSettledAtOnce) {
     EXPECT_EQ(counted("k"), 1);
 }
 
+/// More ids owe units than the zone has room for reports.
+class LastSettlementTest : public SettlementTest {
+  protected:
+    static constexpr int kIds = 400;
+
+    LastSettlementTest() { zone_size = std::size_t{256} << 10U; }
+
+    Worker& start_with_many() {
+        for (int i = 0; i < kIds; ++i) {
+            add_key("k" + std::to_string(i));
+        }
+        Worker& worker = start();
+        for (const bool reachable : {true, false}) {
+            worker.transport.reachable = reachable;
+            for (int i = 0; i < kIds; ++i) {
+                EXPECT_EQ(granted(worker, "k" + std::to_string(i), 1), 1);
+            }
+        }
+        requests.clear();
+        worker.transport.reachable = true;
+        return worker;
+    }
+    void shut_down(Worker& worker) {
+        worker.process.exiting = true;
+        worker.engine.shut_down();
+        run_for(1s);
+    }
+    int counted_twice() {
+        int count = 0;
+        for (int i = 0; i < kIds; ++i) {
+            count += counted("k" + std::to_string(i)) == 2 ? 1 : 0;
+        }
+        return count;
+    }
+};
+
+TEST_F(LastSettlementTest, ReportsAllAlthoughFewReportsHaveRoom) {
+    Worker& worker = start_with_many();
+    shut_down(worker);
+    EXPECT_EQ(counted_twice(), kIds);
+    EXPECT_EQ(statistics.settled.value(), kIds);
+}
+
+TEST_F(LastSettlementTest, RepeatsCallsThatRedisDidNotExecute) {
+    Worker& worker = start_with_many();
+    int calls = 0;
+    worker.transport.choose_fate = [&](const redis::Call& /*call*/) {
+        return ++calls <= 3 ? SimulatedTransport::Fate::kNotExecuted
+                            : SimulatedTransport::Fate::kAnswered;
+    };
+    shut_down(worker);
+    EXPECT_EQ(counted_twice(), kIds);
+}
+
+TEST_F(LastSettlementTest, EndsIfRedisCountsNothing) {
+    Worker& worker = start_with_many();
+    worker.transport.error_of = [](const redis::Call& /*call*/) { return "OOM no memory"; };
+    shut_down(worker);
+    EXPECT_TRUE(worker.transport.is_idle());
+    const std::int64_t calls = worker.transport.calls;
+    run_for(5s);
+    EXPECT_EQ(worker.transport.calls, calls);
+    EXPECT_EQ(statistics.settled.value(), 0U);
+}
+
 /// In an outage, a node sends a report that is lost, and the plan's limits are changed. The node
 /// owes units in the old and in the new limits, and reports the new ones first.
 class ChangedPlanTest : public SettlementTest, public testing::WithParamInterface<Rate> {};
