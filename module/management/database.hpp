@@ -40,9 +40,10 @@ class Database {
     virtual void wait(std::chrono::milliseconds time, Done done) = 0;
     /// Whether one transaction may change both keys, in any state of the deployment.
     virtual bool may_span(std::string_view key, std::string_view other) const = 0;
-    /// Determines whether the changes since the last acknowledgement survive a failover. What was
-    /// read since then must be from the present masters, too. After Durability::kUndone, the next
-    /// transactions go to the present masters, as soon as they are known. Throws OperationError.
+    /// Determines whether the changes since the last Durability::kConfirmed survive a failover.
+    /// What was read since then must be from the present masters, too. After Durability::kUndone,
+    /// the next transactions go to the present masters, as soon as they are known. Throws
+    /// OperationError.
     virtual Task<Durability> acknowledge() = 0;
 };
 

@@ -9,7 +9,7 @@ namespace tollgate::management {
 
 class Database;
 
-/// Whether changes survive a failover.
+/// Whether changes survive a failover: the worst case is last.
 enum class Durability : std::uint8_t {
     kConfirmed,    ///< the present masters have them; so does a replica of each one with replicas
     kUnconfirmed,  ///< the present masters have them, and no replica confirmed them in time

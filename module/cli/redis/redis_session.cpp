@@ -217,7 +217,9 @@ Durability RedisSession::acknowledge() {
     } else if (has_moved_) {
         durability = Durability::kUndone;
     }
-    used_.clear();
+    if (durability == Durability::kConfirmed || durability == Durability::kUndone) {
+        used_.clear();
+    }
     has_moved_ = false;
     return durability;
 }

@@ -1,5 +1,6 @@
 #include "module/http/management/acknowledgement.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -25,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 /// How long a server may take to answer, from the beginning of the connection.
 constexpr std::chrono::milliseconds kAnswerTimeout = 1s;
+/// The same for the slot map.
+constexpr std::chrono::milliseconds kSlotsTimeout = 500ms;
 /// The limit of WAIT.
 constexpr std::chrono::milliseconds kReplicaTimeout = 1s;
 /// How long Sentinels are asked while one of them promotes a replica, and masters of a cluster
@@ -41,35 +44,54 @@ std::vector<redis::AddressList> addresses_of(const Electorate& electorate) {
     return all;
 }
 
+/// Whether the user may not call the command, or it is renamed.
+bool is_withheld(const redisReply& reply) {
+    return reply.type == REDIS_REPLY_ERROR &&
+           (redis::is_forbidden(redis::text_of(reply)) ||
+            redis::text_of(reply).starts_with("ERR unknown command"));
+}
+
 /// Reads a reply to ROLE. Nothing if the master has replicas: WAIT tells what they have.
 std::optional<Durability> read_replication(const redisReply& reply) {
     constexpr std::size_t kReplicas = 2;
     switch (redis::read_role(reply)) {
         case redis::Role::kMaster:
             break;
-        case redis::Role::kForbidden:
-            return Durability::kForbidden;
-        default:
+        case redis::Role::kReplica:
             return Durability::kUndone;
+        default:
+            return is_withheld(reply) ? Durability::kForbidden : Durability::kUnverified;
     }
     const bool has_replicas = reply.elements <= kReplicas || reply.element[kReplicas]->elements > 0;
     return has_replicas ? std::nullopt : std::optional(Durability::kConfirmed);
 }
 
-/// Reads the reply to the script or to WAIT. The script returns an array.
-Durability read_wait(const redisReply& reply) {
-    if (reply.type == REDIS_REPLY_INTEGER) {
-        return reply.integer > 0 ? Durability::kConfirmed : Durability::kUnconfirmed;
+/// Reads the replies to the script, which is an array, and to WAIT.
+class WaitReader {
+  public:
+    void read(const redisReply& reply) {
+        if (is_read_) {
+            return;
+        }
+        is_read_ = reply.type != REDIS_REPLY_ARRAY;
+        if (reply.type == REDIS_REPLY_INTEGER) {
+            durability_ = reply.integer > 0 ? Durability::kConfirmed : Durability::kUnconfirmed;
+        } else if (is_withheld(reply)) {
+            durability_ = Durability::kForbidden;
+        }
     }
-    const bool is_forbidden =
-        reply.type == REDIS_REPLY_ERROR && redis::is_forbidden(redis::text_of(reply));
-    return is_forbidden ? Durability::kForbidden : Durability::kUndone;
-}
+    Durability durability() const { return durability_; }
+
+  private:
+    // Without the write of the script, WAIT would not wait: its reply counts after an array only.
+    bool is_read_ = false;
+    Durability durability_ = Durability::kUnverified;
+};
 
 /// Whether a replica of the server has what was written before. A server that does not answer may
-/// have lost its role: Durability::kUndone.
+/// have lost its role, or be busy: find_presence() tells.
 Task<Durability> confirm_by_replica(RedisTransport& transport, UsedServer server) {
-    std::optional<Durability> durability = Durability::kUndone;
+    std::optional<Durability> durability = Durability::kUnverified;
     std::vector role{redis::Words{"ROLE"}};
     Inquiry inquiry(transport.access(), {server.addresses}, std::move(role), kAnswerTimeout,
                     [&](std::size_t /*server*/, const redisReply& reply) {
@@ -85,14 +107,13 @@ Task<Durability> confirm_by_replica(RedisTransport& transport, UsedServer server
     write.add("");
     redis::Words wait{"WAIT", "1"};
     wait.add(kReplicaTimeout.count());
-    durability = Durability::kUndone;
+    WaitReader reader;
     std::vector commands{std::move(write), std::move(wait)};
-    Inquiry replicas(
-        transport.access(), {server.addresses}, std::move(commands),
-        kAnswerTimeout + kReplicaTimeout,
-        [&](std::size_t /*server*/, const redisReply& reply) { durability = read_wait(reply); });
+    Inquiry replicas(transport.access(), {server.addresses}, std::move(commands),
+                     kAnswerTimeout + kReplicaTimeout,
+                     [&](std::size_t /*server*/, const redisReply& reply) { reader.read(reply); });
     co_await replicas.ask();
-    co_return *durability;
+    co_return reader.durability();
 }
 
 /// Reads the two replies of a Sentinel.
@@ -129,7 +150,7 @@ Task<std::optional<Presence>> ask_masters(const Electorate& electorate,
     std::size_t disagreeing = 0;
     std::vector commands{redis::Words{"CLUSTER", "SLOTS"}};
     Inquiry inquiry(
-        electorate.access, addresses_of(electorate), std::move(commands), kAnswerTimeout,
+        electorate.access, addresses_of(electorate), std::move(commands), kSlotsTimeout,
         [&](std::size_t server, const redisReply& reply) {
             const auto& host = electorate.servers[server].name.host;
             if (const auto map = redis::read_cluster_slots(reply, host).map) {
@@ -179,7 +200,7 @@ Task<Durability> acknowledge_changes(management::Database& database, RedisTransp
         slots.emplace(name, server.slots);
         if (durability != Durability::kUndone) {
             const auto confirmed = co_await confirm_by_replica(transport, server);
-            durability = confirmed == Durability::kConfirmed ? durability : confirmed;
+            durability = std::max(durability, confirmed);
         }
     }
     if (durability != Durability::kUndone) {
@@ -187,7 +208,7 @@ Task<Durability> acknowledge_changes(management::Database& database, RedisTransp
         if (presence == Presence::kReplaced) {
             durability = Durability::kUndone;
         } else if (presence == Presence::kUnknown) {
-            durability = Durability::kUnverified;
+            durability = std::max(durability, Durability::kUnverified);
         }
     }
     if (durability == Durability::kUndone) {

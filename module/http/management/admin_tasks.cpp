@@ -10,17 +10,7 @@ namespace tollgate::http {
 
 namespace {
 
-management::Task<void> run(TransportDatabase& database, management::AdminRequest request,
-                           AdminTasks::Answered answered) {
-    management::AdminResponse response{.status = 500};
-    try {
-        response =
-            co_await handle(database, database.keys(), database.tables(), std::move(request));
-    } catch (const std::exception&) {
-        response = {.status = 500};
-    }
-    answered(std::move(response));
-}
+constexpr std::size_t kMostUnderWay = 16;
 
 }  // namespace
 
@@ -37,11 +27,53 @@ AdminTasks::~AdminTasks() = default;
 
 void AdminTasks::start(RedisTransport& transport, management::AdminRequest request,
                        Answered answered) {
+    Waiting waiting{transport, std::move(request), std::move(answered)};
+    if (under_way_ < kMostUnderWay) {
+        begin(std::move(waiting));
+        return;
+    }
+    if (next_ == nullptr) {
+        next_ = transport.engine().make_timer([this] { begin_waiting(); });
+    }
+    waiting_.push_back(std::move(waiting));
+}
+
+/// Not within a task: a task that is done is destroyed here.
+void AdminTasks::begin(Waiting waiting) {
     running_.remove_if(
         [](const Running& running) { return !running.task || running.task->is_done(); });
-    Running& running = running_.emplace_back(transport);
-    running.task = run(running.database, std::move(request), std::move(answered));
+    Running& running = running_.emplace_back(waiting.transport);
+    running.task = run(running, std::move(waiting));
+    ++under_way_;
     running.task->start();
+}
+
+management::Task<void> AdminTasks::run(Running& running, Waiting begun) {
+    TransportDatabase& database = running.database;
+    management::AdminResponse response{.status = 500};
+    try {
+        response =
+            co_await handle(database, database.keys(), database.tables(), std::move(begun.request));
+    } catch (const std::exception&) {
+        response = {.status = 500};
+    }
+    begun.answered(std::move(response));
+    --under_way_;
+    if (!waiting_.empty()) {
+        next_->post();
+    }
+}
+
+void AdminTasks::begin_waiting() noexcept {
+    while (under_way_ < kMostUnderWay && !waiting_.empty()) {
+        Waiting waiting = std::move(waiting_.front());
+        waiting_.pop_front();
+        gateway::Log& log = waiting.transport.engine().log();
+        const auto answered = waiting.answered;
+        if (!gateway::attempt(log, [&] { begin(std::move(waiting)); })) {
+            answered({.status = 500});
+        }
+    }
 }
 
 }  // namespace tollgate::http

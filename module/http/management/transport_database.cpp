@@ -1,5 +1,6 @@
 #include "module/http/management/transport_database.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <utility>
@@ -127,7 +128,19 @@ void TransportDatabase::note_use(redis::Slot slot) {
 }
 
 management::Task<management::Durability> TransportDatabase::acknowledge() {
-    return acknowledge_changes(*this, transport_, std::exchange(used_, {}));
+    auto used = std::exchange(used_, {});
+    auto durability = co_await acknowledge_changes(*this, transport_, used);
+    // After ASK, another server has executed a call.
+    const auto redirections = transport_.engine().statistics().redirections.value();
+    if (std::exchange(redirections_, redirections) != redirections) {
+        durability = std::max(durability, management::Durability::kUnverified);
+    }
+    if (durability != management::Durability::kConfirmed &&
+        durability != management::Durability::kUndone) {
+        // The next steps of the operation do not make them durable: ask again.
+        used_.merge(used);
+    }
+    co_return durability;
 }
 
 void TransportDatabase::wait(std::chrono::milliseconds time, Done done) {

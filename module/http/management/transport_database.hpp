@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -14,7 +15,9 @@ namespace tollgate::http {
 class TransportDatabase final : public management::Database {
   public:
     /// The transport must outlive it.
-    explicit TransportDatabase(RedisTransport& transport) : transport_(transport) {}
+    explicit TransportDatabase(RedisTransport& transport)
+        : transport_(transport),
+          redirections_(transport.engine().statistics().redirections.value()) {}
 
     void execute(std::vector<management::Transaction> transactions, Done done) override;
     void wait(std::chrono::milliseconds time, Done done) override;
@@ -38,7 +41,8 @@ class TransportDatabase final : public management::Database {
     };
 
     RedisTransport& transport_;
-    UsedServers used_;  ///< since the last acknowledgement
+    UsedServers used_;            ///< since the last acknowledgement that confirmed all
+    std::uint64_t redirections_;  ///< of the worker, at that time
     std::vector<std::unique_ptr<Wait>> waits_;
 };
 
