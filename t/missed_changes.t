@@ -53,6 +53,15 @@ subtest 'a recorded change' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'more changes than one reply has' => sub {
+    my $gateway = start();
+    my ($seconds) = @{ $gateway->redis->cmd('TIME') };
+    my @others = map { ($seconds * 1000 + int($_ / 300), "other$_") } 0 .. 999;
+    miss_a_change($gateway, ['ZADD', 't:changes', @others, $seconds * 1000 + 2, 'k1']);
+    cmp_ok(lookups($gateway), '<=', 10, 'other keys need no look-up');
+    $gateway->nginx->stop;
+};
+
 subtest 'a change that was not recorded' => sub {
     my $gateway = start();
     miss_a_change($gateway);

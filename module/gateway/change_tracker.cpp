@@ -23,16 +23,21 @@ constexpr milliseconds kTick{1};
 constexpr milliseconds kMargin = std::chrono::minutes(1);
 /// Changes are recorded for an hour.
 constexpr milliseconds kKept = std::chrono::hours(1) - kMargin;
+/// Of changes: 10,000 names. If more have changed, it costs less to look up every key again.
+constexpr int kMostPages = 25;
 
 }  // namespace
 
 class ChangeTracker::Reply final : public redis::ReplyHandler {
   public:
-    Reply(ChangeTracker& tracker, std::uint64_t number)
-        : tracker_(tracker), number_(number), sent_(tracker.engine_.clock().steady()) {}
+    Reply(ChangeTracker& tracker, std::uint64_t number, const Page& page)
+        : tracker_(tracker),
+          number_(number),
+          page_(page),
+          sent_(tracker.engine_.clock().steady()) {}
 
     void on_values(std::span<const redisReply* const> values) noexcept override {
-        if (is_current() && !attempt(log(), [&] { tracker_.take(sent_, values); })) {
+        if (is_current() && !attempt(log(), [&] { tracker_.take(page_, sent_, values); })) {
             tracker_.forget_gap();
         }
     }
@@ -55,6 +60,7 @@ class ChangeTracker::Reply final : public redis::ReplyHandler {
 
     ChangeTracker& tracker_;
     std::uint64_t number_;
+    Page page_;
     ExactSteadyTime sent_;
 };
 
@@ -114,37 +120,41 @@ void ChangeTracker::begin_gap() noexcept {
     }
 }
 
-/// Asks Redis which records have changed since the gap began. After a move, nobody knows for how
-/// long the former master had been deposed.
+/// Asks Redis which records have changed since the gap began.
 void ChangeTracker::read() noexcept {
+    if (!attempt(engine_.log(), [&] { read_page({}); })) {
+        forget_gap();
+    }
+}
+
+/// After a move, nobody knows for how long the former master had been deposed.
+void ChangeTracker::read_page(const Page& page) {
     const milliseconds gap = engine_.steady_time() - gap_began_ + kMargin;
     if (gap > kKept) {
         forget_gap();
         return;
     }
-    const bool is_sent = attempt(engine_.log(), [&] {
-        const std::string key = engine_.settings().keys.changes();
-        redis::Call call{&redis::changes_script(), {key}};
-        call.arguments.add((has_moved_ ? kKept : gap).count());
-        engine_.transport().run(engine_.slot_of_key(key), std::move(call),
-                                std::make_unique<Reply>(*this, ++reading_));
-    });
-    if (!is_sent) {
-        forget_gap();
-    }
+    const std::string key = engine_.settings().keys.changes();
+    redis::Call call{&redis::changes_script(), {key}};
+    call.arguments.add((has_moved_ ? kKept : gap).count());
+    call.arguments.add(page.start);
+    engine_.transport().run(engine_.slot_of_key(key), std::move(call),
+                            std::make_unique<Reply>(*this, ++reading_, page));
 }
 
-void ChangeTracker::take(ExactSteadyTime sent, std::span<const redisReply* const> values) {
+/// Notes the changes of this page, and asks for the next one.
+void ChangeTracker::take(const Page& page, ExactSteadyTime sent,
+                         std::span<const redisReply* const> values) {
     const ExactSteadyTime received = engine_.clock().steady();
-    const auto names = redis::read_changed_names(values);
-    if (!names) {
+    const auto changed = redis::read_changed_names(values);
+    if (!changed) {
         if (values.size() == 1 && values[0]->type == REDIS_REPLY_STRING) {
             refuse(redis::text_of(*values[0]));
         }
         forget_gap();
         return;
     }
-    for (const auto& [name, age] : *names) {
+    for (const auto& [name, age] : changed->names) {
         // A look-up after the change gave the present record. But while Redis is in reach, it is
         // repeated: the clocks of two masters may differ.
         const ExactSteadyTime error = RedisClock::drift_within(age) + kTick;
@@ -154,7 +164,13 @@ void ChangeTracker::take(ExactSteadyTime sent, std::span<const redisReply* const
                                  std::chrono::floor<SteadyTime>(sent - age - error),
                                  std::chrono::floor<SteadyTime>(received - age + error));
     }
-    is_complete_ = true;
+    if (!changed->next) {
+        is_complete_ = true;
+    } else if (*changed->next == page.start || page.number == kMostPages) {
+        forget_gap();  // A page that begins with 400 changes of one ms leads no further.
+    } else {
+        read_page({page.number + 1, std::string(*changed->next)});
+    }
 }
 
 /// The missed changes are not known.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "module/gateway/environment.hpp"
@@ -46,9 +47,15 @@ class ChangeTracker {
 
   private:
     class Reply;
+    /// A part of the missed changes.
+    struct Page {
+        int number = 1;
+        std::string start{};  ///< see redis::ChangedNames::next
+    };
 
     void read() noexcept;
-    void take(ExactSteadyTime sent, std::span<const redisReply* const> values);
+    void read_page(const Page& page);
+    void take(const Page& page, ExactSteadyTime sent, std::span<const redisReply* const> values);
     void begin_gap() noexcept;
     void forget_gap() noexcept;
     void forget(SteadyTime until) noexcept;

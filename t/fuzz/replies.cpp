@@ -45,7 +45,7 @@ void read_values(const redisReply& reply) {
         require(std::chrono::floor<std::chrono::milliseconds>(*time) <= kLatestInstant);
     }
     if (const auto names = redis::read_changed_names(values)) {
-        require(names->size() <= 400);
+        require(names->names.size() <= 400);
     }
     const auto text = redis::text_of(reply);
     require((redis::error_action(text) == redis::ErrorAction::kNone) ||

@@ -12,8 +12,8 @@
 
 namespace tollgate::redis {
 
-/// Reads which records changed lately: see Keys::changes. Its argument is how far to look back, in
-/// ms.
+/// Reads which records changed lately: see Keys::changes. Its arguments are how far to look back,
+/// in ms, and ChangedNames::next of the reply before; in the first call an empty text.
 const Script& changes_script();
 
 /// An id, or a digest in hexadecimal.
@@ -24,10 +24,16 @@ struct ChangedName {
     std::chrono::milliseconds age;
 };
 
-/// The names that changes_script() returned after the token. They live as long as `values`. Nothing
-/// if Redis cannot tell: there is no such set, or more than 400 names have changed, or these are
-/// not values of changes_script().
-std::optional<std::vector<ChangedName>> read_changed_names(
-    std::span<const redisReply* const> values);
+/// A part of the names that changed, small enough for one reply.
+struct ChangedNames {
+    /// At most 400, the earliest change first.
+    std::vector<ChangedName> names;
+    /// The other names begin here: the last names may be repeated. Nothing: there are no others.
+    std::optional<std::string_view> next;
+};
+
+/// What changes_script() returned after the token. It lives as long as `values`. Nothing if Redis
+/// cannot tell: there is no such set, or these are not values of changes_script().
+std::optional<ChangedNames> read_changed_names(std::span<const redisReply* const> values);
 
 }  // namespace tollgate::redis

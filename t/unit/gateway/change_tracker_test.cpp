@@ -30,6 +30,16 @@ class ChangeTrackerTest : public EngineTest {
         redis.changes->emplace_back(id, workers.front()->clock.wall());
         run_for(1ms);
     }
+    /// Other records change, so many in each ms. A worker without a subscription does not hear of
+    /// it.
+    void change_others(int number, int each_ms) {
+        const Instant now = workers.front()->clock.wall();
+        for (int i = 0; i < number; ++i) {
+            redis.changes->emplace_back("other" + std::to_string(redis.changes->size()),
+                                        now + std::chrono::milliseconds(i / each_ms));
+        }
+        run_for(std::chrono::milliseconds(number / each_ms + 1));
+    }
     void resubscribe(Worker& worker) {
         worker.engine.changes().on_subscribed(false);
         run_for(500ms);
@@ -80,12 +90,55 @@ TEST_F(ChangeTrackerTest, AllKeysAreLookedUpAgainAfterAnHour) {
 
 TEST_F(ChangeTrackerTest, AllKeysAreLookedUpAgainIfTooManyHaveChanged) {
     Worker& worker = start_with_keys();
-    for (int i = 0; i < 401; ++i) {
-        change("other" + std::to_string(i));
-    }
+    change_others(10000, 10);
+    const SteadyTime began = worker.engine.steady_time();
     resubscribe(worker);
-    run_for(10ms);
+    run_for(100ms);
+    EXPECT_EQ(redis.changes_read, 25);
+    EXPECT_GT(worker.engine.changes().complete_since(), began);
     EXPECT_EQ(lookups(worker), 2U);
+    EXPECT_EQ(lookups(worker), 0U);
+}
+
+TEST_F(ChangeTrackerTest, ManyMissedChangesAreReadInParts) {
+    Worker& worker = start_with_keys();
+    worker.engine.changes().on_subscribed(false);
+    const SteadyTime began = worker.engine.steady_time();
+    change_others(450, 300);
+    change("b");
+    change_others(450, 300);
+    worker.engine.changes().on_subscribed(true);
+    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt);
+    run_for(50ms);
+    EXPECT_EQ(redis.changes_read, 4) << "a part begins in the ms in which the one before ended";
+    EXPECT_LT(worker.engine.changes().complete_since(), began) << "nothing is forgotten";
+    worker.transport.reachable = false;
+    EXPECT_EQ(ask(worker, "b").status(), 503) << "it may have been revoked";
+}
+
+TEST_F(ChangeTrackerTest, AllKeysAreLookedUpAgainIfTooManyHaveChangedAtOnce) {
+    Worker& worker = start_with_keys();
+    change_others(400, 400);
+    const SteadyTime began = worker.engine.steady_time();
+    resubscribe(worker);
+    run_for(50ms);
+    EXPECT_EQ(redis.changes_read, 2);
+    EXPECT_GT(worker.engine.changes().complete_since(), began);
+}
+
+TEST_F(ChangeTrackerTest, APartThatCannotBeReadIsReadLater) {
+    Worker& worker = start_with_keys();
+    change_others(450, 10);
+    resubscribe(worker);
+    while (redis.changes_read == 0) {
+        timeline.run_until(timeline.now() + 10us);
+    }
+    worker.transport.reachable = false;
+    run_for(300ms);
+    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt);
+    worker.transport.reachable = true;
+    run_for(300ms);
+    EXPECT_NE(worker.engine.changes().complete_since(), std::nullopt);
 }
 
 TEST_F(ChangeTrackerTest, ReadsAgainUntilRedisAnswers) {
@@ -201,19 +254,17 @@ TEST_F(ChangeTrackerTest, ALookUpAtAFormerMasterIsNotNewerThanTheMove) {
     Worker& worker = start_with_keys();
     Worker& late = start();
     run_for(10ms);
-    for (int i = 0; i < 401; ++i) {
-        change("other" + std::to_string(i));
-    }
+    change_others(400, 400);
     change("a");
     worker.engine.changes().on_moved();
     run_for(10ms);
-    EXPECT_EQ(redis.changes_read, 1);
+    EXPECT_EQ(redis.changes_read, 2);
     // This worker asks the former master, which does not know of the change.
     EXPECT_EQ(lookups(late), 2U);
     run_for(200ms);
     late.engine.changes().on_moved();
     run_for(2s);
-    EXPECT_EQ(redis.changes_read, 2);
+    EXPECT_EQ(redis.changes_read, 4);
     EXPECT_EQ(lookups(worker), 2U);
 }
 
@@ -281,11 +332,16 @@ TEST(ChangedNames, AreReadFromAReply) {
         redis::ReplyReader reader;
         reader.feed(text);
         const auto reply = reader.next();
-        const auto names = redis::read_changed_names(redis::elements_of(*reply));
+        const auto changed = redis::read_changed_names(redis::elements_of(*reply));
+        if (!changed) {
+            return std::vector<std::string>{"none"};
+        }
         std::vector<std::string> found;
-        for (const auto& [name, age] :
-             names.value_or(std::vector<redis::ChangedName>{{"none", {}}})) {
+        for (const auto& [name, age] : changed->names) {
             found.emplace_back(std::string(name) + " " + std::to_string(age.count()));
+        }
+        if (changed->next) {
+            found.emplace_back("next " + std::string(*changed->next));
         }
         return found;
     };
@@ -293,11 +349,13 @@ TEST(ChangedNames, AreReadFromAReply) {
     EXPECT_EQ(read("*2\r\n:1\r\n*4\r\n$1\r\na\r\n:5\r\n$2\r\nbc\r\n:0\r\n"),
               (Names{"a 5", "bc 0"}));
     EXPECT_EQ(read("*2\r\n:1\r\n*0\r\n"), Names());
+    EXPECT_EQ(read("*3\r\n:1\r\n*2\r\n$1\r\na\r\n:5\r\n$2\r\n12\r\n"), (Names{"a 5", "next 12"}));
     for (const auto* text :
-         {"*2\r\n:0\r\n*0\r\n", "*2\r\n:1\r\n*1\r\n:1\r\n", "*1\r\n:1\r\n", "*0\r\n",
-          "*2\r\n$1\r\n1\r\n*0\r\n", "*2\r\n:1\r\n$1\r\na\r\n", "*2\r\n:1\r\n*1\r\n$1\r\na\r\n",
-          "*2\r\n:1\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n", "*2\r\n:1\r\n*2\r\n$1\r\na\r\n:-1\r\n"}) {
-        EXPECT_EQ(read(text), Names{"none 0"}) << text;
+         {"*2\r\n:0\r\n*0\r\n", "*3\r\n:1\r\n*0\r\n:5\r\n", "*2\r\n:1\r\n*1\r\n:1\r\n",
+          "*1\r\n:1\r\n", "*0\r\n", "*2\r\n$1\r\n1\r\n*0\r\n", "*2\r\n:1\r\n$1\r\na\r\n",
+          "*2\r\n:1\r\n*1\r\n$1\r\na\r\n", "*2\r\n:1\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n",
+          "*2\r\n:1\r\n*2\r\n$1\r\na\r\n:-1\r\n"}) {
+        EXPECT_EQ(read(text), Names{"none"}) << text;
     }
 }
 

@@ -46,8 +46,7 @@ class SimulatedRedis {
             return beat(words_in(call.arguments), now);
         }
         if (call.script == &redis::changes_script()) {
-            return read_changes(
-                now, std::chrono::milliseconds(std::stoll(words_in(call.arguments).front())));
+            return read_changes(words_in(call.arguments), now);
         }
         if (call.script == &redis::use_script()) {
             return note_uses(keys, words_in(call.arguments), now);
@@ -118,20 +117,29 @@ class SimulatedRedis {
     }
 
     /// See changed_names.cpp.
-    std::string read_changes(Instant now, std::chrono::milliseconds back) {
+    std::string read_changes(const Words& arguments, Instant now) {
         ++changes_read;
-        std::string names;
-        int count = 0;
+        const std::chrono::milliseconds back(std::stoll(arguments[0]));
+        const Instant first = arguments[1].empty()
+                                  ? now - back
+                                  : Instant(std::chrono::milliseconds(std::stoll(arguments[1])));
+        std::multimap<Instant, std::string> sorted;
         for (const auto& [name, at] :
              changes.value_or(std::vector<std::pair<std::string, Instant>>())) {
-            if (at >= now - back) {
-                const auto age = std::max(now - at, std::chrono::milliseconds(0));
-                names += bulk(name) + ":" + std::to_string(age.count()) + "\r\n";
-                count += 2;
-            }
+            sorted.emplace(at, name);
         }
-        return "*2\r\n:" + std::string(changes ? "1" : "0") + "\r\n*" + std::to_string(count) +
-               "\r\n" + names;
+        std::string names;
+        std::string next;
+        int count = 0;
+        for (auto it = sorted.lower_bound(first); it != sorted.end() && count < 400; ++it) {
+            const auto age = std::max(now - it->first, std::chrono::milliseconds(0));
+            names += bulk(it->second) + ":" + std::to_string(age.count()) + "\r\n";
+            next = bulk(std::to_string(it->first.time_since_epoch().count()));
+            ++count;
+        }
+        const bool has_more = count == 400;
+        return (has_more ? "*3\r\n:" : "*2\r\n:") + std::string(changes ? "1" : "0") + "\r\n*" +
+               std::to_string(2 * count) + "\r\n" + names + (has_more ? next : "");
     }
 
     std::string look_up(const std::string& key) const {
