@@ -30,10 +30,10 @@ constexpr int kMostPages = 25;
 
 class ChangeTracker::Reply final : public redis::ReplyHandler {
   public:
-    Reply(ChangeTracker& tracker, std::uint64_t number, const Page& page)
+    Reply(ChangeTracker& tracker, std::uint64_t number, Page page)
         : tracker_(tracker),
           number_(number),
-          page_(page),
+          page_(std::move(page)),
           sent_(tracker.engine_.clock().steady()) {}
 
     void on_values(std::span<const redisReply* const> values) noexcept override {
