@@ -40,6 +40,7 @@ subtest 'thread pools and a cache, whose processes are not workers' => sub {
         location => join(' ', $has_cache ? 'proxy_cache cache;' : (), $has_threads ? 'aio threads=other;' : ()),
     );
     serves_exactly($gateway);
+    $gateway->subscribed(1);
     is(scalar(grep { /name=\S* .*cmd=(?!client)/ } split /\n/, $gateway->redis->cmd('CLIENT', 'LIST')), 2,
         'only the worker has connections to Redis, one for scripts and one for events');
     $gateway->nginx->stop;
