@@ -43,7 +43,8 @@ class AcquireWaiter : public WaitLink<AcquireWaiter> {
     /// A call for other requests of this id has ended. Its lease may serve this request: decide it
     /// again.
     virtual void on_retry() noexcept = 0;
-    /// Redis gave no decision; `on_failure` applies.
+    /// Redis gave no decision; `on_failure` applies. After AcquireFailure::kUnknown, Redis may have
+    /// decided, and counted a strike.
     virtual void on_unavailable(AcquireFailure failure) noexcept = 0;
 };
 

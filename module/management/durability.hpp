@@ -13,7 +13,7 @@ class Database;
 enum class Durability : std::uint8_t {
     kConfirmed,    ///< the present masters have them; so does a replica of each one with replicas
     kUnconfirmed,  ///< the present masters have them, and no replica confirmed them in time
-    kUnverified,   ///< it is not known whether the changed servers are the present masters
+    kUnverified,   ///< it is not known whether the present masters have them, and a replica
     kForbidden,    ///< the user may not ask for replicas
     kUndone        ///< another server is the master: it may not have them
 };

@@ -13,8 +13,8 @@ namespace tollgate {
 
 /// Stores the bans and strikes of ids, in memory that workers share: see SetAssociative. They
 /// belong to the id, not to a quota: a ban that a request learns with some plan tables applies with
-/// all others. The least recently changed are evicted; Redis is then asked. The caller holds the
-/// lock of the id's stripe.
+/// all others. The least recently changed are evicted; Redis is then asked, because a node keeps no
+/// lease of a banned id. The caller holds the lock of the id's stripe.
 class BanCache {
   public:
     struct Key {

@@ -85,7 +85,7 @@ class RedisSession {
     std::vector<redis::Value> answers_to(std::span<const redis::Command> commands);
 
     std::unique_ptr<Masters> masters_;
-    SlotsByMaster used_;      ///< since the last acknowledgement
+    SlotsByMaster used_;      ///< since the last acknowledgement that confirmed all
     bool has_moved_ = false;  ///< to another master, since the last acknowledgement
 };
 
