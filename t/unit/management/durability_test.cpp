@@ -21,6 +21,7 @@ class FailingOver final : public Database {
 
     void execute(std::vector<Transaction> transactions, Done done) override {
         std::vector<Replies> replies;
+        replies.reserve(transactions.size());
         for (const auto& transaction : transactions) {
             replies.emplace_back(std::vector<redis::Value>(transaction.commands.size()));
         }
