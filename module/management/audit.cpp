@@ -28,6 +28,25 @@ bool is_place(std::string_view text) {
            is_number(text.substr(dash + 1));
 }
 
+/// A detail with at most kLongestDetail bytes. It has whole characters.
+std::string shortened(std::string detail) {
+    constexpr std::string_view kCut = "…";
+    if (detail.size() <= kLongestDetail) {
+        return detail;
+    }
+    std::size_t end = kLongestDetail - kCut.size();
+    const auto continues = [&](std::size_t at) {
+        constexpr unsigned kMask = 0xc0;
+        constexpr unsigned kContinuation = 0x80;
+        return (static_cast<unsigned char>(detail[at]) & kMask) == kContinuation;
+    };
+    while (end > 0 && continues(end)) {
+        --end;
+    }
+    detail.replace(end, std::string::npos, kCut);
+    return detail;
+}
+
 StoredEntry read_entry(const redis::Value& value) {
     if (value.elements.size() != 2) {
         throw unexpected_reply();
@@ -52,15 +71,17 @@ std::chrono::sys_seconds StoredEntry::time() const {
 Task<AuditPage> read_audit(Database& database, const redis::Keys& keys, std::string after,
                            std::size_t limit, std::string id) {
     // A filter that few entries pass must not read all.
-    constexpr int kMostReads = 20;
-    constexpr std::size_t kEntriesPerRead = 100;
+    constexpr int kMostReads = 40;
+    // Each entry may have about 1 kB.
+    constexpr std::size_t kEntriesPerRead = 25;
     if (!after.empty() && !is_place(after)) {
         throw OperationError(Reason::kInvalid, "after: use the value of \"next\"");
     }
     AuditPage page{.entries = {}, .last = std::move(after), .has_more = true};
     for (int reads = 0; reads < kMostReads && page.has_more && page.entries.size() < limit;
          ++reads) {
-        const auto count = id.empty() ? limit - page.entries.size() : kEntriesPerRead;
+        const auto count =
+            id.empty() ? std::min(limit - page.entries.size(), kEntriesPerRead) : kEntriesPerRead;
         // XRANGE of Redis 6.2 and later takes `(`: after this entry.
         redis::Command command{"XRANGE", keys.audit(), page.last.empty() ? "-" : "(" + page.last,
                                "+",      "COUNT",      std::to_string(count)};
@@ -100,7 +121,7 @@ redis::Command add_to_audit(const redis::Keys& keys, const AuditEntry& entry) {
     add(field::kActor, entry.actor);
     add(field::kAction, entry.action);
     add(field::kId, entry.id);
-    add(field::kDetail, entry.detail);
+    add(field::kDetail, shortened(entry.detail));
     return command;
 }
 

@@ -12,12 +12,16 @@
 
 namespace tollgate::management {
 
+/// The longest detail of an entry, in bytes. A longer one is cut, and ends with `…`.
+inline constexpr std::size_t kLongestDetail = 512;
+
 /// Who does what to which id.
 struct AuditEntry {
     std::string actor;   ///< `USER@HOST` of a command, or `key:ID` of a request
     std::string action;  ///< such as `issue`
     std::string id;
-    std::string detail{};  ///< such as `plan=pro state=disabled`; no keys in clear
+    /// Such as `plan=pro name="A shop"`: see text_of(). No keys in clear.
+    std::string detail{};
 };
 
 /// An entry as Redis stores it.

@@ -1,9 +1,13 @@
 #include "module/management/key_changes.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "module/key/api_key.hpp"
 #include "module/key/scopes.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/quota/rate.hpp"
+#include "module/text/json_writer.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/rfc3339.hpp"
 #include "module/text/utf8.hpp"
@@ -27,6 +31,20 @@ std::string changed_meta(const MetaChanges& changes, const std::string& stored) 
     } catch (const ParseError& error) {
         throw OperationError(Reason::kInvalid, "meta: " + std::string(error.what()));
     }
+}
+
+/// A value that contains a space or a quotation mark, or that reads as the absence of a value, is a
+/// JSON string: it cannot be taken for another member.
+std::string detail_value(std::string_view value) {
+    const bool is_plain = value != "none" && std::ranges::all_of(value, [](char c) {
+                              return c > ' ' && c <= '~' && c != '"' && c != '\\';
+                          });
+    if (is_plain) {
+        return std::string(value);
+    }
+    JsonWriter json;
+    json.value(value);
+    return std::move(json).take();
 }
 
 [[noreturn]] void refuse(const std::string& why) {
@@ -93,7 +111,7 @@ std::string text_of(const KeyChanges& changes) {
     std::string text;
     const auto add = [&](std::string_view name, std::string_view value) {
         text.append(text.empty() ? "" : " ").append(name).append("=");
-        text.append(value.empty() ? "none" : value);
+        text.append(value.empty() ? "none" : detail_value(value));
     };
     if (changes.plan) {
         add("plan", *changes.plan);

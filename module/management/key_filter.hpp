@@ -16,6 +16,7 @@ struct KeyFilter {
     std::optional<std::string> name{};
     std::optional<std::chrono::sys_seconds> expires_before{};  ///< a key without an end is no match
 
+    bool is_empty() const { return !plan && !state && !name && !expires_before; }
     /// Whether the current key of the id matches.
     bool matches(const KeysOfId& keys, std::chrono::sys_seconds now) const;
 };

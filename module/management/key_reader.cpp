@@ -91,13 +91,13 @@ Task<KeysOfId> KeyReader::find(std::string id) {
 
 Task<KeyPage> KeyReader::page(std::optional<Place> after, std::size_t limit) {
     KeyPage page;
-    auto found = co_await places_after(std::move(after), limit + 1);
-    if (found.size() > limit) {
-        found.resize(limit);
-        page.last = found.back();
+    page.places = co_await places_after(std::move(after), limit + 1);
+    if (page.places.size() > limit) {
+        page.places.resize(limit);
+        page.has_more = true;
     }
     std::vector<std::string> ids;
-    std::ranges::transform(found, std::back_inserter(ids), &Place::id);
+    std::ranges::transform(page.places, std::back_inserter(ids), &Place::id);
     page.ids = co_await keys_of(std::move(ids));
     co_return page;
 }
@@ -108,8 +108,10 @@ Task<std::vector<Place>> KeyReader::places_after(std::optional<Place> after, std
         co_return co_await places(0, count);
     }
     // Ids may join or leave the list after the rank is read. Therefore the range begins before the
-    // rank and is longer than needed. The next attempt has a larger margin, up to the whole list.
-    for (std::size_t margin = 1;; margin *= 4) {
+    // rank and is longer than needed. The next attempt has a larger margin, but the reply stays
+    // small: so many ids do not leave again and again between two commands.
+    constexpr std::size_t kLargestMargin = 64;
+    for (std::size_t margin = 1;; margin = std::min(4 * margin, kLargestMargin)) {
         const auto rank = co_await rank_after(*after);
         const auto first = rank - std::min(rank, margin);
         const auto size = rank - first + count + margin;

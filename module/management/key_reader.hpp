@@ -27,7 +27,13 @@ struct Place {
 /// Some consecutive ids and their keys.
 struct KeyPage {
     std::vector<KeysOfId> ids;
-    std::optional<Place> last;  ///< of the last id; empty if no ids follow
+    std::vector<Place> places;  ///< of each id
+    bool has_more = false;      ///< whether ids follow
+
+    /// Where the next page begins; empty if no ids follow.
+    std::optional<Place> next() const {
+        return has_more ? std::optional(places.back()) : std::nullopt;
+    }
 };
 
 /// Reads keys from Redis. It writes nothing. All tasks throw OperationError.

@@ -52,16 +52,32 @@ std::string field_of_day(std::string_view part) {
     return name;
 }
 
-/// Reads the days that have been moved to the history, and those that are still in the quotas. An
-/// acquire may move a day at any time, so both are read at once.
-Transaction reading_of(const redis::Keys& keys, const std::string& id,
-                       const std::vector<CountedTable>& tables) {
+/// The days of tables that are still in the quotas.
+using OpenDays = std::vector<std::optional<std::int64_t>>;
+
+/// The field of a history: see Keys::history().
+std::string history_field(std::string_view table, std::int64_t day) {
+    return std::string(table) + ":" + std::to_string(day);
+}
+
+/// Reads the days that are still in the quotas. With `before`, the days that were there before, the
+/// fields of the history that these days have been moved to since are read at once.
+Transaction reading_of_quotas(const redis::Keys& keys, const std::string& id,
+                              const std::vector<CountedTable>& tables, const OpenDays& before) {
     Transaction transaction;
-    transaction.commands.push_back({"HGETALL", keys.history(id)});
     for (const auto& table : tables) {
         transaction.commands.push_back({"HMGET", keys.quota(id, table.name),
                                         field_of_day(redis::window_part::kNumber),
                                         field_of_day(redis::window_part::kCount)});
+    }
+    redis::Command moved{"HMGET", keys.history(id)};
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        if (before[i]) {
+            moved.push_back(history_field(tables[i].name, *before[i]));
+        }
+    }
+    if (moved.size() > 2) {
+        transaction.commands.push_back(std::move(moved));
     }
     return transaction;
 }
@@ -95,45 +111,110 @@ class Days {
     std::map<std::pair<std::int64_t, std::string>, std::int64_t> units_;
 };
 
-UsageHistory history_of(const std::vector<redis::Value>& replies,
-                        const std::vector<CountedTable>& tables) {
-    Days days;
-    for (const auto& [field, units] : replies.front().fields()) {
-        const auto colon = std::min(field.find(':'), field.size());
-        const auto day = field.substr(std::min(colon + 1, field.size()));
-        days.add(parse_whole_number(day, 0, kLatestDay), field.substr(0, colon), units);
+/// What has been read of the history of an id.
+struct Reading {
+    std::string id;
+    OpenDays before{};                           ///< the days in the quotas before the scan
+    std::map<std::string, std::string> moved{};  ///< days in the history
+    std::string cursor = "0";
+};
+
+OpenDays open_days_of(const std::vector<redis::Value>& quotas, std::size_t tables) {
+    OpenDays days;
+    for (std::size_t i = 0; i < tables; ++i) {
+        const auto& values = quotas[i].elements;
+        days.push_back(values.size() == 2 ? parse_whole_number(values.front().text, 0, kLatestDay)
+                                          : std::nullopt);
     }
+    return days;
+}
+
+/// Adds the fields of a page. Sets the cursor of the next one.
+void add_page(Reading& reading, const redis::Value& page) {
+    if (page.elements.size() != 2) {
+        throw unexpected_reply();
+    }
+    reading.cursor = page.elements.front().text;
+    for (const auto& [field, units] : page.elements.back().fields()) {
+        reading.moved.insert_or_assign(std::string(field), std::string(units));
+    }
+}
+
+/// `quotas` are the replies to reading_of_quotas().
+UsageHistory history_of(Reading reading, const std::vector<redis::Value>& quotas,
+                        const std::vector<CountedTable>& tables) {
+    const bool has_moved = quotas.size() > tables.size();
+    std::size_t next = 0;
     for (std::size_t i = 0; i < tables.size(); ++i) {
-        const auto& values = replies[i + 1].elements;
+        if (!reading.before[i]) {
+            continue;
+        }
+        if (!has_moved || next >= quotas.back().elements.size()) {
+            throw unexpected_reply();
+        }
+        const auto& units = quotas.back().elements[next++];
+        if (!units.is_nil()) {
+            reading.moved.insert_or_assign(history_field(tables[i].name, *reading.before[i]),
+                                           units.text);
+        }
+    }
+    Days days;
+    for (const auto& [field, units] : reading.moved) {
+        const auto colon = std::min(field.find(':'), field.size());
+        const auto day = std::string_view(field).substr(std::min(colon + 1, field.size()));
+        days.add(parse_whole_number(day, 0, kLatestDay), std::string_view(field).substr(0, colon),
+                 units);
+    }
+    const auto open = open_days_of(quotas, tables.size());
+    for (std::size_t i = 0; i < tables.size(); ++i) {
         // A table that keeps a history no longer has a last day as well.
-        if (values.size() == 2 && (tables[i].has_history || days.has_table(tables[i].name))) {
-            days.add(parse_whole_number(values.front().text, 0, kLatestDay), tables[i].name,
-                     values.back().text);
+        if (open[i] && (tables[i].has_history || days.has_table(tables[i].name))) {
+            days.add(open[i], tables[i].name, quotas[i].elements.back().text);
         }
     }
     return days.take();
 }
 
-std::vector<Transaction> readings_of(const redis::Keys& keys, const std::vector<std::string>& ids,
-                                     const CountingTables& tables) {
-    const auto counted = tables_of(tables);
-    std::vector<Transaction> transactions;
-    transactions.reserve(ids.size());
-    for (const auto& id : ids) {
-        transactions.push_back(reading_of(keys, id, counted));
+/// Reads the days in the quotas of each id.
+Task<std::vector<Replies>> read_quotas(Database& database, const redis::Keys& keys,
+                                       const std::vector<Reading>& readings,
+                                       const std::vector<CountedTable>& tables) {
+    if (tables.empty()) {
+        co_return std::vector<Replies>(readings.size(), Replies(std::in_place));
     }
-    return transactions;
+    std::vector<Transaction> transactions;
+    transactions.reserve(readings.size());
+    for (const auto& reading : readings) {
+        transactions.push_back(reading_of_quotas(keys, reading.id, tables, reading.before));
+    }
+    co_return co_await execute(database, std::move(transactions));
 }
 
-std::vector<UsageHistory> histories_of(const std::vector<Replies>& replies,
-                                       const CountingTables& tables) {
-    const auto counted = tables_of(tables);
-    std::vector<UsageHistory> histories;
-    histories.reserve(replies.size());
-    for (const auto& of_id : replies) {
-        histories.push_back(history_of(of_id.value(), counted));
+/// Reads the histories of all ids, a page of each at a time.
+Task<void> scan(Database& database, const redis::Keys& keys, std::vector<Reading>& readings) {
+    // Redis returns a small hash as a whole, but not more than its hash-max-listpack-entries.
+    constexpr std::string_view kFields = "200";
+    constexpr int kMostPages = 1000;
+    std::vector<Reading*> unfinished;
+    for (auto& reading : readings) {
+        unfinished.push_back(&reading);
     }
-    return histories;
+    for (int pages = 0; !unfinished.empty(); ++pages) {
+        if (pages == kMostPages) {
+            throw unexpected_reply();
+        }
+        std::vector<redis::Command> commands;
+        commands.reserve(unfinished.size());
+        for (const auto* reading : unfinished) {
+            commands.push_back({"HSCAN", keys.history(reading->id), reading->cursor, "COUNT",
+                                std::string(kFields)});
+        }
+        const auto read = co_await run_all(database, std::move(commands));
+        for (std::size_t i = 0; i < read.size(); ++i) {
+            add_page(*unfinished[i], read[i]);
+        }
+        std::erase_if(unfinished, [](const Reading* reading) { return reading->cursor == "0"; });
+    }
 }
 
 }  // namespace
@@ -146,11 +227,30 @@ Task<UsageHistory> read_history(Database& database, const redis::Keys& keys, std
     co_return std::move(histories.front());
 }
 
+// An acquire may move a day from a quota to the history at any time. The days in the quotas are
+// therefore read before the history and after it: a day that was moved in the meantime is read
+// again.
 Task<std::vector<UsageHistory>> read_histories(Database& database, const redis::Keys& keys,
                                                std::vector<std::string> ids,
                                                CountingTables tables) {
-    const auto replies = co_await execute(database, readings_of(keys, ids, tables));
-    co_return histories_of(replies, tables);
+    const auto counted = tables_of(tables);
+    std::vector<Reading> readings;
+    readings.reserve(ids.size());
+    for (auto& id : ids) {
+        readings.push_back({.id = std::move(id)});
+    }
+    const auto before = co_await read_quotas(database, keys, readings, counted);
+    for (std::size_t i = 0; i < readings.size(); ++i) {
+        readings[i].before = open_days_of(before[i].value(), counted.size());
+    }
+    co_await scan(database, keys, readings);
+    const auto after = co_await read_quotas(database, keys, readings, counted);
+    std::vector<UsageHistory> histories;
+    histories.reserve(readings.size());
+    for (std::size_t i = 0; i < readings.size(); ++i) {
+        histories.push_back(history_of(std::move(readings[i]), after[i].value(), counted));
+    }
+    co_return histories;
 }
 
 std::optional<std::chrono::sys_days> parse_day(std::string_view text) {

@@ -30,7 +30,7 @@ using UsageHistory = std::vector<DayUsage>;
 Task<UsageHistory> read_history(Database& database, const redis::Keys& keys, std::string id,
                                 CountingTables tables);
 
-/// The same of several ids, in their order. Each is read at once, but not all at the same time.
+/// The same of several ids, in their order.
 Task<std::vector<UsageHistory>> read_histories(Database& database, const redis::Keys& keys,
                                                std::vector<std::string> ids, CountingTables tables);
 

@@ -44,7 +44,7 @@ GivenReplies database() {
                         "created", "1000", "expires", "1800000000", "meta", R"({"a":1})"})}},
             {"PTTL key", {value_of(-1)}},
             {"HGETALL quota", {array_of({"60.number", "28333333", "60.count", "7"})}},
-            {"HGETALL history", {array_of({"api:19000", "5"})}},
+            {"HSCAN history", {page_of({"api:19000", "5"})}},
             {"HMGET quota", {array_of({"19001", "3"})}},
             {"XRANGE audit", {entries, array_of({})}},
         };

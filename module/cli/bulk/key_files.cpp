@@ -207,7 +207,7 @@ void export_keys(management::Database& database, const redis::Keys& keys) {
             lines += printable_json(std::move(json).take()) + "\n";
         }
         require_print(lines);
-        last = page.last;
+        last = page.next();
     } while (last);
 }
 

@@ -145,7 +145,7 @@ void Commands::list(const ListOptions& options) {
         auto page = complete(reader_.page(last, kIdsPerPage));
         std::erase_if(page.ids, [&](const auto& keys) { return !filter.matches(keys, now); });
         require_print(text.next(complete(reader_.with_last_uses(std::move(page.ids)))));
-        last = page.last;
+        last = page.next();
     } while (last);
     require_print(text.end());
 }

@@ -193,6 +193,7 @@ Task<AdminResponse> list_keys(ResourceRequest request) {
     constexpr std::int64_t kDefaultKeys = 50;
     // A page may have fewer keys than `limit`: a filter that few keys pass must not read all.
     constexpr int kMostReads = 10;
+    constexpr std::size_t kIdsPerRead = 100;
     QueryParameters parameters(request.request.query);
     const auto limit = static_cast<std::size_t>(
         parameters.take_number("limit", 1, kMostKeys).value_or(kDefaultKeys));
@@ -205,11 +206,16 @@ Task<AdminResponse> list_keys(ResourceRequest request) {
     std::vector<KeysOfId> shown;
     bool has_more = true;
     for (int reads = 0; reads < kMostReads && has_more && shown.size() < limit; ++reads) {
-        const auto page = co_await reader.page(last, limit - shown.size());
-        has_more = page.last.has_value();
-        last = page.last;
-        std::ranges::copy_if(page.ids, std::back_inserter(shown),
-                             [&](const KeysOfId& keys) { return filter.matches(keys, now); });
+        const auto missing = limit - shown.size();
+        const auto page = co_await reader.page(last, filter.is_empty() ? missing : kIdsPerRead);
+        has_more = page.has_more;
+        for (std::size_t i = 0; i < page.ids.size() && shown.size() < limit; ++i) {
+            if (filter.matches(page.ids[i], now)) {
+                shown.push_back(page.ids[i]);
+            }
+            last = page.places[i];
+            has_more = page.has_more || i + 1 < page.ids.size();
+        }
     }
     shown = co_await reader.with_last_uses(std::move(shown));
     JsonWriter json;

@@ -26,6 +26,13 @@ inline redis::Value array_of(std::initializer_list<std::string> texts) {
     return array;
 }
 
+/// A reply to HSCAN that is the last page.
+inline redis::Value page_of(std::initializer_list<std::string> fields) {
+    auto page = array_of({"0"});
+    page.elements.push_back(array_of(fields));
+    return page;
+}
+
 /// The value of an integer.
 inline redis::Value value_of(std::int64_t integer) {
     redis::Value value;

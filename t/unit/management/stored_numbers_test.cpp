@@ -66,8 +66,9 @@ TEST(StoredNumbers, OfAKeyAreBounded) {
 TEST(StoredNumbers, OfAHistoryAreBounded) {
     const auto table = table_with_history();
     GivenReplies database(
-        {{"HGETALL history", {array_of({"api:1", kLargestCount, "api:2", kLargest, "api:3", "5"})}},
-         {"HMGET quota", {array_of({"1", kLargestCount})}}});
+        {{"HSCAN history", {page_of({"api:1", kLargestCount, "api:2", kLargest, "api:3", "5"})}},
+         {"HMGET quota", {array_of({"1", kLargestCount})}},
+         {"HMGET history", {array_of({kLargestCount})}}});
     const auto history = run_to_end(
         read_history(database, GivenReplies::keys(), "k1", CountingTables{.known = {&table}}));
     ASSERT_EQ(history.size(), 2U);

@@ -1,0 +1,39 @@
+#include "module/management/key_changes.hpp"
+
+#include <gtest/gtest.h>
+
+#include "module/management/audit.hpp"
+
+namespace tollgate::management {
+namespace {
+
+TEST(KeyChangesTest, AreUnambiguousAsText) {
+    EXPECT_EQ(text_of({.plan = "pro", .name = "A_shop"}), "plan=pro name=A_shop");
+    EXPECT_EQ(text_of({.name = "x scopes=admin"}), "name=\"x scopes=admin\"");
+    EXPECT_EQ(text_of({.name = "none"}), "name=\"none\"");
+    EXPECT_EQ(text_of({.name = ""}), "name=none");
+    EXPECT_EQ(text_of({.name = "\""}), "name=\"\\\"\"");
+    EXPECT_EQ(text_of({.limits = "60r/m 1000r/d"}), "limits=\"60r/m 1000r/d\"");
+}
+
+TEST(AuditTest, CutsALongDetail) {
+    const redis::Keys keys("t:");
+    const auto detail_of = [&](const std::string& detail) {
+        return add_to_audit(keys, {.actor = "a", .action = "set", .id = "i", .detail = detail})
+            .back();
+    };
+    const std::string longest(kLongestDetail, 'x');
+    EXPECT_EQ(detail_of(longest), longest);
+    EXPECT_EQ(detail_of(longest + "x"), longest.substr(3) + "…");
+    std::string euros;
+    while (euros.size() <= kLongestDetail) {
+        euros += "€";
+    }
+    const auto cut = detail_of(euros);
+    EXPECT_LE(cut.size(), kLongestDetail);
+    EXPECT_EQ(cut, euros.substr(0, cut.size() - 3) + "…");
+    EXPECT_EQ((cut.size() - 3) % 3, 0U) << "no character is cut";
+}
+
+}  // namespace
+}  // namespace tollgate::management
