@@ -18,7 +18,7 @@
 
 namespace tollgate::gateway {
 
-/// A connection to one server of a cluster, behind a circuit breaker.
+/// The connections to one server of a cluster, behind circuit breakers.
 class ClusterServer {
   public:
     ClusterServer() = default;

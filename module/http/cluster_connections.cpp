@@ -43,7 +43,7 @@ const std::vector<std::uint32_t>& slot_tags() {
 
 }  // namespace
 
-/// The connection to one server.
+/// The connections to one server.
 class ClusterConnections::Server final : public gateway::ClusterServer,
                                          private redis::AddressListener,
                                          private redis::ConnectionListener {
@@ -56,6 +56,8 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
           addresses_(address, owner.conf_.endpoint.resolver,
                      "redis \"" + owner.conf_.endpoint.name + "\"", *this, owner.log_),
           connection_(owner.conf_.endpoint, addresses_.list(), owner.tls_, owner.probe_key(slot),
+                      *this, owner.log_),
+          management_(owner.conf_.endpoint, addresses_.list(), owner.tls_, owner.probe_key(slot),
                       *this, owner.log_) {
         owner_.open_.push_back(this);
         // The first attempt may have failed while the connection was made.
@@ -73,11 +75,17 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
 
     bool is_reachable() const noexcept override { return connection_.is_reachable(); }
     void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
-        connection_.run(std::move(call), std::move(handler));
+        if (call.lane == redis::Lane::kManagement) {
+            management_.run(std::move(call), std::move(handler));
+        } else {
+            connection_.run(std::move(call), std::move(handler));
+        }
     }
     void refuse(std::string_view error) noexcept override { connection_.refuse(error); }
     std::uint32_t name() const noexcept override { return name_; }
-    bool is_idle() const noexcept override { return connection_.is_idle(); }
+    bool is_idle() const noexcept override {
+        return connection_.is_idle() && management_.is_idle();
+    }
     void poll() noexcept { connection_.poll(); }
     const redis::ServerAddress& address() const noexcept { return address_; }
     const redis::AddressList& addresses() const noexcept { return addresses_.list(); }
@@ -88,6 +96,7 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
 
     void on_addresses() noexcept override {
         connection_.follow_addresses();
+        management_.follow_addresses();
         owner_.report_masters();
     }
 
@@ -144,6 +153,7 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     const std::uint32_t name_;
     redis::ReportedAddress addresses_;
     redis::Connection connection_;
+    redis::ManagementConnection management_;
 };
 
 ClusterConnections::ClusterConnections(const RedisConf& conf, gateway::Engine& engine,

@@ -12,6 +12,7 @@
 #include "module/http/nginx.hpp"
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/event.hpp"
+#include "module/redis/io/management_connection.hpp"
 #include "module/redis/io/query.hpp"
 #include "module/redis/io/server_addresses.hpp"
 
@@ -46,7 +47,7 @@ class ClusterConnections final : public gateway::ClusterServers,
     ClusterConnections(const ClusterConnections&) = delete;
     ClusterConnections& operator=(const ClusterConnections&) = delete;
 
-    /// As Connection::poll, for all connections.
+    /// As Connection::poll, for all connections of requests.
     void poll() noexcept;
     /// The addresses of a server that is connected to, or that has an IP address. Throws
     /// std::bad_alloc.

@@ -19,6 +19,7 @@ RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedT
       tls_(conf.endpoint.tls.get(), sessions, counts.own),
       sentinel_(make_sentinel_master(zone)),
       connection_(conf.endpoint, addresses(), tls_.peer(), conf.settings.keys.probe(), *this, log),
+      management_(conf.endpoint, addresses(), tls_.peer(), conf.settings.keys.probe(), *this, log),
       feed_(conf.endpoint, addresses(), tls_.peer(), engine_, counts.workers, log) {}
 
 std::unique_ptr<SentinelMaster> RedisClient::make_sentinel_master(gateway::Zone& zone) {
@@ -30,7 +31,7 @@ std::unique_ptr<SentinelMaster> RedisClient::make_sentinel_master(gateway::Zone&
 }
 
 std::optional<NamedServer> RedisClient::master_of(redis::Slot /*slot*/) const {
-    const auto& used = connection_.address();
+    const auto used = management_.address();
     if (!used) {
         return std::nullopt;
     }
@@ -57,6 +58,7 @@ void RedisClient::search_master() noexcept {
 
 void RedisClient::follow_addresses() noexcept {
     connection_.follow_addresses();
+    management_.follow_addresses();
     // During a move, the old server still publishes, and the new one may not be reachable.
     if (!connection_.is_moving()) {
         feed_.subscription().follow_addresses();

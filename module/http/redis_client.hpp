@@ -12,11 +12,12 @@
 #include "module/http/sentinel_master.hpp"
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/connection_listener.hpp"
+#include "module/redis/io/management_connection.hpp"
 #include "module/redis/io/server_addresses.hpp"
 
 namespace tollgate::http {
 
-/// A worker's connection and subscription to a Redis with one master: `server` or `sentinel`.
+/// A worker's connections and subscription to a Redis with one master: `server` or `sentinel`.
 class RedisClient final : public RedisTransport,
                           private redis::AddressListener,
                           private redis::ConnectionListener,
@@ -27,7 +28,7 @@ class RedisClient final : public RedisTransport,
     RedisClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
                 gateway::Zone& zone, TlsSessionZone* sessions, const RedisCounts& counts,
                 const gateway::Environment& environment, ngx_log_t* log);
-    /// Closes both. Handlers of pending calls are not called.
+    /// Closes them. Handlers of pending calls are not called.
     ~RedisClient() override;
     RedisClient(const RedisClient&) = delete;
     RedisClient& operator=(const RedisClient&) = delete;
@@ -48,7 +49,11 @@ class RedisClient final : public RedisTransport,
     }
     void run(redis::Slot /*slot*/, redis::Call call,
              std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
-        connection_.run(std::move(call), std::move(handler));
+        if (call.lane == redis::Lane::kManagement) {
+            management_.run(std::move(call), std::move(handler));
+        } else {
+            connection_.run(std::move(call), std::move(handler));
+        }
     }
     std::uint32_t master_name(redis::Slot /*slot*/) const noexcept override {
         return conf_.settings.name_hash;
@@ -90,6 +95,7 @@ class RedisClient final : public RedisTransport,
     RedisTls tls_;
     std::unique_ptr<SentinelMaster> sentinel_;  ///< nullptr: without `sentinel`
     redis::Connection connection_;
+    redis::ManagementConnection management_;
     ChangeFeed feed_;
 };
 

@@ -42,17 +42,17 @@ class RedisTransport : public gateway::Transport {
     virtual gateway::Engine& engine() = 0;
     /// The time that a request may wait for each of its calls.
     virtual std::chrono::milliseconds timeout() const = 0;
-    /// Reads replies that arrived while the event loop stalled. For a timer, since a late timer may
-    /// fire before the replies are read.
+    /// Reads replies for requests that arrived while the event loop stalled. For a timer, since a
+    /// late timer may fire before the replies are read.
     virtual void poll() noexcept = 0;
     /// Adds what this worker knows about the masters, for `tollgate_status`. Throws std::bad_alloc.
     virtual void describe(Status::Redis& /*redis*/) const {}
 
     /// How the masters are reached.
     virtual QueryAccess access() = 0;
-    /// The server that calls for this slot are sent to, and in a handler of a reply, unless the
-    /// call was redirected, the one that executed it. Nothing if none is known. Throws
-    /// std::bad_alloc.
+    /// The server that calls of Lane::kManagement for this slot are sent to, and in a handler of a
+    /// reply, unless the call was redirected, the one that executed it. Nothing if none is known.
+    /// Throws std::bad_alloc.
     virtual std::optional<NamedServer> master_of(redis::Slot slot) const = 0;
     /// A key of this slot that redis::probe_script() may write. Throws std::bad_alloc.
     virtual std::string probe_key(redis::Slot slot) const = 0;

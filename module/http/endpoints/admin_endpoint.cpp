@@ -24,9 +24,20 @@ constexpr std::size_t kLongestBody = 16384;
 constexpr ngx_msec_t kLongestOperation = 60000;
 
 /// A request and the response to it, whichever ends first.
-struct Exchange {
+struct Exchange final : public AdminClient {
+    explicit Exchange(ngx_http_request_t* request) : r(request) {}
+
+    bool is_waiting() const noexcept override { return r != nullptr; }
+    void on_response(management::AdminResponse given) noexcept override {
+        response = std::move(given);
+        if (r != nullptr && is_suspended) {
+            // The request must not run inside the reader of replies.
+            ngx_post_event(r->connection->write, &ngx_posted_events);
+        }
+    }
+
     ngx_http_request_t* r;  ///< nullptr once the request has ended
-    bool is_waiting = false;
+    bool is_suspended = false;
     std::optional<management::AdminResponse> response;
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
@@ -128,7 +139,7 @@ void on_event(ngx_http_request_t* r) noexcept {
 }
 
 void wait_for_response(ngx_http_request_t* r, Exchange& exchange) {
-    exchange.is_waiting = true;
+    exchange.is_suspended = true;
     ngx_event_t* read = r->connection->read;
     if (read->ready != 0) {
         ngx_post_event(read, &ngx_posted_events);
@@ -143,7 +154,7 @@ void wait_for_response(ngx_http_request_t* r, Exchange& exchange) {
 
 void start(ngx_http_request_t* r, management::AdminRequest request) {
     const LocationConf& conf = LocationConf::of(r);
-    const auto exchange = std::make_shared<Exchange>(Exchange{.r = r, .response = {}});
+    const auto exchange = std::make_shared<Exchange>(r);
     auto* const owned = make_pooled<ExchangePtr>(r->pool, exchange);
     ngx_http_cleanup_t* cleanup = ngx_http_cleanup_add(r, 0);
     if (cleanup == nullptr) {
@@ -152,15 +163,7 @@ void start(ngx_http_request_t* r, management::AdminRequest request) {
     cleanup->handler = [](void* data) { (*static_cast<ExchangePtr*>(data))->r = nullptr; };
     cleanup->data = owned;
     Worker& worker = Worker::of(r);
-    worker.admin_tasks().start(*worker.clients()[conf.admin->redis], std::move(request),
-                               [exchange](management::AdminResponse response) {
-                                   exchange->response = std::move(response);
-                                   if (exchange->r != nullptr && exchange->is_waiting) {
-                                       // The request must not run inside the reader of replies.
-                                       ngx_post_event(exchange->r->connection->write,
-                                                      &ngx_posted_events);
-                                   }
-                               });
+    worker.admin_tasks().start(*worker.clients()[conf.admin->redis], std::move(request), exchange);
     if (exchange->response) {
         finish(r, *exchange);
     } else {

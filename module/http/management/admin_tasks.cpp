@@ -11,6 +11,8 @@ namespace tollgate::http {
 namespace {
 
 constexpr std::size_t kMostUnderWay = 16;
+/// More would wait longer than a client waits.
+constexpr std::size_t kMostWaiting = 64;
 
 }  // namespace
 
@@ -26,10 +28,17 @@ AdminTasks::AdminTasks() = default;
 AdminTasks::~AdminTasks() = default;
 
 void AdminTasks::start(RedisTransport& transport, management::AdminRequest request,
-                       Answered answered) {
-    Waiting waiting{transport, std::move(request), std::move(answered)};
+                       std::shared_ptr<AdminClient> client) {
+    Waiting waiting{transport, std::move(request), std::move(client)};
     if (under_way_ < kMostUnderWay) {
         begin(std::move(waiting));
+        return;
+    }
+    if (waiting_.size() >= kMostWaiting) {
+        std::erase_if(waiting_, [](const Waiting& other) { return !other.client->is_waiting(); });
+    }
+    if (waiting_.size() >= kMostWaiting) {
+        waiting.client->on_response(management::too_many_operations());
         return;
     }
     if (next_ == nullptr) {
@@ -57,7 +66,7 @@ management::Task<void> AdminTasks::run(Running& running, Waiting begun) {
     } catch (const std::exception&) {
         response = {.status = 500};
     }
-    begun.answered(std::move(response));
+    begun.client->on_response(std::move(response));
     --under_way_;
     if (!waiting_.empty()) {
         next_->post();
@@ -68,10 +77,13 @@ void AdminTasks::begin_waiting() noexcept {
     while (under_way_ < kMostUnderWay && !waiting_.empty()) {
         Waiting waiting = std::move(waiting_.front());
         waiting_.pop_front();
+        if (!waiting.client->is_waiting()) {
+            continue;
+        }
         gateway::Log& log = waiting.transport.engine().log();
-        const auto answered = waiting.answered;
+        const auto client = waiting.client;
         if (!gateway::attempt(log, [&] { begin(std::move(waiting)); })) {
-            answered({.status = 500});
+            client->on_response({.status = 500});
         }
     }
 }

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
-#include <functional>
 #include <list>
 #include <memory>
 
@@ -11,29 +9,43 @@
 
 namespace tollgate::http {
 
-/// The requests of tollgate_admin that a worker handles, a few at a time: an operation opens
-/// connections of its own to Redis, and nginx has a limited number of them. An operation that has
-/// begun goes on to its end when its client closes the connection: a key that must end ends.
+/// Who made a request of tollgate_admin.
+class AdminClient {
+  public:
+    AdminClient() = default;
+    AdminClient(const AdminClient&) = delete;
+    AdminClient& operator=(const AdminClient&) = delete;
+    virtual ~AdminClient() = default;
+
+    /// Whether it still waits for the response.
+    virtual bool is_waiting() const noexcept = 0;
+    virtual void on_response(management::AdminResponse response) noexcept = 0;
+};
+
+/// The requests of tollgate_admin that a worker handles, a few at a time: an operation takes memory
+/// and opens connections to Redis, and nginx has a limited number of them. Further requests wait.
+/// If too many wait, the response is 429. An operation that has begun goes on to its end when its
+/// client closes the connection: a key that must end ends.
 class AdminTasks {
   public:
-    using Answered = std::function<void(management::AdminResponse)>;
-
     AdminTasks();
     /// Operations under way stop between two steps.
     ~AdminTasks();
     AdminTasks(const AdminTasks&) = delete;
     AdminTasks& operator=(const AdminTasks&) = delete;
 
-    /// Handles a request over a transport, which must live as long as the worker. Calls `answered`
-    /// once, before this returns or later. It must not throw. Throws std::bad_alloc.
-    void start(RedisTransport& transport, management::AdminRequest request, Answered answered);
+    /// Handles a request over a transport, which must live as long as the worker. The client
+    /// receives one response, before this returns or later; none if it does not wait any more when
+    /// its turn comes. Throws std::bad_alloc.
+    void start(RedisTransport& transport, management::AdminRequest request,
+               std::shared_ptr<AdminClient> client);
 
   private:
     struct Running;
     struct Waiting {
         RedisTransport& transport;
         management::AdminRequest request;
-        Answered answered;
+        std::shared_ptr<AdminClient> client;
     };
 
     management::Task<void> run(Running& running, Waiting begun);
@@ -41,8 +53,8 @@ class AdminTasks {
     void begin_waiting() noexcept;
 
     std::list<Running> running_;
-    std::size_t under_way_ = 0;    ///< of running_, which also has some that are done
-    std::deque<Waiting> waiting_;  ///< until one that is under way ends
+    std::size_t under_way_ = 0;   ///< of running_, which also has some that are done
+    std::list<Waiting> waiting_;  ///< until one that is under way ends
     std::unique_ptr<gateway::Timer> next_;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "module/gateway/engine.hpp"
+#include "module/redis/protocol/error_scope.hpp"
 
 namespace tollgate::http {
 
@@ -57,7 +58,11 @@ class TransactionReply final : public redis::ReplyHandler {
         });
     }
     void on_error(std::string_view message) noexcept override {
-        engine_.report_error(slot_, message);
+        // The connection itself has detected an error that concerns the server: the connection of
+        // the requests goes on.
+        if (redis::error_scope(message) != redis::ErrorScope::kServer) {
+            engine_.report_error(slot_, message);
+        }
         finish([&] {
             throw OperationError(Reason::kUnavailable,
                                  "Redis replies with an error: " + std::string(message));
@@ -105,7 +110,7 @@ void TransportDatabase::execute(std::vector<management::Transaction> transaction
         const auto& transaction = batch->transactions[i];
         const auto slot = engine.slot_of_key(key_of(transaction, keys()));
         const auto script_call = call_of(transaction, keys());
-        redis::Call call{&redis::transaction_script()};
+        redis::Call call{.script = &redis::transaction_script(), .lane = redis::Lane::kManagement};
         for (const auto& key : script_call.keys) {
             call.keys.add(key);
         }

@@ -10,7 +10,8 @@
 
 namespace tollgate::http {
 
-/// Executes the transactions of one operation over a worker's own connections. It never blocks.
+/// Executes the transactions of one operation over the connections that a worker has for
+/// management. It never blocks.
 /// OperationError tells what failed. Destroying it cancels waits; their `done` is not called.
 class TransportDatabase final : public management::Database {
   public:

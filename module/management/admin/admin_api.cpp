@@ -22,6 +22,13 @@ AdminResponse error_response(int status, std::string_view code, std::string_view
     return {.status = status, .body = std::move(json).take()};
 }
 
+/// An error that may not occur again after a second.
+AdminResponse retry_response(int status, std::string_view code, std::string_view message) {
+    auto response = error_response(status, code, message);
+    response.fields.emplace_back("Retry-After", "1");
+    return response;
+}
+
 AdminResponse response_to(const OperationError& error) {
     switch (error.reason()) {
         case Reason::kInvalid:
@@ -46,9 +53,7 @@ AdminResponse response_to(const OperationError& error) {
         case Reason::kUnavailable:
             break;
     }
-    auto response = error_response(503, "service_unavailable", error.what());
-    response.fields.emplace_back("Retry-After", "1");
-    return response;
+    return retry_response(503, "service_unavailable", error.what());
 }
 
 /// The methods of a resource and what handles them.
@@ -152,6 +157,11 @@ AdminResponse with_durability(AdminResponse response, Durability durability) {
             break;
     }
     return response;
+}
+
+AdminResponse too_many_operations() {
+    return retry_response(429, "too_many_operations",
+                          "Too many requests for keys are being handled.");
 }
 
 Task<AdminResponse> handle(Database& database, const redis::Keys& keys,

@@ -16,7 +16,10 @@ namespace tollgate::management {
 Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
                            std::vector<const PlanTable*> tables, AdminRequest request);
 
-/// The OpenAPI document of tollgate_admin, as JSON.
-std::string_view openapi_document();
+/// The response to a request that is not handled, because too many others are: 429.
+AdminResponse too_many_operations();
+
+/// The OpenAPI document of tollgate_admin at a location such as `/admin/`, as JSON.
+std::string openapi_document(std::string_view location);
 
 }  // namespace tollgate::management

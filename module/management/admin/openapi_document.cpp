@@ -974,7 +974,7 @@ constexpr std::string_view kDocument = R"json({
         }
       },
       "TooMany": {
-        "description": "The quota of the caller's key is exhausted.",
+        "description": "The quota of the caller's key is exhausted, or too many requests for keys are being handled (`too_many_operations`).",
         "content": {
           "application/json": {
             "schema": {"$ref": "#/components/schemas/Error"},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -21,12 +22,19 @@ struct Script {
 Script make_script(std::string_view text,
                    std::initializer_list<std::pair<std::string_view, std::string_view>> names = {});
 
+/// Which of a worker's connections to a server sends a call.
+enum class Lane : std::uint8_t {
+    kRequests,    ///< requests wait for the reply, or its reply concerns them
+    kManagement,  ///< operations on keys
+};
+
 /// A call of a script. The script must outlive it. The token precedes the arguments.
 struct Call {
-    const Script* script;
+    const Script* script = nullptr;
     Words keys{};
     Words arguments{};
     bool asking = false;  ///< send ASKING first: the slot of the keys is being migrated
+    Lane lane = Lane::kRequests;
 };
 
 /// Decides requests in every window of every table of their ids at once.

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "module/redis/io/connection.hpp"
+
+namespace tollgate::redis {
+
+/// A second connection of a worker to a server, for calls of Lane::kManagement: no request waits
+/// for them, and what they break is not the connection of the requests. It is opened with the first
+/// call. Only a few calls are under way at a time, so that neither Redis nor the event loop has
+/// much to do for them at once; more if the round trip is long, since requests notice them less
+/// then.
+class ManagementConnection final : private ConnectionListener {
+  public:
+    /// As Connection. `listener` is that of the requests' connection. It receives only on_error,
+    /// on_lost and on_refusal.
+    ManagementConnection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
+                         std::string probe_key, ConnectionListener& listener, ngx_log_t* log);
+    /// Closes the socket. The handlers of pending calls are destroyed; no callback follows.
+    ~ManagementConnection() override;
+    ManagementConnection(const ManagementConnection&) = delete;
+    ManagementConnection& operator=(const ManagementConnection&) = delete;
+
+    /// See Connection::run.
+    void run(Call call, std::unique_ptr<ReplyHandler> handler) noexcept;
+    /// See Connection::address.
+    std::optional<SocketAddress> address() const;
+    /// Whether no call is pending.
+    bool is_idle() const noexcept { return under_way_ == 0 && waiting_.empty(); }
+    /// See Connection::follow_addresses.
+    void follow_addresses() noexcept;
+
+  private:
+    class UnderWay;
+    struct Waiting {
+        Call call{};
+        std::unique_ptr<ReplyHandler> handler{};
+    };
+
+    void on_answer(std::chrono::microseconds round_trip) noexcept override {
+        shortest_round_trip_ = std::min(shortest_round_trip_, round_trip);
+    }
+    void on_error() noexcept override { listener_.on_error(); }
+    void on_connected(bool /*is_first*/) noexcept override {
+        shortest_round_trip_ = std::chrono::microseconds::max();
+    }
+    void on_lost() noexcept override { listener_.on_lost(); }
+    void on_refusal(std::string_view message) noexcept override { listener_.on_refusal(message); }
+    void on_moved() noexcept override {}
+    void on_time(ExactSteadyTime /*sent*/, ExactSteadyTime /*received*/,
+                 ExactInstant /*time*/) noexcept override {}
+    void on_breaker_open(std::string_view /*reason*/) noexcept override {}
+    void on_breaker_close() noexcept override {}
+    void on_shutdown() noexcept override {}
+
+    bool may_send() const noexcept;
+    void send_soon() noexcept;
+    void send_waiting() noexcept;
+    void end_one() noexcept;
+
+    const Endpoint& endpoint_;
+    const AddressList& addresses_;
+    TlsPeer* tls_;
+    const std::string probe_key_;
+    ConnectionListener& listener_;
+    ngx_log_t* log_;
+    /// Of this connection. Without a load, it is that of the network.
+    std::chrono::microseconds shortest_round_trip_ = std::chrono::microseconds::max();
+    std::size_t under_way_ = 0;
+    std::deque<Waiting> waiting_;
+    Event next_;
+    std::unique_ptr<Connection> connection_;  ///< nullptr before the first call
+};
+
+}  // namespace tollgate::redis

@@ -1,0 +1,116 @@
+# Operations on keys do not disturb other requests: they have connections of their own, their replies are read in pages,
+# and their number is limited.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use BackgroundLoad;
+use Gateway;
+use Http;
+use JSON::PP qw(encode_json);
+use Load;
+use Test::More;
+
+my $kUnderWay = 16;
+my $kWaiting  = 64;
+
+# The plan of the operator needs no call of Redis. Clients get an answer as long as Redis is reachable.
+my $gateway = Gateway->start(
+    plans  => 'plan free 1000000r/m; history 3660d;',
+    table  => 'lease=off',
+    http   => 'tollgate_plans ops redis=main { plan ops unlimited; }',
+    redis  => 'on_failure deny; timeout 60s;',
+    server => 'location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; }',
+);
+my $redis = $gateway->redis;
+$gateway->import_key('operator', id => 'portal', plan => 'ops', scopes => 'admin');
+$gateway->import_key('client',   id => 'client', plan => 'free');
+$redis->cmd('ZADD', 't:ids', 1, 'portal', 2, 'client');
+
+sub ask { my ($method, $path, $body) = @_; return $gateway->request($method, "/admin/$path", { Authorization => 'Bearer operator' }, $body) }
+sub redis_status { return $gateway->status->{redis}[0] }
+sub connections { return scalar grep { /^id=/ } split /\n/, $redis->cmd('CLIENT', 'LIST') }
+
+$gateway->subscribed(1);
+is ask('GET', 'openapi.json')->status, 200, 'a request without an operation';
+my $before = connections();
+is ask('GET', 'keys/client')->status, 200, 'an operation';
+is connections(), $before + 1, '… has a connection of its own';
+my $start = redis_status();
+
+
+subtest 'a long history is read in pages' => sub {
+    my @days = map { my $table = $_; map { ("$table:$_", $_) } 15_000 .. 15_999 } qw(api ended other);
+    $redis->cmd('HSET', 't:history:{client}', splice @days, 0, 1000) while @days;
+    my $response = ask('GET', 'keys/client/history');
+    is $response->status, 200, 'all days';
+    my $days = $response->json->{days};
+    is scalar @$days, 3000, 'each once';
+    is_deeply [map { "$_->{table} $_->{units}" } @{$days}[0, 1, 2999]], ['api 15000', 'ended 15000', 'other 15999'], 'in their order';
+};
+
+subtest 'an audit is read in pages' => sub {
+    my @entry = (actor => 'key:' . 'k' x 64, action => 'set', id => 'i' x 64);
+    $redis->cmd('XADD', 't:audit', "1-$_", @entry, detail => 'd' x 512) for 1 .. 100;
+    my $response = ask('GET', 'audit?limit=100');
+    is $response->status, 200, 'a page of the largest entries';
+    is scalar @{ $response->json->{entries} }, 100, '… has all';
+    is ask('PATCH', 'keys/client', encode_json({ meta => { map { ("m$_" => undef) } 1 .. 33 } }))->status, 400, 'a patch removes no more members than there may be';
+    is ask('PATCH', 'keys/client', encode_json({ meta => { map { ('m' x 30 . $_ => undef) } 10 .. 41 } }))->status, 200, 'the longest patch';
+    my ($last) = @{ $redis->cmd('XREVRANGE', 't:audit', '+', '-', 'COUNT', 1) };
+    my %entry = @{ $last->[1] };
+    is length $entry{detail}, 512, 'its detail is cut';
+    like $entry{detail}, qr/^meta=m{30}10,.*\xe2\x80\xa6$/, '… at the end';
+};
+
+subtest 'a reply that breaks the connection of management' => sub {
+    my $place = $redis->cmd('XADD', 't:audit', '*', actor => 'a', action => 'set', id => 'i', detail => 'd' x 200_000);
+    my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 2, token => 'client', path => '/');
+    is ask('GET', 'audit?limit=100&after=1-100')->status, 503, 'a reply that is too long' for 1 .. 20;
+    my $result = $load->finish;
+    is_deeply [keys %{ $result->{status} }], [200], 'no other request notices it' or diag explain $result;
+    is redis_status()->{reconnects}, $start->{reconnects}, '… and their connection remains';
+    is redis_status()->{breaker}{opened}, $start->{breaker}{opened}, '… as does their breaker';
+    is ask('GET', 'keys/client')->status, 200, 'the next operation has a new connection';
+    $redis->cmd('XDEL', 't:audit', $place);
+};
+
+sub begin {
+    my ($path) = @_;
+    my $client = Http->connect($gateway->address);
+    $client->send("GET /admin/$path HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer operator\r\nConnection: close\r\n\r\n");
+    return $client;
+}
+
+subtest 'more requests than a worker handles' => sub {
+    $redis->sigstop;
+    my @under_way = map { begin('keys/client') } 1 .. $kUnderWay;
+    my @waiting   = map { begin('keys/client') } 1 .. $kWaiting;
+    my $refused   = begin('keys/client')->response('GET');
+    is $refused->status, 429, 'one more is refused';
+    is $refused->json->{code}, 'too_many_operations', '… with the reason';
+    is $refused->header('retry-after'), 1, '… and when to come back';
+    $_->close for @waiting;
+    my $later = begin('keys/client');
+    $redis->sigcont;
+    is_deeply [map { $_->response('GET')->status } @under_way], [(200) x $kUnderWay], 'those under way are answered';
+    is $later->response('GET')->status, 200, 'a client that has left waits no more';
+};
+
+subtest 'many searches beside other requests' => sub {
+    my @ids = map { sprintf 'k%04d', $_ } 1 .. 998;
+    $gateway->import_key($_, id => $_, plan => 'free') for @ids;
+    $redis->cmd('ZADD', 't:ids', map { (1000, $_) } @ids);
+    my $next = 'keys?name=k0&limit=1';
+    my $page = ask('GET', $next);
+    is $page->json->{next}, undef, 'a filter examines 1,000 ids, whatever the limit is';
+    my $searches = BackgroundLoad->start(servers => [$gateway->address], connections => 200, token => 'operator', path => '/admin/keys?name=nobody&limit=100');
+    my $result = Load->run(servers => [$gateway->address], connections => 4, requests => 2000, token => 'client', path => '/');
+    is_deeply $result->{status}, { 200 => 2000 }, 'all other requests are served';
+    my $searched = $searches->finish;
+    is_deeply [sort keys %{ $searched->{status} }], [200, 429], 'searches are answered, or are too many';
+};
+
+is redis_status()->{reconnects}, $start->{reconnects}, 'the connection of the requests was never lost';
+$gateway->nginx->stop;
+done_testing;
