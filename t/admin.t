@@ -18,6 +18,7 @@ use Test::More;
 use Wait qw(wait_until);
 
 my $document_file = File::Temp->new(SUFFIX => '.json');
+binmode $document_file, ':encoding(UTF-8)';
 my %nodes = (
     'one Redis'  => sub { RedisServer->start },
     'a cluster'  => sub { RedisCluster->start(masters => 3) },
@@ -46,7 +47,7 @@ END
     my $ask = sub {
         my ($method, $path, $body, %fields) = @_;
         my $token = delete $fields{token} // 'operator';
-        $fields{'Content-Type'} = 'application/json' if defined $body;
+        $fields{'Content-Type'} //= 'application/json' if defined $body;
         return $gateway->request($method, "/admin/$path", { Authorization => "Bearer $token", %fields }, ref $body ? $json->encode($body) : $body);
     };
     my $works = sub { $gateway->get('/', $_[0])->status == 200 };
@@ -108,6 +109,8 @@ END
     }
     $walk->('createKey', 413, 'POST', 'keys', ' ' x 16385);
     $walk->('createKey', 413, 'POST', 'keys', ' ' x 2_000_000);
+    my %text = ('Content-Type' => 'text/plain');
+    $walk->('createKey', 415, 'POST', 'keys', { plan => 'free' }, %text);
     my $malformed = $ask->('POST', 'keys', "x\r\n", 'Transfer-Encoding' => 'chunked');
     is $malformed->status, 400, 'a body that nginx refuses';
     is $malformed->header('content-type'), 'application/json', '… gets an Error body';
@@ -191,6 +194,7 @@ END
     $walk->('changeKey', 400, 'PATCH', 'keys/acme', '{}');
     $walk->('changeKey', 404, 'PATCH', 'keys/nobody', { plan => 'free' });
     $walk->('changeKey', 413, 'PATCH', 'keys/acme', ' ' x 16385);
+    $walk->('changeKey', 415, 'PATCH', 'keys/acme', { plan => 'free' }, %text);
     $ask->('PATCH', 'keys/acme', { plan => 'free', state => 'disabled' });
     wait_until('the key to end', sub { !$works->($key) });
     $ask->('PATCH', 'keys/acme', { state => 'active' });
@@ -209,6 +213,7 @@ END
     $walk->('rotateKey', 400, 'POST', 'keys/acme/rotate', { overlap => '24' });
     $walk->('rotateKey', 404, 'POST', 'keys/nobody/rotate');
     $walk->('rotateKey', 413, 'POST', 'keys/acme/rotate', ' ' x 16385);
+    $walk->('rotateKey', 415, 'POST', 'keys/acme/rotate', {}, %text);
     my $now = $ask->('POST', 'keys/acme/rotate', { overlap => '0' })->json;
     is scalar @{ $now->{digests} }, 1, 'without an overlap, one key is left';
     wait_until('the others to end', sub { !$works->($key) && !$works->($rotated->{key}) });

@@ -8,6 +8,7 @@
 
 #include "module/text/json_writer.hpp"
 #include "module/text/parse_error.hpp"
+#include "module/text/whole_number.hpp"
 
 namespace tollgate {
 
@@ -32,8 +33,8 @@ class MetaReader : public nlohmann::json_sax<nlohmann::json> {
                    ? add_whole(static_cast<std::int64_t>(value))
                    : refuse_value();
     }
-    bool number_float(number_float_t value, const string_t& /*text*/) override {
-        return add(value);
+    bool number_float(number_float_t value, const string_t& text) override {
+        return is_integer(text) ? refuse_value() : add(value);
     }
     bool string(string_t& value) override { return add(std::move(value)); }
     bool binary(binary_t& /*value*/) override { return refuse_value(); }

@@ -18,6 +18,7 @@ enum class Reason : std::uint8_t {
     kConcurrentChange,  ///< another operation has changed the id at the same time
     kReplaced,          ///< another operation has replaced the new key
     kRequestReused,     ///< the request's `Idempotency-Key` was used for another request
+    kUnsupportedMedia,  ///< the body of the request is not JSON in clear
     kUnavailable,       ///< Redis is not reachable, or answers with an error
 };
 

@@ -20,4 +20,9 @@ inline std::optional<std::int64_t> parse_whole_number(std::string_view text, std
     return number;
 }
 
+/// Whether a number of JSON is written as an integer: without a fraction and an exponent.
+inline bool is_integer(std::string_view number) {
+    return number.find_first_of(".eE") == std::string_view::npos;
+}
+
 }  // namespace tollgate

@@ -102,11 +102,13 @@ GivenReplies database() {
 }
 
 /// A request with a body that is not valid gets a 400. The database executes no changes.
-void check_request(Method method, std::string path, std::string_view body, bool is_valid) {
+void check_request(Method method, std::string_view path, std::string_view body, bool is_valid) {
     auto redis = database();
-    const auto response = response_to(
-        redis, {},
-        {.method = method, .path = std::move(path), .body = std::string(body), .actor = "key:a"});
+    const auto response = response_to(redis, {},
+                                      {.method = method,
+                                       .path = ResourcePath::of_decoded(path),
+                                       .body = std::string(body),
+                                       .actor = "key:a"});
     check_response(response);
     require((response.status == 400) == !is_valid);
 }

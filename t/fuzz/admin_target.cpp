@@ -10,6 +10,7 @@
 
 #include "module/management/admin/idempotent_request.hpp"
 #include "module/management/usage_history.hpp"
+#include "module/text/percent_encoding.hpp"
 #include "module/text/rfc3339.hpp"
 #include "t/fuzz/admin_response.hpp"
 #include "t/fuzz/fuzz_target.hpp"
@@ -87,7 +88,9 @@ AdminRequest request_in(std::string_view input) {
     line.remove_prefix(std::min(method.size() + 1, line.size()));
     request.method = method_of(method);
     const auto path = line.substr(0, line.find('?'));
-    request.path = path;
+    // nginx refuses a URI that is not encoded properly.
+    request.path = ResourcePath::below("/", "/" + std::string(path))
+                       .value_or(ResourcePath::of_decoded("improper"));
     request.query = line.substr(std::min(path.size() + 1, line.size()));
     if (!input.empty()) {
         request.idempotency_key = take_line(input);
@@ -96,16 +99,16 @@ AdminRequest request_in(std::string_view input) {
     return request;
 }
 
-bool is_served(std::string_view path) {
-    const auto slashes = std::ranges::count(path, '/');
-    if (slashes == 0) {
-        return path == "keys" || path == "audit" || path == "openapi.json";
+bool is_served(const ResourcePath& path) {
+    const auto& segments = path.segments();
+    const auto& last = segments.back();
+    if (segments.size() == 1) {
+        return last == "keys" || last == "audit" || last == "openapi.json";
     }
-    const auto last = path.substr(path.rfind('/') + 1);
     const bool is_of_key =
         last == "rotate" || last == "ban" || last == "usage" || last == "history";
-    return path.starts_with("keys/") &&
-           ((slashes == 1 && !last.empty()) || (slashes == 2 && is_of_key));
+    return segments.front() == "keys" &&
+           (segments.size() == 2 || (segments.size() == 3 && is_of_key));
 }
 
 void check_request(const AdminRequest& request) {
@@ -119,7 +122,7 @@ void check_request(const AdminRequest& request) {
         require(is_served(request.path));
     }
     require(response.status != 405 || response.fields.size() == 1);
-    if (response.status == 200 && request.path == "keys" && body["next"].is_string()) {
+    if (response.status == 200 && request.path.text() == "keys" && body["next"].is_string()) {
         require(Place::of_cursor(body["next"].get<std::string>()).has_value());
     }
 }

@@ -23,18 +23,30 @@ my %check = (
     allOf      => sub { my ($self, $value, $all, $at) = @_; return map { $self->_errors($value, $_, $at) } @$all },
     type       => sub { my (undef, $value, $type, $at) = @_; my @types = ref $type ? @$type : $type; return (grep { _is($_, $value) } @types) ? () : "$at is no " . join ' or ', @types },
     enum       => sub { my (undef, $value, $enum, $at) = @_; return (grep { $_ eq $value } @$enum) ? () : "$at is none of @$enum" },
-    pattern    => sub { my (undef, $value, $pattern, $at) = @_; return !defined $value || $value =~ /$pattern/ ? () : "$at doesn't match $pattern" },
+    pattern    => sub { my (undef, $value, $pattern, $at) = @_; return !defined $value || $value =~ _regex($pattern) ? () : "$at doesn't match $pattern" },
     minimum    => sub { my (undef, $value, $minimum, $at) = @_; return $value >= $minimum ? () : "$at is below $minimum" },
     maximum    => sub { my (undef, $value, $maximum, $at) = @_; return $value <= $maximum ? () : "$at is above $maximum" },
-    maxItems   => sub { my (undef, $value, $most, $at) = @_; return @$value <= $most ? () : "$at has more than $most items" },
+    maxItems   => sub { my (undef, $value, $most, $at) = @_; return @{ $value // [] } <= $most ? () : "$at has more than $most items" },
     items      => sub { my ($self, $value, $items, $at) = @_; return map { $self->_errors($value->[$_], $items, "$at\[$_]") } 0 .. $#{ $value // [] } },
     required   => sub { my (undef, $value, $names, $at) = @_; return map { exists $value->{$_} ? () : "$at lacks $_" } @$names },
     properties => sub {
         my ($self, $value, $properties, $at) = @_;
         return map { $self->_errors($value->{$_}, $properties->{$_}, "$at.$_") } grep { exists $value->{$_} } sort keys %$properties;
     },
+    additionalProperties => sub {
+        my ($self, $value, $allowed, $at, $schema) = @_;
+        return map { $self->_errors($value->{$_}, $allowed, "$at.$_") } grep { !exists $schema->{properties}{$_} } sort keys %{ $value // {} };
+    },
+    propertyNames => sub { my ($self, $value, $names, $at) = @_; return map { $self->_errors($_, $names, "the name $at.$_") } sort keys %{ $value // {} } },
+    minProperties => sub { my (undef, $value, $least, $at) = @_; return keys %$value >= $least ? () : "$at has fewer than $least members" },
+    maxProperties => sub { my (undef, $value, $most, $at) = @_; return keys %{ $value // {} } <= $most ? () : "$at has more than $most members" },
+    maxLength     => sub { my (undef, $value, $most, $at) = @_; return length($value // '') <= $most ? () : "$at has more than $most characters" },
+    not           => sub { my ($self, $value, $not, $at) = @_; return $self->_errors($value, $not, $at) ? () : "$at must not be so" },
     format => sub {
         my (undef, $value, $format, $at) = @_;
+        if ($format eq 'date-time') {
+            return !defined $value || $value =~ /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/ ? () : "$at is no time";
+        }
         die "unknown format $format\n" if $format ne 'int64';
         my $number = Math::BigInt->new("$value");
         return $number <= $max_int64 && $number >= $min_int64 ? () : "$at is no int64";
@@ -73,9 +85,12 @@ sub _errors {
     return $schema ? () : "$at must not be there" if JSON::PP::is_bool($schema);
     my @wrong_type = exists $schema->{type} ? $check{type}->($self, $value, $schema->{type}, $at) : ();
     return @wrong_type if @wrong_type;
-    return map { ($check{$_} // die "unknown keyword $_\n")->($self, $value, $schema->{$_}, $at) }
+    return map { ($check{$_} // die "unknown keyword $_\n")->($self, $value, $schema->{$_}, $at, $schema) }
         grep { !$annotations{$_} && $_ ne 'type' } sort keys %$schema;
 }
+
+# Perl writes a character of ECMA-262's \uXXXX as \x{XXXX}.
+sub _regex { my ($pattern) = @_; return $pattern =~ s/\\u([0-9a-f]{4})/\\x{$1}/gr }
 
 sub _is {
     my ($type, $value) = @_;
@@ -83,7 +98,8 @@ sub _is {
     return ref $value eq 'ARRAY' if $type eq 'array';
     return !defined $value           if $type eq 'null';
     return JSON::PP::is_bool($value) if $type eq 'boolean';
-    my $number = blessed($value) && $value->isa('Math::BigInt') || !ref $value && defined $value && _is_numeric($value);
+    my $number = ref($value) =~ /^Math::Big(Int|Float)$/ || !ref $value && defined $value && _is_numeric($value);
+    return $number if $type eq 'number';
     return $number && $value == int $value if $type eq 'integer';
     return !$number && defined $value && !ref $value if $type eq 'string';
     die "unknown type $type\n";

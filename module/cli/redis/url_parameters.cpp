@@ -1,11 +1,12 @@
 #include "module/cli/redis/url_parameters.hpp"
 
-#include <charconv>
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "module/cli/failure.hpp"
+#include "module/text/percent_encoding.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::cli {
@@ -74,25 +75,11 @@ std::uint32_t parse_database(std::string_view text) {
 }
 
 std::string percent_decoded(std::string_view text) {
-    constexpr std::size_t kEscapeLength = 3;
-    constexpr int kHexadecimal = 16;
-    std::string decoded;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '%') {
-            decoded += text[i];
-            continue;
-        }
-        const auto escape = text.substr(i, kEscapeLength);
-        const char* end = escape.data() + escape.size();
-        unsigned char byte = 0;
-        const auto [rest, error] = std::from_chars(escape.data() + 1, end, byte, kHexadecimal);
-        if (escape.size() != kEscapeLength || error != std::errc{} || rest != end) {
-            refuse_url("two hexadecimal digits must follow each %");
-        }
-        decoded += static_cast<char>(byte);
-        i += kEscapeLength - 1;
+    auto decoded = percent_decode(text);
+    if (!decoded) {
+        refuse_url("two hexadecimal digits must follow each %");
     }
-    return decoded;
+    return std::move(*decoded);
 }
 
 void take_parameters(std::string_view& text, bool is_unix, RedisUrl& url) {

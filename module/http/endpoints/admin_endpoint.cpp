@@ -81,6 +81,25 @@ const RequestContext* granted_here(const ngx_http_request_t* r) {
     return is_granted ? context : nullptr;
 }
 
+/// The path below the location. nginx decodes and normalizes `r->uri`, where an id with an encoded
+/// `/` would be another path. Therefore the path is read as the client sent it. If `rewrite` has
+/// changed the URI, there is only `r->uri`: a path with an encoded `/` is then refused.
+std::optional<management::ResourcePath> path_of(ngx_http_request_t* r) {
+    const std::string_view base = LocationConf::of(r).admin->base;
+    const auto sent = view(r->unparsed_uri);
+    const auto path = sent.substr(0, sent.find_first_of("?#"));
+    if (r->valid_unparsed_uri != 0) {
+        return management::ResourcePath::below(base, path);
+    }
+    const auto uri = view(r->uri);
+    // `rewrite … break` may have left the location.
+    if (!uri.starts_with(base) || path.find("%2F") != std::string_view::npos ||
+        path.find("%2f") != std::string_view::npos) {
+        return std::nullopt;
+    }
+    return management::ResourcePath::of_decoded(uri.substr(base.size()));
+}
+
 ngx_int_t send(ngx_http_request_t* r, const management::AdminResponse& response) {
     if (response.body.empty() && response.status >= NGX_HTTP_BAD_REQUEST) {
         return response.status;
@@ -197,13 +216,15 @@ void start_checked(ngx_http_request_t* r) noexcept {
 /// The key was checked before the body was read, which may be long ago: it is checked again.
 void check(ngx_http_request_t* r, std::string_view body) {
     const RequestContext& context = *granted_here(r);
-    management::AdminRequest request{
-        .method = method_of(r),
-        .path = std::string(view(r->uri).substr(LocationConf::of(r).admin->base.size())),
-        .query = std::string(view(r->args)),
-        .body = std::string(body),
-        .idempotency_key = find_field(r, "Idempotency-Key"),
-        .actor = "key:" + context.outcome().key().id};
+    management::AdminRequest request{.method = method_of(r),
+                                     .path = *path_of(r),
+                                     .base = LocationConf::of(r).admin->base,
+                                     .query = std::string(view(r->args)),
+                                     .body = std::string(body),
+                                     .content_type = find_field(r, "Content-Type"),
+                                     .content_encoding = find_field(r, "Content-Encoding"),
+                                     .idempotency_key = find_field(r, "Idempotency-Key"),
+                                     .actor = "key:" + context.outcome().key().id};
     RequestContext& check = context.check_key_again();
     make_pooled<CheckedRequest>(r->pool, CheckedRequest{check, std::move(request)});
     if (check.outcome().is_decided()) {
@@ -239,8 +260,7 @@ ngx_int_t handle_admin(ngx_http_request_t* r) noexcept {
                        if (granted_here(r) == nullptr) {
                            return NGX_HTTP_FORBIDDEN;
                        }
-                       // `rewrite … break` may have changed the URI.
-                       if (!view(r->uri).starts_with(LocationConf::of(r).admin->base)) {
+                       if (!path_of(r)) {
                            return NGX_HTTP_NOT_FOUND;
                        }
                        return nginx::read_request_body(r, kLongestBody, on_body);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <utility>
 
+#include "module/management/admin/media_type.hpp"
 #include "module/management/admin/resources.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/text/json_writer.hpp"
@@ -50,6 +52,8 @@ AdminResponse response_to(const OperationError& error) {
             return error_response(409, "concurrent_change", error.what());
         case Reason::kRequestReused:
             return error_response(422, "idempotency_key_reused", error.what());
+        case Reason::kUnsupportedMedia:
+            return error_response(415, "unsupported_media_type", error.what());
         case Reason::kUnavailable:
             break;
     }
@@ -94,35 +98,13 @@ constexpr std::array<Resource, 8> kResources{{
     {"openapi.json", false, "", {{{Method::kGet, "GET", show_openapi}}}},
 }};
 
-/// The segments of a path, which `/` separates.
-struct Path {
-    std::string_view first;
-    std::string_view id;
-    std::string_view last;
-    bool has_id = false;
-
-    explicit Path(std::string_view text) {
-        first = next(text);
-        has_id = !text.empty();
-        id = next(text);
-        last = text;
-    }
-
-  private:
-    static std::string_view next(std::string_view& rest) {
-        const auto segment = rest.substr(0, rest.find('/'));
-        rest.remove_prefix(segment.size());
-        if (rest.size() > 1) {
-            rest.remove_prefix(1);
-        }
-        return segment;
-    }
-};
-
-const Resource* find_resource(const Path& path) {
+/// A resource is found by its segments: its name; the id; and what it is of the id.
+const Resource* find_resource(const std::vector<std::string>& segments) {
     for (const auto& resource : kResources) {
-        if (resource.first == path.first && resource.has_id == path.has_id &&
-            resource.last == path.last) {
+        const std::size_t count =
+            1U + (resource.has_id ? 1U : 0U) + (resource.last.empty() ? 0U : 1U);
+        if (segments.size() == count && segments.front() == resource.first &&
+            (resource.last.empty() || segments.back() == resource.last)) {
             return &resource;
         }
     }
@@ -166,8 +148,8 @@ AdminResponse too_many_operations() {
 
 Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
                            std::vector<const PlanTable*> tables, AdminRequest request) {
-    const Path path(request.path);
-    const Resource* const resource = find_resource(path);
+    const auto& segments = request.path.segments();
+    const Resource* const resource = find_resource(segments);
     if (resource == nullptr) {
         co_return error_response(404, "not_found", "There is no such resource.");
     }
@@ -182,7 +164,8 @@ Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
         if (!handler->has_query) {
             QueryParameters(request.query).require_empty();
         }
-        std::string id(path.id);
+        require_json_body(request);
+        std::string id = resource->has_id ? segments[1] : "";
         if (resource->has_id) {
             require_valid_id(id);
         }

@@ -1,9 +1,9 @@
 #include "module/management/admin/admin_request.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "module/management/operation_error.hpp"
+#include "module/text/percent_encoding.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::management {
@@ -14,24 +14,15 @@ namespace {
     throw OperationError(Reason::kInvalid, why);
 }
 
-std::string percent_decode(std::string_view text) {
-    std::string decoded;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '%') {
-            decoded += text[i] == '+' ? ' ' : text[i];
-            continue;
-        }
-        const auto digits = text.substr(i + 1, 2);
-        unsigned byte = 0;
-        const auto [end, error] =
-            std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-        if (digits.size() != 2 || error != std::errc{} || end != digits.data() + 2) {
-            refuse_query("the query is not percent-encoded properly");
-        }
-        decoded += static_cast<char>(byte);
-        i += 2;
+/// A name or a value of a query, where `+` is a space.
+std::string decode(std::string_view text) {
+    std::string with_spaces(text);
+    std::ranges::replace(with_spaces, '+', ' ');
+    auto decoded = percent_decode(with_spaces);
+    if (!decoded) {
+        refuse_query("the query is not percent-encoded properly");
     }
-    return decoded;
+    return std::move(*decoded);
 }
 
 }  // namespace
@@ -44,12 +35,12 @@ QueryParameters::QueryParameters(std::string_view query) {
             continue;
         }
         const auto equals = std::min(parameter.find('='), parameter.size());
-        auto name = percent_decode(parameter.substr(0, equals));
+        auto name = decode(parameter.substr(0, equals));
         if (take(name)) {
             refuse_query("the parameter \"" + name + "\" is given twice");
         }
         const auto value = parameter.substr(std::min(equals + 1, parameter.size()));
-        parameters_.emplace_back(std::move(name), percent_decode(value));
+        parameters_.emplace_back(std::move(name), decode(value));
     }
 }
 
@@ -82,22 +73,6 @@ void QueryParameters::require_empty() const {
     if (!parameters_.empty()) {
         refuse_query("\"" + parameters_.front().first + "\" is not a parameter of this resource");
     }
-}
-
-std::string percent_encode(std::string_view text) {
-    constexpr std::string_view kDigits = "0123456789ABCDEF";
-    constexpr std::string_view kUnreserved =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-    std::string encoded;
-    for (const char c : text) {
-        if (kUnreserved.find(c) != std::string_view::npos) {
-            encoded += c;
-        } else {
-            const auto byte = static_cast<unsigned char>(c);
-            encoded.append({'%', kDigits[byte >> 4U], kDigits[byte & 0xfU]});
-        }
-    }
-    return encoded;
 }
 
 }  // namespace tollgate::management

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "module/management/admin/resource_path.hpp"
+
 namespace tollgate::management {
 
 enum class Method : std::uint8_t { kGet, kPost, kPatch, kDelete, kOther };
@@ -14,11 +16,14 @@ enum class Method : std::uint8_t { kGet, kPost, kPatch, kDelete, kOther };
 /// A request of tollgate_admin.
 struct AdminRequest {
     Method method = Method::kOther;
-    std::string path;     ///< below the location, such as `keys/ID`
+    ResourcePath path;    ///< below the location, such as `keys/ID`
+    std::string base{};   ///< the location, such as `/admin/`
     std::string query{};  ///< without `?`
     std::string body{};
-    std::optional<std::string> idempotency_key{};  ///< of the field `Idempotency-Key`
-    std::string actor;                             ///< who makes the request: `key:ID`
+    std::optional<std::string> content_type{};      ///< of the field `Content-Type`
+    std::optional<std::string> content_encoding{};  ///< of the field `Content-Encoding`
+    std::optional<std::string> idempotency_key{};   ///< of the field `Idempotency-Key`
+    std::string actor;                              ///< who makes the request: `key:ID`
 };
 
 /// The response to it.
@@ -46,8 +51,5 @@ class QueryParameters {
   private:
     std::vector<std::pair<std::string, std::string>> parameters_;
 };
-
-/// Encodes a text for a query (RFC 3986, unreserved characters remain).
-std::string percent_encode(std::string_view text);
 
 }  // namespace tollgate::management

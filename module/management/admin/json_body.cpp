@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "module/management/operation_error.hpp"
+#include "module/text/whole_number.hpp"
 
 namespace tollgate::management {
 
@@ -26,10 +27,18 @@ class BodyReader {
     bool boolean(bool value) { return add(value); }
     bool number_integer(std::int64_t value) { return add(value); }
     bool number_unsigned(std::uint64_t value) {
-        return std::in_range<std::int64_t>(value) ? add(static_cast<std::int64_t>(value))
-                                                  : add(static_cast<double>(value));
+        if (!std::in_range<std::int64_t>(value)) {
+            refuse_large_integer();
+        }
+        return add(static_cast<std::int64_t>(value));
     }
-    bool number_float(double value, const std::string& /*text*/) { return add(value); }
+    /// nlohmann_json reads an integer of more than 64 bits as a float.
+    bool number_float(double value, const std::string& text) {
+        if (is_integer(text)) {
+            refuse_large_integer();
+        }
+        return add(value);
+    }
     bool string(std::string& value) { return add(std::move(value)); }
     bool binary(nlohmann::json::binary_t& /*value*/) { return false; }
 
@@ -61,6 +70,10 @@ class BodyReader {
     }
 
   private:
+    [[noreturn]] void refuse_large_integer() const {
+        refuse_body("\"" + name_ + "\" has an integer of more than 64 bits");
+    }
+
     /// A value outside of the object, or an object or a list that is nested too deep.
     void require_place() const {
         if (depth_ != 1) {
@@ -142,13 +155,10 @@ std::optional<std::string> JsonBody::take_text_or_null(const std::string& name) 
     refuse_type(name, "a text");
 }
 
-std::optional<JsonBody::Texts> JsonBody::take_texts_or_null(const std::string& name) {
+std::optional<JsonBody::Texts> JsonBody::take_texts(const std::string& name) {
     auto member = take(name);
     if (!member) {
         return std::nullopt;
-    }
-    if (*member == Member(Scalar(Null{}))) {
-        return Texts{};
     }
     auto* const texts = std::get_if<Texts>(&*member);
     if (texts == nullptr) {
@@ -157,11 +167,9 @@ std::optional<JsonBody::Texts> JsonBody::take_texts_or_null(const std::string& n
     return std::move(*texts);
 }
 
-std::optional<JsonBody::Object> JsonBody::take_object_or_null(const std::string& name,
-                                                              bool& is_null) {
+std::optional<JsonBody::Object> JsonBody::take_object(const std::string& name) {
     auto member = take(name);
-    is_null = member && *member == Member(Scalar(Null{}));
-    if (!member || is_null) {
+    if (!member) {
         return std::nullopt;
     }
     auto* const object = std::get_if<Object>(&*member);
@@ -169,6 +177,15 @@ std::optional<JsonBody::Object> JsonBody::take_object_or_null(const std::string&
         refuse_type(name, "an object");
     }
     return std::move(*object);
+}
+
+bool JsonBody::take_null(const std::string& name) {
+    const auto found = members_.find(name);
+    if (found == members_.end() || found->second != Member(Scalar(Null{}))) {
+        return false;
+    }
+    members_.erase(found);
+    return true;
 }
 
 void JsonBody::require_empty() const {

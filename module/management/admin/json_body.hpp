@@ -34,8 +34,10 @@ class JsonBody {
     std::optional<std::string> take_text(const std::string& name);
     /// The same for a member that may be null, which is an empty text.
     std::optional<std::string> take_text_or_null(const std::string& name);
-    std::optional<Texts> take_texts_or_null(const std::string& name);
-    std::optional<Object> take_object_or_null(const std::string& name, bool& is_null);
+    std::optional<Texts> take_texts(const std::string& name);
+    std::optional<Object> take_object(const std::string& name);
+    /// Whether the member is null. Only then it is removed.
+    bool take_null(const std::string& name);
 
     /// Throws OperationError with Reason::kInvalid if a member is left.
     void require_empty() const;

@@ -19,11 +19,7 @@ using namespace std::chrono_literals;
     throw OperationError(Reason::kInvalid, why);
 }
 
-std::optional<std::chrono::sys_seconds> expiry_of(const std::string& text,
-                                                  std::chrono::sys_seconds now) {
-    if (text.empty()) {
-        return std::nullopt;
-    }
+std::chrono::sys_seconds expiry_of(const std::string& text, std::chrono::sys_seconds now) {
     const auto time = parse_rfc3339(text);
     if (!time) {
         refuse_member("expires: use a time such as 2027-01-01T00:00:00Z, or null");
@@ -31,7 +27,7 @@ std::optional<std::chrono::sys_seconds> expiry_of(const std::string& text,
     if (*time <= now) {
         refuse_member("expires: the time is not in the future");
     }
-    return time;
+    return *time;
 }
 
 bool is_active(const std::string& state) {
@@ -42,6 +38,11 @@ bool is_active(const std::string& state) {
 }
 
 MetaChanges meta_of(JsonBody::Object& object) {
+    // All members are removed, and as many are set.
+    constexpr auto kMostChanges = 2 * kMostMetaMembers;
+    if (object.size() > kMostChanges) {
+        refuse_member("meta: more than " + std::to_string(kMostChanges) + " members");
+    }
     MetaChanges changes;
     for (auto& [name, scalar] : object) {
         if (!is_valid_meta_name(name)) {
@@ -63,16 +64,22 @@ MetaChanges meta_of(JsonBody::Object& object) {
 
 KeyChanges take_changes(JsonBody& body, std::chrono::sys_seconds now) {
     KeyChanges changes{.plan = body.take_text("plan"), .name = body.take_text_or_null("name")};
-    if (const auto limits = body.take_text_or_null("limits")) {
-        changes.limits = limits->empty() ? "" : uniform_limits(*limits);
+    if (body.take_null("limits")) {
+        changes.limits = "";
+    } else if (const auto limits = body.take_text("limits")) {
+        changes.limits = uniform_limits(*limits);
     }
-    if (const auto expires = body.take_text_or_null("expires")) {
+    if (body.take_null("expires")) {
+        changes.expires.emplace(std::nullopt);
+    } else if (const auto expires = body.take_text("expires")) {
         changes.expires = expiry_of(*expires, now);
     }
     if (const auto state = body.take_text("state")) {
         changes.active = is_active(*state);
     }
-    if (const auto scopes = body.take_texts_or_null("scopes")) {
+    if (body.take_null("scopes")) {
+        changes.scopes = "";
+    } else if (const auto scopes = body.take_texts("scopes")) {
         std::string all;
         for (const auto& scope : *scopes) {
             if (scope.empty() || scope.find(' ') != std::string::npos) {
@@ -82,11 +89,10 @@ KeyChanges take_changes(JsonBody& body, std::chrono::sys_seconds now) {
         }
         changes.scopes = uniform_scopes(all);
     }
-    bool clears_meta = false;
-    if (auto meta = body.take_object_or_null("meta", clears_meta)) {
-        changes.meta = meta_of(*meta);
-    } else if (clears_meta) {
+    if (body.take_null("meta")) {
         changes.meta = MetaChanges{.is_cleared = true};
+    } else if (auto meta = body.take_object("meta")) {
+        changes.meta = meta_of(*meta);
     }
     validate(changes);
     return changes;

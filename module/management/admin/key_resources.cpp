@@ -17,6 +17,7 @@
 #include "module/management/key_json.hpp"
 #include "module/management/key_operation.hpp"
 #include "module/management/random_key.hpp"
+#include "module/text/percent_encoding.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::management {

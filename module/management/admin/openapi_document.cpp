@@ -4,6 +4,9 @@ namespace tollgate::management {
 
 namespace {
 
+/// Where the document has the location.
+constexpr std::string_view kLocation = "{LOCATION}";
+
 // clang-format off
 constexpr std::string_view kDocument = R"json({
   "openapi": "3.1.0",
@@ -15,7 +18,7 @@ constexpr std::string_view kDocument = R"json({
     "contact": {"name": "The operator of this service"},
     "license": {"name": "MIT", "identifier": "MIT"}
   },
-  "servers": [{"url": "/admin", "description": "The location of `tollgate_admin`."}],
+  "servers": [{"url": "{LOCATION}", "description": "The location of `tollgate_admin`."}],
   "security": [{"apiKey": []}],
   "tags": [
     {"name": "keys", "description": "API keys."},
@@ -174,6 +177,7 @@ constexpr std::string_view kDocument = R"json({
             }
           },
           "413": {"$ref": "#/components/responses/TooLarge"},
+          "415": {"$ref": "#/components/responses/UnsupportedMedia"},
           "422": {"$ref": "#/components/responses/IdempotencyKeyReused"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
@@ -216,6 +220,9 @@ constexpr std::string_view kDocument = R"json({
             "application/json": {
               "schema": {"$ref": "#/components/schemas/KeyChanges"},
               "example": {"plan": "business", "meta": {"contract": null}}
+            },
+            "application/merge-patch+json": {
+              "schema": {"$ref": "#/components/schemas/KeyChanges"}
             }
           }
         },
@@ -244,6 +251,7 @@ constexpr std::string_view kDocument = R"json({
             }
           },
           "413": {"$ref": "#/components/responses/TooLarge"},
+          "415": {"$ref": "#/components/responses/UnsupportedMedia"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
@@ -310,6 +318,7 @@ constexpr std::string_view kDocument = R"json({
             }
           },
           "413": {"$ref": "#/components/responses/TooLarge"},
+          "415": {"$ref": "#/components/responses/UnsupportedMedia"},
           "422": {"$ref": "#/components/responses/IdempotencyKeyReused"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
@@ -708,20 +717,19 @@ constexpr std::string_view kDocument = R"json({
       "KeyToIssue": {
         "type": "object",
         "required": ["plan"],
+        "additionalProperties": false,
         "description": "The values of a new key.",
         "properties": {
           "id": {
             "type": "string",
             "pattern": "^[A-Za-z0-9_.-]{1,64}$",
-            "description": "The id of the key. Without it, an id is generated."
+            "not": {"enum": [".", ".."]},
+            "description": "The id of the key, which must not be a key itself. Without it, an id is generated."
           },
           "plan": {"$ref": "#/components/schemas/PlanName"},
-          "name": {"type": ["string", "null"], "description": "A name for people, up to 256 bytes."},
-          "limits": {
-            "type": ["string", "null"],
-            "description": "Rates for plans that are `custom`, such as `5000r/m 1000000r/d`."
-          },
-          "expires": {"type": ["string", "null"], "description": "When the key expires (RFC 3339)."},
+          "name": {"$ref": "#/components/schemas/NameToSet"},
+          "limits": {"$ref": "#/components/schemas/LimitsToSet"},
+          "expires": {"$ref": "#/components/schemas/ExpiryToSet"},
           "state": {"type": "string", "enum": ["active", "disabled"], "description": "`active` unless it is given."},
           "scopes": {"$ref": "#/components/schemas/ScopeTokens"},
           "meta": {"$ref": "#/components/schemas/MetaChanges"},
@@ -734,12 +742,14 @@ constexpr std::string_view kDocument = R"json({
       },
       "KeyChanges": {
         "type": "object",
+        "minProperties": 1,
+        "additionalProperties": false,
         "description": "A JSON Merge Patch (RFC 7396): what is not given remains.",
         "properties": {
           "plan": {"$ref": "#/components/schemas/PlanName"},
-          "name": {"type": ["string", "null"], "description": "null: no name."},
-          "limits": {"type": ["string", "null"], "description": "null: no limits."},
-          "expires": {"type": ["string", "null"], "description": "A time (RFC 3339), or null: never."},
+          "name": {"$ref": "#/components/schemas/NameToSet"},
+          "limits": {"$ref": "#/components/schemas/LimitsToSet"},
+          "expires": {"$ref": "#/components/schemas/ExpiryToSet"},
           "state": {
             "type": "string",
             "enum": ["active", "disabled"],
@@ -751,10 +761,12 @@ constexpr std::string_view kDocument = R"json({
       },
       "Rotation": {
         "type": "object",
+        "additionalProperties": false,
         "description": "How long the previous key works.",
         "properties": {
           "overlap": {
             "type": "string",
+            "pattern": "^(0|[0-9]{1,10}(ms|s|m|h|d|w))$",
             "description": "A time with a unit, such as `24h`, which is the default. `0` ends all keys of the id first."
           }
         }
@@ -783,8 +795,15 @@ constexpr std::string_view kDocument = R"json({
             "type": "string",
             "description": "What was done: issue, import, set, disable, enable, rotate, revoke or lift."
           },
-          "id": {"$ref": "#/components/schemas/Id"},
-          "detail": {"type": "string", "description": "The values that were set."}
+          "id": {
+            "type": "string",
+            "pattern": "^[A-Za-z0-9_.-]{0,64}$",
+            "description": "The id of the key; empty: many ids, as in the import of a file."
+          },
+          "detail": {
+            "type": "string",
+            "description": "The values that were set, such as `plan=pro name=\"A shop\"`: a value with a space or a quotation mark is a JSON string. At most 512 bytes; a longer text ends with `…`."
+          }
         },
         "description": "Who did what to which id."
       },
@@ -892,14 +911,37 @@ constexpr std::string_view kDocument = R"json({
         "enum": ["active", "disabled", "expired", "replaced", "none"],
         "description": "`replaced`: an interrupted rotation has ended the key. `none`: the id has no key."
       },
+      "NameToSet": {
+        "type": ["string", "null"],
+        "maxLength": 256,
+        "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$",
+        "description": "A name for people, at most 256 bytes of UTF-8. null: no name."
+      },
+      "LimitsToSet": {
+        "type": ["string", "null"],
+        "pattern": "^[1-9][0-9]{0,12}r/[0-9]*[a-z]+( [1-9][0-9]{0,12}r/[0-9]*[a-z]+){0,3}$",
+        "description": "Rates for plans that are `custom`, such as `5000r/m 1000000r/d`. A longer period does not allow less. null: no limits."
+      },
+      "ExpiryToSet": {
+        "type": ["string", "null"],
+        "format": "date-time",
+        "description": "When the key expires: a time in the future (RFC 3339). null: never."
+      },
       "ScopeTokens": {
         "type": ["array", "null"],
-        "items": {"type": "string"},
-        "description": "Scope tokens (RFC 6749, section 3.3)."
+        "items": {"type": "string", "pattern": "^[!#-\\[\\]-~]+$"},
+        "maxItems": 128,
+        "description": "Scope tokens (RFC 6749, section 3.3), together at most 256 bytes."
       },
       "MetaChanges": {
         "type": ["object", "null"],
-        "description": "Up to 16 members, which programs store with the key. A name has 1 to 32 lower-case letters, digits and `_`; a value is a text, a number or a boolean. Members that are not given remain, and null removes a member (RFC 7396)."
+        "propertyNames": {"pattern": "^[a-z0-9_]{1,32}$"},
+        "additionalProperties": {
+          "type": ["string", "number", "boolean", "null"],
+          "pattern": "^[^\\u0000-\\u001f\\u007f]*$"
+        },
+        "maxProperties": 32,
+        "description": "Up to 16 members, together at most 512 bytes of JSON, which programs store with the key. A name has 1 to 32 lower-case letters, digits and `_`; a value is a text, a number or a boolean. Members that are not given remain, and null removes a member (RFC 7396)."
       },
       "Time": {
         "type": "string",
@@ -997,6 +1039,19 @@ constexpr std::string_view kDocument = R"json({
         },
         "headers": {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}}
       },
+      "UnsupportedMedia": {
+        "description": "The body is not JSON, or it is compressed.",
+        "content": {
+          "application/json": {
+            "schema": {"$ref": "#/components/schemas/Error"},
+            "example": {
+              "code": "unsupported_media_type",
+              "message": "Content-Type: use application/json or application/merge-patch+json",
+              "status": 415
+            }
+          }
+        }
+      },
       "IdempotencyKeyReused": {
         "description": "A request with another body had the same Idempotency-Key.",
         "content": {
@@ -1017,8 +1072,12 @@ constexpr std::string_view kDocument = R"json({
 
 }  // namespace
 
-std::string_view openapi_document() {
-    return kDocument;
+std::string openapi_document(std::string_view location) {
+    std::string document(kDocument);
+    const auto place = document.find(kLocation);
+    location.remove_suffix(location.ends_with('/') ? 1 : 0);
+    document.replace(place, kLocation.size(), location.empty() ? "/" : location);
+    return document;
 }
 
 }  // namespace tollgate::management

@@ -15,6 +15,7 @@
 #include "module/management/key_usage.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/management/usage_history.hpp"
+#include "module/text/percent_encoding.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::management {
@@ -133,8 +134,8 @@ Task<AdminResponse> list_audit(ResourceRequest request) {
     co_return response;
 }
 
-Task<AdminResponse> show_openapi(ResourceRequest /*request*/) {
-    co_return AdminResponse{.status = 200, .body = std::string(openapi_document())};
+Task<AdminResponse> show_openapi(ResourceRequest request) {
+    co_return AdminResponse{.status = 200, .body = openapi_document(request.request.base)};
 }
 
 }  // namespace tollgate::management

@@ -21,10 +21,9 @@ TEST(JsonBodyTest, HasTextsListsAndObjects) {
         R"({"a":"x","b":null,"c":["y","z"],"d":{"n":1,"f":0.5,"t":"v","o":null,"b":true}})");
     EXPECT_EQ(body.take_text("a"), "x");
     EXPECT_EQ(body.take_text_or_null("b"), "");
-    EXPECT_EQ(body.take_texts_or_null("c"), (JsonBody::Texts{"y", "z"}));
-    bool is_null = true;
-    const auto object = body.take_object_or_null("d", is_null);
-    EXPECT_FALSE(is_null);
+    EXPECT_EQ(body.take_texts("c"), (JsonBody::Texts{"y", "z"}));
+    EXPECT_FALSE(body.take_null("d"));
+    const auto object = body.take_object("d");
     const JsonBody::Object expected{{"n", std::int64_t{1}},
                                     {"f", 0.5},
                                     {"t", std::string("v")},
@@ -58,9 +57,27 @@ TEST(JsonBodyTest, RefusesMembersOfAnotherType) {
     JsonBody body(R"({"number":1,"empty":"","text":"x","list":[]})");
     EXPECT_THROW(body.take_text("number"), OperationError);
     EXPECT_THROW(body.take_text("empty"), OperationError);
-    EXPECT_THROW(body.take_texts_or_null("text"), OperationError);
-    bool is_null = false;
-    EXPECT_THROW(body.take_object_or_null("list", is_null), OperationError);
+    EXPECT_THROW(body.take_texts("text"), OperationError);
+    EXPECT_THROW(body.take_object("list"), OperationError);
+}
+
+TEST(JsonBodyTest, TakesNullOnce) {
+    JsonBody body(R"({"a":null,"b":""})");
+    EXPECT_TRUE(body.take_null("a"));
+    EXPECT_FALSE(body.take_null("a"));
+    EXPECT_FALSE(body.take_null("b"));
+    EXPECT_FALSE(body.take_null("c"));
+    EXPECT_THROW(body.require_empty(), OperationError);
+}
+
+TEST(JsonBodyTest, RefusesIntegersThatItWouldRound) {
+    EXPECT_EQ(refusal_of_body(R"({"a":9223372036854775807})"), "");
+    EXPECT_EQ(refusal_of_body(R"({"a":1e30})"), "") << "it is written as a number that is rounded";
+    for (const auto* const number :
+         {"9223372036854775808", "18446744073709551616", "-9223372036854775809"}) {
+        EXPECT_EQ(refusal_of_body("{\"m\":{\"a\":" + std::string(number) + "}}"),
+                  "\"m\" has an integer of more than 64 bits");
+    }
 }
 
 TEST(JsonBodyTest, RefusesMembersThatAreLeft) {
