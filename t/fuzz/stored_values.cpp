@@ -132,12 +132,12 @@ const std::vector<PlanTable>& tables() {
 }
 
 /// The body of a response to this request. It is empty if the response is an error.
-nlohmann::json body_of(const GivenReplies::Given& given, Method method, std::string path,
+nlohmann::json body_of(const GivenReplies::Given& given, Method method, std::string_view path,
                        std::string query = {}, std::string body = {}) {
     GivenReplies database(given);
     const auto response = response_to(database, known_tables(tables()).known,
                                       {.method = method,
-                                       .path = std::move(path),
+                                       .path = ResourcePath::of_decoded(path),
                                        .query = std::move(query),
                                        .body = std::move(body),
                                        .idempotency_key = "once",
