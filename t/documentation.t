@@ -272,8 +272,11 @@ for my $errors (['module/report/error_body.hpp', 'module/README.md'], ['backend/
 }
 
 my ($version) = source('module/report/version.hpp') =~ /kVersion = "([\d.]+)"/;
-my ($newest) = source('module/CHANGELOG.md') =~ /^## Changes with Tollgate (\S+)/m;
+my $changes = source('module/CHANGELOG.md');
+my ($newest) = $changes =~ /^## Changes with Tollgate (\S+)/m;
 is($newest, $version, 'the newest changes are those of this version');
 like(source('conf/debian/changelog'), qr/\A\S+ \(\Q$version\E-/, '… and so are the package\'s');
+my @versions = $changes =~ /^## Changes with Tollgate/mg;
+unlike($changes, qr/^Bugfixes:|\bBefore,/m, 'the first version has no state before it') if @versions == 1;
 
 done_testing;
