@@ -120,9 +120,9 @@ for my $page (@pages) {
         }
         my $dir = File::Temp->newdir('documentation-XXXXXX', TMPDIR => 1);
         mkdir "$dir/conf";
-        $http =~ s{\btls_ca\s+\K[^;]+}{$certificates->certificate('ca')}ge;
-        $http =~ s{\btls_certificate\s+\K[^;]+}{$certificates->certificate('client')}ge;
-        $http =~ s{\btls_certificate_key\s+\K[^;]+}{$certificates->key('client')}ge;
+        $http =~ s{\b(?:tls_ca|ssl_client_certificate)\s+\K[^;]+}{$certificates->certificate('ca')}ge;
+        $http =~ s{\b(?:tls|ssl)_certificate\s+\K[^;]+}{$certificates->certificate('client')}ge;
+        $http =~ s{\b(?:tls|ssl)_certificate_key\s+\K[^;]+}{$certificates->key('client')}ge;
         my ($exit, $output) = Nginx->test_config(conf => $http, dir => $dir,
             files => { map { $_ => "secret\n" } $http =~ /password_file\s+([^\s;\/]+);/g });
         SKIP: {
