@@ -90,7 +90,7 @@ sub in_http {
     my ($redis) = $text =~ /\btollgate_redis\s+(\S+)/;
     my $tables = join '', map { "tollgate_plans $_ " . ($redis ? "redis=$redis" : '') . " { plan free 60r/m; }\n" } sort keys %named;
     my ($managed) = $text =~ /\btollgate_admin\s+(\w+)/;
-    $redis = $redis || !%named ? '' : 'tollgate_redis ' . ($managed // 'main') . " { server 127.0.0.1; }\n";
+    $redis = $redis || !(%named || $text =~ /\btollgate_plans\b/) ? '' : 'tollgate_redis ' . ($managed // 'main') . " { server 127.0.0.1; }\n";
     return "$redis$tables$text";
 }
 
@@ -100,6 +100,7 @@ sub of_this_test {
     my $number = 0;
     $text =~ s{\blisten\s+[^;\s]+}{'listen unix:%DIR%/' . ++$number . '.sock'}ge;
     $text =~ s{\binclude\s+\S*/conf/}{include $root/conf/}g;
+    $text =~ s{\bproxy_cache_path\s+\K\S+/}{%DIR%/}g;
     return $text;
 }
 
@@ -275,8 +276,8 @@ my ($version) = source('module/report/version.hpp') =~ /kVersion = "([\d.]+)"/;
 my $changes = source('module/CHANGELOG.md');
 my ($newest) = $changes =~ /^## Changes with Tollgate (\S+)/m;
 is($newest, $version, 'the newest changes are those of this version');
-like(source('conf/debian/changelog'), qr/\A\S+ \(\Q$version\E-/, '… and so are the package\'s');
 my @versions = $changes =~ /^## Changes with Tollgate/mg;
 unlike($changes, qr/^Bugfixes:|\bBefore,/m, 'the first version has no state before it') if @versions == 1;
+like(source('conf/debian/changelog'), qr/\A\S+ \(\Q$version\E-/, '… and so are the package\'s');
 
 done_testing;

@@ -8,6 +8,7 @@ package Command;
 #   $result->{status}, $result->{out}, $result->{err}                    # exit status; -1 and $result->{signal} if killed
 #   my $data = $tollgate->json('key', 'list');                           # what --json prints, decoded; dies on failure
 #   my @results = $tollgate->run_at_once([@arguments], [@arguments] …);  # in parallel
+#   my @lines = $tollgate->shell($text);                                 # what commands of a page print; dies on failure
 #   my $started = $tollgate->start(@arguments); $started->{pid}          # keeps running; the caller ends it and waits
 #
 # Environment: TOLLGATE_BUILD, the build directory (build).
@@ -32,6 +33,25 @@ sub run {
     return _finish($self->start(@arguments));
 }
 
+sub shell {
+    my ($self, $text) = @_;
+    my $folder = File::Temp->newdir('command-XXXXXX', TMPDIR => 1);
+    symlink Cwd::abs_path($binary), "$folder/tollgate" or die "symlink: $!\n";
+    local $ENV{PATH} = "$folder:$ENV{PATH}";
+    delete local @ENV{qw(TOLLGATE_REDIS TOLLGATE_PREFIX)};
+    $self->_set_environment;
+    open my $shell, '-|', 'bash', '-euc', $text or die "bash: $!\n";
+    chomp(my @lines = <$shell>);
+    close $shell or die "exit status $? of:\n$text";
+    return @lines;
+}
+
+sub _set_environment {
+    my ($self) = @_;
+    $ENV{TOLLGATE_REDIS} = $self->{redis} if defined $self->{redis};
+    $ENV{TOLLGATE_PREFIX} = $self->{prefix} if defined $self->{prefix};
+}
+
 sub run_at_once {
     my ($self, @commands) = @_;
     my @started = map { $self->start(@$_) } @commands;
@@ -54,8 +74,7 @@ sub start {
     my $pid = fork // die "fork: $!\n";
     if (!$pid) {
         delete @ENV{qw(TOLLGATE_REDIS TOLLGATE_PREFIX)};
-        $ENV{TOLLGATE_REDIS} = $self->{redis} if defined $self->{redis};
-        $ENV{TOLLGATE_PREFIX} = $self->{prefix} if defined $self->{prefix};
+        $self->_set_environment;
         open STDIN, '<', $files{stdin}->filename or die $!;
         open STDOUT, '>', $options{stdout} // $files{out}->filename or die $!;
         open STDERR, '>', $files{err}->filename or die $!;
