@@ -266,6 +266,11 @@ for my $block ([plans => 'quota/plan_directives'], [redis => 'http/config/redis_
 }
 like($text, qr/`\$$_`/, "… and \$$_") for map { s/_\z/_NAME/r } source('module/http/variables.cpp') =~ /"(tollgate_\w+)"/g;
 
+my ($stored) = $text =~ /^## What is in Redis\n(.*?)^## /ms;
+my @fields = map { /=\s*"(\w+)"/g } source('module/redis/protocol/schema.hpp') =~ /^namespace \w+_(?:field|part|state) \{\n(.*?)^\}/msg;
+cmp_ok(scalar @fields, '>=', 20, 'schema.hpp has fields of Redis');
+like($stored, qr/[`.]$_`/, "… and module/README.md has $_") for @fields;
+
 for my $errors (['module/report/error_body.hpp', 'module/README.md'], ['backend/core/error.hpp', 'backend/README.md']) {
     my @codes = source($errors->[0]) =~ /constexpr Error(?:Kind)? \w+\{[^"}]*"(\w+)"/g;
     cmp_ok(scalar @codes, '>=', 5, "$errors->[0] has codes");
