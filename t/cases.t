@@ -8,6 +8,7 @@ use Certificates;
 use Command;
 use Cwd qw(getcwd);
 use Digest::SHA qw(hmac_sha256);
+use FastCgiServer;
 use File::Temp ();
 use Gateway qw(wait_for_room);
 use Http qw(http_get http_request);
@@ -162,6 +163,11 @@ subtest 'Several keys of one organisation' => sub {
     my $alone = $tollgate->json(qw(key issue --plan member --id alone))->{key};
     is(http_get($nginx, '/', bearer($alone), 'X-Organisation' => 'acme')->status, 401, 'a key without an organisation, also if the client names one');
     is(http_get($nginx, '/', bearer('acme'))->status, 401, 'a name is no key');
+    $nginx->stop;
+
+    $redis->cmd('DEL', 'organisations:quota:{acme}:organisations');
+    $nginx = start('Several keys of one organisation', replace => { '600r/m 10000r/d' => '4r/d', '$tollgate_meta_organisation' => 'acme' });
+    is_deeply([map { http_get($nginx, '/', bearer($_))->header('X-RateLimit-Remaining') } $alone, @keys], [3, 2, 1], 'a constant: one quota for all keys');
     $nginx->stop;
 };
 
@@ -358,6 +364,22 @@ sub finish {
     $http->close;
     return 'second';
 }
+
+subtest 'FastCGI' => sub {
+    my $dir = File::Temp->newdir('php-XXXXXX', TMPDIR => 1);
+    my $php = FastCgiServer->start("$dir/php-fpm.sock");
+    my $nginx = start('FastCGI', replace => { '/run/php' => $dir, ' fastcgi_params' => ' /etc/nginx/fastcgi_params' });
+    my $key = key('php');
+    my $response = http_request($nginx, 'POST', '/pets?x=1', { bearer($key), 'Tollgate-Id' => 'admin' }, 'the body');
+    is($response->status . ' ' . $response->header('X-RateLimit-Remaining'), '200 99', 'a request with a key');
+    my %parameters = map { split /=/, $_, 2 } grep { /=/ } split /\n/, $response->body;
+    is_deeply([@parameters{qw(TOLLGATE_ID TOLLGATE_PLAN SCRIPT_FILENAME QUERY_STRING)}], ['php', 'free', '/srv/api/index.php', 'x=1'], 'the service gets the id and the plan');
+    is($parameters{HTTP_TOLLGATE_ID}, 'admin', '… what a client sends has another name');
+    ok(!exists $parameters{HTTP_AUTHORIZATION}, '… the key is not there');
+    like($response->body, qr/\nthe body\z/, '… and the body');
+    is(http_get($nginx, '/pets')->status, 401, 'without a key, the service is not asked');
+    $nginx->stop;
+};
 
 subtest 'Server-sent events' => sub {
     my $nginx = start('Server-sent events', service => $events_port);

@@ -100,6 +100,7 @@ sub of_this_test {
     my $number = 0;
     $text =~ s{\blisten\s+[^;\s]+}{'listen unix:%DIR%/' . ++$number . '.sock'}ge;
     $text =~ s{\binclude\s+\S*/conf/}{include $root/conf/}g;
+    $text =~ s{\binclude\s+\Kfastcgi_params}{/etc/nginx/fastcgi_params};
     $text =~ s{\bproxy_cache_path\s+\K\S+/}{%DIR%/}g;
     return $text;
 }
