@@ -24,6 +24,7 @@ my $server = <<'END';
     location = /tollgate/status    { tollgate_status; }
     location = /elsewhere          { tollgate_dashboard /tollgate/status; }
     location = /odd                { tollgate_dashboard '/a?"><script>alert(1)</script>&'; }
+    location = /strict             { tollgate strict; proxy_pass http://unix:%DIR%/upstream.sock; }
     location = /in_if              { tollgate_dashboard; if ($arg_a) { set $b 1; } }
     location /guarded/ {
         auth_basic operators;
@@ -35,11 +36,15 @@ END
 my $gateway = Gateway->start(
     plans   => 'plan free 1000000r/d; plan spent 1r/d; anonymous 1000000r/d;',
     server  => $server,
-    http    => 'tollgate_zone 1m;',    # its places for unknown keys fill soon
+    http    => <<'END',
+    tollgate_zone 1m;    # its places for unknown keys fill soon
+    tollgate_plans strict redis=main { plan free 1r/d; anonymous 1r/d; ban after=3 within=1m for=10m; }
+END
     workers => 2,
     files   => { operators => "ops:{PLAIN}secret\n" },
 );
 $gateway->import_key($_, id => $_, plan => $_) for qw(free spent);
+$gateway->import_key('eager', id => 'eager', plan => 'free');
 my $host = 'http://' . $gateway->address;
 
 subtest 'the HTTP response' => sub {
@@ -201,11 +206,11 @@ subtest 'under load' => sub {
     cmp_ok($browser->eval(figure('key-cache')), '>', 50, 'key cache');
     cmp_ok($browser->eval(figure('zone')), '>', 0, 'zone');
     my $legend = $browser->eval('document.querySelector("#plots figure:nth-of-type(1) .legend").textContent');
-    like($legend, qr/granted[\d.]+limited[\d.]+unauthenticated[\d.]+/, "verdicts: $legend");
+    like($legend, qr/granted[\d.]+customer over quota[\d.]+unauthenticated[\d.]+/, "outcomes: $legend");
     $legend = $browser->eval('document.querySelector("#plots figure:nth-of-type(2) .legend").textContent');
     like($legend, qr/api: free[\d.]+api: spent[\d.]+api: no plan[\d.]+/, "plans: $legend");
     like($browser->eval('document.querySelector("#plots .canvas").getAttribute("aria-label")'),
-        qr/^Requests a second by verdict: granted [\d.]+, limited/, 'a plot has a text description');
+        qr/^Requests a second by outcome: granted [\d.]+, customer over quota/, 'a plot has a text description');
     is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 0, 'every plot has data');
     like($browser->eval('document.querySelector("#tables").textContent'), qr/main✓ in reach/, 'tables');
     like($browser->eval('document.querySelector("#tables").textContent'), qr/apino plan/, '... with the same name for requests without a plan as the plots');
@@ -213,6 +218,18 @@ subtest 'under load' => sub {
     $browser->wait_for("${drawn}[0]");
     is_deeply($browser->eval($lines_over_area), [JSON::PP::true, 0], 'no gridline is drawn over an area');
     fits('under load');
+};
+
+subtest 'why requests are refused' => sub {
+    for (1 .. 10) {
+        $gateway->get('/strict', 'eager');
+        $gateway->get('/strict');
+    }
+    for my $cause ('customer over quota', 'address over budget', 'banned') {
+        $browser->wait_for("document.querySelector('#plots figure:nth-of-type(3) .legend').textContent.includes('$cause')");
+        $browser->wait_for("document.querySelector('#refused p').textContent.includes('$cause')");
+        pass("$cause: its line, and its part of the figure");
+    }
 };
 
 subtest 'light and dark' => sub {

@@ -2,6 +2,7 @@
 
 import { setText } from './element.js';
 import * as format from './format.js';
+import { refused } from './outcomes.js';
 
 const maximum = (list, value) =>
     list.reduce((most, one) => value(one) !== null && (most === null || value(one) > value(most)) ? one : most, null);
@@ -11,7 +12,7 @@ export function showFigures(point, status) {
         detail: point.requests === null ? '' : `${format.rate(point.requests - point.refused)} not refused`,
     });
     put('refused', format.rate(point.refused), {
-        detail: point.requests > 0 ? `${format.percentSign(point.refused / point.requests)} of requests` : '',
+        detail: point.refused > 0 ? `${format.percentSign(point.refused / point.requests)} of requests: ${causes(point)}` : '',
     });
     showRedis(point.redis);
 
@@ -29,6 +30,11 @@ export function showFigures(point, status) {
         detail: `${fullest ? `${fullest.name}; ` : ''}${format.bytes(status.zone.size)} in all`,
     });
 }
+
+// Why requests are refused, the most frequent cause first.
+const causes = point => refused.filter(name => point.outcomes[name] > 0)
+    .sort((a, b) => point.outcomes[b] - point.outcomes[a])
+    .map(name => `${name} ${format.rate(point.outcomes[name])}`).join(', ');
 
 // The name of a Redis, if there are several.
 const of = (one, all) => all.length > 1 ? ` (${one.name})` : '';

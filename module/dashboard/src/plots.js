@@ -1,10 +1,10 @@
 // The plots and their contents.
 
 import * as format from './format.js';
+import { outcomes, refused } from './outcomes.js';
 import { planName } from './point.js';
 import { Plot } from './plot.js';
 import { planStyles } from './plan_styles.js';
-import { refused, verdicts } from './verdicts.js';
 
 const upFromZero = least => (_, most) => [0, Math.max(least, (most ?? 0) * 1.1)];
 // Whole powers of ten that enclose all values.
@@ -24,8 +24,9 @@ const styles = 6;
 const hasAny = ({ values }) => values.some(value => value > 0);
 const latest = (points, member) => points.findLast(point => !point.gap)?.[member] ?? [];
 
-const verdictLines = names => points => names
-    .map((name, i) => line(points, name, name, { colour: name, style: i % styles }, point => point.verdicts[name]))
+const outcomeLines = names => points => names
+    .map((name, i) => line(points, name, name, { colour: name.replaceAll(' ', '-'), style: i % styles },
+        point => point.outcomes[name]))
     .filter(hasAny);
 
 function planLines(points) {
@@ -58,11 +59,11 @@ const zoneLines = points => latest(points, 'zone').filter(store => !store.fillsU
     .filter(hasAny);
 
 const plots = [
-    { title: 'Requests a second by verdict', lines: verdictLines(verdicts), empty: 'No requests yet',
+    { title: 'Requests a second by outcome', lines: outcomeLines(outcomes), empty: 'No requests yet',
       stacked: true, format: format.rate, range: upFromZero(1) },
     { title: 'Requests a second by plan', lines: planLines, empty: 'No requests yet',
       stacked: true, format: format.rate, range: upFromZero(1) },
-    { title: 'Refused a second', lines: verdictLines(refused), empty: 'Nothing was refused',
+    { title: 'Refused a second', lines: outcomeLines(refused), empty: 'Nothing was refused',
       format: format.rate, range: upFromZero(1) },
     { title: 'Redis round trip', lines: roundTripLines, empty: 'No calls yet',
       format: format.duration, range: aroundDecades, log: true,

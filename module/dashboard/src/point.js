@@ -1,7 +1,7 @@
 // Computes a point from a status and an earlier one.
 
+import { outcomes, outcomesOf, refused } from './outcomes.js';
 import { quantile } from './quantile.js';
-import { refused, verdicts } from './verdicts.js';
 
 const sum = numbers => numbers.reduce((total, one) => total + one, 0);
 const share = (part, whole) => whole > 0 ? part / whole : null;
@@ -16,8 +16,8 @@ export function pointOf(older, newer) {
         time: newer.time,
         requests: older ? sum(plans.map(plan => plan.requests)) : null,
         refused: older ? sum(plans.map(plan => plan.refused)) : null,
-        verdicts: Object.fromEntries(
-            verdicts.map(name => [name, older ? sum(plans.map(plan => plan.verdicts[name])) : null])),
+        outcomes: Object.fromEntries(
+            outcomes.map(name => [name, older ? sum(plans.map(plan => plan.outcomes[name])) : null])),
         plans,
         redis,
         lookups: older ? sum(redis.map(one => one.lookups)) : null,
@@ -32,15 +32,18 @@ function plansOf(older, newer, rate) {
     const sumOf = rates => older ? sum(rates) : null;
     return newer.requests.map(row => {
         const earlier = before.get(key(row));
-        const rates = member => Object.fromEntries(
-            verdicts.map(name => [name, rate(row[member][name], earlier?.[member][name] ?? 0)]));
+        const rates = member => {
+            const now = outcomesOf(row, row[member]);
+            const then = earlier ? outcomesOf(earlier, earlier[member]) : {};
+            return Object.fromEntries(outcomes.map(name => [name, rate(now[name], then[name] ?? 0)]));
+        };
         const decided = rates('verdicts');
         const dryRun = rates('dry_run');
         return {
             key: key(row),
             tables: row.tables,
             plan: row.plan,
-            verdicts: decided,
+            outcomes: decided,
             requests: sumOf(Object.values(decided)),
             refused: sumOf(refused.map(name => decided[name])),
             wouldRefuse: sumOf(refused.map(name => dryRun[name])),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { History } from '../../../module/dashboard/src/history.js';
-import { verdicts } from '../../../module/dashboard/src/verdicts.js';
 
+const verdicts = ['abandoned', 'granted', 'limited', 'banned', 'unauthenticated', 'forbidden', 'bypassed', 'degraded', 'unavailable'];
 const counts = given => Object.fromEntries(verdicts.map(name => [name, given[name] ?? 0]));
 
 // A status with these counts of verdicts, by plan.
@@ -41,9 +41,19 @@ test('rates are by verdict and by plan, and what was refused is told apart', () 
     h.add(statusOf({ free: { granted: 20, limited: 4 }, pro: { granted: 6, unavailable: 2, bypassed: 2 } }), 102);
     assert.equal(h.last.requests, 17);
     assert.equal(h.last.refused, 3);
-    assert.equal(h.last.verdicts.granted, 13);
+    assert.equal(h.last.outcomes.granted, 13);
     assert.deepEqual(h.last.plans.map(plan => [plan.plan, plan.requests, plan.refused, plan.total]),
         [['free', 12, 2, 24], ['pro', 5, 1, 10]]);
+});
+
+test('customers over quota, addresses over budget and bans are told apart', () => {
+    const h = history();
+    h.add(statusOf({ free: {}, pro: {}, '': {} }), 100);
+    h.add(statusOf({ free: { limited: 4, banned: 2 }, pro: { limited: 6 }, '': { limited: 14, unauthenticated: 8 } }), 102);
+    const { outcomes } = h.last;
+    assert.deepEqual(['customer over quota', 'address over budget', 'banned', 'unauthenticated'].map(name => outcomes[name]), [5, 7, 1, 4]);
+    assert.equal(outcomes.limited, undefined);
+    assert.equal(h.last.refused, 17);
 });
 
 test('the first status has no rates, but tells how Redis and the zone are', () => {
