@@ -79,22 +79,31 @@ sub figure {
     return qq{Number(document.querySelector("#$id b").textContent.replace(",", ""))};
 }
 
-# The number of pixels of the first plot with the colour of granted requests.
-my $pixels = <<'END';
+# An expression: the result of these statements, which can use the pixels of the first plot.
+sub in_first_plot {
+    my ($statements) = @_;
+    return <<"END";
 (() => {
-    const hex = getComputedStyle(document.documentElement).getPropertyValue('--granted').trim();
-    const [red, green, blue] = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
+    const colour = name => {
+        const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+        return [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
+    };
     const canvas = document.querySelector('#plots canvas');
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
     copy.drawImage(canvas, 0, 0);
-    const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
-    let found = 0;
-    for (let i = 0; i < data.length; i += 4) {
-        if (data[i] === red && data[i + 1] === green && data[i + 2] === blue && data[i + 3] === 255) found++;
-    }
-    return found;
+    const { data, width, height } = copy.getImageData(0, 0, canvas.width, canvas.height);
+    const pixel = (x, y) => [0, 1, 2].map(i => data[4 * (y * width + x) + i]);
+    const is = (x, y, wanted) => pixel(x, y).every((value, i) => value === wanted[i]) && data[4 * (y * width + x) + 3] === 255;
+    const columns = [...Array(width).keys()];
+    const rows = [...Array(height).keys()];
+    const granted = colour('--granted');
+    $statements
 })()
 END
+}
+
+# The number of pixels with the colour of granted requests.
+my $pixels = in_first_plot('return columns.flatMap(x => rows.filter(y => is(x, y, granted))).length;');
 
 subtest 'before any request' => sub {
     is($browser->open("$host/tollgate/dashboard"), 200, 'opens');
@@ -170,32 +179,33 @@ sub fits {
 # The colour of each plan's area in the legend, by plan.
 sub plan_colours {
     return $browser->eval('Object.fromEntries([...document.querySelectorAll("#plots figure:nth-of-type(2) .legend li")]'
-        . '.map(one => [one.childNodes[1].textContent, one.querySelector("rect").getAttribute("fill")]))');
+        . '.map(one => [one.childNodes[1].textContent, one.querySelector("path").getAttribute("fill")]))');
 }
 
-# The number of pixels inside the first plot's lowest area that have another colour.
-my $lines_over_area = <<'END';
-(() => {
-    const colour = name => {
-        const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-        return [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
+# The number of pixels inside the lowest area that have another colour.
+my $lines_over_area = in_first_plot(<<'END');
+    const areas = columns.map(x => rows.filter(y => is(x, y, granted))).filter(area => area.length >= 20);
+    return [areas.length > 2, areas.reduce((over, area) => over + area.at(-1) - area[0] + 1 - area.length, 0)];
+END
+
+# The area above the lowest one, as drawn: the least contrast of the two (WCAG 2.2), and whether it has a
+# pattern with such a contrast.
+my $next_area = in_first_plot(<<'END');
+    const luminance = rgb => rgb.map(value => value / 255).map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
+    const contrast = (one, other) => (([less, more]) => (more + 0.05) / (less + 0.05))([luminance(one), luminance(other)].sort((a, b) => a - b));
+    const names = [...document.querySelectorAll('#plots figure:first-of-type .legend li')].slice(1)
+        .map(one => `--${one.childNodes[1].textContent.replaceAll(' ', '-')}`);
+    const found = columns.flatMap(x => {
+        const top = rows.findIndex(y => is(x, y, granted));
+        const next = top < 9 ? undefined : names.find(name => [2, 3, 4].some(above => is(x, top - above, colour(name))));
+        return next ? [{ next, x, top }] : [];
+    });
+    return {
+        columns: found.length,
+        contrast: Math.min(...found.map(({ next }) => contrast(granted, colour(next)))),
+        pattern: found.some(({ next, x, top }) => contrast(pixel(x, top - 5), colour(next)) >= 3),
     };
-    const canvas = document.querySelector('#plots canvas');
-    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
-    copy.drawImage(canvas, 0, 0);
-    const { data, width, height } = copy.getImageData(0, 0, canvas.width, canvas.height);
-    const is = (x, y, [r, g, b]) => [r, g, b].every((value, i) => data[4 * (y * width + x) + i] === value);
-    const granted = colour('--granted');
-    let over = 0;
-    let columns = 0;
-    for (let x = 0; x < width; x++) {
-        const area = [...Array(height).keys()].filter(y => is(x, y, granted));
-        if (area.length < 20) continue;
-        columns++;
-        over += area.at(-1) - area[0] + 1 - area.length;
-    }
-    return [columns > 2, over];
-})()
 END
 
 subtest 'under load' => sub {
@@ -208,14 +218,13 @@ subtest 'under load' => sub {
     my $legend = $browser->eval('document.querySelector("#plots figure:nth-of-type(1) .legend").textContent');
     like($legend, qr/granted[\d.]+customer over quota[\d.]+unauthenticated[\d.]+/, "outcomes: $legend");
     $legend = $browser->eval('document.querySelector("#plots figure:nth-of-type(2) .legend").textContent');
-    like($legend, qr/api: free[\d.]+api: spent[\d.]+api: no plan[\d.]+/, "plans: $legend");
+    like($legend, qr/api: no plan[\d.]+api: free[\d.]+api: spent[\d.]+/, "plans: $legend");
     like($browser->eval('document.querySelector("#plots .canvas").getAttribute("aria-label")'),
         qr/^Requests a second by outcome: granted [\d.]+, customer over quota/, 'a plot has a text description');
     is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 0, 'every plot has data');
     like($browser->eval('document.querySelector("#tables").textContent'), qr/main✓ in reach/, 'tables');
     like($browser->eval('document.querySelector("#tables").textContent'), qr/apino plan/, '... with the same name for requests without a plan as the plots');
-    chomp(my $drawn = $lines_over_area);
-    $browser->wait_for("${drawn}[0]");
+    $browser->wait_for("${lines_over_area}[0]");
     is_deeply($browser->eval($lines_over_area), [JSON::PP::true, 0], 'no gridline is drawn over an area');
     fits('under load');
 };
@@ -241,6 +250,10 @@ subtest 'light and dark' => sub {
         $shade{$scheme} = $red + $green + $blue;
         $browser->wait_for("$pixels > 20");
         pass("the plot is drawn in the colours of $scheme ($background)");
+        $browser->wait_for("$next_area.columns > 20");
+        my $drawn = $browser->eval($next_area);
+        cmp_ok($drawn->{contrast}, '>=', 3, '... with contrast between two areas');
+        ok($drawn->{pattern}, '... and a pattern');
         $browser->screenshot("$ENV{TOLLGATE_SCREENSHOTS}/$scheme.png") if $ENV{TOLLGATE_SCREENSHOTS};
     }
     cmp_ok($shade{light}, '>', 600, 'light is light');

@@ -2,7 +2,7 @@
 
 import { Chart, Filler, LinearScale, LineController, LineElement, PointElement } from 'chart.js';
 import * as format from './format.js';
-import { colour, dashes } from './style.js';
+import { colour, dashes, patternOf, patternPath, patternSize } from './style.js';
 import { exponentTicks, numberTicks, timeTicks } from './ticks.js';
 
 Chart.register(Filler, LinearScale, LineController, LineElement, PointElement);
@@ -93,8 +93,21 @@ export class TimeChart {
     // the lower part of the area above it. Of lines, the last one is on top.
     #look(one, i) {
         return this.options.stacked
-            ? { fill: 'start', backgroundColor: colour(one.colour), borderColor: colour('card'), borderWidth: 0.5 }
-            : { borderColor: colour(one.colour), borderWidth: 2, borderDash: dashes[one.dash], order: -i };
+            ? { fill: 'start', backgroundColor: this.#filling(one), borderColor: colour('card'), borderWidth: 1 }
+            : { borderColor: colour(one.colour), borderWidth: 2, borderDash: dashes[one.style], order: -i };
+    }
+
+    // The colour of an area, with its pattern.
+    #filling(one) {
+        const tile = document.createElement('canvas');
+        tile.width = tile.height = patternSize;
+        const context = tile.getContext('2d');
+        context.fillStyle = colour(one.colour);
+        context.fillRect(0, 0, patternSize, patternSize);
+        context.strokeStyle = colour('card');
+        context.lineWidth = 2;
+        context.stroke(new Path2D(patternPath(patternOf(one.style), patternSize, patternSize)));
+        return context.createPattern(tile, 'repeat');
     }
 
     #chartOptions() {

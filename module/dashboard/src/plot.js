@@ -3,7 +3,7 @@
 import { TimeChart } from './chart.js';
 import { element, setText } from './element.js';
 import * as format from './format.js';
-import { colour, dashes } from './style.js';
+import { colour, dashes, patternOf, patternPath } from './style.js';
 
 export class Plot {
     // `title`; `span` in seconds; `stacked`; `format` of a value; `range`: returns the ends of the axis for the minimum
@@ -22,8 +22,8 @@ export class Plot {
         this.canvas.append(this.empty);
     }
 
-    // `series`: { key, label, colour, dash, values }. `dash` is the index of a line style. The values are in the order
-    // of the points.
+    // `series`: { key, label, colour, style, values }. `style` is the index of dashes and of a pattern. The values are in
+    // the order of the points.
     show(points, series) {
         // While the page is paused, the history continues.
         this.points = [...points];
@@ -57,15 +57,18 @@ export class Plot {
 
     // A sample of the line or the area, for the legend.
     #sample(one) {
+        const fill = colour(one.colour);
+        const shapes = this.options.stacked
+            ? [{ d: 'M0 0h18v10h-18z', fill }, { d: patternPath(patternOf(one.style), 18, 10), stroke: colour('card'), 'stroke-width': 2 }]
+            : [{ d: 'M0 5h18', stroke: fill, 'stroke-width': 2.5, 'stroke-dasharray': dashes[one.style].join(' ') }];
         const space = 'http://www.w3.org/2000/svg';
         const svg = document.createElementNS(space, 'svg');
-        const shape = document.createElementNS(space, this.options.stacked ? 'rect' : 'line');
-        const attributes = this.options.stacked
-            ? { width: 18, height: 10, rx: 2, fill: colour(one.colour) }
-            : { x1: 0, x2: 18, y1: 5, y2: 5, stroke: colour(one.colour), 'stroke-width': 2.5, 'stroke-dasharray': dashes[one.dash].join(' ') };
-        for (const [name, value] of Object.entries(attributes)) shape.setAttribute(name, value);
         svg.setAttribute('aria-hidden', 'true');
-        svg.append(shape);
+        for (const attributes of shapes) {
+            const path = document.createElementNS(space, 'path');
+            for (const [name, value] of Object.entries(attributes)) path.setAttribute(name, value);
+            svg.append(path);
+        }
         return svg;
     }
 

@@ -12,12 +12,13 @@ const aroundDecades = (least, most) => least > 0 && most > 0
     ? [10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(most * 1.01))]
     : [1e-4, 1e-2];
 
-// A line: `value` of each point, null if there is none. `style` is the index of its colour or dashes.
+// A line: `value` of each point, null if there is none. `style` is the index of its dashes, its pattern, and its colour
+// unless `colour` is set.
 const line = (points, key, label, { colour, style = 0 }, value) => ({
     key,
     label,
     colour: colour ?? `series-${style + 1}`,
-    dash: style,
+    style,
     values: points.map(point => point.gap ? null : value(point) ?? null),
 });
 const styles = 6;
@@ -25,8 +26,7 @@ const hasAny = ({ values }) => values.some(value => value > 0);
 const latest = (points, member) => points.findLast(point => !point.gap)?.[member] ?? [];
 
 const outcomeLines = names => points => names
-    .map((name, i) => line(points, name, name, { colour: name.replaceAll(' ', '-'), style: i % styles },
-        point => point.outcomes[name]))
+    .map((name, style) => line(points, name, name, { colour: name.replaceAll(' ', '-'), style }, point => point.outcomes[name]))
     .filter(hasAny);
 
 function planLines(points) {
@@ -34,10 +34,12 @@ function planLines(points) {
     const named = planStyles(rows, styles);
     const requests = (point, isMeant) => point.requests === null ? null
         : point.plans.reduce((sum, plan) => sum + (isMeant(plan.key) ? plan.requests : 0), 0);
-    const lines = rows.filter(({ key }) => named.has(key)).map(({ key, tables, plan }) =>
+    // Neighbours in the stack have neighbouring styles.
+    const shown = rows.filter(({ key }) => named.has(key)).sort((a, b) => named.get(a.key) - named.get(b.key));
+    const lines = shown.map(({ key, tables, plan }) =>
         line(points, key, `${tables}: ${planName(plan)}`, { style: named.get(key) },
             point => requests(point, one => one === key)));
-    const others = line(points, '', 'others', { colour: 'series-others' },
+    const others = line(points, '', 'others', { colour: 'series-others', style: styles },
         point => requests(point, one => !named.has(one)));
     return [...lines, others].filter(hasAny);
 }
