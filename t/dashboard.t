@@ -355,19 +355,41 @@ subtest 'no errors so far' => sub {
         "http://ops:secret\@127.0.0.1:$port/guarded/dashboard", "$host/guarded/status"], 'requests went to its own host only');
 };
 
+# What the page says without a status: the alert, and every claim beside it.
+sub says_nothing_without_a_status {
+    my ($reason, $seen) = @_;
+    like($browser->eval('document.querySelector("#alerts").textContent'), qr/^The status can’t be read: $reason from \Q$host\E\/tollgate\/status\.$seen$/,
+        'the alert names the reason and the URL');
+    is_deeply($browser->eval('[...document.querySelectorAll("#figures > div")].map(one => one.querySelector("b").textContent + one.querySelector("p").textContent)'),
+        [('–not known') x 6], 'no figure is shown');
+    is_deeply($browser->eval('[...document.querySelectorAll("#figures [data-state]")].map(one => one.dataset.state).filter(one => one)'), [], '... nor a state');
+    unlike($browser->eval('document.querySelector("main").textContent'), qr/Nothing was|No requests|No calls|No look-ups|is empty/, 'nor is it said that nothing happened');
+}
+
 subtest 'an unreachable status' => sub {
     $browser->open("$host/tollgate/dashboard");
     $browser->wait_for('document.querySelector("#state").textContent === "Live"');
+    $browser->wait_for('document.querySelector("#plots figure:nth-of-type(3) .empty").textContent === "Nothing was refused"');
     my $conf = $gateway->nginx->{options}{conf};
     (my $without = $conf) =~ s/tollgate_status;/return 404;/ or die;
     $gateway->nginx->reload(conf => $without);
-    $browser->wait_for('document.body.hasAttribute("data-stale")');
-    like($browser->eval('document.querySelector("#alerts").textContent'),
-        qr/^The status can't be reached: HTTP 404\. What is shown is of \d\d:\d\d:\d\d\.$/, 'an alert with the age of the figures');
-    is($browser->eval('document.querySelector("#state").dataset.state'), 'stale', 'which are marked as stale');
+    my $stale = 'document.querySelector("#state").dataset.state === "stale"';
+    $browser->wait_for($stale);
+    says_nothing_without_a_status('HTTP 404', qr/ It was last read at \d\d:\d\d:\d\d\./);
+    is($browser->eval('document.querySelector("#state").textContent'), 'Status can’t be read', 'the state of the page');
+    like($browser->eval('document.querySelector("#as-of").innerText'), qr/^As of \d\d:\d\d:\d\d, when the status was last read:$/, 'the tables say of when they are');
+    $browser->open("$host/tollgate/dashboard");
+    $browser->wait_for($stale);
+    says_nothing_without_a_status('HTTP 404', qr//);
+    is($browser->eval('document.querySelector("#as-of").innerText'), '', 'there are no tables yet');
+    $gateway->nginx->reload(conf => $conf =~ s/tollgate_status;/tollgate_dashboard;/r);
+    $browser->wait_for('document.querySelector("#alerts").textContent.includes("not tollgate_status")');
+    says_nothing_without_a_status('not tollgate_status, but text/html; charset=utf-8', qr//);
     $gateway->nginx->reload(conf => $conf);
-    $browser->wait_for('!document.body.hasAttribute("data-stale") && document.querySelector("#state").textContent === "Live"');
-    pass('it recovers by itself');
+    $browser->wait_for('document.querySelector("#state").textContent === "Live"');
+    is($browser->eval('document.querySelector("#as-of").innerText'), '', 'it recovers by itself');
+    $browser->wait_for('document.querySelector("#plots figure:nth-of-type(3) .empty").textContent === "Nothing was refused while the status was read"');
+    pass('what is not known of the past is not claimed');
     is_deeply([grep { !/Failed to load resource: .*404|ERR_ABORTED|ERR_EMPTY_RESPONSE|ERR_CONNECTION/ } $browser->complaints], [], 'no other errors');
 };
 

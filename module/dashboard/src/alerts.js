@@ -22,8 +22,8 @@ export class Alerts {
     show(failure, point) {
         const found = new Map();
         if (failure !== null) {
-            const seen = point ? ` What is shown is of ${format.time(point.time)}.` : '';
-            found.set('status', `The status can't be reached: ${failure}.${seen}`);
+            const seen = point ? ` It was last read at ${format.time(point.time)}.` : '';
+            found.set('status', `The status can’t be read: ${failure}.${seen}`);
         } else {
             for (const one of point.redis.filter(one => one.open > 0)) {
                 if (!this.since.has(one.name)) this.since.set(one.name, point.time);

@@ -31,6 +31,13 @@ export function showFigures(point, status) {
     });
 }
 
+// Nothing is known.
+export function clearFigures() {
+    for (const tile of document.querySelectorAll('#figures > div')) {
+        put(tile.id, format.unknown, { detail: 'not known', unit: '', state: '' });
+    }
+}
+
 // Why requests are refused, the most frequent cause first.
 const causes = point => refused.filter(name => point.outcomes[name] > 0)
     .sort((a, b) => point.outcomes[b] - point.outcomes[a])
@@ -52,6 +59,7 @@ function put(id, number, { unit, detail, state } = {}) {
     const tile = document.getElementById(id);
     setText(tile.querySelector('b'), number);
     setText(tile.querySelector('p'), detail);
-    if (unit !== undefined) setText(tile.querySelector('span'), unit);
+    const place = tile.querySelector('span');
+    if (place) setText(place, unit ?? place.dataset.unit ?? '');
     if (state !== undefined) tile.dataset.state = state;
 }

@@ -1,7 +1,7 @@
 // Formats numbers for people. An unknown number is a dash.
 
-const dash = '–';
-const known = format => value => value === null || value === undefined || Number.isNaN(value) ? dash : format(value);
+export const unknown = '–';
+const known = format => value => value === null || value === undefined || Number.isNaN(value) ? unknown : format(value);
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
 // Rounds to two or three significant digits.
@@ -17,7 +17,7 @@ export const percentSign = known(value => `${brief(100 * value)} %`);
 
 // Seconds as [number, unit].
 export function durationParts(seconds) {
-    if (seconds === null || seconds === undefined) return [dash, ''];
+    if (seconds === null || seconds === undefined) return [unknown, ''];
     if (seconds >= 1) return [brief(seconds), 's'];
     return seconds >= 0.001 ? [brief(seconds * 1e3), 'ms'] : [brief(seconds * 1e6), 'µs'];
 }

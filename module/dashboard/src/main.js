@@ -2,7 +2,7 @@
 
 import { Alerts } from './alerts.js';
 import { setText } from './element.js';
-import { showFigures } from './figures.js';
+import { clearFigures, showFigures } from './figures.js';
 import * as format from './format.js';
 import { History } from './history.js';
 import { Plots } from './plots.js';
@@ -24,9 +24,12 @@ let paused = false;
 function show() {
     alerts.show(failure, lastPoint);
     if (!paused) {
-        document.body.toggleAttribute('data-stale', failure !== null && lastPoint !== null);
         plots.show(history.points);
-        if (failure === null) {
+        byId('as-of').hidden = failure === null || lastPoint === null;
+        if (failure !== null) {
+            clearFigures();
+            if (lastPoint) setText(byId('as-of'), `As of ${format.time(lastPoint.time)}, when the status was last read:`);
+        } else {
             showFigures(lastPoint, lastStatus);
             tables.show(lastPoint);
             setText(byId('node'), `${location.host} · version ${lastStatus.version} · ${lastStatus.workers} ` +
@@ -37,7 +40,7 @@ function show() {
 }
 
 function showState() {
-    const [state, text] = failure !== null ? ['stale', 'Status can’t be reached']
+    const [state, text] = failure !== null ? ['stale', 'Status can’t be read']
         : paused ? ['paused', 'Paused'] : ['live', 'Live'];
     byId('state').dataset.state = state;
     setText(byId('state'), text);

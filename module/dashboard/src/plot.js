@@ -2,19 +2,20 @@
 
 import { TimeChart } from './chart.js';
 import { element, setText } from './element.js';
+import { emptyText } from './empty_text.js';
 import * as format from './format.js';
 import { colour, dashes, patternOf, patternPath } from './style.js';
 
 export class Plot {
     // `title`; `span` in seconds; `stacked`; `format` of a value; `range`: returns the ends of the axis for the minimum
-    // and the maximum of the values, which are undefined if there are no values; `log`; `empty`: the text if there are
-    // no values; `shade`: whether the background of a point shows an alarm. For `onPoint` see TimeChart.
+    // and the maximum of the values, which are undefined if there are no values; `log`; `empty`: the text if it is
+    // known that there are no values; `shade`: whether the background of a point shows an alarm. For `onPoint` see TimeChart.
     constructor(place, options, onPoint) {
         this.options = options;
         this.keys = '';
         this.at = element('span');
         this.canvas = element('div', { class: 'canvas', role: 'img' });
-        this.empty = element('p', { class: 'empty' }, options.empty);
+        this.empty = element('p', { class: 'empty' });
         this.legend = element('ul', { class: 'legend' });
         place.append(element('figure', {},
             element('figcaption', {}, element('h2', {}, options.title), this.at), this.canvas, this.legend));
@@ -80,6 +81,8 @@ export class Plot {
         const values = this.series.map(one => this.options.format(one.values[index] ?? null));
         for (const [i, value] of values.entries()) setText(this.legend.children[i].querySelector('b'), value);
         const text = this.series.map((one, i) => `${one.label} ${values[i]}`).join(', ');
-        this.canvas.setAttribute('aria-label', `${this.options.title}: ${text || this.options.empty}`);
+        const empty = emptyText(this.points, this.options.empty);
+        setText(this.empty, empty);
+        this.canvas.setAttribute('aria-label', `${this.options.title}: ${text || empty}`);
     }
 }

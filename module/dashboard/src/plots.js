@@ -61,16 +61,16 @@ const zoneLines = points => latest(points, 'zone').filter(store => !store.fillsU
     .filter(hasAny);
 
 const plots = [
-    { title: 'Requests a second by outcome', lines: outcomeLines(outcomes), empty: 'No requests yet',
+    { title: 'Requests a second by outcome', lines: outcomeLines(outcomes), empty: 'No requests',
       stacked: true, format: format.rate, range: upFromZero(1) },
-    { title: 'Requests a second by plan', lines: planLines, empty: 'No requests yet',
+    { title: 'Requests a second by plan', lines: planLines, empty: 'No requests',
       stacked: true, format: format.rate, range: upFromZero(1) },
     { title: 'Refused a second', lines: outcomeLines(refused), empty: 'Nothing was refused',
       format: format.rate, range: upFromZero(1) },
-    { title: 'Redis round trip', lines: roundTripLines, empty: 'No calls yet',
+    { title: 'Redis round trip', lines: roundTripLines, empty: 'No calls',
       format: format.duration, range: aroundDecades, log: true,
       shade: point => !point.gap && point.redis.some(one => one.open > 0) },
-    { title: 'Key cache hits', lines: hitLines, empty: 'No look-ups yet',
+    { title: 'Key cache hits', lines: hitLines, empty: 'No look-ups',
       format: format.percentSign, range: () => [0, 1] },
     { title: 'Zone use', lines: zoneLines, empty: 'The zone is empty',
       format: format.percentSign, range: upFromZero(0.01) },
