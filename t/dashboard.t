@@ -35,6 +35,7 @@ my $server = <<'END';
 END
 my $gateway = Gateway->start(
     plans   => 'plan free 1000000r/d; plan spent 1r/d; anonymous 1000000r/d;',
+    table   => 'lease=off',            # each granted request is a call
     server  => $server,
     http    => <<'END',
     tollgate_zone 1m;    # its places for unknown keys fill soon
@@ -109,7 +110,7 @@ subtest 'before any request' => sub {
     is($browser->open("$host/tollgate/dashboard"), 200, 'opens');
     $browser->wait_for(figure('requests') . ' === 0');
     is($browser->eval('document.querySelector("#state").textContent'), 'Live', 'is live');
-    is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 5, 'each plot says that it has no data, but for round trips');
+    is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 6, 'each plot says that it has no data');
     is($browser->eval('document.querySelector("#alerts").textContent'), '', 'no alert');
     is($browser->eval($pixels), 0, 'the plot is empty');
 };
@@ -212,7 +213,8 @@ subtest 'under load' => sub {
     $browser->wait_for(figure('requests') . ' > 20 && ' . figure('refused') . ' > 5');
     pass('the figures change');
     $browser->wait_for('/[0-9]/.test(document.querySelector("#round-trip b").textContent)');
-    like($browser->eval('document.querySelector("#round-trip").textContent'), qr/[\d.]+ (?:µs|ms|s)p50 [\d.]+ (?:µs|ms|s)/, 'round trips');
+    like($browser->eval('document.querySelector("#round-trip").textContent'), qr/[\d.]+ (?:µs|ms|s)of [1-9][\d,]{2,} calls; p50 [\d.]+ (?:µs|ms|s)/, 'round trips, and how many');
+    like($browser->eval('document.querySelector("#plots figure:nth-of-type(4) .legend").textContent'), qr/p99[\d.]+ (?:µs|ms|s) of [\d,]+ calls/, '... also in the plot');
     cmp_ok($browser->eval(figure('key-cache')), '>', 50, 'key cache');
     cmp_ok($browser->eval(figure('zone')), '>', 0, 'zone');
     my $legend = $browser->eval('document.querySelector("#plots figure:nth-of-type(1) .legend").textContent');
@@ -304,6 +306,17 @@ subtest 'a stopped Redis' => sub {
     is($browser->eval('document.querySelector("#redis b").textContent'), 'In reach', 'Redis is reachable again');
 };
 $load->finish;
+
+subtest 'a few calls' => sub {
+    # The round trips under load are older than the window.
+    $browser->open("$host/tollgate/dashboard");
+    $browser->wait_for(figure('requests') . ' === 0');
+    $gateway->get('/', 'free') for 1 .. 3;
+    my $tile = 'document.querySelector("#round-trip dd").textContent';
+    $browser->wait_for("/[1-9][0-9]? calls/.test($tile)");
+    like($browser->eval($tile), qr/^–\s*\d+ calls, fewer than 100$/, 'have a count, but no quantile');
+    is($browser->eval('document.querySelector("#plots figure:nth-of-type(4) .empty").innerText'), 'Fewer than 100 calls at any time', '... nor a plot');
+};
 
 subtest 'the colour of a plan' => sub {
     my %colour;

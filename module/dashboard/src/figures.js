@@ -3,6 +3,7 @@
 import { setText } from './element.js';
 import * as format from './format.js';
 import { refused } from './outcomes.js';
+import { leastCount } from './quantile.js';
 
 const maximum = (list, value) =>
     list.reduce((most, one) => value(one) !== null && (most === null || value(one) > value(most)) ? one : most, null);
@@ -20,7 +21,8 @@ export function showFigures(point, status) {
     const [number, unit] = format.durationParts(slowest?.p99);
     put('round-trip', number, {
         unit,
-        detail: slowest ? `p50 ${format.duration(slowest.p50)}${of(slowest, point.redis)}` : 'no calls just now',
+        detail: slowest ? `of ${format.count(slowest.timed)} calls; p50 ${format.duration(slowest.p50)}${of(slowest, point.redis)}`
+                        : tooFew(maximum(point.redis, one => one.timed)),
     });
     put('key-cache', format.percent(point.hitRate), {
         detail: point.lookups > 0 ? `${format.rate(point.lookups)} look-ups/s` : 'no look-ups just now',
@@ -42,6 +44,8 @@ export function clearFigures() {
 const causes = point => refused.filter(name => point.outcomes[name] > 0)
     .sort((a, b) => point.outcomes[b] - point.outcomes[a])
     .map(name => `${name} ${format.rate(point.outcomes[name])}`).join(', ');
+
+const tooFew = one => one?.timed > 0 ? `${format.count(one.timed)} calls, fewer than ${leastCount}` : 'no calls just now';
 
 // The name of a Redis, if there are several.
 const of = (one, all) => all.length > 1 ? ` (${one.name})` : '';

@@ -23,8 +23,8 @@ export class Plot {
         this.canvas.append(this.empty);
     }
 
-    // `series`: { key, label, colour, style, values }. `style` is the index of dashes and of a pattern. The values are in
-    // the order of the points.
+    // `series`: { key, label, colour, style, values, notes }. `style` is the index of dashes and of a pattern. The values
+    // are in the order of the points; so are the notes, texts that follow the values, if there are any.
     show(points, series) {
         // While the page is paused, the history continues.
         this.points = [...points];
@@ -78,7 +78,7 @@ export class Plot {
         const { pointed } = this.chart;
         const index = pointed ?? this.points.length - 1;
         setText(this.at, pointed === null ? '' : format.time(this.points[index].time));
-        const values = this.series.map(one => this.options.format(one.values[index] ?? null));
+        const values = this.series.map(one => this.options.format(one.values[index] ?? null) + (one.notes?.[index] ?? ''));
         for (const [i, value] of values.entries()) setText(this.legend.children[i].querySelector('b'), value);
         const text = this.series.map((one, i) => `${one.label} ${values[i]}`).join(', ');
         const empty = emptyText(this.points, this.options.empty);

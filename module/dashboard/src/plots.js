@@ -5,6 +5,7 @@ import { outcomes, refused } from './outcomes.js';
 import { planName } from './point.js';
 import { Plot } from './plot.js';
 import { planStyles } from './plan_styles.js';
+import { leastCount } from './quantile.js';
 
 const upFromZero = least => (_, most) => [0, Math.max(least, (most ?? 0) * 1.1)];
 // Whole powers of ten that enclose all values.
@@ -46,10 +47,14 @@ function planLines(points) {
 
 function roundTripLines(points) {
     const all = latest(points, 'redis');
-    return all.flatMap(({ name }, i) => ['p50', 'p99'].map((quantile, j) =>
-        line(points, `${name} ${quantile}`, all.length > 1 ? `${name} ${quantile}` : quantile,
-            { style: (2 * i + j) % styles }, point => point.redis.find(one => one.name === name)?.[quantile])))
-        .filter(hasAny);
+    return all.flatMap(({ name }, i) => ['p50', 'p99'].map((quantile, j) => {
+        const style = { style: (2 * i + j) % styles };
+        const of = member => point => point.redis.find(one => one.name === name)?.[member];
+        return {
+            ...line(points, `${name} ${quantile}`, all.length > 1 ? `${name} ${quantile}` : quantile, style, of(quantile)),
+            notes: points.map(point => point.gap ? '' : ` of ${format.count(of('timed')(point))} calls`),
+        };
+    })).filter(hasAny);
 }
 
 const hitLines = points => [line(points, 'hits', 'of all look-ups', {}, point => point.hitRate)]
@@ -67,7 +72,7 @@ const plots = [
       stacked: true, format: format.rate, range: upFromZero(1) },
     { title: 'Refused a second', lines: outcomeLines(refused), empty: 'Nothing was refused',
       format: format.rate, range: upFromZero(1) },
-    { title: 'Redis round trip', lines: roundTripLines, empty: 'No calls',
+    { title: 'Redis round trip', lines: roundTripLines, empty: `Fewer than ${leastCount} calls at any time`,
       format: format.duration, range: aroundDecades, log: true,
       shade: point => !point.gap && point.redis.some(one => one.open > 0) },
     { title: 'Key cache hits', lines: hitLines, empty: 'No look-ups',

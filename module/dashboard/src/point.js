@@ -64,6 +64,7 @@ function redisOf(older, newer, rate) {
             name: one.name,
             open: one.breaker.open_workers,
             workers: newer.workers,
+            timed: one.round_trip_seconds.count - earlier.round_trip_seconds.count,
             p50: quantile(0.5, earlier.round_trip_seconds, one.round_trip_seconds),
             p99: quantile(0.99, earlier.round_trip_seconds, one.round_trip_seconds),
             calls: sum(Object.values(rates('commands'))),

@@ -1,10 +1,13 @@
 // Quantiles of the values that a histogram counted between two readings.
 
-// Returns the value that a share `q` of the durations did not exceed, in seconds; null if there were none. Durations
-// count as evenly distributed within a class. Durations beyond the last bound count as that bound.
+// A p99 of fewer durations is the longest of them, or nearly so.
+export const leastCount = 100;
+
+// Returns the value that a share `q` of the durations did not exceed, in seconds; null if there were fewer than
+// leastCount. Durations count as evenly distributed within a class. Durations beyond the last bound count as that bound.
 export function quantile(q, older, newer) {
     const total = newer.count - older.count;
-    if (!(total > 0)) return null;
+    if (!(total >= leastCount)) return null;
     const rank = q * total;
     let bound = 0;
     let below = 0;

@@ -20,6 +20,7 @@ const tables = [
                 { class: 'text', state: row => row.open ? 'bad' : 'good' }),
             column('p50', row => format.duration(row.p50)),
             column('p99', row => format.duration(row.p99)),
+            column('of calls', row => format.count(row.timed)),
             column('Calls/s', row => format.rate(row.calls)),
             column('Errors/s', row => format.rate(row.errors)),
             column('Reconnects', row => format.count(row.reconnects)),

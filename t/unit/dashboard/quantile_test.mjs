@@ -11,21 +11,23 @@ function histogram(...classes) {
 const none = histogram(0, 0, 0, 0);
 
 test('a quantile lies within its class, as if the class were filled evenly', () => {
-    assert.equal(quantile(0.5, none, histogram(10, 0, 0, 0)), 0.5);
-    assert.equal(quantile(0.5, none, histogram(0, 10, 0, 0)), 1.5);
+    assert.equal(quantile(0.5, none, histogram(100, 0, 0, 0)), 0.5);
+    assert.equal(quantile(0.5, none, histogram(0, 100, 0, 0)), 1.5);
     assert.equal(quantile(0.75, none, histogram(50, 50, 0, 0)), 1.5);
     assert.equal(quantile(0.99, none, histogram(98, 0, 2, 0)), 3);
 });
 
 test('only what came between the two readings counts', () => {
-    assert.equal(quantile(0.5, histogram(1000, 0, 0, 5), histogram(1000, 0, 10, 5)), 3);
+    assert.equal(quantile(0.5, histogram(1000, 0, 0, 5), histogram(1000, 0, 100, 5)), 3);
 });
 
 test('what is longer than the last bound counts as that bound', () => {
-    assert.equal(quantile(0.99, none, histogram(10, 0, 0, 10)), 4);
+    assert.equal(quantile(0.99, none, histogram(100, 0, 0, 100)), 4);
 });
 
-test('nothing has no quantile', () => {
+test('fewer than 100 have no quantile', () => {
+    assert.equal(quantile(0.99, none, histogram(0, 100, 0, 0)), 1.99);
+    assert.equal(quantile(0.99, none, histogram(0, 99, 0, 0)), null);
     assert.equal(quantile(0.5, none, none), null);
-    assert.equal(quantile(0.5, histogram(3, 2, 1, 1), histogram(3, 2, 1, 1)), null);
+    assert.equal(quantile(0.5, histogram(3, 2, 1, 1), histogram(3, 2, 1, 100)), null);
 });
