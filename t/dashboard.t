@@ -292,6 +292,32 @@ subtest 'by keyboard' => sub {
     pass('pressed again, the figures change');
 };
 
+# The columns with a bar above the plot: how many, and the middle one.
+my $bar = in_first_plot(<<'END');
+    const bad = colour('--bad');
+    const marked = columns.filter(x => rows.slice(0, 8).some(y => is(x, y, bad)));
+    return { columns: marked.length, middle: marked[Math.floor(marked.length / 2)] };
+END
+
+my $time = qr/\d\d:\d\d:\d\d/;
+
+# Waits until an alert matches.
+sub alert_appears {
+    my ($wanted, $name) = @_;
+    my $texts;
+    wait_until($name, sub {
+        $texts = $browser->eval('[...document.querySelectorAll("#alerts p")].map(one => one.textContent)');
+        return grep { $_ =~ $wanted } @$texts;
+    });
+    pass($name);
+}
+
+sub no_alert {
+    my ($name) = @_;
+    $browser->wait_for('document.querySelector("#alerts").textContent === ""');
+    pass($name);
+}
+
 subtest 'a stopped Redis' => sub {
     $gateway->redis->sigstop;
     $browser->wait_for('/^Redis main is out of reach/.test(document.querySelector("#alerts").textContent)');
@@ -300,10 +326,28 @@ subtest 'a stopped Redis' => sub {
     like($browser->eval('document.title'), qr/^✕ Redis main is out of reach/, '... and in the title');
     $browser->wait_for('document.querySelector("#plots .legend").textContent.includes("degraded")');
     pass('requests granted without Redis have their own verdict');
+    alert_appears(qr/^Redis main is out of reach for (?:all|1 of 2) workers since $time\. Known keys are served, and counted by this node alone; .* [1-9][\d,]* units are owed to Redis\.$/,
+        'the alert says what clients get, and how much is owed');
+    is($gateway->get('/', 'unseen')->status, 503, 'a key that the node does not know gets 503');
+    alert_appears(qr/^Requests get 503 since $time\. Redis can’t be asked about them\. Now [\d.]+ a second\.$/, '... which raises an alert');
     fits('without Redis');
     $gateway->redis->sigcont;
-    $browser->wait_for('document.querySelector("#alerts").textContent === ""');
-    is($browser->eval('document.querySelector("#redis b").textContent'), 'In reach', 'Redis is reachable again');
+    no_alert('Redis is reachable again');
+    is($browser->eval('document.querySelector("#redis b").textContent'), 'In reach', '... also in its figure');
+    my $marked = $browser->eval($bar);
+    cmp_ok($marked->{columns}, '>', 0, 'a bar above the plots remains');
+    $browser->eval('(() => { const canvas = document.querySelector("#plots canvas"), { left, top } = canvas.getBoundingClientRect();'
+        . qq| canvas.dispatchEvent(new MouseEvent("mousemove", { clientX: left + $marked->{middle}, clientY: top + 60 })); })()|);
+    like($browser->eval('document.querySelector("#plots figcaption span").textContent'), qr/ · (?:Redis main is out of reach|Requests get 503)/, '... and the pointer tells of what it is');
+    $browser->eval('document.querySelector("#plots canvas").dispatchEvent(new MouseEvent("mouseleave"))');
+};
+
+subtest 'a lost subscription' => sub {
+    # Redis closes connections that subscribed to a channel that the ACL no longer allows.
+    $gateway->redis->cmd('ACL', 'SETUSER', 'default', 'resetchannels');
+    alert_appears(qr/^The subscription to Redis main is lost by 2 of 2 workers since $time\. A change of a key takes effect within a second, and not at once\.$/, 'raises an alert');
+    $gateway->redis->cmd('ACL', 'SETUSER', 'default', 'allchannels');
+    no_alert('it ends with the subscription');
 };
 $load->finish;
 
@@ -344,6 +388,14 @@ subtest 'the places for unknown keys are full' => sub {
     pass("full after $number unknown keys");
     cmp_ok($browser->eval(figure('zone')), '<', 5, '... the figure does not count them');
     unlike($browser->eval('document.querySelector("#plots figure:nth-of-type(6) .legend").textContent'), qr/unknown/, '... nor the plot');
+};
+
+subtest 'evictions' => sub {
+    my @long = map { 'x' x 60 . $_ } 1 .. 100;    # there are few places for records with such ids
+    $gateway->import_key($_, id => $_, plan => 'free') for @long;
+    $gateway->get('/', $_) for @long;
+    alert_appears(qr/^The zone is too small for its long keys since $time\. .* Now [\d.]+ evictions a second\.$/, 'raise an alert');
+    no_alert('it ends with them');
 };
 
 subtest 'a narrow window' => sub {

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "module/quota/plan.hpp"
 #include "module/redis/protocol/schema.hpp"
@@ -15,6 +18,16 @@ enum class FailurePolicy : std::uint8_t {
     kAllow,  ///< grant without counting
     kDeny,   ///< refuse with 503
 };
+
+constexpr std::array kFailurePolicies{FailurePolicy::kLocal, FailurePolicy::kAllow,
+                                      FailurePolicy::kDeny};
+
+/// The value of `on_failure`.
+constexpr std::string_view name_of(FailurePolicy policy) {
+    constexpr std::array<std::string_view, kFailurePolicies.size()> kNames{"local", "allow",
+                                                                           "deny"};
+    return kNames[static_cast<std::size_t>(policy)];
+}
 
 /// A plan table and the Redis that counts it. The table must outlive the engine.
 struct ServedTable {

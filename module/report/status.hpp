@@ -33,6 +33,7 @@ struct Status {
         RedisWorkers workers{};
         bool is_configured = false;     ///< not removed since the zone was made
         std::string kind = "server";    ///< the directive that names the servers
+        std::string_view on_failure{};  ///< the directive's value; empty unless is_configured
         std::uint64_t nodes = 0;        ///< that share it, when it was last in reach; 0: unknown
         std::string master{};           ///< the address that Sentinel reported; empty if unknown
         std::vector<Master> masters{};  ///< of a cluster

@@ -71,6 +71,9 @@ void add(JsonWriter& json, const Status::Redis& redis, std::size_t workers) {
     json.object([&] {
         json.member("name", redis.name);
         json.member("kind", redis.kind);
+        if (redis.is_configured) {
+            json.member("on_failure", redis.on_failure);
+        }
         if (!redis.master.empty()) {
             json.member("master", redis.master);
         }

@@ -1,15 +1,7 @@
-// The current problems, at the top of the page and in the tab's title.
+// The current alarms, at the top of the page and in the tab's title.
 
-import { element } from './element.js';
+import { element, setText } from './element.js';
 import * as format from './format.js';
-import { workers } from './figures.js';
-
-// In a cluster, one unreachable master does not concern the keys of the others.
-function outOfReach(one) {
-    const away = one.masters.filter(master => !master.reachable).length;
-    return away > 0 && away < one.masters.length
-        ? `${away} of ${one.masters.length} masters of Redis ${one.name} are out of reach` : `Redis ${one.name} is out of reach`;
-}
 
 export class Alerts {
     constructor(place) {
@@ -18,23 +10,33 @@ export class Alerts {
         this.shown = '';
     }
 
-    // `failure`: the reason why there is no status, or null.
+    // `failure`: the reason why there is no status, or null. `point`: the last one with a status, or null.
     show(failure, point) {
-        const found = new Map();
-        if (failure !== null) {
-            const seen = point ? ` It was last read at ${format.time(point.time)}.` : '';
-            found.set('status', `The status can’t be read: ${failure}.${seen}`);
-        } else {
-            for (const one of point.redis.filter(one => one.open > 0)) {
-                if (!this.since.has(one.name)) this.since.set(one.name, point.time);
-                found.set(one.name, `${outOfReach(one)} ${workers(one)} since ${format.time(this.since.get(one.name))}.`);
-            }
-            for (const name of this.since.keys()) if (!found.has(name)) this.since.delete(name);
+        if (failure === null) this.#noteBeginnings(point);
+        const alerts = failure === null ? point.alarms.map(alarm => ({ ...alarm, text: this.#sentences(alarm) })) : [unread(failure, point)];
+        const texts = alerts.map(({ text }) => text);
+        if (texts.join('\n') !== this.shown) {
+            this.shown = texts.join('\n');
+            // A screen reader announces an alert once, and not each change of its numbers.
+            this.place.replaceChildren(...texts.map(text =>
+                element('p', { class: 'alert' }, text, element('span', { 'aria-live': 'off' }))));
+            document.title = alerts.length ? `✕ ${alerts[0].title} – Tollgate` : 'Tollgate';
         }
-        const texts = [...found.values()];
-        if (texts.join('\n') === this.shown) return;
-        this.shown = texts.join('\n');
-        this.place.replaceChildren(...texts.map(text => element('p', { class: 'alert' }, text)));
-        document.title = texts.length ? `✕ ${texts[0].split(/ for |:/)[0]} – Tollgate` : 'Tollgate';
+        for (const [i, { detail }] of alerts.entries()) setText(this.place.children[i].querySelector('span'), detail ? ` ${detail}` : '');
     }
+
+    #sentences({ key, title, extent, text }) {
+        return `${title}${extent ? ` ${extent}` : ''} since ${format.time(this.since.get(key))}. ${text}`;
+    }
+
+    #noteBeginnings({ alarms, time }) {
+        const keys = new Set(alarms.map(({ key }) => key));
+        for (const key of this.since.keys()) if (!keys.has(key)) this.since.delete(key);
+        for (const key of keys) if (!this.since.has(key)) this.since.set(key, time);
+    }
+}
+
+function unread(failure, point) {
+    const title = 'The status can’t be read';
+    return { title, text: `${title}: ${failure}.${point ? ` It was last read at ${format.time(point.time)}.` : ''}` };
 }

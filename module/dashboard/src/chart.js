@@ -32,7 +32,7 @@ export class TimeChart {
             type: 'line',
             data: { datasets: series.map((one, i) => ({ ...this.#look(one, i), data: this.data[i] })) },
             options: this.#chartOptions(),
-            plugins: [{ id: 'tollgate', beforeDraw: chart => this.#shade(chart), afterDatasetsDraw: chart => this.#drawPointer(chart) }],
+            plugins: [{ id: 'tollgate', beforeDraw: chart => this.#markAlarms(chart), afterDatasetsDraw: chart => this.#drawPointer(chart) }],
         });
     }
 
@@ -155,14 +155,13 @@ export class TimeChart {
         return x >= left && x <= right && y >= top && y <= bottom ? (x - left) / (right - left) : null;
     }
 
-    // The background of the points that `shade` selects.
-    #shade({ ctx, chartArea, scales }) {
-        if (!this.options.shade) return;
-        ctx.fillStyle = colour('bad-card');
+    // A bar above the times with an alarm.
+    #markAlarms({ ctx, chartArea, scales }) {
+        ctx.fillStyle = colour('bad');
         for (const [i, point] of this.points.entries()) {
-            if (!this.options.shade(point)) continue;
+            if (point.alarms.length === 0) continue;
             const left = Math.max(chartArea.left, scales.x.getPixelForValue(this.points[i - 1]?.time ?? point.time - 1));
-            ctx.fillRect(left, chartArea.top, Math.ceil(scales.x.getPixelForValue(point.time) - left), chartArea.height);
+            ctx.fillRect(left, chartArea.top - 6, Math.ceil(scales.x.getPixelForValue(point.time) - left), 4);
         }
     }
 

@@ -1,5 +1,6 @@
 // The row of numbers at the top.
 
+import { workers } from './alarms.js';
 import { setText } from './element.js';
 import * as format from './format.js';
 import { refused } from './outcomes.js';
@@ -51,13 +52,11 @@ const tooFew = one => one?.timed > 0 ? `${format.count(one.timed)} calls, fewer 
 const of = (one, all) => all.length > 1 ? ` (${one.name})` : '';
 
 function showRedis(all) {
-    const away = all.filter(one => one.open > 0);
+    const away = all.filter(one => one.onFailure !== undefined && one.open > 0);
     const texts = away.length ? ['Out of reach', away.map(one => `${one.name}, ${workers(one)}`).join('; ')]
                               : ['In reach', all.map(one => one.name).join(', ')];
     put('redis', all.length ? texts[0] : '–', { detail: texts[1], state: away.length ? 'bad' : 'good' });
 }
-
-export const workers = one => one.open >= one.workers ? 'for all workers' : `for ${one.open} of ${one.workers} workers`;
 
 function put(id, number, { unit, detail, state } = {}) {
     const tile = document.getElementById(id);

@@ -1,5 +1,6 @@
 // The last ten minutes, as points.
 
+import { alarmsOf } from './alarms.js';
 import { pointOf } from './point.js';
 
 export class History {
@@ -31,6 +32,7 @@ export class History {
     }
 
     #append(point) {
+        point.alarms = alarmsOf(point, this.last);
         this.points.push(point);
         while (this.points[0].time < point.time - this.span) this.points.shift();
     }

@@ -9,7 +9,7 @@ import { colour, dashes, patternOf, patternPath } from './style.js';
 export class Plot {
     // `title`; `span` in seconds; `stacked`; `format` of a value; `range`: returns the ends of the axis for the minimum
     // and the maximum of the values, which are undefined if there are no values; `log`; `empty`: the text if it is
-    // known that there are no values; `shade`: whether the background of a point shows an alarm. For `onPoint` see TimeChart.
+    // known that there are no values. For `onPoint` see TimeChart.
     constructor(place, options, onPoint) {
         this.options = options;
         this.keys = '';
@@ -73,11 +73,13 @@ export class Plot {
         return svg;
     }
 
-    // In the legend: the values at the pointer, or else the last ones.
+    // In the legend: the values at the pointer, or else the last ones. In the heading: the time at the pointer and its
+    // alarms.
     #showValues() {
         const { pointed } = this.chart;
         const index = pointed ?? this.points.length - 1;
-        setText(this.at, pointed === null ? '' : format.time(this.points[index].time));
+        setText(this.at, pointed === null ? ''
+            : [format.time(this.points[index].time), ...this.points[index].alarms.map(({ title }) => title)].join(' · '));
         const values = this.series.map(one => this.options.format(one.values[index] ?? null) + (one.notes?.[index] ?? ''));
         for (const [i, value] of values.entries()) setText(this.legend.children[i].querySelector('b'), value);
         const text = this.series.map((one, i) => `${one.label} ${values[i]}`).join(', ');

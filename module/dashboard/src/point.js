@@ -62,6 +62,7 @@ function redisOf(older, newer, rate) {
         const cache = rates('key_cache');
         return {
             name: one.name,
+            onFailure: one.on_failure,
             open: one.breaker.open_workers,
             workers: newer.workers,
             timed: one.round_trip_seconds.count - earlier.round_trip_seconds.count,

@@ -1,8 +1,8 @@
 // The tables at the bottom: all data of the plots as text, and more.
 
+import { workers } from './alarms.js';
 import { element, setText } from './element.js';
 import * as format from './format.js';
-import { workers } from './figures.js';
 import { planName } from './point.js';
 
 // A column: its heading, its text for a row, and other properties of its cells.

@@ -40,14 +40,11 @@ int parse_database(std::string_view text) {
 }
 
 gateway::FailurePolicy parse_policy(std::string_view text) {
-    if (text == "local") {
-        return gateway::FailurePolicy::kLocal;
-    }
-    if (text == "deny") {
-        return gateway::FailurePolicy::kDeny;
-    }
-    if (text == "allow") {
-        return gateway::FailurePolicy::kAllow;
+    const auto* const policy =
+        std::ranges::find(gateway::kFailurePolicies, text,
+                          [](gateway::FailurePolicy named) { return name_of(named); });
+    if (policy != gateway::kFailurePolicies.end()) {
+        return *policy;
     }
     throw ParseError("invalid on_failure " + in_quotes(text) +
                      ": \"local\", \"allow\" or \"deny\"");

@@ -62,6 +62,7 @@ void describe(Status::Redis& redis, const HttpBlock& block) {
         return;
     }
     redis.is_configured = true;
+    redis.on_failure = name_of((*conf)->settings.on_failure);
     if (block.worker != nullptr) {
         block.worker->clients()[static_cast<std::size_t>(conf - block.conf.redis.begin())]
             ->describe(redis);

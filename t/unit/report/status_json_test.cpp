@@ -168,6 +168,16 @@ TEST(StatusJson, ListsTheMastersOfACluster) {
     EXPECT_EQ(redis["map_age"], 7);
 }
 
+TEST(StatusJson, ShowsOnFailureOfAConfiguredRedis) {
+    Status status;
+    status.redis.resize(2);
+    status.redis[0].is_configured = true;
+    status.redis[0].on_failure = "deny";
+    const auto redis = parsed(status)["redis"];
+    EXPECT_EQ(redis[0]["on_failure"], "deny");
+    EXPECT_FALSE(redis[1].contains("on_failure"));
+}
+
 TEST(Readiness, NeedsEveryConfiguredRedis) {
     auto status = empty_status();
     EXPECT_TRUE(is_ready(status));
