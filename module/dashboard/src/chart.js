@@ -2,6 +2,7 @@
 
 import { Chart, Filler, LinearScale, LineController, LineElement, PointElement } from 'chart.js';
 import * as format from './format.js';
+import { stepsOf } from './steps.js';
 import { colour, dashes, patternOf, patternPath, patternSize } from './style.js';
 import { exponentTicks, numberTicks, timeTicks } from './ticks.js';
 
@@ -52,12 +53,12 @@ export class TimeChart {
         this.chart?.draw();
     }
 
-    // The index of the marked point, or null.
+    // The index of the point whose time is marked, or null.
     get pointed() {
         if (this.share === null) return null;
         const [from, to] = this.#times();
-        const distance = point => Math.abs(from + this.share * (to - from) - point.time);
-        return this.points.reduce((nearest, point, i) => distance(point) < distance(this.points[nearest]) ? i : nearest, 0);
+        const index = this.points.findIndex(point => point.time >= from + this.share * (to - from));
+        return index < 0 ? this.points.length - 1 : index;
     }
 
     // Areas become cumulative sums. On a logarithmic axis, values become their logarithms.
@@ -70,7 +71,7 @@ export class TimeChart {
         const known = values.flat().filter(value => value !== null);
         const scaled = value => log && value !== null ? Math.log10(value) : value;
         this.range = range(...known.length ? [Math.min(...known), Math.max(...known)] : []).map(scaled);
-        this.data = values.map(one => one.map((value, i) => ({ x: points[i].time, y: scaled(value) })));
+        this.data = values.map(one => stepsOf(points, one.map(scaled)));
     }
 
     // At least two minutes; grows to the whole span.

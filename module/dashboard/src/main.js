@@ -58,7 +58,7 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => plot
 poll(document.querySelector('meta[name=tollgate-status]').content, {
     onStatus(status, time) {
         history.add(status, time);
-        [lastStatus, lastPoint, failure] = [status, history.last, null];
+        [lastStatus, lastPoint, failure] = [status, history.now, null];
         show();
     },
     onFailure(reason, time) {

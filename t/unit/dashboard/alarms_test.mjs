@@ -10,7 +10,7 @@ const owed = { noted: 1500, settled: 200, lapsed: 50 };
 function alarmsOf(...statuses) {
     const h = new History({ span: 600, window: 5 });
     for (const [i, status] of statuses.entries()) h.add(status, 100 + i);
-    return h.last.alarms;
+    return h.now.alarms;
 }
 const ofRedis = redis => alarmsOf(statusOf({}, { redis }));
 
@@ -61,5 +61,5 @@ test('a lost subscription raises an alarm, unless a worker has just started or R
 test('a time without a status is marked', () => {
     const h = new History({ span: 600, window: 5 });
     h.addGap(100);
-    assert.deepEqual(h.last.alarms.map(({ title }) => title), ['The status could not be read']);
+    assert.deepEqual(h.points[0].alarms.map(({ title }) => title), ['The status could not be read']);
 });

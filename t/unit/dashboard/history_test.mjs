@@ -9,10 +9,10 @@ test('rates are by verdict and by plan, and what was refused is told apart', () 
     const h = history();
     h.add(statusOf({ free: {}, pro: {} }), 100);
     h.add(statusOf({ free: { granted: 20, limited: 4 }, pro: { granted: 6, unavailable: 2, bypassed: 2 } }), 102);
-    assert.equal(h.last.requests, 17);
-    assert.equal(h.last.refused, 3);
-    assert.equal(h.last.outcomes.granted, 13);
-    assert.deepEqual(h.last.plans.map(plan => [plan.plan, plan.requests, plan.refused, plan.total]),
+    assert.equal(h.now.requests, 17);
+    assert.equal(h.now.refused, 3);
+    assert.equal(h.now.outcomes.granted, 13);
+    assert.deepEqual(h.now.plans.map(plan => [plan.plan, plan.requests, plan.refused, plan.total]),
         [['free', 12, 2, 24], ['pro', 5, 1, 10]]);
 });
 
@@ -20,67 +20,87 @@ test('customers over quota, addresses over budget and bans are told apart', () =
     const h = history();
     h.add(statusOf({ free: {}, pro: {}, '': {} }), 100);
     h.add(statusOf({ free: { limited: 4, banned: 2 }, pro: { limited: 6 }, '': { limited: 14, unauthenticated: 8 } }), 102);
-    const { outcomes } = h.last;
+    const { outcomes } = h.now;
     assert.deepEqual(['customer over quota', 'address over budget', 'banned', 'unauthenticated'].map(name => outcomes[name]), [5, 7, 1, 4]);
     assert.equal(outcomes.limited, undefined);
-    assert.equal(h.last.refused, 17);
+    assert.equal(h.now.refused, 17);
 });
 
 test('the first status has no rates, but tells how Redis and the zone are', () => {
     const h = history();
     h.add(statusOf({ free: { granted: 5 } }, { redis: { breaker: { open_workers: 1, opened: 1 } }, store: { used: 25 } }), 100);
-    assert.equal(h.last.requests, null);
-    assert.equal(h.last.hitRate, null);
-    assert.equal(h.last.plans[0].requests, null);
-    assert.equal(h.last.redis[0].open, 1);
-    assert.deepEqual([h.last.zone[0].name, h.last.zone[0].use], ['long keys', 0.25]);
+    assert.equal(h.now.requests, null);
+    assert.equal(h.now.hitRate, null);
+    assert.equal(h.now.plans[0].requests, null);
+    assert.equal(h.now.redis[0].open, 1);
+    assert.deepEqual([h.now.zone[0].name, h.now.zone[0].use], ['long keys', 0.25]);
 });
 
 test('a rate is the mean of the window', () => {
     const h = history();
     for (const [i, granted] of [0, 0, 0, 0, 0, 0, 0, 50].entries()) h.add(statusOf({ free: { granted } }), 100 + i);
-    assert.equal(h.last.requests, 10);
+    assert.equal(h.now.requests, 10);
     for (let i = 0; i < 6; i++) h.add(statusOf({ free: { granted: 50 } }), 108 + i);
-    assert.equal(h.last.requests, 0);
+    assert.equal(h.now.requests, 0);
+});
+
+test('points are means since the point before: the end of traffic is a step, and an outage is one', () => {
+    const h = history();
+    const granted = [0, 100, 200, 300, 300, 300, 350];
+    for (const [i, all] of granted.entries()) {
+        h.add(statusOf({ free: { granted: all, degraded: i > 3 ? 60 * (i - 3) : 0 } }), 100 + i);
+    }
+    const series = name => h.points.map(({ outcomes }) => outcomes[name]);
+    assert.deepEqual(series('granted'), [null, 100, 100, 100, 0, 0, 50]);
+    assert.deepEqual(series('degraded'), [null, 0, 0, 0, 60, 60, 60]);
+});
+
+test('round trips have their quantile while there are calls, and a gap when there are none', () => {
+    const h = history();
+    for (const [i, count] of [0, 60, 120, 120, 130].entries()) {
+        h.add(statusOf({}, { redis: { round_trip_seconds: { count, buckets: [{ le: 1, count }] } } }), 100 + i);
+    }
+    assert.deepEqual(h.points.map(({ redis: [{ p50, timed }] }) => [p50, timed]),
+        [[null, 0], [null, 60], [0.5, 120], [null, 0], [0.5, 130]]);
 });
 
 test('where answers are rare a rate is that since the last one', () => {
     const h = history();
     for (const [i, granted] of [0, 60, 600].entries()) h.add(statusOf({ free: { granted } }), 60 * i);
-    assert.equal(h.last.requests, 9);
+    assert.equal(h.now.requests, 9);
 });
 
 test('counts that began anew are not compared with the ones before', () => {
     const h = history();
     h.add(statusOf({ free: { granted: 1000 } }), 100);
     h.add(statusOf({ free: { granted: 3 } }, { started: 2 }), 101);
-    assert.equal(h.last.requests, null);
+    assert.equal(h.now.requests, null);
     h.add(statusOf({ free: { granted: 7 } }, { started: 2 }), 102);
-    assert.equal(h.last.requests, 4);
+    assert.equal(h.now.requests, 4);
 });
 
 test('a plan that a reload added counts from nothing', () => {
     const h = history();
     h.add(statusOf({ free: { granted: 10 } }), 100);
     h.add(statusOf({ fresh: { granted: 3 }, free: { granted: 11 } }), 101);
-    assert.deepEqual(h.last.plans.map(plan => [plan.plan, plan.requests]), [['fresh', 3], ['free', 1]]);
+    assert.deepEqual(h.now.plans.map(plan => [plan.plan, plan.requests]), [['fresh', 3], ['free', 1]]);
 });
 
 test('a gap is one, and no rate bridges it', () => {
     const h = history();
     h.add(statusOf({ free: { granted: 0 } }), 100);
     h.addGap(101);
-    assert.equal(h.last.gap, true);
+    assert.equal(h.points.at(-1).gap, true);
     h.add(statusOf({ free: { granted: 100 } }), 102);
-    assert.equal(h.last.requests, null);
+    assert.equal(h.now.requests, null);
 });
 
 test('key cache: known records and known absences are hits', () => {
     const h = history();
     h.add(statusOf({}), 100);
     h.add(statusOf({}, { redis: { key_cache: { hits: 6, negative_hits: 3, misses: 1 } } }), 101);
-    assert.equal(h.last.hitRate, 0.9);
-    assert.equal(h.last.lookups, 10);
+    assert.equal(h.now.hitRate, 0.9);
+    assert.equal(h.now.lookups, 10);
 });
 
 test('ten minutes are kept', () => {
@@ -95,7 +115,7 @@ test('masters are those of Sentinel, of a cluster or behind TLS', () => {
     const masters = redis => {
         const h = history();
         h.add(statusOf({}, { redis }), 100);
-        return h.last.redis[0].masters;
+        return h.now.redis[0].masters;
     };
     assert.deepEqual(masters({}), []);
     assert.deepEqual(masters({ kind: 'sentinel' }), []);
