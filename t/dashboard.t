@@ -160,7 +160,7 @@ END
 
 sub fits {
     my ($when) = @_;
-    for my $width (1280, 390) {
+    for my $width (1280, 360) {
         $browser->size($width, 900);
         $browser->wait_for("innerWidth === $width");
         # A plot is resized in the next frame.
@@ -172,6 +172,8 @@ sub fits {
             $browser->screenshot("$ENV{TOLLGATE_SCREENSHOTS}/" . $when =~ s/ /-/gr . "-$width-$scheme.png");
         }
     }
+    is_deeply($browser->eval('[...document.querySelectorAll("#figures > div")].map(one => one.id)'),
+        [qw(redis refused requests round-trip zone known)], '... what asks for action comes first') if $when eq 'under load';
     is($browser->eval('(([one, two]) => one.offsetTop === two.offsetTop)(document.querySelectorAll("#figures > div"))'), JSON::PP::true,
         '... figures are side by side in a narrow window');
     $browser->size(1440, 900);
@@ -215,7 +217,7 @@ subtest 'under load' => sub {
     $browser->wait_for('/[0-9]/.test(document.querySelector("#round-trip b").textContent)');
     like($browser->eval('document.querySelector("#round-trip").textContent'), qr/[\d.]+ (?:µs|ms|s)of [1-9][\d,]{2,} calls; p50 [\d.]+ (?:µs|ms|s)/, 'round trips, and how many');
     like($browser->eval('document.querySelector("#plots figure:nth-of-type(4) .legend").textContent'), qr/p99[\d.]+ (?:µs|ms|s) of [\d,]+ calls/, '... also in the plot');
-    cmp_ok($browser->eval(figure('key-cache')), '>', 50, 'key cache');
+    cmp_ok($browser->eval(figure('known')), '>', 50, 'keys without a look-up');
     cmp_ok($browser->eval(figure('zone')), '>', 0, 'zone');
     my $legend = $browser->eval('document.querySelector("#plots figure:nth-of-type(1) .legend").textContent');
     like($legend, qr/granted[\d.]+customer over quota[\d.]+unauthenticated[\d.]+/, "outcomes: $legend");
@@ -225,7 +227,7 @@ subtest 'under load' => sub {
         qr/^Requests a second by outcome: granted [\d.]+, customer over quota/, 'a plot has a text description');
     is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 0, 'every plot has data');
     like($browser->eval('document.querySelector("#tables").textContent'), qr/main✓ in reach/, 'tables');
-    like($browser->eval('document.querySelector("#tables").textContent'), qr/apino plan/, '... with the same name for requests without a plan as the plots');
+    like($browser->eval('document.querySelector("#tables").textContent'), qr/api: no plan/, '... with the same name for requests without a plan as the plots');
     $browser->wait_for("${lines_over_area}[0]");
     is_deeply($browser->eval($lines_over_area), [JSON::PP::true, 0], 'no gridline is drawn over an area');
     fits('under load');
@@ -299,7 +301,7 @@ my $bar = in_first_plot(<<'END');
     return { columns: marked.length, middle: marked[Math.floor(marked.length / 2)] };
 END
 
-my $time = qr/\d\d:\d\d:\d\d/;
+my $time = qr/\d\d:\d\d:\d\d (?:[A-Z]+|GMT[+-][\d:]+)/;    # with its zone
 
 # Waits until an alert matches.
 sub alert_appears {
@@ -398,10 +400,18 @@ subtest 'evictions' => sub {
     no_alert('it ends with them');
 };
 
-subtest 'a narrow window' => sub {
-    $browser->size(390, 800);
+subtest 'a phone' => sub {
+    $browser->size(360, 800);
     $browser->wait_for('document.documentElement.scrollWidth <= innerWidth');
     pass('nothing overflows');
+    my $seen = <<'END';
+(() => {
+    const table = [...document.querySelectorAll('.table')].find(one => one.querySelector('caption').textContent === 'Plans');
+    const heads = [...table.querySelectorAll('thead th')].filter(one => one.getBoundingClientRect().right <= table.getBoundingClientRect().right);
+    return [table.scrollLeft, heads.map(one => one.textContent)];
+})()
+END
+    is_deeply([@{ $browser->eval($seen)->[1] }[0 .. 2]], ['Plan', 'Refused/s', 'Refused'], 'what plans were refused is seen without scrolling');
     $browser->size(1440, 900);
 };
 
@@ -440,9 +450,9 @@ subtest 'an unreachable status' => sub {
     $gateway->nginx->reload(conf => $without);
     my $stale = 'document.querySelector("#state").dataset.state === "stale"';
     $browser->wait_for($stale);
-    says_nothing_without_a_status('HTTP 404', qr/ It was last read at \d\d:\d\d:\d\d\./);
+    says_nothing_without_a_status('HTTP 404', qr/ It was last read at $time\./);
     is($browser->eval('document.querySelector("#state").textContent'), 'Status can’t be read', 'the state of the page');
-    like($browser->eval('document.querySelector("#as-of").innerText'), qr/^As of \d\d:\d\d:\d\d, when the status was last read:$/, 'the tables say of when they are');
+    like($browser->eval('document.querySelector("#as-of").innerText'), qr/^As of $time, when the status was last read:$/, 'the tables say of when they are');
     $browser->open("$host/tollgate/dashboard");
     $browser->wait_for($stale);
     says_nothing_without_a_status('HTTP 404', qr//);

@@ -26,7 +26,7 @@ export class Alerts {
     }
 
     #sentences({ key, title, extent, text }) {
-        return `${title}${extent ? ` ${extent}` : ''} since ${format.time(this.since.get(key))}. ${text}`;
+        return `${title}${extent ? ` ${extent}` : ''} since ${format.timeInZone(this.since.get(key))}. ${text}`;
     }
 
     #noteBeginnings({ alarms, time }) {
@@ -38,5 +38,5 @@ export class Alerts {
 
 function unread(failure, point) {
     const title = 'The status can’t be read';
-    return { title, text: `${title}: ${failure}.${point ? ` It was last read at ${format.time(point.time)}.` : ''}` };
+    return { title, text: `${title}: ${failure}.${point ? ` It was last read at ${format.timeInZone(point.time)}.` : ''}` };
 }

@@ -25,8 +25,8 @@ export function showFigures(point, status) {
         detail: slowest ? `of ${format.count(slowest.timed)} calls; p50 ${format.duration(slowest.p50)}${of(slowest, point.redis)}`
                         : tooFew(maximum(point.redis, one => one.timed)),
     });
-    put('key-cache', format.percent(point.hitRate), {
-        detail: point.lookups > 0 ? `${format.rate(point.lookups)} look-ups/s` : 'no look-ups just now',
+    put('known', format.percent(point.knownShare), {
+        detail: point.keys > 0 ? `${format.rate(point.lookups)} look-ups/s for ${format.rate(point.keys)} keys/s` : 'no keys just now',
     });
     const fullest = maximum(point.zone.filter(store => !store.fillsUp), store => store.use);
     put('zone', format.percent(fullest?.use), {

@@ -35,10 +35,15 @@ export function bytes(value) {
     return value >= 1 << 20 ? `${brief(value / (1 << 20))} MiB` : `${brief(value / 1024)} KiB`;
 }
 
-const timeOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const toSeconds = { hour: '2-digit', minute: '2-digit', second: '2-digit' };
+const timeOfDay = new Intl.DateTimeFormat('en-GB', toSeconds);
+const timeAndZone = new Intl.DateTimeFormat('en-GB', { ...toSeconds, timeZoneName: 'short' });
 const minuteOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 
 export const time = seconds => timeOfDay.format(seconds * 1000);
+// For a sentence.
+export const timeInZone = seconds => timeAndZone.format(seconds * 1000);
+export const timeZone = () => timeAndZone.formatToParts().find(({ type }) => type === 'timeZoneName').value;
 const minute = seconds => minuteOfDay.format(seconds * 1000);
 
 // For an axis: shows seconds only if needed.

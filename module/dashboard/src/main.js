@@ -28,7 +28,7 @@ function show() {
         byId('as-of').hidden = failure === null || lastPoint === null;
         if (failure !== null) {
             clearFigures();
-            if (lastPoint) setText(byId('as-of'), `As of ${format.time(lastPoint.time)}, when the status was last read:`);
+            if (lastPoint) setText(byId('as-of'), `As of ${format.timeInZone(lastPoint.time)}, when the status was last read:`);
         } else {
             showFigures(lastPoint, lastStatus);
             tables.show(lastPoint);
@@ -51,6 +51,8 @@ byId('pause').addEventListener('click', () => {
     byId('pause').setAttribute('aria-pressed', paused);
     if (lastPoint || failure !== null) show();
 });
+
+setText(byId('time-zone'), format.timeZone());
 
 // Canvases do not update their colours automatically.
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => plots.redraw());

@@ -38,7 +38,7 @@ function planLines(points) {
     // Neighbours in the stack have neighbouring styles.
     const shown = rows.filter(({ key }) => named.has(key)).sort((a, b) => named.get(a.key) - named.get(b.key));
     const lines = shown.map(({ key, tables, plan }) =>
-        line(points, key, `${tables}: ${planName(plan)}`, { style: named.get(key) },
+        line(points, key, planName({ tables, plan }), { style: named.get(key) },
             point => requests(point, one => one === key)));
     const others = line(points, '', 'others', { colour: 'series-others', style: styles },
         point => requests(point, one => !named.has(one)));
@@ -57,7 +57,7 @@ function roundTripLines(points) {
     })).filter(hasAny);
 }
 
-const hitLines = points => [line(points, 'hits', 'of all look-ups', {}, point => point.hitRate)]
+const knownLines = points => [line(points, 'known', 'of all keys', {}, point => point.knownShare)]
     .filter(({ values }) => values.some(value => value !== null));
 
 // Omits tables that are full in normal use.
@@ -74,7 +74,7 @@ const plots = [
       format: format.rate, range: upFromZero(1) },
     { title: 'Redis round trip', lines: roundTripLines, empty: `Fewer than ${leastCount} calls at any time`,
       format: format.duration, range: aroundDecades, log: true },
-    { title: 'Key cache hits', lines: hitLines, empty: 'No look-ups',
+    { title: 'Keys without a look-up', lines: knownLines, empty: 'No keys',
       format: format.percentSign, range: () => [0, 1] },
     { title: 'Zone use', lines: zoneLines, empty: 'The zone is empty',
       format: format.percentSign, range: upFromZero(0.01) },

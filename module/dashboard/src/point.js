@@ -20,8 +20,9 @@ export function pointOf(older, newer) {
             outcomes.map(name => [name, older ? sum(plans.map(plan => plan.outcomes[name])) : null])),
         plans,
         redis,
+        keys: older ? sum(redis.map(one => one.keys)) : null,
         lookups: older ? sum(redis.map(one => one.lookups)) : null,
-        hitRate: share(sum(redis.map(one => one.hits)), sum(redis.map(one => one.lookups))),
+        knownShare: share(sum(redis.map(one => one.keys - one.lookups)), sum(redis.map(one => one.keys))),
         zone: zoneOf(older?.status, newer.status, rate),
     };
 }
@@ -76,8 +77,8 @@ function redisOf(older, newer, rate) {
             tls: one.tls,
             masters: mastersOf(one),
             subscribed: one.subscribed_workers,
-            hits: cache.hits + cache.negative_hits,
-            lookups: sum(Object.values(cache)),
+            keys: sum(Object.values(cache)),
+            lookups: cache.misses,
             decisions: rates('decisions'),
             owed: one.owed.noted - one.owed.settled - one.owed.lapsed,
         };
@@ -91,8 +92,8 @@ function mastersOf(one) {
     return address ? [{ address, reachable: one.breaker.open_workers === 0 }] : [];
 }
 
-// The name of the plan of requests without a valid key, which is empty in the status.
-export const planName = plan => plan || 'no plan';
+// The name of a plan in its tables. The plan of requests without a valid key is empty in the status.
+export const planName = ({ tables, plan }) => `${tables}: ${plan || 'no plan'}`;
 
 // Tables of the zone that are full in normal use. They evict the least recently used entries, which costs valid keys
 // nothing.

@@ -53,12 +53,12 @@ const tables = [
         caption: 'Plans',
         rows: point => point.plans,
         columns: [
-            column('Tables', row => row.tables),
-            column('Plan', row => planName(row.plan), asText),
-            column('Requests/s', row => format.rate(row.requests)),
-            column('Granted/s', row => format.rate(row.outcomes.granted)),
+            column('Plan', planName),
+            // A phone shows the first columns.
             column('Refused/s', row => format.rate(row.refused)),
             column('Refused', row => format.percentSign(row.requests > 0 ? row.refused / row.requests : null)),
+            column('Requests/s', row => format.rate(row.requests)),
+            column('Granted/s', row => format.rate(row.outcomes.granted)),
             column('Refused in dry run/s', row => row.dryRun ? format.rate(row.wouldRefuse) : '–'),
             column('Since start', row => format.count(row.total)),
         ],

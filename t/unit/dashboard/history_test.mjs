@@ -30,7 +30,7 @@ test('the first status has no rates, but tells how Redis and the zone are', () =
     const h = history();
     h.add(statusOf({ free: { granted: 5 } }, { redis: { breaker: { open_workers: 1, opened: 1 } }, store: { used: 25 } }), 100);
     assert.equal(h.now.requests, null);
-    assert.equal(h.now.hitRate, null);
+    assert.equal(h.now.knownShare, null);
     assert.equal(h.now.plans[0].requests, null);
     assert.equal(h.now.redis[0].open, 1);
     assert.deepEqual([h.now.zone[0].name, h.now.zone[0].use], ['long keys', 0.25]);
@@ -95,12 +95,12 @@ test('a gap is one, and no rate bridges it', () => {
     assert.equal(h.now.requests, null);
 });
 
-test('key cache: known records and known absences are hits', () => {
+test('a look-up is a call of Redis: cached records and cached absences need none', () => {
     const h = history();
     h.add(statusOf({}), 100);
     h.add(statusOf({}, { redis: { key_cache: { hits: 6, negative_hits: 3, misses: 1 } } }), 101);
-    assert.equal(h.now.hitRate, 0.9);
-    assert.equal(h.now.lookups, 10);
+    assert.equal(h.now.knownShare, 0.9);
+    assert.deepEqual([h.now.keys, h.now.lookups], [10, 1]);
 });
 
 test('ten minutes are kept', () => {
