@@ -34,7 +34,7 @@ constexpr std::size_t kLeastChanges = 2 * sizeof(LatestTimes::Set);
 /// The begin of the zones' names. It contains the number of the layout. nginx keeps a zone of the
 /// same name across a reload, and an upgraded module must not misread the layout of an older one.
 constexpr std::string_view kZoneName =
-    gateway::kMeasuresLock ? std::string_view("tollgate-15-lock") : std::string_view("tollgate-15");
+    gateway::kMeasuresLock ? std::string_view("tollgate-16-lock") : std::string_view("tollgate-16");
 
 /// The entries for Redis and for the masters of clusters. Further ones take the place of those that
 /// were not used for long.
@@ -46,6 +46,7 @@ constexpr std::size_t kMostHolds = gateway::kMeasuresLock ? 32 : 0;
 struct alignas(kCacheLine) NodeHeader {
     gateway::SharedNode node;
     std::array<gateway::SharedRedis, kMostRedis> redis;
+    HourSamples hour;
     std::array<LockStatistics, kMostHolds> holds;
 };
 
@@ -116,7 +117,7 @@ ngx_int_t init_node(ngx_shm_zone_t* zone, void* old) noexcept {
                                 sizes.changes / sizeof(LatestTimes::Set));
         block.memory = std::make_unique<SharedMemory>(pool->mutex, header->node, header->redis,
                                                       std::span(rest, sizes.statistics), changes,
-                                                      header->holds);
+                                                      header->hour, header->holds);
         return static_cast<ngx_int_t>(NGX_OK);
     });
 }

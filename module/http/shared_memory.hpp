@@ -10,6 +10,7 @@
 #include "module/http/nginx.hpp"
 #include "module/quota/redis_clock.hpp"
 #include "module/report/statistics.hpp"
+#include "module/store/hour_samples.hpp"
 #include "module/store/statistics_registry.hpp"
 
 namespace tollgate::http {
@@ -39,10 +40,12 @@ class SharedMemory {
   public:
     SharedMemory(ngx_shmtx_t& mutex, gateway::SharedNode& node,
                  std::span<gateway::SharedRedis> redis, std::span<std::byte> statistics,
-                 std::span<LatestTimes::Set> changes, std::span<LockStatistics> holds)
+                 std::span<LatestTimes::Set> changes, HourSamples& hour,
+                 std::span<LockStatistics> holds)
         : mutex_(mutex),
           zone_(node, redis, changes, mutex_),
           statistics_(statistics),
+          hour_(hour),
           holds_(holds) {}
     ~SharedMemory() = default;
     SharedMemory(const SharedMemory&) = delete;
@@ -61,6 +64,8 @@ class SharedMemory {
     /// The statistics. Counters need no lock; finding the block of a Redis or plan does: that of
     /// the node.
     StatisticsRegistry statistics() const { return StatisticsRegistry(statistics_); }
+    /// The samples of the last hour. The lock of the node protects them.
+    HourSamples& hour() const { return hour_; }
     /// How full each kind of table is, over all stripes.
     std::array<StoreStatistics, kStores.size()> stores();
     /// How long all workers hold locks, if that is measured.
@@ -71,6 +76,7 @@ class SharedMemory {
     std::deque<SlabMutex> mutexes_of_stripes_;
     gateway::Zone zone_;
     std::span<std::byte> statistics_;
+    HourSamples& hour_;
     std::span<LockStatistics> holds_;  ///< by worker; empty if they are not measured
 };
 

@@ -45,7 +45,10 @@ bool serves_requests() {
 }  // namespace
 
 Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessions, ngx_log_t* log)
-    : zone_(memory.zone()), log_(log), events_(log) {
+    : zone_(memory.zone()),
+      log_(log),
+      events_(log),
+      hour_(conf, memory, {clock_, events_, log_, process_}) {
     for (const auto& table : conf.tables) {
         served_.push_back({&table->table, table->redis->settings.name_hash});
     }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "module/gateway/table_set.hpp"
+#include "module/http/hour_recorder.hpp"
 #include "module/http/http_block.hpp"
 #include "module/http/management/admin_tasks.hpp"
 #include "module/http/nginx.hpp"
@@ -42,6 +43,7 @@ class Worker {
     NginxLog log_;
     NginxEventLoop events_;
     NginxWorker process_;
+    HourRecorder hour_;
     std::vector<gateway::ServedTable> served_;
     std::vector<std::unique_ptr<RedisTransport>> clients_;
     std::vector<std::unique_ptr<gateway::TableSet>> sets_;  ///< by TableSetConf::index

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "module/report/hour.hpp"
 #include "module/report/lock_statistics.hpp"
 #include "module/report/statistics.hpp"
 
@@ -49,6 +50,7 @@ struct Status {
     std::array<StoreStatistics, kStores.size()> stores{};
     std::vector<Requests> requests;
     std::vector<Redis> redis;
+    Hour hour{};
     std::optional<LockStatistics> lock{};  ///< only of a build that measures it
 };
 

@@ -193,6 +193,8 @@ std::string status_json(const Status& status) {
                 add(json, redis, status.workers);
             }
         });
+        json.name("hour");
+        write_hour(json, status.hour);
     });
     return std::move(json).take();
 }

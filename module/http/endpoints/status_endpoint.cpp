@@ -1,18 +1,19 @@
 #include "module/http/endpoints/endpoints.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "module/http/http_block.hpp"
 #include "module/http/nginx_environment.hpp"
+#include "module/http/node_status.hpp"
 #include "module/http/response/response.hpp"
-#include "module/http/sentinel_master.hpp"
 #include "module/http/shared_memory.hpp"
 #include "module/http/worker.hpp"
 #include "module/report/status.hpp"
-#include "module/report/version.hpp"
 #include "module/text/ascii.hpp"
 
 namespace tollgate::http {
@@ -47,52 +48,20 @@ std::optional<StatusFormat> format_for(ngx_http_request_t* r) {
     return view(value) == "prometheus" ? std::optional(StatusFormat::kPrometheus) : std::nullopt;
 }
 
-std::size_t number_of_workers() {
-    const auto* core = reinterpret_cast<const ngx_core_conf_t*>(
-        ngx_get_conf(ngx_cycle->conf_ctx, ngx_core_module));
-    return ngx_process == NGX_PROCESS_SINGLE ? 1 : static_cast<std::size_t>(core->worker_processes);
-}
-
-/// Adds the kind and the masters of a Redis.
-void describe(Status::Redis& redis, const HttpBlock& block) {
-    const auto conf = std::ranges::find_if(block.conf.redis, [&](const auto& candidate) {
-        return candidate->endpoint.name == redis.name;
-    });
-    if (conf == block.conf.redis.end()) {
-        return;
-    }
-    redis.is_configured = true;
-    redis.on_failure = name_of((*conf)->settings.on_failure);
-    if (block.worker != nullptr) {
-        block.worker->clients()[static_cast<std::size_t>(conf - block.conf.redis.begin())]
-            ->describe(redis);
-    }
-    redis.nodes = block.memory->zone().redis((*conf)->settings.name_hash).nodes.value();
-    if ((*conf)->settings.is_cluster) {
-        redis.kind = "cluster";
-    } else if ((*conf)->sentinel.group != nullptr) {
-        redis.kind = "sentinel";
-    }
-    if (const auto master = known_master(**conf, block.memory->zone())) {
-        redis.master = tollgate::redis::to_text(*master);
-    }
-}
-
 Status status_of(ngx_http_request_t* r) {
     const HttpBlock& block = HttpBlock::of(r);
-    Status status{.version = kVersion,
-                  .now = std::chrono::floor<std::chrono::seconds>(node_time()),
-                  .workers = number_of_workers(),
-                  .zone_size = block.conf.zone_size,
-                  .node = {},
-                  .requests = {},
-                  .redis = {}};
-    block.memory->statistics().copy_to(status);
-    for (Status::Redis& redis : status.redis) {
-        describe(redis, block);
+    SharedMemory& memory = *block.memory;
+    Status status = node_status(block.conf, memory);
+    for (std::size_t i = 0; i < block.conf.redis.size() && block.worker != nullptr; ++i) {
+        const auto redis = std::ranges::find(status.redis, block.conf.redis[i]->endpoint.name,
+                                             &Status::Redis::name);
+        if (redis != status.redis.end()) {
+            block.worker->clients()[i]->describe(*redis);
+        }
     }
-    status.stores = block.memory->stores();
-    status.lock = block.memory->holds();
+    const SteadyTime now = std::chrono::floor<SteadyTime>(NginxClock().steady());
+    const gateway::LockedNode node(memory.zone());
+    status.hour = memory.hour().hour(now);
     return status;
 }
 

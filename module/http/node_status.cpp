@@ -1,0 +1,58 @@
+#include "module/http/node_status.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "module/http/nginx_environment.hpp"
+#include "module/http/sentinel_master.hpp"
+#include "module/report/version.hpp"
+
+namespace tollgate::http {
+
+namespace {
+
+std::size_t number_of_workers() {
+    const auto* core = reinterpret_cast<const ngx_core_conf_t*>(
+        ngx_get_conf(ngx_cycle->conf_ctx, ngx_core_module));
+    return ngx_process == NGX_PROCESS_SINGLE ? 1 : static_cast<std::size_t>(core->worker_processes);
+}
+
+/// Adds what the configuration says of a Redis.
+void describe(Status::Redis& redis, const RedisConf& conf, gateway::Zone& zone) {
+    redis.is_configured = true;
+    redis.on_failure = name_of(conf.settings.on_failure);
+    redis.nodes = zone.redis(conf.settings.name_hash).nodes.value();
+    if (conf.settings.is_cluster) {
+        redis.kind = "cluster";
+    } else if (conf.sentinel.group != nullptr) {
+        redis.kind = "sentinel";
+    }
+    if (const auto master = known_master(conf, zone)) {
+        redis.master = tollgate::redis::to_text(*master);
+    }
+}
+
+}  // namespace
+
+Status node_status(const MainConf& conf, SharedMemory& memory) {
+    Status status{.version = kVersion,
+                  .now = std::chrono::floor<std::chrono::seconds>(node_time()),
+                  .workers = number_of_workers(),
+                  .zone_size = conf.zone_size,
+                  .node = {},
+                  .requests = {},
+                  .redis = {}};
+    memory.statistics().copy_to(status);
+    for (const auto& redis : conf.redis) {
+        const auto found =
+            std::ranges::find(status.redis, redis->endpoint.name, &Status::Redis::name);
+        if (found != status.redis.end()) {
+            describe(*found, *redis, memory.zone());
+        }
+    }
+    status.stores = memory.stores();
+    status.lock = memory.holds();
+    return status;
+}
+
+}  // namespace tollgate::http
