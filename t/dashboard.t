@@ -25,6 +25,8 @@ my $server = <<'END';
     location = /elsewhere          { tollgate_dashboard /tollgate/status; }
     location = /odd                { tollgate_dashboard '/a?"><script>alert(1)</script>&'; }
     location = /strict             { tollgate strict; proxy_pass http://unix:%DIR%/upstream.sock; }
+    location = /past/dashboard     { tollgate_dashboard; }
+    location = /past/status        { default_type application/json; alias %DIR%/past.json; }
     location = /in_if              { tollgate_dashboard; if ($arg_a) { set $b 1; } }
     location /guarded/ {
         auth_basic operators;
@@ -80,16 +82,17 @@ sub figure {
     return qq{Number(document.querySelector("#$id b").textContent.replace(",", ""))};
 }
 
-# An expression: the result of these statements, which can use the pixels of the first plot.
-sub in_first_plot {
-    my ($statements) = @_;
+# An expression: the result of these statements, which can use the pixels of a plot, by default the first.
+sub in_plot {
+    my ($statements, $selector) = @_;
+    $selector //= '#plots canvas';
     return <<"END";
 (() => {
     const colour = name => {
         const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
         return [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
     };
-    const canvas = document.querySelector('#plots canvas');
+    const canvas = document.querySelector('$selector');
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
     copy.drawImage(canvas, 0, 0);
     const { data, width, height } = copy.getImageData(0, 0, canvas.width, canvas.height);
@@ -104,7 +107,7 @@ END
 }
 
 # The number of pixels with the colour of granted requests.
-my $pixels = in_first_plot('return columns.flatMap(x => rows.filter(y => is(x, y, granted))).length;');
+my $pixels = in_plot('return columns.flatMap(x => rows.filter(y => is(x, y, granted))).length;');
 
 subtest 'before any request' => sub {
     is($browser->open("$host/tollgate/dashboard"), 200, 'opens');
@@ -164,7 +167,7 @@ sub fits {
         $browser->size($width, 900);
         $browser->wait_for("innerWidth === $width");
         # A plot is resized in the next frame.
-        $browser->wait_for("[...document.querySelectorAll('#plots canvas')].every(one => one.clientWidth <= one.closest('.canvas').clientWidth)");
+        $browser->wait_for("[...document.querySelectorAll('.canvas canvas')].every(one => one.clientWidth <= one.closest('.canvas').clientWidth)");
         is_deeply($browser->eval($misfits), [], "$when: everything fits at $width px");
         next unless $ENV{TOLLGATE_SCREENSHOTS};
         for my $scheme (qw(light dark)) {
@@ -186,14 +189,14 @@ sub plan_colours {
 }
 
 # The number of pixels inside the lowest area that have another colour.
-my $lines_over_area = in_first_plot(<<'END');
+my $lines_over_area = in_plot(<<'END');
     const areas = columns.map(x => rows.filter(y => is(x, y, granted))).filter(area => area.length >= 20);
     return [areas.length > 2, areas.reduce((over, area) => over + area.at(-1) - area[0] + 1 - area.length, 0)];
 END
 
 # The area above the lowest one, as drawn: the least contrast of the two (WCAG 2.2), and whether it has a
 # pattern with such a contrast.
-my $next_area = in_first_plot(<<'END');
+my $next_area = in_plot(<<'END');
     const luminance = rgb => rgb.map(value => value / 255).map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
         .reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
     const contrast = (one, other) => (([less, more]) => (more + 0.05) / (less + 0.05))([luminance(one), luminance(other)].sort((a, b) => a - b));
@@ -295,11 +298,12 @@ subtest 'by keyboard' => sub {
 };
 
 # The columns with a bar above the plot: how many, and the middle one.
-my $bar = in_first_plot(<<'END');
+my $bar_script = <<'END';
     const bad = colour('--bad');
     const marked = columns.filter(x => rows.slice(0, 8).some(y => is(x, y, bad)));
-    return { columns: marked.length, middle: marked[Math.floor(marked.length / 2)] };
+    return { columns: marked.length, middle: marked[Math.floor(marked.length / 2)], width };
 END
+my $bar = in_plot($bar_script);
 
 my $time = qr/\d\d:\d\d:\d\d (?:[A-Z]+|GMT[+-][\d:]+)/;    # with its zone
 
@@ -400,6 +404,29 @@ subtest 'evictions' => sub {
     no_alert('it ends with them');
 };
 
+subtest 'the hour before the page was opened' => sub {
+    my $status = $gateway->status;
+    my $series = $status->{hour}{series};
+    @$series{keys %$series} = map { [(0) x 60] } keys %$series;
+    $series->{granted} = [(6000) x 60];
+    $series->{unavailable} = [(0) x 30, (1200) x 6, (0) x 24];
+    $series->{unreachable} = [(0) x 29, (1) x 6, (0) x 25];
+    open my $file, '>', $gateway->nginx->dir . '/past.json' or die $!;
+    print $file JSON::PP->new->encode($status);
+    close $file;
+    $browser->open("$host/past/dashboard");
+    $browser->wait_for('document.querySelector("#hour .legend").textContent === "granted100unavailable0"');
+    pass('its outcomes are shown');
+    my $marked = $browser->eval(in_plot($bar_script, '#hour canvas'));
+    cmp_ok($marked->{columns} / $marked->{width}, '>', 0.05, 'the time without Redis is marked');
+    cmp_ok($marked->{columns} / $marked->{width}, '<', 0.15, '... and no other');
+    $browser->eval('(() => { const canvas = document.querySelector("#hour canvas"), { left, top } = canvas.getBoundingClientRect();'
+        . qq| canvas.dispatchEvent(new MouseEvent("mousemove", { clientX: left + $marked->{middle}, clientY: top + 60 })); })()|);
+    like($browser->eval('document.querySelector("#hour figcaption span").textContent'), qr/^\d\d:\d\d:\d\d · Redis was out of reach · Requests got 503$/,
+        'the pointer tells of what it is');
+    is($browser->eval('document.querySelector("#hour .legend").textContent'), 'granted100unavailable20', '... and what clients got');
+};
+
 subtest 'a phone' => sub {
     $browser->size(360, 800);
     $browser->wait_for('document.documentElement.scrollWidth <= innerWidth');
@@ -426,7 +453,7 @@ subtest 'no errors so far' => sub {
     is_deeply([$browser->complaints], [], 'no error in the console');
     my %asked = map { $_ => 1 } $browser->requests;
     my ($port) = $host =~ /(\d+)$/;
-    is_deeply([sort keys %asked], [sort "$host/tollgate/dashboard", "$host/tollgate/status",
+    is_deeply([sort keys %asked], [sort map({ ("$host/$_/dashboard", "$host/$_/status") } qw(tollgate past)),
         "http://ops:secret\@127.0.0.1:$port/guarded/dashboard", "$host/guarded/status"], 'requests went to its own host only');
 };
 

@@ -5,7 +5,8 @@ import { setText } from './element.js';
 import { clearFigures, showFigures } from './figures.js';
 import * as format from './format.js';
 import { History } from './history.js';
-import { Plots } from './plots.js';
+import { hourPoints } from './hour.js';
+import { HourPlot, Plots } from './plots.js';
 import { poll } from './poll.js';
 import { Tables } from './tables.js';
 
@@ -14,10 +15,12 @@ const history = new History({ span: tenMinutes, window: 5 });
 const byId = id => document.getElementById(id);
 const alerts = new Alerts(byId('alerts'));
 const plots = new Plots(byId('plots'), tenMinutes);
+const hourPlot = new HourPlot(byId('hour'));
 const tables = new Tables(byId('tables'));
 
 let lastStatus = null;
 let lastPoint = null;
+let hour = [];
 let failure = null;
 let paused = false;
 
@@ -25,6 +28,7 @@ function show() {
     alerts.show(failure, lastPoint);
     if (!paused) {
         plots.show(history.points);
+        hourPlot.show(failure === null ? hour : [...hour, history.points.at(-1)]);
         byId('as-of').hidden = failure === null || lastPoint === null;
         if (failure !== null) {
             clearFigures();
@@ -55,12 +59,15 @@ byId('pause').addEventListener('click', () => {
 setText(byId('time-zone'), format.timeZone());
 
 // Canvases do not update their colours automatically.
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => plots.redraw());
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+    plots.redraw();
+    hourPlot.redraw();
+});
 
 poll(document.querySelector('meta[name=tollgate-status]').content, {
     onStatus(status, time) {
         history.add(status, time);
-        [lastStatus, lastPoint, failure] = [status, history.now, null];
+        [lastStatus, lastPoint, hour, failure] = [status, history.now, hourPoints(status.hour, time), null];
         show();
     },
     onFailure(reason, time) {

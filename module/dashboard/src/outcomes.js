@@ -15,3 +15,8 @@ export const outcomes = [...passed, ...refused, 'abandoned'];
 export function outcomesOf({ plan }, { limited, ...others }) {
     return { ...others, [overQuota]: plan ? limited : 0, [overBudget]: plan ? 0 : limited };
 }
+
+// The same from totals of all plans, which have the limited addresses apart.
+export function outcomesOfTotals({ limited, limited_addresses: addresses, ...others }) {
+    return { ...others, [overQuota]: limited - addresses, [overBudget]: addresses };
+}

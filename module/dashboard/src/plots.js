@@ -95,3 +95,20 @@ export class Plots {
         for (const { plot } of this.all) plot.redraw();
     }
 }
+
+// The plot of the last hour; see hourPoints.
+export class HourPlot {
+    constructor(place) {
+        const options = { ...plots[0], title: 'The last hour: requests a second by outcome', span: 3600 };
+        this.lines = options.lines;
+        this.plot = new Plot(place, options, share => this.plot.point(share));
+    }
+
+    show(points) {
+        this.plot.show(points, this.lines(points));
+    }
+
+    redraw() {
+        this.plot.redraw();
+    }
+}

@@ -10,7 +10,7 @@ function multiples(steps, [least, most], length, space) {
     return ticks;
 }
 
-const times = [30, 60, 120, 300];
+const times = [30, 60, 120, 300, 600, 900, 1800];
 const decimals = Array.from({ length: 24 }, (_, i) => i - 9)
     .flatMap(exponent => [1, 2, 2.5, 5].map(digits => Number(`${digits}e${exponent}`)));
 
