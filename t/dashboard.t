@@ -59,6 +59,7 @@ subtest 'the HTTP response' => sub {
         'the policy allows its script and its style');
     unlike($r->header('Content-Security-Policy'), qr/unsafe|http|\*/, '... and nothing else');
     unlike($r->body, qr/STATUS_URI|<(?:script|link)[^>]+(?:src|href)=(?!"data:)/, 'one self-contained page');
+    like($r->body, qr/tollgate top --sort refusals/, 'it says where ids are, which the status does not have');
     like($r->body, qr/Permission is hereby granted/, 'it includes the licence of its libraries');
     like($r->body, qr/<meta name="tollgate-status" content="status">/, 'the default status URI');
     like($gateway->get('/elsewhere')->body, qr{content="/tollgate/status"}, '... or the configured one');
@@ -425,6 +426,7 @@ subtest 'the hour before the page was opened' => sub {
     like($browser->eval('document.querySelector("#hour figcaption span").textContent'), qr/^\d\d:\d\d:\d\d · Redis was out of reach · Requests got 503$/,
         'the pointer tells of what it is');
     is($browser->eval('document.querySelector("#hour .legend").textContent'), 'granted100unavailable20', '... and what clients got');
+    $browser->screenshot("$ENV{TOLLGATE_SCREENSHOTS}/hour.png") if $ENV{TOLLGATE_SCREENSHOTS};
 };
 
 subtest 'a phone' => sub {
