@@ -107,6 +107,20 @@ END
         is $response->status, 400, "refused: $body";
         like $response->json->{message}, qr/\Q$why/, '… and told why';
     }
+    my $known = '"free", "ops", "sliding", "spent"';
+    my $unknown = $walk->('createKey', 400, 'POST', 'keys', { plan => 'fre', id => 'typo' })->json;
+    is_deeply [@$unknown{qw(code message)}], ['invalid_request', qq(plan: no plan table has "fre": the plans are $known)], 'an unknown plan is refused';
+    is $ask->('GET', 'keys/typo')->status, 404, '… and nothing is stored';
+    is $ask->('POST', 'keys', { plan => 'sliding' })->json->{message}, 'limits: the plan "sliding" is custom in "api", and the key has no limits',
+        'so is a custom plan without limits';
+    $redis->cmd('HSET', 't:plans', 'of-another-gateway', '{"plans":{"gold":{"rates":["1r/s"]}}}');
+    is $ask->('POST', 'keys', { plan => 'gold', id => 'gold' })->status, 201, 'a plan of another gateway is accepted';
+    like $ask->('PATCH', 'keys/gold', { plan => 'fre' })->json->{message}, qr/^plan: no plan table has "fre": .*"gold"/, 'a change to an unknown plan is refused';
+    is $ask->('PATCH', 'keys/gold', { plan => 'sliding' })->status, 400, '… and to a custom one without limits';
+    is $ask->('PATCH', 'keys/gold', { plan => 'sliding', limits => '5r/m' })->status, 200, '… but not with limits';
+    is $ask->('PATCH', 'keys/gold', { limits => undef })->status, 400, '… which cannot be removed then';
+    $redis->cmd('HDEL', 't:plans', 'of-another-gateway');
+    is $ask->('DELETE', 'keys/gold')->status, 204, 'the key is removed';
     $walk->('createKey', 413, 'POST', 'keys', ' ' x 16385);
     $walk->('createKey', 413, 'POST', 'keys', ' ' x 2_000_000);
     my %text = ('Content-Type' => 'text/plain');

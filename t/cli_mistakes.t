@@ -98,21 +98,42 @@ subtest 'plans and limits' => sub {
     $redis->cmd('FLUSHALL');
     publish('shop:', api => \%api);
     says(0, qr/\AThe key of ok\. [^\n]*\n\z/, qw(key issue --plan free --id ok));
+    my $plans = 'the plans are "enterprise", "free", "partner", "pro": see --force';
+    my $unknown = qr/\Atollgate: --plan: no plan table has "fre": $plans\n\z/;
+    says(2, $unknown, qw(key issue --plan fre --id typo));
+    is $redis->cmd('EXISTS', 'shop:id:{typo}'), 0, '… and nothing is stored';
+    says(2, $unknown, qw(key set ok --plan fre));
+    is $tollgate->json(qw(key show ok))->{plan}, 'free', '… and nothing is changed';
+    my $import = sub { $tollgate->run({ stdin => $_[0] }, @_[1 .. $#_]) };
+    my $imported = $import->('a-token', qw(key import --plan fre --id typo));
+    is_deeply [$imported->{status}, $imported->{out}], [2, ''], 'key import refuses it';
+    like $imported->{err}, $unknown, '… and says why';
+    my $file = qq({"id":"f1","plan":"fre","token":"t1"}\n{"id":"f2","plan":"free","token":"t2"}\n{"id":"f3","plan":"enterprise","token":"t3"}\n);
+    my $records = $import->($file, qw(import -));
+    is_deeply [$records->{status}, $records->{out}], [4, "3 records: 1 imported, 0 unchanged, 2 refused\n"], 'import refuses the record';
+    like $records->{err}, qr/^-:1: plan: no plan table has "fre": the plans are .*\n-:3: limits: the plan "enterprise" is custom in "api", and the key has no limits$/m,
+        '… and says why';
+    is $import->($file, qw(import --force -))->{out}, "3 records: 2 imported, 1 unchanged, 0 refused\n", '… unless it is forced';
     says(0, qr/^tollgate: warning: no plan table has the plan "fre" \(did you mean "free"\?\): requests with the key are refused with 403 plan_not_allowed$/m,
-        qw(key issue --plan fre --id typo));
-    says(0, qr/^tollgate: warning: no plan table has the plan "prp" \(did you mean "pro"\?\)/m, qw(key set ok --plan prp));
+        qw(key issue --plan fre --id typo --force));
+    says(0, qr/\A\z/, qw(key disable typo));
+    says(0, qr/^tollgate: warning: no plan table has the plan "fre"/m, qw(key set typo --name), 'a name can be changed');
+    says(0, qr/^tollgate: warning: no plan table has the plan "prp" \(did you mean "pro"\?\)/m, qw(key set ok --plan prp --force));
     says(0, qr/^tollgate: warning: the limits of the key have no effect: the plan "free" is not custom in any plan table$/m,
         qw(key issue --plan free --id limits --limits 5r/h));
+    says(2, qr/\Atollgate: --limits: the plan "enterprise" is custom in "api", and the key has no limits: see --force\n\z/, qw(key issue --plan enterprise --id big));
     says(0, qr/^tollgate: warning: the plan "enterprise" is custom in "api" and the key has no limits: give --limits$/m,
-        qw(key issue --plan enterprise --id big));
+        qw(key issue --plan enterprise --id big --force));
     is says(0, qr/\A\z/, qw(key set big --limits 7r/h))->{status}, 0, 'a custom plan with limits: no warning';
     publish('shop:', search => \%search);
     says(0, qr/has the plan "fre" .*: requests with the key are refused with 403 plan_not_allowed, except where the default plan applies: in "search"$/m,
-        qw(key set ok --plan fre));
+        qw(key set ok --plan fre --force));
     $redis->cmd('HDEL', 'shop:plans', 'api');
-    says(0, qr/has the plan "fre" .*: the key gets the default plan of "search"$/m, qw(key set ok --plan fre));
+    says(0, qr/has the plan "fre" .*: the key gets the default plan of "search"$/m, qw(key set ok --plan fre --force));
     $redis->cmd('HSET', 'shop:plans', 'api', '{"broken"');
     is $tollgate->run(qw(key set ok --plan free))->{status}, 0, 'a field that is no table does no harm';
+    $redis->cmd('DEL', 'shop:plans');
+    is $tollgate->run(qw(key issue --plan any))->{status}, 0, 'no published tables: any plan is accepted';
 };
 
 subtest 'usage' => sub {

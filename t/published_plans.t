@@ -40,10 +40,10 @@ subtest 'what is published' => sub {
     is_deeply($search->{plans}, { free => { rates => ['5r/s'], window => 'fixed' } }, '… and its plan');
 };
 
-subtest 'the command uses it for warnings' => sub {
+subtest 'the command uses it' => sub {
     my $issued = $tollgate->run(qw(key issue --id a --plan fre));
-    is($issued->{status}, 0, 'a plan that no table names is stored');
-    like($issued->{err}, qr/warning: no plan table has the plan "fre" \(did you mean "free"\?\)/, '… with a warning');
+    is($issued->{status}, 2, 'a plan that no table names is refused');
+    like($issued->{err}, qr/no plan table has "fre": the plans are "enterprise", "free", "partner"/, '… with the plans that exist');
     $issued = $tollgate->run(qw(key issue --id b --plan free --limits 5r/s));
     like($issued->{err}, qr/warning: the limits of the key have no effect/, 'limits that no plan uses');
     unlike($tollgate->run(qw(key issue --id c --plan free))->{err}, qr/warning/, 'no warning for an existing plan');

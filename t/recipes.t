@@ -161,7 +161,7 @@ subtest 'gRPC' => sub {
     cmp_ok($answer->{fields}{'retry-after'} // 0, '>', 0, '… with Retry-After');
     is(count('grpc'), 3, 'each call is counted once');
     my $stranger = key('grpc-stranger');
-    $tollgate->run(qw(key set grpc-stranger --plan unknown));
+    $tollgate->run(qw(key set grpc-stranger --force --plan unknown));
     is($call->("authorization: Bearer $stranger")->{fields}{'grpc-status'}, 7, 'a plan that is not in the table: PERMISSION_DENIED');
     my $client = Http2->connect($nginx->address);
     my $stream = $client->request([':method' => 'POST', ':path' => '/pets.Pets/Get', 'content-type' => 'application/grpc'], body => $message);

@@ -89,24 +89,6 @@ void apply(const KeyChanges& changes, KeyRecord& record) {
     }
 }
 
-void refuse_sliding_month(const std::vector<const PlanTable*>& tables, const KeyRecord& record) {
-    if (record.limits.empty()) {
-        return;
-    }
-    for (const auto* table : tables) {
-        const Plan* plan = table->find(record.plan);
-        if (plan == nullptr || plan->kind != Plan::Kind::kCustom || !plan->sliding) {
-            continue;
-        }
-        try {
-            require_sliding(parse_rates(record.limits));
-        } catch (const ParseError& error) {
-            refuse("limits: " + std::string(error.what()) + ", and the plan \"" + record.plan +
-                   "\" of \"" + table->name + "\" slides");
-        }
-    }
-}
-
 std::string text_of(const KeyChanges& changes) {
     std::string text;
     const auto add = [&](std::string_view name, std::string_view value) {

@@ -5,11 +5,9 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "module/key/key_record.hpp"
 #include "module/key/meta.hpp"
-#include "module/quota/plan.hpp"
 
 namespace tollgate::management {
 
@@ -49,10 +47,6 @@ void validate(const KeyChanges& changes);
 /// Applies validated changes to a record. Throws OperationError with Reason::kInvalid if the meta
 /// would not be valid.
 void apply(const KeyChanges& changes, KeyRecord& record);
-
-/// Throws OperationError with Reason::kInvalid if the record's limits contain a month, and its plan
-/// is `custom` with sliding windows in one of the tables: the gateways would refuse the key.
-void refuse_sliding_month(const std::vector<const PlanTable*>& tables, const KeyRecord& record);
 
 /// The changes as `NAME=VALUE…`, for the audit.
 std::string text_of(const KeyChanges& changes);

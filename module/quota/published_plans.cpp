@@ -1,8 +1,10 @@
 #include "module/quota/published_plans.hpp"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "module/key/key_record.hpp"
@@ -12,84 +14,173 @@ namespace tollgate {
 
 namespace {
 
-using Json = nlohmann::json;
-
-bool is_true(const Json& object, const char* member) {
-    return object.contains(member) && object[member].is_boolean() && object[member].get<bool>();
-}
-
-/// The text of a member; nullopt if it is missing or null. Throws ParseError for another type.
-std::optional<std::string> text_of(const Json& object, const char* member) {
-    const auto found = object.find(member);
-    if (found == object.end() || found->is_null()) {
-        return std::nullopt;
-    }
-    if (!found->is_string()) {
-        throw ParseError("not a text");
-    }
-    return found->get<std::string>();
-}
-
-std::vector<Rate> rates_of(const Json& plan) {
-    const auto found = plan.find("rates");
-    if (found == plan.end() || !found->is_array()) {
-        throw ParseError("no rates");
-    }
-    std::vector<std::string_view> words;
-    for (const Json& rate : *found) {
-        if (!rate.is_string()) {
-            throw ParseError("not a rate");
+/// Receives the parts of a published table from nlohmann's SAX parser. It makes no value of
+/// nlohmann_json, whose destructor allocates memory. A function returns false to end the parsing of
+/// a text that is no table.
+class PublishedTableReader {
+  public:
+    /// The table, without its name. Throws ParseError if the text is no table.
+    PlanTable take() const {
+        if (!has_plans_) {
+            throw ParseError("no plans");
         }
-        words.emplace_back(rate.get_ref<const std::string&>());
+        PlanTable table;
+        table.plans.reserve(plans_.size());
+        for (const auto& [name, members] : plans_) {
+            table.plans.push_back(plan_of(name, members));
+        }
+        table.default_plan = default_;
+        table.history = history_;
+        return table;
     }
-    return parse_rates(words);
-}
 
-std::chrono::days history_of(const Json& table) {
-    const auto found = table.find("history");
-    return found != table.end() && found->is_number_integer()
-               ? std::chrono::days(
-                     std::clamp<std::int64_t>(found->get<std::int64_t>(), 0, kMostHistory.count()))
-               : std::chrono::days(0);
-}
+    bool null() { return is_ignored() || is_text(); }
+    bool boolean(bool value) {
+        if (auto* const plan = plan_with("custom")) {
+            plan->is_custom = value;
+        } else if (auto* const other = plan_with("unlimited")) {
+            other->is_unlimited = value;
+        }
+        return is_ignored();
+    }
+    bool number_integer(std::int64_t value) {
+        if (path_.size() == 1 && path_.back() == "history") {
+            history_ = std::chrono::days(std::clamp<std::int64_t>(value, 0, kMostHistory.count()));
+        }
+        return is_ignored();
+    }
+    bool number_unsigned(std::uint64_t value) {
+        return number_integer(static_cast<std::int64_t>(
+            std::min(value, static_cast<std::uint64_t>(kMostHistory.count()))));
+    }
+    bool number_float(double /*value*/, const std::string& /*text*/) { return is_ignored(); }
+    bool string(std::string& value) {
+        if (path_.size() == 1 && path_.back() == "default") {
+            default_ = std::move(value);
+        } else if (auto* const plan = plan_with("window")) {
+            plan->window = std::move(value);
+        } else if (is_in_rates()) {
+            plans_.at(path_[1]).rates.push_back(std::move(value));
+        } else {
+            return is_ignored();
+        }
+        return true;
+    }
+    bool binary(nlohmann::json::binary_t& /*value*/) { return false; }
 
-Plan read_plan(const std::string& name, const Json& json) {
-    if (!json.is_object() || !is_valid_name(name)) {
-        throw ParseError("not a plan");
+    bool start_object(std::size_t /*size*/) {
+        if (is_text() || is_in_rates()) {
+            return false;
+        }
+        has_plans_ = has_plans_ || (path_.size() == 1 && path_.back() == kPlans);
+        if (path_.size() == 2 && path_.front() == kPlans) {
+            plans_.insert_or_assign(path_.back(), Members{});
+        }
+        path_.emplace_back();
+        return true;
     }
-    Plan plan;
-    plan.name = name;
-    plan.sliding = text_of(json, "window") == "sliding";
-    if (is_true(json, "custom")) {
-        plan.kind = Plan::Kind::kCustom;
-    } else if (is_true(json, "unlimited")) {
-        plan.kind = Plan::Kind::kUnlimited;
-    } else {
-        plan.rates = rates_of(json);
+    bool key(std::string& name) {
+        path_.back() = std::move(name);
+        return true;
     }
-    return plan;
-}
+    bool end_object() {
+        path_.pop_back();
+        return true;
+    }
+    bool start_array(std::size_t /*size*/) {
+        if (!is_ignored()) {
+            return false;
+        }
+        if (auto* const plan = plan_with(kRates)) {
+            plan->has_rates = true;
+        }
+        path_.emplace_back(kElement);
+        return true;
+    }
+    bool end_array() { return end_object(); }
+    static bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
+                            const nlohmann::json::exception& /*error*/) {
+        return false;
+    }
+
+  private:
+    static constexpr std::string_view kPlans = "plans";
+    static constexpr std::string_view kRates = "rates";
+    static constexpr std::string_view kElement = "[]";  ///< in the path: an element of a list
+
+    struct Members {
+        bool is_custom = false;
+        bool is_unlimited = false;
+        bool has_rates = false;
+        std::string window{};
+        std::vector<std::string> rates{};
+    };
+
+    static Plan plan_of(const std::string& name, const Members& members) {
+        if (!is_valid_name(name)) {
+            throw ParseError("not a plan");
+        }
+        Plan plan;
+        plan.name = name;
+        plan.sliding = members.window == "sliding";
+        if (members.is_custom) {
+            plan.kind = Plan::Kind::kCustom;
+        } else if (members.is_unlimited) {
+            plan.kind = Plan::Kind::kUnlimited;
+        } else if (members.has_rates) {
+            plan.rates = parse_rates(
+                std::vector<std::string_view>(members.rates.begin(), members.rates.end()));
+        } else {
+            throw ParseError("no rates");
+        }
+        return plan;
+    }
+
+    /// Whether the member that is read is the object of all plans, or that of a plan.
+    bool is_at_plan() const {
+        return !path_.empty() && path_.front() == kPlans && path_.size() <= 2;
+    }
+    /// Whether the member that is read must be a text.
+    bool is_text() const {
+        return (path_.size() == 1 && path_.back() == "default") ||
+               (path_.size() == 3 && path_.front() == kPlans && path_.back() == "window");
+    }
+    bool is_in_rates() const {
+        return path_.size() == 4 && path_.front() == kPlans && path_[2] == kRates &&
+               path_.back() == kElement;
+    }
+    /// Whether a value here has no use and does no harm.
+    bool is_ignored() const {
+        return !path_.empty() && !is_at_plan() && !is_text() && !is_in_rates();
+    }
+    /// The plan whose member of this name is read, otherwise nullptr.
+    Members* plan_with(std::string_view member) {
+        const bool is_member =
+            path_.size() == 3 && path_.front() == kPlans && path_.back() == member;
+        return is_member ? &plans_.at(path_[1]) : nullptr;
+    }
+
+    std::vector<std::string> path_;  ///< the names of the members that are read, the outer first
+    bool has_plans_ = false;
+    std::map<std::string, Members, std::less<>> plans_;
+    std::string default_;
+    std::chrono::days history_{};
+};
 
 }  // namespace
 
 std::optional<PlanTable> read_published_table(std::string_view name, std::string_view json) {
-    const Json document = Json::parse(json, nullptr, false);
-    if (!is_valid_name(name) || !document.is_object() || !document.contains("plans") ||
-        !document["plans"].is_object()) {
+    PublishedTableReader reader;
+    if (!is_valid_name(name) || !nlohmann::json::sax_parse(json, &reader)) {
         return std::nullopt;
     }
-    PlanTable table;
-    table.name = name;
     try {
-        for (const auto& [plan, value] : document["plans"].items()) {
-            table.plans.push_back(read_plan(plan, value));
-        }
-        table.default_plan = text_of(document, "default").value_or("");
-        table.history = history_of(document);
+        PlanTable table = reader.take();
+        table.name = name;
+        return table;
     } catch (const ParseError&) {
         return std::nullopt;
     }
-    return table;
 }
 
 }  // namespace tollgate

@@ -10,7 +10,7 @@
 namespace tollgate {
 
 /// Writes a plan table as JSON. The gateways publish it in Redis as a field of the hash `plans`,
-/// and the command reads it to warn of mistakes:
+/// and the command and tollgate_admin read it to find mistakes:
 ///
 ///     {"plans":{"free":{"rates":["60r/m","1000r/d"],"window":"fixed"},
 ///               "enterprise":{"custom":true,"window":"fixed"},"partner":{"unlimited":true}},
@@ -22,7 +22,7 @@ std::string write_published_table(const PlanTable& table, std::chrono::sys_secon
 
 /// Reads the same. `window` is `fixed` if it is missing, `default` may be null or missing, and
 /// unknown members are ignored. Only names, plans, default and history of the table are set.
-/// Returns nullopt if the text is not such a table.
+/// Returns nullopt if the text is not such a table. Throws std::bad_alloc.
 std::optional<PlanTable> read_published_table(std::string_view name, std::string_view json);
 
 }  // namespace tollgate

@@ -25,9 +25,12 @@ namespace {
 /// Reads a file of records and imports them in batches.
 class FileImport {
   public:
-    FileImport(management::Database& database, const redis::Keys& keys, std::string name)
+    /// All but `name` must outlive the object.
+    FileImport(management::Database& database, const redis::Keys& keys,
+               const std::function<void(const KeyRecord&)>& check, std::string name)
         : database_(database),
           keys_(keys),
+          check_(check),
           name_(std::move(name)),
           refuse_([this](std::size_t line, const std::string& why) { print_refusal(line, why); }),
           import_(database, keys, refuse_) {}
@@ -51,8 +54,12 @@ class FileImport {
                 continue;
             }
             try {
-                batch_.push_back({.line = number, .keys = read_import_record(line, now)});
+                auto keys = read_import_record(line, now);
+                check_(keys.keys.front().record);
+                batch_.push_back({.line = number, .keys = std::move(keys)});
             } catch (const InvalidRecord& error) {
+                import_.refuse(number, error.what());
+            } catch (const management::OperationError& error) {
                 import_.refuse(number, error.what());
             }
             if (batch_.size() == BulkImport::kBatch) {
@@ -150,6 +157,7 @@ class FileImport {
 
     management::Database& database_;
     const redis::Keys& keys_;
+    const std::function<void(const KeyRecord&)>& check_;
     std::string name_;
     BulkImport::Refuse refuse_;
     BulkImport import_;
@@ -167,10 +175,11 @@ class FileImport {
 
 void import_files(management::Database& database, const redis::Keys& keys, Format format,
                   const std::vector<std::string>& files,
+                  const std::function<void(const KeyRecord&)>& check,
                   const std::function<void(management::Durability)>& done) {
     ImportCounts all;
     for (const auto& file : files) {
-        FileImport import(database, keys, file);
+        FileImport import(database, keys, check, file);
         const auto counts = import.run();
         done(import.durability());
         all.imported += counts.imported;

@@ -148,6 +148,11 @@ void add_repeatable(CLI::App& app, const std::string& name, std::vector<std::str
     app.add_option(name, values, description)->allow_extra_args(false);
 }
 
+void add_force_option(CLI::App& command, KeyOptions& key) {
+    command.add_flag("--force", key.force,
+                     "Accept a plan that no plan table has, and a `custom` plan without limits");
+}
+
 CLI::Option* add_key_options(CLI::App& command, KeyOptions& key) {
     auto* plan = add_optional(command, "--plan", key.plan,
                               "Plan of the key, as named in the plan tables of the gateway");
@@ -159,6 +164,7 @@ CLI::Option* add_key_options(CLI::App& command, KeyOptions& key) {
                    "Scopes of the key, such as \"pets:read pets:write\", or none");
     add_repeatable(command, "--meta", key.meta,
                    "NAME=VALUE to store with the key, NAME= to remove it, or none");
+    add_force_option(command, key);
     return plan;
 }
 
@@ -220,10 +226,11 @@ void add_other_commands(CLI::App& app, CommandLine& line) {
                    [&](Commands& commands) { commands.show_ban(line.id); });
     add_id_command(ban, "lift", "Remove the ban and the strikes of a key", line,
                    [&](Commands& commands) { commands.lift_ban(line.id); });
-    CLI::App& import =
-        add_redis_command(app, "import", "Import ids and their keys from files of JSON lines", line,
-                          [&](Commands& commands) { commands.import_files(line.files); });
+    CLI::App& import = add_redis_command(
+        app, "import", "Import ids and their keys from files of JSON lines", line,
+        [&](Commands& commands) { commands.import_files(line.files, line.key.force); });
     import.add_option("FILE", line.files, "File of JSON lines; - is standard input")->required();
+    add_force_option(import, line.key);
     add_note(import, kImportFilesNote);
     CLI::App& exported = *app.add_subcommand("export", "Export data");
     exported.require_subcommand(1)->fallthrough();

@@ -20,6 +20,7 @@
 #include "module/management/ban.hpp"
 #include "module/management/key_filter.hpp"
 #include "module/management/key_usage.hpp"
+#include "module/management/plan_rules.hpp"
 #include "module/management/random_key.hpp"
 
 namespace tollgate::cli {
@@ -35,6 +36,17 @@ std::string joined(const std::vector<std::string>& values) {
     return text;
 }
 
+/// Runs a check whose messages begin with the name of a value, which is that of its option.
+/// `advice` ends the message. Throws Failure.
+template <typename Check>
+auto check_options(const Check& check, const std::string& advice = {}) {
+    try {
+        return check();
+    } catch (const management::OperationError& error) {
+        throw Failure(ExitStatus::kUsage, std::string("--") + error.what() + advice);
+    }
+}
+
 /// Reads the options that describe a key, and validates them. Throws Failure.
 management::KeyChanges changes_of(const KeyOptions& options, std::chrono::sys_seconds now) {
     management::KeyChanges changes{.plan = options.plan, .name = options.name};
@@ -44,7 +56,7 @@ management::KeyChanges changes_of(const KeyOptions& options, std::chrono::sys_se
             changes.expires = parse_expiry(*options.expires, now);
         }
     }
-    try {
+    check_options([&] {
         if (options.limits) {
             changes.limits =
                 *options.limits == "none" ? "" : management::uniform_limits(*options.limits);
@@ -54,23 +66,19 @@ management::KeyChanges changes_of(const KeyOptions& options, std::chrono::sys_se
             changes.scopes = all == "none" ? "" : management::uniform_scopes(all);
         }
         management::validate(changes);
-    } catch (const management::OperationError& error) {
-        // The message begins with the name of the value, which is that of the option.
-        throw Failure(ExitStatus::kUsage, std::string("--") + error.what());
-    }
+    });
     if (!options.meta.empty()) {
         changes.meta = read_meta_options(options.meta);
     }
     return changes;
 }
 
-/// Refuses limits that the gateways would not apply. Throws Failure.
-void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord& record) {
-    try {
-        management::refuse_sliding_month(management::known_tables(tables).known, record);
-    } catch (const management::OperationError& error) {
-        throw Failure(ExitStatus::kUsage, std::string("--") + error.what());
+/// Refuses a record that the gateways would not apply. Throws Failure.
+void check_plan(const std::vector<PlanTable>& tables, const KeyRecord& record, bool force) {
+    if (!force) {
+        check_options([&] { management::require_usable_plan(tables, record); }, ": see --force");
     }
+    check_options([&] { management::refuse_sliding_month(tables, record); });
 }
 
 management::KeyFilter filter_of(const ListOptions& options, std::chrono::sys_seconds now) {
@@ -79,11 +87,7 @@ management::KeyFilter filter_of(const ListOptions& options, std::chrono::sys_sec
     if (options.expires_before) {
         filter.expires_before = parse_time(*options.expires_before, now);
     }
-    try {
-        management::validate(filter);
-    } catch (const management::OperationError& error) {
-        throw Failure(ExitStatus::kUsage, std::string("--") + error.what());
-    }
+    check_options([&] { management::validate(filter); });
     return filter;
 }
 
@@ -102,7 +106,8 @@ void Commands::issue(const KeyOptions& options, const std::optional<std::string>
     const auto now = time();
     const auto changes = changes_of(options, now);
     const auto record = new_record(changes, id);
-    refuse_sliding_month(tables_for(changes.limits.has_value()), record);
+    const auto tables = tables_to_check();
+    check_plan(tables.value_or(std::vector<PlanTable>()), record, options.force);
     auto operation = operation_on("issue", record.id, management::text_of(changes));
     const management::MakeKey make =
         [&](std::string digest) -> management::Task<management::KeysOfId> {
@@ -110,14 +115,17 @@ void Commands::issue(const KeyOptions& options, const std::optional<std::string>
         co_return co_await operation.create(std::move(stored));
     };
     print_new_key(operation, record.id, make);
-    warn_about(record);
+    if (tables) {
+        warn_about(*tables, record);
+    }
 }
 
 void Commands::import(const KeyOptions& options, const std::optional<std::string>& id) {
     const auto now = time();
     const auto changes = changes_of(options, now);
     auto record = new_record(changes, id);
-    refuse_sliding_month(tables_for(changes.limits.has_value()), record);
+    const auto tables = tables_to_check();
+    check_plan(tables.value_or(std::vector<PlanTable>()), record, options.force);
     auto digest = hex(sha256(read_api_key()));
     if (!id) {
         // Continue an interrupted import with the id that it generated.
@@ -132,7 +140,9 @@ void Commands::import(const KeyOptions& options, const std::optional<std::string
         complete(management::make_durably(database_, operation, make, [&] { return digest; }));
     confirm(operation, digest, record.id, make);
     require_print(render_key(format_, made, now));
-    warn_about(record);
+    if (tables) {
+        warn_about(*tables, record);
+    }
 }
 
 void Commands::list(const ListOptions& options) {
@@ -174,24 +184,33 @@ void Commands::set(const std::string& id, const KeyOptions& options) {
             "nothing to set: give --plan, --name, --limits, --expires, --scope or --meta");
     }
     const auto changes = changes_of(options, time());
-    warn_about(update("set", id, changes));
+    const auto tables = tables_to_check();
+    KeyRecord changed;
+    update("set", id, changes, [&](const KeyRecord& record) {
+        if (tables && (changes.plan || changes.limits)) {
+            check_plan(*tables, record, options.force);
+        }
+        changed = record;
+    });
+    if (tables) {
+        warn_about(*tables, changed);
+    }
 }
 
 void Commands::set_active(const std::string& id, bool active) {
     require_valid_id(id);
-    update(active ? "enable" : "disable", id, {.active = active});
+    update(active ? "enable" : "disable", id, {.active = active}, [](const KeyRecord&) {});
 }
 
-/// Changes all keys of an id and prints them. Returns the record of one.
-KeyRecord Commands::update(const std::string& action, const std::string& id,
-                           const management::KeyChanges& changes) {
+/// Changes all keys of an id and prints them. `check` receives each changed record before it is
+/// stored.
+void Commands::update(const std::string& action, const std::string& id,
+                      const management::KeyChanges& changes,
+                      const std::function<void(const KeyRecord&)>& check) {
     auto operation = operation_on(action, id, management::text_of(changes));
-    const auto tables = tables_for(changes.limits || changes.plan);
-    KeyRecord changed;
     const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
         management::apply(changes, record);
-        refuse_sliding_month(tables, record);
-        changed = record;
+        check(record);
     };
     const std::function<management::Task<void>()> update_all = [&]() -> management::Task<void> {
         co_await operation.update(id, change);
@@ -199,7 +218,6 @@ KeyRecord Commands::update(const std::string& action, const std::string& id,
     const auto durability = complete(management::execute_durably(database_, operation, update_all));
     show(id);
     warn_unless_kept(id, durability);
-    return changed;
 }
 
 void Commands::revoke(const std::string& id) {
@@ -240,8 +258,15 @@ void Commands::lift_ban(const std::string& id) {
     show_ban(id);
 }
 
-void Commands::import_files(const std::vector<std::string>& files) {
-    cli::import_files(database_, keys_, format_, files,
+void Commands::import_files(const std::vector<std::string>& files, bool force) {
+    const auto tables = tables_to_check().value_or(std::vector<PlanTable>());
+    const std::function<void(const KeyRecord&)> check = [&](const KeyRecord& record) {
+        if (!force) {
+            management::require_usable_plan(tables, record);
+        }
+        management::refuse_sliding_month(tables, record);
+    };
+    cli::import_files(database_, keys_, format_, files, check,
                       [this](auto durability) { warn_unless_kept("the import", durability); });
 }
 
@@ -258,7 +283,7 @@ void Commands::audit(const std::string& id, bool follows) {
 
 void Commands::usage(const std::string& id) {
     require_valid_id(id);
-    const auto tables = read_plan_tables(session_, keys_);
+    const auto tables = read_tables();
     auto counting =
         tables.empty() ? search_tables(session_, keys_, id) : management::known_tables(tables);
     const auto usage = complete(management::read_usage(database_, keys_, id, std::move(counting)));
@@ -269,13 +294,13 @@ void Commands::usage(const std::string& id) {
              (usage.complete ? "" : ", and only a part of Redis was searched for counts"));
     }
     if (!usage.keys.keys.empty()) {
-        warn_about(usage.keys.keys.front().record);
+        warn_about(tables, usage.keys.keys.front().record);
     }
 }
 
 void Commands::history(const std::string& id) {
     require_valid_id(id);
-    const auto tables = published_tables();
+    const auto tables = tables_with_history();
     const auto history =
         complete(management::read_history(database_, keys_, id, management::known_tables(tables)));
     if (history.empty()) {
@@ -285,7 +310,7 @@ void Commands::history(const std::string& id) {
 }
 
 void Commands::export_usage(const ExportedDays& days) {
-    cli::export_usage(session_, database_, keys_, published_tables(), format_, days);
+    cli::export_usage(session_, database_, keys_, tables_with_history(), format_, days);
 }
 
 void Commands::top(const TopOptions& options) {
@@ -313,11 +338,7 @@ KeyRecord Commands::new_record(const management::KeyChanges& changes,
         require_valid_id(*id);
     }
     KeyRecord record;
-    try {
-        management::apply(changes, record);
-    } catch (const management::OperationError& error) {
-        throw Failure(ExitStatus::kUsage, std::string("--") + error.what());
-    }
+    check_options([&] { management::apply(changes, record); });
     record.id = id ? *id : management::random_key_id();
     return record;
 }
@@ -391,20 +412,25 @@ void Commands::warn_unless_kept(const std::string& id, management::Durability du
     }
 }
 
-/// The published plan tables, if the limits of a key change. None if they cannot be read:
-/// warn_about() says so.
-std::vector<PlanTable> Commands::tables_for(bool changes_limits) {
+std::vector<PlanTable> Commands::read_tables() {
+    return complete(management::read_published_tables(database_, keys_));
+}
+
+/// The published plan tables, to check the plan of a key. If they cannot be read, warns and returns
+/// nothing: the user may not be permitted to.
+std::optional<std::vector<PlanTable>> Commands::tables_to_check() {
     try {
-        return changes_limits ? read_plan_tables(session_, keys_) : std::vector<PlanTable>();
-    } catch (const Failure&) {
-        return {};
+        return read_tables();
+    } catch (const Failure& failure) {
+        warn(std::string("the plan cannot be checked: ") + failure.what());
+        return std::nullopt;
     }
 }
 
 /// The published plan tables. Warns if there are none: it is then not known which tables keep a
 /// history.
-std::vector<PlanTable> Commands::published_tables() {
-    auto tables = read_plan_tables(session_, keys_);
+std::vector<PlanTable> Commands::tables_with_history() {
+    auto tables = read_tables();
     if (tables.empty()) {
         warn("no gateway has published its plan tables with the prefix \"" + prefix_ +
              "\": the last day of an id may be missing");
@@ -414,9 +440,8 @@ std::vector<PlanTable> Commands::published_tables() {
 
 /// Warns about a record that the gateways do not apply as written. A failure of this check is a
 /// warning too, because the command itself has succeeded.
-void Commands::warn_about(const KeyRecord& record) {
+void Commands::warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record) {
     try {
-        const auto tables = read_plan_tables(session_, keys_);
         for (const auto& warning : plan_warnings(tables, record)) {
             warn(warning);
         }

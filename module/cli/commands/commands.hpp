@@ -29,6 +29,7 @@ struct KeyOptions {
     std::optional<std::string> expires;  ///< see parse_expiry, or `never`
     std::vector<std::string> scopes;     ///< lists of scopes, see parse_scopes; or `none` alone
     std::vector<std::string> meta;       ///< see apply_meta
+    bool force = false;                  ///< accept a plan that the gateways would not apply
 
     bool empty() const {
         return !plan && !name && !limits && !expires && scopes.empty() && meta.empty();
@@ -82,8 +83,8 @@ class Commands {
     void show_ban(const std::string& id);
     /// Removes the strikes and the ban of an id, and prints what remains.
     void lift_ban(const std::string& id);
-    /// Imports the records in files of JSON lines.
-    void import_files(const std::vector<std::string>& files);
+    /// Imports the records in files of JSON lines. `force` is KeyOptions::force.
+    void import_files(const std::vector<std::string>& files, bool force);
     /// Prints all keys as JSON lines.
     void export_keys();
     /// Prints the audit, or that of an id. With `follows`, does not end.
@@ -105,16 +106,18 @@ class Commands {
                                           const std::string& detail = {});
     KeyRecord new_record(const management::KeyChanges& changes,
                          const std::optional<std::string>& id);
-    KeyRecord update(const std::string& action, const std::string& id,
-                     const management::KeyChanges& changes);
+    void update(const std::string& action, const std::string& id,
+                const management::KeyChanges& changes,
+                const std::function<void(const KeyRecord&)>& check);
     void print_new_key(management::KeyOperation& operation, const std::string& id,
                        const management::MakeKey& make);
     void confirm(management::KeyOperation& operation, const std::string& digest,
                  const std::string& id, const management::MakeKey& make);
     void warn_unless_kept(const std::string& id, management::Durability durability);
-    std::vector<PlanTable> tables_for(bool changes_limits);
-    std::vector<PlanTable> published_tables();
-    void warn_about(const KeyRecord& record);
+    std::optional<std::vector<PlanTable>> tables_to_check();
+    std::vector<PlanTable> read_tables();
+    std::vector<PlanTable> tables_with_history();
+    void warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record);
 
     RedisSession& session_;
     redis::Keys keys_;

@@ -1,22 +1,13 @@
 #include "module/cli/keys/plan_check.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "module/cli/terminal/spelling.hpp"
-#include "module/quota/published_plans.hpp"
+#include "module/management/plan_rules.hpp"
 
 namespace tollgate::cli {
 
 namespace {
-
-std::string quoted_list(const std::vector<std::string>& names) {
-    std::string text;
-    for (const auto& name : names) {
-        text += (text.empty() ? "\"" : ", \"") + name + "\"";
-    }
-    return text;
-}
 
 /// The names of the tables in which a key with this plan has a plan of this kind. A table without
 /// the plan uses its default plan.
@@ -32,48 +23,30 @@ std::vector<std::string> tables_with(const std::vector<PlanTable>& tables, const
     return found;
 }
 
-std::vector<PlanTable> tables_of(const redis::Value& hash) {
-    std::vector<PlanTable> tables;
-    for (const auto& [name, json] : hash.fields()) {
-        if (auto table = read_published_table(name, json)) {
-            tables.push_back(std::move(*table));
-        }
-    }
-    return tables;
-}
-
 /// The warning for a plan that no table has. Empty if a table has it.
 std::string unknown_plan(const std::vector<PlanTable>& tables, const std::string& plan) {
-    std::set<std::string> names;
+    const auto names = management::plan_names(tables);
+    if (std::ranges::binary_search(names, plan)) {
+        return "";
+    }
     std::vector<std::string> with_default;
     for (const auto& table : tables) {
-        for (const auto& known : table.plans) {
-            names.insert(known.name);
-        }
         if (!table.default_plan.empty()) {
             with_default.push_back(table.name);
         }
     }
-    if (names.contains(plan)) {
-        return "";
-    }
-    const std::vector<std::string> all(names.begin(), names.end());
     std::string text = "no plan table has the plan \"" + plan + "\"" +
-                       did_you_mean(similar_names(plan, all)) + ": ";
+                       did_you_mean(similar_names(plan, names)) + ": ";
     if (with_default.size() < tables.size()) {
         text += "requests with the key are refused with 403 plan_not_allowed";
         text += with_default.empty() ? "" : ", except where the default plan applies: in ";
     } else {
         text += "the key gets the default plan of ";
     }
-    return text + quoted_list(with_default);
+    return text + management::quoted_list(with_default);
 }
 
 }  // namespace
-
-std::vector<PlanTable> read_plan_tables(RedisSession& session, const redis::Keys& keys) {
-    return tables_of(session.run({"HGETALL", keys.plans()}));
-}
 
 std::vector<std::string> plan_warnings(const std::vector<PlanTable>& tables,
                                        const KeyRecord& record) {
@@ -90,7 +63,8 @@ std::vector<std::string> plan_warnings(const std::vector<PlanTable>& tables,
                            "\" is not custom in any plan table");
     }
     if (record.limits.empty() && !custom.empty()) {
-        warnings.push_back("the plan \"" + record.plan + "\" is custom in " + quoted_list(custom) +
+        warnings.push_back("the plan \"" + record.plan + "\" is custom in " +
+                           management::quoted_list(custom) +
                            " and the key has no limits: give --limits");
     }
     return warnings;
@@ -111,7 +85,7 @@ std::string prefix_warning(RedisSession& session, std::string_view prefix) {
             }
             // The key may belong to another program, or this user may not read it.
             const auto hash = session.run_if_accepted({"HGETALL", key});
-            if (hash && !tables_of(*hash).empty()) {
+            if (hash && !management::tables_in(*hash).empty()) {
                 others.push_back(std::move(other));
             }
         }
@@ -123,7 +97,7 @@ std::string prefix_warning(RedisSession& session, std::string_view prefix) {
         return "";
     }
     return "no gateway has published plan tables with the prefix \"" + std::string(prefix) +
-           "\", but plan tables exist with " + quoted_list(others) +
+           "\", but plan tables exist with " + management::quoted_list(others) +
            ": set --prefix (or TOLLGATE_PREFIX) to the prefix of tollgate_redis";
 }
 

@@ -7,13 +7,8 @@
 #include "module/cli/redis/redis_session.hpp"
 #include "module/key/key_record.hpp"
 #include "module/quota/plan.hpp"
-#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
-
-/// Reads the plan tables that gateways have published with this prefix, sorted by name. Empty if
-/// there are none. Skips fields that are not a valid table. Throws Failure.
-std::vector<PlanTable> read_plan_tables(RedisSession& session, const redis::Keys& keys);
 
 /// Warnings about a record that the gateways do not apply as written: a plan that no table has, a
 /// `custom` plan without limits, limits without a `custom` plan. Empty if `tables` is empty.

@@ -16,6 +16,7 @@
 #include "module/management/key_filter.hpp"
 #include "module/management/key_json.hpp"
 #include "module/management/key_operation.hpp"
+#include "module/management/plan_rules.hpp"
 #include "module/management/random_key.hpp"
 #include "module/text/percent_encoding.hpp"
 #include "module/text/rfc3339.hpp"
@@ -118,7 +119,9 @@ Task<AdminResponse> make_first_key(const ResourceRequest& request,
                                    const NewKeyBody& body, std::chrono::sys_seconds now) {
     KeyRecord record;
     apply(body.changes, record);
-    refuse_sliding_month(request.tables, record);
+    const auto tables = co_await read_known_tables(request.database, request.keys, request.tables);
+    require_usable_plan(tables, record);
+    refuse_sliding_month(tables, record);
     record.id = id;
     auto operation =
         operation_for(request, body.digest ? "import" : "issue", id, text_of(body.changes));
@@ -268,10 +271,12 @@ Task<AdminResponse> change_key(ResourceRequest request) {
     const auto now = co_await reader.now();
     const auto changes = read_changes(request.request.body, now);
     auto operation = operation_for(request, "set", request.id, text_of(changes));
+    const auto tables = co_await read_known_tables(request.database, request.keys, request.tables);
     const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
         apply(changes, record);
         if (changes.limits || changes.plan) {
-            refuse_sliding_month(request.tables, record);
+            require_usable_plan(tables, record);
+            refuse_sliding_month(tables, record);
         }
     };
     const std::function<Task<void>()> update = [&]() -> Task<void> {

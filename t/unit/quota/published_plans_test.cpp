@@ -51,8 +51,11 @@ TEST(PublishedPlans, ReadsWhatItWrites) {
 }
 
 TEST(PublishedPlans, NeedsNoDefault) {
-    for (const auto* json : {R"({"plans":{"free":{"rates":["1r/s"]}},"default":null})",
-                             R"({"plans":{"free":{"rates":["1r/s"]}},"later":[1]})"}) {
+    for (const auto* json :
+         {R"({"plans":{"free":{"rates":["1r/s"]}},"default":null})",
+          R"({"plans":{"free":{"rates":["1r/s"]}},"later":[1]})",
+          R"({"plans":{"free":{"rates":["1r/s"],"window":null,"later":{"x":[{}]}}},)"
+          R"("later":{"default":7,"plans":[[null,1.5,true]]}})"}) {
         const auto table = read_published_table("api", json);
         ASSERT_TRUE(table) << json;
         EXPECT_EQ(table->find("other"), nullptr) << json;
@@ -61,12 +64,33 @@ TEST(PublishedPlans, NeedsNoDefault) {
 }
 
 TEST(PublishedPlans, RefusesWhatIsNoTable) {
-    for (const auto* json :
-         {"", "{", "[]", "7", "{}", R"({"plans":[]})", R"({"plans":{"free":5}})",
-          R"({"plans":{"free":{}}})", R"({"plans":{"free":{"rates":"60r/m"}}})",
-          R"({"plans":{"free":{"rates":[]}}})", R"({"plans":{"free":{"rates":[60]}}})",
-          R"({"plans":{"free":{"rates":["fast"]}}})", R"({"plans":{"a b":{"rates":["1r/s"]}}})",
-          R"({"plans":{"free":{"rates":["1r/s"],"window":5}}})", R"({"plans":{},"default":5})"}) {
+    for (const auto* json : {"",
+                             "{",
+                             "[]",
+                             "7",
+                             "{}",
+                             R"({"plans":[]})",
+                             R"({"plans":{"free":5}})",
+                             R"({"plans":{"free":{}}})",
+                             R"({"plans":{"free":{"rates":"60r/m"}}})",
+                             R"({"plans":{"free":{"rates":[]}}})",
+                             R"({"plans":{"free":{"rates":[60]}}})",
+                             R"({"plans":{"free":{"rates":["fast"]}}})",
+                             R"({"plans":{"a b":{"rates":["1r/s"]}}})",
+                             R"({"plans":{"free":{"rates":["1r/s"],"window":5}}})",
+                             R"({"plans":{},"default":5})",
+                             R"({"plans":null})",
+                             R"({"plans":{"free":[]}})",
+                             R"({"plans":{"free":null}})",
+                             R"({"plans":{"free":{"rates":[null]}}})",
+                             R"({"plans":{"free":{"rates":[["1r/s"]]}}})",
+                             R"({"plans":{"free":{"rates":[{}]}}})",
+                             R"({"plans":{"free":{"rates":{"[]":"1r/s"}}}})",
+                             R"({"plans":{"free":{"rates":["1r/s"],"window":{}}}})",
+                             R"({"plans":{},"default":[]})",
+                             R"({"plans":{},"plans":7})",
+                             R"({"plans":{}} {})",
+                             R"({"plans":{},"name":"\xff"})"}) {
         EXPECT_FALSE(read_published_table("api", json)) << json;
     }
     EXPECT_FALSE(read_published_table("a b", R"({"plans":{}})"));

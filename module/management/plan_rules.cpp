@@ -1,0 +1,113 @@
+#include "module/management/plan_rules.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "module/quota/published_plans.hpp"
+#include "module/text/parse_error.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+/// The names of the tables in which the plan is `custom`. Default plans do not count: they are not
+/// what the record asks for.
+std::vector<std::string> tables_with_custom(const std::vector<PlanTable>& tables,
+                                            const std::string& plan) {
+    std::set<std::string> found;
+    for (const auto& table : tables) {
+        const auto named = std::ranges::find(table.plans, plan, &Plan::name);
+        if (named != table.plans.end() && named->kind == Plan::Kind::kCustom) {
+            found.insert(table.name);
+        }
+    }
+    return {found.begin(), found.end()};
+}
+
+}  // namespace
+
+std::vector<PlanTable> tables_in(const redis::Value& hash) {
+    std::vector<PlanTable> tables;
+    for (const auto& [name, json] : hash.fields()) {
+        if (auto table = read_published_table(name, json)) {
+            tables.push_back(std::move(*table));
+        }
+    }
+    return tables;
+}
+
+Task<std::vector<PlanTable>> read_published_tables(Database& database, const redis::Keys& keys) {
+    redis::Command read{"HGETALL", keys.plans()};
+    const auto hash = co_await run(database, std::move(read));
+    co_return tables_in(hash);
+}
+
+Task<std::vector<PlanTable>> read_known_tables(Database& database, const redis::Keys& keys,
+                                               std::vector<const PlanTable*> own) {
+    std::vector<PlanTable> tables;
+    try {
+        tables = co_await read_published_tables(database, keys);
+    } catch (const OperationError&) {
+        // Another program may use this name in Redis. If Redis is not reachable, the operation
+        // fails later.
+    }
+    std::ranges::transform(own, std::back_inserter(tables),
+                           [](const PlanTable* table) { return *table; });
+    co_return tables;
+}
+
+std::string quoted_list(const std::vector<std::string>& names) {
+    std::string text;
+    for (const auto& name : names) {
+        text += (text.empty() ? "\"" : ", \"") + name + "\"";
+    }
+    return text;
+}
+
+std::vector<std::string> plan_names(const std::vector<PlanTable>& tables) {
+    std::set<std::string> names;
+    for (const auto& table : tables) {
+        std::ranges::transform(table.plans, std::inserter(names, names.end()), &Plan::name);
+    }
+    return {names.begin(), names.end()};
+}
+
+void require_usable_plan(const std::vector<PlanTable>& tables, const KeyRecord& record) {
+    if (tables.empty()) {
+        return;
+    }
+    const auto names = plan_names(tables);
+    if (!std::ranges::binary_search(names, record.plan)) {
+        throw OperationError(Reason::kInvalid, "plan: no plan table has \"" + record.plan +
+                                                   "\": the plans are " + quoted_list(names));
+    }
+    const auto custom = tables_with_custom(tables, record.plan);
+    if (record.limits.empty() && !custom.empty()) {
+        throw OperationError(Reason::kInvalid, "limits: the plan \"" + record.plan +
+                                                   "\" is custom in " + quoted_list(custom) +
+                                                   ", and the key has no limits");
+    }
+}
+
+void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord& record) {
+    if (record.limits.empty()) {
+        return;
+    }
+    for (const auto& table : tables) {
+        const Plan* plan = table.find(record.plan);
+        if (plan == nullptr || plan->kind != Plan::Kind::kCustom || !plan->sliding) {
+            continue;
+        }
+        try {
+            require_sliding(parse_rates(record.limits));
+        } catch (const ParseError& error) {
+            throw OperationError(Reason::kInvalid, "limits: " + std::string(error.what()) +
+                                                       ", and the plan \"" + record.plan +
+                                                       "\" of \"" + table.name + "\" slides");
+        }
+    }
+}
+
+}  // namespace tollgate::management
