@@ -98,7 +98,7 @@ sub issue {
 sub revoke {
     my ($by) = @_;
     my $id = shift @{ $unused{$by} } // return issue($by);
-    my %made = $by eq 'HTTP' ? by_http("revocation of $id", 'DELETE', "keys/$id") : by_command("revocation of $id", qw(key revoke), $id);
+    my %made = $by eq 'HTTP' ? by_http("revocation of $id", 'DELETE', "keys/$id") : by_command("revocation of $id", qw(key revoke --yes), $id);
     return { %made, revoked => $id };
 }
 

@@ -41,7 +41,7 @@ sub seconds_until_refused {
 
 my @seconds;
 for my $case (
-    ['revoked',       401, 'key', 'revoke'],
+    ['revoked',       401, 'key', 'revoke', '--yes'],
     ['disabled',      401, 'key', 'disable'],
     ['without scope', 403, 'key', 'set', '--scope', 'other'],
 ) {

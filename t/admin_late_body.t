@@ -69,7 +69,7 @@ sub wait_until_refused {
 }
 
 for my $case (
-    ['revoked',         401, 'invalid_api_key',    sub { change('key', 'revoke', $_[0]) }],
+    ['revoked',         401, 'invalid_api_key',    sub { change('key', 'revoke', '--yes', $_[0]) }],
     ['disabled',        401, 'invalid_api_key',    sub { change('key', 'disable', $_[0]) }],
     ['expired',         401, 'invalid_api_key',    sub { change('key', 'set', $_[0], '--expires', '1s') }],
     ['without scope',   403, 'insufficient_scope', sub { change('key', 'set', $_[0], '--scope', 'other') }],
@@ -116,7 +116,7 @@ subtest 'HTTP/2' => sub {
     my $body = encode_json({ plan => 'free', id => 'http2-new' });
     my $stream = $client->request([':method' => 'POST', ':path' => '/admin/keys', authorization => "Bearer $token"], body => substr($body, 0, 1), more => 1);
     wait_until_begun('http2', 1);
-    change('key', 'revoke', 'http2');
+    change('key', 'revoke', '--yes', 'http2');
     wait_until_refused($token);
     $client->data($stream, substr $body, 1);
     is($client->status($stream), 401, 'the key gets 401');

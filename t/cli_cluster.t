@@ -76,7 +76,7 @@ subtest 'the documented user is sufficient' => sub {
     other_than($from)->cmd('CLUSTER', 'SETSLOT', $slot, 'IMPORTING', $from->cmd('CLUSTER', 'MYID'));
     $from->cmd('CLUSTER', 'SETSLOT', $slot, 'MIGRATING', other_than($from)->cmd('CLUSTER', 'MYID'));
     $does->(qw(key issue --plan free --id asked));
-    $does->(qw(key revoke), $_) for qw(a b asked);
+    $does->(qw(key revoke --yes), $_) for qw(a b asked);
     $_->cmd('CLUSTER', 'SETSLOT', $slot, 'STABLE') for other_than($from), $from;
     my $wrong = Command->new(redis => url('operator:WRONG@', @masters))->run(qw(key list));
     is $wrong->{status}, 1, 'a wrong password';
@@ -141,7 +141,7 @@ for my $case (['the slot of the id', sub { "{$_[0]}" }], ['the slot of the key',
             is $tollgate->json(qw(key show), $id)->{plan}, 'pro', 'the new key has the plan';
             succeeds($tollgate, qw(usage), $id);
             succeeds($tollgate, qw(ban lift), $id);
-            succeeds($tollgate, qw(key revoke), $id);
+            succeeds($tollgate, qw(key revoke --yes), $id);
             is $tollgate->run(qw(key show), $id)->{status}, 3, '... the id is removed';
             my @left = map { @{ $_->cmd('EVAL', q[return redis.call('KEYS', ARGV[1])], 0, "*{$id}*") } } @masters;
             is_deeply \@left, [], '... from all masters';
@@ -167,10 +167,10 @@ subtest 'a prompt confirmation by replicas' => sub {
     my $issue = sub { return key_of($tollgate->run(qw(key issue --plan free --id replicated))) };
     my @replicas = ($cluster->nodes)[3 .. 5];
     $issue->();
-    is succeeds($tollgate, qw(key revoke replicated))->{err}, '', 'replicas confirm: no message';
+    is succeeds($tollgate, qw(key revoke --yes replicated))->{err}, '', 'replicas confirm: no message';
     $issue->();
     $_->sigstop for @replicas;
-    for my $command ([qw(key disable)], [qw(key rotate --overlap 1h)], [qw(key set --expires 1d)], [qw(key revoke)]) {
+    for my $command ([qw(key disable)], [qw(key rotate --overlap 1h)], [qw(key set --expires 1d)], [qw(key revoke --yes)]) {
         my $result = succeeds($tollgate, @$command, 'replicated');
         like $result->{err}, qr/^tollgate: warning: no replica of Redis has confirmed .*a failover may undo it and make a key valid again\. Run the command again/m,
             '... warns';
@@ -195,7 +195,7 @@ subtest 'a master fails' => sub {
     like "$early->{status} $early->{err}", qr/^(?:0 |1 tollgate: (?:no connection to Redis at 127\.0\.0\.1:\d+: |no master serves a slot|Redis replies with an error: CLUSTERDOWN).*\n\z)/, '... with a message';
     $cluster->stable;
     is succeeds($tollgate, qw(key show survivor --json))->{out} =~ /"active"/, 1, 'after the failover';
-    succeeds($tollgate, qw(key revoke survivor));
+    succeeds($tollgate, qw(key revoke --yes survivor));
     is field_of($key, 'id'), undef, '... the key is removed';
 };
 
@@ -217,7 +217,7 @@ subtest 'TLS' => sub {
     my $secure = Command->new(redis => "rediss+cluster://127.0.0.1:$port?tls_ca=" . $certificates->certificate('ca'));
     succeeds($secure, qw(key issue --plan free --id tls));
     is $tls->cmd('ZCARD', 'ids'), 1, 'a key is stored';
-    is succeeds($secure, qw(key revoke tls))->{err}, '', 'no replica, no message';
+    is succeeds($secure, qw(key revoke --yes tls))->{err}, '', 'no replica, no message';
 };
 
 done_testing;

@@ -28,7 +28,7 @@ test_interruptions();
 subtest 'gateways are told of each key that ends, at the latest by the second run' => sub {
     my $tollgate = Command->new(redis => $url);
     my $steps = 0;
-    for my $command ([qw(key revoke)], [qw(key disable)], [qw(key rotate --overlap 0s)]) {
+    for my $command ([qw(key revoke --yes)], [qw(key disable)], [qw(key rotate --overlap 0s)]) {
         my @cases;
         for my $when (qw(before after)) {
             for my $n (1 .. most_steps()) {
@@ -57,7 +57,7 @@ subtest 'each transaction touches one key' => sub {
     my $id = issued('slots') && 'slots';
     $tollgate->run({ stdin => 'slots-token' }, qw(key import --plan free --id slots2));
     $tollgate->run(@$_, $id) for [qw(key rotate)], [qw(key set --plan pro)], [qw(key rotate --overlap 0s)], [qw(key disable)],
-        [qw(key enable)], [qw(ban lift)], [qw(key revoke)];
+        [qw(key enable)], [qw(ban lift)], [qw(key revoke --yes)];
     my (@wrong, $transactions);
     for my $node ($cluster->nodes) {
         $node->cmd('PING', 'the end');

@@ -86,7 +86,7 @@ subtest 'a revocation and others' => sub {
         my $id = "gone$round";
         $tollgate->run(qw(key issue --plan p --id), $id);
         my @others = ([qw(key rotate)], [qw(key set --plan q)], [qw(key enable)]);
-        $tollgate->run_at_once(map { [@$_, $id] } $round % 2 ? (@others, [qw(key revoke)]) : ([qw(key revoke)], @others));
+        $tollgate->run_at_once(map { [@$_, $id] } $round % 2 ? (@others, [qw(key revoke --yes)]) : ([qw(key revoke --yes)], @others));
         $left += records($id) + $redis->cmd('EXISTS', "id:{$id}") + defined $redis->cmd('ZSCORE', 'ids', $id);
     }
     is $left, 0, 'nothing is left of what was revoked';
@@ -105,7 +105,7 @@ subtest 'commands that are killed' => sub {
         my $stored = $remaining->($id);
         $unlisted++ if $stored && !(defined $redis->cmd('ZSCORE', 'ids', $id) && $redis->cmd('SCARD', "id:{$id}"));
         next unless defined $redis->cmd('ZSCORE', 'ids', $id);
-        my $result = $tollgate->run(qw(key revoke), $id);
+        my $result = $tollgate->run(qw(key revoke --yes), $id);
         $unlisted++ if $result->{status} || $remaining->($id);
     }
     is $unlisted, 0, 'leave no key that is not listed';
@@ -113,7 +113,7 @@ subtest 'commands that are killed' => sub {
     $redis->cmd('ZADD', 'ids', 5, 'half');
     is $tollgate->json(qw(key show half))->{state}, 'none', 'an id whose key was never stored is shown as such';
     is $tollgate->run(qw(key rotate half))->{status}, 3, '… can not be rotated';
-    is $tollgate->run(qw(key revoke half))->{status}, 0, '… and can be removed';
+    is $tollgate->run(qw(key revoke --yes half))->{status}, 0, '… and can be removed';
 };
 
 done_testing;

@@ -47,7 +47,7 @@ is status($key), 200, '… and so does the old one, meanwhile';
 is $tollgate->json('usage', 'alice')->{windows}[0]{count} > 6, 1, '… on one account';
 becomes(sub { status($key) }, 401, '… until the overlap ends');
 is status($new), 200, '… which the new one outlives';
-$tollgate->run(qw(key revoke alice));
+$tollgate->run(qw(key revoke --yes alice));
 becomes(sub { status($new) }, 401, 'a revoked key is refused');
 
 # New keys are looked up even for an address that has spent its `anonymous` budget.

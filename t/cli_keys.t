@@ -93,7 +93,7 @@ subtest 'refused' => sub {
     refused(2, qr/--help/, @$_) for [], ['key'], ['nothing'], [qw(key list --nothing)], [qw(key show)], [qw(key show a b)];
     refused(3, qr/unknown id "nobody"/, @$_)
         for map { [split / /] } 'key show nobody', 'key set nobody --plan p', 'key disable nobody', 'key enable nobody',
-        'key revoke nobody', 'key rotate nobody', 'ban show nobody', 'ban lift nobody', 'usage nobody';
+        'key revoke nobody --yes', 'key rotate nobody', 'ban show nobody', 'ban lift nobody', 'usage nobody';
     refused(2, qr/nothing to set/, qw(key set alice));
 };
 
@@ -174,7 +174,7 @@ subtest 'find' => sub {
     is_deeply $redis->cmd('HKEYS', 'p[1]*:used:{found}'), ['other'], '… and the next one those of its predecessor';
     $tollgate->run(qw(key disable found));
     like $find->($new)->{out}, qr/^state +disabled$/m, 'a disabled key';
-    $tollgate->run(qw(key revoke found));
+    $tollgate->run(qw(key revoke --yes found));
     is $find->($new)->{status}, 3, 'a revoked one';
     is $redis->cmd('EXISTS', 'p[1]*:used:{found}'), 0, '… has no last use';
 };
@@ -258,13 +258,14 @@ subtest 'revoke' => sub {
     my $key = issue(qw(--plan free --id dave));
     issue(qw(--plan free --id dave2));
     my $before = $redis->cmd('DBSIZE');
-    my $result = $tollgate->run(qw(key revoke dave));
+    refused(2, qr/without a terminal, key revoke needs --yes/, qw(key revoke dave));
+    my $result = $tollgate->run(qw(key revoke --yes dave));
     is_deeply [@$result{qw(status out err)}], [0, "revoked dave\n", ''], 'done';
     is_deeply record($key), {}, 'the record is gone';
     is $redis->cmd('DBSIZE'), $before - 2, 'so is the id, and nothing else';
     is $redis->cmd('ZSCORE', 'p[1]*:ids', 'dave'), undef, '… from the list too';
-    refused(3, qr/unknown id/, qw(key revoke dave));
-    is_deeply $tollgate->json(qw(key revoke dave2)), { id => 'dave2', state => 'revoked' }, 'as JSON';
+    refused(3, qr/unknown id/, qw(key revoke --yes dave));
+    is_deeply $tollgate->json(qw(key revoke --yes dave2)), { id => 'dave2', state => 'revoked' }, 'as JSON';
     issue(qw(--plan pro --id dave));
     is $tollgate->json(qw(key show dave))->{plan}, 'pro', 'the id can be issued again';
 };
@@ -311,7 +312,7 @@ subtest 'rotate' => sub {
     refused(2, qr/time/, qw(key rotate erin --overlap), $_) for '24', '', '-1h', 'soon';
     $tollgate->run(qw(key rotate erin));
     my $both = digests('erin');
-    $tollgate->run(qw(key revoke erin));
+    $tollgate->run(qw(key revoke --yes erin));
     is_deeply [grep { $redis->cmd('EXISTS', "p[1]*:key:$_") } @$both], [], 'revoke ends both';
 };
 

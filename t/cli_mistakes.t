@@ -173,7 +173,7 @@ subtest 'revoke' => sub {
     $tollgate->run(qw(key issue --plan free --id b));
     $redis->cmd('HSET', 'shop:ban:{b}', until => 9e12, level => 1);
     $redis->cmd('HSET', 'shop:quota:{b}:api', '86400.number', 1, '86400.count', 4);
-    is $tollgate->run(qw(key revoke b))->{status}, 0, 'done';
+    is $tollgate->run(qw(key revoke --yes b))->{status}, 0, 'done';
     is $redis->cmd('EXISTS', 'shop:ban:{b}'), 0, 'the ban is gone: a new key of the id is not banned';
     is $redis->cmd('EXISTS', 'shop:quota:{b}:api'), 1, '… what the id has used stays';
 };

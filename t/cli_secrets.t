@@ -40,7 +40,7 @@ my @commands = (
     [qw(key set a --plan pro)],
     [qw(key list)],
     [qw(key list --json)],
-    [qw(key revoke b)],
+    [qw(key revoke --yes b)],
 );
 for my $command (@commands) {
     my $result = $tollgate->run(@$command);

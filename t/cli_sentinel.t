@@ -50,7 +50,7 @@ subtest 'the documented users are sufficient' => sub {
     ok $connection->cmd('ZSCORE', 't:ids', 'a'), '... in the database of the URL';
     ok $connection->cmd('ZSCORE', 't:changes', 'a'), '... and the change is recorded';
     unlike $issued->{err}, qr/warning/, '... without a warning';
-    for my $command ([qw(key list)], [qw(key disable a)], [qw(key rotate a)], [qw(usage a)], [qw(ban lift a)], [qw(key revoke a)]) {
+    for my $command ([qw(key list)], [qw(key disable a)], [qw(key rotate a)], [qw(usage a)], [qw(ban lift a)], [qw(key revoke --yes a)]) {
         unlike succeeds($url, @$command)->{err}, qr/NOPERM|warning: (?!no gateway)/, '... is not refused anything';
     }
     my $password_of_redis = run(url('operator:SECRET@', 'mymaster', @addresses) . '?sentinel_username=operator&sentinel_password_file=' . $password_file, qw(key list));
@@ -61,7 +61,7 @@ subtest 'the documented users are sufficient' => sub {
 subtest 'a user who may not call ROLE' => sub {
     my $blind = url('blind:SECRET@', 'mymaster', @addresses);
     succeeds($blind, qw(key issue --plan free --id b));
-    like succeeds($blind, qw(key revoke b))->{err}, qr/it is unknown whether a replica .*\+role \+wait/, '... is told what is missing';
+    like succeeds($blind, qw(key revoke --yes b))->{err}, qr/it is unknown whether a replica .*\+role \+wait/, '... is told what is missing';
 };
 
 subtest 'each Sentinel is asked in turn' => sub {
@@ -128,7 +128,7 @@ subtest 'replicas that do not confirm' => sub {
     succeeds($url, qw(key issue --plan free --id slow));
     is succeeds($url, qw(key disable slow))->{err}, '', 'a replica confirms: no message';
     $replica->sigstop;
-    for my $command ([qw(key issue --plan free --id late)], [qw(key enable slow)], [qw(ban lift slow)], [qw(key revoke slow)]) {
+    for my $command ([qw(key issue --plan free --id late)], [qw(key enable slow)], [qw(ban lift slow)], [qw(key revoke --yes slow)]) {
         my $warnings = () = succeeds($url, @$command)->{err} =~ /^tollgate: warning: no replica of Redis has confirmed the change of/mg;
         is $warnings, 1, '... warns once';
     }
@@ -149,7 +149,7 @@ subtest 'a failover between two commands' => sub {
     $deployment->drain($old);
     ($deployment->sentinels)[0]->cmd('SENTINEL', 'FAILOVER', 'mymaster');
     my $new = $deployment->new_master($old);
-    succeeds($url, qw(key revoke over));
+    succeeds($url, qw(key revoke --yes over));
     my $connection = $new->connection;
     $connection->cmd('SELECT', 2);
     ok !$connection->cmd('EXISTS', 't:key:' . sha256_hex($key)), 'the command has changed the new master';

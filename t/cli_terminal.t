@@ -55,6 +55,24 @@ subtest 'import' => sub {
     like $interrupted, qr/ echo /, '… after Ctrl-C too';
 };
 
+subtest 'revoke' => sub {
+    $tollgate->run(qw(key issue --plan free --id), $_) for qw(kept gone);
+    for my $case (["\r", 'kept', 2, 'nothing is revoked'], ["no\r", 'kept', 2, 'nothing is revoked'], ["y\r", 'gone', 0, 'revoked gone']) {
+        my ($answer, $id, $status, $message) = @$case;
+        my (undef, $shown) = on_terminal("$binary key revoke $id; echo status \$?", sub {
+            my ($type, $shown) = @_;
+            wait_until('the question', sub { $shown->() =~ /Remove "$id" and its keys permanently\? \[y\/N\] / });
+            $type->($answer);
+        });
+        like $shown, qr/\Q$message\E\r?\nstatus $status\r?\n/, "$id: $message" or diag $shown;
+        is $redis->cmd('EXISTS', "id:{$id}"), $id eq 'kept' ? 1 : 0, '… as it says';
+    }
+    my (undef, $shown) = on_terminal("$binary key revoke nobody; echo status \$?", sub { });
+    like $shown, qr/unknown id "nobody".*\nstatus 3\r?\n/, 'an unknown id is not asked about';
+    (undef, $shown) = on_terminal("$binary key revoke --yes kept; echo status \$?", sub { });
+    like $shown, qr/\Arevoked kept\r?\nstatus 0\r?\n/, '--yes asks nothing';
+};
+
 subtest 'the password of Redis' => sub {
     my $locked = RedisServer->start(tcp => 1, password => 'default-secret', acl => ['user app on >typed-secret ~* &* +@all']);
     my $address = '127.0.0.1:' . $locked->port;

@@ -97,7 +97,7 @@ subtest 'events' => sub {
     chomp(my $new = $rotated->{out});
     is_deeply $told_rotated, [sort 'u', $digest, sha256_hex($new)], 'rotate tells both digests';
     is_deeply +($told->(qw(ban lift u)))[1], ['u'], 'ban lift tells the id';
-    is_deeply +($told->(qw(key revoke u)))[1], [sort 'u', $digest, sha256_hex($new)], 'revoke tells all';
+    is_deeply +($told->(qw(key revoke --yes u)))[1], [sort 'u', $digest, sha256_hex($new)], 'revoke tells all';
     my ($issued, $told_issued) = $told->(qw(key issue --plan p --id u));
     chomp(my $again = $issued->{out});
     is_deeply $told_issued, [sort 'u', sha256_hex($again)], 'issue tells the new one';

@@ -67,7 +67,7 @@ for my $user (sort keys %users) {
             $does->(qw(usage a --history));
             $does->(qw(export usage));
             like $does->(qw(top --count 1 --interval 100ms --budget 10))->{out}, qr/sample: the busiest \d+ ids found so far, /, '… a sample';
-            $does->(qw(key revoke), $_) for qw(a b);
+            $does->(qw(key revoke --yes), $_) for qw(a b);
         }
         is_deeply [grep { !$done{$_} } @leaves], [qw(status simulate completion man)], 'these are all commands that ask Redis';
     };

@@ -230,7 +230,7 @@ subtest 'the users of Redis may do what they need' => sub {
     wait_until('the subscription', sub { $secured->cmd('PUBSUB', 'NUMSUB', "${prefix}events")->[1] == 1 });
     is_deeply([map { $status->($key) } 1 .. 8], [(200) x 5, (429) x 3], 'the gateway counts, refuses and bans');
     for my $command (['key', 'list'], [qw(key show k1)], [qw(key set k1 --plan free --name x)], [qw(key disable k1)],
-        [qw(key enable k1)], [qw(key rotate k1)], [qw(usage k1)], [qw(ban show k1)], [qw(ban lift k1)], [qw(key revoke k1)])
+        [qw(key enable k1)], [qw(key rotate k1)], [qw(usage k1)], [qw(ban show k1)], [qw(ban lift k1)], [qw(key revoke --yes k1)])
     {
         my $result = $tollgate->run(@$command);
         is($result->{status}, 0, "tollgate @$command") or diag($result->{err});

@@ -189,7 +189,7 @@ subtest 'export' => sub {
 
 subtest 'a revoked id' => sub {
     my $before = history('all');
-    is($tollgate->run(qw(key revoke all))->{status}, 0, 'revoke');
+    is($tollgate->run(qw(key revoke --yes all))->{status}, 0, 'revoke');
     is_deeply(history('all'), $before, 'keeps the history');
     like($tollgate->run(qw(export usage))->{out}, qr/^all,/m, '… which is exported');
     is($tollgate->run(qw(usage nobody --history))->{status}, 3, 'an id that never existed');

@@ -97,7 +97,7 @@ prints($tollgate->json('import', "$records"), $listed{'`import FILE`'}, 'import 
 my ($entry) = split /\n/, $tollgate->run(qw(audit --json))->{out};
 prints(JSON::PP->new->utf8->decode($entry), $listed{'`audit`'}, 'audit');
 
-prints($tollgate->json(qw(key revoke k2)), $listed{'`key revoke`'}, 'key revoke');
+prints($tollgate->json(qw(key revoke --yes k2)), $listed{'`key revoke`'}, 'key revoke');
 is_deeply([sort keys %listed], [sort '`key show`, `key import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`', '`key find`',
     '`key revoke`', '`ban show`, `lift`', '`usage`', '`usage --history`', '`export usage`', '`top`', '`simulate`', '`import FILE`', '`audit`', '`status`'],
     'each command of the table was run');
@@ -105,7 +105,7 @@ is_deeply([sort keys %listed], [sort '`key show`, `key import`, `set`, `enable`,
 subtest 'what revoke keeps' => sub {
     my $counted = $gateway->redis->cmd('KEYS', 't:quota:*');
     my $strikes = $gateway->redis->cmd('EXISTS', 't:ban:{k1}');
-    $tollgate->run(qw(key revoke k1));
+    $tollgate->run(qw(key revoke --yes k1));
     is_deeply([sort @{ $gateway->redis->cmd('KEYS', 't:quota:*') }], [sort @$counted], 'counts');
     is_deeply([grep { /k1/ } @{ $gateway->redis->cmd('KEYS', '*') }], ['t:quota:{k1}:api'], '… and nothing else');
     my $next = $tollgate->json(qw(key issue --plan free --id k1))->{key};

@@ -116,12 +116,12 @@ subtest 'a revoked id' => sub {
     my $key = issue('gone', qw(--plan free));
     my $other = issue('other', qw(--plan free));
     $gateway->get('/', $key);
-    $tollgate->run(qw(key revoke gone));
+    $tollgate->run(qw(key revoke --yes gone));
     $gateway->get('/', $other) for 1 .. 4;
     wait_until('a later use', sub { used('other', $other) });
     is($redis->cmd('EXISTS', 't:used:{gone}'), 0, 'a use that was pending is not written');
     is($gateway->get('/', $other)->status, 200, 'another id');
-    $tollgate->run(qw(key revoke other));
+    $tollgate->run(qw(key revoke --yes other));
     is($redis->cmd('EXISTS', 't:used:{other}'), 0, 'the uses of an id are removed with it');
 };
 

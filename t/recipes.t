@@ -107,7 +107,7 @@ subtest 'WebSocket' => sub {
     is($socket->next_message, 'websocket', '… and the service gets the id of the key');
     is($socket->echo("message $_"), "message $_", "message $_ comes back") for 1 .. 5;
     is(count('websocket'), 1, 'messages are not counted');
-    $tollgate->run(qw(key revoke websocket));
+    $tollgate->run(qw(key revoke --yes websocket));
     becomes(sub { WebSocketServer->handshake($nginx->address, '/ws/', Authorization => "Bearer $key")->{status} }, 401, 'a revoked key can\'t open a connection');
     is($socket->echo('still here'), 'still here', '… and an open connection stays open');
     my $other = key('requests');

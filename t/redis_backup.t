@@ -36,7 +36,7 @@ sub run_shown {
     $text =~ s/\b6379\b/$port/g;
     $text =~ s/\b6399\b/$second_port/g;
     $text =~ s/\bDIR\b/$redis_dir/g;
-    $text =~ s/\bkey revoke ID\b/key revoke revoked/;
+    $text =~ s/\bkey revoke ID\b/key revoke --yes revoked/;
     $text =~ s/--prefix tollgate:/--prefix t:/;
     open my $script, '>', "$dir/script" or die $!;
     print $script "set -e\ncd $dir\nPATH=$dir/bin:\$PATH\n$text";
@@ -51,7 +51,7 @@ my ($exit, $output) = run_shown($backup);
 is($exit, 0, 'the backup is written') or diag($output);
 is((stat "$dir/tollgate-backup.rdb")[2] & 0777, 0600, '… for its owner only');
 
-$tollgate->run(qw(key revoke revoked));
+$tollgate->run(qw(key revoke --yes revoked));
 $tollgate->run(qw(key disable disabled));
 $key{issued} = $tollgate->json(qw(key issue --plan free --id issued))->{key};
 is($status->('issued'), 200, 'a key that is issued after the backup');

@@ -216,7 +216,7 @@ sub test_interruptions {
     at_every_step('revoke',
         steps    => 16,
         prepare  => sub { my ($id) = @_; my $key = issued($id); $redis->cmd('HSET', "ban:{$id}", until => 9e12, level => 1); return $key },
-        command  => sub { qw(key revoke), $_[0] },
+        command  => sub { qw(key revoke --yes), $_[0] },
         statuses => [0, 3],
         unlisted => 1,    # the set is deleted last
         safe     => sub { my ($id, $key) = @_; return works($key) && !defined $redis->cmd('ZSCORE', 'ids', $id) ? 'it still works' : () },
@@ -265,7 +265,7 @@ sub test_interruptions {
             push @wrong, "after command $cases[$i]{n}: $set[$i]{err}$rotated[$i]{err}" if $set[$i]{status} || $rotated[$i]{status};
             push @wrong, "after command $cases[$i]{n}: the new key has no plan pro" unless (record($new)->{plan} // '') eq 'pro' && works($new);
         }
-        my @revoked = $each->(qw(key revoke));
+        my @revoked = $each->(qw(key revoke --yes));
         push @wrong, map { "after command $cases[$_]{n}: it can not be revoked" }
             grep { $revoked[$_]{status} || working($cases[$_]{id}) } 0 .. $#cases;
         is_deeply \@wrong, [], 'set, rotate and revoke do their work';

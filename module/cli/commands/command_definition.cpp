@@ -208,9 +208,11 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
                    [&](Commands& commands) { commands.set_active(line.id, false); });
     add_id_command(key, "enable", "Enable a disabled key", line,
                    [&](Commands& commands) { commands.set_active(line.id, true); });
-    add_note(add_id_command(key, "revoke", "Remove an id and its keys permanently", line,
-                            [&](Commands& commands) { commands.revoke(line.id); }),
-             kRevokeNote);
+    CLI::App& revoke =
+        add_id_command(key, "revoke", "Remove an id and its keys permanently", line,
+                       [&](Commands& commands) { commands.revoke(line.id, line.confirmed); });
+    revoke.add_flag("--yes", line.confirmed, "Do not ask; required without a terminal");
+    add_note(revoke, kRevokeNote);
     CLI::App& rotate = add_id_command(
         key, "rotate", "Make a new key for an id and print it; it is shown only once", line,
         [&](Commands& commands) { commands.rotate(line.id, line.overlap); });

@@ -28,6 +28,7 @@ struct CommandLine {
     std::string id;                     ///< the argument ID
     KeyOptions key;
     ListOptions list;
+    bool confirmed = false;  ///< `key revoke --yes`
     std::string overlap = "24h";
     std::vector<std::string> files;  ///< the arguments FILE of `import`
     bool follow = false;             ///< `audit --follow`

@@ -13,6 +13,7 @@
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/render.hpp"
+#include "module/cli/terminal/terminal.hpp"
 #include "module/cli/terminal/time_text.hpp"
 #include "module/cli/usage/counted_tables.hpp"
 #include "module/key/api_key.hpp"
@@ -220,13 +221,29 @@ void Commands::update(const std::string& action, const std::string& id,
     warn_unless_kept(id, durability);
 }
 
-void Commands::revoke(const std::string& id) {
+void Commands::revoke(const std::string& id, bool confirmed) {
     require_valid_id(id);
+    if (!confirmed) {
+        confirm_revocation(id);
+    }
     auto operation = operation_on("revoke", id);
     const auto durability = complete(management::execute_durably(
         database_, operation, [&]() -> management::Task<void> { co_await operation.revoke(id); }));
     warn_unless_kept(id, durability);
     require_print(render_revoked(format_, id));
+}
+
+/// Asks on the terminal. Throws Failure if the answer is not yes, or if there is no terminal.
+void Commands::confirm_revocation(const std::string& id) {
+    if (!can_ask()) {
+        throw Failure(ExitStatus::kUsage,
+                      "without a terminal, key revoke needs --yes: it removes the id and its keys "
+                      "permanently");
+    }
+    complete(reader_.require_id(id));
+    if (!ask("Remove \"" + id + "\" and its keys permanently?")) {
+        throw Failure(ExitStatus::kUsage, "nothing is revoked");
+    }
 }
 
 void Commands::rotate(const std::string& id, const std::string& overlap) {

@@ -74,8 +74,8 @@ class Commands {
     void set(const std::string& id, const KeyOptions& options);
     /// Enables or disables a key and prints it.
     void set_active(const std::string& id, bool active);
-    /// Removes an id and its keys.
-    void revoke(const std::string& id);
+    /// Removes an id and its keys. Unless it is `confirmed`, asks on the terminal first.
+    void revoke(const std::string& id, bool confirmed);
     /// Makes a new key for an id and prints it. The previous key expires after `overlap`, a
     /// duration such as `24h`.
     void rotate(const std::string& id, const std::string& overlap);
@@ -109,6 +109,7 @@ class Commands {
     void update(const std::string& action, const std::string& id,
                 const management::KeyChanges& changes,
                 const std::function<void(const KeyRecord&)>& check);
+    void confirm_revocation(const std::string& id);
     void print_new_key(management::KeyOperation& operation, const std::string& id,
                        const management::MakeKey& make);
     void confirm(management::KeyOperation& operation, const std::string& digest,

@@ -102,6 +102,17 @@ TerminalMode::~TerminalMode() {
     }
 }
 
+bool can_ask() {
+    return stdin_is_terminal() && ::isatty(STDERR_FILENO) == 1;
+}
+
+bool ask(std::string_view question) {
+    std::cerr << question << " [y/N] " << std::flush;
+    std::string answer;
+    std::getline(std::cin, answer);
+    return answer == "y" || answer == "yes";
+}
+
 std::string read_hidden_line(std::string_view prompt) {
     std::string line;
     {

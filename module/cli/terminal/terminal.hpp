@@ -32,6 +32,13 @@ class TerminalMode {
 /// the line without its line end.
 std::string read_hidden_line(std::string_view prompt);
 
+/// Whether ask() can be used: standard input and standard error are terminals.
+bool can_ask();
+
+/// Writes a question to standard error and reads one line from standard input. Returns whether it
+/// is `y` or `yes`.
+bool ask(std::string_view question);
+
 /// Standard output for texts that replace each other. On a terminal a text overwrites the previous
 /// one. Otherwise an empty line separates the texts.
 class Screen {
