@@ -10,7 +10,7 @@ use RedisServer;
 use Test::More;
 use Wait qw(wait_until);
 
-my $redis = RedisServer->start;
+my $redis = RedisServer->start(conf => ['appendonly yes']);
 my $tollgate = Command->new(redis => $redis->address, prefix => 'p[1]*:');
 
 sub record { return { @{ $redis->cmd('HGETALL', 'p[1]*:key:' . sha256_hex($_[0])) } } }

@@ -10,7 +10,7 @@ use JSON::PP ();
 use RedisServer;
 use Test::More;
 
-my $redis = RedisServer->start;
+my $redis = RedisServer->start(conf => ['appendonly yes']);
 my $tollgate = Command->new(redis => $redis->address, prefix => 'shop:');
 
 sub says {

@@ -24,7 +24,7 @@ $rules =~ s/petstore:/t:/g;
 
 my $deployment = Sentinels->start(
     conf          => ["user watch on >seen resetchannels -\@all $sentinel_rules"],
-    redis_options => { acl => ["user operator $rules +select", 'user blind on >SECRET ~* &* +@all -role -wait'] },
+    redis_options => { conf => ['appendonly yes'], acl => ["user operator $rules +select", 'user blind on >SECRET ~* &* +@all -role -wait'] },
 );
 my $password_file = File::Temp->new;
 print $password_file "seen\n";

@@ -27,7 +27,7 @@ my $gateway = Gateway->start(
 END
 );
 $gateway->import_key("secret-$_", id => "id-$_", plan => $_) for qw(free all);
-my $tollgate = Command->new(redis => 'unix:/nowhere');    # it is not used
+my $tollgate = Command->new;
 my $port = $gateway->nginx->port;
 my $url = "http://127.0.0.1:$port";
 my $socket = 'unix:' . $gateway->nginx->dir . '/status.sock';
@@ -54,6 +54,18 @@ wait_until('the counts', sub {
     }
     return $count{granted} == 5 && $count{limited} == 3 && $count{unauthenticated} == 1;
 });
+
+subtest 'the Redis of the node' => sub {
+    my $warning = qr/\Atollgate: warning: Redis at \S+ loses keys when it ends: /;
+    my $configured = Command->new(redis => $gateway->redis->address);
+    my $result = $configured->run('status', "$url/status");
+    is $result->{status}, 0, 'the status is shown';
+    like $result->{err}, $warning, '… with a warning, if the environment says where Redis is';
+    like status("$url/status", '--redis', $gateway->redis->address)->{err}, $warning, '… or an option';
+    $result = Command->new(redis => 'unix:/nowhere')->run('status', "$url/status");
+    is $result->{status}, 0, 'Redis is not needed';
+    like $result->{err}, qr/\Atollgate: warning: Redis cannot be checked: no connection to Redis at unix:\/nowhere: .*\n\z/, '… which is said';
+};
 
 subtest 'tables' => sub {
     my $text = status("$url/status")->{out};

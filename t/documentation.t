@@ -138,7 +138,7 @@ cmp_ok($configurations, '>=', 10, 'configurations are shown');
 
 # --- sessions
 
-my $redis = RedisServer->start(tcp => 1);
+my $redis = RedisServer->start(tcp => 1, conf => ['appendonly yes']);
 my ($configuration) = $readme->blocks('nginx');
 my $first = $configuration->{text};
 my %port = (6379 => $redis->port);

@@ -6,6 +6,8 @@
 
 #include "module/cli/commands/command_tree.hpp"
 #include "module/cli/commands/commands.hpp"
+#include "module/cli/failure.hpp"
+#include "module/cli/redis/data_safety.hpp"
 #include "module/cli/redis/passwords.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/redis/redis_url.hpp"
@@ -122,13 +124,17 @@ CLI::App& add_command(CLI::App& app, const std::string& name, const std::string&
     return *command;
 }
 
+RedisSession connect(const CommandLine& line) {
+    auto url = parse_redis_url(line.redis);
+    read_passwords(url, line.ask_password);
+    return RedisSession(url);
+}
+
 /// Defines a command that connects to Redis.
 CLI::App& add_redis_command(CLI::App& app, const std::string& name, const std::string& description,
                             CommandLine& line, std::function<void(Commands&)> action) {
     return add_command(app, name, description, line, [&line, action = std::move(action)] {
-        auto url = parse_redis_url(line.redis);
-        read_passwords(url, line.ask_password);
-        RedisSession session(url);
+        auto session = connect(line);
         Commands commands(session, line.prefix, line.format());
         action(commands);
     });
@@ -257,6 +263,21 @@ void add_other_commands(CLI::App& app, CommandLine& line) {
     add_note(usage, kUsageNote);
 }
 
+/// Prints the status of a node, and warns about its Redis, if the command line or the environment
+/// says where it is: the default address may be another one.
+void show_status(const CLI::App& app, const CommandLine& line) {
+    print_node_status(line.url, line.format());
+    if (app.get_option("--redis")->count() == 0) {
+        return;
+    }
+    try {
+        auto session = connect(line);
+        warn_of_dangers(session);
+    } catch (const Failure& failure) {
+        warn(std::string("Redis cannot be checked: ") + failure.what());
+    }
+}
+
 void add_watching_commands(CLI::App& app, CommandLine& line) {
     TopOptions& top = line.top;
     CLI::App& command =
@@ -282,7 +303,7 @@ void add_watching_commands(CLI::App& app, CommandLine& line) {
 
     CLI::App& status =
         add_command(app, "status", "Show the counts of a node, from its tollgate_status", line,
-                    [&] { print_node_status(line.url, line.format()); });
+                    [&app, &line] { show_status(app, line); });
     status.add_option("URL", line.url, "http://HOST[:PORT]/PATH, https://... or unix:SOCKET:/PATH")
         ->required()
         ->envname("TOLLGATE_STATUS");

@@ -11,6 +11,7 @@
 #include "module/cli/keys/meta_option.hpp"
 #include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/keys/plan_check.hpp"
+#include "module/cli/redis/data_safety.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/render.hpp"
 #include "module/cli/terminal/terminal.hpp"
@@ -119,6 +120,7 @@ void Commands::issue(const KeyOptions& options, const std::optional<std::string>
     if (tables) {
         warn_about(*tables, record);
     }
+    warn_of_dangers(session_);
 }
 
 void Commands::import(const KeyOptions& options, const std::optional<std::string>& id) {
@@ -144,6 +146,7 @@ void Commands::import(const KeyOptions& options, const std::optional<std::string
     if (tables) {
         warn_about(*tables, record);
     }
+    warn_of_dangers(session_);
 }
 
 void Commands::list(const ListOptions& options) {
@@ -283,6 +286,7 @@ void Commands::import_files(const std::vector<std::string>& files, bool force) {
         }
         management::refuse_sliding_month(tables, record);
     };
+    warn_of_dangers(session_);
     cli::import_files(database_, keys_, format_, files, check,
                       [this](auto durability) { warn_unless_kept("the import", durability); });
 }

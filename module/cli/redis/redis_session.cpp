@@ -173,6 +173,17 @@ std::optional<std::int64_t> RedisSession::key_count() {
     return keys;
 }
 
+std::map<std::string, std::string> RedisSession::info() {
+    std::map<std::string, std::string> replies;
+    for (auto* const master : masters_->all()) {
+        auto reply = master->ask({"INFO"});
+        if (!reply.is_error()) {
+            replies.emplace(master->endpoint().text(), std::move(reply.text));
+        }
+    }
+    return replies;
+}
+
 std::vector<std::string> RedisSession::scan(ScanPosition& position, const std::string& pattern,
                                             std::size_t count) {
     const auto masters = masters_->all();

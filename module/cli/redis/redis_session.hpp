@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -48,6 +49,10 @@ class RedisSession {
 
     /// The number of keys of all masters. Empty if the user may not run DBSIZE.
     std::optional<std::int64_t> key_count();
+
+    /// The replies of all masters to INFO, by the address of the master. Without those that the
+    /// user may not ask.
+    std::map<std::string, std::string> info();
 
     /// Calls redis::transaction_script(). Each call has a key. The values that the script returns
     /// after the token are in the order of the calls. One pipeline for each master.

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/cli/redis/redis_session.hpp"
+
+namespace tollgate::cli {
+
+/// What a server may do with the keys that it holds, from its reply to INFO: it loses them when it
+/// ends, or evicts them. Each is the predicate of a sentence whose subject is the server. The keys
+/// are safe if the append-only file is on, or if a snapshot of the last five minutes, or of the
+/// present data, is on disk.
+std::vector<std::string> dangers_in(std::string_view info);
+
+/// Warns of these dangers at all masters. Silent where the user may not call INFO. A failure is a
+/// warning too, because the command itself has succeeded.
+void warn_of_dangers(RedisSession& session);
+
+}  // namespace tollgate::cli
