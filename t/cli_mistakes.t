@@ -7,6 +7,7 @@ use lib "$FindBin::Bin/lib";
 use Command;
 use Digest::SHA qw(sha256_hex);
 use JSON::PP ();
+use RedisCluster;
 use RedisServer;
 use Test::More;
 
@@ -82,9 +83,14 @@ subtest 'the prefix' => sub {
     says(0, $forgotten, qw(key set b --plan pro));
     says(0, qr/the prefix "", but plan tables exist with "web:"/, qw(key issue --plan free --id b --prefix), '');
     says(0, qr/\AThe key of b\. .*\n\z/, qw(key issue --plan free --id b --prefix web:));
+    my $without_colon = qr/\Atollgate: warning: no gateway has published plan tables with the prefix "web", but plan tables exist with "web:": [^\n]*\n/;
+    for my $command ([0, qw(key list)], [3, qw(key show b)], [3, qw(key revoke --yes b)], [0, qw(audit)], [0, qw(export keys)], [0, qw(top --count 1 --interval 100ms)]) {
+        my ($status, @words) = @$command;
+        says($status, $without_colon, @words, '--prefix', 'web');
+    }
     $redis->cmd('SET', 'other:plans', 'a text');
     $redis->cmd('HSET', 'another:plans', 'api', 'no table');
-    $redis->cmd('DEL', 'web:plans');
+    $redis->cmd('RENAME', 'web:plans', 'saved');
     says(0, qr/\AThe key of c\. .*\n\z/, qw(key issue --plan free --id c));
     # The cost must not grow with the number of keys.
     $redis->cmd('EVAL', q[for i = 1, 30000 do redis.call('SET', 'x' .. i, 1) end], 0);
@@ -92,6 +98,27 @@ subtest 'the prefix' => sub {
     $tollgate->run(qw(key issue --plan free --id d));
     my ($scans) = $redis->cmd('INFO', 'commandstats') =~ /^cmdstat_scan:calls=(\d+)/m;
     is $scans, 10, 'a bounded part of Redis is searched';
+    $redis->cmd('RENAME', 'saved', 'web:plans');
+    says(0, $without_colon, qw(key list --prefix web));
+    # A user who may not read other keys, or not search, gets no warning about that.
+    $redis->cmd('ACL', 'SETUSER', 'limited', 'on', '>secret', '~shop:*', '+@all', '-scan');
+    my $limited = Command->new(redis => 'unix://limited:secret@' . $redis->socket, prefix => 'shop:')->run(qw(key list));
+    is_deeply [@$limited{qw(status err)}], [0, ''], 'a user who may not search';
+};
+
+subtest 'the prefix in a cluster' => sub {
+    my $cluster = RedisCluster->start(masters => 3);
+    my $from_cluster = Command->new(redis => 'redis+cluster://127.0.0.1:' . ($cluster->nodes)[0]->port, prefix => 'shop:');
+    # Each master has more keys than are searched, except for the one with the plan tables.
+    my $with_plans = $cluster->master_of('other:plans')->port;
+    my %filled = ($with_plans => 1);
+    for my $tag (map { "{$_}" } 1 .. 100) {
+        my $master = $cluster->master_of($tag);
+        next if $filled{ $master->port }++;
+        $master->cmd('EVAL', q[for i = 1, 12000 do redis.call('SET', KEYS[1] .. i, 1) end], 1, $tag);
+    }
+    $cluster->cmd('HSET', 'other:plans', 'api', JSON::PP::encode_json(\%api));
+    like $from_cluster->run(qw(key list))->{err}, qr/the prefix "shop:", but plan tables exist with "other:"/, 'all masters are searched';
 };
 
 subtest 'plans and limits' => sub {

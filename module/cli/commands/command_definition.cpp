@@ -7,6 +7,7 @@
 #include "module/cli/commands/command_tree.hpp"
 #include "module/cli/commands/commands.hpp"
 #include "module/cli/failure.hpp"
+#include "module/cli/keys/prefix_check.hpp"
 #include "module/cli/redis/data_safety.hpp"
 #include "module/cli/redis/passwords.hpp"
 #include "module/cli/redis/redis_session.hpp"
@@ -135,6 +136,7 @@ CLI::App& add_redis_command(CLI::App& app, const std::string& name, const std::s
                             CommandLine& line, std::function<void(Commands&)> action) {
     return add_command(app, name, description, line, [&line, action = std::move(action)] {
         auto session = connect(line);
+        warn_of_prefix(session, line.prefix);
         Commands commands(session, line.prefix, line.format());
         action(commands);
     });

@@ -83,6 +83,13 @@ void check_plan(const std::vector<PlanTable>& tables, const KeyRecord& record, b
     check_options([&] { management::refuse_sliding_month(tables, record); });
 }
 
+/// Warns about a record that the gateways do not apply as written.
+void warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record) {
+    for (const auto& warning : plan_warnings(tables, record)) {
+        warn(warning);
+    }
+}
+
 management::KeyFilter filter_of(const ListOptions& options, std::chrono::sys_seconds now) {
     management::KeyFilter filter{
         .plan = options.plan, .state = options.state, .name = options.name, .expires_before = {}};
@@ -457,22 +464,6 @@ std::vector<PlanTable> Commands::tables_with_history() {
              "\": the last day of an id may be missing");
     }
     return tables;
-}
-
-/// Warns about a record that the gateways do not apply as written. A failure of this check is a
-/// warning too, because the command itself has succeeded.
-void Commands::warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record) {
-    try {
-        for (const auto& warning : plan_warnings(tables, record)) {
-            warn(warning);
-        }
-        const auto other_prefix = tables.empty() ? prefix_warning(session_, prefix_) : "";
-        if (!other_prefix.empty()) {
-            warn(other_prefix);
-        }
-    } catch (const Failure& failure) {
-        warn(std::string("the plan cannot be checked: ") + failure.what());
-    }
 }
 
 }  // namespace tollgate::cli

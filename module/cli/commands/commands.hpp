@@ -118,7 +118,6 @@ class Commands {
     std::optional<std::vector<PlanTable>> tables_to_check();
     std::vector<PlanTable> read_tables();
     std::vector<PlanTable> tables_with_history();
-    void warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record);
 
     RedisSession& session_;
     redis::Keys keys_;

@@ -70,35 +70,4 @@ std::vector<std::string> plan_warnings(const std::vector<PlanTable>& tables,
     return warnings;
 }
 
-std::string prefix_warning(RedisSession& session, std::string_view prefix) {
-    constexpr std::size_t kPages = 10;
-    constexpr std::size_t kMostPrefixes = 3;
-    constexpr std::string_view kPlans = "plans";
-    std::vector<std::string> others;
-    RedisSession::ScanPosition position;
-    for (std::size_t page = 0; page < kPages; ++page) {
-        for (const auto& key : session.scan(position, "*plans", 1000)) {
-            auto other = key.substr(0, key.size() - kPlans.size());
-            if (other == prefix || others.size() == kMostPrefixes ||
-                std::ranges::find(others, other) != others.end()) {
-                continue;
-            }
-            // The key may belong to another program, or this user may not read it.
-            const auto hash = session.run_if_accepted({"HGETALL", key});
-            if (hash && !management::tables_in(*hash).empty()) {
-                others.push_back(std::move(other));
-            }
-        }
-        if (position.is_at_start()) {
-            break;
-        }
-    }
-    if (others.empty()) {
-        return "";
-    }
-    return "no gateway has published plan tables with the prefix \"" + std::string(prefix) +
-           "\", but plan tables exist with " + management::quoted_list(others) +
-           ": set --prefix (or TOLLGATE_PREFIX) to the prefix of tollgate_redis";
-}
-
 }  // namespace tollgate::cli

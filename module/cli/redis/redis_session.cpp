@@ -16,6 +16,10 @@ namespace {
 using management::Durability;
 using Clock = std::chrono::steady_clock;
 
+std::string address_of(const RedisConnection* master) {
+    return master->endpoint().text();
+}
+
 redis::Value send_over(const Route& route, const redis::Command& command) {
     if (!route.asking) {
         return route.master->ask(command);
@@ -54,8 +58,8 @@ void RedisSession::reconnect() {
 }
 
 /// Sends the command until a server executes it or the error is the answer.
-redis::Value RedisSession::send(std::optional<std::string_view> key,
-                                const redis::Command& command) {
+redis::Value RedisSession::send(std::optional<std::string_view> key, const redis::Command& command,
+                                Use use) {
     redis::CallRetries retries(Clock::now() + kPatience);
     Route route = masters_->route(key);
     while (true) {
@@ -63,7 +67,9 @@ redis::Value RedisSession::send(std::optional<std::string_view> key,
         const auto next =
             reply.is_error() ? masters_->next_route(route, key, reply.text, retries) : std::nullopt;
         if (!next) {
-            note_use(route, key);
+            if (use == Use::kNoted) {
+                note_use(route, key);
+            }
             return reply;
         }
         route = *next;
@@ -86,7 +92,7 @@ redis::Value RedisSession::run(const redis::Command& command) {
 }
 
 std::optional<redis::Value> RedisSession::run_if_accepted(const redis::Command& command) {
-    auto reply = send(key_of(command), command);
+    auto reply = send(key_of(command), command, Use::kNotNoted);
     return reply.is_error() ? std::nullopt : std::optional(std::move(reply));
 }
 
@@ -178,7 +184,7 @@ std::map<std::string, std::string> RedisSession::info() {
     for (auto* const master : masters_->all()) {
         auto reply = master->ask({"INFO"});
         if (!reply.is_error()) {
-            replies.emplace(master->endpoint().text(), std::move(reply.text));
+            replies.emplace(address_of(master), std::move(reply.text));
         }
     }
     return replies;
@@ -187,7 +193,6 @@ std::map<std::string, std::string> RedisSession::info() {
 std::vector<std::string> RedisSession::scan(ScanPosition& position, const std::string& pattern,
                                             std::size_t count) {
     const auto masters = masters_->all();
-    const auto address_of = [](const RedisConnection* master) { return master->endpoint().text(); };
     auto master = std::ranges::find(masters, position.master, address_of);
     if (master == masters.end()) {
         // The first call, or the master has left the cluster: begin with the first one.
@@ -199,10 +204,16 @@ std::vector<std::string> RedisSession::scan(ScanPosition& position, const std::s
     require_success(reply);
     position = {.master = address_of(*master), .cursor = reply.elements.at(0).text};
     if (position.cursor == "0") {
-        ++master;
-        position.master = master == masters.end() ? std::string() : address_of(*master);
+        position = next_master(position);
     }
     return reply.elements.at(1).texts();
+}
+
+RedisSession::ScanPosition RedisSession::next_master(const ScanPosition& position) {
+    const auto masters = masters_->all();
+    const auto master = std::ranges::find(masters, position.master, address_of);
+    const bool is_last = master == masters.end() || master + 1 == masters.end();
+    return {.master = is_last ? std::string() : address_of(*(master + 1)), .cursor = "0"};
 }
 
 Durability RedisSession::acknowledge() {

@@ -37,7 +37,8 @@ class RedisSession {
     /// key goes to any master.
     redis::Value run(const redis::Command& command);
 
-    /// The same. Empty if the reply is an error.
+    /// The same for a command that only reads, and whose reply decides no change: acknowledge()
+    /// does not depend on it. Empty if the reply is an error.
     std::optional<redis::Value> run_if_accepted(const redis::Command& command);
 
     /// Sends all commands and waits for all replies: one pipeline for each master. The replies are
@@ -78,13 +79,18 @@ class RedisSession {
     std::vector<std::string> scan(ScanPosition& position, const std::string& pattern,
                                   std::size_t count);
 
+    /// The position at the first key of the master that follows.
+    ScanPosition next_master(const ScanPosition& position);
+
     /// Waits until a replica of each master that this session has used has the changes, up to one
     /// second for each master. Then asks the Sentinels, or the cluster, whether these servers are
     /// still the masters, and connects to the new ones otherwise.
     management::Durability acknowledge();
 
   private:
-    redis::Value send(std::optional<std::string_view> key, const redis::Command& command);
+    enum class Use { kNoted, kNotNoted };
+    redis::Value send(std::optional<std::string_view> key, const redis::Command& command,
+                      Use use = Use::kNoted);
     void note_use(const Route& route, std::optional<std::string_view> key);
     management::Durability await_replicas() const;
     std::vector<redis::Value> answers_to(std::span<const redis::Command> commands);
