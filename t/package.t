@@ -112,7 +112,7 @@ subtest 'the contents' => sub {
         $names[0] => [$mod->('tollgate'), map { "/usr/share/doc/$name/$_" }
             qw(README.md module/README.md backend/README.md examples/tollgate-http.conf)],
         $names[1] => [$mod->('petstore'), map { "/usr/share/doc/$names[1]/$_" } qw(README.md examples/openapi.json)],
-        $names[2] => [map { "/usr/share/$_" }
+        $names[2] => ['/etc/tollgate/tollgate.conf', map { "/usr/share/$_" }
             qw(man/man1/tollgate.1.gz bash-completion/completions/tollgate zsh/vendor-completions/_tollgate)],
     );
     my %owner;
@@ -121,7 +121,9 @@ subtest 'the contents' => sub {
         my $mode = $files{$package};
         is($mode->{$_}, '-rw-r--r--', $_)
             for @{ $wanted{$package} }, map { "/usr/share/doc/$package/$_" } qw(copyright changelog.gz changelog.Debian.gz);
-        ok(!(grep { m{^/(?!usr/)} } keys %$mode), 'all files are below /usr');
+        my @configuration = grep { m{^/(?!usr/)} } sort keys %$mode;
+        is_deeply(\@configuration, [grep { m{^/etc/} } @{ $wanted{$package} }], 'all files are below /usr, except for the configuration');
+        is(`dpkg-deb -I '$package{$package}' conffiles 2> /dev/null`, join('', map { "$_\n" } @configuration), '… which an upgrade keeps');
         ++$owner{$_} for keys %$mode;
         is(system('dpkg-deb', '-x', $package{$package}, "$dir/unpacked/$package"), 0, 'it unpacks') or return;
     }
@@ -256,6 +258,9 @@ END
     is_deeply($enabled->(), ['50-mod-http-tollgate.conf'], '… and not enabled: it is an example');
     $sh->('nginx -t');
     like($sh->('tollgate --version'), qr/^[\d.]+$/, '… prints its version');
+    like($sh->('tollgate key list; echo status $?'), qr/no connection to Redis at 127\.0\.0\.1:6379.*\nstatus 1$/s, 'its configuration is a comment');
+    $sh->('echo "redis unix:/none;" > /etc/tollgate/tollgate.conf');
+    like($sh->('tollgate key list; echo status $?'), qr/no connection to Redis at unix:\/none.*\nstatus 1$/s, '… which can be changed');
 
     $sh->($enabling // 'false', 'the administrator enables it, as the message says');
     $root->write('/etc/nginx/conf.d/guarded.conf', <<"END");

@@ -69,6 +69,7 @@ install(TARGETS tollgate RUNTIME DESTINATION bin COMPONENT command)
 install(FILES ${TOLLGATE_COMPLETION}/tollgate.bash DESTINATION share/bash-completion/completions RENAME tollgate
         COMPONENT command)
 install(FILES ${TOLLGATE_COMPLETION}/_tollgate DESTINATION share/zsh/vendor-completions COMPONENT command)
+install(FILES ${DEBIAN_FILES}/tollgate.conf DESTINATION /etc/tollgate COMPONENT command)
 install_if_made(command ${TOLLGATE_MAN} share/man/man1 tollgate.1.gz)
 
 # A package needs no tests, so it depends on this target instead of all. It is built with the flags of Debian's
@@ -171,6 +172,7 @@ to try the Tollgate gateway with, and not enabled when it is installed.")
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME ${COMMAND_PACKAGE})
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_CONTROL_EXTRA ${DEBIAN_FILES}/conffiles)
 set(CPACK_DEBIAN_COMMAND_DESCRIPTION
 "API keys of the Tollgate gateway: issue, change, revoke
 The command that issues, rotates and revokes the API keys of a Tollgate

@@ -2,7 +2,7 @@
 
 #include "module/cli/simulation/plan_file.hpp"
 
-#include "module/cli/simulation/conf_reader.hpp"
+#include "module/cli/configuration/conf_reader.hpp"
 #include "module/text/parse_error.hpp"
 #include "t/fuzz/fuzz_target.hpp"
 

@@ -3,6 +3,7 @@ package Command;
 # Runs the tollgate command of the build directory and returns its output.
 #
 #   my $tollgate = Command->new(redis => 'unix:/…', prefix => 't:');     # in the environment of the command
+#   my $configured = Command->new(configuration => $dir);                # $dir/tollgate/tollgate.conf is the user's file
 #   my $result = $tollgate->run('key', 'issue', '--plan', 'free');       # list of arguments, no shell
 #   my $result = $tollgate->run({ stdin => "token\n" }, 'key', 'import', …);
 #   $result->{status}, $result->{out}, $result->{err}                    # exit status; -1 and $result->{signal} if killed
@@ -38,7 +39,7 @@ sub shell {
     my $folder = File::Temp->newdir('command-XXXXXX', TMPDIR => 1);
     symlink Cwd::abs_path($binary), "$folder/tollgate" or die "symlink: $!\n";
     local $ENV{PATH} = "$folder:$ENV{PATH}";
-    delete local @ENV{qw(TOLLGATE_REDIS TOLLGATE_PREFIX)};
+    delete local @ENV{qw(TOLLGATE_REDIS TOLLGATE_PREFIX XDG_CONFIG_HOME)};
     $self->_set_environment;
     open my $shell, '-|', 'bash', '-euc', $text or die "bash: $!\n";
     chomp(my @lines = <$shell>);
@@ -48,6 +49,7 @@ sub shell {
 
 sub _set_environment {
     my ($self) = @_;
+    $ENV{XDG_CONFIG_HOME} = $self->{configuration} // '/nonexistent';
     $ENV{TOLLGATE_REDIS} = $self->{redis} if defined $self->{redis};
     $ENV{TOLLGATE_PREFIX} = $self->{prefix} if defined $self->{prefix};
 }

@@ -24,6 +24,11 @@ constexpr std::array kNotes{
     Note{
         "Times",
         "2027-01-01T00:00:00Z, 2027-01-01 (midnight, UTC), or a duration from now: 90d, 12h, 30m."},
+    Note{"Configuration",
+         "What neither an option nor the environment says is read from ~/.config/tollgate/"
+         "tollgate.conf ($XDG_CONFIG_HOME), and otherwise from /etc/tollgate/tollgate.conf: the "
+         "directives redis URL; prefix PREFIX; and password_file FILE; in nginx's syntax. The "
+         "password file is that of the Redis URL of its file."},
     Note{"Exit status",
          "0 success; 1 Redis, the node, a log or standard output is not reachable or returns an "
          "error; 2 invalid usage; 3 unknown id, or an id without a key; 4 conflict: the id or the "
@@ -125,9 +130,26 @@ CLI::App& add_command(CLI::App& app, const std::string& name, const std::string&
     return *command;
 }
 
-RedisSession connect(const CommandLine& line) {
-    auto url = parse_redis_url(line.redis);
-    read_passwords(url, line.ask_password);
+constexpr const char* kDefaultRedis = "redis://127.0.0.1:6379/0";
+
+/// What the command line and the environment say, and otherwise the configuration files. They are
+/// not read if they are not needed.
+Configuration configuration_of(const CommandLine& line) {
+    const auto& given = line.configuration;
+    return given.redis && given.prefix ? given : merged(given, read_configuration());
+}
+
+RedisSession connect(const Configuration& configuration, bool asks_password) {
+    auto url = parse_redis_url(configuration.redis.value_or(kDefaultRedis));
+    if (configuration.password_file && !asks_password) {
+        if (!url.login.password.empty() || !url.login.password_file.empty()) {
+            throw Failure(ExitStatus::kUsage,
+                          "password_file of the configuration and the password of the Redis URL "
+                          "exclude each other");
+        }
+        url.login.password_file = *configuration.password_file;
+    }
+    read_passwords(url, asks_password);
     return RedisSession(url);
 }
 
@@ -135,9 +157,11 @@ RedisSession connect(const CommandLine& line) {
 CLI::App& add_redis_command(CLI::App& app, const std::string& name, const std::string& description,
                             CommandLine& line, std::function<void(Commands&)> action) {
     return add_command(app, name, description, line, [&line, action = std::move(action)] {
-        auto session = connect(line);
-        warn_of_prefix(session, line.prefix);
-        Commands commands(session, line.prefix, line.format());
+        const auto configuration = configuration_of(line);
+        const auto prefix = configuration.prefix.value_or("");
+        auto session = connect(configuration, line.ask_password);
+        warn_of_prefix(session, prefix);
+        Commands commands(session, prefix, line.format());
         action(commands);
     });
 }
@@ -265,16 +289,16 @@ void add_other_commands(CLI::App& app, CommandLine& line) {
     add_note(usage, kUsageNote);
 }
 
-/// Prints the status of a node, and warns about its Redis, if the command line or the environment
-/// says where it is: the default address may be another one.
-void show_status(const CLI::App& app, const CommandLine& line) {
+/// Prints the status of a node, and warns about its Redis, if it is configured: the default address
+/// may be another one.
+void show_status(const CommandLine& line) {
     print_node_status(line.url, line.format());
-    if (app.get_option("--redis")->count() == 0) {
-        return;
-    }
     try {
-        auto session = connect(line);
-        warn_of_dangers(session);
+        const auto configuration = configuration_of(line);
+        if (configuration.redis) {
+            auto session = connect(configuration, line.ask_password);
+            warn_of_dangers(session);
+        }
     } catch (const Failure& failure) {
         warn(std::string("Redis cannot be checked: ") + failure.what());
     }
@@ -305,7 +329,7 @@ void add_watching_commands(CLI::App& app, CommandLine& line) {
 
     CLI::App& status =
         add_command(app, "status", "Show the counts of a node, from its tollgate_status", line,
-                    [&app, &line] { show_status(app, line); });
+                    [&] { show_status(line); });
     status.add_option("URL", line.url, "http://HOST[:PORT]/PATH, https://... or unix:SOCKET:/PATH")
         ->required()
         ->envname("TOLLGATE_STATUS");
@@ -358,16 +382,17 @@ void add_shell_commands(CLI::App& app, CommandLine& line) {
 }
 
 void add_global_options(CLI::App& app, CommandLine& line) {
-    app.add_option("--redis", line.redis,
-                   "redis://[USER:PASSWORD@]HOST[:PORT][/DB], "
-                   "redis+sentinel://[USER:PASSWORD@]HOST[:PORT],.../MASTER[/DB], "
-                   "redis+cluster://[USER:PASSWORD@]HOST[:PORT],..., the same with rediss (TLS), "
-                   "unix:PATH[?db=DB] or unix://[USER:PASSWORD@]PATH[?db=DB]")
+    add_optional(app, "--redis", line.configuration.redis,
+                 "redis://[USER:PASSWORD@]HOST[:PORT][/DB], "
+                 "redis+sentinel://[USER:PASSWORD@]HOST[:PORT],.../MASTER[/DB], "
+                 "redis+cluster://[USER:PASSWORD@]HOST[:PORT],..., the same with rediss (TLS), "
+                 "unix:PATH[?db=DB] or unix://[USER:PASSWORD@]PATH[?db=DB]")
         ->envname("TOLLGATE_REDIS")
-        ->capture_default_str();
+        ->default_str(kDefaultRedis);
     app.add_flag("--askpass", line.ask_password,
                  "Prompt for the password of Redis on the terminal");
-    app.add_option("--prefix", line.prefix, "Prefix of all keys in Redis, as in tollgate_redis")
+    add_optional(app, "--prefix", line.configuration.prefix,
+                 "Prefix of all keys in Redis, as in tollgate_redis")
         ->envname("TOLLGATE_PREFIX");
     app.add_flag("--json", line.json, "Print one JSON document");
     app.set_version_flag("--version", TOLLGATE_VERSION);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "module/cli/commands/commands.hpp"
+#include "module/cli/configuration/configuration.hpp"
 #include "module/cli/simulation/simulate.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/usage/top.hpp"
@@ -20,9 +21,8 @@ namespace tollgate::cli {
 
 /// The values of the command line. The initial values are the defaults.
 struct CommandLine {
-    std::string redis = "redis://127.0.0.1:6379/0";
-    std::string prefix;         ///< of the names of all keys in Redis
-    bool ask_password = false;  ///< of Redis, on the terminal
+    Configuration configuration;  ///< of the options and the environment
+    bool ask_password = false;    ///< of Redis, on the terminal
     bool json = false;
     std::optional<std::string> new_id;  ///< `--id`; without it an id is generated
     std::string id;                     ///< the argument ID

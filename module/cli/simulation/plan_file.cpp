@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "module/cli/failure.hpp"
-#include "module/cli/simulation/conf_reader.hpp"
+#include "module/cli/configuration/conf_reader.hpp"
 #include "module/key/key_record.hpp"
 #include "module/quota/plan_directives.hpp"
 #include "module/text/name_hash.hpp"

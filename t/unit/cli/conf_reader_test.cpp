@@ -1,4 +1,4 @@
-#include "module/cli/simulation/conf_reader.hpp"
+#include "module/cli/configuration/conf_reader.hpp"
 
 #include <gtest/gtest.h>
 
