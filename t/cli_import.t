@@ -31,7 +31,8 @@ sub counts { my ($result) = @_; return $result->{out} =~ /^(\d+) records: (\d+) 
 
 for my $deployment ('one Redis', 'a cluster') {
     subtest $deployment => sub {
-        my $redis = $deployment eq 'one Redis' ? RedisServer->start : RedisCluster->start(masters => 3);
+        my @conf = (conf => ['appendonly yes']);
+        my $redis = $deployment eq 'one Redis' ? RedisServer->start(@conf) : RedisCluster->start(masters => 3, @conf);
         my $url = $redis->isa('RedisCluster') ? 'redis+cluster://' . join ',', map { '127.0.0.1:' . $_->port } $redis->nodes : $redis->address;
         my $tollgate = Command->new(redis => $url);
         test_import($redis, $tollgate, Command->new(redis => $url, prefix => 'copy:'));
@@ -74,20 +75,36 @@ sub test_import {
         ['{"id":"other","plan":"pro","token":"full-token"}',                   'its id is "full"'],
         ['{"id":"m1","plan":"free","token":"another"}',                        'already exists with other keys'],
         ['{"id":"a b","plan":"free","token":"t1"}',                            'invalid id'],
-        ['{"id":"x1","token":"t1"}',                                           'plan: invalid name'],
+        ['{"id":"x1","token":"t1"}',                                           'plan: a key needs a plan'],
         ['{"id":"x1","plan":"free"}',                                          'needs one key'],
         ['{"id":"x1","plan":"free","token":"t1","digest":"' . 'a' x 64 . '"}', 'needs one key'],
         ['{"id":"x1","plan":"free","digest":"abc"}',                           '64 lower-case'],
         ['{"id":"x1","plan":"free","token":"a b"}',                            '"token" is not a key'],
         ['{"id":"x1","plan":"free","token":"tg_00000000000000000000000000000000123456"}', '"token" is not a key'],
         ['{"id":"x1","plan":"free","token":"t1","color":"red"}',               '"color" is not a member'],
-        ['{"id":"x1","plan":"free","token":"t1","expires":"soon"}',            '"expires" is not a time'],
+        ['{"id":"x1","plan":"free","token":"t1","expires":"soon"}',            'expires: use a time'],
         ['{"id":"x1","plan":"free","token":"t1","limits":"many"}',             'limits:'],
         ['{"id":"x1","plan":"free","token":"t1","scopes":[1]}',                '"scopes"'],
-        ['{"id":"x1","plan":"free","token":"t1","meta":{"A":1}}',              '"meta"'],
-        ['{"id":"x1","plan":"free","token":"t1","state":"on"}',                '"state"'],
+        ['{"id":"x1","plan":"free","token":"t1","meta":{"A":1}}',              'meta: a name'],
+        ['{"id":"x1","plan":"free","token":"t1","state":"on"}',                'state: use'],
         ['[]',                                                                 'not a JSON object'],
-        ['{"id":',                                                             'not a JSON object'],
+        ['{"id":',                                                             'not valid JSON'],
+        # As in a request of tollgate_admin.
+        ['{"id":"x1","plan":"free","plan":"free","token":"t1"}',               '"plan" is given twice'],
+        ['{"id":"x1","plan":"free","token":"t1","meta":{"a":1,"a":2}}',        '"a" is given twice'],
+        ['{"id":"x1","plan":"free","token":"t1","scopes":{"a":"b"}}',          '"scopes" is not a list of texts'],
+        ['{"id":"x1","plan":"free","token":"t1","scopes":"a b"}',              '"scopes" is not a list of texts'],
+        ['{"id":"x1","plan":"free","token":"t1","scopes":["a b"]}',            'a scope has no spaces'],
+        ['{"id":"x1","plan":"free","token":"t1","meta":[]}',                   '"meta" is not an object'],
+        ['{"id":"x1","plan":"free","token":"t1","meta":""}',                   '"meta" is not an object'],
+        ['{"id":"x1","plan":"free","token":"t1","state":""}',                  '"state" is not a text that is not empty'],
+        ['{"id":"x1","plan":"free","token":"t1","created":7}',                 '"created" is not a text'],
+        ['{"id":"x1","plan":"free","digests":{"sha256":"' . 'a' x 64 . '"}}',  '"digests" is not a list of objects'],
+        ['{"id":"x1","plan":"free","digests":["' . 'a' x 64 . '"]}',           '"digests" is not a list of objects'],
+        ['{"id":"x1","plan":"free","digests":[{"sha256":"' . 'a' x 64 . '","retiring":"yes"}]}', '"retiring" is not true or false'],
+        ['{"id":"x1","plan":"free","digests":[{"sha256":"' . 'a' x 64 . '","sha256":"' . 'b' x 64 . '"}]}', '"sha256" is given twice'],
+        ['{"id":"x1","plan":"free","digests":[{"retiring":false}]}',           'has no "sha256"'],
+        ['{"id":"x1","plan":"free","digests":[{"sha256":"' . 'a' x 64 . '","x":1}]}', '"x" is not a member'],
     );
     my $bad = file((map { $_->[0] } @refused), '{"id":"good","plan":"free","token":"good-token"}', '', '{"id":"good","plan":"free","token":"good-token"}');
     my $result = $tollgate->run('import', $bad);

@@ -57,8 +57,6 @@ class FileImport {
                 auto keys = read_import_record(line, now);
                 check_(keys.keys.front().record);
                 batch_.push_back({.line = number, .keys = std::move(keys)});
-            } catch (const InvalidRecord& error) {
-                import_.refuse(number, error.what());
             } catch (const management::OperationError& error) {
                 import_.refuse(number, error.what());
             }

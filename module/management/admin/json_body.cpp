@@ -21,6 +21,8 @@ class BodyReader {
   public:
     using Members = std::map<std::string, JsonBody::Member, std::less<>>;
 
+    explicit BodyReader(std::string_view subject) : subject_(subject) {}
+
     Members take() { return std::move(members_); }
 
     bool null() { return add(JsonBody::Null{}); }
@@ -43,7 +45,9 @@ class BodyReader {
     bool binary(nlohmann::json::binary_t& /*value*/) { return false; }
 
     bool start_object(std::size_t /*size*/) {
-        if (depth_ > 0) {
+        if (depth_ == 2) {
+            add_object();
+        } else if (depth_ > 0) {
             require_place();
             set(JsonBody::Object{});
         }
@@ -66,7 +70,7 @@ class BodyReader {
 
     bool parse_error(std::size_t position, const std::string& /*token*/,
                      const nlohmann::json::exception& /*error*/) {
-        refuse_body("the body is not valid JSON, at byte " + std::to_string(position));
+        refuse_body(subject_ + " is not valid JSON, at byte " + std::to_string(position));
     }
 
   private:
@@ -77,7 +81,7 @@ class BodyReader {
     /// A value outside of the object, or an object or a list that is nested too deep.
     void require_place() const {
         if (depth_ != 1) {
-            refuse_body(depth_ == 0 ? "the body is not a JSON object"
+            refuse_body(depth_ == 0 ? subject_ + " is not a JSON object"
                                     : "\"" + name_ + "\" is nested too deep");
         }
     }
@@ -89,7 +93,7 @@ class BodyReader {
     }
 
     bool add(JsonBody::Scalar value) {
-        if (depth_ == 2) {
+        if (depth_ >= 2) {
             add_inner(std::move(value));
         } else {
             require_place();
@@ -98,19 +102,46 @@ class BodyReader {
         return true;
     }
 
+    /// The object that is read, if it is one in the body or in a list of the body.
+    JsonBody::Object* inner_object() {
+        JsonBody::Member& member = members_.at(name_);
+        auto* const objects = std::get_if<JsonBody::Objects>(&member);
+        return objects != nullptr && depth_ == 3 ? &objects->back()
+                                                 : std::get_if<JsonBody::Object>(&member);
+    }
+
+    /// An element of a list. All elements are objects, or none.
+    void add_object() {
+        JsonBody::Member& member = members_.at(name_);
+        if (auto* const texts = std::get_if<JsonBody::Texts>(&member);
+            texts != nullptr && texts->empty()) {
+            member = JsonBody::Objects{};
+        }
+        auto* const objects = std::get_if<JsonBody::Objects>(&member);
+        if (objects == nullptr) {
+            refuse_body("\"" + name_ + "\" is nested too deep");
+        }
+        objects->emplace_back();
+    }
+
     void add_inner(JsonBody::Scalar value) {
         JsonBody::Member& member = members_.at(name_);
-        if (auto* const object = std::get_if<JsonBody::Object>(&member)) {
+        if (auto* const object = inner_object()) {
             if (!object->try_emplace(inner_name_, std::move(value)).second) {
                 refuse_body("\"" + inner_name_ + "\" is given twice");
             }
-        } else if (auto* const text = std::get_if<std::string>(&value)) {
-            std::get<JsonBody::Texts>(member).push_back(std::move(*text));
-        } else {
-            refuse_body("\"" + name_ + "\" has an element that is not a text");
+            return;
         }
+        auto* const text = std::get_if<std::string>(&value);
+        auto* const texts = std::get_if<JsonBody::Texts>(&member);
+        if (text == nullptr || texts == nullptr) {
+            refuse_body("\"" + name_ + "\" has an element that is not " +
+                        (texts == nullptr ? "an object" : "a text"));
+        }
+        texts->push_back(std::move(*text));
     }
 
+    std::string subject_;
     Members members_;
     std::string name_;        ///< of the last member of the body
     std::string inner_name_;  ///< of the last member of an object in it
@@ -123,11 +154,17 @@ class BodyReader {
 
 }  // namespace
 
-JsonBody::JsonBody(std::string_view text) {
+JsonBody::JsonBody(std::string_view text, std::string_view subject) {
     if (!text.empty()) {
-        BodyReader reader;
+        BodyReader reader(subject);
         nlohmann::json::sax_parse(text, &reader);
         members_ = reader.take();
+    }
+}
+
+JsonBody::JsonBody(Object object) {
+    for (auto& [name, scalar] : object) {
+        members_.emplace(name, std::move(scalar));
     }
 }
 
@@ -188,9 +225,34 @@ bool JsonBody::take_null(const std::string& name) {
     return true;
 }
 
+JsonBody::Objects JsonBody::take_objects(const std::string& name) {
+    auto member = take(name);
+    if (!member || *member == Member(Texts{})) {
+        return {};
+    }
+    auto* const objects = std::get_if<Objects>(&*member);
+    if (objects == nullptr) {
+        refuse_type(name, "a list of objects");
+    }
+    return std::move(*objects);
+}
+
+std::optional<bool> JsonBody::take_flag(const std::string& name) {
+    const auto member = take(name);
+    if (!member) {
+        return std::nullopt;
+    }
+    const auto* const scalar = std::get_if<Scalar>(&*member);
+    const auto* const flag = scalar == nullptr ? nullptr : std::get_if<bool>(scalar);
+    if (flag == nullptr) {
+        refuse_type(name, "true or false");
+    }
+    return *flag;
+}
+
 void JsonBody::require_empty() const {
     if (!members_.empty()) {
-        refuse_body("\"" + members_.begin()->first + "\" is not a member of this request");
+        refuse_body("\"" + members_.begin()->first + "\" is not a member here");
     }
 }
 

@@ -11,8 +11,9 @@
 
 namespace tollgate::management {
 
-/// The JSON object in the body of a request. A member is a JSON null, a boolean, a number, a text,
-/// a list of texts, or an object of JSON values that are neither objects nor lists.
+/// The JSON object in the body of a request, or in a line of an import. A member is a JSON null, a
+/// boolean, a number, a text, a list of texts, an object of JSON values that are neither objects
+/// nor lists, or a list of such objects.
 class JsonBody {
   public:
     struct Null {
@@ -21,12 +22,16 @@ class JsonBody {
     using Scalar = std::variant<Null, bool, std::int64_t, double, std::string>;
     using Texts = std::vector<std::string>;
     using Object = std::map<std::string, Scalar, std::less<>>;
-    using Member = std::variant<Scalar, Texts, Object>;
+    using Objects = std::vector<Object>;
+    using Member = std::variant<Scalar, Texts, Object, Objects>;
 
     /// Parses a body. An empty body is an object without members. Throws OperationError with
     /// Reason::kInvalid if it is not a JSON object, if a member is given twice, or if it is nested
-    /// deeper than this.
-    explicit JsonBody(std::string_view text);
+    /// deeper than this. `subject` is what the messages call the text.
+    explicit JsonBody(std::string_view text, std::string_view subject = "the body");
+
+    /// An element of a list of objects.
+    explicit JsonBody(Object object);
 
     /// The member with this name, and removes it; nullopt if there is none. What is left in the end
     /// is unknown: see require_empty(). Each throws OperationError with Reason::kInvalid if the
@@ -38,6 +43,9 @@ class JsonBody {
     std::optional<Object> take_object(const std::string& name);
     /// Whether the member is null. Only then it is removed.
     bool take_null(const std::string& name);
+    /// The elements of a list of objects. Empty if there is none.
+    Objects take_objects(const std::string& name);
+    std::optional<bool> take_flag(const std::string& name);
 
     /// Throws OperationError with Reason::kInvalid if a member is left.
     void require_empty() const;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/management/admin/json_body.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/parse_error.hpp"
@@ -19,12 +18,13 @@ using namespace std::chrono_literals;
     throw OperationError(Reason::kInvalid, why);
 }
 
-std::chrono::sys_seconds expiry_of(const std::string& text, std::chrono::sys_seconds now) {
+std::chrono::sys_seconds expiry_of(const std::string& text,
+                                   std::optional<std::chrono::sys_seconds> now) {
     const auto time = parse_rfc3339(text);
     if (!time) {
         refuse_member("expires: use a time such as 2027-01-01T00:00:00Z, or null");
     }
-    if (*time <= now) {
+    if (now && *time <= *now) {
         refuse_member("expires: the time is not in the future");
     }
     return *time;
@@ -62,7 +62,15 @@ MetaChanges meta_of(JsonBody::Object& object) {
     return changes;
 }
 
-KeyChanges take_changes(JsonBody& body, std::chrono::sys_seconds now) {
+bool is_digest(const std::string& text) {
+    constexpr std::size_t kLength = 64;
+    return text.size() == kLength &&
+           text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+}  // namespace
+
+KeyChanges take_changes(JsonBody& body, std::optional<std::chrono::sys_seconds> now) {
     KeyChanges changes{.plan = body.take_text("plan"), .name = body.take_text_or_null("name")};
     if (body.take_null("limits")) {
         changes.limits = "";
@@ -75,7 +83,8 @@ KeyChanges take_changes(JsonBody& body, std::chrono::sys_seconds now) {
         changes.expires = expiry_of(*expires, now);
     }
     if (const auto state = body.take_text("state")) {
-        changes.active = is_active(*state);
+        // An export has this state of a key that is not disabled.
+        changes.active = (!now && *state == "expired") || is_active(*state);
     }
     if (body.take_null("scopes")) {
         changes.scopes = "";
@@ -98,17 +107,18 @@ KeyChanges take_changes(JsonBody& body, std::chrono::sys_seconds now) {
     return changes;
 }
 
-bool is_digest(const std::string& text) {
-    constexpr std::size_t kLength = 64;
-    return text.size() == kLength &&
-           text.find_first_not_of("0123456789abcdef") == std::string::npos;
+std::optional<std::string> take_digest(JsonBody& body, const std::string& name) {
+    auto digest = body.take_text(name);
+    if (digest && !is_digest(*digest)) {
+        refuse_member(name + ": use the SHA-256 of the key, 64 lower-case hexadecimal digits");
+    }
+    return digest;
 }
-
-}  // namespace
 
 NewKeyBody read_new_key(std::string_view body, std::chrono::sys_seconds now) {
     JsonBody json(body);
-    NewKeyBody key{.id = json.take_text("id"), .digest = json.take_text("digest"), .changes = {}};
+    NewKeyBody key{
+        .id = json.take_text("id"), .digest = take_digest(json, "digest"), .changes = {}};
     key.changes = take_changes(json, now);
     json.require_empty();
     if (!key.changes.plan) {
@@ -116,9 +126,6 @@ NewKeyBody read_new_key(std::string_view body, std::chrono::sys_seconds now) {
     }
     if (key.id) {
         require_valid_id(*key.id);
-    }
-    if (key.digest && !is_digest(*key.digest)) {
-        refuse_member("digest: use the SHA-256 of the key, 64 lower-case hexadecimal digits");
     }
     return key;
 }

@@ -5,11 +5,19 @@
 #include <string>
 #include <string_view>
 
+#include "module/management/admin/json_body.hpp"
 #include "module/management/key_changes.hpp"
 
 namespace tollgate::management {
 
 // What the bodies of requests describe. All functions throw OperationError with Reason::kInvalid.
+
+/// Takes the members that describe a key. Without `now`, they are those of an export: the time of
+/// expiry may be in the past, and the state may be `expired`, which is that of an active key.
+KeyChanges take_changes(JsonBody& body, std::optional<std::chrono::sys_seconds> now);
+
+/// Takes the digest of a key, in hexadecimal, with this name.
+std::optional<std::string> take_digest(JsonBody& body, const std::string& name);
 
 /// The key of `POST keys`.
 struct NewKeyBody {

@@ -34,6 +34,22 @@ TEST(JsonBodyTest, HasTextsListsAndObjects) {
     EXPECT_NO_THROW(body.require_empty());
 }
 
+TEST(JsonBodyTest, HasListsOfObjectsAndFlags) {
+    JsonBody body(R"({"list":[{"a":"x","f":true},{}],"none":[],"f":false,"n":1,"texts":["x"]})");
+    auto objects = body.take_objects("list");
+    ASSERT_EQ(objects.size(), 2U);
+    JsonBody first(std::move(objects.front()));
+    EXPECT_EQ(first.take_text("a"), "x");
+    EXPECT_EQ(first.take_flag("f"), true);
+    EXPECT_EQ(first.take_flag("f"), std::nullopt);
+    EXPECT_NO_THROW(first.require_empty());
+    EXPECT_TRUE(body.take_objects("none").empty());
+    EXPECT_TRUE(body.take_objects("missing").empty());
+    EXPECT_EQ(body.take_flag("f"), false);
+    EXPECT_THROW(body.take_flag("n"), OperationError);
+    EXPECT_THROW(body.take_objects("texts"), OperationError);
+}
+
 TEST(JsonBodyTest, OfNoBytesHasNoMembers) {
     JsonBody body("");
     EXPECT_EQ(body.take_text("a"), std::nullopt);
@@ -50,6 +66,12 @@ TEST(JsonBodyTest, RefusesOtherTexts) {
     EXPECT_EQ(refusal_of_body(R"({"a":{"b":{}}})"), "\"a\" is nested too deep");
     EXPECT_EQ(refusal_of_body(R"({"a":[["b"]]})"), "\"a\" is nested too deep");
     EXPECT_EQ(refusal_of_body(R"({"a":[1]})"), "\"a\" has an element that is not a text");
+    EXPECT_EQ(refusal_of_body(R"({"a":["x",{}]})"), "\"a\" is nested too deep");
+    EXPECT_EQ(refusal_of_body(R"({"a":[{},"x"]})"), "\"a\" has an element that is not an object");
+    EXPECT_EQ(refusal_of_body(R"({"a":[{},7]})"), "\"a\" has an element that is not an object");
+    EXPECT_EQ(refusal_of_body(R"({"a":[{"b":{}}]})"), "\"a\" is nested too deep");
+    EXPECT_EQ(refusal_of_body(R"({"a":[{"b":[]}]})"), "\"a\" is nested too deep");
+    EXPECT_EQ(refusal_of_body(R"({"a":[{"b":1,"b":2}]})"), "\"b\" is given twice");
     EXPECT_NE(refusal_of_body("{\"a\":\"\xff\"}"), "");
 }
 
