@@ -24,9 +24,12 @@ using Time = std::chrono::sys_seconds;
 }
 
 std::optional<Time> take_time(JsonBody& members, const std::string& name) {
-    const auto text = members.take_text_or_null(name).value_or("");
-    const auto time = parse_rfc3339(text);
-    if (!text.empty() && !time) {
+    if (members.take_null(name)) {
+        return std::nullopt;
+    }
+    const auto text = members.take_text(name);
+    const auto time = text ? parse_rfc3339(*text) : std::nullopt;
+    if (text && !time) {
         refuse_record(name + ": use a time such as 2027-01-01T00:00:00Z, or null");
     }
     return time;
@@ -48,8 +51,7 @@ std::string digest_of(const std::string& token) {
     if (!is_b64token(token) || !has_valid_checksum(token)) {
         refuse_record(
             "\"token\" is not a key: 1 to 512 letters, digits and -._~+/, and a right checksum if "
-            "it "
-            "begins with tg_");
+            "it begins with tg_");
     }
     return hex(sha256(token));
 }

@@ -74,7 +74,10 @@ class BodyReader {
     }
 
   private:
-    [[noreturn]] void refuse_large_integer() const {
+    void refuse_large_integer() const {
+        if (depth_ == 0) {
+            require_place();
+        }
         refuse_body("\"" + name_ + "\" has an integer of more than 64 bits");
     }
 
