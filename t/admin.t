@@ -328,6 +328,9 @@ END
         $walk->($operation, 401, @request, $body, token => 'unknown');
         like $walk->($operation, 403, @request, $body, token => 'reader')->header('www-authenticate'), qr/error="insufficient_scope".*scope="admin"/, '… with the scope';
         $walk->($operation, 429, @request, $body, token => 'spent');
+        my $valid = $operation =~ /^c/ ? '{"plan":"free"}' : $body;
+        $walk->($operation, 412, @request, $valid, 'If-Match' => '"x"');
+        $walk->($operation, 304, @request, undef, 'If-None-Match' => '*') if $request[0] eq 'GET';
     }
     my @everything = map { values %$_ } values %{ $document->{paths} };
     my @documented = map { my $operation = $_; map { "$operation->{operationId} $_" } keys %{ $operation->{responses} } } grep { ref eq 'HASH' } @everything;

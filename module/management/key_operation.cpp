@@ -4,32 +4,13 @@
 #include <set>
 #include <utility>
 
-#include "module/text/rfc3339.hpp"
-
 namespace tollgate::management {
 
 namespace {
 
-using namespace std::chrono_literals;
-
-OperationError without_keys(const std::string& id) {
-    return {Reason::kNoKey, "the id \"" + id + "\" has no key"};
-}
-
-/// Throws if no key can succeed the current one. `keys` are those of the id.
-void require_rotatable(const std::string& id, const std::vector<StoredKey>& keys,
-                       std::chrono::sys_seconds now, std::chrono::seconds overlap) {
-    const StoredKey& current = keys.front();
-    const auto retiring = std::ranges::find_if(keys, &StoredKey::retiring);
-    // A third key would also be valid, and the client does not expect it.
-    if (overlap != 0s && current.is_current() && retiring != keys.end()) {
-        const auto end = retiring->record.expires;
-        throw OperationError(Reason::kTwoKeys, "\"" + id + "\" has two keys until " +
-                                                   (end ? format_time(*end) : "the old one ends"));
-    }
-    if (!current.retiring && current.record.expires && *current.record.expires <= now) {
-        throw OperationError(Reason::kExpired, "the key of \"" + id + "\" has expired");
-    }
+OperationError condition_failed(const std::string& id) {
+    return {Reason::kConditionFailed,
+            "the version of \"" + id + "\" does not meet the condition of the request"};
 }
 
 }  // namespace
@@ -100,6 +81,10 @@ Task<void> KeyOperation::update(std::string id, std::function<void(KeyRecord&)> 
     // A concurrent rotation may copy a key before it is changed. Repeat until a pass changes
     // nothing.
     std::set<std::string> done;
+    if (condition_) {
+        auto current = co_await change_current(id, change_key);
+        done.insert(std::move(current));
+    }
     for (bool changed = true; changed;) {
         changed = false;
         const auto digests = co_await reader_.digests_of(id);
@@ -119,119 +104,66 @@ Task<void> KeyOperation::update(std::string id, std::function<void(KeyRecord&)> 
     }
 }
 
-Task<KeysOfId> KeyOperation::rotate(std::string id, std::string digest,
-                                    std::chrono::seconds overlap, std::string request) {
-    const auto start = co_await reader_.now();
-    const Rotation rotation{.id = id,
-                            .digest = std::move(digest),
-                            .start = start,
-                            .overlap = overlap,
-                            .request = std::move(request)};
-    const auto before = co_await prepare(rotation);
-    co_await activate_successor(rotation, before.front());
-    if (overlap == 0s) {
-        // All other keys have ended. This one was kept until its successor works.
-        co_await transactions_.remove(before.front().digest, id);
-    } else {
-        co_await end_previous(rotation, before);
+/// Throws if the version of a current key does not meet the condition, unless this operation has
+/// changed the key, or the interrupted `rotation` that is executed again.
+void KeyOperation::require_condition(const StoredKey& key, const std::string& rotation) const {
+    if (!condition_ || transactions_.is_own(key)) {
+        return;
     }
-    auto rotated = co_await reader_.all_keys(id);
-    co_return co_await reader_.with_last_uses(std::move(rotated));
+    const bool is_of_rotation =
+        !rotation.empty() && (key.rotation == rotation || key.request == rotation);
+    const auto version = version_of(key);
+    if (!is_of_rotation && version != written_ && !condition_(version)) {
+        throw condition_failed(key.record.id);
+    }
 }
 
-/// If the overlap is 0, ends all keys of the id. Then reserves and claims the new digest. Returns
-/// the keys of the id, the predecessor of the new key first.
-Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
-    const auto& [id, digest, start, overlap, request] = rotation;
-    for (bool reserved = false;; reserved = true) {
-        auto keys = co_await transactions_.settled_keys(id, digest);
-        std::optional<OperationError> refusal;
-        try {
-            if (keys.empty()) {
-                co_await reader_.require_id(id);
-                throw without_keys(id);
-            }
-            require_rotatable(id, keys, start, overlap);
-        } catch (const OperationError& error) {
-            refusal = error;
+/// Changes the current key of an id if it meets the condition. Returns its digest.
+Task<std::string> KeyOperation::change_current(std::string id, KeyTransactions::Change change) {
+    std::string version;
+    const KeyTransactions::Change change_if_met = [&](StoredKey& key) {
+        require_condition(key, {});
+        change(key);
+        version = version_of(key);
+    };
+    while (true) {
+        const auto keys = co_await reader_.find(id);
+        if (keys.keys.empty()) {
+            throw without_keys(id);
         }
-        if (refusal) {
-            if (reserved) {
-                co_await transactions_.withdraw(digest, id);
-            }
-            throw OperationError(*refusal);
-        }
-        if (overlap == 0s) {
-            const KeyTransactions::Change replace = [](StoredKey& key) {
-                key.operation.clear();
-                key.replaced = true;
-                key.retiring = false;
-            };
-            co_await transactions_.change(keys.front().digest, id, replace);
-            for (auto key = keys.begin() + 1; key != keys.end(); ++key) {
-                co_await transactions_.remove(key->digest, id);
-            }
-        }
-        if (!reserved) {
-            co_await transactions_.reserve(digest, id);
-        }
-        const bool claimed = co_await transactions_.claim(id, digest, keys, false);
-        if (claimed) {
-            co_return keys;
+        std::string digest = keys.keys.front().digest;
+        const bool changed = co_await transactions_.change(digest, id, change_if_met);
+        // Otherwise, another operation has ended the key meanwhile.
+        if (changed) {
+            written_ = version;
+            co_return digest;
         }
     }
 }
 
-/// Activates the new key with the record of its predecessor.
-Task<void> KeyOperation::activate_successor(Rotation rotation, StoredKey source) {
-    const auto& [id, digest, start, overlap, request] = rotation;
-    StoredKey successor{
-        .digest = digest, .record = source.record, .created = start, .request = request};
-    bool works = co_await transactions_.activate(std::move(successor));
-    if (works) {
-        works = co_await transactions_.is_claimed(id, digest);
-    }
-    if (!works) {
-        co_await transactions_.withdraw(digest, id);
-        throw concurrent_change(id);
-    }
-    // Another operation may have changed the predecessor after it was read and before the copy
-    // existed. Repeat until the copy has the record that the predecessor has.
-    KeyRecord& copied = source.record;
-    for (bool changed = true; changed;) {
-        changed = false;
-        std::vector<std::string> digests{source.digest};
-        const auto found = co_await reader_.read(id, std::move(digests));
-        for (const auto& key : found) {
-            if (!key.retiring && key.record != copied) {
-                copied = key.record;
-                const KeyTransactions::Change copy_again = [&](StoredKey& copy) {
-                    copy.record = copied;
-                };
-                changed = co_await transactions_.change(digest, id, copy_again);
+/// Removes the current key of an id, if it has one, and if it meets the condition. Returns its
+/// digest.
+Task<std::set<std::string>> KeyOperation::remove_current(std::string id) {
+    const KeyTransactions::Accepts is_met = [&](const StoredKey& key) {
+        require_condition(key, {});
+        return true;
+    };
+    std::set<std::string> removed;
+    while (removed.empty()) {
+        const auto keys = co_await reader_.find(id);
+        if (keys.keys.empty()) {
+            if (!condition_(std::nullopt)) {
+                throw condition_failed(id);
             }
+            break;
+        }
+        const auto& digest = keys.keys.front().digest;
+        const bool is_removed = co_await transactions_.remove_if(digest, id, is_met);
+        if (is_removed) {
+            removed.insert(digest);
         }
     }
-}
-
-/// Lets the previous keys expire at the end of the overlap.
-Task<void> KeyOperation::end_previous(Rotation rotation, std::vector<StoredKey> before) {
-    const auto& id = rotation.id;
-    const auto end = rotation.start + rotation.overlap;
-    for (const auto& key : before) {
-        // An interrupted rotation has not shown its key. Remove that key if the id has another
-        // one.
-        if (key.replaced || (key.is_unfinished() && before.size() > 1)) {
-            co_await transactions_.remove(key.digest, id);
-        } else if (!key.retiring) {
-            const KeyTransactions::Change retire = [end](StoredKey& old) {
-                old.operation.clear();
-                old.retiring = true;
-                old.record.expires = std::min(old.record.expires.value_or(end), end);
-            };
-            co_await transactions_.change(key.digest, id, retire);
-        }
-    }
+    co_return removed;
 }
 
 Task<void> KeyOperation::confirm(std::string digest, std::string id) {
@@ -252,7 +184,11 @@ Task<void> KeyOperation::revoke(std::string id) {
     // A failover may undo the end of a key and not that of its id, on another master.
     if (!revoked_) {
         co_await reader_.require_id(id);
-        revoked_.emplace();
+        std::set<std::string> revoked;
+        if (condition_) {
+            revoked = co_await remove_current(id);
+        }
+        revoked_ = std::move(revoked);
     }
     auto digests = co_await reader_.digests_of(id);
     revoked_->insert(digests.begin(), digests.end());
@@ -290,6 +226,10 @@ Task<void> KeyOperation::revoke(std::string id) {
     if (!may_span) {
         co_await run(database_, remove_uses);
     }
+}
+
+OperationError without_keys(const std::string& id) {
+    return {Reason::kNoKey, "the id \"" + id + "\" has no key"};
 }
 
 }  // namespace tollgate::management

@@ -8,6 +8,7 @@
 
 #include "module/key/api_key.hpp"
 #include "module/management/key_transactions.hpp"
+#include "module/management/key_version.hpp"
 
 namespace tollgate::management {
 
@@ -20,12 +21,18 @@ namespace tollgate::management {
 /// All tasks throw OperationError.
 class KeyOperation {
   public:
-    /// `database` and `keys` must outlive the object, which must outlive its tasks.
-    KeyOperation(Database& database, const redis::Keys& keys, AuditEntry entry)
+    /// `database` and `keys` must outlive the object, which must outlive its tasks. With a
+    /// condition, update(), rotate() and revoke() throw Reason::kConditionFailed and change nothing
+    /// if the version of the id does not meet it. Of two operations that require the same version,
+    /// one succeeds. What the operation itself has changed meets the condition, so that it may be
+    /// executed again.
+    KeyOperation(Database& database, const redis::Keys& keys, AuditEntry entry,
+                 AcceptsVersion condition = {})
         : database_(database),
           keys_(keys),
           reader_(database, keys),
-          transactions_(database, keys, std::move(entry)) {}
+          transactions_(database, keys, std::move(entry)),
+          condition_(std::move(condition)) {}
 
     /// Before the operation is executed again, because a failover may have undone its changes: the
     /// audit gets its entry again, and revoke() also removes the keys whose removal it was.
@@ -64,9 +71,14 @@ class KeyOperation {
         std::string digest;
         std::chrono::sys_seconds start;
         std::chrono::seconds overlap;
+        std::string name;  ///< of the request, or of the operation
         std::string request;
     };
 
+    void require_condition(const StoredKey& key, const std::string& rotation) const;
+    Task<std::string> change_current(std::string id, KeyTransactions::Change change);
+    Task<std::set<std::string>> remove_current(std::string id);
+    Task<bool> begin_rotation(Rotation rotation, std::string digest);
     Task<std::vector<StoredKey>> prepare(Rotation rotation);
     Task<void> activate_successor(Rotation rotation, StoredKey source);
     Task<void> end_previous(Rotation rotation, std::vector<StoredKey> before);
@@ -75,9 +87,14 @@ class KeyOperation {
     const redis::Keys& keys_;
     KeyReader reader_;
     KeyTransactions transactions_;
+    AcceptsVersion condition_;
+    std::string written_{};  ///< the version that update() has written
     /// The digests that revoke() removes. Empty until it has found the id.
     std::optional<std::set<std::string>> revoked_ = {};
 };
+
+/// The error for an id that has no key.
+OperationError without_keys(const std::string& id);
 
 /// The id of a key that an interrupted operation has reserved or stored. Empty for any other
 /// digest.

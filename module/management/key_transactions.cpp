@@ -47,6 +47,7 @@ Task<std::vector<StoredKey>> KeyTransactions::settled_keys(std::string id, std::
         auto keys = co_await reader_.read(id, std::move(digests));
         std::erase_if(keys, [&](const StoredKey& key) { return key.digest == own; });
         if (std::ranges::any_of(keys, &StoredKey::is_unfinished)) {
+
             const bool has_waited = co_await wait_or_time_out();
             if (!has_waited) {
                 continue;
@@ -219,43 +220,50 @@ Task<bool> KeyTransactions::change(std::string digest, std::string id, Change ap
 
 Task<void> KeyTransactions::remove(std::string digest, std::string id) {
     Accepts any = [](const StoredKey&) { return true; };
-    co_await remove_if(digest, id, std::move(any), Audited::kYes);
+    co_await try_to_remove(digest, id, std::move(any), Audited::kYes);
+}
+
+Task<bool> KeyTransactions::remove_if(std::string digest, std::string id, Accepts condition) {
+    const auto removal = co_await try_to_remove(digest, id, std::move(condition), Audited::kYes);
+    co_return removal == Removal::kRemoved;
 }
 
 Task<bool> KeyTransactions::remove_unfinished(std::string digest, std::string id) {
     Accepts unfinished = std::mem_fn(&StoredKey::is_unfinished);
-    co_return co_await remove_if(digest, id, std::move(unfinished), Audited::kNo);
+    const auto removal = co_await try_to_remove(digest, id, std::move(unfinished), Audited::kNo);
+    co_return removal != Removal::kRefused;
 }
 
 Task<void> KeyTransactions::withdraw(std::string digest, std::string id) {
-    Accepts own = [this](const StoredKey& key) { return key.operation == operation_; };
-    const bool removed = co_await remove_if(digest, id, std::move(own), Audited::kNo);
-    if (removed) {
+    Accepts own = [this](const StoredKey& key) { return is_own(key); };
+    const auto removal = co_await try_to_remove(digest, id, std::move(own), Audited::kNo);
+    if (removal != Removal::kRefused) {
         redis::Command command{"SREM", keys_.id(id), digest};
         co_await run(database_, std::move(command));
     }
 }
 
-/// Removes a key of this id if `condition` is true. Returns false if the key exists and `condition`
-/// is false.
-Task<bool> KeyTransactions::remove_if(std::string digest, std::string id, Accepts condition,
-                                      Audited audited) {
+/// Removes a key of this id if `condition` is true.
+Task<KeyTransactions::Removal> KeyTransactions::try_to_remove(std::string digest, std::string id,
+                                                              Accepts condition, Audited audited) {
     while (true) {
         const auto found = co_await find(digest);
-        const bool gone = !found || found->record.id != id;
-        if (gone || !condition(*found)) {
-            if (!found) {
-                std::vector<std::string> names{digest, id};
-                co_await announce_again(std::move(names));
-            }
-            co_return gone;
+        if (!found) {
+            std::vector<std::string> names{digest, id};
+            co_await announce_again(std::move(names));
+        }
+        if (!found || found->record.id != id) {
+            co_return Removal::kGone;
+        }
+        if (!condition(*found)) {
+            co_return Removal::kRefused;
         }
         auto transaction = change_of(*found);
         transaction.commands = {{"DEL", keys_.key(digest)}};
         transaction.names = {digest, id};
         const bool removed = co_await commit(std::move(transaction), audited);
         if (removed) {
-            co_return true;
+            co_return Removal::kRemoved;
         }
     }
 }

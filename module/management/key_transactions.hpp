@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -65,10 +66,19 @@ class KeyTransactions {
 
     /// Removes a key of this id.
     Task<void> remove(std::string digest, std::string id);
+    using Accepts = std::function<bool(const StoredKey&)>;
+    /// The same if `condition` is true, which is called again if the key changes at the same time.
+    /// Returns false if the id has no such key any more, or if `condition` is false.
+    Task<bool> remove_if(std::string digest, std::string id, Accepts condition);
     /// Removes a key of this id if it is unfinished. Returns false if it is finished.
     Task<bool> remove_unfinished(std::string digest, std::string id);
     /// Removes the key that this operation has reserved or activated, and its claim.
     Task<void> withdraw(std::string digest, std::string id);
+
+    /// Whether this operation stores the key and has not shown it.
+    bool is_own(const StoredKey& key) const { return key.operation == operation_; }
+    /// The name of this operation.
+    const std::string& operation() const { return operation_; }
 
     /// Adds the entry to `audit` again with the next of these transactions.
     void begin_again() { is_audited_ = false; }
@@ -82,10 +92,11 @@ class KeyTransactions {
     Task<bool> commit(Transaction transaction, Audited audited);
 
   private:
-    using Accepts = std::function<bool(const StoredKey&)>;
+    enum class Removal : std::uint8_t { kRemoved, kGone, kRefused };
 
     Task<std::optional<StoredKey>> find(std::string digest);
-    Task<bool> remove_if(std::string digest, std::string id, Accepts condition, Audited audited);
+    Task<Removal> try_to_remove(std::string digest, std::string id, Accepts condition,
+                                Audited audited);
     Task<bool> wait_or_time_out();
     Task<void> announce_again(std::vector<std::string> names);
     Task<void> announce_ended(std::string id);

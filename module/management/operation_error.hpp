@@ -17,6 +17,7 @@ enum class Reason : std::uint8_t {
     kExpired,           ///< the key has expired
     kConcurrentChange,  ///< another operation has changed the id at the same time
     kReplaced,          ///< another operation has replaced the new key
+    kConditionFailed,   ///< the version of the id does not meet the condition of the operation
     kRequestReused,     ///< the request's `Idempotency-Key` was used for another request
     kUnsupportedMedia,  ///< the body of the request is not JSON in clear
     kUnavailable,       ///< Redis is not reachable, or answers with an error

@@ -58,6 +58,7 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::V
                   .created = time_or_epoch(fields[field::kCreated]),
                   .operation = std::string(fields[field::kOperation]),
                   .request = std::string(fields[field::kRequest]),
+                  .rotation = std::string(fields[field::kRotation]),
                   .pending = stored == state::kPending,
                   .replaced = replaced,
                   .retiring = !replaced && lifetime.integer >= 0,
@@ -95,6 +96,7 @@ std::vector<redis::Command> write_stored_key(const std::string& hash, const Stor
     set_or_remove(field::kSuccessorState, key.replaced ? current : "");
     set_or_remove(field::kOperation, key.operation);
     set_or_remove(field::kRequest, key.request);
+    set_or_remove(field::kRotation, key.rotation);
     std::vector<redis::Command> commands{std::move(set)};
     if (remove.size() > 2) {
         commands.push_back(std::move(remove));

@@ -100,12 +100,25 @@ std::optional<management::ResourcePath> path_of(ngx_http_request_t* r) {
     return management::ResourcePath::of_decoded(uri.substr(base.size()));
 }
 
+/// nginx makes the tag of a response weak when it compresses it, and `If-Match` never matches a
+/// weak tag.
+void forbid_compression(ngx_http_request_t* r) {
+#if (NGX_HTTP_GZIP)
+    r->gzip_tested = 1;
+    r->gzip_ok = 0;
+#endif
+}
+
 ngx_int_t send(ngx_http_request_t* r, const management::AdminResponse& response) {
     if (response.body.empty() && response.status >= NGX_HTTP_BAD_REQUEST) {
         return response.status;
     }
     for (const auto& [name, value] : response.fields) {
-        add_field(r, name, std::string_view(value));
+        auto* const field = add_field(r, name, std::string_view(value));
+        if (name == "ETag") {
+            r->headers_out.etag = field;
+            forbid_compression(r);
+        }
     }
     if (response.body.empty()) {
         add_field(r, "Cache-Control", "no-store");
@@ -224,6 +237,8 @@ void check(ngx_http_request_t* r, std::string_view body) {
                                      .content_type = find_field(r, "Content-Type"),
                                      .content_encoding = find_field(r, "Content-Encoding"),
                                      .idempotency_key = find_field(r, "Idempotency-Key"),
+                                     .if_match = find_field(r, "If-Match"),
+                                     .if_none_match = find_field(r, "If-None-Match"),
                                      .actor = "key:" + context.outcome().key().id};
     RequestContext& check = context.check_key_again();
     make_pooled<CheckedRequest>(r->pool, CheckedRequest{check, std::move(request)});
@@ -257,6 +272,9 @@ void on_body(ngx_http_request_t* r, ngx_int_t status, std::string_view body) noe
 ngx_int_t handle_admin(ngx_http_request_t* r) noexcept {
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
                    [&]() -> ngx_int_t {
+                       // The API evaluates the conditions of a request before it changes anything.
+                       // nginx would do it with the response.
+                       r->disable_not_modified = 1;
                        if (granted_here(r) == nullptr) {
                            return NGX_HTTP_FORBIDDEN;
                        }

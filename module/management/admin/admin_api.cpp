@@ -50,6 +50,8 @@ AdminResponse response_to(const OperationError& error) {
         case Reason::kConcurrentChange:
         case Reason::kReplaced:
             return error_response(409, "concurrent_change", error.what());
+        case Reason::kConditionFailed:
+            return error_response(412, "precondition_failed", error.what());
         case Reason::kRequestReused:
             return error_response(422, "idempotency_key_reused", error.what());
         case Reason::kUnsupportedMedia:
@@ -173,8 +175,15 @@ Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
                                      .keys = keys,
                                      .tables = tables,
                                      .id = std::move(id),
-                                     .request = request};
-        co_return co_await handler->handle(std::move(for_resource));
+                                     .request = request,
+                                     .preconditions = Preconditions(request)};
+        const auto preconditions = for_resource.preconditions;
+        auto response = co_await handler->handle(std::move(for_resource));
+        // Handlers of other methods evaluate the conditions before they change anything.
+        if (request.method == Method::kGet) {
+            response = under_conditions(std::move(response), preconditions);
+        }
+        co_return response;
     } catch (const OperationError& error) {
         co_return response_to(error);
     }

@@ -23,7 +23,9 @@ struct AdminRequest {
     std::optional<std::string> content_type{};      ///< of the field `Content-Type`
     std::optional<std::string> content_encoding{};  ///< of the field `Content-Encoding`
     std::optional<std::string> idempotency_key{};   ///< of the field `Idempotency-Key`
-    std::string actor;                              ///< who makes the request: `key:ID`
+    std::optional<std::string> if_match{};          ///< of the fields of these names
+    std::optional<std::string> if_none_match{};
+    std::string actor;  ///< who makes the request: `key:ID`
 };
 
 /// The response to it.

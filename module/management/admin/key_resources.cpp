@@ -36,15 +36,16 @@ AdminResponse key_response(int status, const KeysOfId& keys, std::chrono::sys_se
         }
         write_key(json, keys, now);
     });
-    AdminResponse response{.status = status, .body = std::move(json).take()};
-    return response;
+    return with_etag({.status = status, .body = std::move(json).take()}, keys);
 }
 
 KeyOperation operation_for(const ResourceRequest& request, const std::string& action,
-                           const std::string& id, const std::string& detail = {}) {
+                           const std::string& id, const std::string& detail,
+                           AcceptsVersion condition) {
     return {request.database,
             request.keys,
-            {.actor = request.request.actor, .action = action, .id = id, .detail = detail}};
+            {.actor = request.request.actor, .action = action, .id = id, .detail = detail},
+            std::move(condition)};
 }
 
 /// A created key. Its location is relative to `keys`.
@@ -107,8 +108,15 @@ Task<AdminResponse> make_key(const ResourceRequest& request, KeyOperation& opera
         digest = given ? *given : hex(sha256(key));
         return digest;
     };
-    const auto keys = co_await make_durably(request.database, operation, make, new_digest);
-    const auto durability = co_await confirm_durably(request.database, operation, digest, id, make);
+    KeysOfId keys;
+    // The confirmation may have to make the key again, with another time.
+    const MakeKey make_and_keep = [&](std::string new_one) -> Task<KeysOfId> {
+        keys = co_await make(std::move(new_one));
+        co_return keys;
+    };
+    co_await make_durably(request.database, operation, make_and_keep, new_digest);
+    const auto durability =
+        co_await confirm_durably(request.database, operation, digest, id, make_and_keep);
     KeyReader reader(request.database, request.keys);
     const auto now = co_await reader.now();
     co_return with_durability(key_response(status, keys, now, key), durability);
@@ -124,7 +132,7 @@ Task<AdminResponse> make_first_key(const ResourceRequest& request,
     refuse_sliding_month(tables, record);
     record.id = id;
     auto operation =
-        operation_for(request, body.digest ? "import" : "issue", id, text_of(body.changes));
+        operation_for(request, body.digest ? "import" : "issue", id, text_of(body.changes), {});
     const MakeKey make = [&](std::string digest) -> Task<KeysOfId> {
         StoredKey stored{.digest = std::move(digest),
                          .record = record,
@@ -141,7 +149,8 @@ Task<AdminResponse> make_successor(const ResourceRequest& request,
                                    std::chrono::seconds overlap) {
     const auto& id = request.id;
     auto operation =
-        operation_for(request, "rotate", id, "overlap=" + std::to_string(overlap.count()) + "s");
+        operation_for(request, "rotate", id, "overlap=" + std::to_string(overlap.count()) + "s",
+                      request.preconditions.condition());
     const MakeKey make = [&](std::string digest) -> Task<KeysOfId> {
         auto keys = co_await operation.rotate(id, std::move(digest), overlap, idempotent.name());
         co_return keys;
@@ -249,6 +258,8 @@ Task<AdminResponse> create_key(ResourceRequest request) {
     const auto now = co_await reader.now();
     const auto body = read_new_key(request.request.body, now);
     const IdempotentRequest idempotent(request.request);
+    // The conditions are about the list of keys, which has no version.
+    request.preconditions.require_without_version();
     const std::string id = body.id.value_or(idempotent.new_id());
     auto task = make_first_key(request, idempotent, id, body, now);
     // The id of a new key depends on the request, so the request finds its key as long as it
@@ -270,7 +281,8 @@ Task<AdminResponse> change_key(ResourceRequest request) {
     KeyReader reader(request.database, request.keys);
     const auto now = co_await reader.now();
     const auto changes = read_changes(request.request.body, now);
-    auto operation = operation_for(request, "set", request.id, text_of(changes));
+    auto operation = operation_for(request, "set", request.id, text_of(changes),
+                                   request.preconditions.condition());
     const auto tables = co_await read_known_tables(request.database, request.keys, request.tables);
     const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
         apply(changes, record);
@@ -288,7 +300,8 @@ Task<AdminResponse> change_key(ResourceRequest request) {
 }
 
 Task<AdminResponse> revoke_key(ResourceRequest request) {
-    auto operation = operation_for(request, "revoke", request.id);
+    auto operation =
+        operation_for(request, "revoke", request.id, {}, request.preconditions.condition());
     const std::function<Task<void>()> revoke = [&]() -> Task<void> {
         co_await operation.revoke(request.id);
     };

@@ -81,7 +81,9 @@ constexpr std::string_view kDocument = R"json({
             "description": "Restricts results to keys that expire before a time (RFC 3339).",
             "schema": {"type": "string"},
             "example": "2026-12-01T00:00:00Z"
-          }
+          },
+          {"$ref": "#/components/parameters/IfMatch"},
+          {"$ref": "#/components/parameters/IfNoneMatch"}
         ],
         "responses": {
           "200": {
@@ -118,9 +120,11 @@ constexpr std::string_view kDocument = R"json({
               }
             }
           },
+          "304": {"$ref": "#/components/responses/NotModified"},
           "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
+          "412": {"$ref": "#/components/responses/PreconditionFailed"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
@@ -130,7 +134,11 @@ constexpr std::string_view kDocument = R"json({
         "tags": ["keys"],
         "summary": "Issue or import a key",
         "description": "Issues a key, or imports one if the body has its digest. The key in clear is in the response to the request that made it, and nowhere else.",
-        "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}],
+        "parameters": [
+          {"$ref": "#/components/parameters/IdempotencyKey"},
+          {"$ref": "#/components/parameters/IfMatch"},
+          {"$ref": "#/components/parameters/IfNoneMatch"}
+        ],
         "requestBody": {
           "required": true,
           "content": {
@@ -143,7 +151,10 @@ constexpr std::string_view kDocument = R"json({
         "responses": {
           "200": {
             "description": "The request was repeated with the same Idempotency-Key: the key exists already.",
-            "headers": {"Location": {"$ref": "#/components/headers/Location"}},
+            "headers": {
+              "Location": {"$ref": "#/components/headers/Location"},
+              "ETag": {"$ref": "#/components/headers/ETag"}
+            },
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/Key"},
@@ -155,6 +166,7 @@ constexpr std::string_view kDocument = R"json({
             "description": "The new key.",
             "headers": {
               "Location": {"$ref": "#/components/headers/Location"},
+              "ETag": {"$ref": "#/components/headers/ETag"},
               "Tollgate-Durability": {"$ref": "#/components/headers/Durability"}
             },
             "content": {
@@ -176,6 +188,7 @@ constexpr std::string_view kDocument = R"json({
               }
             }
           },
+          "412": {"$ref": "#/components/responses/PreconditionFailed"},
           "413": {"$ref": "#/components/responses/TooLarge"},
           "415": {"$ref": "#/components/responses/UnsupportedMedia"},
           "422": {"$ref": "#/components/responses/IdempotencyKeyReused"},
@@ -191,9 +204,11 @@ constexpr std::string_view kDocument = R"json({
         "tags": ["keys"],
         "summary": "Show a key",
         "description": "Returns an id and its keys.",
+        "parameters": [{"$ref": "#/components/parameters/IfMatch"}, {"$ref": "#/components/parameters/IfNoneMatch"}],
         "responses": {
           "200": {
             "description": "The key.",
+            "headers": {"ETag": {"$ref": "#/components/headers/ETag"}},
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/Key"},
@@ -201,10 +216,12 @@ constexpr std::string_view kDocument = R"json({
               }
             }
           },
+          "304": {"$ref": "#/components/responses/NotModified"},
           "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
           "404": {"$ref": "#/components/responses/Unknown"},
+          "412": {"$ref": "#/components/responses/PreconditionFailed"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
@@ -214,6 +231,7 @@ constexpr std::string_view kDocument = R"json({
         "tags": ["keys"],
         "summary": "Change a key",
         "description": "Sets the given values for all keys of the id. Gateways apply the change within 200 ms.",
+        "parameters": [{"$ref": "#/components/parameters/IfMatch"}, {"$ref": "#/components/parameters/IfNoneMatch"}],
         "requestBody": {
           "required": true,
           "content": {
@@ -229,7 +247,10 @@ constexpr std::string_view kDocument = R"json({
         "responses": {
           "200": {
             "description": "The changed key.",
-            "headers": {"Tollgate-Durability": {"$ref": "#/components/headers/Durability"}},
+            "headers": {
+              "ETag": {"$ref": "#/components/headers/ETag"},
+              "Tollgate-Durability": {"$ref": "#/components/headers/Durability"}
+            },
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/Key"},
@@ -250,6 +271,7 @@ constexpr std::string_view kDocument = R"json({
               }
             }
           },
+          "412": {"$ref": "#/components/responses/PreconditionFailed"},
           "413": {"$ref": "#/components/responses/TooLarge"},
           "415": {"$ref": "#/components/responses/UnsupportedMedia"},
           "429": {"$ref": "#/components/responses/TooMany"},
@@ -261,6 +283,7 @@ constexpr std::string_view kDocument = R"json({
         "tags": ["keys"],
         "summary": "Revoke a key",
         "description": "Removes an id, its keys, their last uses and its ban. The keys stop working at once.",
+        "parameters": [{"$ref": "#/components/parameters/IfMatch"}, {"$ref": "#/components/parameters/IfNoneMatch"}],
         "responses": {
           "204": {
             "description": "The id does not exist any more.",
@@ -270,6 +293,7 @@ constexpr std::string_view kDocument = R"json({
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
           "404": {"$ref": "#/components/responses/Unknown"},
+          "412": {"$ref": "#/components/responses/PreconditionFailed"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
@@ -282,7 +306,11 @@ constexpr std::string_view kDocument = R"json({
         "tags": ["keys"],
         "summary": "Rotate a key",
         "description": "Makes a new key for an id. The previous key works for the time of the overlap.",
-        "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}],
+        "parameters": [
+          {"$ref": "#/components/parameters/IdempotencyKey"},
+          {"$ref": "#/components/parameters/IfMatch"},
+          {"$ref": "#/components/parameters/IfNoneMatch"}
+        ],
         "requestBody": {
           "required": false,
           "content": {
@@ -292,7 +320,10 @@ constexpr std::string_view kDocument = R"json({
         "responses": {
           "200": {
             "description": "The new key, first among the keys of the id.",
-            "headers": {"Tollgate-Durability": {"$ref": "#/components/headers/Durability"}},
+            "headers": {
+              "ETag": {"$ref": "#/components/headers/ETag"},
+              "Tollgate-Durability": {"$ref": "#/components/headers/Durability"}
+            },
             "content": {
               "application/json": {
                 "schema": {"$ref": "#/components/schemas/NewKey"},
@@ -317,6 +348,7 @@ constexpr std::string_view kDocument = R"json({
               }
             }
           },
+          "412": {"$ref": "#/components/responses/PreconditionFailed"},
           "413": {"$ref": "#/components/responses/TooLarge"},
           "415": {"$ref": "#/components/responses/UnsupportedMedia"},
           "422": {"$ref": "#/components/responses/IdempotencyKeyReused"},
@@ -332,6 +364,7 @@ constexpr std::string_view kDocument = R"json({
         "tags": ["bans"],
         "summary": "Show the ban of a key",
         "description": "Returns the strikes and the ban of an id.",
+        "parameters": [{"$ref": "#/components/parameters/IfMatch"}, {"$ref": "#/components/parameters/IfNoneMatch"}],
         "responses": {
           "200": {
             "description": "The ban.",
@@ -349,10 +382,12 @@ constexpr std::string_view kDocument = R"json({
               }
             }
           },
+          "304": {"$ref": "#/components/responses/NotModified"},
           "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
           "404": {"$ref": "#/components/responses/Unknown"},
+          "412": {"$ref": "#/components/responses/PreconditionFailed"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
@@ -362,6 +397,7 @@ constexpr std::string_view kDocument = R"json({
         "tags": ["bans"],
         "summary": "Lift the ban of a key",
         "description": "Removes the strikes and the ban of an id.",
+        "parameters": [{"$ref": "#/components/parameters/IfMatch"}, {"$ref": "#/components/parameters/IfNoneMatch"}],
         "responses": {
           "204": {
             "description": "The id is not banned.",
@@ -371,6 +407,7 @@ constexpr std::string_view kDocument = R"json({
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
           "404": {"$ref": "#/components/responses/Unknown"},
+          "412": {"$ref": "#/components/responses/PreconditionFailed"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
@@ -406,7 +443,9 @@ constexpr std::string_view kDocument = R"json({
             "description": "Restricts results to an id.",
             "schema": {"type": "string"},
             "example": "acme"
-          }
+          },
+          {"$ref": "#/components/parameters/IfMatch"},
+          {"$ref": "#/components/parameters/IfNoneMatch"}
         ],
         "responses": {
           "200": {
@@ -432,9 +471,11 @@ constexpr std::string_view kDocument = R"json({
               }
             }
           },
+          "304": {"$ref": "#/components/responses/NotModified"},
           "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
+          "412": {"$ref": "#/components/responses/PreconditionFailed"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
@@ -446,14 +487,17 @@ constexpr std::string_view kDocument = R"json({
         "tags": ["document"],
         "summary": "Show this document",
         "description": "Returns the OpenAPI document of the resources.",
+        "parameters": [{"$ref": "#/components/parameters/IfMatch"}, {"$ref": "#/components/parameters/IfNoneMatch"}],
         "responses": {
           "200": {
             "description": "The document.",
             "content": {"application/json": {"schema": {"type": "object"}, "example": {"openapi": "3.1.0"}}}
           },
+          "304": {"$ref": "#/components/responses/NotModified"},
           "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
+          "412": {"$ref": "#/components/responses/PreconditionFailed"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
@@ -466,6 +510,7 @@ constexpr std::string_view kDocument = R"json({
         "tags": ["keys"],
         "summary": "Show the usage of a key",
         "description": "Returns the counts of an id in the plan tables of this gateway.",
+        "parameters": [{"$ref": "#/components/parameters/IfMatch"}, {"$ref": "#/components/parameters/IfNoneMatch"}],
         "responses": {
           "200": {
             "description": "The usage.",
@@ -496,10 +541,12 @@ constexpr std::string_view kDocument = R"json({
               }
             }
           },
+          "304": {"$ref": "#/components/responses/NotModified"},
           "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
           "404": {"$ref": "#/components/responses/Unknown"},
+          "412": {"$ref": "#/components/responses/PreconditionFailed"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
@@ -528,7 +575,9 @@ constexpr std::string_view kDocument = R"json({
             "description": "Restricts results to this day and earlier ones.",
             "schema": {"$ref": "#/components/schemas/Day"},
             "example": "2026-11-30"
-          }
+          },
+          {"$ref": "#/components/parameters/IfMatch"},
+          {"$ref": "#/components/parameters/IfNoneMatch"}
         ],
         "responses": {
           "200": {
@@ -546,10 +595,12 @@ constexpr std::string_view kDocument = R"json({
               }
             }
           },
+          "304": {"$ref": "#/components/responses/NotModified"},
           "400": {"$ref": "#/components/responses/Invalid"},
           "401": {"$ref": "#/components/responses/Unauthorized"},
           "403": {"$ref": "#/components/responses/Forbidden"},
           "404": {"$ref": "#/components/responses/Unknown"},
+          "412": {"$ref": "#/components/responses/PreconditionFailed"},
           "429": {"$ref": "#/components/responses/TooMany"},
           "503": {"$ref": "#/components/responses/Unavailable"}
         }
@@ -576,6 +627,22 @@ constexpr std::string_view kDocument = R"json({
         "description": "A name for the request, 1 to 255 printable characters. If the same caller repeats the request with this name and the same body within 24 hours, nothing is done, and the response has the id without the key.",
         "schema": {"type": "string"},
         "example": "6f2c1b1e-4c1f-4a07-9d0e-5a3a1b2c3d4e"
+      },
+      "IfMatch": {
+        "name": "If-Match",
+        "in": "header",
+        "required": false,
+        "description": "Entity tags, or `*`: the request is executed only if one of them is the ETag of the key (RFC 9110, section 13.1.1). Of two requests with the same tag, one changes the key. Only `*` matches what has no ETag.",
+        "schema": {"type": "string"},
+        "example": "\"5d41402abc4b2a76b9719d911017c592\""
+      },
+      "IfNoneMatch": {
+        "name": "If-None-Match",
+        "in": "header",
+        "required": false,
+        "description": "Entity tags, or `*`: the request is executed only if none of them is the ETag of the key (RFC 9110, section 13.1.2).",
+        "schema": {"type": "string"},
+        "example": "\"5d41402abc4b2a76b9719d911017c592\""
       }
     },
     "headers": {
@@ -588,6 +655,10 @@ constexpr std::string_view kDocument = R"json({
       "Durability": {
         "description": "A failover may undo the change: no replica of the present master has confirmed it within one second (unconfirmed), or it is not known whether a replica of the present master has it (unverified). Check later whether the change is there. Missing otherwise.",
         "schema": {"type": "string", "enum": ["unconfirmed", "unverified"]}
+      },
+      "ETag": {
+        "description": "The version of the key. Each change gives it another one; a use of the key does not. An id without a key has none.",
+        "schema": {"type": "string", "pattern": "^\"[0-9a-f]{32}\"$"}
       },
       "Link": {
         "description": "Refers to the next page, if there is one (RFC 8288). The reference is relative to the URI of the request.",
@@ -1003,6 +1074,23 @@ constexpr std::string_view kDocument = R"json({
           "application/json": {
             "schema": {"$ref": "#/components/schemas/Error"},
             "example": {"code": "unknown_id", "message": "unknown id \"acme\"", "status": 404}
+          }
+        }
+      },
+      "NotModified": {
+        "description": "A tag of If-None-Match is the ETag of the key.",
+        "headers": {"ETag": {"$ref": "#/components/headers/ETag"}}
+      },
+      "PreconditionFailed": {
+        "description": "A condition of the request is not met. Nothing has changed.",
+        "content": {
+          "application/json": {
+            "schema": {"$ref": "#/components/schemas/Error"},
+            "example": {
+              "code": "precondition_failed",
+              "message": "the version of \"acme\" does not meet the condition of the request",
+              "status": 412
+            }
           }
         }
       },

@@ -93,6 +93,7 @@ Task<AdminResponse> show_history(ResourceRequest request) {
 Task<AdminResponse> end_ban(ResourceRequest request) {
     KeyReader reader(request.database, request.keys);
     co_await reader.require_id(request.id);
+    request.preconditions.require_without_version();
     const std::function<Task<void>(bool)> lift = [&](bool /*again*/) -> Task<void> {
         AuditEntry entry{.actor = request.request.actor, .action = "lift", .id = request.id};
         co_await lift_ban(request.database, request.keys, std::move(entry));

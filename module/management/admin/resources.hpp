@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "module/management/admin/admin_request.hpp"
+#include "module/management/admin/preconditions.hpp"
 #include "module/management/database.hpp"
 #include "module/management/key_changes.hpp"
 #include "module/quota/plan.hpp"
@@ -17,6 +18,7 @@ struct ResourceRequest {
     std::vector<const PlanTable*> tables;  ///< that count in this Redis
     std::string id;                        ///< in the path; valid
     AdminRequest request;
+    Preconditions preconditions;
 };
 
 /// A response to a change. The field `Tollgate-Durability` says if a failover may undo the change.

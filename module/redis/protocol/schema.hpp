@@ -108,6 +108,9 @@ inline constexpr std::string_view kMeta = "meta";        ///< JSON, see write_me
 inline constexpr std::string_view kOperation = "operation";
 /// The request of tollgate_admin that made the key, if it has an `Idempotency-Key`.
 inline constexpr std::string_view kRequest = "request";
+/// The last rotation that changed the key before its successor existed: one without overlap, or
+/// under a condition.
+inline constexpr std::string_view kRotation = "rotation";
 /// The state of the key that replaces this one.
 inline constexpr std::string_view kSuccessorState = "successor_state";
 }  // namespace record_field

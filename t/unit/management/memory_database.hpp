@@ -1,0 +1,168 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "module/management/database.hpp"
+#include "t/unit/management/given_replies.hpp"
+
+namespace tollgate::management {
+
+/// A Redis in memory that executes the transactions of operations on keys. Time stands still.
+class MemoryDatabase final : public Database {
+  public:
+    /// All keys of Redis by their names.
+    struct Data {
+        std::map<std::string, std::map<std::string, std::string>> hashes{};
+        std::map<std::string, std::set<std::string>> sets{};
+        std::map<std::string, std::map<std::string, std::string>> scores{};
+        std::set<std::string> expiring{};
+
+        bool operator==(const Data&) const = default;
+    };
+
+    static redis::Keys keys() { return redis::Keys("t:"); }
+
+    Data data;
+    /// Called before a transaction with conditions, which were read before. Empty: nothing.
+    std::function<void()> before_change;
+    /// Called for each acknowledgement. Empty: changes are confirmed.
+    std::function<Durability()> acknowledged;
+
+    void execute(std::vector<Transaction> transactions, Done done) override {
+        std::vector<Replies> replies;
+        replies.reserve(transactions.size());
+        for (const Transaction& transaction : transactions) {
+            replies.push_back(replies_to(transaction));
+        }
+        done(std::move(replies));
+    }
+    void wait(std::chrono::milliseconds /*time*/, Done done) override {
+        done(std::vector<Replies>{});
+    }
+    bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
+        return true;
+    }
+    Task<Durability> acknowledge() override {
+        co_return acknowledged ? acknowledged() : Durability::kConfirmed;
+    }
+
+  private:
+    Replies replies_to(const Transaction& transaction) {
+        if (!transaction.conditions.empty() && before_change) {
+            std::exchange(before_change, nullptr)();
+        }
+        for (const auto& condition : transaction.conditions) {
+            if (reply_to(condition.command).texts() != condition.elements) {
+                return std::nullopt;
+            }
+        }
+        std::vector<redis::Value> values;
+        values.reserve(transaction.commands.size());
+        for (const auto& command : transaction.commands) {
+            values.push_back(reply_to(command));
+        }
+        return values;
+    }
+
+    redis::Value reply_to(const redis::Command& command) {
+        const auto& name = command.front();
+        if (name == "TIME") {
+            return array_of({"1000", "0"});
+        }
+        const auto& key = command[1];
+        if (name.front() == 'H') {
+            return reply_of(reply_of_hash, command, data.hashes);
+        }
+        if (name.front() == 'S') {
+            return reply_of(reply_of_set, command, data.sets);
+        }
+        if (name.front() == 'Z') {
+            return reply_of(reply_of_scores, command, data.scores);
+        }
+        if (name == "DEL") {
+            data.hashes.erase(key);
+            data.sets.erase(key);
+            data.expiring.erase(key);
+        } else if (name == "PTTL") {
+            return value_of(data.expiring.contains(key) ? 1000 : -1);
+        } else if (name == "PERSIST") {
+            data.expiring.erase(key);
+        } else if (name == "PEXPIRE" || name == "PEXPIREAT") {
+            data.expiring.insert(key);
+        } else if (name != "XADD") {
+            ADD_FAILURE() << "no such command: " << name;
+        }
+        return value_of(1);
+    }
+
+    /// The reply of `execute`. Redis has no empty hashes, sets and sorted sets.
+    template <typename Execute, typename Values>
+    static redis::Value reply_of(Execute execute, const redis::Command& command, Values& values) {
+        auto reply = execute(command, values[command[1]]);
+        if (values[command[1]].empty()) {
+            values.erase(command[1]);
+        }
+        return reply;
+    }
+
+    static redis::Value reply_of_hash(const redis::Command& command,
+                                      std::map<std::string, std::string>& hash) {
+        if (command.front() == "HGETALL") {
+            auto all = array_of({});
+            for (const auto& [field, value] : hash) {
+                const auto pair = array_of({field, value});
+                all.elements.insert(all.elements.end(), pair.elements.begin(), pair.elements.end());
+            }
+            return all;
+        }
+        for (std::size_t i = 2; i < command.size(); ++i) {
+            if (command.front() == "HDEL") {
+                hash.erase(command[i]);
+            } else {
+                hash[command[i]] = command[i + 1];
+                ++i;
+            }
+        }
+        return value_of(1);
+    }
+
+    static redis::Value reply_of_set(const redis::Command& command, std::set<std::string>& set) {
+        if (command.front() == "SMEMBERS") {
+            auto all = array_of({});
+            for (const auto& member : set) {
+                all.elements.push_back(array_of({member}).elements.front());
+            }
+            return all;
+        }
+        if (command.front() == "SADD") {
+            set.insert(command[2]);
+        } else if (command.front() == "SREM") {
+            set.erase(command[2]);
+        }
+        return value_of(set.contains(command[2]) ? 1 : 0);
+    }
+
+    static redis::Value reply_of_scores(const redis::Command& command,
+                                        std::map<std::string, std::string>& scores) {
+        if (command.front() == "ZADD") {
+            scores.try_emplace(command.back(), command[command.size() - 2]);
+        } else if (command.front() == "ZREM") {
+            scores.erase(command.back());
+        } else if (scores.contains(command.back())) {
+            return array_of({scores[command.back()]}).elements.front();
+        }
+        return {};
+    }
+};
+
+}  // namespace tollgate::management
