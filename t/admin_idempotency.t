@@ -53,8 +53,9 @@ sub test_requests {
                 my @responses = $post_at_once->(3, "keys/$id/rotate", { overlap => $overlap }, "rotate-$id");
                 is_deeply([map { $_->status } @responses], [200, 200, 200], "rotations of $id");
                 my @keys = grep { defined } map { $_->json->{key} } @responses;
-                is(@keys, 1, '… one of them shows a key');
-                ok($works->($keys[0]), '… which works');
+                # One that begins after the end of the first one replaces the key.
+                cmp_ok(@keys, '>=', 1, '… one of them shows a key');
+                is(scalar(grep { $works->($_) } @keys), 1, '… and one key works');
             }
         }
         my @responses = $post_at_once->(10, 'keys', { plan => 'free' }, 'issue-one');

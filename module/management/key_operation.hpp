@@ -54,6 +54,12 @@ class KeyOperation {
     Task<KeysOfId> rotate(std::string id, std::string digest, std::chrono::seconds overlap,
                           std::string request = {});
 
+    /// Before a rotation that replaces the last new key of the id, because it was shown to nobody
+    /// and never used: makes this key unfinished, as if the rotation that made it was interrupted.
+    Task<void> reopen(std::string digest, std::string id) {
+        return transactions_.reopen(std::move(digest), std::move(id));
+    }
+
     /// Records that the new key has been shown. Throws Reason::kReplaced if another operation has
     /// replaced the key.
     Task<void> confirm(std::string digest, std::string id);

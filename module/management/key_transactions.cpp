@@ -46,8 +46,8 @@ Task<std::vector<StoredKey>> KeyTransactions::settled_keys(std::string id, std::
         auto digests = co_await reader_.digests_of(id);
         auto keys = co_await reader_.read(id, std::move(digests));
         std::erase_if(keys, [&](const StoredKey& key) { return key.digest == own; });
-        if (std::ranges::any_of(keys, &StoredKey::is_unfinished)) {
-
+        if (std::ranges::any_of(
+                keys, [&](const StoredKey& key) { return key.is_unfinished() && !is_own(key); })) {
             const bool has_waited = co_await wait_or_time_out();
             if (!has_waited) {
                 continue;
@@ -241,6 +241,15 @@ Task<void> KeyTransactions::withdraw(std::string digest, std::string id) {
         redis::Command command{"SREM", keys_.id(id), digest};
         co_await run(database_, std::move(command));
     }
+}
+
+Task<void> KeyTransactions::reopen(std::string digest, std::string id) {
+    const Change reopen_key = [this](StoredKey& key) {
+        if (!key.replaced && !key.retiring) {
+            key.operation = operation_;
+        }
+    };
+    co_await change(digest, id, reopen_key);
 }
 
 /// Removes a key of this id if `condition` is true.

@@ -1,16 +1,14 @@
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <functional>
 #include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "module/key/digest.hpp"
 #include "module/management/admin/idempotent_request.hpp"
 #include "module/management/admin/key_body.hpp"
-#include "module/management/admin/request_record.hpp"
+#include "module/management/admin/key_maker.hpp"
 #include "module/management/admin/resources.hpp"
 #include "module/management/durable_operation.hpp"
 #include "module/management/key_filter.hpp"
@@ -25,20 +23,6 @@ namespace tollgate::management {
 
 namespace {
 
-/// A response with the keys of an id. `key` is the new key in clear: only the response to the
-/// request that made it has it.
-AdminResponse key_response(int status, const KeysOfId& keys, std::chrono::sys_seconds now,
-                           const std::string& key = {}) {
-    JsonWriter json;
-    json.object([&] {
-        if (!key.empty()) {
-            json.member("key", key);
-        }
-        write_key(json, keys, now);
-    });
-    return with_etag({.status = status, .body = std::move(json).take()}, keys);
-}
-
 KeyOperation operation_for(const ResourceRequest& request, const std::string& action,
                            const std::string& id, const std::string& detail,
                            AcceptsVersion condition) {
@@ -52,74 +36,6 @@ KeyOperation operation_for(const ResourceRequest& request, const std::string& ac
 AdminResponse created(AdminResponse response, const std::string& id) {
     response.fields.emplace_back("Location", "keys/" + id);
     return response;
-}
-
-/// The response to a request that makes a key of this id. If the same request has made it since a
-/// time, the response has the keys of the id, and no new key. Otherwise executes `task`.
-Task<AdminResponse> find_or_execute(const ResourceRequest& request,
-                                    const IdempotentRequest& idempotent, const std::string& id,
-                                    std::chrono::sys_seconds since, bool was_executed,
-                                    Task<AdminResponse> task) {
-    KeyReader reader(request.database, request.keys);
-    auto known = co_await reader.all_keys(id);
-    if (was_executed && known.keys.empty()) {
-        throw OperationError(Reason::kNoKey, "the key that this request made has been removed");
-    }
-    if (was_executed || idempotent.has_made(known, since)) {
-        known = co_await reader.with_last_uses(std::move(known));
-        const auto now = co_await reader.now();
-        co_return key_response(200, known, now);
-    }
-    co_return co_await std::move(task);
-}
-
-/// The same, and records the request.
-Task<AdminResponse> execute_once(const ResourceRequest& request,
-                                 const IdempotentRequest& idempotent, const std::string& id,
-                                 std::chrono::sys_seconds since, Task<AdminResponse> task) {
-    RequestRecord record(request.database, request.keys, idempotent);
-    const bool is_first = co_await record.begin();
-    std::optional<AdminResponse> response;
-    std::exception_ptr failure;
-    try {
-        response =
-            co_await find_or_execute(request, idempotent, id, since, !is_first, std::move(task));
-    } catch (...) {
-        failure = std::current_exception();
-    }
-    co_await record.end(failure == nullptr);
-    if (failure) {
-        std::rethrow_exception(failure);
-    }
-    co_return std::move(*response);
-}
-
-/// Makes a key and confirms it, both durably, before it is shown. `given` is the digest of an
-/// imported key; without it, the key is a new one. `make` belongs to `operation`.
-Task<AdminResponse> make_key(const ResourceRequest& request, KeyOperation& operation, int status,
-                             const std::string& id, MakeKey make,
-                             std::optional<std::string> given) {
-    std::string key;
-    std::string digest;
-    const std::function<std::string()> new_digest = [&] {
-        if (!given) {
-            key = random_api_key();
-        }
-        digest = given ? *given : hex(sha256(key));
-        return digest;
-    };
-    KeysOfId keys;
-    // The confirmation may have to make the key again, with another time.
-    const MakeKey make_and_keep = [&](std::string new_one) -> Task<KeysOfId> {
-        keys = co_await make(std::move(new_one));
-        co_return keys;
-    };
-    co_await make_durably(request.database, operation, make_and_keep, new_digest);
-    const auto durability =
-        co_await confirm_durably(request.database, operation, digest, id, make_and_keep);
-    KeyReader reader(request.database, request.keys);
-    const auto now = co_await reader.now();
-    co_return with_durability(key_response(status, keys, now, key), durability);
 }
 
 Task<AdminResponse> make_first_key(const ResourceRequest& request,
@@ -144,14 +60,20 @@ Task<AdminResponse> make_first_key(const ResourceRequest& request,
     co_return co_await make_key(request, operation, 201, id, make, body.digest);
 }
 
+/// Rotates the key of an id. `unused` is the digest of the key that an earlier execution of the
+/// request made and that is replaced, or empty. The conditions of the request were met then.
 Task<AdminResponse> make_successor(const ResourceRequest& request,
                                    const IdempotentRequest& idempotent,
-                                   std::chrono::seconds overlap) {
+                                   std::chrono::seconds overlap, std::string unused) {
     const auto& id = request.id;
+    auto condition = unused.empty() ? request.preconditions.condition() : AcceptsVersion{};
     auto operation =
         operation_for(request, "rotate", id, "overlap=" + std::to_string(overlap.count()) + "s",
-                      request.preconditions.condition());
+                      std::move(condition));
     const MakeKey make = [&](std::string digest) -> Task<KeysOfId> {
+        if (!unused.empty()) {
+            co_await operation.reopen(unused, id);
+        }
         auto keys = co_await operation.rotate(id, std::move(digest), overlap, idempotent.name());
         co_return keys;
     };
@@ -200,6 +122,18 @@ std::string next_query(const Place& last, std::size_t limit, const KeyFilter& fi
 }
 
 }  // namespace
+
+AdminResponse key_response(int status, const KeysOfId& keys, std::chrono::sys_seconds now,
+                           const std::string& key) {
+    JsonWriter json;
+    json.object([&] {
+        if (!key.empty()) {
+            json.member("key", key);
+        }
+        write_key(json, keys, now);
+    });
+    return with_etag({.status = status, .body = std::move(json).take()}, keys);
+}
 
 Task<AdminResponse> list_keys(ResourceRequest request) {
     constexpr std::int64_t kMostKeys = 100;
@@ -261,11 +195,16 @@ Task<AdminResponse> create_key(ResourceRequest request) {
     // The conditions are about the list of keys, which has no version.
     request.preconditions.require_without_version();
     const std::string id = body.id.value_or(idempotent.new_id());
-    auto task = make_first_key(request, idempotent, id, body, now);
     // The id of a new key depends on the request, so the request finds its key as long as it
     // exists.
-    auto response =
-        co_await execute_once(request, idempotent, id, std::chrono::sys_seconds{}, std::move(task));
+    const KeyMaker maker{.id = id,
+                         .since = std::chrono::sys_seconds{},
+                         .arrival = now,
+                         .replaces_unused = false,
+                         .make = [&](const std::string&) {
+                             return make_first_key(request, idempotent, id, body, now);
+                         }};
+    auto response = co_await execute_once(request, idempotent, maker);
     co_return created(std::move(response), id);
 }
 
@@ -313,9 +252,15 @@ Task<AdminResponse> rotate_key(ResourceRequest request) {
     const auto overlap = read_overlap(request.request.body);
     const IdempotentRequest idempotent(request.request);
     KeyReader reader(request.database, request.keys);
-    const auto since = co_await reader.now() - IdempotentRequest::kLifetime;
-    auto task = make_successor(request, idempotent, overlap);
-    co_return co_await execute_once(request, idempotent, request.id, since, std::move(task));
+    const auto now = co_await reader.now();
+    const KeyMaker maker{.id = request.id,
+                         .since = now - IdempotentRequest::kLifetime,
+                         .arrival = now,
+                         .replaces_unused = true,
+                         .make = [&](std::string unused) {
+                             return make_successor(request, idempotent, overlap, std::move(unused));
+                         }};
+    co_return co_await execute_once(request, idempotent, maker);
 }
 
 }  // namespace tollgate::management

@@ -305,7 +305,7 @@ constexpr std::string_view kDocument = R"json({
         "operationId": "rotateKey",
         "tags": ["keys"],
         "summary": "Rotate a key",
-        "description": "Makes a new key for an id. The previous key works for the time of the overlap.",
+        "description": "Makes a new key for an id. The previous key works for the time of the overlap. If the response is lost, repeat the request with the same Idempotency-Key.",
         "parameters": [
           {"$ref": "#/components/parameters/IdempotencyKey"},
           {"$ref": "#/components/parameters/IfMatch"},
@@ -624,7 +624,7 @@ constexpr std::string_view kDocument = R"json({
         "name": "Idempotency-Key",
         "in": "header",
         "required": false,
-        "description": "A name for the request, 1 to 255 printable characters. If the same caller repeats the request with this name and the same body within 24 hours, nothing is done, and the response has the id without the key.",
+        "description": "A name for the request, 1 to 255 printable characters. If the same caller repeats the request with this name and the same body within 24 hours, nothing is done, and the response has the id without the key. A repeated rotation replaces the new key, and shows the other one, while it was never used.",
         "schema": {"type": "string"},
         "example": "6f2c1b1e-4c1f-4a07-9d0e-5a3a1b2c3d4e"
       },

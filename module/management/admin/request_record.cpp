@@ -31,9 +31,9 @@ RequestRecord::RequestRecord(Database& database, const redis::Keys& keys,
     }
 }
 
-Task<bool> RequestRecord::begin() {
+Task<RequestRecord::Begin> RequestRecord::begin() {
     if (key_.empty()) {
-        co_return true;
+        co_return Begin::kFirst;
     }
     std::string other;
     for (int executions = 0, waits = 0; executions <= kMostExecutions;) {
@@ -41,9 +41,9 @@ Task<bool> RequestRecord::begin() {
         const auto stored = co_await run(database_, std::move(read));
         auto fields = stored.fields();
         if (fields.empty()) {
-            const bool is_claimed = co_await claim({});
+            const bool is_claimed = co_await claim_first();
             if (is_claimed) {
-                co_return true;
+                co_return Begin::kFirst;
             }
             continue;
         }
@@ -51,7 +51,7 @@ Task<bool> RequestRecord::begin() {
             throw request_reused();
         }
         if (fields[redis::request_field::kRun].empty()) {
-            co_return false;
+            co_return other.empty() ? Begin::kExecuted : Begin::kAwaited;
         }
         if (fields[redis::request_field::kRun] != other) {
             other = fields[redis::request_field::kRun];
@@ -62,26 +62,35 @@ Task<bool> RequestRecord::begin() {
             co_await wait(database_, kWait);
             continue;
         }
-        const bool is_claimed = co_await claim(other);
+        const bool is_claimed = co_await claim_after(other);
         if (is_claimed) {
-            co_return true;
+            co_return Begin::kInterrupted;
         }
     }
     throw OperationError(Reason::kConcurrentChange,
                          "the same request is being executed: repeat it");
 }
 
-/// Records this execution in the place of the previous one; if that is empty, as the first one.
-/// Returns false if the record has changed.
-Task<bool> RequestRecord::claim(std::string previous) {
+Task<bool> RequestRecord::begin_again() {
+    was_executed_ = true;
+    return claim_after({});
+}
+
+/// Records this execution as the first one. Returns false if there is a record.
+Task<bool> RequestRecord::claim_first() {
+    return claim({.command = {"HGETALL", key_}, .elements = {}});
+}
+
+/// Records this execution in the place of the previous one; if that is empty, of one that has
+/// ended. Returns false if the record has changed.
+Task<bool> RequestRecord::claim_after(std::string previous) {
+    return claim({.command = {"HMGET", key_, std::string(redis::request_field::kRun)},
+                  .elements = {std::move(previous)}});
+}
+
+Task<bool> RequestRecord::claim(Condition condition) {
     Transaction claim;
-    if (previous.empty()) {
-        claim.conditions.push_back({.command = {"HGETALL", key_}, .elements = {}});
-    } else {
-        claim.conditions.push_back(
-            {.command = {"HMGET", key_, std::string(redis::request_field::kRun)},
-             .elements = {previous}});
-    }
+    claim.conditions.push_back(std::move(condition));
     claim.commands = {{"HSET", key_, std::string(redis::request_field::kBody), body_,
                        std::string(redis::request_field::kRun), run_},
                       {"PEXPIRE", key_, std::to_string(kLifetime.count())}};
@@ -96,7 +105,7 @@ Task<void> RequestRecord::end(bool has_succeeded) {
     Transaction end;
     end.conditions.push_back(
         {.command = {"HMGET", key_, std::string(redis::request_field::kRun)}, .elements = {run_}});
-    if (has_succeeded) {
+    if (has_succeeded || was_executed_) {
         end.commands = {{"HSET", key_, std::string(redis::request_field::kRun), ""},
                         {"PEXPIRE", key_, std::to_string(kLifetime.count())}};
     } else {

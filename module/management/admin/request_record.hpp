@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "module/management/admin/idempotent_request.hpp"
@@ -15,24 +16,40 @@ class RequestRecord {
     /// `database` and `keys` must outlive the object, which must outlive its tasks.
     RequestRecord(Database& database, const redis::Keys& keys, const IdempotentRequest& request);
 
-    /// Records that the request is executed now. Returns false if it was executed before. While the
-    /// same request is executed elsewhere, waits for its end. After two seconds it counts as
+    /// What begin() has found.
+    enum class Begin : std::uint8_t {
+        kFirst,        ///< nothing: this execution is recorded
+        kInterrupted,  ///< an execution that does not end: this one is recorded in its place
+        kAwaited,      ///< an execution, which has ended meanwhile
+        kExecuted      ///< the end of an execution
+    };
+
+    /// Records that the request is executed now, unless it was executed before. While the same
+    /// request is executed elsewhere, waits for its end. After two seconds it counts as
     /// interrupted, and this execution takes its place. Throws Reason::kRequestReused if a request
     /// with the same `Idempotency-Key` had another body, and Reason::kConcurrentChange if others
     /// keep executing the request.
-    Task<bool> begin();
+    Task<Begin> begin();
+
+    /// After Begin::kExecuted, records that the request is executed again. Returns false if it is
+    /// being executed elsewhere.
+    Task<bool> begin_again();
 
     /// Records that the request was executed; or forgets it if it has failed, so that it may be
-    /// repeated. If Redis cannot be reached, the next one waits: see begin().
+    /// repeated. A request that was executed before remains so. If Redis cannot be reached, the
+    /// next one waits: see begin().
     Task<void> end(bool has_succeeded);
 
   private:
-    Task<bool> claim(std::string previous);
+    Task<bool> claim_first();
+    Task<bool> claim_after(std::string previous);
+    Task<bool> claim(Condition condition);
 
     Database& database_;
     std::string key_;   ///< of the record in Redis; empty: not recorded
     std::string body_;  ///< the part of the request's name that its body determines
     std::string run_;   ///< the name of this execution
+    bool was_executed_ = false;
 };
 
 }  // namespace tollgate::management

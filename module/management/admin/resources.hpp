@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,11 @@ struct ResourceRequest {
 
 /// A response to a change. The field `Tollgate-Durability` says if a failover may undo the change.
 AdminResponse with_durability(AdminResponse response, Durability durability);
+
+/// A response with the keys of an id. `key` is the new key in clear: only the response to the
+/// request that made it has it.
+AdminResponse key_response(int status, const KeysOfId& keys, std::chrono::sys_seconds now,
+                           const std::string& key = {});
 
 // The handlers of the resources. All throw OperationError.
 

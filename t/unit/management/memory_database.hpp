@@ -3,9 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -38,13 +39,26 @@ class MemoryDatabase final : public Database {
     /// Called for each acknowledgement. Empty: changes are confirmed.
     std::function<Durability()> acknowledged;
 
+    /// How many further calls the database answers. Empty: all.
+    std::optional<int> calls_left;
+    /// Whether it executes the call after the last one that it answers.
+    bool loses_reply = false;
+
     void execute(std::vector<Transaction> transactions, Done done) override {
+        const bool is_answered = !calls_left || --*calls_left >= 0;
         std::vector<Replies> replies;
         replies.reserve(transactions.size());
         for (const Transaction& transaction : transactions) {
-            replies.push_back(replies_to(transaction));
+            if (is_answered || (loses_reply && *calls_left == -1)) {
+                replies.push_back(replies_to(transaction));
+            }
         }
-        done(std::move(replies));
+        if (is_answered) {
+            done(std::move(replies));
+        } else {
+            done(std::make_exception_ptr(
+                OperationError(Reason::kUnavailable, "the database is lost")));
+        }
     }
     void wait(std::chrono::milliseconds /*time*/, Done done) override {
         done(std::vector<Replies>{});
@@ -124,6 +138,15 @@ class MemoryDatabase final : public Database {
                 all.elements.insert(all.elements.end(), pair.elements.begin(), pair.elements.end());
             }
             return all;
+        }
+        if (command.front() == "HMGET") {
+            auto values = array_of({});
+            for (std::size_t i = 2; i < command.size(); ++i) {
+                auto& value = values.elements.emplace_back();
+                // A condition that requires an empty text must not be met by none.
+                value.text = hash.contains(command[i]) ? hash[command[i]] : "nil";
+            }
+            return values;
         }
         for (std::size_t i = 2; i < command.size(); ++i) {
             if (command.front() == "HDEL") {

@@ -1,0 +1,122 @@
+#include "module/management/admin/key_maker.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "module/key/digest.hpp"
+#include "module/management/admin/request_record.hpp"
+#include "module/management/admin/unused_key.hpp"
+#include "module/management/key_reader.hpp"
+#include "module/management/random_key.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+/// The keys of an id with their last uses.
+Task<KeysOfId> used_keys(const ResourceRequest& request, std::string id) {
+    KeyReader reader(request.database, request.keys);
+    auto keys = co_await reader.all_keys(std::move(id));
+    co_return co_await reader.with_last_uses(std::move(keys));
+}
+
+/// Whether this repetition of a request replaces the key that the request has made: see
+/// unused_key.hpp. The repetition is recorded then. `keys` are those of the id.
+Task<bool> must_replace(const ResourceRequest& request, const IdempotentRequest& idempotent,
+                        RequestRecord& record, RequestRecord::Begin begin, const KeyMaker& maker,
+                        KeysOfId keys) {
+    using Begin = RequestRecord::Begin;
+    // The response to an execution that has just ended may be under way.
+    if (!maker.replaces_unused || begin == Begin::kAwaited ||
+        !is_unused(idempotent, keys, maker.arrival)) {
+        co_return false;
+    }
+    if (begin != Begin::kInterrupted) {
+        co_await wait(request.database, kUseDelay);
+    }
+    if (begin == Begin::kExecuted) {
+        const bool is_claimed = co_await record.begin_again();
+        if (!is_claimed) {
+            co_return false;
+        }
+    }
+    const auto now_known = co_await used_keys(request, maker.id);
+    if (!is_unused(idempotent, now_known, maker.arrival) ||
+        now_known.keys.front().digest != keys.keys.front().digest) {
+        co_return false;
+    }
+    co_return co_await records_uses(request, maker.arrival);
+}
+
+/// The response to a request that makes a key. If the same request has made it before, the response
+/// has the keys of the id and no new key, unless this repetition replaces it.
+Task<AdminResponse> find_or_make(const ResourceRequest& request,
+                                 const IdempotentRequest& idempotent, RequestRecord& record,
+                                 const KeyMaker& maker) {
+    using Begin = RequestRecord::Begin;
+    const auto begin = co_await record.begin();
+    const bool was_executed = begin == Begin::kAwaited || begin == Begin::kExecuted;
+    auto known = co_await used_keys(request, maker.id);
+    if (was_executed && known.keys.empty()) {
+        throw OperationError(Reason::kNoKey, "the key that this request made has been removed");
+    }
+    if (!was_executed && !idempotent.has_made(known, maker.since)) {
+        std::string none;
+        co_return co_await maker.make(std::move(none));
+    }
+    const bool replaces = co_await must_replace(request, idempotent, record, begin, maker, known);
+    if (replaces) {
+        co_return co_await maker.make(known.keys.front().digest);
+    }
+    known = co_await used_keys(request, maker.id);
+    KeyReader reader(request.database, request.keys);
+    const auto now = co_await reader.now();
+    co_return key_response(200, known, now);
+}
+
+}  // namespace
+
+Task<AdminResponse> execute_once(const ResourceRequest& request,
+                                 const IdempotentRequest& idempotent, const KeyMaker& maker) {
+    RequestRecord record(request.database, request.keys, idempotent);
+    std::optional<AdminResponse> response;
+    std::exception_ptr failure;
+    try {
+        response = co_await find_or_make(request, idempotent, record, maker);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    co_await record.end(failure == nullptr);
+    if (failure) {
+        std::rethrow_exception(failure);
+    }
+    co_return std::move(*response);
+}
+
+Task<AdminResponse> make_key(const ResourceRequest& request, KeyOperation& operation, int status,
+                             const std::string& id, MakeKey make,
+                             std::optional<std::string> given) {
+    std::string key;
+    std::string digest;
+    const std::function<std::string()> new_digest = [&] {
+        if (!given) {
+            key = random_api_key();
+        }
+        digest = given ? *given : hex(sha256(key));
+        return digest;
+    };
+    KeysOfId keys;
+    // The confirmation may have to make the key again, with another time.
+    const MakeKey make_and_keep = [&](std::string new_one) -> Task<KeysOfId> {
+        keys = co_await make(std::move(new_one));
+        co_return keys;
+    };
+    co_await make_durably(request.database, operation, make_and_keep, new_digest);
+    const auto durability =
+        co_await confirm_durably(request.database, operation, digest, id, make_and_keep);
+    KeyReader reader(request.database, request.keys);
+    const auto now = co_await reader.now();
+    co_return with_durability(key_response(status, keys, now, key), durability);
+}
+
+}  // namespace tollgate::management

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "module/management/admin/idempotent_request.hpp"
+#include "module/management/admin/resources.hpp"
+#include "module/management/durable_operation.hpp"
+
+namespace tollgate::management {
+
+/// How a request makes a key.
+struct KeyMaker {
+    std::string id;
+    std::chrono::sys_seconds since;    ///< the same request may make another key than before that
+    std::chrono::sys_seconds arrival;  ///< of the request, by Redis's clock
+    bool replaces_unused;              ///< whether a repetition replaces a key that was never used
+    /// Makes the key, in the place of the key with the digest `unused` unless it is empty.
+    std::function<Task<AdminResponse>(std::string unused)> make;
+};
+
+/// The response to a request that makes a key. The request is recorded: if it has made the key
+/// before, the response has the keys of the id and no new key, unless this repetition replaces it:
+/// see unused_key.hpp. The arguments must outlive the task. Throws OperationError.
+Task<AdminResponse> execute_once(const ResourceRequest& request,
+                                 const IdempotentRequest& idempotent, const KeyMaker& maker);
+
+/// Makes a key and confirms it, both durably, before it is shown. `given` is the digest of an
+/// imported key; without it, the key is a new one. `make` belongs to `operation`.
+Task<AdminResponse> make_key(const ResourceRequest& request, KeyOperation& operation, int status,
+                             const std::string& id, MakeKey make, std::optional<std::string> given);
+
+}  // namespace tollgate::management
