@@ -42,10 +42,11 @@ inline void check_error(int status, const nlohmann::json& body) {
 /// The body of a response is JSON, and its fields are those of the API. Returns the body, which is
 /// null if the response has none.
 inline nlohmann::json check_response(const management::AdminResponse& response) {
-    constexpr std::array kStatuses{200, 201, 204, 400, 404, 405, 409, 422, 503};
+    constexpr std::array kStatuses{200, 201, 204, 400, 404, 405, 409, 412, 422, 503};
     require(std::ranges::find(kStatuses, response.status) != kStatuses.end());
     for (const auto& [name, value] : response.fields) {
-        require(name == "Link" || name == "Location" || name == "Allow" || name == "Retry-After");
+        require(name == "Link" || name == "Location" || name == "Allow" || name == "Retry-After" ||
+                name == "ETag");
         require(std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~'; }));
         if (name == "Link") {
             check_link(value);

@@ -64,7 +64,7 @@ TEST(EntityTagsTest, RefuseMistakes) {
 
 Result evaluate(std::optional<std::string> if_match, std::optional<std::string> if_none_match,
                 const std::optional<std::string>& version) {
-    return Preconditions(AdminRequest{.path = "keys/a",
+    return Preconditions(AdminRequest{.path = ResourcePath::of_decoded("keys/a"),
                                       .if_match = std::move(if_match),
                                       .if_none_match = std::move(if_none_match),
                                       .actor = "key:a"})
@@ -86,11 +86,12 @@ TEST(PreconditionsTest, AreEvaluatedInTheirOrder) {
 }
 
 TEST(PreconditionsTest, AreAConditionOfAnOperation) {
-    const AdminRequest none{.path = "keys/a", .actor = "key:a"};
+    const AdminRequest none{.path = ResourcePath::of_decoded("keys/a"), .actor = "key:a"};
     EXPECT_FALSE(Preconditions(none).condition());
     AcceptsVersion accepts;
     {
-        const AdminRequest request{.path = "keys/a", .if_match = "\"a\"", .actor = "key:a"};
+        const AdminRequest request{
+            .path = ResourcePath::of_decoded("keys/a"), .if_match = "\"a\"", .actor = "key:a"};
         accepts = Preconditions(request).condition();
     }
     EXPECT_TRUE(accepts("a"));
