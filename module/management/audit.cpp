@@ -13,7 +13,7 @@ namespace tollgate::management {
 
 namespace {
 
-namespace field = redis::audit_field;
+namespace entry_field = redis::audit_field;
 
 /// Whether this is a place before the last possible one: two numbers of 64 bits.
 bool is_place(std::string_view text) {
@@ -53,10 +53,10 @@ StoredEntry read_entry(const redis::Value& value) {
     }
     auto fields = value.elements.back().fields();
     return {.place = value.elements.front().text,
-            .entry = {.actor = std::string(fields[field::kActor]),
-                      .action = std::string(fields[field::kAction]),
-                      .id = std::string(fields[field::kId]),
-                      .detail = std::string(fields[field::kDetail])}};
+            .entry = {.actor = std::string(fields[entry_field::kActor]),
+                      .action = std::string(fields[entry_field::kAction]),
+                      .id = std::string(fields[entry_field::kId]),
+                      .detail = std::string(fields[entry_field::kDetail])}};
 }
 
 }  // namespace
@@ -118,10 +118,10 @@ redis::Command add_to_audit(const redis::Keys& keys, const AuditEntry& entry) {
             command.insert(command.end(), {std::string(name), value});
         }
     };
-    add(field::kActor, entry.actor);
-    add(field::kAction, entry.action);
-    add(field::kId, entry.id);
-    add(field::kDetail, shortened(entry.detail));
+    add(entry_field::kActor, entry.actor);
+    add(entry_field::kAction, entry.action);
+    add(entry_field::kId, entry.id);
+    add(entry_field::kDetail, shortened(entry.detail));
     return command;
 }
 
