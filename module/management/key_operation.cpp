@@ -82,7 +82,8 @@ Task<void> KeyOperation::update(std::string id, std::function<void(KeyRecord&)> 
     // nothing.
     std::set<std::string> done;
     if (condition_) {
-        auto current = co_await change_current(id, change_key);
+        std::string no_rotation;
+        auto current = co_await change_current(id, std::move(no_rotation), change_key);
         done.insert(std::move(current));
     }
     for (bool changed = true; changed;) {
@@ -119,10 +120,11 @@ void KeyOperation::require_condition(const StoredKey& key, const std::string& ro
 }
 
 /// Changes the current key of an id if it meets the condition. Returns its digest.
-Task<std::string> KeyOperation::change_current(std::string id, KeyTransactions::Change change) {
+Task<std::string> KeyOperation::change_current(std::string id, std::string rotation,
+                                               KeyTransactions::Change change) {
     std::string version;
     const KeyTransactions::Change change_if_met = [&](StoredKey& key) {
-        require_condition(key, {});
+        require_condition(key, rotation);
         change(key);
         version = version_of(key);
     };

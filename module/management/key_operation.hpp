@@ -82,9 +82,10 @@ class KeyOperation {
     };
 
     void require_condition(const StoredKey& key, const std::string& rotation) const;
-    Task<std::string> change_current(std::string id, KeyTransactions::Change change);
+    Task<std::string> change_current(std::string id, std::string rotation,
+                                     KeyTransactions::Change change);
     Task<std::set<std::string>> remove_current(std::string id);
-    Task<bool> begin_rotation(Rotation rotation, std::string digest);
+    Task<void> take_current(Rotation rotation);
     Task<std::vector<StoredKey>> prepare(Rotation rotation);
     Task<void> activate_successor(Rotation rotation, StoredKey source);
     Task<void> end_previous(Rotation rotation, std::vector<StoredKey> before);

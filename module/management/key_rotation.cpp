@@ -38,11 +38,7 @@ Task<KeysOfId> KeyOperation::rotate(std::string id, std::string digest,
                             .name = request.empty() ? transactions_.operation() : request,
                             .request = std::move(request)};
     if (condition_) {
-        // Before the wait for other operations, and the removal of what they left.
-        const auto current = co_await reader_.find(id);
-        if (!current.keys.empty()) {
-            require_condition(current.keys.front(), rotation.name);
-        }
+        co_await take_current(rotation);
     }
     const auto before = co_await prepare(rotation);
     co_await activate_successor(rotation, before.front());
@@ -56,31 +52,34 @@ Task<KeysOfId> KeyOperation::rotate(std::string id, std::string digest,
     co_return co_await reader_.with_last_uses(std::move(rotated));
 }
 
-/// Changes the current key before its successor exists: ends it if the overlap is 0, and marks it
-/// if there is a condition, which no other operation meets then. Returns false if it is no key of
-/// the id any more.
-Task<bool> KeyOperation::begin_rotation(Rotation rotation, std::string digest) {
-    const KeyTransactions::Change begin = [&](StoredKey& key) {
-        require_condition(key, rotation.name);
-        key.rotation = rotation.name;
-        if (rotation.overlap == 0s) {
-            key.operation.clear();
-            key.replaced = true;
-            key.retiring = false;
-        }
-    };
-    co_return co_await transactions_.change(std::move(digest), rotation.id, begin);
+/// Marks the current key if it meets the condition, which no other operation meets then. This is
+/// before the rotation waits for other operations and removes what they left.
+Task<void> KeyOperation::take_current(Rotation rotation) {
+    const auto current = co_await reader_.find(rotation.id);
+    if (current.keys.empty()) {
+        throw without_keys(rotation.id);
+    }
+    require_condition(current.keys.front(), rotation.name);
+    require_rotatable(rotation.id, current.keys, rotation.start, rotation.overlap);
+    const KeyTransactions::Change mark = [&](StoredKey& key) { key.rotation = rotation.name; };
+    co_await change_current(rotation.id, rotation.name, mark);
 }
 
-/// Begins the rotation. Then reserves and claims the new digest. Returns the keys of the id, the
-/// predecessor of the new key first.
+/// If the overlap is 0, ends all keys of the id. Then reserves and claims the new digest. Returns
+/// the keys of the id, the predecessor of the new key first.
 Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
     const auto& id = rotation.id;
     const auto& digest = rotation.digest;
-    for (bool reserved = false;;) {
+    const KeyTransactions::Change replace = [&](StoredKey& key) {
+        require_condition(key, rotation.name);
+        key.operation.clear();
+        key.rotation = rotation.name;
+        key.replaced = true;
+        key.retiring = false;
+    };
+    for (bool reserved = false;; reserved = true) {
         auto keys = co_await transactions_.settled_keys(id, digest);
         std::optional<OperationError> refusal;
-        bool begun = true;
         try {
             if (keys.empty()) {
                 co_await reader_.require_id(id);
@@ -88,8 +87,8 @@ Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
             }
             require_condition(keys.front(), rotation.name);
             require_rotatable(id, keys, rotation.start, rotation.overlap);
-            if (condition_ || rotation.overlap == 0s) {
-                begun = co_await begin_rotation(rotation, keys.front().digest);
+            if (rotation.overlap == 0s) {
+                co_await transactions_.change(keys.front().digest, id, replace);
             }
         } catch (const OperationError& error) {
             refusal = error;
@@ -100,15 +99,12 @@ Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
             }
             throw OperationError(*refusal);
         }
-        if (!begun && condition_) {
-            continue;
-        }
         if (rotation.overlap == 0s) {
             for (auto key = keys.begin() + 1; key != keys.end(); ++key) {
                 co_await transactions_.remove(key->digest, id);
             }
         }
-        if (!std::exchange(reserved, true)) {
+        if (!reserved) {
             co_await transactions_.reserve(digest, id);
         }
         const bool claimed = co_await transactions_.claim(id, digest, keys, false);
