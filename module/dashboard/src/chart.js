@@ -91,10 +91,11 @@ export class TimeChart {
     }
 
     // Chart.js draws the last dataset of the order first. In a stack, whose values are sums, each area therefore covers
-    // the lower part of the area above it. Of lines, the last one is on top.
+    // the lower part of the area above it. Areas have no borders: between seconds, these would cover them. Of lines, the
+    // last one is on top.
     #look(one, i) {
         return this.options.stacked
-            ? { fill: 'start', backgroundColor: this.#filling(one), borderColor: colour('card'), borderWidth: 1 }
+            ? { fill: 'start', backgroundColor: this.#filling(one), borderWidth: 0 }
             : { borderColor: colour(one.colour), borderWidth: 2, borderDash: dashes[one.style], order: -i };
     }
 
