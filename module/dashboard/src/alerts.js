@@ -6,13 +6,14 @@ import * as format from './format.js';
 export class Alerts {
     constructor(place) {
         this.place = place;
-        this.since = new Map();
+        this.since = new Map();    // of each alarm: { time, isFirst }, whether nothing is known of the time before
+        this.isFirst = true;
         this.shown = '';
     }
 
     // `failure`: the reason why there is no status, or null. `point`: the last one with a status, or null.
     show(failure, point) {
-        if (failure === null) this.#noteBeginnings(point);
+        this.#noteBeginnings(failure === null ? point : null);
         const alerts = failure === null ? point.alarms.map(alarm => ({ ...alarm, text: this.#sentences(alarm) })) : [unread(failure, point)];
         const texts = alerts.map(({ text }) => text);
         if (texts.join('\n') !== this.shown) {
@@ -26,13 +27,16 @@ export class Alerts {
     }
 
     #sentences({ key, title, extent, text }) {
-        return `${title}${extent ? ` ${extent}` : ''} since ${format.timeInZone(this.since.get(key))}. ${text}`;
+        const { time, isFirst } = this.since.get(key);
+        return `${title}${extent ? ` ${extent}` : ''} since ${format.timeInZone(time)}${isFirst ? ' or earlier' : ''}. ${text}`;
     }
 
-    #noteBeginnings({ alarms, time }) {
-        const keys = new Set(alarms.map(({ key }) => key));
+    // `point`: null if there is no status, which may end all that is known.
+    #noteBeginnings(point) {
+        const keys = new Set(point?.alarms.map(({ key }) => key));
         for (const key of this.since.keys()) if (!keys.has(key)) this.since.delete(key);
-        for (const key of keys) if (!this.since.has(key)) this.since.set(key, time);
+        for (const key of keys) if (!this.since.has(key)) this.since.set(key, { time: point.time, isFirst: this.isFirst });
+        this.isFirst = point === null;
     }
 }
 

@@ -23,10 +23,10 @@ export function showFigures(point, status) {
     put('round-trip', number, {
         unit,
         detail: slowest ? `of ${format.count(slowest.timed)} calls; p50 ${format.duration(slowest.p50)}${of(slowest, point.redis)}`
-                        : tooFew(maximum(point.redis, one => one.timed)),
+                        : unlessFirst(point, tooFew(maximum(point.redis, one => one.timed))),
     });
     put('known', format.percent(point.knownShare), {
-        detail: point.keys > 0 ? `${format.rate(point.lookups)} look-ups/s for ${format.rate(point.keys)} keys/s` : 'no keys just now',
+        detail: point.keys > 0 ? `${format.rate(point.lookups)} look-ups/s for ${format.rate(point.keys)} keys/s` : unlessFirst(point, 'no keys just now'),
     });
     const fullest = maximum(point.zone.filter(store => !store.fillsUp), store => store.use);
     put('zone', format.percent(fullest?.use), {
@@ -45,6 +45,9 @@ export function clearFigures() {
 const causes = point => refused.filter(name => point.outcomes[name] > 0)
     .sort((a, b) => point.outcomes[b] - point.outcomes[a])
     .map(name => `${name} ${format.rate(point.outcomes[name])}`).join(', ');
+
+// A first status says nothing of what happens now.
+const unlessFirst = (point, text) => point.requests === null ? '' : text;
 
 const tooFew = one => one?.timed > 0 ? `${format.count(one.timed)} calls, fewer than ${leastCount}` : 'no calls just now';
 

@@ -32,6 +32,7 @@ test('the first status has no rates, but tells how Redis and the zone are', () =
     assert.equal(h.now.requests, null);
     assert.equal(h.now.knownShare, null);
     assert.equal(h.now.plans[0].requests, null);
+    assert.deepEqual([h.now.redis[0].calls, h.now.redis[0].timed], [null, null]);
     assert.equal(h.now.redis[0].open, 1);
     assert.deepEqual([h.now.zone[0].name, h.now.zone[0].use], ['long keys', 0.25]);
 });
@@ -61,7 +62,7 @@ test('round trips have their quantile while there are calls, and a gap when ther
         h.add(statusOf({}, { redis: { round_trip_seconds: { count, buckets: [{ le: 1, count }] } } }), 100 + i);
     }
     assert.deepEqual(h.points.map(({ redis: [{ p50, timed }] }) => [p50, timed]),
-        [[null, 0], [null, 60], [0.5, 120], [null, 0], [0.5, 130]]);
+        [[null, null], [null, 60], [0.5, 120], [null, 0], [0.5, 130]]);
 });
 
 test('where answers are rare a rate is that since the last one', () => {
