@@ -80,6 +80,8 @@ sub start {
     my $prelude = $text =~ /\btollgate_redis\b/ ? '' : "tollgate_redis main { server @{[$redis->address]}; prefix tollgate:; timeout 2s; }";
     $prelude .= 'tollgate_plans api lease=off { plan free 100r/d; }' if $text =~ /\btollgate\s+api\b/;
     my $server = $port eq '%PORT2%' ? "server { listen 127.0.0.1:%PORT2%; $service }" : '';
+    # The command refuses a plan that is in no published table: those of the section before are gone.
+    $redis->cmd('DEL', 'tollgate:plans');
     return Nginx->start(conf => "$prelude $text $server", %options);
 }
 
@@ -389,7 +391,7 @@ subtest 'Server-sent events' => sub {
     my $stream = begin($nginx, 'sse', $key);
     ok(ref $stream, 'an event arrives while the response continues');
     is(count('events'), 1, 'the stream takes one unit');
-    $tollgate->run(qw(key revoke events));
+    is($tollgate->run(qw(key revoke events --yes))->{status}, 0, 'the key is revoked');
     is(begin($nginx, 'revoked', $key), 401, 'a revoked key begins no stream');
     is(finish($stream, 'sse'), 'second', '… and an open stream continues');
     is(count('events'), 1, 'events are not counted');

@@ -122,6 +122,8 @@ subtest 'the name of a plan' => sub {
     is(get($gateway), '200 4', 'one of five');
     change($gateway, qr/plan free 5r\/d;/, 'plan basic 5r/d;');
     is($gateway->get('/', 'k')->json->{code}, 'plan_not_allowed', 'the plan of the key is gone');
+    # The command refuses a plan that is in no published table.
+    wait_until('the published table', sub { $redis->cmd('HGET', 't:plans', 'api') =~ /basic/ });
     my $moved = $tollgate->run(qw(key set k1 --plan basic));
     is($moved->{status}, 0, 'the key is moved') or diag($moved->{err});
     becomes(sub { get($gateway) =~ /^200 (\d)/; $1 }, 3, '… and its count continues');
