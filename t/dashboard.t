@@ -77,6 +77,9 @@ subtest 'the HTTP response' => sub {
     is($post->header('Allow'), 'GET, HEAD', '... with Allow');
 };
 
+# A time with its zone.
+my $time = qr/\d\d:\d\d:\d\d (?:[A-Z]+|GMT[+-][\d:]+)/;
+
 # The number of the figure with this id, without commas.
 sub figure {
     my ($id) = @_;
@@ -288,6 +291,7 @@ subtest 'by keyboard' => sub {
     is($browser->eval('document.activeElement.id'), 'pause', 'Tab moves the focus to the button');
     $browser->press('Enter');
     is($browser->eval('document.querySelector("#pause").getAttribute("aria-pressed")'), 'true', 'Enter presses it');
+    like($browser->eval('document.querySelector("#state").textContent'), qr/^Paused at $time$/, 'the page says of when the figures are');
     my $uptime = 'document.querySelector("#node").textContent';
     my $before = $browser->eval($uptime);
     # The page still sends requests: at the third request from now on, the response to the second has been read.
@@ -300,15 +304,20 @@ subtest 'by keyboard' => sub {
     pass('pressed again, the figures change');
 };
 
-# The columns with a bar above the plot: how many, and the middle one.
+# The columns with a bar above the plot: their share of all, and what the pointer tells at them.
 my $bar_script = <<'END';
     const bad = colour('--bad');
     const marked = columns.filter(x => rows.slice(0, 8).some(y => is(x, y, bad)));
-    return { columns: marked.length, middle: marked[Math.floor(marked.length / 2)], width };
+    // The headings while the pointer is at these columns.
+    const { left, top } = canvas.getBoundingClientRect();
+    const told = marked.map(x => {
+        canvas.dispatchEvent(new MouseEvent('mousemove', { clientX: left + x, clientY: top + 60 }));
+        return canvas.closest('figure').querySelector('figcaption span').textContent;
+    });
+    const legend = canvas.closest('figure').querySelector('.legend').textContent;
+    canvas.dispatchEvent(new MouseEvent('mouseleave'));
+    return { share: marked.length / width, told, legend };
 END
-my $bar = in_plot($bar_script);
-
-my $time = qr/\d\d:\d\d:\d\d (?:[A-Z]+|GMT[+-][\d:]+)/;    # with its zone
 
 # Waits until an alert matches.
 sub alert_appears {
@@ -343,12 +352,9 @@ subtest 'a stopped Redis' => sub {
     $gateway->redis->sigcont;
     no_alert('Redis is reachable again');
     is($browser->eval('document.querySelector("#redis b").textContent'), 'In reach', '... also in its figure');
-    my $marked = $browser->eval($bar);
-    cmp_ok($marked->{columns}, '>', 0, 'a bar above the plots remains');
-    $browser->eval('(() => { const canvas = document.querySelector("#plots canvas"), { left, top } = canvas.getBoundingClientRect();'
-        . qq| canvas.dispatchEvent(new MouseEvent("mousemove", { clientX: left + $marked->{middle}, clientY: top + 60 })); })()|);
-    like($browser->eval('document.querySelector("#plots figcaption span").textContent'), qr/ · (?:Redis main is out of reach|Requests get 503)/, '... and the pointer tells of what it is');
-    $browser->eval('document.querySelector("#plots canvas").dispatchEvent(new MouseEvent("mouseleave"))');
+    my $marked = $browser->eval(in_plot($bar_script));
+    cmp_ok($marked->{share}, '>', 0, 'a bar above the plots remains');
+    like(join("\n", @{ $marked->{told} }), qr/^\d\d:\d\d:\d\d · .*Redis main is out of reach/m, '... and the pointer tells of what it is');
 };
 
 subtest 'a lost subscription' => sub {
@@ -421,13 +427,10 @@ subtest 'the hour before the page was opened' => sub {
     $browser->wait_for('document.querySelector("#hour .legend").textContent === "granted100unavailable0"');
     pass('its outcomes are shown');
     my $marked = $browser->eval(in_plot($bar_script, '#hour canvas'));
-    cmp_ok($marked->{columns} / $marked->{width}, '>', 0.05, 'the time without Redis is marked');
-    cmp_ok($marked->{columns} / $marked->{width}, '<', 0.15, '... and no other');
-    $browser->eval('(() => { const canvas = document.querySelector("#hour canvas"), { left, top } = canvas.getBoundingClientRect();'
-        . qq| canvas.dispatchEvent(new MouseEvent("mousemove", { clientX: left + $marked->{middle}, clientY: top + 60 })); })()|);
-    like($browser->eval('document.querySelector("#hour figcaption span").textContent'), qr/^\d\d:\d\d:\d\d · Redis was out of reach · Requests got 503$/,
-        'the pointer tells of what it is');
-    is($browser->eval('document.querySelector("#hour .legend").textContent'), 'granted100unavailable20', '... and what clients got');
+    cmp_ok($marked->{share}, '>', 0.05, 'the time without Redis is marked');
+    cmp_ok($marked->{share}, '<', 0.15, '... and no other');
+    like(join("\n", @{ $marked->{told} }), qr/^\d\d:\d\d:\d\d · Redis was out of reach · Requests got 503$/m, 'the pointer tells of what it is');
+    is($marked->{legend}, 'granted100unavailable20', '... and what clients got');
     $browser->screenshot("$ENV{TOLLGATE_SCREENSHOTS}/hour.png") if $ENV{TOLLGATE_SCREENSHOTS};
 };
 

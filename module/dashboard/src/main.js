@@ -22,11 +22,11 @@ let lastStatus = null;
 let lastPoint = null;
 let hour = [];
 let failure = null;
-let paused = false;
+let paused = null;    // since when, in seconds; null: not paused
 
 function show() {
     alerts.show(failure, lastPoint);
-    if (!paused) {
+    if (paused === null) {
         plots.show(history.points);
         hourPlot.show(failure === null ? hour : [...hour, history.points.at(-1)]);
         byId('as-of').hidden = failure === null || lastPoint === null;
@@ -44,15 +44,16 @@ function show() {
 }
 
 function showState() {
-    const [state, text] = failure !== null ? ['stale', 'Status can’t be read']
-        : paused ? ['paused', 'Paused'] : ['live', 'Live'];
+    const pause = paused === null ? [] : [`Paused at ${format.timeInZone(paused)}`];
+    const [state, ...texts] = failure !== null ? ['stale', 'Status can’t be read', ...pause]
+        : paused !== null ? ['paused', ...pause] : ['live', 'Live'];
     byId('state').dataset.state = state;
-    setText(byId('state'), text);
+    setText(byId('state'), texts.join('. '));
 }
 
 byId('pause').addEventListener('click', () => {
-    paused = !paused;
-    byId('pause').setAttribute('aria-pressed', paused);
+    paused = paused === null ? Date.now() / 1000 : null;
+    byId('pause').setAttribute('aria-pressed', paused !== null);
     if (lastPoint || failure !== null) show();
 });
 
