@@ -119,10 +119,10 @@ sub test_import {
     my $json = JSON::PP::decode_json($tollgate->run('import', '--json', $full)->{out});
     is_deeply $json, { records => 1, imported => 0, unchanged => 1, refused => 0 }, 'the counts as JSON';
 
-    like $tollgate->run('audit')->{out}, qr/^\S+Z  \S+@\S+  import  -  begins\n\S+Z  \S+@\S+  import  -  1200 of 1200 records$/m, 'the audit has the import';
-    my $entries = () = $tollgate->run('audit')->{out} =~ /  import  -  /g;
+    like $tollgate->run('audit')->{out}, qr/\ATIME +ACTOR +ACTION +ID +DETAIL\n\S+Z  \S+@\S+ +import +- +begins\n\S+Z  \S+@\S+ +import +- +1200 of 1200 records$/m, 'the audit has the import';
+    my $entries = () = $tollgate->run('audit')->{out} =~ / import +- /g;
     is $tollgate->run('import', $many)->{status}, 0, 'a file that stores nothing';
-    is scalar(() = $tollgate->run('audit')->{out} =~ /  import  -  /g), $entries, '… has no entry';
+    is scalar(() = $tollgate->run('audit')->{out} =~ / import +- /g), $entries, '… has no entry';
     my $build = $ENV{TOLLGATE_BUILD} // 'build';
     my $pid = open my $interrupted, '|-', "$build/tollgate", '--redis', $tollgate->{redis}, qw(import -) or die;
     print $interrupted map { qq({"id":"part$_","plan":"free","digest":") . sha256_hex("part$_") . qq("}\n) } 1 .. 500;
@@ -130,10 +130,10 @@ sub test_import {
     wait_until('a batch', sub { defined $redis->cmd('ZSCORE', 'ids', 'part500') });
     kill KILL => $pid;
     close $interrupted;
-    like $tollgate->run('audit')->{out}, qr/  import  -  begins\n\z/, 'an interrupted import has its first entry';
+    like $tollgate->run('audit')->{out}, qr/ import +- +begins\n\z/, 'an interrupted import has its first entry';
     $redis->cmd('HSET', 'key:' . sha256_hex('full-token'), 'name', "a\xe2\x80\xaeb");
     like $tollgate->run(qw(export keys))->{out}, qr/"name":"a\\u202eb"/, 'an export escapes format characters of a stored name';
-    like $tollgate->run(qw(audit rotating))->{out}, qr/  issue  rotating  plan=free\n.*  rotate  rotating  overlap=1h\n\z/, '… and the operations on an id';
+    like $tollgate->run(qw(audit rotating))->{out}, qr/ ACTION  ID        DETAIL\n.*  issue   rotating  plan=free\n.*  rotate  rotating  overlap=1h\n\z/, '… and the operations on an id';
 }
 
 subtest 'audit --follow' => sub {
@@ -142,7 +142,8 @@ subtest 'audit --follow' => sub {
     $tollgate->run(qw(key issue --plan free --id first));
     my $build = $ENV{TOLLGATE_BUILD} // 'build';
     my $pid = open my $followed, '-|', "$build/tollgate", '--redis', $redis->address, qw(audit --follow) or die;
-    like scalar <$followed>, qr/  issue  first  /, 'the entries that exist';
+    like scalar <$followed>, qr/^TIME +ACTOR +ACTION +ID +DETAIL$/, 'a head';
+    like scalar <$followed>, qr/  issue   first  /, 'the entries that exist';
     $tollgate->run(qw(key disable first));
     like scalar <$followed>, qr/  disable  first  state=disabled$/, 'an entry that is added later';
     kill TERM => $pid;
