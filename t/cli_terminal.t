@@ -55,6 +55,31 @@ subtest 'import' => sub {
     like $interrupted, qr/ echo /, '… after Ctrl-C too';
 };
 
+subtest 'a list' => sub {
+    $redis->cmd('FLUSHALL');
+    my $name = "B\xc3\xa4ckerei \xe2\x80\x9eZur Sonne\xe2\x80\x9c";
+    $tollgate->run(qw(key issue --id key_0123456789AB --plan enterprise --expires 2031-02-03), '--limits', '5000r/m 1000000r/d', '--name', $name);
+    my $list = sub {
+        my ($columns) = @_;
+        my (undef, $shown) = on_terminal("stty rows 24 cols $columns; $binary key list", sub { });
+        utf8::decode($shown);
+        my @lines = split /\r?\n/, $shown;
+        return @lines;
+    };
+    my ($head, $line) = $list->(200);
+    like $head, qr/^ID +NAME +PLAN +STATE +LIMITS +CREATED +EXPIRES +USED$/, 'a wide terminal has all columns';
+    like $line, qr/^key_0123456789AB  B\x{e4}ckerei \x{201e}Zur Sonne\x{201c}  enterprise  active  5000r\/m 1000000r\/d  \S+T\S+Z  2031-02-03T00:00:00Z  -$/, '… in full';
+    for my $columns (110, 100, 80, 60, 50) {
+        my @lines = $list->($columns);
+        is scalar @lines, 2, "$columns columns: no line wraps";
+        is scalar(grep { length > $columns } @lines), 0, '… none is longer' or diag join "\n", @lines;
+        like $lines[1], qr/^key_0123456789AB .*\benterprise  active\b/, '… the id, the plan and the state remain';
+    }
+    ($head, $line) = $list->(80);
+    like $line, qr/^key_0123456789AB  B\x{e4}ckerei \x{201e}Z\x{2026}  enterprise  active  .*2031-02-03/, 'what is shortened has a mark, and a time is its day';
+    unlike $tollgate->run(qw(key list))->{out}, qr/\xe2\x80\xa6/, 'a file gets the full texts';
+};
+
 subtest 'revoke' => sub {
     $tollgate->run(qw(key issue --plan free --id), $_) for qw(kept gone);
     for my $case (["\r", 'kept', 2, 'nothing is revoked'], ["no\r", 'kept', 2, 'nothing is revoked'], ["y\r", 'gone', 0, 'revoked gone']) {

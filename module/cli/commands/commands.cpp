@@ -160,7 +160,7 @@ void Commands::list(const ListOptions& options) {
     constexpr std::size_t kIdsPerPage = 500;
     const auto now = time();
     const auto filter = filter_of(options, now);
-    KeyListText text(format_, now);
+    KeyListText text(format_, now, output_width());
     std::optional<management::Place> last;
     do {
         auto page = complete(reader_.page(last, kIdsPerPage));

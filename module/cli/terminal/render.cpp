@@ -1,6 +1,7 @@
 #include "module/cli/terminal/render.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "module/cli/terminal/result_format.hpp"
@@ -53,6 +54,15 @@ Rows rows_of(const management::KeysOfId& keys, std::chrono::sys_seconds now,
     }
     return rows;
 }
+
+constexpr std::array kKeyListHead{"ID",     "NAME",    "PLAN",    "STATE",
+                                  "LIMITS", "CREATED", "EXPIRES", "USED"};
+
+/// The least important column is shortened first, then left out. The id, the plan and the state
+/// remain.
+constexpr std::array kKeyListNarrowings{Narrowing{5, 10}, Narrowing{6, 10}, Narrowing{7, 10},
+                                        Narrowing{4, 8},  Narrowing{1, 12}, Narrowing{5, 0},
+                                        Narrowing{4, 0},  Narrowing{7, 0},  Narrowing{1, 0}};
 
 /// Indents a JSON text by two spaces, for an element of a list.
 std::string indented(std::string text) {
@@ -159,6 +169,14 @@ std::string render_revoked(Format format, const std::string& id) {
                                    : "revoked " + id + "\n";
 }
 
+KeyListText::KeyListText(Format format, std::chrono::sys_seconds now,
+                         std::optional<std::size_t> width)
+    : format_(format), now_(now) {
+    if (width) {
+        columns_ = ColumnLayout(*width, kKeyListNarrowings);
+    }
+}
+
 std::string KeyListText::next(const std::vector<management::KeysOfId>& ids) {
     std::string text;
     if (format_ == Format::kJson) {
@@ -170,7 +188,7 @@ std::string KeyListText::next(const std::vector<management::KeysOfId>& ids) {
     }
     Rows rows;
     if (!begun_) {
-        rows.push_back({"ID", "NAME", "PLAN", "STATE", "LIMITS", "CREATED", "EXPIRES", "USED"});
+        rows.push_back({kKeyListHead.begin(), kKeyListHead.end()});
         begun_ = true;
     }
     for (const auto& keys : ids) {

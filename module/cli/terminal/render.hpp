@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,7 +45,8 @@ std::string render_revoked(Format format, const std::string& id);
 /// Renders a list of ids and their keys in parts: a line or a JSON object for each id.
 class KeyListText {
   public:
-    KeyListText(Format format, std::chrono::sys_seconds now) : format_(format), now_(now) {}
+    /// `width` is that of a line, if there is a limit: less important columns are shortened.
+    KeyListText(Format format, std::chrono::sys_seconds now, std::optional<std::size_t> width);
 
     /// The text of the next ids.
     std::string next(const std::vector<management::KeysOfId>& ids);

@@ -102,6 +102,10 @@ TerminalMode::~TerminalMode() {
     }
 }
 
+std::optional<std::size_t> output_width() {
+    return ::isatty(STDOUT_FILENO) == 1 ? std::optional<std::size_t>(size().ws_col) : std::nullopt;
+}
+
 bool can_ask() {
     return stdin_is_terminal() && ::isatty(STDERR_FILENO) == 1;
 }

@@ -39,6 +39,9 @@ bool can_ask();
 /// is `y` or `yes`.
 bool ask(std::string_view question);
 
+/// The number of columns of standard output. Empty if it is not a terminal.
+std::optional<std::size_t> output_width();
+
 /// Standard output for texts that replace each other. On a terminal a text overwrites the previous
 /// one. Otherwise an empty line separates the texts.
 class Screen {
