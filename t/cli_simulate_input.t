@@ -47,6 +47,27 @@ subtest 'a plan file is valid if nginx accepts it in a tollgate_plans block' => 
     }
 };
 
+subtest 'a configuration of nginx' => sub {
+    mkdir "$dir/$_" for qw(conf.d snippets);
+    my $log = write_file('of-nginx.json', join '', map { qq({"msec":179542800$_.5,"key_id":"a","plan":"free"}\n) } 1 .. 5);
+    my $file = write_file('nginx.conf', "user nobody;\nevents { }\nhttp {\n    include conf.d/*.conf;\n    include none/*.conf;\n    server { location / { return 200 '{'; } }\n}\n");
+    write_file('conf.d/gateway.conf', "tollgate_redis main { server 127.0.0.1; }\ntollgate_plans api { include snippets/plans; plan pro 9r/s; }\n");
+    write_file('conf.d/other.conf', "tollgate_plans search { plan free 1r/h; }\n");
+    write_file('snippets/plans', "plan free 3r/m;\n");
+    my $refused = sub { my $result = $tollgate->json('simulate', '--plans', @_, $log); return $result->{refused} };
+    is($refused->($file), 4, 'all tables are read, with what they include');
+    is($refused->("$dir/snippets/plans"), 2, '… which is not what one of them alone refuses');
+    is($refused->("$dir/conf.d/other.conf"), 4, 'a part of the configuration');
+    write_file('snippets/plans', "plan free 3r/m;\nplan x fast;\n");
+    my $result = $tollgate->run('simulate', '--plans', $file, $log);
+    is($result->{status}, 2, 'a mistake in an included file');
+    like($result->{err}, qr{\Atollgate: \Q$file\E: \Q$dir\E/conf\.d/gateway\.conf: \Q$dir\E/snippets/plans: line 2: invalid rate "fast"$}m, '… is found there');
+    unlink "$dir/snippets/plans";
+    like($tollgate->run('simulate', '--plans', $file, $log)->{err}, qr/line 2: cannot read "\S+\/snippets\/plans": No such file or directory$/, 'a file that does not exist');
+    write_file('nginx.conf', "events { }\nhttp { server { } }\n");
+    like($tollgate->run('simulate', '--plans', $file, $log)->{err}, qr/no "tollgate_plans" block in it$/, 'no table');
+};
+
 my $plans = write_file('api.conf', 'plan free 1r/m; plan own custom; plan pro 2r/m;');
 
 sub simulate { return $tollgate->json('simulate', '--plans', $plans, @_) }

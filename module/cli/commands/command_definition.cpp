@@ -350,8 +350,10 @@ void add_simulate_command(CLI::App& app, CommandLine& line) {
                     "Access logs, also compressed by gzip; - for standard input")
         ->required()
         ->type_name("FILE");
-    add_texts("--plans", options.plans,
-              "File with tollgate_plans blocks, or with the directives of one; may be repeated")
+    add_texts(
+        "--plans", options.plans,
+        "nginx.conf, or a file with tollgate_plans blocks or with the directives of one; may be "
+        "repeated")
         ->required()
         ->type_name("FILE");
     add_texts(

@@ -1,13 +1,16 @@
 #include "module/cli/simulation/plan_file.hpp"
 
+#include <glob.h>
+
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <span>
-#include <sstream>
+#include <system_error>
 #include <utility>
 
-#include "module/cli/failure.hpp"
 #include "module/cli/configuration/conf_reader.hpp"
+#include "module/cli/configuration/text_file.hpp"
+#include "module/cli/failure.hpp"
 #include "module/key/key_record.hpp"
 #include "module/quota/plan_directives.hpp"
 #include "module/text/name_hash.hpp"
@@ -45,36 +48,66 @@ void add_table(std::vector<PlanTable>& tables, PlanTable table) {
     tables.push_back(std::move(table));
 }
 
-/// Reads plan tables from one text.
+/// The plan tables that are read.
+struct PlanFileTables {
+    std::vector<PlanTable> tables;  ///< of blocks
+    PlanTable own;                  ///< of the directives outside of a block
+    bool has_own = false;
+};
+
+/// Reads plan tables from one text, and from those that it includes.
 class PlanFileParser {
   public:
-    explicit PlanFileParser(std::string_view text) : reader_(text) {}
+    PlanFileParser(std::string_view text, const ReadIncluded& included, PlanFileTables& result,
+                   int depth)
+        : reader_(text), included_(included), result_(result), depth_(depth) {}
 
-    std::vector<PlanTable> parse(std::string_view name) {
-        PlanTable own;
-        own.name = name;
+    /// Reads `tollgate_plans` blocks, and the directives of one such block.
+    void read_plans() {
         for (auto directive = next(); directive.end != End::kTextEnd; directive = next()) {
             if (directive.end == End::kBlockEnd) {
                 fail("unexpected \"}\"");
             }
             const bool is_block = directive.end == End::kBlockStart;
             if (is_block != (directive.words.front() == kPlansBlock)) {
-                fail(is_block ? "unexpected block " + in_quotes(directive.words.front()) +
-                                    ": the file contains tollgate_plans blocks, or what is in one"
+                fail(is_block ? "unexpected block " + in_quotes(directive.words.front())
                               : "directive \"tollgate_plans\" has no opening \"{\"");
             }
             if (is_block) {
                 read_block(directive);
+            } else if (is_include(directive)) {
+                follow(directive, [](PlanFileParser& file) { file.read_plans(); });
             } else {
-                set(own, directive);
-                has_own_ = true;
+                set(result_.own, directive);
+                result_.has_own = true;
             }
         }
-        if (has_own_ || tables_.empty()) {
-            check_plan_table(own);
-            add_table(tables_, std::move(own));
+    }
+
+    /// Reads the `tollgate_plans` blocks of a configuration of nginx, or of a part of its `http`
+    /// block. Skips what is not in `http`.
+    void read_configuration() {
+        int open = 0;
+        for (auto directive = next(); directive.end != End::kTextEnd; directive = next()) {
+            if (directive.end == End::kBlockEnd) {
+                if (--open < 0) {
+                    fail("unexpected \"}\"");
+                }
+            } else if (directive.end == End::kSemicolon) {
+                if (is_include(directive)) {
+                    follow(directive, [](PlanFileParser& file) { file.read_configuration(); });
+                }
+            } else if (directive.words.front() == kPlansBlock) {
+                read_block(directive);
+            } else if (directive.words.front() == "http") {
+                ++open;
+            } else {
+                skip_block();
+            }
         }
-        return std::move(tables_);
+        if (open > 0) {
+            fail("unexpected end of file, expecting \"}\"");
+        }
     }
 
   private:
@@ -90,12 +123,57 @@ class PlanFileParser {
         }
     }
 
+    static bool is_include(const ConfDirective& directive) {
+        return directive.words.front() == "include";
+    }
+
+    /// Calls `read` with each file that is included.
+    template <typename Read>
+    void follow(const ConfDirective& directive, const Read& read) {
+        constexpr int kDeepest = 16;
+        if (directive.words.size() != 2) {
+            fail("invalid number of arguments in \"include\"");
+        }
+        if (depth_ == kDeepest) {
+            fail("too many nested includes");
+        }
+        const auto files =
+            at_line(reader_.line(), [&] { return included_(directive.words.back()); });
+        for (const auto& [path, text] : files) {
+            try {
+                PlanFileParser file(text, included_, result_, depth_ + 1);
+                read(file);
+            } catch (const ParseError& error) {
+                throw ParseError(path + ": " + error.what());
+            }
+        }
+    }
+
     void set(PlanTable& table, const ConfDirective& directive) const {
         const Words words(directive.words.begin(), directive.words.end());
-        if (words.front() == "include") {
-            fail("\"include\" is not followed: name that file instead");
-        }
         at_line(reader_.line(), [&] { set_plans_directive(table, words); });
+    }
+
+    /// Reads the directives of a table until `end`.
+    void read_directives(PlanTable& table, End end) {
+        for (auto directive = next(); directive.end != end; directive = next()) {
+            switch (directive.end) {
+                case End::kTextEnd:
+                    fail("unexpected end of file, expecting \"}\"");
+                case End::kBlockEnd:
+                    fail("unexpected \"}\"");
+                case End::kBlockStart:
+                    fail("unexpected \"{\"");
+                case End::kSemicolon:
+                    break;
+            }
+            if (is_include(directive)) {
+                follow(directive,
+                       [&](PlanFileParser& file) { file.read_directives(table, End::kTextEnd); });
+            } else {
+                set(table, directive);
+            }
+        }
     }
 
     void read_block(const ConfDirective& start) {
@@ -103,49 +181,118 @@ class PlanFileParser {
         const Words words(start.words.begin(), start.words.end());
         PlanTable table =
             at_line(line, [&] { return parse_table_directive(std::span(words).subspan(1)).table; });
-        for (auto directive = next(); directive.end != End::kBlockEnd; directive = next()) {
-            if (directive.end == End::kTextEnd) {
-                fail("unexpected end of file, expecting \"}\"");
-            }
-            if (directive.end == End::kBlockStart) {
-                fail("unexpected \"{\"");
-            }
-            set(table, directive);
-        }
+        read_directives(table, End::kBlockEnd);
         at_line(line, [&] {
             check_plan_table(table);
-            add_table(tables_, std::move(table));
+            add_table(result_.tables, std::move(table));
         });
     }
 
+    void skip_block() {
+        for (int open = 1; open > 0;) {
+            const auto directive = next();
+            if (directive.end == End::kTextEnd) {
+                fail("unexpected end of file, expecting \"}\"");
+            }
+            open += directive.end == End::kBlockStart ? 1 : 0;
+            open -= directive.end == End::kBlockEnd ? 1 : 0;
+        }
+    }
+
     ConfReader reader_;
-    std::vector<PlanTable> tables_;
-    bool has_own_ = false;  ///< there are directives outside of a block
+    const ReadIncluded& included_;
+    PlanFileTables& result_;
+    int depth_;  ///< of includes
 };
 
-std::string read_whole_file(const std::string& path) {
-    const std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!file || !text) {
+/// Whether a text is a configuration of nginx, or a part of one: it has other blocks than
+/// `tollgate_plans`.
+bool is_configuration(std::string_view text) {
+    ConfReader reader(text);
+    try {
+        for (auto directive = reader.next(); directive.end != End::kTextEnd;
+             directive = reader.next()) {
+            if (directive.end == End::kBlockStart && directive.words.front() != kPlansBlock) {
+                return true;
+            }
+        }
+    } catch (const ParseError&) {
+        return false;  // a plan file is read up to the mistake as well
+    }
+    return false;
+}
+
+/// The files that a pattern names, sorted. A name without `*`, `?` and `[` names one.
+std::vector<std::string> matching_files(const std::string& pattern) {
+    if (pattern.find_first_of("*?[") == std::string::npos) {
+        return {pattern};
+    }
+    glob_t found{};
+    const std::unique_ptr<glob_t, decltype(&::globfree)> freed(&found, &::globfree);
+    if (::glob(pattern.c_str(), 0, nullptr, &found) != 0) {
+        return {};
+    }
+    const std::span names(found.gl_pathv, found.gl_pathc);
+    return {names.begin(), names.end()};
+}
+
+/// Reads the files of an `include`. A name is relative to the folder of the configuration, as in
+/// nginx. Throws ParseError.
+std::vector<IncludedFile> read_included(const std::filesystem::path& folder,
+                                        const std::string& pattern) {
+    std::vector<IncludedFile> files;
+    for (const auto& path : matching_files(folder / pattern)) {
+        try {
+            files.push_back({.path = path, .text = read_text_file(path)});
+        } catch (const std::system_error& error) {
+            throw ParseError("cannot read " + in_quotes(path) + ": " + error.code().message());
+        }
+    }
+    return files;
+}
+
+std::string read_plan_file(const std::string& path) {
+    try {
+        return read_text_file(path);
+    } catch (const std::system_error&) {
         throw Failure(ExitStatus::kUsage, "no plan can be read from the file " + path);
     }
-    return text.str();
 }
 
 }  // namespace
 
-std::vector<PlanTable> parse_plan_file(std::string_view text, std::string_view name) {
-    return PlanFileParser(text).parse(name);
+std::vector<PlanTable> parse_plan_file(std::string_view text, std::string_view name,
+                                       const ReadIncluded& included) {
+    PlanFileTables result;
+    result.own.name = name;
+    PlanFileParser parser(text, included, result, 0);
+    if (is_configuration(text)) {
+        parser.read_configuration();
+        if (result.tables.empty()) {
+            throw ParseError("no \"tollgate_plans\" block in it");
+        }
+        return std::move(result.tables);
+    }
+    parser.read_plans();
+    if (result.has_own || result.tables.empty()) {
+        check_plan_table(result.own);
+        add_table(result.tables, std::move(result.own));
+    }
+    return std::move(result.tables);
 }
 
 std::vector<PlanTable> read_plan_files(const std::vector<std::string>& paths) {
     std::vector<PlanTable> tables;
     for (const auto& path : paths) {
-        const std::string stem = std::filesystem::path(path).stem();
+        const std::filesystem::path file(path);
+        const std::string stem = file.stem();
         try {
-            const std::string text = read_whole_file(path);
-            for (auto& table : parse_plan_file(text, is_valid_name(stem) ? stem : "plans")) {
+            const ReadIncluded included = [&](const std::string& pattern) {
+                return read_included(file.parent_path(), pattern);
+            };
+            const auto text = read_plan_file(path);
+            for (auto& table :
+                 parse_plan_file(text, is_valid_name(stem) ? stem : "plans", included)) {
                 add_table(tables, std::move(table));
             }
         } catch (const ParseError& error) {

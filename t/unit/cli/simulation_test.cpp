@@ -8,6 +8,10 @@
 namespace tollgate::cli {
 namespace {
 
+std::vector<IncludedFile> without_includes(const std::string& /*pattern*/) {
+    return {};
+}
+
 using namespace std::chrono_literals;
 
 constexpr auto kNoon = Instant(1795435200s);  // 2026-11-23T12:00:00Z
@@ -17,7 +21,7 @@ class SimulatedLog {
   public:
     explicit SimulatedLog(std::string_view plans, const std::vector<std::string>& locations = {},
                           AssumedKeys keys = {}, std::size_t out_of_order = 1000)
-        : tables_(parse_plan_file(plans, "api")),
+        : tables_(parse_plan_file(plans, "api", without_includes)),
           simulation_(tables_, parse_locations(locations, tables_), std::move(keys), out_of_order) {
     }
 
@@ -227,7 +231,7 @@ TEST(Simulation, IsEmptyWithoutRequests) {
 }
 
 TEST(SimulatedLocations, RefusesMistakes) {
-    const auto tables = parse_plan_file("plan free 1r/m;", "api");
+    const auto tables = parse_plan_file("plan free 1r/m;", "api", without_includes);
     for (const std::vector<std::string>& values : {std::vector<std::string>{"/v1/"},
                                                    {"v1=api"},
                                                    {"/v1/=apj"},
