@@ -5,6 +5,8 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Command;
+use Cwd ();
+use RedisServer;
 use Test::More;
 
 my $build = $ENV{TOLLGATE_BUILD} // 'build';
@@ -47,6 +49,15 @@ subtest 'the manual page' => sub {
     like $text, qr/^EXIT STATUS\n +0 success; /m, 'exit status';
     like $text, qr/TOLLGATE_REDIS.*TOLLGATE_PREFIX.*TOLLGATE_STATUS/s, 'environment';
     unlike $text, qr/\\/, 'no escape is left';
+    my ($examples) = $text =~ /^EXAMPLES\n(.*?)^SEE ALSO/ms;
+    my @examples = ($examples // '') =~ /^ {11}(tollgate .*)$/mg;
+    cmp_ok scalar(@examples), '>=', 8, 'examples';
+    for my $example (@examples) {
+        my ($path) = grep { $example =~ /^tollgate \Q$_\E\b/ } @leaves;
+        ok defined $path, $example or next;
+        my %known = map { $_ => 1 } @{ $options{$path} }, @{ $options{''} };
+        is_deeply [grep { !$known{$_} } $example =~ /(?<= )(--\w+)/g], [], '… its options exist';
+    }
     local $ENV{SOURCE_DATE_EPOCH} = 86400;
     like $tollgate->run('man')->{out}, qr/^\.TH TOLLGATE 1 1970-01-02 /, 'builds can be repeated';
 };
@@ -82,6 +93,31 @@ subtest 'bash' => sub {
         my @missing = grep { /^-/ && !$offered{$_} } @{ $options{$path} }, @{ $options{''} };
         is_deeply \@missing, [], "every option of tollgate $path";
     }
+};
+
+# What Redis has is offered for the Redis of the environment.
+my $redis = RedisServer->start;
+$redis->cmd('HSET', 't:plans', 'api', '{"plans":{"free":{"rates":["1r/s"]},"pro":{"unlimited":true}}}');
+my $with_redis = Command->new(redis => $redis->address, prefix => 't:');
+$with_redis->run(qw(key issue --plan free --id), $_) for qw(acme acme.2 other);
+$redis->cmd('ZADD', 't:ids', 1, '$(touch canary)', 2, "acme;x", 3, 'acme y');
+sub with_redis {
+    my ($offered) = @_;
+    local %ENV = (%ENV, TOLLGATE_REDIS => $redis->address, TOLLGATE_PREFIX => 't:', PATH => Cwd::abs_path($build) . ":$ENV{PATH}");
+    return $offered->();
+}
+
+subtest 'what Redis has' => sub {
+    is_deeply with_redis(sub { offers(@$_) }), ['free', 'pro'], "@$_" for ['key', 'issue', '--plan', ''], ['key', 'list', '--plan', '='];
+    is_deeply with_redis(sub { offers(@$_) }), ['acme', 'acme.2', 'other'], "@$_" for ['key', 'show', ''], ['usage', ''], ['audit', ''], ['ban', 'lift', ''];
+    is_deeply with_redis(sub { offers(qw(key revoke --yes ac)) }), ['acme', 'acme.2'], 'by their beginning';
+    is_deeply with_redis(sub { offers(qw(key show $)) }), [], 'no name that a shell interprets';
+    is_deeply with_redis(sub { offers(qw(key list), '') }), with_redis(sub { offers(qw(key list -)) }), '… and options where there is no id';
+    is_deeply offers(qw(key show), ''), [], 'nothing without Redis';
+    ok !-e 'canary', 'nothing was executed';
+    like with_redis(sub { zsh_offers('tollgate key show ') }), qr/acme +acme\.2 +other/, 'zsh: ids';
+    like with_redis(sub { zsh_offers('tollgate key issue --plan ') }), qr/free +pro/, 'zsh: plans';
+    unlike $tollgate->run('--help')->{out}, qr/^  complete /m, 'the help does not list the command for it';
 };
 
 # The completions that zsh offers in a terminal, after a line and the tab key.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "module/cli/commands/command_definition.hpp"
+#include "module/cli/commands/command_tree.hpp"
 #include "module/cli/failure.hpp"
 #include "module/cli/terminal/printable.hpp"
 #include "module/cli/terminal/spelling.hpp"
@@ -49,7 +50,9 @@ std::string path_text(const std::vector<const CLI::App*>& path) {
 std::vector<std::string> subcommand_names(const CLI::App& app) {
     std::vector<std::string> names;
     for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-        names.push_back(command->get_name());
+        if (!is_hidden(*command)) {
+            names.push_back(command->get_name());
+        }
     }
     return names;
 }

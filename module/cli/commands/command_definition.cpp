@@ -170,7 +170,7 @@ CLI::App& add_redis_command(CLI::App& app, const std::string& name, const std::s
 CLI::App& add_id_command(CLI::App& app, const std::string& name, const std::string& description,
                          CommandLine& line, std::function<void(Commands&)> action) {
     CLI::App& command = add_redis_command(app, name, description, line, std::move(action));
-    command.add_option("ID", line.id, "Id of the key")->required();
+    command.add_option("ID", line.id, "Id of the key")->required()->type_name("ID");
     return command;
 }
 
@@ -187,7 +187,8 @@ void add_force_option(CLI::App& command, KeyOptions& key) {
 
 CLI::Option* add_key_options(CLI::App& command, KeyOptions& key) {
     auto* plan = add_optional(command, "--plan", key.plan,
-                              "Plan of the key, as named in the plan tables of the gateway");
+                              "Plan of the key, as named in the plan tables of the gateway")
+                     ->type_name("PLAN");
     add_optional(command, "--name", key.name, "Name of the key, for your own use");
     add_optional(command, "--limits", key.limits,
                  "Limits for `custom` plans, such as \"5000r/m 1000000r/d\", or none");
@@ -201,7 +202,7 @@ CLI::Option* add_key_options(CLI::App& command, KeyOptions& key) {
 }
 
 void add_list_options(CLI::App& command, ListOptions& list) {
-    add_optional(command, "--plan", list.plan, "Only keys with this plan");
+    add_optional(command, "--plan", list.plan, "Only keys with this plan")->type_name("PLAN");
     add_optional(command, "--state", list.state, "Only keys in this state")
         ->check(CLI::IsMember({"active", "disabled", "expired", "replaced", "none"}));
     add_optional(command, "--expires-before", list.expires_before,
@@ -279,7 +280,8 @@ void add_other_commands(CLI::App& app, CommandLine& line) {
     CLI::App& audit =
         add_redis_command(app, "audit", "Show who did what to which id", line,
                           [&](Commands& commands) { commands.audit(line.id, line.follow); });
-    audit.add_option("ID", line.id, "Id of the key; without it, all entries are shown");
+    audit.add_option("ID", line.id, "Id of the key; without it, all entries are shown")
+        ->type_name("ID");
     audit.add_flag("--follow", line.follow, "Wait for further entries");
     CLI::App& usage = add_id_command(
         app, "usage", "Show the quota usage of a key", line, [&](Commands& commands) {
@@ -379,6 +381,12 @@ void add_shell_commands(CLI::App& app, CommandLine& line) {
         .add_option("SHELL", line.shell, "Shell that reads the script")
         ->required()
         ->check(CLI::IsMember({"bash", "zsh"}));
+    CLI::App& complete = add_redis_command(
+        app, "complete", "Print the plans or the ids that begin with WORD, one on a line", line,
+        [&](Commands& commands) { commands.list_words(line.listed, line.word); });
+    complete.group("");
+    complete.add_option("KIND", line.listed)->required()->check(CLI::IsMember({"plans", "ids"}));
+    complete.add_option("WORD", line.word)->required();
     add_command(app, "man", "Print the manual page; view it with man -l -", line,
                 [&] { require_print(man_page(app)); });
 }

@@ -38,6 +38,8 @@ struct CommandLine {
     SimulateOptions simulate;
     std::string url;               ///< the argument URL of `status`
     std::string shell;             ///< the argument SHELL of `completion`
+    std::string listed;            ///< the argument KIND of `complete`
+    std::string word;              ///< the argument WORD of `complete`
     std::function<void()> action;  ///< runs the chosen subcommand; throws Failure
 
     Format format() const { return json ? Format::kJson : Format::kText; }

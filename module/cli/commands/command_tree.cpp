@@ -69,12 +69,19 @@ DefinedCommand read_command(const CLI::App& app, const std::string& parents,
                           [](const DefinedOption& option) { return option.positional; });
     const auto every = [](const CLI::App*) { return true; };
     for (const CLI::App* child : app.get_subcommands(every)) {
+        if (is_hidden(*child)) {
+            continue;
+        }
         command.commands.push_back(read_command(*child, command.path + " ", footer));
     }
     return command;
 }
 
 }  // namespace
+
+bool is_hidden(const CLI::App& command) {
+    return command.get_group().empty();
+}
 
 DefinedCommand read_command_tree(const CLI::App& app) {
     return read_command(app, "", app.get_footer());

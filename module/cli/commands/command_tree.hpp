@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tollgate::cli {
@@ -11,7 +12,7 @@ struct DefinedOption {
     std::vector<std::string> names;  ///< such as `-h` and `--help`; one name if positional
     std::string description;
     std::string value;                 ///< name of the value, such as `TEXT`; empty for a flag;
-                                       ///< `FILE`: a path
+                                       ///< `FILE`: a path; `PLAN`, `ID`: of this Redis
     std::vector<std::string> choices;  ///< the allowed values; empty: any
     std::string default_value;         ///< empty: none
     std::string environment;           ///< the variable that sets the option; empty: none
@@ -20,6 +21,10 @@ struct DefinedOption {
     bool repeatable = false;  ///< several values may be given
 
     bool is_file() const { return value == "FILE"; }
+    /// What `tollgate complete` lists the values of: `plans` or `ids`. Empty: it lists none.
+    std::string_view listed() const {
+        return value == "PLAN" ? "plans" : value == "ID" ? "ids" : "";
+    }
 };
 
 /// A command with its options and subcommands.
@@ -31,6 +36,9 @@ struct DefinedCommand {
     std::vector<DefinedOption> options;  ///< positional arguments first
     std::vector<DefinedCommand> commands;
 };
+
+/// Whether a command is for the completion scripts only: the help does not list it.
+bool is_hidden(const CLI::App& command);
 
 /// Reads a command definition of CLI11. The next two functions generate their texts from the
 /// result.

@@ -341,6 +341,22 @@ void Commands::export_usage(const ExportedDays& days) {
     cli::export_usage(session_, database_, keys_, tables_with_history(), format_, days);
 }
 
+void Commands::list_words(const std::string& kind, const std::string& word) {
+    // A shell waits for them.
+    constexpr const char* kFirst = "-10000";
+    const auto names = kind == "plans"
+                           ? management::plan_names(read_tables())
+                           : session_.run({"ZRANGE", keys_.ids(), kFirst, "-1"}).texts();
+    std::string lines;
+    for (const auto& name : names) {
+        // A shell may interpret other characters.
+        if (name.starts_with(word) && is_valid_key_id(name)) {
+            lines += name + "\n";
+        }
+    }
+    require_print(lines);
+}
+
 void Commands::top(const TopOptions& options) {
     run_top(session_, keys_, format_, options);
 }

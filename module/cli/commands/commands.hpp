@@ -95,6 +95,9 @@ class Commands {
     void history(const std::string& id);
     /// Prints the same of all ids.
     void export_usage(const ExportedDays& days);
+    /// Prints the plans of the published tables, or the newest ids, that begin with `word`. For the
+    /// completion of a shell.
+    void list_words(const std::string& kind, const std::string& word);
     /// Prints the most active ids repeatedly.
     void top(const TopOptions& options);
 

@@ -13,7 +13,7 @@ namespace {
 // not a command. bash splits --option=VALUE into three words.
 constexpr std::string_view kBashBegin = R"(
 _tollgate() {
-    local path=tollgate commands='' options='' choices='' files='' word i
+    local path=tollgate commands='' options='' choices='' files='' listed='' word i
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     if [[ $current == '=' ]]; then
@@ -44,6 +44,11 @@ constexpr std::string_view kBashValues = R"(    esac
     case $previous in
 )";
 constexpr std::string_view kBashEnd = R"(    esac
+    # The words come from Redis: the shell must not expand them.
+    if [[ -n $listed && $current != -* ]]; then
+        mapfile -t COMPREPLY < <(timeout 2 "${COMP_WORDS[0]}" complete "$listed" "$current" < /dev/null 2> /dev/null)
+        return
+    fi
     if [[ -n $files && $current != -* ]]; then
         compopt -o filenames 2> /dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
@@ -58,6 +63,15 @@ constexpr std::string_view kBashEnd = R"(    esac
 }
 complete -F _tollgate tollgate
 )";
+
+// Offers what Redis has, for the Redis of the environment or of a configuration file.
+constexpr std::string_view kZshListed = R"zsh(
+_tollgate_listed() {
+    local -a listed
+    listed=(${(f)"$(timeout 2 tollgate complete $argv[-1] "$PREFIX" < /dev/null 2> /dev/null)"})
+    compadd "${@[1,-2]}" -a listed
+}
+)zsh";
 
 using Visit = std::function<void(const DefinedCommand&)>;
 
@@ -82,6 +96,16 @@ bool takes_files(const DefinedCommand& command) {
     return std::ranges::any_of(command.options, [](const DefinedOption& option) {
         return option.positional && option.is_file();
     });
+}
+
+/// What `tollgate complete` lists for the positional argument of a command.
+std::string_view listed_of(const DefinedCommand& command) {
+    for (const auto& option : command.options) {
+        if (option.positional) {
+            return option.listed();
+        }
+    }
+    return "";
 }
 
 std::set<std::string> options_of(const DefinedCommand& command) {
@@ -119,10 +143,11 @@ std::string bash_completion(const DefinedCommand& all) {
     for_each(all, [&](const DefinedCommand& command) {
         auto options = options_of(command);
         options.insert(global.begin(), global.end());
-        commands += "        '" + command.path + "')\n            commands='" +
-                    joined(words_of(command), " ") + "'\n            options='" +
-                    joined(options, " ") + "'\n" +
-                    (takes_files(command) ? "            files=yes\n" : "") + "            ;;\n";
+        commands +=
+            "        '" + command.path + "')\n            commands='" +
+            joined(words_of(command), " ") + "'\n            options='" + joined(options, " ") +
+            "'\n" + (takes_files(command) ? "            files=yes\n" : "") +
+            "            listed='" + std::string(listed_of(command)) + "'\n            ;;\n";
         if (command.path != all.path) {
             paths.insert("'" + command.path + "'");
         }
@@ -137,6 +162,10 @@ std::string bash_completion(const DefinedCommand& all) {
             } else if (option.is_file()) {
                 values += "        " + joined(option.names, " | ") +
                           ")\n            files=yes\n            ;;\n";
+            } else if (!option.listed().empty()) {
+                values += "        " + joined(option.names, " | ") +
+                          ")\n            files=''\n            listed='" +
+                          std::string(option.listed()) + "'\n            ;;\n";
             }
         }
     });
@@ -179,6 +208,9 @@ std::string function_of(const DefinedCommand& command) {
 std::string values_of(const DefinedOption& option) {
     if (option.is_file()) {
         return "_files";
+    }
+    if (!option.listed().empty()) {
+        return "_tollgate_listed " + std::string(option.listed());
     }
     std::string values;
     for (const auto& choice : option.choices) {
@@ -243,6 +275,7 @@ std::string zsh_completion(const DefinedCommand& all) {
     std::erase_if(global.options, [](const DefinedOption& option) {
         return option.names.front() == "-h" || option.names.front() == "--version";
     });
+    script += kZshListed;
     write_function(all, option_lines(global), true, script);
     return script +
            "\n# zsh autoloads this file as a function. If it is sourced, it registers the "
