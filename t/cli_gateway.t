@@ -79,6 +79,10 @@ status($tiny) for 1 .. 4;
 my $ban = $tollgate->json(qw(ban show tiny));
 ok $ban->{banned}, 'ban show shows a ban' or diag explain $ban;
 is $gateway->get('/', $tiny)->json->{code}, 'api_key_banned', '… that is one';
+wait_until('the last request of the banned id in top', sub {
+    my ($row) = grep { $_->{id} eq 'tiny' } @{ $tollgate->json(qw(top --count 1 --interval 100ms))->{rows} };
+    return $row && $row->{banned_until} && $row->{last_use};
+});
 $tollgate->run(qw(ban lift tiny));
 $tollgate->run(qw(key set tiny --plan free));
 becomes(sub { status($tiny) }, 200, 'ban lift ends it');

@@ -103,6 +103,29 @@ subtest 'differences between two readings' => sub {
     is $view->{rows}[0]{id}, 'both', 'the busiest first';
 };
 
+subtest 'banned ids that still send' => sub {
+    my $now = $redis->cmd('TIME')->[0];
+    my $minute_of = sub { my ($ago) = @_; return $now - $now % 60 - 60 * $ago };
+    for my $case (['sends', 0], ['stopped', 5], ['unused']) {
+        my ($id, $ago) = @$case;
+        $redis->cmd('HSET', "${prefix}ban:{$id}", strikes => 0, since => 5000, level => 1, until => 1000 * ($now + 3600));
+        $redis->cmd('HSET', "${prefix}used:{$id}", 'a' x 64, $minute_of->(9), 'b' x 64, $minute_of->($ago)) if defined $ago;
+    }
+    my $grow = sub { $redis->cmd('HINCRBY', quota('idle', 'api'), '86400.count', 1000) };
+    for my $sort (qw(requests refusals)) {
+        my (undef, @out) = top_while($tollgate, $redis, $grow, qw(--interval 300ms --count 1 --json --sort), $sort);
+        my @rows = @{ (json_lines(@out))[0]{rows} };
+        is $rows[0]{id}, 'sends', "sorted by $sort: first";
+        is $rows[0]{refused_per_second}, undef, '… how many is not known';
+        like $rows[0]{last_use}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:00Z$/, '… but when';
+        my ($stopped, $unused) = map { my $id = $_; grep { $_->{id} eq $id } @rows } qw(stopped unused);
+        ok $stopped->{last_use} && !defined $unused->{last_use}, '… others are behind it';
+    }
+    my (undef, @text) = top_while($tollgate, $redis, $grow, qw(--interval 300ms --count 1));
+    like join('', @text), qr/^ID .*\nsends .* 0\.0 +- +until \S+Z, last request \S+Z\n/m, 'the text';
+    $redis->cmd('DEL', "${prefix}ban:{$_}", "${prefix}used:{$_}") for qw(sends stopped unused);
+};
+
 subtest 'options' => sub {
     my $grow = sub {
         $redis->cmd('HINCRBY', quota($_, 'api'), '86400.count', 10) for qw(both idle fell);

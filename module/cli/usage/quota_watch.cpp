@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "module/management/database.hpp"
+#include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::cli {
 
@@ -18,6 +19,17 @@ constexpr std::size_t kBatch = 200;
 
 // Scanning a key costs Redis much less than reading a hash.
 constexpr std::size_t kScannedKeysPerId = 4;
+
+/// The last use in a hash of uses, whichever key of the id it is of.
+std::optional<Instant> last_use_in(const redis::Value& hash) {
+    std::optional<Instant> last;
+    for (const auto& [digest, text] : hash.fields()) {
+        if (const auto time = redis::parse_unix_time(text)) {
+            last = std::max(last, std::optional<Instant>(*time));
+        }
+    }
+    return last;
+}
 
 }  // namespace
 
@@ -105,6 +117,10 @@ void QuotaWatch::read(const std::vector<Ids::iterator>& batch) {
     std::vector<redis::Command> commands;
     for (const auto& entry : batch) {
         commands.push_back({"HGETALL", keys_.ban(entry->first)});
+        // Gateways refuse banned ids without Redis. The last use tells whether they still send.
+        if (is_banned(entry->second)) {
+            commands.push_back({"HGETALL", keys_.used(entry->first)});
+        }
         for (const auto& [table, quota] : entry->second.tables) {
             commands.push_back({"HGETALL", keys_.quota(entry->first, table)});
         }
@@ -117,7 +133,9 @@ void QuotaWatch::read(const std::vector<Ids::iterator>& batch) {
         const bool has_past = id.read || was_complete_;
         const std::chrono::duration<double> since = read_at - id.read.value_or(polled_);
         const double seconds = has_past ? since.count() : 0;
+        const bool was_banned = is_banned(id);
         update(id, read_stored_ban(*reply++), seconds);
+        id.last_use = was_banned ? last_use_in(*reply++) : std::nullopt;
         for (auto table = id.tables.begin(); table != id.tables.end();) {
             table = update(table->second, *reply++, seconds) ? std::next(table)
                                                              : id.tables.erase(table);
@@ -158,6 +176,10 @@ double QuotaWatch::Id::weight() const {
     return weight;
 }
 
+bool QuotaWatch::is_banned(const Id& id) const {
+    return id.ban && Instant{std::chrono::milliseconds(id.ban->until)} > now_;
+}
+
 /// Removes the least active ids until `budget_` ids remain.
 void QuotaWatch::drop_least_active() {
     if (ids_.size() <= budget_) {
@@ -185,22 +207,26 @@ std::vector<ActiveQuota> QuotaWatch::active() const {
                                   .granted = *quota.rate,
                                   .exact = quota.exact,
                                   .refused = std::nullopt,
-                                  .banned_until = std::nullopt});
+                                  .banned_until = std::nullopt,
+                                  .last_use = std::nullopt});
             }
         }
         if (id.ban) {
             if (first == active.size()) {
-                active.push_back({.id = name, .table = "", .refused = {}, .banned_until = {}});
+                active.push_back(
+                    {.id = name, .table = "", .refused = {}, .banned_until = {}, .last_use = {}});
             }
             // A refusal belongs to the id and not to a table: show it on the line of the busiest
             // table.
             ActiveQuota& busiest = *std::max_element(
                 active.begin() + static_cast<std::ptrdiff_t>(first), active.end(),
                 [](const auto& a, const auto& b) { return a.granted < b.granted; });
-            busiest.refused = id.strike_rate;
-            const Instant until{std::chrono::milliseconds(id.ban->until)};
-            if (until > now_) {
-                busiest.banned_until = until;
+            if (is_banned(id)) {
+                busiest.banned_until = Instant{std::chrono::milliseconds(id.ban->until)};
+                busiest.last_use = id.last_use;
+            }
+            if (id.strike_rate > 0 || !is_banned(id)) {
+                busiest.refused = id.strike_rate;
             }
         }
     }

@@ -18,11 +18,14 @@ namespace tollgate::cli {
 /// The activity of one id in one plan table between the last two polls.
 struct ActiveQuota {
     std::string id;
-    std::string table;              ///< empty: the id has strikes, but no counts
-    double granted = 0;             ///< units per second
-    bool exact = true;              ///< false: `granted` is a lower bound
-    std::optional<double> refused;  ///< strikes per second; set for the id's busiest table only
+    std::string table;   ///< empty: the id has strikes, but no counts
+    double granted = 0;  ///< units per second
+    bool exact = true;   ///< false: `granted` is a lower bound
+    /// Strikes per second. Set for the id's busiest table only, and not during a ban, in which
+    /// refusals are no strikes.
+    std::optional<double> refused;
     std::optional<Instant> banned_until;
+    std::optional<Instant> last_use;  ///< of a banned id, to the minute, if it is known
 };
 
 /// Polls quotas and bans in Redis and computes rates from the differences. It writes nothing. The
@@ -64,6 +67,7 @@ class QuotaWatch {
         std::map<std::string, Quota> tables;
         std::optional<StoredBan> ban;
         double strike_rate = 0;
+        std::optional<Instant> last_use;  ///< read only if the id is banned
         std::optional<Clock::time_point> read;
 
         double weight() const;
@@ -77,6 +81,7 @@ class QuotaWatch {
     void read(const std::vector<Ids::iterator>& batch);
     bool update(Quota& quota, const redis::Value& hash, double seconds) const;
     void update(Id& id, const std::optional<StoredBan>& ban, double seconds) const;
+    bool is_banned(const Id& id) const;
     void drop_least_active();
 
     RedisSession& session_;

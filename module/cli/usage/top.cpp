@@ -76,7 +76,8 @@ std::string json_line(const TopView& view) {
              {"exact", quota.exact},
              {"refused_per_second", quota.refused ? Json(rounded(*quota.refused)) : Json(nullptr)},
              {"banned_until",
-              quota.banned_until ? Json(time_of(*quota.banned_until)) : Json(nullptr)}});
+              quota.banned_until ? Json(time_of(*quota.banned_until)) : Json(nullptr)},
+             {"last_use", quota.last_use ? Json(time_of(*quota.last_use)) : Json(nullptr)}});
     }
     return json_document({{"time", time_of(view.now)},
                           {"ids", view.ids},
@@ -105,6 +106,14 @@ std::string heading(const TopView& view) {
     return text + "\n\n";
 }
 
+std::string ban_text(const ActiveQuota& quota) {
+    if (!quota.banned_until) {
+        return "-";
+    }
+    return "until " + time_of(*quota.banned_until) +
+           (quota.last_use ? ", last request " + time_of(*quota.last_use) : "");
+}
+
 /// Formats one refresh: lines of text, or a JSON document on one line.
 std::string render_top(Format format, const TopView& view) {
     if (format == Format::kJson) {
@@ -115,8 +124,7 @@ std::string render_top(Format format, const TopView& view) {
     for (const auto& [quota, record] : view.rows) {
         rows.push_back({quota.id, text_or_dash(record.name), text_or_dash(record.plan),
                         text_or_dash(quota.table), rate_text(quota.granted, quota.exact),
-                        quota.refused ? rate_text(*quota.refused, true) : "-",
-                        quota.banned_until ? "until " + time_of(*quota.banned_until) : "-"});
+                        quota.refused ? rate_text(*quota.refused, true) : "-", ban_text(quota)});
     }
     return heading(view) + align_columns(rows);
 }
@@ -132,14 +140,22 @@ std::chrono::milliseconds parse_interval(const std::string& text) {
     throw Failure(ExitStatus::kUsage, "--interval: invalid time \"" + text + "\": use 100ms to 1h");
 }
 
-/// Sorts the quotas by `sort`, descending, and returns the first `limit` ones.
-std::vector<ActiveQuota> busiest(std::vector<ActiveQuota> active, const std::string& sort,
-                                 std::size_t limit) {
+/// Whether a banned id sends requests. How many is not known, because gateways refuse them without
+/// Redis. A use is a minute, and is known soon after its begin.
+bool still_sends(const ActiveQuota& quota, Instant now) {
+    return quota.last_use && now - *quota.last_use < 2min;
+}
+
+/// Sorts the quotas by `sort`, descending, banned ids that still send first, and returns the first
+/// `limit` ones.
+std::vector<ActiveQuota> busiest(std::vector<ActiveQuota> active, Instant now,
+                                 const std::string& sort, std::size_t limit) {
     const bool by_refusals = sort == "refusals";
     std::ranges::sort(active, [&](const ActiveQuota& a, const ActiveQuota& b) {
         const auto rank = [&](const ActiveQuota& quota) {
             const double refused = quota.refused.value_or(0);
-            return std::pair(by_refusals ? refused : quota.granted + refused, quota.granted);
+            return std::tuple(still_sends(quota, now),
+                              by_refusals ? refused : quota.granted + refused, quota.granted);
         };
         return rank(a) != rank(b) ? rank(a) > rank(b)
                                   : std::tie(a.id, a.table) < std::tie(b.id, b.table);
@@ -186,7 +202,8 @@ void run_top(RedisSession& session, const redis::Keys& keys, Format format,
                      .active = active.size(),
                      .rows = {}};
         const auto limit = std::min(options.limit, screen.lines_left(kTopHeadLines));
-        view.rows = with_records(session, keys, busiest(std::move(active), options.sort, limit));
+        view.rows =
+            with_records(session, keys, busiest(std::move(active), view.now, options.sort, limit));
         screen.show(render_top(format, view));
     }
 }
