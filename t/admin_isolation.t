@@ -11,7 +11,7 @@ use JSON::PP qw(encode_json);
 use Load;
 use Test::More;
 
-my $kUnderWay = 16;
+my $kUnderWay = 12;    # reads; changes have four more
 my $kWaiting  = 64;
 
 # The plan of the operator needs no call of Redis. Clients get an answer as long as Redis is reachable.
@@ -41,12 +41,18 @@ my $start = redis_status();
 
 subtest 'a long history is read in pages' => sub {
     my @days = map { my $table = $_; map { ("$table:$_", $_) } 15_000 .. 15_999 } qw(api ended other);
+    # Redis returns a small hash as a whole.
+    $redis->cmd('CONFIG', 'SET', 'hash-max-listpack-entries', 3000);
     $redis->cmd('HSET', 't:history:{client}', splice @days, 0, 1000) while @days;
     my $response = ask('GET', 'keys/client/history');
     is $response->status, 200, 'all days';
     my $days = $response->json->{days};
     is scalar @$days, 3000, 'each once';
     is_deeply [map { "$_->{table} $_->{units}" } @{$days}[0, 1, 2999]], ['api 15000', 'ended 15000', 'other 15999'], 'in their order';
+    $redis->cmd('HSET', 't:history:{client}', 'api:16000', 1);
+    $redis->cmd('CONFIG', 'SET', 'hash-max-listpack-entries', 128);
+    $redis->cmd('HSET', 't:history:{client}', 'api:16001', 1);    # another encoding
+    is scalar @{ ask('GET', 'keys/client/history')->json->{days} }, 3002, 'a large hash is returned in parts';
 };
 
 subtest 'an audit is read in pages' => sub {
@@ -64,7 +70,7 @@ subtest 'an audit is read in pages' => sub {
 };
 
 subtest 'a reply that breaks the connection of management' => sub {
-    my $place = $redis->cmd('XADD', 't:audit', '*', actor => 'a', action => 'set', id => 'i', detail => 'd' x 200_000);
+    my $place = $redis->cmd('XADD', 't:audit', '*', actor => 'a', action => 'set', id => 'i', detail => 'd' x 2_000_000);
     my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 2, token => 'client', path => '/');
     is ask('GET', 'audit?limit=100&after=1-100')->status, 503, 'a reply that is too long' for 1 .. 20;
     my $result = $load->finish;
@@ -82,17 +88,28 @@ sub begin {
     return $client;
 }
 
+subtest 'a command that the user may not call' => sub {
+    $redis->cmd('ACL', 'SETUSER', 'default', '-hscan');
+    my $histories = BackgroundLoad->start(servers => [$gateway->address], connections => 2, token => 'operator', path => '/admin/keys/client/history');
+    is_deeply [map { ask('GET', 'keys/client')->status } 1 .. 50], [(200) x 50], '… does not disturb other operations';
+    is_deeply [keys %{ $histories->finish->{status} }], [503], '… and its own is 503';
+    $redis->cmd('ACL', 'SETUSER', 'default', '+hscan');
+};
+
 subtest 'more requests than a worker handles' => sub {
     $redis->sigstop;
     my @under_way = map { begin('keys/client') } 1 .. $kUnderWay;
-    my @waiting   = map { begin('keys/client') } 1 .. $kWaiting;
-    my $refused   = begin('keys/client')->response('GET');
+    my @waiting = map { begin('keys/client') } 1 .. $kWaiting;
+    my $refused = begin('keys/client')->response('GET');
     is $refused->status, 429, 'one more is refused';
     is $refused->json->{code}, 'too_many_operations', '… with the reason';
     is $refused->header('retry-after'), 1, '… and when to come back';
     $_->close for @waiting;
     my $later = begin('keys/client');
+    my $change = Http->connect($gateway->address);
+    $change->send("DELETE /admin/keys/revoked HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer operator\r\nConnection: close\r\n\r\n");
     $redis->sigcont;
+    is $change->response('DELETE')->status, 404, 'a change has a place of its own';
     is_deeply [map { $_->response('GET')->status } @under_way], [(200) x $kUnderWay], 'those under way are answered';
     is $later->response('GET')->status, 200, 'a client that has left waits no more';
 };

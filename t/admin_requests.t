@@ -104,6 +104,7 @@ subtest 'bodies' => sub {
     cmp_ok $compared, '>', 150, 'many bodies';
     is ask('PATCH', '/admin/keys/victim', "{\"meta\":{\"n\":$_}}")->status, 400, "not rounded: $_"
         for '9007199254740993', '9223372036854775808', '18446744073709551616', '-9223372036854775809', '1' . '0' x 30;
+    is ask('PATCH', '/admin/keys/victim', "{\"name\":\"x\"}\0$_")->status, 400, 'nothing follows a zero byte' for 'x', '{"name":"y"}';
     is ask('PATCH', '/admin/keys/victim', '{"meta":{"n":1e30}}')->status, 200, 'a number that is written as a float';
     ask('PATCH', '/admin/keys/victim', '{"expires":"2040-01-01T00:00:00Z"}');
     is ask('PATCH', '/admin/keys/victim', '{"expires":""}')->status, 400, 'an empty text is no time';

@@ -160,6 +160,32 @@ for my $case (['one Redis', sub { RedisServer->start }], ['a cluster', sub { Red
     $gateway->nginx->stop;
 }
 
+# A worker handles 16 requests at a time. 15 repetitions hold their places for two seconds, the first rotation of another
+# id has the last one, and its repetition waits until it has ended.
+subtest 'a repetition that waits for its turn' => sub {
+    start(RedisServer->start, workers => 1);
+    my @others = map { [issue()] } 1 .. 15;
+    my @rotations = map { ["keys/$_->[0]/rotate", "lost-$_->[0]"] } @others;
+    ask('POST', $_->[0], { overlap => '1h' }, $_->[1]) for @rotations;
+    my ($id, $old) = issue();
+    push @rotations, (["keys/$id/rotate", "lost-$id"]) x 2;
+    $redis->sigstop;
+    my @clients = map {
+        my $client = Http->connect($gateway->address);
+        my $body = '{"overlap":"1h"}';
+        $client->send("POST /admin/$_->[0] HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer operator\r\nIdempotency-Key: $_->[1]\r\nContent-Length: " . length($body) . "\r\n\r\n$body");
+        $client;
+    } @rotations;
+    $redis->sigcont;
+    my ($first, $second) = map { $_->response('POST') } @clients[-2, -1];
+    is $second->status, 200, 'it is answered';
+    ok !exists $second->json->{key}, '… without a key: the first response was not lost when it arrived' or diag $second->body;
+    ok works($first->json->{key}), 'the key of the first response works';
+    ok works($old), 'the old one, too';
+    $_->response('POST') for @clients[0 .. 14];
+    $gateway->nginx->stop;
+};
+
 subtest 'uses that are not recorded' => sub {
     my $server = RedisServer->start;
     my $fake = FakeRedis->start(

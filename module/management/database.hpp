@@ -38,6 +38,8 @@ class Database {
     virtual void execute(std::vector<Transaction> transactions, Done done) = 0;
     /// Calls `done` after this time, without replies.
     virtual void wait(std::chrono::milliseconds time, Done done) = 0;
+    /// The time since the request arrived whose operation this executes. 0 if it is no request.
+    virtual std::chrono::milliseconds elapsed() const { return {}; }
     /// Whether one transaction may change both keys, in any state of the deployment.
     virtual bool may_span(std::string_view key, std::string_view other) const = 0;
     /// Determines whether the changes since the last Durability::kConfirmed survive a failover.

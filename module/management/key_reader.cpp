@@ -58,9 +58,14 @@ std::optional<Place> Place::of_cursor(std::string_view cursor) {
 }
 
 Task<std::chrono::sys_seconds> KeyReader::now() {
+    const auto exact = co_await time();
+    co_return std::chrono::floor<std::chrono::seconds>(exact);
+}
+
+Task<Instant> KeyReader::time() {
     redis::Command command{"TIME"};
-    const auto time = co_await run(database_, std::move(command));
-    co_return std::chrono::floor<std::chrono::seconds>(time_of_reply(time));
+    const auto reply = co_await run(database_, std::move(command));
+    co_return time_of_reply(reply);
 }
 
 Task<void> KeyReader::require_id(std::string id) {
@@ -111,7 +116,9 @@ Task<std::vector<Place>> KeyReader::places_after(std::optional<Place> after, std
     // rank and is longer than needed. The next attempt has a larger margin, but the reply stays
     // small: so many ids do not leave again and again between two commands.
     constexpr std::size_t kLargestMargin = 64;
-    for (std::size_t margin = 1;; margin = std::min(4 * margin, kLargestMargin)) {
+    constexpr int kMostAttempts = 20;
+    std::size_t margin = 1;
+    for (int attempts = 0; attempts < kMostAttempts; ++attempts) {
         const auto rank = co_await rank_after(*after);
         const auto first = rank - std::min(rank, margin);
         const auto size = rank - first + count + margin;
@@ -122,7 +129,9 @@ Task<std::vector<Place>> KeyReader::places_after(std::optional<Place> after, std
         if (has_place_before && (is_end || found.size() >= count)) {
             co_return found;
         }
+        margin = std::min(4 * margin, kLargestMargin);
     }
+    throw OperationError(Reason::kConcurrentChange, "the list of ids changes too fast");
 }
 
 /// The places from this rank on.

@@ -44,6 +44,8 @@ class KeyReader {
 
     /// The time of Redis's clock. Expiry is computed from this clock.
     Task<std::chrono::sys_seconds> now();
+    /// The same in milliseconds.
+    Task<Instant> time();
 
     /// Throws Reason::kUnknownId if the id does not exist.
     Task<void> require_id(std::string id);

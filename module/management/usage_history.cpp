@@ -196,6 +196,7 @@ Task<void> scan(Database& database, const redis::Keys& keys, std::vector<Reading
     constexpr std::string_view kFields = "200";
     constexpr int kMostPages = 1000;
     std::vector<Reading*> unfinished;
+    unfinished.reserve(readings.size());
     for (auto& reading : readings) {
         unfinished.push_back(&reading);
     }

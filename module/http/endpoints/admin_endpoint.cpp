@@ -77,7 +77,8 @@ const RequestContext* granted_here(const ngx_http_request_t* r) {
     const auto* context =
         static_cast<RequestContext*>(ngx_http_get_module_ctx(r, ngx_http_tollgate_module));
     const bool is_granted = r == r->main && r->err_status < NGX_HTTP_BAD_REQUEST &&
-                            context != nullptr && context->outcome().is_granted();
+                            r->error_page == 0 && context != nullptr &&
+                            context->outcome().is_granted();
     return is_granted ? context : nullptr;
 }
 
@@ -184,8 +185,12 @@ void wait_for_response(ngx_http_request_t* r, Exchange& exchange) {
     ngx_add_timer(r->connection->write, kLongestOperation);
 }
 
-void start(ngx_http_request_t* r, management::AdminRequest request) {
-    const LocationConf& conf = LocationConf::of(r);
+/// The transport to the Redis whose keys the location manages.
+RedisTransport& client_of(ngx_http_request_t* r) {
+    return *Worker::of(r).clients()[LocationConf::of(r).admin->redis];
+}
+
+void start(ngx_http_request_t* r, management::AdminRequest request, SteadyTime arrival) {
     const auto exchange = std::make_shared<Exchange>(r);
     auto* const owned = make_pooled<ExchangePtr>(r->pool, exchange);
     ngx_http_cleanup_t* cleanup = ngx_http_cleanup_add(r, 0);
@@ -194,8 +199,7 @@ void start(ngx_http_request_t* r, management::AdminRequest request) {
     }
     cleanup->handler = [](void* data) { (*static_cast<ExchangePtr*>(data))->r = nullptr; };
     cleanup->data = owned;
-    Worker& worker = Worker::of(r);
-    worker.admin_tasks().start(*worker.clients()[conf.admin->redis], std::move(request), exchange);
+    Worker::of(r).admin_tasks().start(client_of(r), std::move(request), arrival, exchange);
     if (exchange->response) {
         finish(r, *exchange);
     } else {
@@ -207,6 +211,7 @@ void start(ngx_http_request_t* r, management::AdminRequest request) {
 struct CheckedRequest {
     RequestContext& check;
     management::AdminRequest request;
+    SteadyTime arrival;  ///< of the complete request
 };
 
 /// Starts the operation of a request if its key is still valid.
@@ -218,7 +223,7 @@ void start_checked(ngx_http_request_t* r) noexcept {
         return;
     }
     const bool started = guarded(r->connection->log, false, [&] {
-        start(r, std::move(checked.request));
+        start(r, std::move(checked.request), checked.arrival);
         return true;
     });
     if (!started) {
@@ -229,6 +234,7 @@ void start_checked(ngx_http_request_t* r) noexcept {
 /// The key was checked before the body was read, which may be long ago: it is checked again.
 void check(ngx_http_request_t* r, std::string_view body) {
     const RequestContext& context = *granted_here(r);
+    const auto arrival = client_of(r).engine().steady_time();
     management::AdminRequest request{.method = method_of(r),
                                      .path = *path_of(r),
                                      .base = LocationConf::of(r).admin->base,
@@ -241,7 +247,7 @@ void check(ngx_http_request_t* r, std::string_view body) {
                                      .if_none_match = find_field(r, "If-None-Match"),
                                      .actor = "key:" + context.outcome().key().id};
     RequestContext& check = context.check_key_again();
-    make_pooled<CheckedRequest>(r->pool, CheckedRequest{check, std::move(request)});
+    make_pooled<CheckedRequest>(r->pool, CheckedRequest{check, std::move(request), arrival});
     if (check.outcome().is_decided()) {
         start_checked(r);
         return;

@@ -11,14 +11,16 @@ namespace tollgate::http {
 namespace {
 
 constexpr std::size_t kMostUnderWay = 16;
-/// More would wait longer than a client waits.
+/// Of these. A key that must end does not wait for many searches.
+constexpr std::size_t kMostReadsUnderWay = 12;
+/// More would wait longer than a client waits. Reads and changes are counted apart.
 constexpr std::size_t kMostWaiting = 64;
 
 }  // namespace
 
 /// A request, and what it has executed.
 struct AdminTasks::Running {
-    explicit Running(RedisTransport& transport) : database(transport) {}
+    Running(RedisTransport& transport, SteadyTime arrival) : database(transport, arrival) {}
 
     TransportDatabase database;
     std::optional<management::Task<void>> task = std::nullopt;  ///< uses the database
@@ -28,37 +30,49 @@ AdminTasks::AdminTasks() = default;
 AdminTasks::~AdminTasks() = default;
 
 void AdminTasks::start(RedisTransport& transport, management::AdminRequest request,
-                       std::shared_ptr<AdminClient> client) {
-    Waiting waiting{transport, std::move(request), std::move(client)};
-    if (under_way_ < kMostUnderWay) {
+                       SteadyTime arrival, std::shared_ptr<AdminClient> client) {
+    Waiting waiting{transport, std::move(request), arrival, std::move(client)};
+    Kind& kind = kind_of(waiting.request);
+    if (may_begin(kind)) {
         begin(std::move(waiting));
         return;
     }
-    if (waiting_.size() >= kMostWaiting) {
-        std::erase_if(waiting_, [](const Waiting& other) { return !other.client->is_waiting(); });
+    if (kind.waiting.size() >= kMostWaiting) {
+        std::erase_if(kind.waiting,
+                      [](const Waiting& other) { return !other.client->is_waiting(); });
     }
-    if (waiting_.size() >= kMostWaiting) {
+    if (kind.waiting.size() >= kMostWaiting) {
         waiting.client->on_response(management::too_many_operations());
         return;
     }
     if (next_ == nullptr) {
         next_ = transport.engine().make_timer([this] { begin_waiting(); });
     }
-    waiting_.push_back(std::move(waiting));
+    kind.waiting.push_back(std::move(waiting));
+}
+
+AdminTasks::Kind& AdminTasks::kind_of(const management::AdminRequest& request) {
+    return request.method == management::Method::kGet ? reads_ : changes_;
+}
+
+bool AdminTasks::may_begin(const Kind& kind) const {
+    return reads_.under_way + changes_.under_way < kMostUnderWay &&
+           (&kind == &changes_ || reads_.under_way < kMostReadsUnderWay);
 }
 
 /// Not within a task: a task that is done is destroyed here.
 void AdminTasks::begin(Waiting waiting) {
     running_.remove_if(
         [](const Running& running) { return !running.task || running.task->is_done(); });
-    Running& running = running_.emplace_back(waiting.transport);
+    Running& running = running_.emplace_back(waiting.transport, waiting.arrival);
+    ++kind_of(waiting.request).under_way;
     running.task = run(running, std::move(waiting));
-    ++under_way_;
     running.task->start();
 }
 
 management::Task<void> AdminTasks::run(Running& running, Waiting begun) {
     TransportDatabase& database = running.database;
+    Kind& kind = kind_of(begun.request);
     management::AdminResponse response{.status = 500};
     try {
         response =
@@ -67,23 +81,25 @@ management::Task<void> AdminTasks::run(Running& running, Waiting begun) {
         response = {.status = 500};
     }
     begun.client->on_response(std::move(response));
-    --under_way_;
-    if (!waiting_.empty()) {
+    --kind.under_way;
+    if (!changes_.waiting.empty() || !reads_.waiting.empty()) {
         next_->post();
     }
 }
 
 void AdminTasks::begin_waiting() noexcept {
-    while (under_way_ < kMostUnderWay && !waiting_.empty()) {
-        Waiting waiting = std::move(waiting_.front());
-        waiting_.pop_front();
-        if (!waiting.client->is_waiting()) {
-            continue;
-        }
-        gateway::Log& log = waiting.transport.engine().log();
-        const auto client = waiting.client;
-        if (!gateway::attempt(log, [&] { begin(std::move(waiting)); })) {
-            client->on_response({.status = 500});
+    for (Kind* const kind : {&changes_, &reads_}) {
+        while (may_begin(*kind) && !kind->waiting.empty()) {
+            Waiting waiting = std::move(kind->waiting.front());
+            kind->waiting.pop_front();
+            if (!waiting.client->is_waiting()) {
+                continue;
+            }
+            gateway::Log& log = waiting.transport.engine().log();
+            const auto client = waiting.client;
+            if (!gateway::attempt(log, [&] { begin(std::move(waiting)); })) {
+                client->on_response({.status = 500});
+            }
         }
     }
 }

@@ -23,9 +23,9 @@ class AdminClient {
 };
 
 /// The requests of tollgate_admin that a worker handles, a few at a time: an operation takes memory
-/// and opens connections to Redis, and nginx has a limited number of them. Further requests wait.
-/// If too many wait, the response is 429. An operation that has begun goes on to its end when its
-/// client closes the connection: a key that must end ends.
+/// and opens connections to Redis, and nginx has a limited number of them. Further requests wait,
+/// and changes do not wait for reads. If too many wait, the response is 429. An operation that has
+/// begun goes on to its end when its client closes the connection: a key that must end ends.
 class AdminTasks {
   public:
     AdminTasks();
@@ -34,10 +34,10 @@ class AdminTasks {
     AdminTasks(const AdminTasks&) = delete;
     AdminTasks& operator=(const AdminTasks&) = delete;
 
-    /// Handles a request over a transport, which must live as long as the worker. The client
-    /// receives one response, before this returns or later; none if it does not wait any more when
-    /// its turn comes. Throws std::bad_alloc.
-    void start(RedisTransport& transport, management::AdminRequest request,
+    /// Handles a request over a transport, which must live as long as the worker. `arrival` is
+    /// that of the complete request. The client receives one response, before this returns or
+    /// later; none if it does not wait any more when its turn comes. Throws std::bad_alloc.
+    void start(RedisTransport& transport, management::AdminRequest request, SteadyTime arrival,
                std::shared_ptr<AdminClient> client);
 
   private:
@@ -45,16 +45,25 @@ class AdminTasks {
     struct Waiting {
         RedisTransport& transport;
         management::AdminRequest request;
+        SteadyTime arrival;
         std::shared_ptr<AdminClient> client;
     };
 
+    /// Reads, or changes.
+    struct Kind {
+        std::size_t under_way = 0;  ///< of running_, which also has some that are done
+        std::list<Waiting> waiting{};
+    };
+
+    Kind& kind_of(const management::AdminRequest& request);
+    bool may_begin(const Kind& kind) const;
     management::Task<void> run(Running& running, Waiting begun);
     void begin(Waiting waiting);
     void begin_waiting() noexcept;
 
     std::list<Running> running_;
-    std::size_t under_way_ = 0;   ///< of running_, which also has some that are done
-    std::list<Waiting> waiting_;  ///< until one that is under way ends
+    Kind reads_;
+    Kind changes_;
     std::unique_ptr<gateway::Timer> next_;
 };
 

@@ -159,6 +159,11 @@ void TransportDatabase::wait(std::chrono::milliseconds time, Done done) {
     wait.timer->start(time);
 }
 
+std::chrono::milliseconds TransportDatabase::elapsed() const {
+    return std::chrono::ceil<std::chrono::milliseconds>(transport_.engine().steady_time() -
+                                                        arrival_);
+}
+
 std::vector<const PlanTable*> TransportDatabase::tables() const {
     const gateway::Engine& engine = transport_.engine();
     std::vector<const PlanTable*> found;

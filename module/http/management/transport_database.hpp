@@ -15,13 +15,15 @@ namespace tollgate::http {
 /// OperationError tells what failed. Destroying it cancels waits; their `done` is not called.
 class TransportDatabase final : public management::Database {
   public:
-    /// The transport must outlive it.
-    explicit TransportDatabase(RedisTransport& transport)
+    /// The transport must outlive it. `arrival` is that of the request.
+    TransportDatabase(RedisTransport& transport, SteadyTime arrival)
         : transport_(transport),
+          arrival_(arrival),
           redirections_(transport.engine().statistics().redirections.value()) {}
 
     void execute(std::vector<management::Transaction> transactions, Done done) override;
     void wait(std::chrono::milliseconds time, Done done) override;
+    std::chrono::milliseconds elapsed() const override;
     /// In a cluster only if the keys are the same: while a slot migrates, a script with two keys of
     /// it may fail until the end of the migration (TRYAGAIN).
     bool may_span(std::string_view key, std::string_view other) const override;
@@ -42,6 +44,7 @@ class TransportDatabase final : public management::Database {
     };
 
     RedisTransport& transport_;
+    const SteadyTime arrival_;
     UsedServers used_;            ///< since the last acknowledgement that confirmed all
     std::uint64_t redirections_;  ///< of the worker, at that time
     std::vector<std::unique_ptr<Wait>> waits_;

@@ -160,6 +160,10 @@ class BodyReader {
 JsonBody::JsonBody(std::string_view text, std::string_view subject) {
     if (!text.empty()) {
         BodyReader reader(subject);
+        // nlohmann_json ignores what follows this byte.
+        if (text.find('\0') != std::string_view::npos) {
+            refuse_body(std::string(subject) + " contains a zero byte");
+        }
         nlohmann::json::sax_parse(text, &reader);
         members_ = reader.take();
     }

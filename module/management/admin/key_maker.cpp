@@ -26,9 +26,11 @@ Task<bool> must_replace(const ResourceRequest& request, const IdempotentRequest&
                         RequestRecord& record, RequestRecord::Begin begin, const KeyMaker& maker,
                         KeysOfId keys) {
     using Begin = RequestRecord::Begin;
-    // The response to an execution that has just ended may be under way.
-    if (!maker.replaces_unused || begin == Begin::kAwaited ||
-        !is_unused(idempotent, keys, maker.arrival)) {
+    const auto arrival = std::chrono::floor<std::chrono::seconds>(maker.arrival);
+    // The response to an execution that had not ended when this request arrived was not lost yet.
+    const bool is_early = begin == Begin::kAwaited ||
+                          (begin == Begin::kExecuted && maker.arrival < record.end_of_execution());
+    if (!maker.replaces_unused || is_early || !is_unused(idempotent, keys, arrival)) {
         co_return false;
     }
     if (begin != Begin::kInterrupted) {
@@ -41,11 +43,11 @@ Task<bool> must_replace(const ResourceRequest& request, const IdempotentRequest&
         }
     }
     const auto now_known = co_await used_keys(request, maker.id);
-    if (!is_unused(idempotent, now_known, maker.arrival) ||
+    if (!is_unused(idempotent, now_known, arrival) ||
         now_known.keys.front().digest != keys.keys.front().digest) {
         co_return false;
     }
-    co_return co_await records_uses(request, maker.arrival);
+    co_return co_await records_uses(request, arrival);
 }
 
 /// The response to a request that makes a key. If the same request has made it before, the response

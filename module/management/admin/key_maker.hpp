@@ -14,9 +14,9 @@ namespace tollgate::management {
 /// How a request makes a key.
 struct KeyMaker {
     std::string id;
-    std::chrono::sys_seconds since;    ///< the same request may make another key than before that
-    std::chrono::sys_seconds arrival;  ///< of the request, by Redis's clock
-    bool replaces_unused;              ///< whether a repetition replaces a key that was never used
+    std::chrono::sys_seconds since;  ///< the same request may make another key than before that
+    Instant arrival;                 ///< of the request, by Redis's clock, or earlier
+    bool replaces_unused;            ///< whether a repetition replaces a key that was never used
     /// Makes the key, in the place of the key with the digest `unused` unless it is empty.
     std::function<Task<AdminResponse>(std::string unused)> make;
 };

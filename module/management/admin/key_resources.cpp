@@ -252,14 +252,16 @@ Task<AdminResponse> rotate_key(ResourceRequest request) {
     const auto overlap = read_overlap(request.request.body);
     const IdempotentRequest idempotent(request.request);
     KeyReader reader(request.database, request.keys);
-    const auto now = co_await reader.now();
-    const KeyMaker maker{.id = request.id,
-                         .since = now - IdempotentRequest::kLifetime,
-                         .arrival = now,
-                         .replaces_unused = true,
-                         .make = [&](std::string unused) {
-                             return make_successor(request, idempotent, overlap, std::move(unused));
-                         }};
+    const auto now = co_await reader.time();
+    const auto arrival = now - request.database.elapsed();
+    const KeyMaker maker{
+        .id = request.id,
+        .since = std::chrono::floor<std::chrono::seconds>(now) - IdempotentRequest::kLifetime,
+        .arrival = arrival,
+        .replaces_unused = true,
+        .make = [&](std::string unused) {
+            return make_successor(request, idempotent, overlap, std::move(unused));
+        }};
     co_return co_await execute_once(request, idempotent, maker);
 }
 

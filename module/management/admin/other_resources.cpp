@@ -111,6 +111,9 @@ Task<AdminResponse> list_audit(ResourceRequest request) {
     auto after = parameters.take("after").value_or("");
     const auto id = parameters.take("id").value_or("");
     parameters.require_empty();
+    if (!id.empty()) {
+        require_valid_id(id);
+    }
     const auto page =
         co_await read_audit(request.database, request.keys, std::move(after), limit, id);
     JsonWriter json;

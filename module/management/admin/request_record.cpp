@@ -36,11 +36,14 @@ Task<RequestRecord::Begin> RequestRecord::begin() {
         co_return Begin::kFirst;
     }
     std::string other;
-    for (int executions = 0, waits = 0; executions <= kMostExecutions;) {
+    int claims = 0;
+    for (int executions = 0, waits = 0;
+         executions <= kMostExecutions && claims <= kMostExecutions;) {
         redis::Command read{"HGETALL", key_};
         const auto stored = co_await run(database_, std::move(read));
         auto fields = stored.fields();
         if (fields.empty()) {
+            ++claims;
             const bool is_claimed = co_await claim_first();
             if (is_claimed) {
                 co_return Begin::kFirst;
@@ -51,6 +54,8 @@ Task<RequestRecord::Begin> RequestRecord::begin() {
             throw request_reused();
         }
         if (fields[redis::request_field::kRun].empty()) {
+            end_ = Instant(std::chrono::milliseconds(
+                redis::number_or_zero(fields[redis::request_field::kEnd])));
             co_return other.empty() ? Begin::kExecuted : Begin::kAwaited;
         }
         if (fields[redis::request_field::kRun] != other) {
@@ -105,13 +110,17 @@ Task<void> RequestRecord::end(bool has_succeeded) {
     Transaction end;
     end.conditions.push_back(
         {.command = {"HMGET", key_, std::string(redis::request_field::kRun)}, .elements = {run_}});
-    if (has_succeeded || was_executed_) {
-        end.commands = {{"HSET", key_, std::string(redis::request_field::kRun), ""},
-                        {"PEXPIRE", key_, std::to_string(kLifetime.count())}};
-    } else {
-        end.commands = {{"DEL", key_}};
-    }
     try {
+        if (has_succeeded || was_executed_) {
+            redis::Command clock{"TIME"};
+            const auto time = co_await run(database_, std::move(clock));
+            end.commands = {{"HSET", key_, std::string(redis::request_field::kRun), "",
+                             std::string(redis::request_field::kEnd),
+                             std::to_string(time_of_reply(time).time_since_epoch().count())},
+                            {"PEXPIRE", key_, std::to_string(kLifetime.count())}};
+        } else {
+            end.commands = {{"DEL", key_}};
+        }
         co_await execute(database_, std::move(end));
     } catch (const OperationError&) {
         // The response tells what the request did. A repeated request finds that in the keys.

@@ -31,6 +31,10 @@ class RequestRecord {
     /// keep executing the request.
     Task<Begin> begin();
 
+    /// After Begin::kExecuted, when the execution ended, by Redis's clock: its response was sent
+    /// later.
+    Instant end_of_execution() const { return end_; }
+
     /// After Begin::kExecuted, records that the request is executed again. Returns false if it is
     /// being executed elsewhere.
     Task<bool> begin_again();
@@ -50,6 +54,7 @@ class RequestRecord {
     std::string body_;  ///< the part of the request's name that its body determines
     std::string run_;   ///< the name of this execution
     bool was_executed_ = false;
+    Instant end_{};
 };
 
 }  // namespace tollgate::management

@@ -22,14 +22,17 @@ constexpr std::chrono::milliseconds kExitWait{1000};
 }  // namespace
 
 Connection::Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-                       std::string probe_key, ConnectionListener& listener, ngx_log_t* log)
+                       std::string probe_key, ConnectionListener& listener, ngx_log_t* log,
+                       CallTraits traits)
     : endpoint_(endpoint),
       addresses_(addresses),
       tls_(tls),
       probe_key_(std::move(probe_key)),
       listener_(listener),
       log_(log),
-      link_(std::make_unique<Link>(endpoint, addresses, tls, static_cast<LinkOwner&>(*this), log)),
+      traits_(traits),
+      link_(std::make_unique<Link>(endpoint, addresses, tls, static_cast<LinkOwner&>(*this), log,
+                                   traits.limits)),
       pipeline_(static_cast<std::uint64_t>(ngx_random()), endpoint.timeout),
       random_(static_cast<unsigned>(ngx_random())),
       reason_("no address is known"),
@@ -129,7 +132,7 @@ void Connection::on_reply(const redisReply& reply) {
             }
             break;
         case Pipeline::Taken::kError:
-            if (is_refusal) {
+            if (is_refusal && !(traits_.are_various && is_forbidden(error))) {
                 refuse(error);
             } else {
                 listener_.on_error();

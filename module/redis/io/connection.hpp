@@ -22,6 +22,14 @@
 
 namespace tollgate::redis {
 
+/// What the calls of a connection are like.
+struct CallTraits {
+    ReplyLimits limits{};
+    /// Whether the user may make some of the calls and not others. A call that is forbidden then
+    /// fails alone. Otherwise it counts as a failure of the server, as for calls of one script.
+    bool are_various = false;
+};
+
 /// The connection of a worker to a Redis, for calls of scripts. Calls are pipelined: those made in
 /// one iteration of the event loop are sent in one write. A lost connection is replaced
 /// automatically, behind a circuit breaker. A call that times out closes the connection, so that
@@ -37,7 +45,8 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     /// `tls`, `listener` and `log` must outlive the connection. `tls` is nullptr for a connection
     /// without TLS. `probe_key` is the key that probe_script() writes.
     Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-               std::string probe_key, ConnectionListener& listener, ngx_log_t* log);
+               std::string probe_key, ConnectionListener& listener, ngx_log_t* log,
+               CallTraits traits = {});
 
     /// Closes the socket. The handlers of pending calls are destroyed; no callback follows.
     ~Connection() override = default;
@@ -117,6 +126,7 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     const std::string probe_key_;
     ConnectionListener& listener_;
     ngx_log_t* log_;
+    const CallTraits traits_;
     std::unique_ptr<Link> link_;
     std::unique_ptr<Successor> successor_;  ///< during a move
     Pipeline pipeline_;

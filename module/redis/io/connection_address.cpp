@@ -85,8 +85,9 @@ void Connection::start_move() noexcept {
         return;
     }
     try {
-        successor_ = std::make_unique<Successor>(endpoint_, addresses_, tls_, probe_key_,
-                                                 static_cast<SuccessorOwner&>(*this), log_);
+        successor_ =
+            std::make_unique<Successor>(endpoint_, addresses_, tls_, probe_key_, traits_.limits,
+                                        static_cast<SuccessorOwner&>(*this), log_);
     } catch (const std::exception& e) {
         link_->give_up(e.what());
     }

@@ -11,6 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Redis returns a small hash as a whole: hash-max-listpack-entries may be large.
+constexpr ReplyLimits kReplyLimits{.elements = 16384, .bytes = 1048576};
 constexpr std::int64_t kFewestCalls = 8;
 constexpr std::int64_t kMostCalls = 256;
 /// Redis takes up to about 20 us for a call: a request waits for a fifth of its round trip at most.
@@ -59,9 +61,9 @@ void ManagementConnection::run(Call call, std::unique_ptr<ReplyHandler> handler)
     const auto waiting = waiting_.size();
     try {
         if (connection_ == nullptr) {
-            connection_ =
-                std::make_unique<Connection>(endpoint_, addresses_, tls_, probe_key_,
-                                             static_cast<ConnectionListener&>(*this), log_);
+            connection_ = std::make_unique<Connection>(
+                endpoint_, addresses_, tls_, probe_key_, static_cast<ConnectionListener&>(*this),
+                log_, CallTraits{.limits = kReplyLimits, .are_various = true});
         }
         Waiting& last = waiting_.emplace_back();
         last.handler = std::make_unique<UnderWay>(*this, std::move(handler));

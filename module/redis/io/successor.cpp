@@ -15,13 +15,15 @@ constexpr std::chrono::milliseconds kBetweenRounds{500};
 }  // namespace
 
 Successor::Successor(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-                     const std::string& probe_key, SuccessorOwner& owner, ngx_log_t* log)
+                     const std::string& probe_key, ReplyLimits limits, SuccessorOwner& owner,
+                     ngx_log_t* log)
     : endpoint_(endpoint),
       addresses_(addresses),
       probe_key_(probe_key),
       owner_(owner),
       log_(log),
-      link_(std::make_unique<Link>(endpoint, addresses, tls, static_cast<LinkOwner&>(*this), log)),
+      link_(std::make_unique<Link>(endpoint, addresses, tls, static_cast<LinkOwner&>(*this), log,
+                                   limits)),
       pipeline_(static_cast<std::uint64_t>(ngx_random()), endpoint.timeout),
       timer_(Event::calling<&Successor::on_timer>(this, log)) {
     timer_.set_cancelable(true);

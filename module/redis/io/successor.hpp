@@ -34,7 +34,8 @@ class Successor : private LinkOwner, private ProbeOwner {
     /// Starts to connect at once. All arguments must outlive the successor. `tls` is nullptr for a
     /// link without TLS.
     Successor(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-              const std::string& probe_key, SuccessorOwner& owner, ngx_log_t* log);
+              const std::string& probe_key, ReplyLimits limits, SuccessorOwner& owner,
+              ngx_log_t* log);
     /// Closes the link; no callback follows.
     ~Successor() override = default;
     Successor(const Successor&) = delete;

@@ -7,7 +7,7 @@
 namespace tollgate::management {
 namespace {
 
-PlanTable table_with_history() {
+PlanTable table_of_api() {
     PlanTable table;
     table.name = "api";
     table.history = std::chrono::days(30);
@@ -15,7 +15,7 @@ PlanTable table_with_history() {
 }
 
 UsageHistory history_in(GivenReplies::Given given) {
-    const auto table = table_with_history();
+    const auto table = table_of_api();
     GivenReplies database(std::move(given));
     return run_to_end(
         read_history(database, GivenReplies::keys(), "k1", CountingTables{.known = {&table}}));
