@@ -56,8 +56,8 @@ std::string digest_of(const std::string& token) {
     return hex(sha256(token));
 }
 
-StoredKey take_exported_key(JsonBody::Object element, const KeyRecord& record) {
-    JsonBody members(std::move(element));
+StoredKey take_exported_key(const JsonBody::Object& element, const KeyRecord& record) {
+    JsonBody members(element);
     auto digest = management::take_digest(members, "sha256");
     if (!digest) {
         refuse_record("an element of \"digests\" has no \"sha256\"");
@@ -83,8 +83,8 @@ std::vector<StoredKey> take_keys(JsonBody& members, const KeyRecord& record) {
     if (auto digest = management::take_digest(members, "digest")) {
         keys.push_back({.digest = std::move(*digest), .record = record});
     }
-    for (auto& element : members.take_objects("digests")) {
-        keys.push_back(take_exported_key(std::move(element), record));
+    for (const auto& element : members.take_objects("digests")) {
+        keys.push_back(take_exported_key(element, record));
     }
     std::set<std::string> names;
     std::size_t current = 0;

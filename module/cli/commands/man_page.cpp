@@ -197,8 +197,8 @@ std::string man_page(const CLI::App& app) {
     }
     std::string before = ".SH EXAMPLES\n";
     for (const auto& [purpose, command] : kExamples) {
-        page += before + paragraph(purpose) + ".PP\n.RS 4\n.nf\n" + escaped(command) +
-                "\n.fi\n.RE\n";
+        page +=
+            before + paragraph(purpose) + ".PP\n.RS 4\n.nf\n" + escaped(command) + "\n.fi\n.RE\n";
         before = ".PP\n";
     }
     return page + ".SH SEE ALSO\n.BR nginx (8),\n.BR redis\\-server (1)\n";

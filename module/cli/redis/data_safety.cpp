@@ -73,8 +73,9 @@ std::vector<std::string> dangers_in(std::string_view info) {
 void warn_of_dangers(RedisSession& session) {
     try {
         for (const auto& [address, info] : session.info()) {
+            const std::string server = "Redis at " + address;
             for (const auto& danger : dangers_in(info)) {
-                warn("Redis at " + address + " " + danger);
+                warn(server + " " + danger);
             }
         }
     } catch (const Failure& failure) {

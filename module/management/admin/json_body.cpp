@@ -169,9 +169,9 @@ JsonBody::JsonBody(std::string_view text, std::string_view subject) {
     }
 }
 
-JsonBody::JsonBody(Object object) {
-    for (auto& [name, scalar] : object) {
-        members_.emplace(name, std::move(scalar));
+JsonBody::JsonBody(const Object& object) {
+    for (const auto& [name, scalar] : object) {
+        members_.emplace(name, scalar);
     }
 }
 

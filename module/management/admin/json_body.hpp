@@ -31,7 +31,7 @@ class JsonBody {
     explicit JsonBody(std::string_view text, std::string_view subject = "the body");
 
     /// An element of a list of objects.
-    explicit JsonBody(Object object);
+    explicit JsonBody(const Object& object);
 
     /// The member with this name, and removes it; nullopt if there is none. What is left in the end
     /// is unknown: see require_empty(). Each throws OperationError with Reason::kInvalid if the

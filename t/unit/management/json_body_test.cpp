@@ -36,9 +36,9 @@ TEST(JsonBodyTest, HasTextsListsAndObjects) {
 
 TEST(JsonBodyTest, HasListsOfObjectsAndFlags) {
     JsonBody body(R"({"list":[{"a":"x","f":true},{}],"none":[],"f":false,"n":1,"texts":["x"]})");
-    auto objects = body.take_objects("list");
+    const auto objects = body.take_objects("list");
     ASSERT_EQ(objects.size(), 2U);
-    JsonBody first(std::move(objects.front()));
+    JsonBody first(objects.front());
     EXPECT_EQ(first.take_text("a"), "x");
     EXPECT_EQ(first.take_flag("f"), true);
     EXPECT_EQ(first.take_flag("f"), std::nullopt);
