@@ -51,6 +51,10 @@ bool has_recent_snapshot(const InfoFields& fields) {
            now - saved <= kRecent;
 }
 
+void warn_of_danger(const std::string& address, const std::string& danger) {
+    warn("Redis at " + address + " " + danger);
+}
+
 }  // namespace
 
 std::vector<std::string> dangers_in(std::string_view info) {
@@ -73,9 +77,8 @@ std::vector<std::string> dangers_in(std::string_view info) {
 void warn_of_dangers(RedisSession& session) {
     try {
         for (const auto& [address, info] : session.info()) {
-            const std::string server = "Redis at " + address;
             for (const auto& danger : dangers_in(info)) {
-                warn(server + " " + danger);
+                warn_of_danger(address, danger);
             }
         }
     } catch (const Failure& failure) {
