@@ -13,7 +13,7 @@ namespace tollgate::gateway {
 namespace {
 
 /// How long uses are collected for one call.
-constexpr std::chrono::milliseconds kInterval{1000};
+constexpr std::chrono::milliseconds kWriteInterval{1000};
 /// The uses in one call: about 100 us of Redis. A turn sends as many.
 constexpr std::size_t kMostInCall = 64;
 /// The uses that are sent in one interval. Many keys are first used at the begin of a minute: the
@@ -77,7 +77,7 @@ void KeyUses::note(const KeyCache::Key& key, const KeyRecord& record) noexcept {
         }
     });
     if (!std::exchange(is_waiting_, true)) {
-        timer_->start(kInterval);
+        timer_->start(kWriteInterval);
     }
 }
 
@@ -90,7 +90,7 @@ void KeyUses::on_timer() noexcept {
     if (is_waiting_) {
         // In an interval, as many turns as it takes to send its share.
         const std::size_t turns = std::max(kLeastSent, pending_.size() / kShareSent) / kMostInCall;
-        timer_->start(pending_.empty() ? kInterval : kInterval / static_cast<int>(turns));
+        timer_->start(pending_.empty() ? kWriteInterval : kWriteInterval / static_cast<int>(turns));
     }
 }
 

@@ -12,7 +12,7 @@ namespace tollgate::cli {
 namespace {
 
 constexpr long kConnectTimeout = 5;  // seconds
-constexpr long kTimeout = 15;
+constexpr long kGetTimeout = 15;
 constexpr std::size_t kLongestBody = std::size_t{64} << 20U;
 
 struct Deleter {
@@ -113,7 +113,7 @@ std::string http_get(const HttpUrl& url) {
     set(CURLOPT_HTTPHEADER, headers.get());
     set(CURLOPT_USERAGENT, "tollgate/" TOLLGATE_VERSION);
     set(CURLOPT_CONNECTTIMEOUT, kConnectTimeout);
-    set(CURLOPT_TIMEOUT, kTimeout);
+    set(CURLOPT_TIMEOUT, kGetTimeout);
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_ERRORBUFFER, why.data());
     set(CURLOPT_WRITEFUNCTION, append);

@@ -15,9 +15,9 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kLifetime = IdempotentRequest::kLifetime;
 constexpr std::chrono::milliseconds kWait = 50ms;
 /// An execution that is not over after so many waits was interrupted.
-constexpr int kMostWaits = 40;
+constexpr int kMostRecordWaits = 40;
 /// How many interrupted executions of other workers one request waits for.
-constexpr int kMostExecutions = 3;
+constexpr int kMostOtherExecutions = 3;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ Task<RequestRecord::Begin> RequestRecord::begin() {
     std::string other;
     int claims = 0;
     for (int executions = 0, waits = 0;
-         executions <= kMostExecutions && claims <= kMostExecutions;) {
+         executions <= kMostOtherExecutions && claims <= kMostOtherExecutions;) {
         redis::Command read{"HGETALL", key_};
         const auto stored = co_await run(database_, std::move(read));
         auto fields = stored.fields();
@@ -63,7 +63,7 @@ Task<RequestRecord::Begin> RequestRecord::begin() {
             waits = 0;
             ++executions;
         }
-        if (waits++ < kMostWaits) {
+        if (waits++ < kMostRecordWaits) {
             co_await wait(database_, kWait);
             continue;
         }

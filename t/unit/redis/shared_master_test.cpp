@@ -14,8 +14,8 @@ using Time = SharedMaster::Time;
 
 constexpr Time kNow{1000s};
 constexpr std::uint32_t kGroup = 7;
-const ServerAddress kOld{"10.0.0.1", 6379};
-const ServerAddress kNew{"10.0.0.2", 6379};
+const ServerAddress kOldMaster{"10.0.0.1", 6379};
+const ServerAddress kNewMaster{"10.0.0.2", 6379};
 
 /// As in the zone: memory of zeros.
 class SharedMasterTest : public ::testing::Test {
@@ -34,15 +34,15 @@ TEST_F(SharedMasterTest, KnowsNoAddressAtFirst) {
 }
 
 TEST_F(SharedMasterTest, ReturnsThePublishedAddress) {
-    EXPECT_EQ(master_.publish(1, kGroup, kOld), Change::kFirst);
-    EXPECT_EQ(master_.address(kGroup), kOld);
+    EXPECT_EQ(master_.publish(1, kGroup, kOldMaster), Change::kFirst);
+    EXPECT_EQ(master_.address(kGroup), kOldMaster);
     const auto generation = master_.generation();
-    EXPECT_EQ(master_.publish(1, kGroup, kOld), Change::kNone);
+    EXPECT_EQ(master_.publish(1, kGroup, kOldMaster), Change::kNone);
     EXPECT_EQ(master_.generation(), generation);
-    EXPECT_EQ(master_.publish(1, kGroup, kNew), Change::kSwitched);
-    EXPECT_EQ(master_.address(kGroup), kNew);
+    EXPECT_EQ(master_.publish(1, kGroup, kNewMaster), Change::kSwitched);
+    EXPECT_EQ(master_.address(kGroup), kNewMaster);
     EXPECT_NE(master_.generation(), generation);
-    EXPECT_EQ(master_.publish(1, kGroup, {kNew.host, 6380}), Change::kSwitched);
+    EXPECT_EQ(master_.publish(1, kGroup, {kNewMaster.host, 6380}), Change::kSwitched);
     EXPECT_EQ(master_.searches(), 4U);
 }
 
@@ -53,11 +53,11 @@ TEST_F(SharedMasterTest, StoresTheLongestHost) {
 }
 
 TEST_F(SharedMasterTest, ForgetsTheAddressOfAnotherGroup) {
-    master_.publish(1, kGroup, kOld);
+    master_.publish(1, kGroup, kOldMaster);
     EXPECT_EQ(master_.address(kGroup + 1), std::nullopt);
     const auto generation = master_.generation();
-    EXPECT_EQ(master_.publish(1, kGroup + 1, kOld), Change::kFirst);
-    EXPECT_EQ(master_.address(kGroup + 1), kOld);
+    EXPECT_EQ(master_.publish(1, kGroup + 1, kOldMaster), Change::kFirst);
+    EXPECT_EQ(master_.address(kGroup + 1), kOldMaster);
     EXPECT_NE(master_.generation(), generation);
 }
 
@@ -71,7 +71,7 @@ TEST_F(SharedMasterTest, LetsOneProcessSearch) {
     EXPECT_FALSE(master_.claim(1, kNow + 2s, kNow + 3s)) << "only the searcher releases";
     master_.release(2);
     EXPECT_TRUE(master_.claim(1, kNow + 2s, kNow + 3s));
-    master_.publish(1, kGroup, kOld);
+    master_.publish(1, kGroup, kOldMaster);
     EXPECT_TRUE(master_.claim(2, kNow + 2s, kNow + 3s)) << "a result ends the search";
 }
 
