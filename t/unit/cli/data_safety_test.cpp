@@ -23,7 +23,7 @@ std::string info_with(const std::map<std::string, std::string>& changed) {
     }
     std::string info = "# Server\r\n";
     for (const auto& [name, value] : fields) {
-        info += name + ":" + value + "\r\n";
+        info.append(name).append(":").append(value).append("\r\n");
     }
     return info;
 }
