@@ -13,6 +13,7 @@ use JSON::PP ();
 use RedisCluster;
 use RedisServer;
 use Test::More;
+use Time::HiRes qw(time);
 use Wait qw(wait_until);
 
 my $json = JSON::PP->new->canonical;
@@ -176,6 +177,8 @@ subtest 'a repetition that waits for its turn' => sub {
         $client->send("POST /admin/$_->[0] HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer operator\r\nIdempotency-Key: $_->[1]\r\nContent-Length: " . length($body) . "\r\n\r\n$body");
         $client;
     } @rotations;
+    my $sent = time;
+    wait_until('the requests to have waited', sub { ask('GET', 'openapi.json')->status == 200 && time > $sent + 0.1 });
     $redis->sigcont;
     my ($first, $second) = map { $_->response('POST') } @clients[-2, -1];
     is $second->status, 200, 'it is answered';

@@ -253,7 +253,10 @@ Task<AdminResponse> rotate_key(ResourceRequest request) {
     const IdempotentRequest idempotent(request.request);
     KeyReader reader(request.database, request.keys);
     const auto now = co_await reader.time();
-    const auto arrival = now - request.database.elapsed();
+    // A request that did not wait arrived just now: its time is not known more exactly.
+    constexpr std::chrono::milliseconds kPrompt{20};
+    const auto elapsed = request.database.elapsed();
+    const auto arrival = elapsed < kPrompt ? now : now - elapsed;
     const KeyMaker maker{
         .id = request.id,
         .since = std::chrono::floor<std::chrono::seconds>(now) - IdempotentRequest::kLifetime,
