@@ -1,6 +1,7 @@
 #include "module/management/usage_history.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -43,21 +44,25 @@ std::vector<CountedTable> tables_of(const CountingTables& tables) {
     return counted;
 }
 
-std::string field_of_day(std::string_view part) {
-    const auto period = stored_period(24h);
+/// The name of a field from its parts.
+std::string joined_name(const std::array<std::string_view, 3>& parts) {
     std::string name;
-    for (const auto text : redis::window_field(period, part)) {
-        name += text;
+    for (const auto part : parts) {
+        name += part;
     }
     return name;
+}
+
+std::string field_of_day(std::string_view part) {
+    const auto period = stored_period(24h);
+    return joined_name(redis::window_field(period, part));
 }
 
 /// The days of tables that are still in the quotas.
 using OpenDays = std::vector<std::optional<std::int64_t>>;
 
-/// The field of a history: see Keys::history().
 std::string history_field(std::string_view table, std::int64_t day) {
-    return std::string(table) + ":" + std::to_string(day);
+    return joined_name(redis::history_field(table, std::to_string(day)));
 }
 
 /// Reads the days that are still in the quotas. With `before`, the days that were there before, the
