@@ -75,11 +75,7 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
 
     bool is_reachable() const noexcept override { return connection_.is_reachable(); }
     void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
-        if (call.lane == redis::Lane::kManagement) {
-            management_.run(std::move(call), std::move(handler));
-        } else {
-            connection_.run(std::move(call), std::move(handler));
-        }
+        run_in_lane(connection_, management_, std::move(call), std::move(handler));
     }
     void refuse(std::string_view error) noexcept override { connection_.refuse(error); }
     std::uint32_t name() const noexcept override { return name_; }

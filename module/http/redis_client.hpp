@@ -49,11 +49,7 @@ class RedisClient final : public RedisTransport,
     }
     void run(redis::Slot /*slot*/, redis::Call call,
              std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
-        if (call.lane == redis::Lane::kManagement) {
-            management_.run(std::move(call), std::move(handler));
-        } else {
-            connection_.run(std::move(call), std::move(handler));
-        }
+        run_in_lane(connection_, management_, std::move(call), std::move(handler));
     }
     std::uint32_t master_name(redis::Slot /*slot*/) const noexcept override {
         return conf_.settings.name_hash;

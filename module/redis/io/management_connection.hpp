@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "module/redis/io/connection.hpp"
 
@@ -79,5 +80,15 @@ class ManagementConnection final : private ConnectionListener {
     Event next_;
     std::unique_ptr<Connection> connection_;  ///< nullptr before the first call
 };
+
+/// Runs a call on the connection of its lane.
+inline void run_in_lane(Connection& requests, ManagementConnection& management, Call call,
+                        std::unique_ptr<ReplyHandler> handler) noexcept {
+    if (call.lane == Lane::kManagement) {
+        management.run(std::move(call), std::move(handler));
+    } else {
+        requests.run(std::move(call), std::move(handler));
+    }
+}
 
 }  // namespace tollgate::redis
