@@ -1,6 +1,8 @@
 #include "module/redis/protocol/script.hpp"
 
 #include "module/key/digest.hpp"
+#include "module/redis/protocol/lua_text.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::redis {
 
@@ -16,6 +18,57 @@ Script make_script(std::string_view text,
     }
     auto sha1 = sha1_hex(full);
     return {std::move(full), std::move(sha1)};
+}
+
+const Script& acquire_script() {
+    static const Script script = make_script(
+#include "module/redis/protocol/scripts/acquire.lua"
+        , {{"ban_field.kStrikes", ban_field::kStrikes},
+           {"ban_field.kSince", ban_field::kSince},
+           {"ban_field.kLevel", ban_field::kLevel},
+           {"ban_field.kUntil", ban_field::kUntil},
+           {"kBanKey", kBanKey},
+           {"kEventsKey", kEventsKey},
+           {"kReportNumber", kReportNumber},
+           {"lease_field.kNode", lease_field::kNode},
+           {"lease_field.kTime", lease_field::kTime},
+           {"lease_field.kOfOther", lease_field::kOfOther}});
+    return script;
+}
+
+const Script& heartbeat_script() {
+    static const Script script = make_script(
+#include "module/redis/protocol/scripts/heartbeat.lua"
+    );
+    return script;
+}
+
+const Script& probe_script() {
+    static const Script script = make_script(
+#include "module/redis/protocol/scripts/probe.lua"
+    );
+    return script;
+}
+
+const Script& publish_script() {
+    static const Script script = make_script(
+#include "module/redis/protocol/scripts/publish.lua"
+    );
+    return script;
+}
+
+const Script& transaction_script() {
+    static const Script script = make_script(
+#include "module/redis/protocol/scripts/transaction.lua"
+    );
+    return script;
+}
+
+const Script& use_script() {
+    static const Script script = make_script(
+#include "module/redis/protocol/scripts/use.lua"
+    );
+    return script;
 }
 
 }  // namespace tollgate::redis

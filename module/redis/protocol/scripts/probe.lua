@@ -1,12 +1,4 @@
-#include <string_view>
-
-#include "module/redis/protocol/script.hpp"
-
-namespace tollgate::redis {
-
-namespace {
-
-constexpr std::string_view kProbeText = R"lua(
+--R"lua(
 -- Tests whether Redis accepts writes: writes KEYS[1], which expires in a minute. Returns the token ARGV[1], then the
 -- time in seconds and the microseconds of that second.
 
@@ -17,13 +9,4 @@ if type(done) == 'table' then
 end
 redis.call('PEXPIREAT', KEYS[1], (time[1] + 60) * 1000)
 return {ARGV[1], time[1], time[2]}
-)lua";
-
-}  // namespace
-
-const Script& probe_script() {
-    static const Script script = make_script(kProbeText);
-    return script;
-}
-
-}  // namespace tollgate::redis
+--)lua"_lua

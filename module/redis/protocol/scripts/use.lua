@@ -1,12 +1,4 @@
-#include <string_view>
-
-#include "module/redis/protocol/script.hpp"
-
-namespace tollgate::redis {
-
-namespace {
-
-constexpr std::string_view kUseText = R"lua(
+--R"lua(
 -- Notes when keys were last used. KEYS are pairs: the hash of uses and the set of digests of an id. ARGV[1] is the token,
 -- ARGV[2] the lifetime of a hash in seconds. For each pair, a digest and the ms since its use follow. Returns the token,
 -- then the status OK, or the text of the last error: an error reply could mean that Redis refuses the connection.
@@ -39,13 +31,4 @@ for i = 1, #KEYS, 2 do
     end
 end
 return {ARGV[1], result}
-)lua";
-
-}  // namespace
-
-const Script& use_script() {
-    static const Script script = make_script(kUseText);
-    return script;
-}
-
-}  // namespace tollgate::redis
+--)lua"_lua

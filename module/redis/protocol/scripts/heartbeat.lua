@@ -1,12 +1,4 @@
-#include <string_view>
-
-#include "module/redis/protocol/script.hpp"
-
-namespace tollgate::redis {
-
-namespace {
-
-constexpr std::string_view kHeartbeatText = R"lua(
+--R"lua(
 -- Enters the node ARGV[2] in the sorted set KEYS[1] for ARGV[3] ms, and removes nodes whose time has ended. Returns the
 -- token ARGV[1], then the number of nodes. A text instead of the number is an error of this set alone: an error reply
 -- could mean that Redis refuses the connection.
@@ -23,13 +15,4 @@ if type(added) == 'table' then
 end
 local nodes = redis.pcall('ZCARD', KEYS[1])
 return {ARGV[1], type(nodes) == 'table' and nodes.err or nodes}
-)lua";
-
-}  // namespace
-
-const Script& heartbeat_script() {
-    static const Script script = make_script(kHeartbeatText);
-    return script;
-}
-
-}  // namespace tollgate::redis
+--)lua"_lua

@@ -1,12 +1,4 @@
-#include <string_view>
-
-#include "module/redis/protocol/script.hpp"
-
-namespace tollgate::redis {
-
-namespace {
-
-constexpr std::string_view kTransactionText = R"lua(
+--R"lua(
 -- Executes commands at once, if the values on which they depend have not changed.
 --
 -- KEYS  the keys of the commands and of the conditions, all in one slot
@@ -79,13 +71,4 @@ if names > 0 then
     reply[#reply + 1] = failure or nil
 end
 return reply
-)lua";
-
-}  // namespace
-
-const Script& transaction_script() {
-    static const Script script = make_script(kTransactionText);
-    return script;
-}
-
-}  // namespace tollgate::redis
+--)lua"_lua

@@ -1,12 +1,4 @@
-#include <string_view>
-
-#include "module/redis/protocol/script.hpp"
-
-namespace tollgate::redis {
-
-namespace {
-
-constexpr std::string_view kPublishText = R"lua(
+--R"lua(
 -- Writes fields of the hash KEYS[1]. ARGV[1] is a token, which is returned. ARGV[2] is 1 if a table keeps a history,
 -- otherwise 0. The names and values of the fields follow.
 --
@@ -26,13 +18,4 @@ if ARGV[2] == '1' then
     end
 end
 return {ARGV[1]}
-)lua";
-
-}  // namespace
-
-const Script& publish_script() {
-    static const Script script = make_script(kPublishText);
-    return script;
-}
-
-}  // namespace tollgate::redis
+--)lua"_lua

@@ -1,17 +1,4 @@
-#include <string_view>
-
-#include "module/redis/protocol/schema.hpp"
-#include "module/redis/protocol/script.hpp"
-
-namespace tollgate::redis {
-
-namespace {
-
-// This script determines the cost of a request in Redis. Therefore ids share terms, whose numbers
-// are converted once, windows are computed within the reply, and few tables and closures are
-// created. The numbers of the reply are packed into one string, because hiredis allocates each
-// element of an array.
-constexpr std::string_view kAcquireText = R"lua(
+--R"lua(
 -- Decides requests of many ids. Each request is decided in every window of every table of its id at once.
 --
 -- KEYS  for each id, one after the other: ban:{ID} if the id can be banned; history:{ID} if one of its tables keeps a
@@ -67,7 +54,7 @@ end
 
 -- Returns the ban of an id, or nil and Redis's error.
 local function read_ban(name, terms, now)
-    local values = redis.pcall('HMGET', name, $strikes, $since, $level, $until)
+    local values = redis.pcall('HMGET', name, ban_field.kStrikes, ban_field.kSince, ban_field.kLevel, ban_field.kUntil)
     if values.err then
         return nil, values
     end
@@ -111,14 +98,14 @@ local function strike(ban, terms, now, pending, age, refused)
         ban.level = ban.level + 1
         ban.strikes = 0
     end
-    local done = redis.pcall('HSET', ban.name, $strikes, ban.strikes, $since, ban.since, $level, ban.level,
-                             $until, ban.ends)
+    local done = redis.pcall('HSET', ban.name, ban_field.kStrikes, ban.strikes, ban_field.kSince, ban.since, ban_field.kLevel, ban.level,
+                             ban_field.kUntil, ban.ends)
     if type(done) == 'table' then
         return nil, done
     end
     if ban.stands then
-        local prefix, id = ban.name:match('^(.*)' .. $ban_key .. '{(.*)}')
-        redis.pcall('PUBLISH', prefix .. $events_key, $ban_key .. id)
+        local prefix, id = ban.name:match('^(.*)' .. kBanKey .. '{(.*)}')
+        redis.pcall('PUBLISH', prefix .. kEventsKey, kBanKey .. id)
     end
     -- Another table's ban may need the entry for longer.
     local expires = math.max(ban.since + ARGV[terms + 2], ban.level > 0 and ban.ends + ARGV[terms + 4] or 0)
@@ -241,7 +228,7 @@ while id < ids_end do
             if wanted > 0 then
                 -- The last lease is read with the windows, which saves a command.
                 value = 3
-                values = pcall('HMGET', KEYS[key + t], $lease_node, $lease_time, unpack(ARGV, fields, after - 1))
+                values = pcall('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime, unpack(ARGV, fields, after - 1))
             else
                 values = pcall('HMGET', KEYS[key + t], unpack(ARGV, fields, after - 1))
             end
@@ -256,7 +243,7 @@ while id < ids_end do
                 adjustments = adjustments + 1
                 if report ~= '0' then
                     marker = marker + 1
-                    local applied = pcall('HMGET', KEYS[marker], $report_number)
+                    local applied = pcall('HMGET', KEYS[marker], kReportNumber)
                     if applied.err then
                         failure = applied
                         break
@@ -452,13 +439,13 @@ while id < ids_end do
                         if lease > 0 then
                             if values[1] ~= ARGV[4] then
                                 if values[1] then
-                                    changes[n + 1], changes[n + 2] = $lease_of_other, values[2]
+                                    changes[n + 1], changes[n + 2] = lease_field.kOfOther, values[2]
                                     n = n + 2
                                 end
-                                changes[n + 1], changes[n + 2] = $lease_node, ARGV[4]
+                                changes[n + 1], changes[n + 2] = lease_field.kNode, ARGV[4]
                                 n = n + 2
                             end
-                            changes[n + 1], changes[n + 2] = $lease_time, now
+                            changes[n + 1], changes[n + 2] = lease_field.kTime, now
                             n = n + 2
                         end
                         done = pcall('HSET', name, unpack(changes, 1, n))
@@ -484,7 +471,7 @@ while id < ids_end do
                         if values.report then
                             -- Expires when Redis takes no adjustment of the report any more. The node sends none of a day
                             -- that ended more than a week ago.
-                            redis.call('HSET', KEYS[values.marker], $report_number, values.report)
+                            redis.call('HSET', KEYS[values.marker], kReportNumber, values.report)
                             redis.call('PEXPIREAT', KEYS[values.marker],
                                        ARGV[at + 1] == '0' and ends or math.max(ends, now + 8 * 86400000))
                         end
@@ -509,7 +496,7 @@ while id < ids_end do
             for t = 1, tables do
                 local values = found[t]
                 if wanted == 0 or values[1] == ARGV[4] then
-                    values = redis.call('HMGET', KEYS[key + t], $lease_node, $lease_time, $lease_of_other)
+                    values = redis.call('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime, lease_field.kOfOther)
                 end
                 local leased_at = tonumber(values[values[1] == ARGV[4] and 3 or 2])
                 if leased_at and leased_at <= now then
@@ -550,23 +537,4 @@ if leased then
     errors[#errors + 1] = struct.pack('<' .. ('i8'):rep(#leased), unpack(leased))
 end
 return {ARGV[1], numbers, unpack(errors)}
-)lua";
-
-}  // namespace
-
-const Script& acquire_script() {
-    static const Script script =
-        make_script(kAcquireText, {{"$strikes", ban_field::kStrikes},
-                                   {"$since", ban_field::kSince},
-                                   {"$level", ban_field::kLevel},
-                                   {"$until", ban_field::kUntil},
-                                   {"$ban_key", kBanKey},
-                                   {"$events_key", kEventsKey},
-                                   {"$report_number", kReportNumber},
-                                   {"$lease_node", lease_field::kNode},
-                                   {"$lease_time", lease_field::kTime},
-                                   {"$lease_of_other", lease_field::kOfOther}});
-    return script;
-}
-
-}  // namespace tollgate::redis
+--)lua"_lua
