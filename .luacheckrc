@@ -1,0 +1,5 @@
+-- The scripts that Redis runs. make_script() replaces the names with k by their values in schema.hpp.
+std = "lua51"
+max_line_length = 125
+globals = {"ARGV"}
+read_globals = {"KEYS", "redis", "struct", "ban_field", "lease_field", "kBanKey", "kEventsKey", "kReportNumber"}
