@@ -75,4 +75,16 @@ is $lost->{status}, 1, 'a key that could not be printed is an error';
 like $lost->{err}, qr/\Atollgate: .*"lost".*lost.*\n\z/, '… that names its id';
 unlike $lost->{err}, qr/tg_/, '… and not the key';
 
+# A closed descriptor must not become the connection to Redis.
+$redis->cmd('CONFIG', 'RESETSTAT');
+my $unprinted = $tollgate->run({ closed => [1] }, qw(key issue --plan free --id closed));
+is $unprinted->{status}, 1, 'without a standard output, a key is lost';
+like $unprinted->{err}, qr/\Atollgate: .*"closed".*lost.*\n\z/, '… and the command says so';
+my $unread = $tollgate->run({ closed => [0] }, qw(key import --plan free --id unread));
+is $unread->{status}, 2, 'without a standard input, there is no key';
+my $silent = $tollgate->run({ closed => [2] }, qw(key issue --plan free --id silent));
+is $silent->{status}, 0, 'without a standard error, a key is issued';
+like $silent->{out}, qr/\Atg_\w{38}\n\z/, '… and printed';
+unlike $redis->cmd('INFO', 'errorstats'), qr/errorstat_ERR/, 'Redis gets nothing that it does not know';
+
 done_testing;

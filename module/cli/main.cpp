@@ -12,6 +12,7 @@
 #include "module/cli/failure.hpp"
 #include "module/cli/terminal/printable.hpp"
 #include "module/cli/terminal/spelling.hpp"
+#include "module/cli/terminal/standard_streams.hpp"
 
 namespace tollgate::cli {
 
@@ -141,6 +142,7 @@ int main(int argc, char** argv) {
     // Report a closed pipe or socket as an error with a message, not by a signal.
     static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
     try {
+        occupy_standard_streams();
         return run_command_line(argc, argv);
     } catch (const Failure& failure) {
         return report(failure, failure.status());

@@ -6,6 +6,7 @@ package Command;
 #   my $configured = Command->new(configuration => $dir);                # $dir/tollgate/tollgate.conf is the user's file
 #   my $result = $tollgate->run('key', 'issue', '--plan', 'free');       # list of arguments, no shell
 #   my $result = $tollgate->run({ stdin => "token\n" }, 'key', 'import', …);
+#   my $result = $tollgate->run({ closed => [1] }, 'key', 'list');         # without these descriptors
 #   $result->{status}, $result->{out}, $result->{err}                    # exit status; -1 and $result->{signal} if killed
 #   my $data = $tollgate->json('key', 'list');                           # what --json prints, decoded; dies on failure
 #   my @results = $tollgate->run_at_once([@arguments], [@arguments] …);  # in parallel
@@ -20,6 +21,7 @@ use Cwd            ();
 use File::Basename ();
 use File::Temp     ();
 use JSON::PP       ();
+use POSIX          ();
 
 my $root = Cwd::abs_path(File::Basename::dirname(__FILE__) . '/../..');
 my $binary = ($ENV{TOLLGATE_BUILD} // "$root/build") . '/tollgate';
@@ -80,6 +82,7 @@ sub start {
         open STDIN, '<', $files{stdin}->filename or die $!;
         open STDOUT, '>', $options{stdout} // $files{out}->filename or die $!;
         open STDERR, '>', $files{err}->filename or die $!;
+        POSIX::close($_) for @{ $options{closed} // [] };
         alarm 300;    # a command that hangs ends as one that was killed
         exec $binary, @arguments or die "$binary: $!\n";
     }
