@@ -74,4 +74,25 @@ for my $user (sort keys %users) {
     };
 }
 
+# Redis gives a new user no channel, unless it is told to.
+subtest 'a user without the channel' => sub {
+    $redis->cmd('FLUSHALL');
+    my $operator = Command->new(redis => 'unix://operator:SECRET@' . $redis->socket, prefix => 'petstore:');
+    $operator->run(qw(key issue --plan free --id), $_) for qw(a b);
+    my $stored = sub { return join '', map { $_->[0] . join ' ', @{ $_->[1] } } map { [$_, [$redis->cmd('TYPE', $_), unpack 'H*', $redis->cmd('DUMP', $_)]] } sort @{ $redis->cmd('KEYS', '*') } };
+    my $before = $stored->();
+    $redis->cmd('ACL', 'SETUSER', 'silent', split / /, $rules{operator} =~ s/ &\S+//r);
+    my $silent = Command->new(redis => 'unix://silent:SECRET@' . $redis->socket, prefix => 'petstore:');
+    for my $command ([qw(key issue --plan free --id c)], [qw(key issue --plan free)], [{ stdin => 'imported' }, qw(key import --plan free --id d)],
+        [qw(key set a --name N)], [qw(key disable a)], [qw(key rotate a)], [qw(key rotate a --overlap 0s)], [qw(key revoke --yes b)], [qw(ban lift a)])
+    {
+        my $result = $silent->run(@$command);
+        my $name = join ' ', grep { !ref } @$command;
+        is $result->{status}, 1, "$name fails";
+        like $result->{err}, qr/\Atollgate: .*channel.*\n\z/, '… and says why';
+        is $result->{out}, '', '… prints no key';
+        is $stored->(), $before, '… and changes nothing';
+    }
+};
+
 done_testing;

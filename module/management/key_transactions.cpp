@@ -86,9 +86,8 @@ Task<void> KeyTransactions::reserve(std::string digest, std::string id) {
             {"HSET", hash, std::string(field::kId), id, std::string(field::kState),
              std::string(redis::key_state::kPending), std::string(field::kOperation), operation_},
             {"PEXPIRE", hash, kReservationTime}};
-        if (found) {
-            transaction.names = {digest};
-        }
+        // A user that may not publish is refused here, before the id is claimed.
+        transaction.names = {digest};
         reserved = co_await commit(std::move(transaction), Audited::kNo);
     }
 }

@@ -48,16 +48,16 @@ ScriptCall call_of(const Transaction& transaction, const redis::Keys& keys) {
         add_list(arguments, condition.command);
         add_list(arguments, condition.elements);
     }
-    arguments.push_back(std::to_string(transaction.commands.size()));
-    for (const auto& command : transaction.commands) {
-        add_list(arguments, command);
-    }
     arguments.push_back(std::to_string(transaction.names.size()));
     if (!transaction.names.empty()) {
         call.keys.push_back(keys.changes());
         arguments.insert(arguments.end(),
                          {keys.changes(), keys.events(), std::to_string(kChangesKept.count())});
         arguments.insert(arguments.end(), transaction.names.begin(), transaction.names.end());
+    }
+    arguments.push_back(std::to_string(transaction.commands.size()));
+    for (const auto& command : transaction.commands) {
+        add_list(arguments, command);
     }
     return call;
 }

@@ -5,13 +5,13 @@
 -- ARGV  1    a token, which is returned
 --       2    the number of conditions; per condition: the number of words of a command and its words; the number of
 --            elements that its reply must have, and these elements
---       ...  the number of commands; per command: the number of its words, and its words
 --       ...  the number of names to announce. If it is not 0: the sorted set of changes, the channel, the time in ms that
 --            changes are kept, and the names
+--       ...  the number of commands; per command: the number of its words, and its words
 --
--- Returns  the token; 1 or, if a condition is not met, 0; and the reply to each command. If the first command fails, returns
---          its error, and nothing is executed. A later error is one of the replies: the commands after it are executed, as
---          after MULTI.
+-- Returns  the token; 1 or, if a condition is not met, 0; and the reply to each command. If the channel may not be used, or
+--          the first command fails, returns the error, and nothing is executed. A later error is one of the replies: the
+--          commands after it are executed, as after MULTI.
 
 local position = 1
 
@@ -46,6 +46,23 @@ local function error_of(...)
     return type(value) == 'table' and value.err and value
 end
 
+-- Subscribers act when the script has ended. A user without the channel must not have changed anything.
+position = position + 1
+local names = ARGV[position] + 0
+local changes, events, kept
+local first_name = position + 4
+local last_name = position + 3 + names
+if names > 0 then
+    changes, events, kept = unpack(ARGV, position + 1, position + 3)
+    for i = first_name, last_name do
+        local failure = error_of('PUBLISH', events, ARGV[i])
+        if failure then
+            return failure
+        end
+    end
+    position = last_name
+end
+
 position = position + 1
 for _ = 1, ARGV[position] do
     local value = redis.pcall(unpack(ARGV, list()))
@@ -55,15 +72,12 @@ for _ = 1, ARGV[position] do
     reply[#reply + 1] = value
 end
 
-position = position + 1
-local names = ARGV[position] + 0
 if names > 0 then
     local time = redis.call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
-    local changes, events, kept = unpack(ARGV, position + 1, position + 3)
     local failure = error_of('ZREMRANGEBYSCORE', changes, '-inf', now - kept)
-    for i = position + 4, position + 3 + names do
-        failure = failure or error_of('ZADD', changes, now, ARGV[i]) or error_of('PUBLISH', events, ARGV[i])
+    for i = first_name, last_name do
+        failure = failure or error_of('ZADD', changes, now, ARGV[i])
     end
     if failure and #reply == 2 then
         return failure
