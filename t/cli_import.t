@@ -76,6 +76,7 @@ sub test_import {
         ['{"id":"m1","plan":"free","token":"another"}',                        'already exists with other keys'],
         ['{"id":"a b","plan":"free","token":"t1"}',                            'invalid id'],
         ['{"id":"x1","token":"t1"}',                                           'plan: a key needs a plan'],
+        ['{"id":"x1","plan":"free","token":"t1","digests":[' . join(',', map { '{"sha256":"' . $_ x 64 . '","retiring":true,"expires":"2040-01-01T00:00:00Z"}' } 'a', 'b') . ']}', 'at most two keys'],
         ['{"id":"x1","plan":"free"}',                                          'needs one key'],
         ['{"id":"x1","plan":"free","token":"t1","digest":"' . 'a' x 64 . '"}', 'needs one key'],
         ['{"id":"x1","plan":"free","digest":"abc"}',                           '64 lower-case'],

@@ -19,6 +19,8 @@ using management::JsonBody;
 using management::StoredKey;
 using Time = std::chrono::sys_seconds;
 
+constexpr std::size_t kMostKeysOfId = 2;
+
 [[noreturn]] void refuse_record(const std::string& why) {
     throw management::OperationError(management::Reason::kInvalid, why);
 }
@@ -97,6 +99,10 @@ std::vector<StoredKey> take_keys(JsonBody& members, const KeyRecord& record) {
     if (current != 1) {
         refuse_record(
             "a record needs one key that is not retiring: \"token\", \"digest\" or \"digests\"");
+    }
+    // The sets of digests are read at once: they must stay small.
+    if (keys.size() > kMostKeysOfId) {
+        refuse_record("an id has at most two keys: one of them is retiring");
     }
     return keys;
 }
