@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::size_t kMostPrefixes = 3;
 
-bool exists(RedisSession& session, const std::string& key) {
-    const auto count = session.run_if_accepted({"EXISTS", key});
-    return count && count->integer != 0;
-}
-
 bool has_tables(RedisSession& session, const std::string& key) {
     // The key may belong to another program, or this user may not read it.
     const auto hash = session.run_if_accepted({"HGETALL", key});
@@ -58,7 +53,7 @@ void search_master(RedisSession& session, RedisSession::ScanPosition& position,
 std::set<std::string> prefixes_with_tables(RedisSession& session, const std::string& prefix) {
     const auto similar = with_other_end(prefix);
     const auto tables = redis::Keys(similar).plans();
-    if (exists(session, tables) && has_tables(session, tables)) {
+    if (has_tables(session, tables)) {
         return {similar};
     }
     std::set<std::string> found;
@@ -73,7 +68,9 @@ std::set<std::string> prefixes_with_tables(RedisSession& session, const std::str
 
 void warn_of_prefix(RedisSession& session, const std::string& prefix) {
     try {
-        if (exists(session, redis::Keys(prefix).plans())) {
+        const auto published = session.run_if_accepted({"EXISTS", redis::Keys(prefix).plans()});
+        // A user that may not read this key knows nothing about it.
+        if (!published || published->integer != 0) {
             return;
         }
         const auto found = prefixes_with_tables(session, prefix);
