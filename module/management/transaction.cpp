@@ -65,7 +65,9 @@ ScriptCall call_of(const Transaction& transaction, const redis::Keys& keys) {
 Replies replies_of(std::vector<redis::Value> values, const Transaction& transaction) {
     const auto error = std::ranges::find_if(values, &redis::Value::is_error);
     if (error != values.end()) {
-        throw OperationError(Reason::kUnavailable, "Redis replies with an error: " + error->text);
+        // The script returns an error of the first command alone.
+        throw OperationError(Reason::kUnavailable,
+                             "Redis has executed a part of the commands only: " + error->text);
     }
     if (values.size() == 1 && values.front().integer == 0 && !transaction.conditions.empty()) {
         return std::nullopt;
