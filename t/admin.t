@@ -253,7 +253,7 @@ END
     is_deeply [map { $_->{day} } @$recent], [map { $_->{day} } @{ $granted->{days} }], '… and from a day';
     is_deeply $ask->('GET', 'keys/reader/history')->json, { id => 'reader', days => [] }, 'an id without a history';
     like $walk->('showHistory', 400, 'GET', 'keys/acme/history?from=2024-02-30')->json->{message}, qr/^from: /, 'an invalid day';
-    is $ask->('GET', "keys/acme/history?$_")->status, 400, "refused: $_" for 'to=', 'from=2024-10-05T00:00:00Z', 'limit=1';
+    is $ask->('GET', "keys/acme/history?$_")->status, 400, "refused: $_" for 'to=', 'from=2024-10-05T00:00:00Z', 'limit=1', 'from=2024-10-06&to=2024-10-05';
     $walk->('showHistory', 404, 'GET', 'keys/nobody/history');
 
     # --- bans

@@ -74,6 +74,9 @@ Task<AdminResponse> show_history(ResourceRequest request) {
     QueryParameters parameters(request.request.query);
     const auto from = take_day(parameters, "from");
     const auto to = take_day(parameters, "to");
+    if (from && to && *to < *from) {
+        throw OperationError(Reason::kInvalid, "from: the day is after that of to");
+    }
     parameters.require_empty();
     CountingTables tables{.known = request.tables};
     auto history =
