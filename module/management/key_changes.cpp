@@ -114,11 +114,16 @@ std::string text_of(const KeyChanges& changes) {
         add("scopes", *changes.scopes);
     }
     if (changes.meta) {
+        if (changes.meta->is_cleared) {
+            add("meta", "");
+        }
         std::string names;
         for (const auto& [name, value] : changes.meta->members) {
             names += (names.empty() ? "" : ",") + name;
         }
-        add("meta", names);
+        if (!names.empty()) {
+            add("meta", names);
+        }
     }
     return text;
 }

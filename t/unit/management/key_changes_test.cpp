@@ -14,6 +14,14 @@ TEST(KeyChangesTest, AreUnambiguousAsText) {
     EXPECT_EQ(text_of({.name = ""}), "name=none");
     EXPECT_EQ(text_of({.name = "\""}), "name=\"\\\"\"");
     EXPECT_EQ(text_of({.limits = "60r/m 1000r/d"}), "limits=\"60r/m 1000r/d\"");
+    EXPECT_EQ(
+        text_of({.meta = MetaChanges{.members = {{"a", MetaValue(true)}, {"b", std::nullopt}}}}),
+        "meta=a,b");
+    EXPECT_EQ(text_of({.meta = MetaChanges{.is_cleared = true}}), "meta=none");
+    EXPECT_EQ(
+        text_of({.meta = MetaChanges{.is_cleared = true, .members = {{"a", MetaValue(true)}}}}),
+        "meta=none meta=a");
+    EXPECT_EQ(text_of({.meta = MetaChanges{}}), "");
 }
 
 TEST(AuditTest, CutsALongDetail) {
