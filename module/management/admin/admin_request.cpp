@@ -10,6 +10,8 @@ namespace tollgate::management {
 
 namespace {
 
+constexpr std::size_t kMostParameters = 16;  // more than any resource has
+
 [[noreturn]] void refuse_query(const std::string& why) {
     throw OperationError(Reason::kInvalid, why);
 }
@@ -33,6 +35,9 @@ QueryParameters::QueryParameters(std::string_view query) {
         query.remove_prefix(std::min(parameter.size() + 1, query.size()));
         if (parameter.empty()) {
             continue;
+        }
+        if (parameters_.size() == kMostParameters) {
+            refuse_query("there are more than " + std::to_string(kMostParameters) + " parameters");
         }
         const auto equals = std::min(parameter.find('='), parameter.size());
         auto name = decode(parameter.substr(0, equals));

@@ -38,8 +38,8 @@ struct AdminResponse {
 /// The parameters of a query: NAME=VALUE, separated by `&`, percent-encoded.
 class QueryParameters {
   public:
-    /// Throws OperationError with Reason::kInvalid if a parameter is given twice, or is not encoded
-    /// properly.
+    /// Throws OperationError with Reason::kInvalid if there are too many parameters, or if one is
+    /// given twice or not encoded properly.
     explicit QueryParameters(std::string_view query);
 
     /// The value of a parameter, and removes it. Empty if there is none.

@@ -22,6 +22,8 @@ TEST(QueryParametersTest, AreDecoded) {
 TEST(QueryParametersTest, RefuseMistakes) {
     EXPECT_THROW(QueryParameters("a=1&a=2"), OperationError);
     EXPECT_THROW(QueryParameters("a=%4"), OperationError);
+    EXPECT_NO_THROW(QueryParameters("1&2&3&4&5&6&7&8&9&a&b&c&d&e&f&g"));
+    EXPECT_THROW(QueryParameters("1&2&3&4&5&6&7&8&9&a&b&c&d&e&f&g&h"), OperationError);
     EXPECT_THROW(QueryParameters("a=%zz"), OperationError);
     EXPECT_THROW(QueryParameters("a=1").require_empty(), OperationError);
     EXPECT_THROW(QueryParameters("n=101").take_number("n", 1, 100), OperationError);
