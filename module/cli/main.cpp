@@ -3,6 +3,7 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "module/cli/commands/command_definition.hpp"
 #include "module/cli/commands/command_tree.hpp"
 #include "module/cli/failure.hpp"
+#include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/printable.hpp"
 #include "module/cli/terminal/spelling.hpp"
 #include "module/cli/terminal/standard_streams.hpp"
@@ -119,7 +121,10 @@ int run_command_line(int argc, char** argv) {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) {
-            return app.exit(error);
+            std::ostringstream text;
+            const int status = app.exit(error, text, text);
+            require_print(text.str());
+            return status;
         }
         throw Failure(ExitStatus::kUsage, explain_mistake(app, error));
     }
