@@ -85,7 +85,8 @@ subtest 'refused' => sub {
     refused(2, qr/time|future/, qw(key issue --plan p --expires), $_)
         for '', '24', 'soon', '2020-01-01', '2031-13-01', '2031-02-30', '2031-01-01T24:00:00Z', '2031-01-01T00:00:00',
         '2031-01-01T00:00:00Zx', '0s', '-1d', '2031-1-1';
-    refused(2, qr/scope/, qw(key issue --plan p --scope), $_) for "a\nb", 'a"b', 'a\\b', 'é', 'x' x 257, join ' ', 'aa' .. 'dz';
+    refused(2, qr/^tollgate: --scope: none cannot be given with other scopes$/, qw(key issue --plan p --scope none --scope read));
+    refused(2, qr/^tollgate: --scope: /, qw(key issue --plan p --scope), $_) for "a\nb", 'a"b', 'a\\b', 'é', 'x' x 257, join ' ', 'aa' .. 'dz';
     refused(2, qr/--meta: /, qw(key issue --plan p --meta), $_)
         for '', 'a', '=', '=1', 'A=1', 'a-b=1', 'x' x 33 . '=1', "a=\n", "a=\xff", 'a=' . 'x' x 505;
     refused(2, qr/--meta: more than 16/, qw(key issue --plan p), map { ('--meta', "m$_=1") } 1 .. 17);
@@ -208,6 +209,7 @@ subtest 'list with filters' => sub {
     refused(2, qr/--plan: invalid name/, qw(key list --plan), $_) for 'a b', '';
     refused(2, qr/--name: /, qw(key list --name), 'x' x 257);
     refused(2, qr/invalid time/, qw(key list --expires-before), $_) for 'soon', '24', '';
+    refused(2, qr/invalid time "40000d": use .*at most 100 years/, qw(key list --expires-before 40000d));
 };
 
 subtest 'set, disable, enable' => sub {

@@ -45,8 +45,26 @@ auto check_options(const Check& check, const std::string& advice = {}) {
     try {
         return check();
     } catch (const management::OperationError& error) {
-        throw Failure(ExitStatus::kUsage, std::string("--") + error.what() + advice);
+        std::string message = error.what();
+        if (message.starts_with("scopes:")) {
+            message.erase(message.find('s', 1), 1);  // an option is one of them
+        }
+        throw Failure(ExitStatus::kUsage, "--" + message + advice);
     }
+}
+
+/// The scopes of the options. `none` with others would be a scope of this name. Throws
+/// OperationError and Failure.
+std::string scopes_of(const std::vector<std::string>& options) {
+    const auto all = joined(options);
+    if (all == "none") {
+        return "";
+    }
+    auto scopes = management::uniform_scopes(all);
+    if ((" " + scopes + " ").find(" none ") != std::string::npos) {
+        throw Failure(ExitStatus::kUsage, "--scope: none cannot be given with other scopes");
+    }
+    return scopes;
 }
 
 /// Reads the options that describe a key, and validates them. Throws Failure.
@@ -64,8 +82,7 @@ management::KeyChanges changes_of(const KeyOptions& options, std::chrono::sys_se
                 *options.limits == "none" ? "" : management::uniform_limits(*options.limits);
         }
         if (!options.scopes.empty()) {
-            const auto all = joined(options.scopes);
-            changes.scopes = all == "none" ? "" : management::uniform_scopes(all);
+            changes.scopes = scopes_of(options.scopes);
         }
         management::validate(changes);
     });
