@@ -81,8 +81,8 @@ subtest 'a list' => sub {
 };
 
 subtest 'revoke' => sub {
-    $tollgate->run(qw(key issue --plan free --id), $_) for qw(kept gone);
-    for my $case (["\r", 'kept', 2, 'nothing is revoked'], ["no\r", 'kept', 2, 'nothing is revoked'], ["y\r", 'gone', 0, 'revoked gone']) {
+    $tollgate->run(qw(key issue --plan free --id), $_) for qw(kept gone too);
+    for my $case (["\r", 'kept', 2, 'nothing is revoked'], ["no\r", 'kept', 2, 'nothing is revoked'], ["y\r", 'gone', 0, 'revoked gone'], ["Yes\r", 'too', 0, 'revoked too']) {
         my ($answer, $id, $status, $message) = @$case;
         my (undef, $shown) = on_terminal("$binary key revoke $id; echo status \$?", sub {
             my ($type, $shown) = @_;
