@@ -40,6 +40,12 @@ subtest 'words' => sub {
             is $result->{status}, 2, '… and refused';
         }
     }
+    for my $option ('--help', '--version') {
+        my $result = $tollgate->run({ stdout => '/dev/full' }, $option);
+        is $result->{status}, 1, "$option that cannot be printed";
+        like $result->{err}, qr/\Atollgate: cannot write to standard output: [^\n]+\n\z/, '… is an error';
+    }
+    says(1, qr/refuses the user or password \(ERR\): it may not require a password$/, qw(key list --redis), 'unix://:secret@' . $redis->socket);
     says(2, qr{--limits: invalid rate "fast": use .*60r/m 1000r/d}, qw(key issue --plan p --limits fast));
 };
 
@@ -88,6 +94,9 @@ subtest 'the prefix' => sub {
         my ($status, @words) = @$command;
         says($status, $without_colon, @words, '--prefix', 'web');
     }
+    $redis->cmd('ACL', 'SETUSER', 'stranger', 'on', '>secret', '~web:*', '+@all');
+    my $stranger = Command->new(redis => 'unix://stranger:secret@' . $redis->socket, prefix => 'shop:')->run(qw(key list));
+    like $stranger->{err}, qr/\Atollgate: [^\n]*NOPERM[^\n]*\n\z/, 'who may not read the prefix does not know whether it is wrong';
     $redis->cmd('SET', 'other:plans', 'a text');
     $redis->cmd('HSET', 'another:plans', 'api', 'no table');
     $redis->cmd('RENAME', 'web:plans', 'saved');

@@ -118,6 +118,7 @@ for my $case (
     is $result->{status}, 1, "a server that $name: status 1" or diag explain $result;
     like $result->{err}, qr/\Atollgate: [ -~]+\n\z/, '… with one line';
     cmp_ok time - $start, '<', 20, '… without waiting for the end of the connection';
+    like $result->{err}, qr/: no reply in time$/, '… that says so' if $then eq 'wait';
 }
 
 done_testing;

@@ -150,7 +150,7 @@ subtest 'mistakes' => sub {
         [2, qr{--location "/=apj": unknown plan table "apj" \(did you mean "api"\?\)$}, '--location', '/=apj', $log],
         [2, qr/standard input can be read only once$/, '-', '-'],
         [2, qr/cannot open the log \S+: No such file or directory$/, "$dir/none"],
-        [2, qr/no plan can be read from the file \S+none$/, '--plans', "$dir/none", $log],
+        [2, qr/no plan can be read from the file \S+none: No such file or directory$/, '--plans', "$dir/none", $log],
         [2, qr/\S*api\.conf: duplicate tollgate_plans "api"$/, '--plans', $plans, $log],
         [1, qr/cannot read the log \S+: Is a directory$/, "$dir"],
         [1, qr/cannot read the log \S+broken\.gz: \S/, $broken],

@@ -22,11 +22,14 @@ my $gateway = Gateway->start(
         location = /text     { return 200 "hello"; }
         location = /json     { return 200 '{"hello":1}'; }
         location = /none     { return 404; }
+        location = /large    { root %DIR%; }
         location = /moved    { return 302 /status; }
         location /dry/       { tollgate api; tollgate_dry_run on; proxy_pass http://unix:%DIR%/upstream.sock; }
 END
 );
 $gateway->import_key("secret-$_", id => "id-$_", plan => $_) for qw(free all);
+open my $large, '>', $gateway->nginx->dir . '/large' or die $!;
+truncate $large, 65 << 20 or die $!;
 my $tollgate = Command->new;
 my $port = $gateway->nginx->port;
 my $url = "http://127.0.0.1:$port";
@@ -109,6 +112,7 @@ subtest 'failures' => sub {
     my @cases = (
         ["$url/none",                       1, qr{^tollgate: \Q$url\E/none responds with HTTP status 404\n\z}],
         [$secret,                           1, qr{^tollgate: http://127\.0\.0\.1:$port/guarded responds with HTTP status 401\n\z}],
+        ["$url/large",                      1, qr{^tollgate: \Q$url\E/large responds with more than 64 MiB\n\z}],
         ["$url/moved",                      1, qr{HTTP status 302\n\z}],
         ["$url/text",                       1, qr{^tollgate: \Q$url\E/text does not return a tollgate_status document: check the URL\n\z}],
         ["$url/json",                       1, qr{does not return a tollgate_status document: check the URL\n\z}],

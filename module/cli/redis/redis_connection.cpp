@@ -1,6 +1,7 @@
 #include "module/cli/redis/redis_connection.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <stdexcept>
 #include <utility>
@@ -55,10 +56,12 @@ void RedisConnection::log_in(const Login& login) {
                                               : redis::Command{"AUTH", login.user, login.password});
     if (reply.is_error()) {
         // Print only the error code: some of these messages contain the arguments of the command.
+        const auto code = reply.text.substr(0, reply.text.find(' '));
+        // The general error comes from a server where `default` has no password, or without users.
+        const std::string hint = code == "ERR" ? ": it may not require a password" : "";
         throw LoginRefused(ExitStatus::kRedis, endpoint_.service + " at " + endpoint_.text() +
-                                                   " refuses the user or password (" +
-                                                   reply.text.substr(0, reply.text.find(' ')) +
-                                                   ")");
+                                                   " refuses the user or password (" + code + ")" +
+                                                   hint);
     }
 }
 
@@ -121,7 +124,9 @@ void RedisConnection::select(std::uint32_t database) {
 void RedisConnection::fail_connection() const {
     std::string reason = "out of memory";
     if (context_) {
-        reason = context_->errstr;
+        // hiredis reports a timeout as EAGAIN.
+        const bool is_late = context_->err == REDIS_ERR_IO && errno == EAGAIN;
+        reason = is_late ? "no reply in time" : context_->errstr;
     }
     fail_connection(reason);
 }

@@ -254,8 +254,9 @@ std::vector<IncludedFile> read_included(const std::filesystem::path& folder,
 std::string read_plan_file(const std::string& path) {
     try {
         return read_text_file(path);
-    } catch (const std::system_error&) {
-        throw Failure(ExitStatus::kUsage, "no plan can be read from the file " + path);
+    } catch (const std::system_error& error) {
+        throw Failure(ExitStatus::kUsage,
+                      "no plan can be read from the file " + path + ": " + error.code().message());
     }
 }
 

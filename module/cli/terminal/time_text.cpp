@@ -50,7 +50,8 @@ std::chrono::seconds parse_duration_seconds(std::string_view text) {
     try {
         return std::chrono::ceil<std::chrono::seconds>(parse_duration(text));
     } catch (const ParseError& error) {
-        throw Failure(ExitStatus::kUsage, error.what());
+        throw Failure(ExitStatus::kUsage,
+                      std::string(error.what()) + ": use 24h or 90d, at most 100 years");
     }
 }
 

@@ -121,7 +121,12 @@ std::string http_get(const HttpUrl& url) {
     if (!url.socket.empty()) {
         set(CURLOPT_UNIX_SOCKET_PATH, url.socket.c_str());
     }
-    if (const auto code = curl_easy_perform(curl.get()); code != CURLE_OK) {
+    const auto code = curl_easy_perform(curl.get());
+    if (code == CURLE_WRITE_ERROR) {
+        throw Failure(ExitStatus::kRedis, url.address + " responds with more than " +
+                                              std::to_string(kLongestBody >> 20U) + " MiB");
+    }
+    if (code != CURLE_OK) {
         const std::string reason = why.front() != '\0' ? why.data() : curl_easy_strerror(code);
         throw Failure(ExitStatus::kRedis, "no response from " + url.address + ": " + reason);
     }
