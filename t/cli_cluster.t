@@ -54,6 +54,16 @@ subtest 'ids of all masters' => sub {
     like $sample->{out}, qr/"ids":30,|"sampled":true/, 'a sample';
 };
 
+subtest 'the URL of one server' => sub {
+    for my $node (@masters) {
+        my $result = Command->new(redis => 'redis://127.0.0.1:' . $node->port, prefix => 'one:')->run(qw(key issue --plan free --id alone));
+        is $result->{status}, 1, 'a master of a cluster is refused';
+        like $result->{err}, qr/^tollgate: Redis replies with an error: (?:MOVED|CROSSSLOT) .*: use redis\+cluster:\/\/ for a cluster$/m, '... and the message says what to use';
+    }
+    my $all = Command->new(redis => url('', @masters), prefix => 'one:');
+    is_deeply $all->json(qw(key list)), [], 'nothing is left of the key';
+};
+
 subtest 'the documented user is sufficient' => sub {
     my ($page) = grep { $_->path eq 'module/README.md' } Markdown->pages("$FindBin::Bin/..");
     my ($rules) = map { $_->{text} =~ /^user operator (.*)$/m } $page->blocks('redis');

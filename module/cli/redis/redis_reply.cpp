@@ -9,7 +9,12 @@ namespace tollgate::cli {
 
 void require_success(const redis::Value& reply) {
     if (reply.is_error()) {
-        throw Failure(ExitStatus::kRedis, "Redis replies with an error: " + reply.text);
+        // With the URL of a cluster, such commands are sent to the master of their slot.
+        const bool is_of_cluster =
+            reply.text.starts_with("MOVED ") || reply.text.starts_with("CROSSSLOT ");
+        throw Failure(ExitStatus::kRedis,
+                      "Redis replies with an error: " + reply.text +
+                          (is_of_cluster ? ": use redis+cluster:// for a cluster" : ""));
     }
     std::ranges::for_each(reply.elements, require_success);
 }
