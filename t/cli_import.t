@@ -116,7 +116,9 @@ sub test_import {
         like $result->{err}, qr/^\Q$bad\E:$line: .*\Q$refused[$i][1]/m, "line $line: $refused[$i][1]";
     }
     unlike $result->{err} . $result->{out}, qr/full-token|a b"|t1/, 'no key is printed';
-    is $tollgate->run('import', "$dir/none")->{status}, 2, 'a file that does not exist';
+    my $keys = scalar @{ $redis->cmd('ZRANGE', 'ids', 0, -1) };
+    is $tollgate->run('import', file('{"id":"first","plan":"free","token":"first-token"}'), "$dir/none")->{status}, 2, 'a file that does not exist';
+    is scalar @{ $redis->cmd('ZRANGE', 'ids', 0, -1) }, $keys, '… and nothing of the other one is stored';
     my $json = JSON::PP::decode_json($tollgate->run('import', '--json', $full)->{out});
     is_deeply $json, { records => 1, imported => 0, unchanged => 1, refused => 0 }, 'the counts as JSON';
 

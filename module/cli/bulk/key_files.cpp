@@ -1,5 +1,7 @@
 #include "module/cli/bulk/key_files.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
@@ -22,6 +24,24 @@ namespace tollgate::cli {
 
 namespace {
 
+constexpr std::string_view kStandardInput = "-";
+
+/// Throws Failure for the error in errno.
+[[noreturn]] void refuse_file(const std::string& name) {
+    throw Failure(ExitStatus::kUsage,
+                  "cannot read \"" + name + "\": " + std::generic_category().message(errno));
+}
+
+/// A name that is mistyped must not be found after the records of other files are stored. A pipe
+/// can be opened once only.
+void require_readable(const std::vector<std::string>& files) {
+    for (const auto& file : files) {
+        if (file != kStandardInput && ::access(file.c_str(), R_OK) != 0) {
+            refuse_file(file);
+        }
+    }
+}
+
 /// Reads a file of records and imports them in batches.
 class FileImport {
   public:
@@ -39,14 +59,13 @@ class FileImport {
 
     ImportCounts run() {
         std::ifstream file;
-        if (name_ != "-") {
+        if (name_ != kStandardInput) {
             file.open(name_, std::ios::binary);
             if (!file) {
-                throw Failure(ExitStatus::kUsage, "cannot read \"" + name_ + "\": " +
-                                                      std::generic_category().message(errno));
+                refuse_file(name_);
             }
         }
-        std::istream& input = name_ == "-" ? std::cin : file;
+        std::istream& input = name_ == kStandardInput ? std::cin : file;
         const auto now = complete(management::KeyReader(database_, keys_).now());
         std::string line;
         for (std::size_t number = 1; std::getline(input, line); ++number) {
@@ -175,6 +194,7 @@ void import_files(management::Database& database, const redis::Keys& keys, Forma
                   const std::vector<std::string>& files,
                   const std::function<void(const KeyRecord&)>& check,
                   const std::function<void(management::Durability)>& done) {
+    require_readable(files);
     ImportCounts all;
     for (const auto& file : files) {
         FileImport import(database, keys, check, file);
