@@ -137,7 +137,7 @@ subtest 'options' => sub {
         'lines of text, the most refused first';
     like $second, qr/ 1 active\n\nID .*\nbanned .* until \S+\n\z/, 'then what happened since: nothing but a ban that lasts';
     unlike join('', @out), qr/\e/, 'nothing steers a terminal';
-    for my $case ([qw(--interval 10ms)], [qw(--interval 2h)], [qw(--interval x)], [qw(--sort name)], [qw(--budget 1)], [qw(--count -1)]) {
+    for my $case ([qw(--interval 10ms)], [qw(--interval 2h)], [qw(--interval x)], [qw(--sort name)], [qw(--budget 1)], [qw(--count -1)], [qw(--limit 0)], [qw(--limit 99999999999999999999)]) {
         is $tollgate->run('top', @$case)->{status}, 2, "@$case: wrong usage";
     }
     my $help = $tollgate->run(qw(top --help))->{out};

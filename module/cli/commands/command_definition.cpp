@@ -315,10 +315,10 @@ void add_watching_commands(CLI::App& app, CommandLine& line) {
     command.add_option("--interval", top.interval, "Time between two readings, 100ms to 1h")
         ->capture_default_str();
     command.add_option("--count", top.count, "Number of refreshes; 0: until interrupted")
-        ->check(CLI::NonNegativeNumber)
+        ->check(CLI::Range(0, 1'000'000'000))
         ->capture_default_str();
     command.add_option("--limit", top.limit, "Maximum number of lines")
-        ->check(CLI::PositiveNumber)
+        ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
     command.add_option("--sort", top.sort, "Sort order of the lines, descending")
         ->check(CLI::IsMember({"requests", "refusals"}))
