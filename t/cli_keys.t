@@ -209,6 +209,7 @@ subtest 'list with filters' => sub {
     refused(2, qr/--plan: invalid name/, qw(key list --plan), $_) for 'a b', '';
     refused(2, qr/--name: /, qw(key list --name), 'x' x 257);
     refused(2, qr/invalid time/, qw(key list --expires-before), $_) for 'soon', '24', '';
+    refused(2, qr/invalid time "10000-01-01": use 2027/, qw(key list --expires-before 10000-01-01));
     refused(2, qr/invalid time "40000d": use .*at most 100 years/, qw(key list --expires-before 40000d));
 };
 

@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789";
 
+/// Whether it has a hyphen that is not the sign of a number.
 bool looks_like_date(std::string_view text) {
-    return text.size() > 4 && text[4] == '-';
+    return text.find('-', 1) != std::string_view::npos;
 }
 
 }  // namespace
