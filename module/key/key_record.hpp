@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -19,7 +20,7 @@ struct KeyRecord {
     std::string meta{};    ///< in the canonical form of write_meta
     std::optional<std::chrono::sys_seconds> expires;
     bool active = true;
-    /// As a gateway reads it: a rotation has replaced the key, which ends with the overlap.
+    /// A rotation has replaced the key: Redis removes it at the end of the overlap.
     bool retiring = false;
     bool operator==(const KeyRecord&) const = default;
 
@@ -28,6 +29,10 @@ struct KeyRecord {
         return active && (!expires || now < *expires);
     }
 };
+
+/// The members that a decision can do without. A gateway keeps them apart from the others: see
+/// KeyCache. None contains a zero byte.
+inline constexpr std::array kDetails{&KeyRecord::name, &KeyRecord::scopes, &KeyRecord::meta};
 
 /// Whether the text is an id: 1 to 64 letters, digits, `_`, `-` and `.`. Ids are part of Redis
 /// keys, inside a `{…}` hash tag, and of log lines.

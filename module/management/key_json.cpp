@@ -74,7 +74,7 @@ void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds 
                 json.member("sha256", key.digest);
                 write_time(json, "created", key.created);
                 write_time(json, "expires", key.record.expires);
-                json.member("retiring", key.retiring);
+                json.member("retiring", key.record.retiring);
                 write_time(json, "used", key.used);
             });
         }

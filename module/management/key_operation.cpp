@@ -74,7 +74,7 @@ Task<void> KeyOperation::update(std::string id, std::function<void(KeyRecord&)> 
         const auto end = key.record.expires;
         key.operation.clear();  // the key is in use, so it counts as shown
         change(key.record);
-        if (key.retiring && (!key.record.expires || key.record.expires > end)) {
+        if (key.record.retiring && (!key.record.expires || key.record.expires > end)) {
             key.record.expires = end;
         }
     };

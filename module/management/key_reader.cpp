@@ -24,7 +24,7 @@ int rank_of(const StoredKey& key) {
     if (key.replaced) {
         return kReplaced;
     }
-    if (key.retiring) {
+    if (key.record.retiring) {
         return kRetiring;
     }
     return key.is_unfinished() ? kUnfinished : kCurrent;

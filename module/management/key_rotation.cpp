@@ -14,14 +14,15 @@ using namespace std::chrono_literals;
 void require_rotatable(const std::string& id, const std::vector<StoredKey>& keys,
                        std::chrono::sys_seconds now, std::chrono::seconds overlap) {
     const StoredKey& current = keys.front();
-    const auto retiring = std::ranges::find_if(keys, &StoredKey::retiring);
+    const auto retiring =
+        std::ranges::find_if(keys, [](const StoredKey& key) { return key.record.retiring; });
     // A third key would also be valid, and the client does not expect it.
     if (overlap != 0s && current.is_current() && retiring != keys.end()) {
         const auto end = retiring->record.expires;
         throw OperationError(Reason::kTwoKeys, "\"" + id + "\" has two keys until " +
                                                    (end ? format_time(*end) : "the old one ends"));
     }
-    if (!current.retiring && current.record.expires && *current.record.expires <= now) {
+    if (!current.record.retiring && current.record.expires && *current.record.expires <= now) {
         throw OperationError(Reason::kExpired, "the key of \"" + id + "\" has expired");
     }
 }
@@ -75,7 +76,7 @@ Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
         key.operation.clear();
         key.rotation = rotation.name;
         key.replaced = true;
-        key.retiring = false;
+        key.record.retiring = false;
     };
     for (bool reserved = false;; reserved = true) {
         auto keys = co_await transactions_.settled_keys(id, digest);
@@ -122,6 +123,7 @@ Task<void> KeyOperation::activate_successor(Rotation rotation, StoredKey source)
                         .record = source.record,
                         .created = rotation.start,
                         .request = rotation.request};
+    successor.record.retiring = false;
     bool works = co_await transactions_.activate(std::move(successor));
     if (works) {
         works = co_await transactions_.is_claimed(id, digest);
@@ -138,7 +140,7 @@ Task<void> KeyOperation::activate_successor(Rotation rotation, StoredKey source)
         std::vector<std::string> digests{source.digest};
         const auto found = co_await reader_.read(id, std::move(digests));
         for (const auto& key : found) {
-            if (!key.retiring && key.record != copied) {
+            if (!key.record.retiring && key.record != copied) {
                 copied = key.record;
                 const KeyTransactions::Change copy_again = [&](StoredKey& copy) {
                     copy.record = copied;
@@ -158,10 +160,10 @@ Task<void> KeyOperation::end_previous(Rotation rotation, std::vector<StoredKey> 
         // one.
         if (key.replaced || (key.is_unfinished() && before.size() > 1)) {
             co_await transactions_.remove(key.digest, id);
-        } else if (!key.retiring) {
+        } else if (!key.record.retiring) {
             const KeyTransactions::Change retire = [end](StoredKey& old) {
                 old.operation.clear();
-                old.retiring = true;
+                old.record.retiring = true;
                 old.record.expires = std::min(old.record.expires.value_or(end), end);
             };
             co_await transactions_.change(key.digest, id, retire);

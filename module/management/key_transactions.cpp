@@ -207,7 +207,7 @@ Task<bool> KeyTransactions::change(std::string digest, std::string id, Change ap
         transaction.commands = write_stored_key(hash, *found);
         if (found->replaced) {
             transaction.commands.push_back({"PERSIST", hash});
-        } else if (found->retiring && found->record.expires) {
+        } else if (found->record.retiring && found->record.expires) {
             transaction.commands.push_back(
                 {"PEXPIREAT", hash, milliseconds_of(*found->record.expires)});
         }
@@ -244,7 +244,7 @@ Task<void> KeyTransactions::withdraw(std::string digest, std::string id) {
 
 Task<void> KeyTransactions::reopen(std::string digest, std::string id) {
     const Change reopen_key = [this](StoredKey& key) {
-        if (!key.replaced && !key.retiring) {
+        if (!key.replaced && !key.record.retiring) {
             key.operation = operation_;
         }
     };

@@ -1,7 +1,9 @@
 #include "module/management/stored_key.hpp"
 
+#include <array>
 #include <utility>
 
+#include "module/redis/protocol/record_fields.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 #include "module/redis/protocol/schema.hpp"
 
@@ -9,17 +11,13 @@ namespace tollgate::management {
 
 namespace {
 
-// An invalid time is parsed as 1970: a damaged record must not look like a key that never expires.
-std::chrono::sys_seconds time_or_epoch(std::string_view text) {
-    return redis::parse_unix_time(text).value_or(std::chrono::sys_seconds{});
-}
-
-std::string unix_time(std::chrono::sys_seconds time) {
-    return std::to_string(time.time_since_epoch().count());
-}
-
 namespace field = redis::record_field;
 namespace state = redis::key_state;
+
+/// What an operation stores with the record.
+constexpr std::array kOwnFields{std::pair(field::kOperation, &StoredKey::operation),
+                                std::pair(field::kRequest, &StoredKey::request),
+                                std::pair(field::kRotation, &StoredKey::rotation)};
 
 }  // namespace
 
@@ -43,43 +41,31 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::V
         return std::nullopt;
     }
     auto fields = hash.fields();
-    const auto stored = fields[field::kState];
-    const bool replaced = stored == state::kReplaced;
-    StoredKey key{.digest = std::string(digest),
-                  .record = {.id = std::string(fields[field::kId]),
-                             .name = std::string(fields[field::kName]),
-                             .plan = std::string(fields[field::kPlan]),
-                             .limits = std::string(fields[field::kLimits]),
-                             .scopes = std::string(fields[field::kScopes]),
-                             .meta = std::string(fields[field::kMeta]),
-                             .expires = std::nullopt,
-                             .active = (replaced ? fields[field::kSuccessorState] : stored) ==
-                                       state::kActive},
-                  .created = time_or_epoch(fields[field::kCreated]),
-                  .operation = std::string(fields[field::kOperation]),
-                  .request = std::string(fields[field::kRequest]),
-                  .rotation = std::string(fields[field::kRotation]),
-                  .pending = stored == state::kPending,
-                  .replaced = replaced,
-                  .retiring = !replaced && lifetime.integer >= 0,
-                  .stored_fields = hash.texts()};
-    if (const auto expires = fields[field::kExpires]; !expires.empty()) {
-        key.record.expires = time_or_epoch(expires);
+    const auto stored_state = fields[field::kState];
+    // An invalid time is 1970, as in the record.
+    StoredKey key{
+        .digest = std::string(digest),
+        .created =
+            redis::parse_unix_time(fields[field::kCreated]).value_or(std::chrono::sys_seconds{}),
+        .pending = stored_state == state::kPending,
+        .replaced = stored_state == state::kReplaced,
+        .stored_fields = hash.texts()};
+    if (key.replaced) {
+        fields[field::kState] = fields[field::kSuccessorState];
+    }
+    // An operation can repair what is not valid.
+    for (const auto& part : redis::record_fields()) {
+        redis::read_field(part, fields[part.name], key.record);
+    }
+    key.record.retiring = !key.replaced && lifetime.integer >= 0;
+    for (const auto& [name, text] : kOwnFields) {
+        key.*text = fields[name];
     }
     return key;
 }
 
 std::vector<redis::Command> write_stored_key(const std::string& hash, const StoredKey& key) {
-    const KeyRecord& record = key.record;
-    const std::string current(record.active ? state::kActive : state::kDisabled);
-    redis::Command set{"HSET",
-                       hash,
-                       std::string(field::kId),
-                       record.id,
-                       std::string(field::kPlan),
-                       record.plan,
-                       std::string(field::kState),
-                       key.replaced ? std::string(state::kReplaced) : current};
+    redis::Command set{"HSET", hash};
     redis::Command remove{"HDEL", hash};
     const auto set_or_remove = [&](std::string_view name, const std::string& value) {
         if (value.empty()) {
@@ -88,15 +74,18 @@ std::vector<redis::Command> write_stored_key(const std::string& hash, const Stor
             set.insert(set.end(), {std::string(name), value});
         }
     };
-    set_or_remove(field::kName, record.name);
-    set_or_remove(field::kLimits, record.limits);
-    set_or_remove(field::kScopes, record.scopes);
-    set_or_remove(field::kMeta, record.meta);
-    set_or_remove(field::kExpires, record.expires ? unix_time(*record.expires) : "");
-    set_or_remove(field::kSuccessorState, key.replaced ? current : "");
-    set_or_remove(field::kOperation, key.operation);
-    set_or_remove(field::kRequest, key.request);
-    set_or_remove(field::kRotation, key.rotation);
+    std::string successor_state;
+    for (const auto& part : redis::record_fields()) {
+        auto value = redis::stored_text(part, key.record);
+        if (key.replaced && part.name == field::kState) {
+            successor_state = std::exchange(value, state::kReplaced);
+        }
+        set_or_remove(part.name, value);
+    }
+    set_or_remove(field::kSuccessorState, successor_state);
+    for (const auto& [name, text] : kOwnFields) {
+        set_or_remove(name, key.*text);
+    }
     std::vector<redis::Command> commands{std::move(set)};
     if (remove.size() > 2) {
         commands.push_back(std::move(remove));

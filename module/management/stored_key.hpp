@@ -27,7 +27,6 @@ struct StoredKey {
     std::string rotation{};
     bool pending = false;   ///< reserved: gateways reject the key, and Redis removes it
     bool replaced = false;  ///< ended by a rotation without overlap; kept until the successor works
-    bool retiring = false;  ///< Redis removes the key at the end of the overlap of a rotation
     /// The minute of the last use: see KeyReader::with_last_uses(). Empty: none, or not read.
     std::optional<std::chrono::sys_seconds> used{};
     /// The fields of the hash as they were read, for a condition of a transaction.
@@ -36,7 +35,7 @@ struct StoredKey {
     /// Whether the operation that stores the key is running or was interrupted.
     bool is_unfinished() const { return pending || !operation.empty(); }
     /// Whether this is the key in use, and neither retiring nor unfinished.
-    bool is_current() const { return !is_unfinished() && !replaced && !retiring; }
+    bool is_current() const { return !is_unfinished() && !replaced && !record.retiring; }
 };
 
 /// All keys of one id, the current one first. Two keys during a rotation, none if all have expired.

@@ -22,19 +22,22 @@ constexpr char kSeparator = '\0';
 /// The last detail of a key that is retiring.
 constexpr std::string_view kRetiring = "r";
 
-/// What a decision can do without: name, scopes, meta and a mark. Most keys have few of them.
+/// All of kDetails, and a mark. Most keys have few of them.
 std::string details_of(const KeyRecord& record) {
-    std::string details = record.name;
-    details.append(1, kSeparator).append(record.scopes).append(1, kSeparator).append(record.meta);
-    details.append(1, kSeparator).append(record.retiring ? kRetiring : "");
+    std::string details;
+    for (const auto detail : kDetails) {
+        details.append(record.*detail).append(1, kSeparator);
+    }
+    details.append(record.retiring ? kRetiring : "");
     details.resize(details.find_last_not_of(kSeparator) + 1);
     return details;
 }
 
 void unpack_details(std::string_view details, KeyRecord& record) {
-    for (std::string* detail : {&record.name, &record.scopes, &record.meta}) {
-        detail->assign(details.substr(0, details.find(kSeparator)));
-        details.remove_prefix(std::min(detail->size() + 1, details.size()));
+    for (const auto detail : kDetails) {
+        std::string& text = record.*detail;
+        text.assign(details.substr(0, details.find(kSeparator)));
+        details.remove_prefix(std::min(text.size() + 1, details.size()));
     }
     record.retiring = details == kRetiring;
 }

@@ -20,8 +20,8 @@ std::string unix_seconds(std::chrono::sys_seconds time) {
 
 /// Whether a stored key is the one of a record. An import may not know when a key was created.
 bool is_same(const StoredKey& stored, const StoredKey& key) {
-    return stored.digest == key.digest && stored.record == key.record &&
-           stored.retiring == key.retiring && !stored.replaced && !stored.pending;
+    return stored.digest == key.digest && stored.record == key.record && !stored.replaced &&
+           !stored.pending;
 }
 
 bool contains(const KeysOfId& keys, const StoredKey& stored) {
@@ -248,7 +248,7 @@ Transaction BulkImport::creation_of(const StoredKey& key) const {
     write.insert(write.end(),
                  {std::string(redis::record_field::kCreated), unix_seconds(key.created)});
     transaction.commands.push_back(std::move(write));
-    if (key.retiring) {
+    if (key.record.retiring) {
         transaction.commands.push_back(
             {"PEXPIREAT", hash, unix_seconds(*key.record.expires) + "000"});
     }

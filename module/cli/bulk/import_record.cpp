@@ -68,10 +68,10 @@ StoredKey take_exported_key(const JsonBody::Object& element, const KeyRecord& re
     key.created = take_time(members, "created").value_or(Time{});
     const auto expires = take_time(members, "expires");
     key.record.expires = expires ? expires : record.expires;
-    key.retiring = members.take_flag("retiring").value_or(false);
+    key.record.retiring = members.take_flag("retiring").value_or(false);
     take_time(members, "used");  // by gateways of the exported prefix
     members.require_empty();
-    if (key.retiring && !expires) {
+    if (key.record.retiring && !expires) {
         refuse_record("a retiring key has no \"expires\"");
     }
     return key;
@@ -91,7 +91,7 @@ std::vector<StoredKey> take_keys(JsonBody& members, const KeyRecord& record) {
     std::set<std::string> names;
     std::size_t current = 0;
     for (const auto& key : keys) {
-        current += key.retiring ? 0 : 1;
+        current += key.record.retiring ? 0 : 1;
         if (!names.insert(key.digest).second) {
             refuse_record("a key is given twice");
         }
@@ -115,8 +115,9 @@ management::KeysOfId read_import_record(std::string_view line, Time now) {
     const auto created = take_time(members, "created");
     management::KeysOfId keys{.id = record.id, .keys = take_keys(members, record)};
     members.require_empty();
-    std::erase_if(keys.keys,
-                  [&](const StoredKey& key) { return key.retiring && *key.record.expires <= now; });
+    std::erase_if(keys.keys, [&](const StoredKey& key) {
+        return key.record.retiring && *key.record.expires <= now;
+    });
     for (auto& key : keys.keys) {
         if (key.created == Time{}) {
             key.created = created.value_or(now);

@@ -48,9 +48,10 @@ Rows rows_of(const management::KeysOfId& keys, std::chrono::sys_seconds now,
     }
     for (const auto& key : keys.keys) {
         rows.push_back(
-            {"sha256", key.digest + "  used " + text_or_dash(key.used) +
-                           (key.retiring ? "  until " + text_or_dash(key.record.expires) : "") +
-                           (key.digest == found ? "  (this key)" : "")});
+            {"sha256",
+             key.digest + "  used " + text_or_dash(key.used) +
+                 (key.record.retiring ? "  until " + text_or_dash(key.record.expires) : "") +
+                 (key.digest == found ? "  (this key)" : "")});
     }
     return rows;
 }

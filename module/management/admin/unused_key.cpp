@@ -24,7 +24,7 @@ bool is_unused(const IdempotentRequest& idempotent, const KeysOfId& keys,
     }
     const StoredKey& made = keys.keys.front();
     const bool has_expired = made.record.expires && *made.record.expires <= now;
-    if (made.request != idempotent.name() || made.retiring || has_expired) {
+    if (made.request != idempotent.name() || made.record.retiring || has_expired) {
         return false;
     }
     return made.replaced ? made.rotation == idempotent.name() : !made.used;

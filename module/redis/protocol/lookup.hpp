@@ -26,6 +26,6 @@ struct Lookup {
 };
 
 /// Reads the values that lookup_script() returned after the token.
-Lookup read_lookup(std::span<const redisReply* const> fields);
+Lookup read_lookup(std::span<const redisReply* const> values);
 
 }  // namespace tollgate::redis

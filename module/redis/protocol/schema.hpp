@@ -93,17 +93,13 @@ class Keys {
 /// more must not stay for ever.
 inline constexpr std::chrono::seconds kUseLifetime = std::chrono::hours(24) * 366;
 
-/// Fields of the hash `key:SHA256HEX`.
+/// Fields of the hash `key:SHA256HEX`. record_fields() describes those of KeyRecord.
 namespace record_field {
 inline constexpr std::string_view kId = "id";
-inline constexpr std::string_view kName = "name";
 inline constexpr std::string_view kPlan = "plan";
-inline constexpr std::string_view kLimits = "limits";    ///< rates, as parse_rates() reads them
-inline constexpr std::string_view kExpires = "expires";  ///< Unix time
+inline constexpr std::string_view kLimits = "limits";
 inline constexpr std::string_view kState = "state";      ///< see key_state
 inline constexpr std::string_view kCreated = "created";  ///< Unix time
-inline constexpr std::string_view kScopes = "scopes";    ///< see parse_scopes()
-inline constexpr std::string_view kMeta = "meta";        ///< JSON, see write_meta()
 /// The operation that stores the key, until it has shown the key.
 inline constexpr std::string_view kOperation = "operation";
 /// The request of tollgate_admin that made the key, if it has an `Idempotency-Key`.

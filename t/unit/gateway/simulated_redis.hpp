@@ -13,6 +13,7 @@
 #include "module/key/key_record.hpp"
 #include "module/redis/protocol/changed_names.hpp"
 #include "module/redis/protocol/lookup.hpp"
+#include "module/redis/protocol/record_fields.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/script.hpp"
 #include "t/unit/gateway/redis_model.hpp"
@@ -143,16 +144,18 @@ class SimulatedRedis {
     }
 
     std::string look_up(const std::string& key) const {
+        const auto fields = redis::record_fields();
+        std::string reply = "*" + std::to_string(fields.size() + 1) + "\r\n";
         const auto record = records.find(key);
         if (record == records.end()) {
-            return "*9\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n:-2\r\n";
+            for (std::size_t i = 0; i < fields.size(); ++i) {
+                reply += "$-1\r\n";
+            }
+            return reply + ":-2\r\n";
         }
         const KeyRecord& found = record->second;
-        std::string reply = "*9\r\n";
-        for (const auto& text :
-             {found.id, found.name, found.plan, found.limits, std::string(),
-              std::string(found.active ? "active" : "disabled"), found.scopes, found.meta}) {
-            reply += bulk(text);
+        for (const auto& field : fields) {
+            reply += bulk(redis::stored_text(field, found));
         }
         reply += found.retiring ? ":1000\r\n" : ":-1\r\n";
         return reply;

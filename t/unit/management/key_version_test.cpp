@@ -33,7 +33,7 @@ TEST(KeyVersionTest, DependsOnWhatIsStored) {
     EXPECT_TRUE(changed([](StoredKey& key) { key.record.limits = "1r/m"; }));
     EXPECT_FALSE(changed([](StoredKey& key) { key.used = key.created; }));
     EXPECT_FALSE(changed([](StoredKey& key) { key.operation = "o"; }));
-    EXPECT_FALSE(changed([](StoredKey& key) { key.retiring = true; }));
+    EXPECT_FALSE(changed([](StoredKey& key) { key.record.retiring = true; }));
 }
 
 TEST(KeyVersionTest, TellsNeighbouringFieldsApart) {

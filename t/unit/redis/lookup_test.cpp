@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "module/redis/protocol/record_fields.hpp"
 #include "module/redis/protocol/reply.hpp"
 
 namespace tollgate::redis {
@@ -14,10 +15,9 @@ using Outcome = Lookup::Outcome;
 /// The result of a look-up of a record with these fields; an absent one is nil.
 Lookup lookup(const std::map<std::string, std::string>& record,
               const std::string& lifetime = "-1") {
-    std::string text = "*9\r\n";
-    for (const auto* name :
-         {"id", "name", "plan", "limits", "expires", "state", "scopes", "meta"}) {
-        const auto field = record.find(name);
+    std::string text = "*" + std::to_string(record_fields().size() + 1) + "\r\n";
+    for (const auto& described : record_fields()) {
+        const auto field = record.find(std::string(described.name));
         text += field == record.end()
                     ? "$-1\r\n"
                     : "$" + std::to_string(field->second.size()) + "\r\n" + field->second + "\r\n";

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "module/key/key_record.hpp"
+
+namespace tollgate::redis {
+
+/// What a field of a key's record holds.
+enum class FieldForm : std::uint8_t {
+    kText,
+    kTime,   ///< a Unix time
+    kState,  ///< see key_state
+    kWords,  ///< a list, separated by spaces
+    kMeta    ///< see write_meta()
+};
+
+/// A field of the hash `key:SHA256HEX` that is a member of KeyRecord. All that reads or writes
+/// records is derived from these descriptions.
+struct RecordField {
+    using Member =
+        std::variant<std::string KeyRecord::*, std::optional<std::chrono::sys_seconds> KeyRecord::*,
+                     bool KeyRecord::*>;
+    /// Returns the canonical form of a text. Throws ParseError if the text is not valid.
+    using Parse = std::string (*)(std::string_view text);
+
+    std::string_view name;
+    FieldForm form;
+    Member member;
+    /// For what another program may have stored; nullptr: any text is accepted.
+    Parse parse_stored = nullptr;
+};
+
+/// All fields, the id first.
+std::span<const RecordField> record_fields();
+
+/// Reads a field from what Redis stores; an empty text is the same as a missing field. Returns
+/// false if it is not valid: gateways refuse the record. A text is then as it is stored, and a time
+/// is 1970, so that a damaged record does not look like a key that never expires.
+bool read_field(const RecordField& field, std::string_view stored, KeyRecord& record);
+
+/// What Redis stores of a field; an empty text is not stored.
+std::string stored_text(const RecordField& field, const KeyRecord& record);
+
+}  // namespace tollgate::redis
