@@ -4,13 +4,9 @@
 #include <utility>
 
 #include "module/key/api_key.hpp"
-#include "module/key/scopes.hpp"
 #include "module/management/operation_error.hpp"
-#include "module/quota/rate.hpp"
 #include "module/text/json_writer.hpp"
 #include "module/text/parse_error.hpp"
-#include "module/text/rfc3339.hpp"
-#include "module/text/utf8.hpp"
 
 namespace tollgate::management {
 
@@ -53,37 +49,20 @@ std::string detail_value(std::string_view value) {
 
 }  // namespace
 
-std::string uniform_limits(const std::string& text) {
-    std::string limits;
+std::string new_value(const redis::RecordField& field, std::string_view text) {
     try {
-        for (const auto& rate : parse_rates(text)) {
-            limits += (limits.empty() ? "" : " ") + format_rate(rate);
-        }
+        return field.parse_new == nullptr ? std::string(text) : field.parse_new(text);
     } catch (const ParseError& error) {
-        refuse("limits: " + std::string(error.what()) +
-               ": use one to four rates such as \"60r/m 1000r/d\" or \"100r/15m\"");
-    }
-    return limits;
-}
-
-void validate(const KeyChanges& changes) {
-    if (changes.plan && !is_valid_name(*changes.plan)) {
-        refuse("plan: invalid name: use 1 to 64 letters, digits, _, - and .");
-    }
-    if (changes.name && (!is_valid_key_name(*changes.name) || !is_utf8_line(*changes.name))) {
-        refuse("name: invalid name: use at most 256 bytes of UTF-8 without control characters");
+        refuse(std::string(field.name) + ": " + error.what());
     }
 }
 
 void apply(const KeyChanges& changes, KeyRecord& record) {
-    record.plan = changes.plan.value_or(record.plan);
-    record.name = changes.name.value_or(record.name);
-    record.limits = changes.limits.value_or(record.limits);
-    if (changes.expires) {
-        record.expires = *changes.expires;
+    for (const auto& field : redis::record_fields()) {
+        if (const auto value = changes.values.find(field.name); value != changes.values.end()) {
+            redis::read_field(field, value->second, record);
+        }
     }
-    record.active = changes.active.value_or(record.active);
-    record.scopes = changes.scopes.value_or(record.scopes);
     if (changes.meta) {
         record.meta = changed_meta(*changes.meta, record.meta);
     }
@@ -95,45 +74,26 @@ std::string text_of(const KeyChanges& changes) {
         text.append(text.empty() ? "" : " ").append(name).append("=");
         text.append(value.empty() ? "none" : detail_value(value));
     };
-    if (changes.plan) {
-        add("plan", *changes.plan);
-    }
-    if (changes.name) {
-        add("name", *changes.name);
-    }
-    if (changes.limits) {
-        add("limits", *changes.limits);
-    }
-    if (changes.expires) {
-        add("expires", *changes.expires ? format_time(**changes.expires) : "");
-    }
-    if (changes.active) {
-        add("state", *changes.active ? "active" : "disabled");
-    }
-    if (changes.scopes) {
-        add("scopes", *changes.scopes);
-    }
-    if (changes.meta) {
-        if (changes.meta->is_cleared) {
-            add("meta", "");
+    KeyRecord record;
+    for (const auto& field : redis::record_fields()) {
+        if (const auto value = changes.values.find(field.name); value != changes.values.end()) {
+            redis::read_field(field, value->second, record);
+            add(field.name, redis::shown_text(field, record));
         }
-        std::string names;
-        for (const auto& [name, value] : changes.meta->members) {
-            names += (names.empty() ? "" : ",") + name;
-        }
-        if (!names.empty()) {
-            add("meta", names);
+        if (field.form == redis::FieldForm::kMeta && changes.meta) {
+            if (changes.meta->is_cleared) {
+                add(field.name, "");
+            }
+            std::string names;
+            for (const auto& [name, value] : changes.meta->members) {
+                names.append(names.empty() ? "" : ",").append(name);
+            }
+            if (!names.empty()) {
+                add(field.name, names);
+            }
         }
     }
     return text;
-}
-
-std::string uniform_scopes(const std::string& text) {
-    try {
-        return parse_scopes(text);
-    } catch (const ParseError& error) {
-        refuse("scopes: " + std::string(error.what()));
-    }
 }
 
 void require_valid_id(const std::string& id) {

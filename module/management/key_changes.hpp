@@ -1,13 +1,13 @@
 #pragma once
 
-#include <chrono>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "module/key/key_record.hpp"
 #include "module/key/meta.hpp"
+#include "module/redis/protocol/record_fields.hpp"
 
 namespace tollgate::management {
 
@@ -19,30 +19,17 @@ struct MetaChanges {
 
 /// The values of a key that an operation sets. What is not given remains.
 struct KeyChanges {
-    std::optional<std::string> plan{};
-    std::optional<std::string> name{};    ///< empty: none
-    std::optional<std::string> limits{};  ///< see uniform_limits(); empty: none
-    /// The time of expiry, or none.
-    std::optional<std::optional<std::chrono::sys_seconds>> expires{};
-    std::optional<bool> active{};
-    std::optional<std::string> scopes{};  ///< as parse_scopes() returns them; empty: none
+    /// What Redis stores, by the name of the redis::RecordField; an empty text: none.
+    std::map<std::string_view, std::string> values{};
     std::optional<MetaChanges> meta{};
 
-    bool empty() const {
-        return !plan && !name && !limits && !expires && !active && !scopes && !meta;
-    }
+    bool has(std::string_view field) const { return values.contains(field); }
+    bool empty() const { return values.empty() && !meta; }
 };
 
-/// Writes the rates that parse_rates() reads uniformly: ascending, in the largest possible units,
-/// separated by one space. Throws OperationError with Reason::kInvalid, as validate().
-std::string uniform_limits(const std::string& text);
-
-/// The scopes that parse_scopes() reads, as it returns them. Throws as uniform_limits().
-std::string uniform_scopes(const std::string& text);
-
-/// Validates the plan and the name. Throws OperationError with Reason::kInvalid, whose message
-/// begins with the name of the value.
-void validate(const KeyChanges& changes);
+/// What Redis stores of a new value that is a text or a list of words. Throws OperationError with
+/// Reason::kInvalid if it is not valid; the message begins with the name of the field.
+std::string new_value(const redis::RecordField& field, std::string_view text);
 
 /// Applies validated changes to a record. Throws OperationError with Reason::kInvalid if the meta
 /// would not be valid.

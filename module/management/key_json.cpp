@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "module/key/meta.hpp"
+#include "module/redis/protocol/record_fields.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/rfc3339.hpp"
 
@@ -27,11 +28,11 @@ void write_time(JsonWriter& json, std::string_view name,
     write_text(json, name, time ? format_time(*time) : "");
 }
 
-void write_scopes(JsonWriter& json, std::string_view scopes) {
-    while (!scopes.empty()) {
-        const auto scope = scopes.substr(0, scopes.find(' '));
-        json.value(scope);
-        scopes.remove_prefix(std::min(scope.size() + 1, scopes.size()));
+void write_words(JsonWriter& json, std::string_view words) {
+    while (!words.empty()) {
+        const auto word = words.substr(0, words.find(' '));
+        json.value(word);
+        words.remove_prefix(std::min(word.size() + 1, words.size()));
     }
 }
 
@@ -56,18 +57,29 @@ void write_meta_value(JsonWriter& json, const std::string& stored) {
 
 void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds now) {
     const StoredKey* current = keys.keys.empty() ? nullptr : &keys.keys.front();
-    const KeyRecord record = current == nullptr ? KeyRecord{} : current->record;
-    json.member("id", keys.id);
-    write_text(json, "name", record.name);
-    write_text(json, "plan", record.plan);
-    write_text(json, "limits", record.limits);
-    json.member("state", state_of(keys, now));
+    KeyRecord record = current == nullptr ? KeyRecord{} : current->record;
+    record.id = keys.id;
+    for (const auto& field : redis::record_fields()) {
+        const auto text = redis::shown_text(field, record);
+        switch (field.form) {
+            case redis::FieldForm::kText:
+            case redis::FieldForm::kTime:
+                write_text(json, field.name, text);
+                break;
+            case redis::FieldForm::kState:
+                json.member(field.name, state_of(keys, now));
+                break;
+            case redis::FieldForm::kWords:
+                json.array(field.name, [&] { write_words(json, text); });
+                break;
+            case redis::FieldForm::kMeta:
+                json.name(field.name);
+                write_meta_value(json, text);
+                break;
+        }
+    }
     write_time(json, "created",
                current == nullptr ? std::nullopt : std::optional(current->created));
-    write_time(json, "expires", record.expires);
-    json.array("scopes", [&] { write_scopes(json, record.scopes); });
-    json.name("meta");
-    write_meta_value(json, record.meta);
     json.array("digests", [&] {
         for (const auto& key : keys.keys) {
             json.object([&] {

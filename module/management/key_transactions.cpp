@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "module/management/random_key.hpp"
+#include "module/redis/protocol/record_fields.hpp"
 
 namespace tollgate::management {
 
@@ -22,10 +23,6 @@ constexpr int kMostWaits = 25;
 
 bool names(const std::vector<StoredKey>& keys, std::string_view digest) {
     return std::ranges::find(keys, digest, &StoredKey::digest) != keys.end();
-}
-
-std::string seconds_of(std::chrono::sys_seconds time) {
-    return std::to_string(time.time_since_epoch().count());
 }
 
 std::string milliseconds_of(std::chrono::sys_seconds time) {
@@ -128,7 +125,7 @@ Task<bool> KeyTransactions::claim(std::string id, std::string digest, std::vecto
 
 Task<bool> KeyTransactions::list(std::string id, std::string digest,
                                  std::chrono::sys_seconds created) {
-    redis::Command add{"ZADD", keys_.ids(), "NX", seconds_of(created), id};
+    redis::Command add{"ZADD", keys_.ids(), "NX", redis::unix_time(created), id};
     co_await run(database_, std::move(add));
     const auto set = keys_.id(id);
     Transaction transaction;
@@ -165,7 +162,7 @@ Task<bool> KeyTransactions::activate(StoredKey key) {
     const auto hash = keys_.key(key.digest);
     transaction.commands = write_stored_key(hash, key);
     transaction.commands.push_back(
-        {"HSET", hash, std::string(field::kCreated), seconds_of(key.created)});
+        {"HSET", hash, std::string(field::kCreated), redis::unix_time(key.created)});
     transaction.commands.push_back({"PERSIST", hash});
     transaction.names = {key.digest, key.record.id};
     co_return co_await commit(std::move(transaction), Audited::kYes);

@@ -36,7 +36,10 @@ auto accepted(Read read) -> std::optional<decltype(read())> {
 void check_record(const KeyRecord& record) {
     require(record.plan.empty() || is_valid_name(record.plan));
     require(is_valid_key_name(record.name) && is_utf8_line(record.name));
-    require(record.limits.empty() || uniform_limits(record.limits) == record.limits);
+    for (const auto& field : redis::record_fields()) {
+        const auto stored = redis::stored_text(field, record);
+        require(stored.empty() || field.parse_new == nullptr || field.parse_new(stored) == stored);
+    }
     require(!record.expires || (*record.expires > kNow && *record.expires <= kLatestInstant));
     require(parse_scopes(record.scopes) == record.scopes);
     require(record.meta.size() <= kLongestMeta);
@@ -120,7 +123,7 @@ void check(std::string_view input) {
     require(!json || input.empty() || nlohmann::json::accept(input));
     const auto created = accepted([&] { return read_new_key(input, kNow); });
     if (created) {
-        require(created->changes.plan.has_value());
+        require(created->changes.has("plan"));
         require(!created->id || is_valid_key_id(*created->id));
         require(!created->digest || created->digest->size() == 64);
         check_changes(created->changes);

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "module/redis/protocol/record_fields.hpp"
+
 namespace tollgate::cli {
 
 namespace {
@@ -13,10 +15,6 @@ using management::Replies;
 using management::StoredKey;
 using management::Task;
 using management::Transaction;
-
-std::string unix_seconds(std::chrono::sys_seconds time) {
-    return std::to_string(time.time_since_epoch().count());
-}
 
 /// Whether a stored key is the one of a record. An import may not know when a key was created.
 bool is_same(const StoredKey& stored, const StoredKey& key) {
@@ -246,18 +244,18 @@ Transaction BulkImport::creation_of(const StoredKey& key) const {
     // The other command removes fields, and the hash is new.
     auto write = std::move(write_stored_key(hash, key).front());
     write.insert(write.end(),
-                 {std::string(redis::record_field::kCreated), unix_seconds(key.created)});
+                 {std::string(redis::record_field::kCreated), redis::unix_time(key.created)});
     transaction.commands.push_back(std::move(write));
     if (key.record.retiring) {
         transaction.commands.push_back(
-            {"PEXPIREAT", hash, unix_seconds(*key.record.expires) + "000"});
+            {"PEXPIREAT", hash, redis::unix_time(*key.record.expires) + "000"});
     }
     return transaction;
 }
 
 void BulkImport::add_to_ids(const KeysOfId& keys, redis::Command& command) {
     const auto first = std::ranges::min_element(keys.keys, {}, &StoredKey::created);
-    command.insert(command.end(), {unix_seconds(first->created), keys.id});
+    command.insert(command.end(), {redis::unix_time(first->created), keys.id});
 }
 
 }  // namespace tollgate::cli

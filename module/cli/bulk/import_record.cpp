@@ -42,9 +42,7 @@ KeyRecord take_record(JsonBody& members) {
     record.id = members.take_text("id").value_or("");
     management::require_valid_id(record.id);
     const auto values = management::take_changes(members, std::nullopt);
-    if (!values.plan) {
-        refuse_record("plan: a key needs a plan");
-    }
+    management::require_complete(values);
     management::apply(values, record);
     return record;
 }

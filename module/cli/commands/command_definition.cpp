@@ -176,9 +176,9 @@ CLI::App& add_id_command(CLI::App& app, const std::string& name, const std::stri
 }
 
 /// Defines an option that may be repeated.
-void add_repeatable(CLI::App& app, const std::string& name, std::vector<std::string>& values,
-                    const std::string& description) {
-    app.add_option(name, values, description)->allow_extra_args(false);
+CLI::Option* add_repeatable(CLI::App& app, const std::string& name,
+                            std::vector<std::string>& values, const std::string& description) {
+    return app.add_option(name, values, description)->allow_extra_args(false);
 }
 
 void add_force_option(CLI::App& command, KeyOptions& key) {
@@ -186,20 +186,26 @@ void add_force_option(CLI::App& command, KeyOptions& key) {
                      "Accept a plan that no plan table has, and a `custom` plan without limits");
 }
 
-CLI::Option* add_key_options(CLI::App& command, KeyOptions& key) {
-    auto* plan = add_optional(command, "--plan", key.plan,
-                              "Plan of the key, as named in the plan tables of the gateway")
-                     ->type_name("PLAN");
-    add_optional(command, "--name", key.name, "Name of the key, for your own use");
-    add_optional(command, "--limits", key.limits,
-                 "Limits for `custom` plans, such as \"5000r/m 1000000r/d\", or none");
-    add_optional(command, "--expires", key.expires, "Time when the key expires, or never");
-    add_repeatable(command, "--scope", key.scopes,
-                   "Scopes of the key, such as \"pets:read pets:write\", or none");
-    add_repeatable(command, "--meta", key.meta,
-                   "NAME=VALUE to store with the key, NAME= to remove it, or none");
+/// Defines the options that describe a key. A new key needs those that each key has.
+void add_key_options(CLI::App& command, KeyOptions& key, bool is_new) {
+    for (const auto& field : redis::record_fields()) {
+        if (field.option.empty()) {
+            continue;
+        }
+        const std::string name(field.option);
+        const std::string description(field.option_text);
+        auto& values = key.values[field.name];
+        CLI::Option* const option =
+            field.is_list()
+                ? add_repeatable(command, name, values, description)
+                : command.add_option_function<std::string>(
+                      name, [&values](const std::string& text) { values = {text}; }, description);
+        option->required(is_new && field.is_required);
+        if (field.name == redis::record_field::kPlan) {
+            option->type_name("PLAN");
+        }
+    }
     add_force_option(command, key);
-    return plan;
 }
 
 void add_list_options(CLI::App& command, ListOptions& list) {
@@ -223,7 +229,7 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
         [&](Commands& commands) { commands.import(line.key, line.new_id); });
     add_note(import, kReadNote);
     for (CLI::App* command : {&issue, &import}) {
-        add_key_options(*command, line.key)->required();
+        add_key_options(*command, line.key, true);
         add_optional(*command, "--id", line.new_id, "Id of the key; without it an id is generated");
     }
     add_list_options(add_redis_command(key, "list", "List keys, the oldest first", line,
@@ -237,7 +243,7 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
                    [&](Commands& commands) { commands.show(line.id); });
     CLI::App& set = add_id_command(key, "set", "Change a key", line,
                                    [&](Commands& commands) { commands.set(line.id, line.key); });
-    add_key_options(set, line.key);
+    add_key_options(set, line.key, false);
     add_id_command(key, "disable", "Disable a key until it is enabled again", line,
                    [&](Commands& commands) { commands.set_active(line.id, false); });
     add_id_command(key, "enable", "Enable a disabled key", line,

@@ -53,41 +53,40 @@ auto check_options(const Check& check, const std::string& advice = {}) {
     }
 }
 
-/// The scopes of the options. `none` with others would be a scope of this name. Throws
-/// OperationError and Failure.
-std::string scopes_of(const std::vector<std::string>& options) {
-    const auto all = joined(options);
-    if (all == "none") {
+/// What Redis stores of the value of an option. Throws Failure.
+std::string value_of(const redis::RecordField& field, const std::vector<std::string>& given,
+                     std::chrono::sys_seconds now) {
+    const auto text = joined(given);
+    if (!field.none.empty() && text == field.none) {
         return "";
     }
-    auto scopes = management::uniform_scopes(all);
-    if ((" " + scopes + " ").find(" none ") != std::string::npos) {
-        throw Failure(ExitStatus::kUsage, "--scope: none cannot be given with other scopes");
+    if (field.form == redis::FieldForm::kTime) {
+        return redis::unix_time(parse_expiry(text, now));
     }
-    return scopes;
+    auto value = check_options([&] { return management::new_value(field, text); });
+    // It would be a scope of this name.
+    if (field.form == redis::FieldForm::kWords &&
+        (" " + value + " ").find(" " + std::string(field.none) + " ") != std::string::npos) {
+        throw Failure(ExitStatus::kUsage, std::string(field.option) + ": " +
+                                              std::string(field.none) +
+                                              " cannot be given with other scopes");
+    }
+    return value;
 }
 
 /// Reads the options that describe a key, and validates them. Throws Failure.
 management::KeyChanges changes_of(const KeyOptions& options, std::chrono::sys_seconds now) {
-    management::KeyChanges changes{.plan = options.plan, .name = options.name};
-    if (options.expires) {
-        changes.expires.emplace();
-        if (*options.expires != "never") {
-            changes.expires = parse_expiry(*options.expires, now);
+    management::KeyChanges changes;
+    for (const auto& field : redis::record_fields()) {
+        const auto& given = options.of(field);
+        if (given.empty()) {
+            continue;
         }
-    }
-    check_options([&] {
-        if (options.limits) {
-            changes.limits =
-                *options.limits == "none" ? "" : management::uniform_limits(*options.limits);
+        if (field.form == redis::FieldForm::kMeta) {
+            changes.meta = read_meta_options(given);
+        } else {
+            changes.values.emplace(field.name, value_of(field, given, now));
         }
-        if (!options.scopes.empty()) {
-            changes.scopes = scopes_of(options.scopes);
-        }
-        management::validate(changes);
-    });
-    if (!options.meta.empty()) {
-        changes.meta = read_meta_options(options.meta);
     }
     return changes;
 }
@@ -207,15 +206,18 @@ void Commands::show(const std::string& id) {
 void Commands::set(const std::string& id, const KeyOptions& options) {
     require_valid_id(id);
     if (options.empty()) {
-        throw Failure(
-            ExitStatus::kUsage,
-            "nothing to set: give --plan, --name, --limits, --expires, --scope or --meta");
+        std::string names;
+        for (const auto& field : redis::record_fields()) {
+            names.append(names.empty() || field.option.empty() ? "" : ", ").append(field.option);
+        }
+        throw Failure(ExitStatus::kUsage, "nothing to set: give at least one of " + names);
     }
     const auto changes = changes_of(options, time());
     const auto tables = tables_to_check();
     KeyRecord changed;
     update("set", id, changes, [&](const KeyRecord& record) {
-        if (tables && (changes.plan || changes.limits)) {
+        if (tables && (changes.has(redis::record_field::kPlan) ||
+                       changes.has(redis::record_field::kLimits))) {
             check_plan(*tables, record, options.force);
         }
         changed = record;
@@ -227,7 +229,10 @@ void Commands::set(const std::string& id, const KeyOptions& options) {
 
 void Commands::set_active(const std::string& id, bool active) {
     require_valid_id(id);
-    update(active ? "enable" : "disable", id, {.active = active}, [](const KeyRecord&) {});
+    namespace state = redis::key_state;
+    const std::string value(active ? state::kActive : state::kDisabled);
+    update(active ? "enable" : "disable", id, {.values = {{redis::record_field::kState, value}}},
+           [](const KeyRecord&) {});
 }
 
 /// Changes all keys of an id and prints them. `check` receives each changed record before it is

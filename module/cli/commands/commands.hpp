@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "module/cli/redis/redis_session.hpp"
@@ -17,22 +20,24 @@
 #include "module/management/key_changes.hpp"
 #include "module/management/key_operation.hpp"
 #include "module/quota/plan.hpp"
+#include "module/redis/protocol/record_fields.hpp"
 #include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
 
 /// The options that describe a key, as given on the command line, unchecked.
 struct KeyOptions {
-    std::optional<std::string> plan;
-    std::optional<std::string> name;
-    std::optional<std::string> limits;   ///< rates, or `none`
-    std::optional<std::string> expires;  ///< see parse_expiry, or `never`
-    std::vector<std::string> scopes;     ///< lists of scopes, see parse_scopes; or `none` alone
-    std::vector<std::string> meta;       ///< see apply_meta
-    bool force = false;                  ///< accept a plan that the gateways would not apply
+    /// The values of each redis::RecordField::option, by the name of its field.
+    std::map<std::string_view, std::vector<std::string>> values;
+    bool force = false;  ///< accept a plan that the gateways would not apply
 
+    const std::vector<std::string>& of(const redis::RecordField& field) const {
+        static const std::vector<std::string> kNone;
+        const auto found = values.find(field.name);
+        return found == values.end() ? kNone : found->second;
+    }
     bool empty() const {
-        return !plan && !name && !limits && !expires && scopes.empty() && meta.empty();
+        return std::ranges::all_of(values, [](const auto& each) { return each.second.empty(); });
     }
 };
 

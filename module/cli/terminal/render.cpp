@@ -9,6 +9,7 @@
 #include "module/cli/terminal/time_text.hpp"
 #include "module/management/key_json.hpp"
 #include "module/quota/rate.hpp"
+#include "module/redis/protocol/record_fields.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::cli {
@@ -37,14 +38,13 @@ Rows rows_of(const management::KeysOfId& keys, std::chrono::sys_seconds now,
     Rows rows{{"id", keys.id}, {"state", std::string(state_of(keys, now))}};
     if (!keys.keys.empty()) {
         const management::StoredKey& current = keys.keys.front();
-        const KeyRecord& record = current.record;
-        rows.insert(rows.end(), {{"name", text_or_dash(record.name)},
-                                 {"plan", text_or_dash(record.plan)},
-                                 {"limits", text_or_dash(record.limits)},
-                                 {"created", format_time(current.created)},
-                                 {"expires", text_or_dash(record.expires)},
-                                 {"scopes", text_or_dash(record.scopes)},
-                                 {"meta", text_or_dash(record.meta)}});
+        for (const auto& field : redis::record_fields()) {
+            if (field.is_settable && field.form != redis::FieldForm::kState) {
+                rows.push_back({std::string(field.name),
+                                text_or_dash(redis::shown_text(field, current.record))});
+            }
+        }
+        rows.push_back({"created", format_time(current.created)});
     }
     for (const auto& key : keys.keys) {
         rows.push_back(

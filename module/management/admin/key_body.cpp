@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "module/management/operation_error.hpp"
+#include "module/redis/protocol/schema.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/rfc3339.hpp"
@@ -18,26 +19,42 @@ using namespace std::chrono_literals;
     throw OperationError(Reason::kInvalid, why);
 }
 
-std::chrono::sys_seconds expiry_of(const std::string& text,
-                                   std::optional<std::chrono::sys_seconds> now) {
+std::string taken_time(const std::string& name, const std::string& text,
+                    std::optional<std::chrono::sys_seconds> now) {
     const auto time = parse_rfc3339(text);
     if (!time) {
-        refuse_member("expires: use a time such as 2027-01-01T00:00:00Z, or null");
+        refuse_member(name + ": use a time such as 2027-01-01T00:00:00Z, or null");
     }
     if (now && *time <= *now) {
-        refuse_member("expires: the time is not in the future");
+        refuse_member(name + ": the time is not in the future");
     }
-    return *time;
+    return redis::unix_time(*time);
 }
 
-bool is_active(const std::string& state) {
-    if (state != "active" && state != "disabled") {
-        refuse_member("state: use \"active\" or \"disabled\"");
+std::string taken_state(const std::string& name, const std::string& state,
+                     std::optional<std::chrono::sys_seconds> now) {
+    // An export has this state of a key that is not disabled.
+    if (!now && state == "expired") {
+        return std::string(redis::key_state::kActive);
     }
-    return state == "active";
+    if (state != redis::key_state::kActive && state != redis::key_state::kDisabled) {
+        refuse_member(name + ": use \"active\" or \"disabled\"");
+    }
+    return state;
 }
 
-MetaChanges meta_of(JsonBody::Object& object) {
+std::string taken_words(const std::string& name, const JsonBody::Texts& words) {
+    std::string all;
+    for (const auto& word : words) {
+        if (word.empty() || word.find(' ') != std::string::npos) {
+            refuse_member(name + ": a scope has no spaces");
+        }
+        all.append(all.empty() ? "" : " ").append(word);
+    }
+    return all;
+}
+
+MetaChanges meta_of(JsonBody::Object object) {
     // All members are removed, and as many are set.
     constexpr auto kMostChanges = 2 * kMostMetaMembers;
     if (object.size() > kMostChanges) {
@@ -62,6 +79,41 @@ MetaChanges meta_of(JsonBody::Object& object) {
     return changes;
 }
 
+std::optional<MetaChanges> take_meta(JsonBody& body, const std::string& name) {
+    if (body.take_null(name)) {
+        return MetaChanges{.is_cleared = true};
+    }
+    auto members = body.take_object(name);
+    return members ? std::optional(meta_of(std::move(*members))) : std::nullopt;
+}
+
+/// What Redis stores of a member; nullopt if there is none.
+std::optional<std::string> take_value(JsonBody& body, const redis::RecordField& field,
+                                      std::optional<std::chrono::sys_seconds> now) {
+    using redis::FieldForm;
+    const std::string name(field.name);
+    if (!field.is_required && field.form != FieldForm::kState && body.take_null(name)) {
+        return "";
+    }
+    if (field.form == FieldForm::kWords) {
+        const auto words = body.take_texts(name);
+        return words ? std::optional(new_value(field, taken_words(name, *words))) : std::nullopt;
+    }
+    const bool may_be_empty = field.form == FieldForm::kText && !field.is_required;
+    const auto text = may_be_empty ? body.take_text_or_null(name) : body.take_text(name);
+    if (!text) {
+        return std::nullopt;
+    }
+    switch (field.form) {
+        case FieldForm::kTime:
+            return taken_time(name, *text, now);
+        case FieldForm::kState:
+            return taken_state(name, *text, now);
+        default:
+            return new_value(field, *text);
+    }
+}
+
 bool is_digest(const std::string& text) {
     constexpr std::size_t kLength = 64;
     return text.size() == kLength &&
@@ -71,40 +123,26 @@ bool is_digest(const std::string& text) {
 }  // namespace
 
 KeyChanges take_changes(JsonBody& body, std::optional<std::chrono::sys_seconds> now) {
-    KeyChanges changes{.plan = body.take_text("plan"), .name = body.take_text_or_null("name")};
-    if (body.take_null("limits")) {
-        changes.limits = "";
-    } else if (const auto limits = body.take_text("limits")) {
-        changes.limits = uniform_limits(*limits);
-    }
-    if (body.take_null("expires")) {
-        changes.expires.emplace(std::nullopt);
-    } else if (const auto expires = body.take_text("expires")) {
-        changes.expires = expiry_of(*expires, now);
-    }
-    if (const auto state = body.take_text("state")) {
-        // An export has this state of a key that is not disabled.
-        changes.active = (!now && *state == "expired") || is_active(*state);
-    }
-    if (body.take_null("scopes")) {
-        changes.scopes = "";
-    } else if (const auto scopes = body.take_texts("scopes")) {
-        std::string all;
-        for (const auto& scope : *scopes) {
-            if (scope.empty() || scope.find(' ') != std::string::npos) {
-                refuse_member("scopes: a scope has no spaces");
-            }
-            all += (all.empty() ? "" : " ") + scope;
+    KeyChanges changes;
+    for (const auto& field : redis::record_fields()) {
+        if (!field.is_settable) {
+            continue;
         }
-        changes.scopes = uniform_scopes(all);
+        if (field.form == redis::FieldForm::kMeta) {
+            changes.meta = take_meta(body, std::string(field.name));
+        } else if (auto value = take_value(body, field, now)) {
+            changes.values.emplace(field.name, std::move(*value));
+        }
     }
-    if (body.take_null("meta")) {
-        changes.meta = MetaChanges{.is_cleared = true};
-    } else if (auto meta = body.take_object("meta")) {
-        changes.meta = meta_of(*meta);
-    }
-    validate(changes);
     return changes;
+}
+
+void require_complete(const KeyChanges& changes) {
+    for (const auto& field : redis::record_fields()) {
+        if (field.is_settable && field.is_required && !changes.has(field.name)) {
+            refuse_member(std::string(field.name).append(": a key needs a ").append(field.name));
+        }
+    }
 }
 
 std::optional<std::string> take_digest(JsonBody& body, const std::string& name) {
@@ -121,9 +159,7 @@ NewKeyBody read_new_key(std::string_view body, std::chrono::sys_seconds now) {
         .id = json.take_text("id"), .digest = take_digest(json, "digest"), .changes = {}};
     key.changes = take_changes(json, now);
     json.require_empty();
-    if (!key.changes.plan) {
-        refuse_member("plan: a key needs a plan");
-    }
+    require_complete(key.changes);
     if (key.id) {
         require_valid_id(*key.id);
     }

@@ -16,6 +16,9 @@ namespace tollgate::management {
 /// expiry may be in the past, and the state may be `expired`, which is that of an active key.
 KeyChanges take_changes(JsonBody& body, std::optional<std::chrono::sys_seconds> now);
 
+/// Requires the values that each key has.
+void require_complete(const KeyChanges& changes);
+
 /// Takes the digest of a key, in hexadecimal, with this name.
 std::optional<std::string> take_digest(JsonBody& body, const std::string& name);
 

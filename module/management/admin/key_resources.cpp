@@ -225,7 +225,7 @@ Task<AdminResponse> change_key(ResourceRequest request) {
     const auto tables = co_await read_known_tables(request.database, request.keys, request.tables);
     const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
         apply(changes, record);
-        if (changes.limits || changes.plan) {
+        if (changes.has(redis::record_field::kLimits) || changes.has(redis::record_field::kPlan)) {
             require_usable_plan(tables, record);
             refuse_sliding_month(tables, record);
         }

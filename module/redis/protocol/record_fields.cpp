@@ -4,9 +4,12 @@
 
 #include "module/key/meta.hpp"
 #include "module/key/scopes.hpp"
+#include "module/quota/rate.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/parse_error.hpp"
+#include "module/text/rfc3339.hpp"
+#include "module/text/utf8.hpp"
 
 namespace tollgate::redis {
 
@@ -33,6 +36,27 @@ std::string parse_stored_name(std::string_view text) {
     return std::string(text);
 }
 
+std::string parse_new_name(std::string_view text) {
+    if (!is_valid_key_name(text) || !is_utf8_line(text)) {
+        throw ParseError("invalid name: use at most 256 bytes of UTF-8 without control characters");
+    }
+    return std::string(text);
+}
+
+/// Ascending, in the largest possible units.
+std::string parse_new_limits(std::string_view text) {
+    std::string limits;
+    try {
+        for (const auto& rate : parse_rates(text)) {
+            limits.append(limits.empty() ? "" : " ").append(format_rate(rate));
+        }
+    } catch (const ParseError& error) {
+        throw ParseError(std::string(error.what()) +
+                         ": use one to four rates such as \"60r/m 1000r/d\" or \"100r/15m\"");
+    }
+    return limits;
+}
+
 std::string parse_stored_meta(std::string_view text) {
     return text.empty() ? "" : write_meta(parse_meta(text));
 }
@@ -41,28 +65,54 @@ constexpr std::array kFields{
     RecordField{.name = record_field::kId,
                 .form = FieldForm::kText,
                 .member = &KeyRecord::id,
-                .parse_stored = parse_id},
+                .parse_stored = parse_id,
+                .is_settable = false,
+                .is_required = true},
     RecordField{.name = record_field::kPlan,
                 .form = FieldForm::kText,
                 .member = &KeyRecord::plan,
-                .parse_stored = parse_plan_name},
+                .parse_stored = parse_plan_name,
+                .parse_new = parse_plan_name,
+                .is_required = true,
+                .option = "--plan",
+                .option_text = "Plan of the key, as named in the plan tables of the gateway"},
     RecordField{.name = "name",
                 .form = FieldForm::kText,
                 .member = &KeyRecord::name,
-                .parse_stored = parse_stored_name},
-    RecordField{
-        .name = record_field::kLimits, .form = FieldForm::kText, .member = &KeyRecord::limits},
-    RecordField{.name = "expires", .form = FieldForm::kTime, .member = &KeyRecord::expires},
+                .parse_stored = parse_stored_name,
+                .parse_new = parse_new_name,
+                .option = "--name",
+                .option_text = "Name of the key, for your own use"},
+    RecordField{.name = record_field::kLimits,
+                .form = FieldForm::kText,
+                .member = &KeyRecord::limits,
+                .parse_new = parse_new_limits,
+                .option = "--limits",
+                .option_text = "Limits for `custom` plans, such as \"5000r/m 1000000r/d\", or none",
+                .none = "none"},
+    RecordField{.name = "expires",
+                .form = FieldForm::kTime,
+                .member = &KeyRecord::expires,
+                .option = "--expires",
+                .option_text = "Time when the key expires, or never",
+                .none = "never"},
     RecordField{
         .name = record_field::kState, .form = FieldForm::kState, .member = &KeyRecord::active},
     RecordField{.name = "scopes",
                 .form = FieldForm::kWords,
                 .member = &KeyRecord::scopes,
-                .parse_stored = parse_scopes},
+                .parse_stored = parse_scopes,
+                .parse_new = parse_scopes,
+                .option = "--scope",
+                .option_text = "Scopes of the key, such as \"pets:read pets:write\", or none",
+                .none = "none"},
     RecordField{.name = "meta",
                 .form = FieldForm::kMeta,
                 .member = &KeyRecord::meta,
-                .parse_stored = parse_stored_meta},
+                .parse_stored = parse_stored_meta,
+                .option = "--meta",
+                .option_text = "NAME=VALUE to store with the key, NAME= to remove it, or none",
+                .none = "none"},
 };
 
 bool read_member(const RecordField& field, std::string_view stored, std::string& text) {
@@ -96,7 +146,7 @@ std::string member_text(const std::string& text) {
 }
 
 std::string member_text(const std::optional<std::chrono::sys_seconds>& time) {
-    return time ? std::to_string(time->time_since_epoch().count()) : "";
+    return time ? unix_time(*time) : "";
 }
 
 std::string member_text(bool active) {
@@ -116,6 +166,19 @@ bool read_field(const RecordField& field, std::string_view stored, KeyRecord& re
 
 std::string stored_text(const RecordField& field, const KeyRecord& record) {
     return std::visit([&](auto member) { return member_text(record.*member); }, field.member);
+}
+
+std::string shown_text(const RecordField& field, const KeyRecord& record) {
+    using Time = std::optional<std::chrono::sys_seconds> KeyRecord::*;
+    const auto* const time = std::get_if<Time>(&field.member);
+    if (time == nullptr) {
+        return stored_text(field, record);
+    }
+    return record.**time ? format_time(*(record.**time)) : "";
+}
+
+std::string unix_time(std::chrono::sys_seconds time) {
+    return std::to_string(time.time_since_epoch().count());
 }
 
 }  // namespace tollgate::redis

@@ -35,6 +35,18 @@ struct RecordField {
     Member member;
     /// For what another program may have stored; nullptr: any text is accepted.
     Parse parse_stored = nullptr;
+    /// For a value that an operation sets; nullptr: the form says all.
+    Parse parse_new = nullptr;
+    bool is_settable = true;   ///< by operations on keys
+    bool is_required = false;  ///< whether each key has it
+
+    // Of the command.
+    std::string_view option{};       ///< `--NAME`; empty: there is none
+    std::string_view option_text{};  ///< for the help
+    std::string_view none{};         ///< the value of the option that removes the field
+
+    /// Whether the option may be repeated.
+    bool is_list() const { return form == FieldForm::kWords || form == FieldForm::kMeta; }
 };
 
 /// All fields, the id first.
@@ -47,5 +59,11 @@ bool read_field(const RecordField& field, std::string_view stored, KeyRecord& re
 
 /// What Redis stores of a field; an empty text is not stored.
 std::string stored_text(const RecordField& field, const KeyRecord& record);
+
+/// The same as people read it: a time as RFC 3339.
+std::string shown_text(const RecordField& field, const KeyRecord& record);
+
+/// A time as Redis stores it.
+std::string unix_time(std::chrono::sys_seconds time);
 
 }  // namespace tollgate::redis

@@ -8,12 +8,12 @@ namespace tollgate::management {
 namespace {
 
 TEST(KeyChangesTest, AreUnambiguousAsText) {
-    EXPECT_EQ(text_of({.plan = "pro", .name = "A_shop"}), "plan=pro name=A_shop");
-    EXPECT_EQ(text_of({.name = "x scopes=admin"}), "name=\"x scopes=admin\"");
-    EXPECT_EQ(text_of({.name = "none"}), "name=\"none\"");
-    EXPECT_EQ(text_of({.name = ""}), "name=none");
-    EXPECT_EQ(text_of({.name = "\""}), "name=\"\\\"\"");
-    EXPECT_EQ(text_of({.limits = "60r/m 1000r/d"}), "limits=\"60r/m 1000r/d\"");
+    EXPECT_EQ(text_of({.values = {{"name", "A_shop"}, {"plan", "pro"}}}), "plan=pro name=A_shop");
+    EXPECT_EQ(text_of({.values = {{"name", "x scopes=admin"}}}), "name=\"x scopes=admin\"");
+    EXPECT_EQ(text_of({.values = {{"name", "none"}}}), "name=\"none\"");
+    EXPECT_EQ(text_of({.values = {{"name", ""}}}), "name=none");
+    EXPECT_EQ(text_of({.values = {{"name", "\""}}}), "name=\"\\\"\"");
+    EXPECT_EQ(text_of({.values = {{"limits", "60r/m 1000r/d"}}}), "limits=\"60r/m 1000r/d\"");
     EXPECT_EQ(
         text_of({.meta = MetaChanges{.members = {{"a", MetaValue(true)}, {"b", std::nullopt}}}}),
         "meta=a,b");
