@@ -1,4 +1,5 @@
 #include "module/management/admin/admin_api.hpp"
+#include "module/redis/protocol/record_fields.hpp"
 
 namespace tollgate::management {
 
@@ -6,6 +7,12 @@ namespace {
 
 /// Where the document has the location.
 constexpr std::string_view kLocation = "{LOCATION}";
+
+// Where it has what is derived from the fields of a key: members of objects and elements of a list.
+constexpr std::string_view kNames = R"("{NAMES}")";
+constexpr std::string_view kShown = R"("{SHOWN}": 0)";
+constexpr std::string_view kSettable = R"("{SETTABLE}": 0)";
+constexpr std::string_view kExamples = R"("{EXAMPLES}": 0)";
 
 // clang-format off
 constexpr std::string_view kDocument = R"json({
@@ -96,14 +103,8 @@ constexpr std::string_view kDocument = R"json({
                   "keys": [
                     {
                       "id": "acme",
-                      "name": "ACME Ltd",
-                      "plan": "pro",
-                      "limits": null,
-                      "state": "active",
+                      "{EXAMPLES}": 0,
                       "created": "2026-11-23T08:00:00Z",
-                      "expires": null,
-                      "scopes": ["pets:read"],
-                      "meta": {"contract": 4711},
                       "digests": [
                         {
                           "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
@@ -670,14 +671,8 @@ constexpr std::string_view kDocument = R"json({
         "summary": "A key",
         "value": {
           "id": "acme",
-          "name": "ACME Ltd",
-          "plan": "pro",
-          "limits": null,
-          "state": "active",
+          "{EXAMPLES}": 0,
           "created": "2026-11-23T08:00:00Z",
-          "expires": null,
-          "scopes": ["pets:read"],
-          "meta": {"contract": 4711},
           "digests": [
             {
               "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
@@ -694,14 +689,8 @@ constexpr std::string_view kDocument = R"json({
         "value": {
           "key": "tg_0000000000000000000000000000000042zZ9A",
           "id": "acme",
-          "name": "ACME Ltd",
-          "plan": "pro",
-          "limits": null,
-          "state": "active",
+          "{EXAMPLES}": 0,
           "created": "2026-11-23T08:00:00Z",
-          "expires": null,
-          "scopes": ["pets:read"],
-          "meta": {"contract": 4711},
           "digests": [
             {
               "sha256": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
@@ -717,20 +706,11 @@ constexpr std::string_view kDocument = R"json({
     "schemas": {
       "Key": {
         "type": "object",
-        "required": ["id", "name", "plan", "limits", "state", "created", "expires", "scopes", "meta", "digests"],
+        "required": ["id", "{NAMES}", "created", "digests"],
         "properties": {
           "id": {"$ref": "#/components/schemas/Id"},
-          "name": {"type": ["string", "null"], "description": "The operator's name for the key."},
-          "plan": {"type": ["string", "null"], "description": "The plan of the key."},
-          "limits": {"type": ["string", "null"], "description": "Rates for plans that are `custom`."},
-          "state": {"$ref": "#/components/schemas/State"},
+          "{SHOWN}": 0,
           "created": {"$ref": "#/components/schemas/TimeOrNull", "description": "When the current key was stored."},
-          "expires": {"$ref": "#/components/schemas/TimeOrNull", "description": "When the key expires; null: never."},
-          "scopes": {"type": "array", "items": {"type": "string"}, "description": "The scopes of the key."},
-          "meta": {
-            "type": ["object", "string"],
-            "description": "What programs store with the key. A text, if another program has stored a text that is no such object."
-          },
           "digests": {
             "type": "array",
             "items": {"$ref": "#/components/schemas/Digest"},
@@ -797,13 +777,7 @@ constexpr std::string_view kDocument = R"json({
             "not": {"enum": [".", ".."]},
             "description": "The id of the key, which must not be a key itself. Without it, an id is generated."
           },
-          "plan": {"$ref": "#/components/schemas/PlanName"},
-          "name": {"$ref": "#/components/schemas/NameToSet"},
-          "limits": {"$ref": "#/components/schemas/LimitsToSet"},
-          "expires": {"$ref": "#/components/schemas/ExpiryToSet"},
-          "state": {"type": "string", "enum": ["active", "disabled"], "description": "`active` unless it is given."},
-          "scopes": {"$ref": "#/components/schemas/ScopeTokens"},
-          "meta": {"$ref": "#/components/schemas/MetaChanges"},
+          "{SETTABLE}": 0,
           "digest": {
             "type": "string",
             "pattern": "^[0-9a-f]{64}$",
@@ -817,17 +791,7 @@ constexpr std::string_view kDocument = R"json({
         "additionalProperties": false,
         "description": "A JSON Merge Patch (RFC 7396): what is not given remains.",
         "properties": {
-          "plan": {"$ref": "#/components/schemas/PlanName"},
-          "name": {"$ref": "#/components/schemas/NameToSet"},
-          "limits": {"$ref": "#/components/schemas/LimitsToSet"},
-          "expires": {"$ref": "#/components/schemas/ExpiryToSet"},
-          "state": {
-            "type": "string",
-            "enum": ["active", "disabled"],
-            "description": "A disabled key is refused until it is active again."
-          },
-          "scopes": {"$ref": "#/components/schemas/ScopeTokens"},
-          "meta": {"$ref": "#/components/schemas/MetaChanges"}
+          "{SETTABLE}": 0
         }
       },
       "Rotation": {
@@ -972,47 +936,10 @@ constexpr std::string_view kDocument = R"json({
         "description": "What an id was granted in one day in one plan table."
       },
       "Id": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "description": "The id of the key."},
-      "PlanName": {
-        "type": "string",
-        "pattern": "^[A-Za-z0-9_.-]{1,64}$",
-        "description": "The name of a plan in the plan tables."
-      },
       "State": {
         "type": "string",
         "enum": ["active", "disabled", "expired", "replaced", "none"],
         "description": "`replaced`: an interrupted rotation has ended the key. `none`: the id has no key."
-      },
-      "NameToSet": {
-        "type": ["string", "null"],
-        "maxLength": 256,
-        "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$",
-        "description": "A name for people, at most 256 bytes of UTF-8. null: no name."
-      },
-      "LimitsToSet": {
-        "type": ["string", "null"],
-        "pattern": "^[1-9][0-9]{0,12}r/[0-9]*[a-z]+( [1-9][0-9]{0,12}r/[0-9]*[a-z]+){0,3}$",
-        "description": "Rates for plans that are `custom`, such as `5000r/m 1000000r/d`. A longer period does not allow less. null: no limits."
-      },
-      "ExpiryToSet": {
-        "type": ["string", "null"],
-        "format": "date-time",
-        "description": "When the key expires: a time in the future (RFC 3339). null: never."
-      },
-      "ScopeTokens": {
-        "type": ["array", "null"],
-        "items": {"type": "string", "pattern": "^[!#-\\[\\]-~]+$"},
-        "maxItems": 128,
-        "description": "Scope tokens (RFC 6749, section 3.3), together at most 256 bytes."
-      },
-      "MetaChanges": {
-        "type": ["object", "null"],
-        "propertyNames": {"pattern": "^[a-z0-9_]{1,32}$"},
-        "additionalProperties": {
-          "type": ["string", "number", "boolean", "null"],
-          "pattern": "^[^\\u0000-\\u001f\\u007f]*$"
-        },
-        "maxProperties": 32,
-        "description": "Up to 16 members, together at most 512 bytes of JSON, which programs store with the key. A name has 1 to 32 lower-case letters, digits and `_`; a value is a text, a number or a boolean. Members that are not given remain, and null removes a member (RFC 7396)."
       },
       "Time": {
         "type": "string",
@@ -1158,13 +1085,63 @@ constexpr std::string_view kDocument = R"json({
 })json";
 // clang-format on
 
+/// The schema of a member of a response.
+std::string shown_schema(const redis::RecordField& field) {
+    std::string type;
+    switch (field.form) {
+        case redis::FieldForm::kText:
+            type = R"("type": ["string", "null"])";
+            break;
+        case redis::FieldForm::kTime:
+            type = R"("$ref": "#/components/schemas/TimeOrNull")";
+            break;
+        case redis::FieldForm::kState:
+            return R"({"$ref": "#/components/schemas/State"})";
+        case redis::FieldForm::kWords:
+            type = R"("type": "array", "items": {"type": "string"})";
+            break;
+        case redis::FieldForm::kMeta:
+            type = R"("type": ["object", "string"])";
+            break;
+    }
+    return "{" + type.append(R"(, "description": ")").append(field.description).append("\"}");
+}
+
+/// Members with the names of the fields that operations set, and these values.
+template <typename ValueOf>
+std::string members(ValueOf value_of) {
+    std::string text;
+    for (const auto& field : redis::record_fields()) {
+        if (field.is_settable) {
+            text.append(text.empty() ? "\"" : ", \"").append(field.name).append("\"");
+            text.append(value_of(field));
+        }
+    }
+    return text;
+}
+
+void replace_all(std::string& text, std::string_view place, std::string_view with) {
+    for (auto at = text.find(place); at != std::string::npos; at = text.find(place, at)) {
+        text.replace(at, place.size(), with);
+        at += with.size();
+    }
+}
+
 }  // namespace
 
 std::string openapi_document(std::string_view location) {
     std::string document(kDocument);
-    const auto place = document.find(kLocation);
     location.remove_suffix(location.ends_with('/') ? 1 : 0);
-    document.replace(place, kLocation.size(), location.empty() ? "/" : location);
+    replace_all(document, kLocation, location.empty() ? "/" : location);
+    using Field = redis::RecordField;
+    const auto after_colon = [](std::string_view value) { return ": " + std::string(value); };
+    replace_all(document, kNames, members([](const Field&) { return ""; }));
+    replace_all(document, kShown,
+                members([&](const Field& field) { return after_colon(shown_schema(field)); }));
+    replace_all(document, kSettable,
+                members([&](const Field& field) { return after_colon(field.new_schema); }));
+    replace_all(document, kExamples,
+                members([&](const Field& field) { return after_colon(field.example); }));
     return document;
 }
 
