@@ -290,6 +290,7 @@ END
     is_deeply [map { $_->{action} } @{ $audit->{entries} }], [qw(issue set set set rotate rotate lift revoke)], 'the audit of an id';
     is $audit->{entries}[0]{actor}, 'key:portal', '… has the caller';
     like $audit->{entries}[0]{detail}, qr/plan=free/, '… and the values';
+    is_deeply [map { $_->{action} eq 'rotate' ? $_->{detail} : () } @{ $audit->{entries} }], ['overlap=1h', 'overlap=0s'], '… and overlaps, as those of the command';
     my @entries;
     for (my $after = ''; 1;) {
         my $response = $ask->('GET', 'audit?limit=3' . ($after && "&after=$after"))->json;

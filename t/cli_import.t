@@ -45,6 +45,8 @@ sub test_import {
     is counts($tollgate->run('import', $many)), '1200 1200 0 0', 'records in several batches';
     is counts($tollgate->run('import', $many)), '1200 0 1200 0', 'the same file again changes nothing';
     is scalar @{ $redis->cmd('ZRANGE', 'ids', 0, -1) }, 1200, '… each id is listed once';
+    is scalar @{ $redis->cmd('ZRANGE', 'changes', 0, -1) }, 1200, '… each key once among the changes';
+    ok defined $redis->cmd('ZSCORE', 'changes', sha256_hex('many7')), '… by its digest';
 
     my $full = file('{"id":"full","plan":"pro","name":"N","limits":"5r/s","state":"disabled","created":"2020-02-03T04:05:06Z","expires":"2040-01-01T00:00:00Z","scopes":["b","a"],"meta":{"x":1},"token":"full-token"}');
     is counts($tollgate->run('import', $full)), '1 1 0 0', 'all members';

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "module/management/key_json.hpp"
 #include "module/management/key_transactions.hpp"
 
 namespace tollgate::management {
@@ -35,6 +36,15 @@ Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string i
         ban.until.reset();
     }
     co_return ban;
+}
+
+void write_ban(JsonWriter& json, const KeyBan& ban) {
+    json.member("id", ban.id);
+    json.member("banned", ban.until.has_value());
+    write_time_or_null(json, "until", ban.until);
+    json.member("level", ban.level);
+    json.member("strikes", ban.strikes);
+    write_time_or_null(json, "since", ban.since);
 }
 
 Task<void> lift_ban(Database& database, const redis::Keys& keys, AuditEntry entry) {

@@ -22,6 +22,9 @@ struct KeyBan {
 /// Reads the strikes and the ban of an id. Throws OperationError.
 Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string id);
 
+/// Writes the members of the JSON object of a ban.
+void write_ban(JsonWriter& json, const KeyBan& ban);
+
 /// Removes the strikes and the ban of an id, and notifies the gateways. Throws OperationError.
 Task<void> lift_ban(Database& database, const redis::Keys& keys, AuditEntry entry);
 

@@ -1,8 +1,6 @@
 #include "module/management/key_json.hpp"
 
 #include <algorithm>
-#include <optional>
-#include <string_view>
 #include <variant>
 
 #include "module/key/meta.hpp"
@@ -13,20 +11,6 @@
 namespace tollgate::management {
 
 namespace {
-
-void write_text(JsonWriter& json, std::string_view name, const std::string& text) {
-    json.name(name);
-    if (text.empty()) {
-        json.null();
-    } else {
-        json.value(text);
-    }
-}
-
-void write_time(JsonWriter& json, std::string_view name,
-                const std::optional<std::chrono::sys_seconds>& time) {
-    write_text(json, name, time ? format_time(*time) : "");
-}
 
 void write_words(JsonWriter& json, std::string_view words) {
     while (!words.empty()) {
@@ -55,6 +39,20 @@ void write_meta_value(JsonWriter& json, const std::string& stored) {
 
 }  // namespace
 
+void write_text_or_null(JsonWriter& json, std::string_view name, const std::string& text) {
+    json.name(name);
+    if (text.empty()) {
+        json.null();
+    } else {
+        json.value(text);
+    }
+}
+
+void write_time_or_null(JsonWriter& json, std::string_view name,
+                        const std::optional<std::chrono::sys_seconds>& time) {
+    write_text_or_null(json, name, time ? format_time(*time) : "");
+}
+
 void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds now) {
     const StoredKey* current = keys.keys.empty() ? nullptr : &keys.keys.front();
     KeyRecord record = current == nullptr ? KeyRecord{} : current->record;
@@ -64,7 +62,7 @@ void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds 
         switch (field.form) {
             case redis::FieldForm::kText:
             case redis::FieldForm::kTime:
-                write_text(json, field.name, text);
+                write_text_or_null(json, field.name, text);
                 break;
             case redis::FieldForm::kState:
                 json.member(field.name, state_of(keys, now));
@@ -78,16 +76,16 @@ void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds 
                 break;
         }
     }
-    write_time(json, "created",
-               current == nullptr ? std::nullopt : std::optional(current->created));
+    write_time_or_null(json, "created",
+                       current == nullptr ? std::nullopt : std::optional(current->created));
     json.array("digests", [&] {
         for (const auto& key : keys.keys) {
             json.object([&] {
                 json.member("sha256", key.digest);
-                write_time(json, "created", key.created);
-                write_time(json, "expires", key.record.expires);
+                write_time_or_null(json, "created", key.created);
+                write_time_or_null(json, "expires", key.record.expires);
                 json.member("retiring", key.record.retiring);
-                write_time(json, "used", key.used);
+                write_time_or_null(json, "used", key.used);
             });
         }
     });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "module/management/key_json.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/stored_windows.hpp"
 #include "module/quota/rate.hpp"
@@ -74,15 +75,6 @@ void write_number_or_null(JsonWriter& json, std::string_view name,
     }
 }
 
-void write_text_or_null(JsonWriter& json, std::string_view name, const std::string& text) {
-    json.name(name);
-    if (text.empty()) {
-        json.null();
-    } else {
-        json.value(text);
-    }
-}
-
 }  // namespace
 
 CountingTables known_tables(const std::vector<PlanTable>& tables) {
@@ -142,7 +134,7 @@ void write_usage(JsonWriter& json, const KeyUsage& usage) {
     write_text_or_null(json, "plan", record.plan);
     write_text_or_null(json, "limits", record.limits);
     json.member("state", state_of(usage.keys, usage.now));
-    write_text_or_null(json, "banned_until", usage.ban.until ? format_time(*usage.ban.until) : "");
+    write_time_or_null(json, "banned_until", usage.ban.until);
     json.member("complete", usage.complete);
     json.array("windows", [&] {
         for (const auto& window : usage.windows) {

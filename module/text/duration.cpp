@@ -41,4 +41,14 @@ std::chrono::milliseconds parse_duration(std::string_view text) {
     throw ParseError("invalid time \"" + std::string(text) + "\"");
 }
 
+std::string write_duration(std::chrono::seconds duration) {
+    std::pair<std::string_view, std::chrono::milliseconds> largest{"s", 1s};
+    for (const auto& unit : kUnits) {
+        if (duration != 0s && unit.second > largest.second && duration % unit.second == 0ms) {
+            largest = unit;
+        }
+    }
+    return std::to_string(duration / largest.second).append(largest.first);
+}
+
 }  // namespace tollgate

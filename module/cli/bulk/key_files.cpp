@@ -11,13 +11,13 @@
 #include <system_error>
 #include <utility>
 
-#include "module/cli/bulk/bulk_import.hpp"
 #include "module/cli/bulk/import_record.hpp"
 #include "module/cli/keys/actor.hpp"
 #include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/terminal/printable.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/management/audit.hpp"
+#include "module/management/bulk_import.hpp"
 #include "module/management/key_json.hpp"
 
 namespace tollgate::cli {
@@ -57,7 +57,7 @@ class FileImport {
 
     management::Durability durability() const { return durability_; }
 
-    ImportCounts run() {
+    management::ImportCounts run() {
         std::ifstream file;
         if (name_ != kStandardInput) {
             file.open(name_, std::ios::binary);
@@ -79,7 +79,7 @@ class FileImport {
             } catch (const management::OperationError& error) {
                 import_.refuse(number, error.what());
             }
-            if (batch_.size() == BulkImport::kBatch) {
+            if (batch_.size() == management::BulkImport::kBatch) {
                 store_durably();
             }
         }
@@ -92,7 +92,7 @@ class FileImport {
     }
 
   private:
-    using Records = std::vector<BulkImport::Record>;
+    using Records = std::vector<management::BulkImport::Record>;
 
     /// If no replica confirms, the next pieces are not waited for. The last one tells what became
     /// of all.
@@ -141,9 +141,10 @@ class FileImport {
         std::ranges::copy_if(unconfirmed_, std::back_inserter(records), [this](const auto& record) {
             return !refused_.contains(record.line);
         });
-        BulkImport again(database_, keys_, refuse_);
-        for (std::size_t begin = 0; begin < records.size(); begin += BulkImport::kBatch) {
-            const auto end = std::min(begin + BulkImport::kBatch, records.size());
+        management::BulkImport again(database_, keys_, refuse_);
+        for (std::size_t begin = 0; begin < records.size();
+             begin += management::BulkImport::kBatch) {
+            const auto end = std::min(begin + management::BulkImport::kBatch, records.size());
             Records piece(records.begin() + static_cast<std::ptrdiff_t>(begin),
                           records.begin() + static_cast<std::ptrdiff_t>(end));
             co_await again.store(std::move(piece));
@@ -152,7 +153,7 @@ class FileImport {
     }
 
     /// A record counts as what it was when it was stored first, unless it is refused later.
-    ImportCounts counts() const {
+    management::ImportCounts counts() const {
         auto counts = import_.counts();
         const auto moved = std::min(refused_again_, counts.imported);
         counts.imported -= moved;
@@ -176,8 +177,8 @@ class FileImport {
     const redis::Keys& keys_;
     const std::function<void(const KeyRecord&)>& check_;
     std::string name_;
-    BulkImport::Refuse refuse_;
-    BulkImport import_;
+    management::BulkImport::Refuse refuse_;
+    management::BulkImport import_;
     Records batch_;
     Records unconfirmed_;            ///< stored since a replica confirmed
     std::set<std::size_t> refused_;  ///< lines
@@ -195,7 +196,7 @@ void import_files(management::Database& database, const redis::Keys& keys, Forma
                   const std::function<void(const KeyRecord&)>& check,
                   const std::function<void(management::Durability)>& done) {
     require_readable(files);
-    ImportCounts all;
+    management::ImportCounts all;
     for (const auto& file : files) {
         FileImport import(database, keys, check, file);
         const auto counts = import.run();

@@ -133,13 +133,9 @@ void Commands::issue(const KeyOptions& options, const std::optional<std::string>
     const auto record = new_record(changes, id);
     const auto tables = tables_to_check();
     check_plan(tables.value_or(std::vector<PlanTable>()), record, options.force);
-    auto operation = operation_on("issue", record.id, management::text_of(changes));
-    const management::MakeKey make =
-        [&](std::string digest) -> management::Task<management::KeysOfId> {
-        management::StoredKey stored{.digest = std::move(digest), .record = record, .created = now};
-        co_return co_await operation.create(std::move(stored));
-    };
-    print_new_key(operation, record.id, make);
+    management::KeyMaking making(
+        caller(), management::FirstKey{.record = record, .created = now, .values = changes});
+    print_new_key(making);
     if (tables) {
         warn_about(*tables, record);
     }
@@ -157,14 +153,12 @@ void Commands::import(const KeyOptions& options, const std::optional<std::string
         // Continue an interrupted import with the id that it generated.
         record.id = complete(management::unfinished_id(reader_, digest)).value_or(record.id);
     }
-    auto operation = operation_on("import", record.id, management::text_of(changes));
-    const management::MakeKey make = [&](std::string of) -> management::Task<management::KeysOfId> {
-        management::StoredKey stored{.digest = std::move(of), .record = record, .created = now};
-        co_return co_await operation.create(std::move(stored));
-    };
-    const auto made =
-        complete(management::make_durably(database_, operation, make, [&] { return digest; }));
-    confirm(operation, digest, record.id, make);
+    management::KeyMaking making(
+        caller(), management::FirstKey{
+                      .record = record, .created = now, .values = changes, .is_imported = true});
+    complete(making.make([&] { return digest; }));
+    const auto made = making.keys();
+    confirm(making);
     require_print(render_key(format_, made, now));
     if (tables) {
         warn_about(*tables, record);
@@ -240,15 +234,7 @@ void Commands::set_active(const std::string& id, bool active) {
 void Commands::update(const std::string& action, const std::string& id,
                       const management::KeyChanges& changes,
                       const std::function<void(const KeyRecord&)>& check) {
-    auto operation = operation_on(action, id, management::text_of(changes));
-    const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
-        management::apply(changes, record);
-        check(record);
-    };
-    const std::function<management::Task<void>()> update_all = [&]() -> management::Task<void> {
-        co_await operation.update(id, change);
-    };
-    const auto durability = complete(management::execute_durably(database_, operation, update_all));
+    const auto durability = complete(management::change_keys(caller(), action, id, changes, check));
     show(id);
     warn_unless_kept(id, durability);
 }
@@ -258,9 +244,7 @@ void Commands::revoke(const std::string& id, bool confirmed) {
     if (!confirmed) {
         confirm_revocation(id);
     }
-    auto operation = operation_on("revoke", id);
-    const auto durability = complete(management::execute_durably(
-        database_, operation, [&]() -> management::Task<void> { co_await operation.revoke(id); }));
+    const auto durability = complete(management::revoke_keys(caller(), id));
     warn_unless_kept(id, durability);
     require_print(render_revoked(format_, id));
 }
@@ -281,13 +265,8 @@ void Commands::confirm_revocation(const std::string& id) {
 void Commands::rotate(const std::string& id, const std::string& overlap) {
     require_valid_id(id);
     const auto span = parse_duration_seconds(overlap);
-    auto operation = operation_on("rotate", id, "overlap=" + format_duration(span));
-    const management::MakeKey make =
-        [&](std::string digest) -> management::Task<management::KeysOfId> {
-        std::string no_request;
-        co_return co_await operation.rotate(id, std::move(digest), span, std::move(no_request));
-    };
-    print_new_key(operation, id, make);
+    management::KeyMaking making(caller(), management::Successor{.id = id, .overlap = span});
+    print_new_key(making);
 }
 
 void Commands::show_ban(const std::string& id) {
@@ -299,11 +278,7 @@ void Commands::show_ban(const std::string& id) {
 void Commands::lift_ban(const std::string& id) {
     require_valid_id(id);
     complete(reader_.require_id(id));
-    warn_unless_kept(id, complete(management::execute_durably(
-                             database_, [&](bool /*again*/) -> management::Task<void> {
-                                 auto entry = entry_of("lift", id);
-                                 co_await management::lift_ban(database_, keys_, std::move(entry));
-                             })));
+    warn_unless_kept(id, complete(management::lift_ban_of(caller(), id)));
     show_ban(id);
 }
 
@@ -387,14 +362,8 @@ std::chrono::sys_seconds Commands::time() {
     return complete(reader_.now());
 }
 
-management::AuditEntry Commands::entry_of(const std::string& action, const std::string& id,
-                                          const std::string& detail) {
-    return {.actor = user_at_host(), .action = action, .id = id, .detail = detail};
-}
-
-management::KeyOperation Commands::operation_on(const std::string& action, const std::string& id,
-                                                const std::string& detail) {
-    return {database_, keys_, entry_of(action, id, detail)};
+management::Caller Commands::caller() {
+    return {database_, keys_, user_at_host()};
 }
 
 /// Makes the record of a new id. Without `id`, an id is generated.
@@ -412,36 +381,35 @@ KeyRecord Commands::new_record(const management::KeyChanges& changes,
 /// Makes a new key, prints it and confirms it in Redis. The key is printed after it is durable: no
 /// other key replaces it then. If the key cannot be printed, it stays unfinished, and the next run
 /// of the command replaces it.
-void Commands::print_new_key(management::KeyOperation& operation, const std::string& id,
-                             const management::MakeKey& make) {
+void Commands::print_new_key(management::KeyMaking& making) {
     std::string key;
-    const auto keys = complete(management::make_durably(database_, operation, make, [&] {
+    complete(making.make([&] {
         key = management::random_api_key();
         return hex(sha256(key));
     }));
-    if (!print(render_issued(format_, keys, time(), key))) {
+    const auto& id = making.id();
+    if (!print(render_issued(format_, making.keys(), time(), key))) {
         throw Failure(ExitStatus::kRedis, "cannot write to standard output: the key of \"" + id +
                                               "\" is lost: run the command again");
     }
     if (format_ == Format::kText) {
         std::cerr << "The key of " << id << ". It is shown only this once.\n";
     }
-    confirm(operation, hex(sha256(key)), id, make);
+    confirm(making);
 }
 
 /// Confirms in Redis that the key was printed, durably. If a failover has undone the key, stores it
 /// again. The key already works, so a connection failure is a warning and not an error.
-void Commands::confirm(management::KeyOperation& operation, const std::string& digest,
-                       const std::string& id, const management::MakeKey& make) {
+void Commands::confirm(management::KeyMaking& making) {
     constexpr int kAttempts = 3;
+    const auto& id = making.id();
     std::string why;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
         try {
             if (attempt > 0) {
                 session_.reconnect();
             }
-            warn_unless_kept(
-                id, complete(management::confirm_durably(database_, operation, digest, id, make)));
+            warn_unless_kept(id, complete(making.confirm()));
             return;
         } catch (const Failure& failure) {
             if (failure.status() != ExitStatus::kRedis) {

@@ -16,9 +16,9 @@
 #include "module/cli/usage/usage_export.hpp"
 #include "module/key/key_record.hpp"
 #include "module/management/durability.hpp"
-#include "module/management/durable_operation.hpp"
 #include "module/management/key_changes.hpp"
-#include "module/management/key_operation.hpp"
+#include "module/management/key_reader.hpp"
+#include "module/management/operations.hpp"
 #include "module/quota/plan.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 #include "module/redis/protocol/schema.hpp"
@@ -108,20 +108,15 @@ class Commands {
 
   private:
     std::chrono::sys_seconds time();
-    management::AuditEntry entry_of(const std::string& action, const std::string& id,
-                                    const std::string& detail = {});
-    management::KeyOperation operation_on(const std::string& action, const std::string& id,
-                                          const std::string& detail = {});
+    management::Caller caller();
     KeyRecord new_record(const management::KeyChanges& changes,
                          const std::optional<std::string>& id);
     void update(const std::string& action, const std::string& id,
                 const management::KeyChanges& changes,
                 const std::function<void(const KeyRecord&)>& check);
     void confirm_revocation(const std::string& id);
-    void print_new_key(management::KeyOperation& operation, const std::string& id,
-                       const management::MakeKey& make);
-    void confirm(management::KeyOperation& operation, const std::string& digest,
-                 const std::string& id, const management::MakeKey& make);
+    void print_new_key(management::KeyMaking& making);
+    void confirm(management::KeyMaking& making);
     void warn_unless_kept(const std::string& id, management::Durability durability);
     std::optional<std::vector<PlanTable>> tables_to_check();
     std::vector<PlanTable> read_tables();

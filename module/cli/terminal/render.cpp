@@ -123,12 +123,9 @@ std::string render_history(Format format, const std::string& id,
 
 std::string render_ban(Format format, const management::KeyBan& ban) {
     if (format == Format::kJson) {
-        return json_document({{"id", ban.id},
-                              {"banned", ban.until.has_value()},
-                              {"until", json_or_null(ban.until)},
-                              {"level", ban.level},
-                              {"strikes", ban.strikes},
-                              {"since", json_or_null(ban.since)}});
+        JsonWriter json;
+        json.object([&] { write_ban(json, ban); });
+        return json_document(Json::parse(std::move(json).take()));
     }
     return align_columns({{"id", ban.id},
                           {"banned", ban.until ? "until " + format_time(*ban.until) : "no"},

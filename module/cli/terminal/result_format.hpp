@@ -31,9 +31,6 @@ inline std::string json_document(const Json& json, int indent = 2) {
 inline Json json_or_null(const std::string& text) {
     return text.empty() ? Json(nullptr) : Json(text);
 }
-inline Json json_or_null(const std::optional<std::chrono::sys_seconds>& time) {
-    return time ? Json(format_time(*time)) : Json(nullptr);
-}
 inline Json json_or_null(const std::optional<std::int64_t>& number) {
     return number ? Json(*number) : Json(nullptr);
 }

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 }
 
 std::string taken_time(const std::string& name, const std::string& text,
-                    std::optional<std::chrono::sys_seconds> now) {
+                       std::optional<std::chrono::sys_seconds> now) {
     const auto time = parse_rfc3339(text);
     if (!time) {
         refuse_member(name + ": use a time such as 2027-01-01T00:00:00Z, or null");
@@ -32,7 +32,7 @@ std::string taken_time(const std::string& name, const std::string& text,
 }
 
 std::string taken_state(const std::string& name, const std::string& state,
-                     std::optional<std::chrono::sys_seconds> now) {
+                        std::optional<std::chrono::sys_seconds> now) {
     // An export has this state of a key that is not disabled.
     if (!now && state == "expired") {
         return std::string(redis::key_state::kActive);

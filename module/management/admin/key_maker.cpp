@@ -95,30 +95,20 @@ Task<AdminResponse> execute_once(const ResourceRequest& request,
     co_return std::move(*response);
 }
 
-Task<AdminResponse> make_key(const ResourceRequest& request, KeyOperation& operation, int status,
-                             const std::string& id, MakeKey make,
+Task<AdminResponse> make_key(const ResourceRequest& request, KeyMaking& making, int status,
                              std::optional<std::string> given) {
     std::string key;
-    std::string digest;
     const std::function<std::string()> new_digest = [&] {
         if (!given) {
             key = random_api_key();
         }
-        digest = given ? *given : hex(sha256(key));
-        return digest;
+        return given ? *given : hex(sha256(key));
     };
-    KeysOfId keys;
-    // The confirmation may have to make the key again, with another time.
-    const MakeKey make_and_keep = [&](std::string new_one) -> Task<KeysOfId> {
-        keys = co_await make(std::move(new_one));
-        co_return keys;
-    };
-    co_await make_durably(request.database, operation, make_and_keep, new_digest);
-    const auto durability =
-        co_await confirm_durably(request.database, operation, digest, id, make_and_keep);
+    co_await making.make(new_digest);
+    const auto durability = co_await making.confirm();
     KeyReader reader(request.database, request.keys);
     const auto now = co_await reader.now();
-    co_return with_durability(key_response(status, keys, now, key), durability);
+    co_return with_durability(key_response(status, making.keys(), now, key), durability);
 }
 
 }  // namespace tollgate::management

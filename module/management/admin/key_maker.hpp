@@ -7,7 +7,7 @@
 
 #include "module/management/admin/idempotent_request.hpp"
 #include "module/management/admin/resources.hpp"
-#include "module/management/durable_operation.hpp"
+#include "module/management/operations.hpp"
 
 namespace tollgate::management {
 
@@ -28,8 +28,8 @@ Task<AdminResponse> execute_once(const ResourceRequest& request,
                                  const IdempotentRequest& idempotent, const KeyMaker& maker);
 
 /// Makes a key and confirms it, both durably, before it is shown. `given` is the digest of an
-/// imported key; without it, the key is a new one. `make` belongs to `operation`.
-Task<AdminResponse> make_key(const ResourceRequest& request, KeyOperation& operation, int status,
-                             const std::string& id, MakeKey make, std::optional<std::string> given);
+/// imported key; without it, the key is a new one. The arguments must outlive the task.
+Task<AdminResponse> make_key(const ResourceRequest& request, KeyMaking& making, int status,
+                             std::optional<std::string> given);
 
 }  // namespace tollgate::management

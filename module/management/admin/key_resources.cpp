@@ -10,10 +10,9 @@
 #include "module/management/admin/key_body.hpp"
 #include "module/management/admin/key_maker.hpp"
 #include "module/management/admin/resources.hpp"
-#include "module/management/durable_operation.hpp"
 #include "module/management/key_filter.hpp"
 #include "module/management/key_json.hpp"
-#include "module/management/key_operation.hpp"
+#include "module/management/operations.hpp"
 #include "module/management/plan_rules.hpp"
 #include "module/management/random_key.hpp"
 #include "module/text/percent_encoding.hpp"
@@ -23,13 +22,8 @@ namespace tollgate::management {
 
 namespace {
 
-KeyOperation operation_for(const ResourceRequest& request, const std::string& action,
-                           const std::string& id, const std::string& detail,
-                           AcceptsVersion condition) {
-    return {request.database,
-            request.keys,
-            {.actor = request.request.actor, .action = action, .id = id, .detail = detail},
-            std::move(condition)};
+Caller caller_of(const ResourceRequest& request) {
+    return {request.database, request.keys, request.request.actor};
 }
 
 /// A created key. Its location is relative to `keys`.
@@ -47,17 +41,12 @@ Task<AdminResponse> make_first_key(const ResourceRequest& request,
     require_usable_plan(tables, record);
     refuse_sliding_month(tables, record);
     record.id = id;
-    auto operation =
-        operation_for(request, body.digest ? "import" : "issue", id, text_of(body.changes), {});
-    const MakeKey make = [&](std::string digest) -> Task<KeysOfId> {
-        StoredKey stored{.digest = std::move(digest),
-                         .record = record,
-                         .created = now,
-                         .request = idempotent.name()};
-        auto keys = co_await operation.create(std::move(stored));
-        co_return keys;
-    };
-    co_return co_await make_key(request, operation, 201, id, make, body.digest);
+    KeyMaking making(caller_of(request), FirstKey{.record = std::move(record),
+                                                  .created = now,
+                                                  .values = body.changes,
+                                                  .is_imported = body.digest.has_value(),
+                                                  .request = idempotent.name()});
+    co_return co_await make_key(request, making, 201, body.digest);
 }
 
 /// Rotates the key of an id. `unused` is the digest of the key that an earlier execution of the
@@ -65,19 +54,13 @@ Task<AdminResponse> make_first_key(const ResourceRequest& request,
 Task<AdminResponse> make_successor(const ResourceRequest& request,
                                    const IdempotentRequest& idempotent,
                                    std::chrono::seconds overlap, std::string unused) {
-    const auto& id = request.id;
     auto condition = unused.empty() ? request.preconditions.condition() : AcceptsVersion{};
-    auto operation =
-        operation_for(request, "rotate", id, "overlap=" + std::to_string(overlap.count()) + "s",
-                      std::move(condition));
-    const MakeKey make = [&](std::string digest) -> Task<KeysOfId> {
-        if (!unused.empty()) {
-            co_await operation.reopen(unused, id);
-        }
-        auto keys = co_await operation.rotate(id, std::move(digest), overlap, idempotent.name());
-        co_return keys;
-    };
-    co_return co_await make_key(request, operation, 200, id, make, std::nullopt);
+    KeyMaking making(caller_of(request), Successor{.id = request.id,
+                                                   .overlap = overlap,
+                                                   .request = idempotent.name(),
+                                                   .unused = std::move(unused),
+                                                   .condition = std::move(condition)});
+    co_return co_await make_key(request, making, 200, std::nullopt);
 }
 
 KeyFilter take_filter(QueryParameters& parameters) {
@@ -220,31 +203,24 @@ Task<AdminResponse> change_key(ResourceRequest request) {
     KeyReader reader(request.database, request.keys);
     const auto now = co_await reader.now();
     const auto changes = read_changes(request.request.body, now);
-    auto operation = operation_for(request, "set", request.id, text_of(changes),
-                                   request.preconditions.condition());
     const auto tables = co_await read_known_tables(request.database, request.keys, request.tables);
-    const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
-        apply(changes, record);
-        if (changes.has(redis::record_field::kLimits) || changes.has(redis::record_field::kPlan)) {
+    const bool has_plan =
+        changes.has(redis::record_field::kLimits) || changes.has(redis::record_field::kPlan);
+    const std::function<void(const KeyRecord&)> check = [&](const KeyRecord& record) {
+        if (has_plan) {
             require_usable_plan(tables, record);
             refuse_sliding_month(tables, record);
         }
     };
-    const std::function<Task<void>()> update = [&]() -> Task<void> {
-        co_await operation.update(request.id, change);
-    };
-    const auto durability = co_await execute_durably(request.database, operation, update);
+    const auto durability = co_await change_keys(caller_of(request), "set", request.id, changes,
+                                                 check, request.preconditions.condition());
     auto response = co_await show_key(std::move(request));
     co_return with_durability(std::move(response), durability);
 }
 
 Task<AdminResponse> revoke_key(ResourceRequest request) {
-    auto operation =
-        operation_for(request, "revoke", request.id, {}, request.preconditions.condition());
-    const std::function<Task<void>()> revoke = [&]() -> Task<void> {
-        co_await operation.revoke(request.id);
-    };
-    const auto durability = co_await execute_durably(request.database, operation, revoke);
+    const auto durability =
+        co_await revoke_keys(caller_of(request), request.id, request.preconditions.condition());
     co_return with_durability({.status = 204}, durability);
 }
 

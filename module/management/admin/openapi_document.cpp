@@ -1085,36 +1085,14 @@ constexpr std::string_view kDocument = R"json({
 })json";
 // clang-format on
 
-/// The schema of a member of a response.
-std::string shown_schema(const redis::RecordField& field) {
-    std::string type;
-    switch (field.form) {
-        case redis::FieldForm::kText:
-            type = R"("type": ["string", "null"])";
-            break;
-        case redis::FieldForm::kTime:
-            type = R"("$ref": "#/components/schemas/TimeOrNull")";
-            break;
-        case redis::FieldForm::kState:
-            return R"({"$ref": "#/components/schemas/State"})";
-        case redis::FieldForm::kWords:
-            type = R"("type": "array", "items": {"type": "string"})";
-            break;
-        case redis::FieldForm::kMeta:
-            type = R"("type": ["object", "string"])";
-            break;
-    }
-    return "{" + type.append(R"(, "description": ")").append(field.description).append("\"}");
-}
-
-/// Members with the names of the fields that operations set, and these values.
-template <typename ValueOf>
-std::string members(ValueOf value_of) {
+/// The names of the fields that operations set, with these values, as members of an object. Without
+/// values, as elements of a list.
+std::string members(std::string_view redis::RecordField::*value) {
     std::string text;
     for (const auto& field : redis::record_fields()) {
         if (field.is_settable) {
             text.append(text.empty() ? "\"" : ", \"").append(field.name).append("\"");
-            text.append(value_of(field));
+            text.append(value == nullptr ? "" : ": ").append(value == nullptr ? "" : field.*value);
         }
     }
     return text;
@@ -1133,15 +1111,10 @@ std::string openapi_document(std::string_view location) {
     std::string document(kDocument);
     location.remove_suffix(location.ends_with('/') ? 1 : 0);
     replace_all(document, kLocation, location.empty() ? "/" : location);
-    using Field = redis::RecordField;
-    const auto after_colon = [](std::string_view value) { return ": " + std::string(value); };
-    replace_all(document, kNames, members([](const Field&) { return ""; }));
-    replace_all(document, kShown,
-                members([&](const Field& field) { return after_colon(shown_schema(field)); }));
-    replace_all(document, kSettable,
-                members([&](const Field& field) { return after_colon(field.new_schema); }));
-    replace_all(document, kExamples,
-                members([&](const Field& field) { return after_colon(field.example); }));
+    replace_all(document, kNames, members(nullptr));
+    replace_all(document, kShown, members(&redis::RecordField::shown_schema));
+    replace_all(document, kSettable, members(&redis::RecordField::new_schema));
+    replace_all(document, kExamples, members(&redis::RecordField::example));
     return document;
 }
 

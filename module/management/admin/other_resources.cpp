@@ -1,5 +1,4 @@
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,27 +9,16 @@
 #include "module/management/admin/resources.hpp"
 #include "module/management/audit.hpp"
 #include "module/management/ban.hpp"
-#include "module/management/durability.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/operation_error.hpp"
+#include "module/management/operations.hpp"
 #include "module/management/usage_history.hpp"
 #include "module/text/percent_encoding.hpp"
-#include "module/text/rfc3339.hpp"
 
 namespace tollgate::management {
 
 namespace {
-
-void write_time_or_null(JsonWriter& json, std::string_view name,
-                        const std::optional<std::chrono::sys_seconds>& time) {
-    json.name(name);
-    if (time) {
-        json.value(format_time(*time));
-    } else {
-        json.null();
-    }
-}
 
 /// A day of the query. Empty if there is no such parameter. Throws OperationError.
 std::optional<std::chrono::sys_days> take_day(QueryParameters& parameters, std::string_view name) {
@@ -50,14 +38,7 @@ Task<AdminResponse> show_ban(ResourceRequest request) {
     co_await reader.require_id(request.id);
     const auto ban = co_await read_ban(request.database, request.keys, request.id);
     JsonWriter json;
-    json.object([&] {
-        json.member("id", ban.id);
-        json.member("banned", ban.until.has_value());
-        write_time_or_null(json, "until", ban.until);
-        json.member("level", ban.level);
-        json.member("strikes", ban.strikes);
-        write_time_or_null(json, "since", ban.since);
-    });
+    json.object([&] { write_ban(json, ban); });
     co_return AdminResponse{.status = 200, .body = std::move(json).take()};
 }
 
@@ -97,11 +78,8 @@ Task<AdminResponse> end_ban(ResourceRequest request) {
     KeyReader reader(request.database, request.keys);
     co_await reader.require_id(request.id);
     request.preconditions.require_without_version();
-    const std::function<Task<void>(bool)> lift = [&](bool /*again*/) -> Task<void> {
-        AuditEntry entry{.actor = request.request.actor, .action = "lift", .id = request.id};
-        co_await lift_ban(request.database, request.keys, std::move(entry));
-    };
-    const auto durability = co_await execute_durably(request.database, lift);
+    const Caller caller{request.database, request.keys, request.request.actor};
+    const auto durability = co_await lift_ban_of(caller, request.id);
     co_return with_durability({.status = 204}, durability);
 }
 

@@ -41,9 +41,9 @@ struct RecordField {
     bool is_required = false;  ///< whether each key has it
 
     // Of the OpenAPI document, as JSON.
-    std::string_view description{};  ///< of what is shown, a text without quotes
-    std::string_view new_schema{};   ///< the JSON Schema of a value that is set
-    std::string_view example{};      ///< of what is shown
+    std::string_view shown_schema{};  ///< the JSON Schema of what is shown
+    std::string_view new_schema{};    ///< that of a value that is set
+    std::string_view example{};       ///< of what is shown
 
     // Of the command.
     std::string_view option{};       ///< `--NAME`; empty: there is none

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "module/management/durable_operation.hpp"
 #include "module/management/key_operation.hpp"
 #include "module/management/key_reader.hpp"
+#include "module/management/operations.hpp"
 #include "t/unit/management/memory_database.hpp"
 
 namespace tollgate::management {

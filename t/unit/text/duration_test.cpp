@@ -36,6 +36,17 @@ TEST(ParseDuration, EndsAfterAHundredYears) {
     EXPECT_THROW(parse_duration("18446744073709551616"), ParseError);
 }
 
+TEST(WriteDuration, UsesTheLargestUnitWithoutARest) {
+    EXPECT_EQ(write_duration(0s), "0s");
+    EXPECT_EQ(write_duration(59s), "59s");
+    EXPECT_EQ(write_duration(90min), "90m");
+    EXPECT_EQ(write_duration(24h), "1d");
+    EXPECT_EQ(write_duration(168h), "1w");
+    for (const auto duration : {0s, 1s, 61s, 3600s, 90'061s, 604'800s}) {
+        EXPECT_EQ(parse_duration(write_duration(duration)), duration);
+    }
+}
+
 class MalformedDuration : public testing::TestWithParam<const char*> {};
 
 TEST_P(MalformedDuration, IsRefusedWithItsText) {

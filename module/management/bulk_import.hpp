@@ -9,7 +9,7 @@
 #include "module/management/database.hpp"
 #include "module/management/key_reader.hpp"
 
-namespace tollgate::cli {
+namespace tollgate::management {
 
 /// What became of the records of an import.
 struct ImportCounts {
@@ -23,28 +23,30 @@ struct ImportCounts {
 /// Stores many ids and their keys. A record is stored if neither its id nor one of its keys exists;
 /// an id that exists is never changed. Each record is safe to interrupt at every step, as `key
 /// import` is: a key works only after its id is listed, and importing the record again completes
-/// it. A gateway that has looked up one of the keys before is notified by `events`. The keys are
-/// not added to `changes`: a gateway whose subscription is interrupted at this time refuses such a
-/// key for up to `key_cache`.
+/// it. The digests of the keys are announced: a gateway may have looked up one of them before.
 class BulkImport {
   public:
     struct Record {
         std::size_t line;  ///< in the file, from 1
-        management::KeysOfId keys;
+        KeysOfId keys;
     };
     /// Receives the number of a line that is refused, and why.
     using Refuse = std::function<void(std::size_t line, const std::string& why)>;
 
     /// All arguments must outlive the object, which must outlive its tasks.
-    BulkImport(management::Database& database, const redis::Keys& keys, const Refuse& refuse)
-        : database_(database), keys_(keys), reader_(database, keys), refuse_(refuse) {}
+    BulkImport(Database& database, const redis::Keys& keys, const Refuse& refuse)
+        : database_(database),
+          keys_(keys),
+          reader_(database, keys),
+          refuse_(refuse),
+          is_atomic_(database.may_span(keys.ids(), keys.changes())) {}
 
     /// Stores a batch of records, at most kBatch of them. Throws OperationError.
-    management::Task<void> store(std::vector<Record> records);
+    Task<void> store(std::vector<Record> records);
     static constexpr std::size_t kBatch = 500;
 
     /// Whether the id of one of the records does not exist yet. Throws OperationError.
-    management::Task<bool> has_new_id(const std::vector<Record>& records);
+    Task<bool> has_new_id(const std::vector<Record>& records);
 
     /// A line that is not a record.
     void refuse(std::size_t line, const std::string& why);
@@ -52,22 +54,23 @@ class BulkImport {
     const ImportCounts& counts() const { return counts_; }
 
   private:
-    using Transactions = std::vector<management::Transaction>;
+    using Transactions = std::vector<Transaction>;
 
-    management::Task<std::vector<bool>> create(std::span<const Record> records);
-    management::Task<std::vector<bool>> create_in_slots(std::span<const Record> records);
-    management::Task<void> examine_all(std::vector<Record> records);
-    management::Task<void> examine(Record record);
-    management::Transaction claim_of(const management::KeysOfId& keys,
-                                     const std::vector<std::string>& claimed) const;
-    management::Transaction creation_of(const management::StoredKey& key) const;
-    static void add_to_ids(const management::KeysOfId& keys, redis::Command& command);
+    Task<std::vector<bool>> create(std::span<const Record> records);
+    Task<std::vector<bool>> create_in_slots(std::span<const Record> records);
+    Task<void> examine_all(std::vector<Record> records);
+    Task<void> examine(Record record);
+    Transaction claim_of(const KeysOfId& keys, const std::vector<std::string>& claimed) const;
+    Transaction creation_of(const StoredKey& key) const;
+    Task<void> announce(std::vector<std::string> digests);
+    static void add_to_ids(const KeysOfId& keys, redis::Command& command);
 
-    management::Database& database_;
+    Database& database_;
     const redis::Keys& keys_;
-    management::KeyReader reader_;
+    KeyReader reader_;
     const Refuse& refuse_;
+    bool is_atomic_;  ///< a transaction may change all keys of a record, and announces them
     ImportCounts counts_;
 };
 
-}  // namespace tollgate::cli
+}  // namespace tollgate::management

@@ -1,4 +1,4 @@
-#include "module/cli/bulk/bulk_import.hpp"
+#include "module/management/bulk_import.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -6,15 +6,11 @@
 
 #include "module/redis/protocol/record_fields.hpp"
 
-namespace tollgate::cli {
+namespace tollgate::management {
 
 namespace {
 
-using management::KeysOfId;
 using management::Replies;
-using management::StoredKey;
-using management::Task;
-using management::Transaction;
 
 /// Whether a stored key is the one of a record. An import may not know when a key was created.
 bool is_same(const StoredKey& stored, const StoredKey& key) {
@@ -42,12 +38,12 @@ void BulkImport::refuse(std::size_t line, const std::string& why) {
 
 Task<void> BulkImport::store(std::vector<Record> records) {
     std::vector<bool> created;
-    if (database_.may_span(keys_.ids(), keys_.changes())) {
+    if (is_atomic_) {
         created = co_await create(records);
     } else {
         created = co_await create_in_slots(records);
     }
-    std::vector<redis::Command> announcements;
+    std::vector<std::string> stored;
     std::vector<Record> existing;
     for (std::size_t i = 0; i < records.size(); ++i) {
         if (!created[i]) {
@@ -55,11 +51,9 @@ Task<void> BulkImport::store(std::vector<Record> records) {
             continue;
         }
         ++counts_.imported;
-        for (const auto& key : records[i].keys.keys) {
-            announcements.push_back({"PUBLISH", keys_.events(), key.digest});
-        }
+        std::ranges::move(digests_in(records[i].keys), std::back_inserter(stored));
     }
-    co_await run_all(database_, std::move(announcements));
+    co_await announce(std::move(stored));
     co_await examine_all(std::move(existing));
 }
 
@@ -104,6 +98,7 @@ Task<std::vector<bool>> BulkImport::create(std::span<const Record> records) {
             auto creation = creation_of(key);
             std::ranges::move(creation.conditions, std::back_inserter(transaction.conditions));
             std::ranges::move(creation.commands, std::back_inserter(transaction.commands));
+            std::ranges::move(creation.names, std::back_inserter(transaction.names));
         }
     }
     const auto all = co_await execute(database_, std::move(transactions));
@@ -218,10 +213,8 @@ Task<void> BulkImport::examine(Record record) {
         co_return;
     }
     ++counts_.imported;
-    for (const auto& digest : listed) {
-        redis::Command announcement{"PUBLISH", keys_.events(), digest};
-        co_await run(database_, std::move(announcement));
-    }
+    auto stored_now = listed;
+    co_await announce(std::move(stored_now));
 }
 
 /// Claims an id for its keys. `claimed` are the digests that its set must have now.
@@ -250,7 +243,18 @@ Transaction BulkImport::creation_of(const StoredKey& key) const {
         transaction.commands.push_back(
             {"PEXPIREAT", hash, redis::unix_time(*key.record.expires) + "000"});
     }
+    if (is_atomic_) {
+        transaction.names = {key.digest};
+    }
     return transaction;
+}
+
+/// Announces keys that were stored, unless that was a part of their transactions.
+Task<void> BulkImport::announce(std::vector<std::string> digests) {
+    if (!is_atomic_ && !digests.empty()) {
+        Transaction announcement{.names = std::move(digests)};
+        co_await execute(database_, std::move(announcement));
+    }
 }
 
 void BulkImport::add_to_ids(const KeysOfId& keys, redis::Command& command) {
@@ -258,4 +262,4 @@ void BulkImport::add_to_ids(const KeysOfId& keys, redis::Command& command) {
     command.insert(command.end(), {redis::unix_time(first->created), keys.id});
 }
 
-}  // namespace tollgate::cli
+}  // namespace tollgate::management

@@ -1,0 +1,118 @@
+#include "module/management/operations.hpp"
+
+#include <utility>
+
+#include "module/management/ban.hpp"
+#include "module/text/duration.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+AuditEntry entry_of(const Caller& caller, std::string action, std::string id,
+                    std::string detail = {}) {
+    return {.actor = caller.actor,
+            .action = std::move(action),
+            .id = std::move(id),
+            .detail = std::move(detail)};
+}
+
+}  // namespace
+
+Task<Durability> execute_durably(Database& database, KeyOperation& operation,
+                                 std::function<Task<void>()> part) {
+    const std::function<Task<void>(bool)> execute = [&](bool again) -> Task<void> {
+        if (again) {
+            operation.begin_again();
+        }
+        co_await part();
+    };
+    co_return co_await execute_durably(database, execute);
+}
+
+KeyMaking::KeyMaking(const Caller& caller, FirstKey first)
+    : database_(caller.database),
+      id_(first.record.id),
+      operation_(
+          caller.database, caller.keys,
+          entry_of(caller, first.is_imported ? "import" : "issue", id_, text_of(first.values))),
+      how_(std::move(first)) {}
+
+KeyMaking::KeyMaking(const Caller& caller, Successor successor)
+    : database_(caller.database),
+      id_(successor.id),
+      operation_(caller.database, caller.keys,
+                 entry_of(caller, "rotate", id_, "overlap=" + write_duration(successor.overlap)),
+                 successor.condition),
+      how_(std::move(successor)) {}
+
+Task<void> KeyMaking::make(std::function<std::string()> new_digest) {
+    const std::function<Task<void>()> make_new = [&]() -> Task<void> {
+        digest_ = new_digest();
+        co_await make_once();
+    };
+    co_await execute_durably(database_, operation_, make_new);
+}
+
+Task<Durability> KeyMaking::confirm() {
+    const std::function<Task<void>(bool)> confirm = [&](bool again) -> Task<void> {
+        const bool is_there = co_await operation_.confirm_if_there(digest_, id_, again);
+        if (!is_there) {
+            operation_.begin_again();
+            co_await make_once();
+            co_await operation_.confirm(digest_, id_);
+        }
+    };
+    co_return co_await execute_durably(database_, confirm);
+}
+
+Task<void> KeyMaking::make_once() {
+    if (const auto* const first = std::get_if<FirstKey>(&how_)) {
+        StoredKey key{.digest = digest_,
+                      .record = first->record,
+                      .created = first->created,
+                      .request = first->request};
+        keys_ = co_await operation_.create(std::move(key));
+        co_return;
+    }
+    const auto& successor = std::get<Successor>(how_);
+    if (!successor.unused.empty()) {
+        co_await operation_.reopen(successor.unused, id_);
+    }
+    keys_ = co_await operation_.rotate(id_, digest_, successor.overlap, successor.request);
+}
+
+Task<Durability> change_keys(Caller caller, std::string action, std::string id, KeyChanges changes,
+                             std::function<void(const KeyRecord&)> check,
+                             AcceptsVersion condition) {
+    KeyOperation operation(caller.database, caller.keys,
+                           entry_of(caller, std::move(action), id, text_of(changes)),
+                           std::move(condition));
+    const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
+        apply(changes, record);
+        check(record);
+    };
+    const std::function<Task<void>()> update = [&]() -> Task<void> {
+        co_await operation.update(id, change);
+    };
+    co_return co_await execute_durably(caller.database, operation, update);
+}
+
+Task<Durability> revoke_keys(Caller caller, std::string id, AcceptsVersion condition) {
+    KeyOperation operation(caller.database, caller.keys, entry_of(caller, "revoke", id),
+                           std::move(condition));
+    const std::function<Task<void>()> revoke = [&]() -> Task<void> {
+        co_await operation.revoke(id);
+    };
+    co_return co_await execute_durably(caller.database, operation, revoke);
+}
+
+Task<Durability> lift_ban_of(Caller caller, std::string id) {
+    const std::function<Task<void>(bool)> lift = [&](bool /*again*/) -> Task<void> {
+        auto entry = entry_of(caller, "lift", id);
+        co_await lift_ban(caller.database, caller.keys, std::move(entry));
+    };
+    co_return co_await execute_durably(caller.database, lift);
+}
+
+}  // namespace tollgate::management

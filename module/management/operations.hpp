@@ -1,0 +1,90 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <variant>
+
+#include "module/management/durability.hpp"
+#include "module/management/key_changes.hpp"
+#include "module/management/key_operation.hpp"
+
+namespace tollgate::management {
+
+// The operations of the command and of tollgate_admin, with what the audit says of them. Each is
+// executed again if a failover may have undone it. All tasks throw OperationError.
+
+/// Who asks for an operation, and where it is executed. `database` and `keys` must outlive the
+/// operations and their tasks.
+struct Caller {
+    Database& database;
+    const redis::Keys& keys;
+    std::string actor;  ///< see AuditEntry
+};
+
+/// Issues a key, or imports one.
+struct FirstKey {
+    KeyRecord record;  ///< of the new id
+    std::chrono::sys_seconds created;
+    KeyChanges values;  ///< of the record, for the audit
+    bool is_imported = false;
+    std::string request{};  ///< see StoredKey::request
+};
+
+/// Rotates the key of an id.
+struct Successor {
+    std::string id;
+    std::chrono::seconds overlap;  ///< see KeyOperation::rotate()
+    std::string request{};         ///< see StoredKey::request
+    /// The digest of the key that an earlier execution of the request made and that is replaced, or
+    /// empty.
+    std::string unused{};
+    AcceptsVersion condition{};  ///< see KeyOperation
+};
+
+/// An operation that makes a key. It must outlive its tasks.
+class KeyMaking {
+  public:
+    KeyMaking(const Caller& caller, FirstKey first);
+    KeyMaking(const Caller& caller, Successor successor);
+
+    const std::string& id() const { return id_; }
+
+    /// Makes the key, which is unfinished until confirm(): `new_digest` returns the digest for each
+    /// execution, and a later one replaces the key of an earlier one.
+    Task<void> make(std::function<std::string()> new_digest);
+    /// Confirms that the new key is shown. If a failover has undone the key, stores it again.
+    Task<Durability> confirm();
+
+    const std::string& digest() const { return digest_; }  ///< of the key that make() has made
+    const KeysOfId& keys() const { return keys_; }         ///< of the id, as they are then
+
+  private:
+    Task<void> make_once();
+
+    Database& database_;
+    std::string id_;
+    KeyOperation operation_;
+    std::variant<FirstKey, Successor> how_;
+    std::string digest_{};
+    KeysOfId keys_{};
+};
+
+/// Executes a part of an operation, again if a failover may have undone it. `database` and
+/// `operation` must outlive the task.
+Task<Durability> execute_durably(Database& database, KeyOperation& operation,
+                                 std::function<Task<void>()> part);
+
+/// Applies changes to all keys of an id. `check` receives each changed record before it is stored.
+/// `action` is `set`, `enable` or `disable`.
+Task<Durability> change_keys(Caller caller, std::string action, std::string id, KeyChanges changes,
+                             std::function<void(const KeyRecord&)> check,
+                             AcceptsVersion condition = {});
+
+/// Removes an id, its keys, their last uses and its ban.
+Task<Durability> revoke_keys(Caller caller, std::string id, AcceptsVersion condition = {});
+
+/// Removes the strikes and the ban of an id that exists.
+Task<Durability> lift_ban_of(Caller caller, std::string id);
+
+}  // namespace tollgate::management
