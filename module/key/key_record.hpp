@@ -34,6 +34,9 @@ struct KeyRecord {
 /// KeyCache. None contains a zero byte.
 inline constexpr std::array kDetails{&KeyRecord::name, &KeyRecord::scopes, &KeyRecord::meta};
 
+/// The longest details of a record together, in bytes.
+inline constexpr std::size_t kLongestDetails = 256 + 256 + 512;
+
 /// Whether the text is an id: 1 to 64 letters, digits, `_`, `-` and `.`. Ids are part of Redis
 /// keys, inside a `{…}` hash tag, and of log lines.
 bool is_valid_key_id(std::string_view id);

@@ -13,14 +13,14 @@ namespace {
 /// The offset of the stored half of a digest. SetAssociative compares the bytes before it.
 constexpr std::size_t kStoredFrom = 8;
 
-/// The largest details that parts can continue.
-constexpr std::size_t kLargestDetails = 1028;
-
 /// Separates the details. No detail contains it.
 constexpr char kSeparator = '\0';
 
 /// The last detail of a key that is retiring.
 constexpr std::string_view kRetiring = "r";
+
+/// The largest details that parts can continue: with separators and the mark.
+constexpr std::size_t kLargestDetails = kLongestDetails + kDetails.size() + kRetiring.size();
 
 /// All of kDetails, and a mark. Most keys have few of them.
 std::string details_of(const KeyRecord& record) {
