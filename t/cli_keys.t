@@ -8,6 +8,7 @@ use Command;
 use Digest::SHA qw(sha256_hex);
 use RedisServer;
 use Test::More;
+use Time::HiRes ();
 use Wait qw(wait_until);
 
 my $redis = RedisServer->start(conf => ['appendonly yes']);
@@ -27,7 +28,7 @@ sub issue {
 sub is_after {
     my ($time, $seconds, $begun, $name) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
-    my $ended = time;
+    my $ended = int Time::HiRes::time();    # time() may be some milliseconds behind the clock of Redis
     ok $time >= $begun + $seconds && $time <= $ended + $seconds, $name or diag "$time is not $seconds s after $begun to $ended";
 }
 
