@@ -14,8 +14,8 @@ package Load;
 #   $result->{broken}                            # connections that ended before a response was complete
 #   $result->{slowest}                           # seconds from a request to its response
 #
-# A connection that the server closes between requests is replaced. Dies if there is no response for `timeout` seconds
-# (30).
+# With `heeds_retry_after => 1`, a connection waits as long as Retry-After says before its next request. A connection that
+# the server closes between requests is replaced. Dies if there is no response for `timeout` seconds (30).
 
 use strict;
 use warnings;
@@ -41,11 +41,14 @@ sub run {
     $self->_next($_) for @open;
     my $timeout = $options{timeout} // 30;
     my $last = clock_gettime(CLOCK_MONOTONIC);
-    while (my @waiting = grep { $_->{socket} && $_->{token} } @open) {
-        my $is_late = clock_gettime(CLOCK_MONOTONIC) - $last > $timeout;
-        my $ready = $self->{poll}->poll(1);
+    while ((my @waiting = grep { $_->{socket} && $_->{token} } @open) || grep { $_->{paused_until} } @open) {
+        my $now = clock_gettime(CLOCK_MONOTONIC);
+        $last = $now unless @waiting;
+        my $is_late = $now - $last > $timeout;
+        my $ready = $self->{poll}->poll(@waiting < @open ? 0.05 : 1);
         die "load: no answer within $timeout s\n" if $is_late && $ready <= 0;
         $last = clock_gettime(CLOCK_MONOTONIC) if $ready > 0;
+        $self->_next($_) for grep { $_->{paused_until} && $_->{paused_until} <= $now } @open;
         for my $connection (@waiting) {
             my $events = $self->{poll}->events($connection->{socket});
             $self->_receive($connection) if $events & (POLLIN | POLLHUP | POLLERR);
@@ -56,7 +59,7 @@ sub run {
 
 sub _next {
     my ($self, $connection) = @_;
-    delete $connection->{token};
+    delete @$connection{qw(token paused_until)};
     return if $self->{until} ? $self->{until}->() : $self->{sent} >= $self->{requests};
     $self->{sent}++;
     my $token = ref $self->{token} ? $self->{token}->() : $self->{token};
@@ -94,7 +97,9 @@ sub _receive {
     my $took = time - $connection->{start};
     $result->{slowest} = $took if $took > $result->{slowest};
     $self->_drop($connection) if $head =~ /^Connection: *close/mi;
-    $self->_next($connection);
+    return $self->_next($connection) unless $self->{heeds_retry_after} && $head =~ /^Retry-After: *(\d+)/mi;
+    delete $connection->{token};
+    $connection->{paused_until} = clock_gettime(CLOCK_MONOTONIC) + $1;
 }
 
 sub _drop {

@@ -20,7 +20,7 @@ sub run {
     my ($seconds, $rounds) = map { $setup->option($_) } qw(seconds rounds);
     my $nginx = Gateways->tollgate($setup->upstream, $setup->redis, http => <<'END');
         server {
-            listen unix:%DIR%/admin.sock;
+            listen 127.0.0.1:%PORT40% reuseport;
             location /admin/ { tollgate exact; tollgate_scope admin; tollgate_admin main; }
         }
 END
@@ -35,7 +35,7 @@ END
         my %p99;
         for my $state ($round % 2 ? ('alone', 'beside searches') : ('beside searches', 'alone')) {
             my $searching = $state eq 'alone' ? undef : BackgroundLoad->start(
-                servers => ['unix:' . $nginx->dir . '/admin.sock'], connections => $clients,
+                servers => ['127.0.0.1:' . $nginx->port(40)], connections => $clients, heeds_retry_after => 1,
                 token => $operator->token(0), path => '/admin/keys?name=nobody&limit=100',
             );
             my @took = Latency->measure($contender, seconds => $seconds, per_second => $rate, seed => $round);
