@@ -17,7 +17,7 @@ sub configure {
     my $dir = File::Temp->newdir('dashboard-build-XXXXXX', TMPDIR => 1);
     # nginx's configure takes most of the time. Its result is the same for each of these options.
     symlink "$build/nginx", "$dir/nginx" or die "$dir/nginx: $!\n";
-    $output = `cmake -S . -B '$dir' -DBUILD_TESTING=OFF @options 2>&1`;
+    $output = `cmake -S . -B '$dir' -DBUILD_TESTING=OFF -DCMAKE_UNITY_BUILD=OFF @options 2>&1`;
     my $exit = $? >> 8;
     my $sources = '';
     if (open my $file, '<', "$dir/compile_commands.json") {
