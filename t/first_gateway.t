@@ -29,7 +29,7 @@ my @configurations = $page->blocks('nginx');
 is(@configurations, @files, 'each configuration has a file');
 my ($install, $start) = grep { index($text, $_->{text}) >= 0 } $page->blocks('sh');
 my ($build_command, $apt_command) = split /\n/, $install->{text};
-is($build_command, 'conf/install && cmake -S . -B build && (cd build && cpack -G DEB)', 'the build command');
+is($build_command, 'conf/install && conf/debian/configure build && (cd build && cpack -G DEB)', 'the build command');
 my @sessions = map { commands_of($_->{text}) } $page->blocks('console');
 cmp_ok(scalar @sessions, '>=', 6, 'sessions have commands');
 

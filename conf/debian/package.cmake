@@ -72,25 +72,22 @@ install(FILES ${TOLLGATE_COMPLETION}/_tollgate DESTINATION share/zsh/vendor-comp
 install(FILES ${DEBIAN_FILES}/tollgate.conf DESTINATION /etc/tollgate COMPONENT command)
 install_if_made(command ${TOLLGATE_MAN} share/man/man1 tollgate.1.gz)
 
-# A package needs no tests, so it depends on this target instead of all. It is built with the flags of Debian's
-# packages: by this build if conf/debian/configure configured it, else by a separate build.
+# A package needs no tests, so it depends on this target instead of all.
 option(DEBIAN_FLAGS "Set by conf/debian/configure: the flags are those of Debian's packages" OFF)
 mark_as_advanced(DEBIAN_FLAGS)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 add_custom_target(package_contents DEPENDS ngx_http_tollgate_module ngx_http_petstore_module tollgate)
 cmake_host_system_information(RESULT CORES QUERY NUMBER_OF_LOGICAL_CORES)
-set(PACKAGE_BUILD ${CMAKE_BINARY_DIR})
-set(CPACK_INSTALL_COMMANDS "")
-if(NOT DEBIAN_FLAGS)
-    set(PACKAGE_BUILD ${CMAKE_BINARY_DIR}/package)
-    set(CPACK_INSTALL_COMMANDS "\"${DEBIAN_FILES}/configure\" \"${PACKAGE_BUILD}\" -DBUILD_TESTING=OFF")
-endif()
-list(APPEND CPACK_INSTALL_COMMANDS
-    "\"${CMAKE_COMMAND}\" --build \"${PACKAGE_BUILD}\" --parallel ${CORES} --target package_contents")
-set(CPACK_INSTALL_CMAKE_PROJECTS "${PACKAGE_BUILD};${PROJECT_NAME};ALL;/")
+set(CPACK_INSTALL_COMMANDS
+    "\"${CMAKE_COMMAND}\" --build \"${CMAKE_BINARY_DIR}\" --parallel ${CORES} --target package_contents")
+set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};${PROJECT_NAME};ALL;/")
 
 # --- the packages ----------------------------------------------------------------------------------------------------
 
+if(NOT DEBIAN_FLAGS)
+    message(STATUS "No Debian package: conf/debian/configure sets the flags of Debian's packages")
+    return()
+endif()
 # Debian's nginx provides a name for its binary interface, and modules depend on it. There is no package for an nginx
 # without this name, or with headers that are not Debian's.
 execute_process(COMMAND dpkg-query -W -f "\${db:Status-Status} \${Provides}\n"
