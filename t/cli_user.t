@@ -95,4 +95,16 @@ subtest 'a user without the channel' => sub {
     }
 };
 
+subtest 'a user without the audit' => sub {
+    $redis->cmd('FLUSHALL');
+    my $operator = Command->new(redis => 'unix://operator:SECRET@' . $redis->socket, prefix => 'petstore:');
+    $operator->run(qw(key issue --plan free --id a));
+    $redis->cmd('ACL', 'SETUSER', 'unaudited', split / /, $rules{operator} =~ s/ \+xadd\b//r);
+    my $unaudited = Command->new(redis => 'unix://unaudited:SECRET@' . $redis->socket, prefix => 'petstore:');
+    my $result = $unaudited->run(qw(key disable a));
+    is $result->{status}, 1, 'fails';
+    like $result->{err}, qr/\Atollgate: Redis has executed a part of the commands only: .+\n\z/, '… and says that the key may be changed';
+    is $operator->json(qw(key show a))->{state}, 'disabled', '… which it is';
+};
+
 done_testing;
