@@ -230,15 +230,16 @@ Task<std::vector<std::string>> KeyReader::digests_of(std::string id) {
 }
 
 Task<std::vector<StoredKey>> KeyReader::read(std::vector<std::string> digests) {
-    std::vector<redis::Command> commands;
-    for (const auto& digest : digests) {
-        commands.push_back({"HGETALL", keys_.key(digest)});
-        commands.push_back({"PTTL", keys_.key(digest)});
+    std::vector<Transaction> records(digests.size());
+    for (std::size_t i = 0; i < digests.size(); ++i) {
+        const auto name = keys_.key(digests[i]);
+        records[i].commands = {{"HGETALL", name}, {"PTTL", name}};
     }
-    const auto replies = co_await run_all(database_, std::move(commands));
+    const auto all = co_await execute(database_, std::move(records));
     std::vector<StoredKey> found;
     for (std::size_t i = 0; i < digests.size(); ++i) {
-        if (auto key = read_stored_key(digests[i], replies[2 * i], replies[2 * i + 1])) {
+        const auto& replies = all[i].value();
+        if (auto key = read_stored_key(digests[i], replies[0], replies[1])) {
             found.push_back(std::move(*key));
         }
     }

@@ -13,10 +13,14 @@ using namespace std::chrono_literals;
 
 /// Redis returns a small hash as a whole: hash-max-listpack-entries may be large.
 constexpr ReplyLimits kReplyLimits{.elements = 16384, .bytes = 1048576};
-constexpr std::int64_t kFewestCalls = 8;
+constexpr std::int64_t kFewestCalls = 2;
 constexpr std::int64_t kMostCalls = 256;
 /// Redis takes up to about 20 us for a call: a request waits for a fifth of its round trip at most.
 constexpr std::chrono::microseconds kRoundTripPerCall = 100us;
+/// A call takes a worker and Redis some 10 us each: the processors stay free for requests.
+constexpr std::size_t kCallsPerMillisecond = 4;
+/// What an operation sends at once, after a pause.
+constexpr std::size_t kMostSavedCalls = 64;
 
 }  // namespace
 
@@ -88,13 +92,25 @@ bool ManagementConnection::may_send() const noexcept {
 
 /// Not within a handler: it may send further calls, which belong into the same write.
 void ManagementConnection::send_soon() noexcept {
-    if (may_send()) {
+    if (may_send() && !next_.is_running()) {
         next_.post();
     }
 }
 
+/// Saves calls for the time since the last one.
+void ManagementConnection::save_calls() noexcept {
+    const ngx_msec_t passed = ngx_current_msec - std::exchange(saved_at_, ngx_current_msec);
+    saved_ = std::min(saved_ + passed * kCallsPerMillisecond, kMostSavedCalls);
+}
+
 void ManagementConnection::send_waiting() noexcept {
+    save_calls();
     while (may_send()) {
+        if (saved_ == 0) {
+            next_.start(1);
+            return;
+        }
+        --saved_;
         Waiting next = std::move(waiting_.front());
         waiting_.pop_front();
         ++under_way_;

@@ -64,6 +64,7 @@ class ManagementConnection final : private ConnectionListener {
 
     bool may_send() const noexcept;
     void send_soon() noexcept;
+    void save_calls() noexcept;
     void send_waiting() noexcept;
     void end_one() noexcept;
 
@@ -76,6 +77,8 @@ class ManagementConnection final : private ConnectionListener {
     /// Of this connection. Without a load, it is that of the network.
     std::chrono::microseconds shortest_round_trip_ = std::chrono::microseconds::max();
     std::size_t under_way_ = 0;
+    std::size_t saved_ = 0;  ///< calls that may be sent now
+    ngx_msec_t saved_at_ = 0;
     std::deque<Waiting> waiting_;
     Event next_;
     std::unique_ptr<Connection> connection_;  ///< nullptr before the first call

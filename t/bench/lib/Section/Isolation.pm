@@ -1,7 +1,7 @@
 package Section::Isolation;
 
 # The latency of a request through Redis at 1,000 a second, alone and while 100 clients of tollgate_admin search among
-# 10,000 ids without a pause. Both take turns in each round.
+# 10,000 ids, one search after the other. Both take turns in each round.
 
 use strict;
 use warnings;
