@@ -54,20 +54,20 @@ std::string taken_words(const std::string& name, const JsonBody::Texts& words) {
     return all;
 }
 
-MetaChanges meta_of(JsonBody::Object object) {
+MetaChanges meta_of(const JsonBody::Object& object) {
     // All members are removed, and as many are set.
     constexpr auto kMostChanges = 2 * kMostMetaMembers;
     if (object.size() > kMostChanges) {
         refuse_member("meta: more than " + std::to_string(kMostChanges) + " members");
     }
     MetaChanges changes;
-    for (auto& [name, scalar] : object) {
+    for (const auto& [name, scalar] : object) {
         if (!is_valid_meta_name(name)) {
             refuse_member("meta: a name has 1 to 32 lower-case letters, digits and _");
         }
         auto& member = changes.members[name];
-        if (auto* const text = std::get_if<std::string>(&scalar)) {
-            member = std::move(*text);
+        if (const auto* const text = std::get_if<std::string>(&scalar)) {
+            member = *text;
         } else if (const auto* const flag = std::get_if<bool>(&scalar)) {
             member = *flag;
         } else if (const auto* const whole = std::get_if<std::int64_t>(&scalar)) {
@@ -84,7 +84,7 @@ std::optional<MetaChanges> take_meta(JsonBody& body, const std::string& name) {
         return MetaChanges{.is_cleared = true};
     }
     auto members = body.take_object(name);
-    return members ? std::optional(meta_of(std::move(*members))) : std::nullopt;
+    return members ? std::optional(meta_of(*members)) : std::nullopt;
 }
 
 /// What Redis stores of a member; nullopt if there is none.
