@@ -14,7 +14,7 @@ constexpr std::size_t kMostUnderWay = 16;
 /// Of these. A key that must end does not wait for many searches.
 constexpr std::size_t kMostReadsUnderWay = 12;
 /// More would wait longer than a client waits. Reads and changes are counted apart.
-constexpr std::size_t kMostWaiting = 64;
+constexpr std::size_t kMostWaiting = 32;
 
 }  // namespace
 

@@ -18,7 +18,7 @@ constexpr std::int64_t kMostCalls = 256;
 /// Redis takes up to about 20 us for a call: a request waits for a fifth of its round trip at most.
 constexpr std::chrono::microseconds kRoundTripPerCall = 100us;
 /// A call takes a worker and Redis some 10 us each: the processors stay free for requests.
-constexpr std::size_t kCallsPerMillisecond = 4;
+constexpr std::size_t kCallsPerMillisecond = 2;
 /// What an operation sends at once, after a pause.
 constexpr std::size_t kMostSavedCalls = 64;
 
