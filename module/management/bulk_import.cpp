@@ -4,13 +4,11 @@
 #include <iterator>
 #include <utility>
 
-#include "module/redis/protocol/record_fields.hpp"
+#include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::management {
 
 namespace {
-
-using management::Replies;
 
 /// Whether a stored key is the one of a record. An import may not know when a key was created.
 bool is_same(const StoredKey& stored, const StoredKey& key) {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "module/management/random_key.hpp"
-#include "module/redis/protocol/record_fields.hpp"
+#include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::management {
 

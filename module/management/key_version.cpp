@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "module/key/digest.hpp"
+#include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::management {
 
@@ -11,7 +12,7 @@ std::string version_of(const StoredKey& key) {
     StoredKey shown = key;
     shown.operation.clear();
     auto commands = write_stored_key(key.digest, shown);
-    commands.push_back({std::to_string(key.created.time_since_epoch().count())});
+    commands.push_back({redis::unix_time(key.created)});
     // With its length before each word, different records have different texts.
     std::string text;
     for (const auto& command : commands) {

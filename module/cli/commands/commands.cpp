@@ -24,6 +24,7 @@
 #include "module/management/key_usage.hpp"
 #include "module/management/plan_rules.hpp"
 #include "module/management/random_key.hpp"
+#include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::cli {
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "module/management/operation_error.hpp"
+#include "module/redis/protocol/redis_time.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/parse_error.hpp"

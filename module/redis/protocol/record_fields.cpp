@@ -180,8 +180,4 @@ std::string shown_text(const RecordField& field, const KeyRecord& record) {
     return record.**time ? format_time(*(record.**time)) : "";
 }
 
-std::string unix_time(std::chrono::sys_seconds time) {
-    return std::to_string(time.time_since_epoch().count());
-}
-
 }  // namespace tollgate::redis

@@ -68,7 +68,4 @@ std::string stored_text(const RecordField& field, const KeyRecord& record);
 /// The same as people read it: a time as RFC 3339.
 std::string shown_text(const RecordField& field, const KeyRecord& record);
 
-/// A time as Redis stores it.
-std::string unix_time(std::chrono::sys_seconds time);
-
 }  // namespace tollgate::redis

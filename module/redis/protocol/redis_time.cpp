@@ -26,4 +26,8 @@ std::optional<std::chrono::sys_seconds> parse_unix_time(std::string_view text) {
                    : std::nullopt;
 }
 
+std::string unix_time(std::chrono::sys_seconds time) {
+    return std::to_string(time.time_since_epoch().count());
+}
+
 }  // namespace tollgate::redis

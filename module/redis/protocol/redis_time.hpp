@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "module/quota/window.hpp"
@@ -21,5 +22,8 @@ std::optional<ExactInstant> read_time(std::string_view seconds, std::string_view
 /// Parses a Unix time in seconds that Redis stores as text. Nothing if the text is no time from
 /// 1970 to kLatestInstant.
 std::optional<std::chrono::sys_seconds> parse_unix_time(std::string_view text);
+
+/// Writes a time as parse_unix_time() reads it.
+std::string unix_time(std::chrono::sys_seconds time);
 
 }  // namespace tollgate::redis
