@@ -7,7 +7,6 @@
 
 #include "module/management/admin/idempotent_request.hpp"
 #include "module/management/admin/resources.hpp"
-#include "module/management/operations.hpp"
 
 namespace tollgate::management {
 

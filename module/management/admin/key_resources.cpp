@@ -12,7 +12,6 @@
 #include "module/management/admin/resources.hpp"
 #include "module/management/key_filter.hpp"
 #include "module/management/key_json.hpp"
-#include "module/management/operations.hpp"
 #include "module/management/plan_rules.hpp"
 #include "module/management/random_key.hpp"
 #include "module/text/percent_encoding.hpp"
@@ -21,10 +20,6 @@
 namespace tollgate::management {
 
 namespace {
-
-Caller caller_of(const ResourceRequest& request) {
-    return {request.database, request.keys, request.request.actor};
-}
 
 /// A created key. Its location is relative to `keys`.
 AdminResponse created(AdminResponse response, const std::string& id) {
@@ -41,11 +36,11 @@ Task<AdminResponse> make_first_key(const ResourceRequest& request,
     require_usable_plan(tables, record);
     refuse_sliding_month(tables, record);
     record.id = id;
-    KeyMaking making(caller_of(request), FirstKey{.record = std::move(record),
-                                                  .created = now,
-                                                  .values = body.changes,
-                                                  .is_imported = body.digest.has_value(),
-                                                  .request = idempotent.name()});
+    KeyMaking making(request.caller(), FirstKey{.record = std::move(record),
+                                                .created = now,
+                                                .values = body.changes,
+                                                .is_imported = body.digest.has_value(),
+                                                .request = idempotent.name()});
     co_return co_await make_key(request, making, 201, body.digest);
 }
 
@@ -55,11 +50,11 @@ Task<AdminResponse> make_successor(const ResourceRequest& request,
                                    const IdempotentRequest& idempotent,
                                    std::chrono::seconds overlap, std::string unused) {
     auto condition = unused.empty() ? request.preconditions.condition() : AcceptsVersion{};
-    KeyMaking making(caller_of(request), Successor{.id = request.id,
-                                                   .overlap = overlap,
-                                                   .request = idempotent.name(),
-                                                   .unused = std::move(unused),
-                                                   .condition = std::move(condition)});
+    KeyMaking making(request.caller(), Successor{.id = request.id,
+                                                 .overlap = overlap,
+                                                 .request = idempotent.name(),
+                                                 .unused = std::move(unused),
+                                                 .condition = std::move(condition)});
     co_return co_await make_key(request, making, 200, std::nullopt);
 }
 
@@ -212,7 +207,7 @@ Task<AdminResponse> change_key(ResourceRequest request) {
             refuse_sliding_month(tables, record);
         }
     };
-    const auto durability = co_await change_keys(caller_of(request), "set", request.id, changes,
+    const auto durability = co_await change_keys(request.caller(), "set", request.id, changes,
                                                  check, request.preconditions.condition());
     auto response = co_await show_key(std::move(request));
     co_return with_durability(std::move(response), durability);
@@ -220,7 +215,7 @@ Task<AdminResponse> change_key(ResourceRequest request) {
 
 Task<AdminResponse> revoke_key(ResourceRequest request) {
     const auto durability =
-        co_await revoke_keys(caller_of(request), request.id, request.preconditions.condition());
+        co_await revoke_keys(request.caller(), request.id, request.preconditions.condition());
     co_return with_durability({.status = 204}, durability);
 }
 

@@ -12,7 +12,6 @@
 #include "module/management/key_reader.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/operation_error.hpp"
-#include "module/management/operations.hpp"
 #include "module/management/usage_history.hpp"
 #include "module/text/percent_encoding.hpp"
 
@@ -78,8 +77,7 @@ Task<AdminResponse> end_ban(ResourceRequest request) {
     KeyReader reader(request.database, request.keys);
     co_await reader.require_id(request.id);
     request.preconditions.require_without_version();
-    const Caller caller{request.database, request.keys, request.request.actor};
-    const auto durability = co_await lift_ban_of(caller, request.id);
+    const auto durability = co_await lift_ban_of(request.caller(), request.id);
     co_return with_durability({.status = 204}, durability);
 }
 

@@ -7,7 +7,7 @@
 #include "module/management/admin/admin_request.hpp"
 #include "module/management/admin/preconditions.hpp"
 #include "module/management/database.hpp"
-#include "module/management/key_changes.hpp"
+#include "module/management/operations.hpp"
 #include "module/quota/plan.hpp"
 
 namespace tollgate::management {
@@ -20,6 +20,9 @@ struct ResourceRequest {
     std::string id;                        ///< in the path; valid
     AdminRequest request;
     Preconditions preconditions;
+
+    /// The caller of an operation that the request asks for.
+    Caller caller() const { return {database, keys, request.actor}; }
 };
 
 /// A response to a change. The field `Tollgate-Durability` says if a failover may undo the change.
