@@ -84,10 +84,12 @@ set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};${PROJECT_NAME};ALL;/")
 
 # --- the packages ----------------------------------------------------------------------------------------------------
 
+# Packages have the flags of Debian's packages.
 if(NOT DEBIAN_FLAGS)
     message(STATUS "No Debian package: conf/debian/configure sets the flags of Debian's packages")
     return()
 endif()
+
 # Debian's nginx provides a name for its binary interface, and modules depend on it. There is no package for an nginx
 # without this name, or with headers that are not Debian's.
 execute_process(COMMAND dpkg-query -W -f "\${db:Status-Status} \${Provides}\n"

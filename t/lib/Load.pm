@@ -41,14 +41,17 @@ sub run {
     $self->_next($_) for @open;
     my $timeout = $options{timeout} // 30;
     my $last = clock_gettime(CLOCK_MONOTONIC);
-    while ((my @waiting = grep { $_->{socket} && $_->{token} } @open) || grep { $_->{paused_until} } @open) {
+    while (1) {
+        my @waiting = grep { $_->{socket} && $_->{token} } @open;
+        my @paused = grep { $_->{paused_until} } @open;
+        last unless @waiting || @paused;
         my $now = clock_gettime(CLOCK_MONOTONIC);
         $last = $now unless @waiting;
         my $is_late = $now - $last > $timeout;
-        my $ready = $self->{poll}->poll(@waiting < @open ? 0.05 : 1);
+        my $ready = $self->{poll}->poll(@paused ? 0.05 : 1);
         die "load: no answer within $timeout s\n" if $is_late && $ready <= 0;
         $last = clock_gettime(CLOCK_MONOTONIC) if $ready > 0;
-        $self->_next($_) for grep { $_->{paused_until} && $_->{paused_until} <= $now } @open;
+        $self->_next($_) for grep { $_->{paused_until} <= $now } @paused;
         for my $connection (@waiting) {
             my $events = $self->{poll}->events($connection->{socket});
             $self->_receive($connection) if $events & (POLLIN | POLLHUP | POLLERR);
