@@ -35,7 +35,9 @@ void AcquireCall::finish_idle() noexcept {
 
 redis::Call AcquireCall::call() const {
     return redis::acquire_call(acquires_, engine_.settings().keys,
-                               {.node = batcher_.node_, .deadline = deadline_});
+                               {.node = batcher_.node_,
+                                .deadline = deadline_,
+                                .sent = std::chrono::floor<SteadyTime>(sent_)});
 }
 
 /// False if there is nothing to ask and nothing to report.
@@ -45,13 +47,14 @@ bool AcquireCall::add(Group& group) {
                  engine_.zone().last_change(engine_.settings().name_hash, group.request.id_hash));
     const AcquireRequest& request = group.request;
     const Quotas& quotas = *request.quotas;
-    Item& item = items_.emplace_back(group);
+    Acquire& acquire = acquires_.emplace_back();
+    Item& item = items_.emplace_back(group, acquire);
     item.asking.append(group.waiting);
-    item.count = static_cast<std::int64_t>(item.asking.size());
+    const auto count = static_cast<std::int64_t>(item.asking.size());
     group.is_queued = false;
     const ClockBounds now = engine_.clock_bounds(slot_, engine_.clock().steady());
     const bool returns_leases =
-        engine_.settlement().returns_leases(quotas) || (request.returns_lease && item.count == 0);
+        engine_.settlement().returns_leases(quotas) || (request.returns_lease && count == 0);
     const LockedStripe stripe(engine_.zone(), request.id_hash);
     std::uint64_t* last_report = &stripe.shared().last_report;
     for (;;) {
@@ -59,47 +62,31 @@ bool AcquireCall::add(Group& group) {
         if (returns_leases) {
             give_back_leases(states, quotas);
         }
-        if (item.count > 0) {
-            note_arrivals(states, quotas, request.demand, item.count, now.steady);
+        if (count > 0) {
+            note_arrivals(states, quotas, request.demand, count, now.steady);
         }
-        PreparedAcquire prepared =
-            tollgate::prepare(states, quotas, request.demand, item.count, now, last_report);
-        if (item.count == 0 && prepared.adjustments.empty()) {
-            states.save(now.steady);
-            items_.pop_back();
-            return false;
-        }
-        Acquire& acquire = acquires_.emplace_back(acquire_for(item, prepared));
+        acquire = tollgate::prepare(states, quotas, request.demand, count, now, last_report);
+        acquire.id = request.id;
+        acquire.quotas = request.quotas;
+        const bool is_needed = count > 0 || !acquire.adjustments.empty();
         const bool saved = states.save(now.steady);
-        if (saved || last_report == nullptr) {
+        if (is_needed && (saved || last_report == nullptr)) {
             // A lease needs room in the zone.
             acquire.lease = saved && !returns_leases ? acquire.lease : 0;
-            item.prepared = std::move(prepared);
             group.is_under_way = true;
             return true;
         }
+        if (!is_needed) {
+            items_.pop_back();
+            acquires_.pop_back();
+            return false;
+        }
         // The zone has no room for a report: the units stay owed and are reported later. A table
         // that has a place is saved already, without what the acquire takes.
-        tollgate::restore(states, quotas, prepared, AcquireFailure::kNotApplied);
+        tollgate::restore(states, quotas, acquire, AcquireFailure::kNotApplied);
         states.save(now.steady);
-        acquires_.pop_back();
         last_report = nullptr;
     }
-}
-
-Acquire AcquireCall::acquire_for(const Item& item, const PreparedAcquire& prepared) const {
-    const AcquireRequest& request = item.group->request;
-    return {.id = request.id,
-            .quotas = request.quotas,
-            .cost = request.demand.cost,
-            .count = item.count,
-            .lease = item.count == 0 ? 0 : prepared.lease,
-            .ban = request.demand.ban,
-            .refusals_strike = request.demand.refusals_strike,
-            .strikes = prepared.strikes,
-            .strikes_age = std::chrono::floor<SteadyTime>(sent_) - prepared.struck_since,
-            .adjustments = prepared.adjustments,
-            .report_numbers = prepared.report_numbers};
 }
 
 void AcquireCall::on_values(std::span<const redisReply* const> values) noexcept {
@@ -159,7 +146,7 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     const bool returns_leases = engine_.settlement().returns_leases(quotas);  // locks the node
     const LockedStripe stripe(engine_.zone(), request.id_hash);
     LoadedStates states(stripe, engine_, request);
-    apply_reply(states, quotas, item.prepared, acquired);
+    apply_reply(states, quotas, *item.acquire, acquired);
     // Requests that were granted but have ended meanwhile do not need their units.
     const std::int64_t present =
         std::min(acquired.granted, static_cast<std::int64_t>(item.asking.size()));
@@ -171,7 +158,7 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     if (present > 0) {
         item.granted = windows_of(states, quotas, at_decision, cost, false);
     }
-    if (acquired.granted < item.count) {
+    if (acquired.granted < item.acquire->count) {
         item.refused = windows_of(states, quotas, at_decision, cost, true);
     }
     const std::int64_t leased = acquired.lease + unused;
@@ -259,7 +246,7 @@ void AcquireCall::restore(const Item& item, AcquireFailure failure) noexcept {
         const AcquireRequest& request = item.group->request;
         const LockedStripe stripe(engine_.zone(), request.id_hash);
         LoadedStates states(stripe, engine_, request);
-        tollgate::restore(states, *request.quotas, item.prepared, failure);
+        tollgate::restore(states, *request.quotas, *item.acquire, failure);
         states.save(engine_.steady_time());
     });
 }

@@ -46,19 +46,17 @@ class AcquireCall : public redis::ReplyHandler {
   private:
     /// What the call asks for one group.
     struct Item {
-        explicit Item(Group& asked) : group(&asked) {}
+        Item(Group& asked, Acquire& sent) : group(&asked), acquire(&sent) {}
 
         Group* group;
-        PreparedAcquire prepared;
+        Acquire* acquire;
         WaitList<AcquireWaiter> asking;
-        std::int64_t count = 0;            ///< requests to decide
         std::vector<WindowState> granted;  ///< windows after the last granted request
         std::vector<WindowState> refused;  ///< windows that a refused request shows
         bool is_applied = false;           ///< the result is in the zone
     };
 
     bool add(Group& group);
-    Acquire acquire_for(const Item& item, const PreparedAcquire& prepared) const;
     void apply(const redis::AcquireResults& results);
     bool apply_to_zone(Item& item, const Acquired& acquired, SteadyTime now);
     void decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept;

@@ -7,14 +7,23 @@
 #include <vector>
 
 #include "module/quota/plan.hpp"
+#include "module/quota/redis_clock.hpp"
 #include "module/quota/table_quota.hpp"
 #include "module/quota/window.hpp"
 
 namespace tollgate {
 
+/// What a request asks of its quotas.
+struct Demand {
+    std::int64_t cost = 1;         ///< 0 reads the quota and takes nothing
+    std::optional<BanPolicy> ban;  ///< empty: bans are not checked
+    bool refusals_strike = true;   ///< whether a refusal is a strike towards a ban
+    SteadyTime changed{};          ///< when an operator last changed the key or its id
+};
+
 /// A correction of a window's count, which Redis applies before it decides, if it still counts that
 /// window, or if it has a history of its day. Above 0: units that were granted while Redis was
-/// unreachable. Below 0: units of a lease that are given back.
+/// unreachable. Below 0: returned units of a lease.
 struct Adjustment {
     std::int64_t number = 0;  ///< of the window
     std::int64_t units = 0;
@@ -27,18 +36,19 @@ struct Adjustment {
 struct Acquire {
     std::string_view id;                   ///< must outlive this
     std::shared_ptr<const Quotas> quotas;  ///< at least one
-    std::int64_t cost = 1;                 ///< of each request; 0 reads the quota and takes nothing
+    Demand demand{};                       ///< of each request
     std::int64_t count = 1;                ///< 0: only apply adjustments and count strikes
-    std::int64_t lease = 0;  ///< units to take in addition, if all are granted; Redis grants at
-                             ///< most an eighth of what is then left in any window
-    std::optional<BanPolicy> ban{};           ///< empty: bans are not checked
-    bool refusals_strike = true;              ///< whether a refusal is a strike towards a ban
-    std::int64_t strikes = 0;                 ///< refusals that the node made without Redis
-    std::chrono::milliseconds strikes_age{};  ///< the time since the first of them
+    std::int64_t lease = 0;      ///< units to take in addition, if all are granted; Redis grants at
+                                 ///< most an eighth of what is then left in any window
+    bool is_lease_call = false;  ///< QuotaState::lease_calls counts it
+    std::int64_t strikes = 0;    ///< refusals that the node made without Redis
+    SteadyTime struck_since{};   ///< when the first of them was refused
     std::vector<Adjustment> adjustments{};  ///< for each window, in the order of `quotas`; or none
     /// For each table: the number of the report that its adjustments belong to. Redis applies each
     /// number once. 0: Redis applies the adjustments in any case. Empty if `adjustments` is.
     std::vector<std::uint64_t> report_numbers{};
+    /// For each table: QuotaState::counted_at before the call. Empty if `adjustments` is.
+    std::vector<Instant> counted_at{};
 };
 
 /// The answer of Redis. It grants the first `granted` requests, refuses the next `limited` because

@@ -56,10 +56,10 @@ void take_counts(QuotaState& state, const TableQuota& quota, std::span<const Win
 
 }  // namespace
 
-void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
-                 const PreparedAcquire& prepared, const Acquired& acquired) {
-    acknowledge(states, quotas, prepared);
-    if (prepared.looks_for_ban && !is_late(states.front(), acquired)) {
+void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
+                 const Acquired& acquired) {
+    acknowledge(states, quotas, acquire);
+    if (acquire.demand.ban && !is_late(states.front(), acquired)) {
         states.front().ban.until = acquired.banned_until;
     }
     for (std::size_t i = 0; i < quotas.size(); ++i) {
@@ -69,7 +69,7 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
     }
     std::span<const WindowCount> counts = acquired.windows;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        end_lease_call(state, prepared.lease);
+        end_lease_call(state, acquire.is_lease_call);
         take_counts(state, quota, counts.first(quota.rates.size()), acquired);
         // Redis may have granted the rest as a lease, in a reply that another worker receives
         // later.
@@ -86,7 +86,7 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
             give_back_lease(state, quota);
         }
         note_own(state, quota, counts[quota.rates.size() - 1].number,
-                 acquired.granted * prepared.cost + acquired.lease);
+                 acquired.granted * acquire.demand.cost + acquired.lease);
         counts = counts.subspan(quota.rates.size());
     });
 }

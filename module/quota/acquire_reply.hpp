@@ -9,8 +9,8 @@ namespace tollgate {
 
 /// Takes Redis's counts and lease from a reply, and acknowledges the reports that the acquire
 /// carried. A reply that is older than the state's counts adds its lease only.
-void apply_reply(std::span<QuotaState> states, const Quotas& quotas,
-                 const PreparedAcquire& prepared, const Acquired& acquired);
+void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
+                 const Acquired& acquired);
 
 /// Keeps units that Redis granted to requests that have ended meanwhile. They become part of the
 /// lease; if the table has no leases they are given back. Call it after apply_reply.

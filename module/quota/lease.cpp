@@ -82,7 +82,7 @@ bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64
     return true;
 }
 
-void begin_lease_call(QuotaState& state, const TableQuota& quota, std::int64_t wanted,
+void begin_lease_call(QuotaState& state, const TableQuota& quota, bool wants_lease,
                       const ClockBounds& now) {
     if (now.steady - state.asked >= kRefusalHolds) {
         state.lease_calls = 0;  // A worker that was killed left them.
@@ -90,16 +90,16 @@ void begin_lease_call(QuotaState& state, const TableQuota& quota, std::int64_t w
     // Requests that only wait for the outcome of another call don't put off that moment.
     const bool waits = state.lease_calls > 0 && is_exhausted(state, quota, 1, now.latest);
     // Only a new lease makes a lease younger.
-    if ((state.lease == 0 || wanted > 0) && !waits) {
+    if ((state.lease == 0 || wants_lease) && !waits) {
         state.asked = now.steady;
     }
-    if (wanted > 0) {
+    if (wants_lease) {
         state.lease_calls = std::min(state.lease_calls + 1, kMostLeaseCalls);
     }
 }
 
-void end_lease_call(QuotaState& state, std::int64_t wanted) {
-    if (wanted > 0) {
+void end_lease_call(QuotaState& state, bool wanted_lease) {
+    if (wanted_lease) {
         state.lease_calls = std::max(state.lease_calls - 1, 0);
     }
 }

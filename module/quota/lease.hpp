@@ -29,13 +29,13 @@ std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,
                   const ClockBounds& now);
 
-/// Redis is asked now, for a lease of `wanted` units besides the requests. Sets QuotaState::asked,
-/// and counts the call in QuotaState::lease_calls if `wanted` is not 0.
-void begin_lease_call(QuotaState& state, const TableQuota& quota, std::int64_t wanted,
+/// Redis is asked now. Sets QuotaState::asked, and counts the call in QuotaState::lease_calls if it
+/// asks for a lease.
+void begin_lease_call(QuotaState& state, const TableQuota& quota, bool wants_lease,
                       const ClockBounds& now);
 
 /// That call has ended.
-void end_lease_call(QuotaState& state, std::int64_t wanted);
+void end_lease_call(QuotaState& state, bool wanted_lease);
 
 /// Whether the lease is to be given back: no request has come for a second, or for `horizon` (see
 /// lease_horizon) if it is longer; or Redis has not been asked for twice that time.

@@ -1,20 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include "module/quota/quota_state.hpp"
 
 namespace tollgate {
-
-/// What a request asks of its quotas.
-struct Demand {
-    std::int64_t cost = 1;
-    std::optional<BanPolicy> ban;
-    bool refusals_strike = true;
-    SteadyTime changed{};  ///< when an operator last changed the key or its id
-};
 
 /// For how long a refusal holds without asking Redis again.
 constexpr SteadyTime kRefusalHolds{1000};

@@ -133,29 +133,29 @@ std::pair<std::uint64_t, std::array<Adjustment, kMaxWindows>> adjust(QuotaState&
 }
 
 /// Takes the strikes, and drops them if they are too old for the policy.
-void take_strikes(Ban& ban, const BanPolicy& policy, SteadyTime now, PreparedAcquire& prepared) {
+void take_strikes(Ban& ban, const BanPolicy& policy, SteadyTime now, Acquire& acquire) {
     if (now - ban.struck_since < policy.within) {
-        prepared.strikes = ban.strikes;
-        prepared.struck_since = ban.struck_since;
+        acquire.strikes = ban.strikes;
+        acquire.struck_since = ban.struck_since;
     }
     ban.strikes = 0;
     ban.struck_since = {};
 }
 
 /// Takes strikes back that Redis did not count.
-void strike_again(Ban& ban, const PreparedAcquire& prepared) {
-    if (prepared.strikes > 0) {
-        ban.struck_since = ban.strikes == 0 ? prepared.struck_since
-                                            : std::min(ban.struck_since, prepared.struck_since);
-        ban.strikes += prepared.strikes;
+void strike_again(Ban& ban, const Acquire& acquire) {
+    if (acquire.strikes > 0) {
+        ban.struck_since = ban.strikes == 0 ? acquire.struck_since
+                                            : std::min(ban.struck_since, acquire.struck_since);
+        ban.strikes += acquire.strikes;
     }
 }
 
 /// Calls `use` with each table's state, quota, adjustments and index.
 template <typename Use>
-void for_each_adjusted(std::span<QuotaState> states, const Quotas& quotas,
-                       const PreparedAcquire& prepared, Use use) {
-    std::span<const Adjustment> rest = prepared.adjustments;
+void for_each_adjusted(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
+                       Use use) {
+    std::span<const Adjustment> rest = acquire.adjustments;
     for (std::size_t i = 0; i < quotas.size() && !rest.empty(); ++i) {
         use(states[i], quotas[i], rest.first(quotas[i].rates.size()), i);
         rest = rest.subspan(quotas[i].rates.size());
@@ -164,9 +164,9 @@ void for_each_adjusted(std::span<QuotaState> states, const Quotas& quotas,
 
 }  // namespace
 
-PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
-                        std::int64_t count, const ClockBounds& now, std::uint64_t* last_report) {
-    PreparedAcquire prepared{.cost = demand.cost};
+Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
+                std::int64_t count, const ClockBounds& now, std::uint64_t* last_report) {
+    Acquire acquire{.id = {}, .quotas = nullptr, .demand = demand, .count = count};
     const bool takes_units = count > 0 && demand.cost > 0;
     const std::int64_t wanted =
         takes_units ? lease_size(states, quotas, demand.cost, count, now) : 0;
@@ -182,50 +182,52 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
              (wanted > 0 && state.lease / 2 >= wanted))) {
             give_back_lease(state, quota);
         }
-        begin_lease_call(state, quota, wanted, now);
+        begin_lease_call(state, quota, wanted > 0, now);
         drop_ended_report(state, quota, now);
         adjusts = adjusts || owes(state) || state.report;
     });
     if (adjusts) {
         for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
             const auto [number, adjustments] = adjust(state, quota, now, last_report);
-            prepared.adjustments.insert(
-                prepared.adjustments.end(), adjustments.begin(),
+            acquire.adjustments.insert(
+                acquire.adjustments.end(), adjustments.begin(),
                 adjustments.begin() + static_cast<std::ptrdiff_t>(quota.rates.size()));
-            prepared.report_numbers.push_back(number);
-            prepared.counted_at.push_back(state.counted_at);
+            acquire.report_numbers.push_back(number);
+            acquire.counted_at.push_back(state.counted_at);
         });
-        if (std::ranges::none_of(prepared.adjustments, changes)) {
-            prepared = {.cost = demand.cost};
+        if (std::ranges::none_of(acquire.adjustments, changes)) {
+            acquire.adjustments.clear();
+            acquire.report_numbers.clear();
+            acquire.counted_at.clear();
         }
     }
-    prepared.lease = wanted;
-    prepared.looks_for_ban = demand.ban.has_value();
+    acquire.lease = wanted;
+    acquire.is_lease_call = wanted > 0;
     if (demand.ban) {
-        take_strikes(states.front().ban, *demand.ban, now.steady, prepared);
+        take_strikes(states.front().ban, *demand.ban, now.steady, acquire);
     }
-    return prepared;
+    return acquire;
 }
 
-void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedAcquire& prepared,
-             AcquireFailure fate) {
-    if (fate == AcquireFailure::kNotApplied) {
-        strike_again(states.front().ban, prepared);
+void restore(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
+             AcquireFailure failure) {
+    if (failure == AcquireFailure::kNotApplied) {
+        strike_again(states.front().ban, acquire);
     }
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& /*quota*/) {
-        end_lease_call(state, prepared.lease);
+        end_lease_call(state, acquire.is_lease_call);
     });
-    for_each_adjusted(states, quotas, prepared,
+    for_each_adjusted(states, quotas, acquire,
                       [&](QuotaState& state, const TableQuota& quota,
                           std::span<const Adjustment> adjustments, std::size_t table) {
-                          if (prepared.report_numbers[table] != 0) {
+                          if (acquire.report_numbers[table] != 0) {
                               return;
                           }
                           // If newer counts have arrived, they do not include the adjustments.
-                          if (state.counted_at == prepared.counted_at[table]) {
+                          if (state.counted_at == acquire.counted_at[table]) {
                               add_to_counted(state, adjustments, -1);
                           }
-                          if (fate == AcquireFailure::kUnknown) {
+                          if (failure == AcquireFailure::kUnknown) {
                               count_dropped(state.counts, adjustments.back());
                           } else {
                               owe_again(state, quota, adjustments);
@@ -233,12 +235,11 @@ void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedA
                       });
 }
 
-void acknowledge(std::span<QuotaState> states, const Quotas& quotas,
-                 const PreparedAcquire& prepared) {
-    for_each_adjusted(states, quotas, prepared,
+void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire) {
+    for_each_adjusted(states, quotas, acquire,
                       [&](QuotaState& state, const TableQuota& quota,
                           std::span<const Adjustment> adjustments, std::size_t table) {
-                          const std::uint64_t number = prepared.report_numbers[table];
+                          const std::uint64_t number = acquire.report_numbers[table];
                           const bool is_report = state.report && state.report->number == number;
                           if (number == 0 || is_report) {
                               count_settled(state.counts, adjustments.back());

@@ -23,7 +23,7 @@ std::array<Acquire, 3> acquires() {
     Acquire with_lease = plain;
     with_lease.lease = 5;
     Acquire with_bans = plain;
-    with_bans.ban = BanPolicy{20, 1min, 10min, 24h};
+    with_bans.demand.ban = BanPolicy{20, 1min, 10min, 24h};
     return {plain, with_lease, with_bans};
 }
 

@@ -22,23 +22,26 @@ bool is_counted_alike(const TableQuota& a, const TableQuota& b) {
 
 /// Whether two acquires have the same terms, so that the script gets them only once.
 bool share_terms(const Acquire& a, const Acquire& b) {
-    const bool ban_alike = a.ban && b.ban
-                               ? a.refusals_strike == b.refusals_strike && is_alike(*a.ban, *b.ban)
-                               : a.ban.has_value() == b.ban.has_value();
-    return a.cost == b.cost && ban_alike &&
+    const Demand& first = a.demand;
+    const Demand& second = b.demand;
+    const bool ban_alike =
+        first.ban && second.ban
+            ? first.refusals_strike == second.refusals_strike && is_alike(*first.ban, *second.ban)
+            : first.ban.has_value() == second.ban.has_value();
+    return first.cost == second.cost && ban_alike &&
            (a.quotas == b.quotas || std::ranges::equal(*a.quotas, *b.quotas, is_counted_alike));
 }
 
-void add_ban(Words& terms, const Acquire& acquire) {
-    if (!acquire.ban) {
+void add_ban(Words& terms, const Demand& demand) {
+    if (!demand.ban) {
         terms.add(0);
         return;
     }
-    terms.add(acquire.ban->after);
-    terms.add(acquire.ban->within.count());
-    terms.add(acquire.ban->first.count());
-    terms.add(acquire.ban->up_to.count());
-    terms.add(acquire.refusals_strike ? 1 : 0);
+    terms.add(demand.ban->after);
+    terms.add(demand.ban->within.count());
+    terms.add(demand.ban->first.count());
+    terms.add(demand.ban->up_to.count());
+    terms.add(demand.refusals_strike ? 1 : 0);
 }
 
 /// The length of a window in ms for the script; 0: the calendar month.
@@ -65,8 +68,8 @@ void add_table(Words& terms, const TableQuota& quota) {
 }
 
 void add_terms(Words& terms, const Acquire& acquire) {
-    terms.add(acquire.cost);
-    add_ban(terms, acquire);
+    terms.add(acquire.demand.cost);
+    add_ban(terms, acquire.demand);
     terms.add(acquire.quotas->size());
     for (const auto& quota : *acquire.quotas) {
         add_table(terms, quota);
@@ -93,7 +96,7 @@ void add_adjustments(Words& ids, const Acquire& acquire) {
 }
 
 /// The arguments of an id. Its terms start at ARGV[terms].
-void add_id(Words& ids, const Acquire& acquire, std::size_t terms) {
+void add_id(Words& ids, const Acquire& acquire, SteadyTime sent, std::size_t terms) {
     const bool adjusts = has_adjustments(acquire);
     const bool has_more = adjusts || acquire.lease > 0 || acquire.strikes > 0;
     ids.add(terms);
@@ -106,7 +109,7 @@ void add_id(Words& ids, const Acquire& acquire, std::size_t terms) {
     ids.add(acquire.lease);
     if (acquire.strikes > 0) {
         ids.add(std::to_string(acquire.strikes) + ":" +
-                std::to_string(std::max<std::int64_t>(acquire.strikes_age.count(), 0)));
+                std::to_string(std::max<std::int64_t>((sent - acquire.struck_since).count(), 0)));
     } else {
         ids.add(0);
     }
@@ -240,7 +243,7 @@ Acquired read_one(Numbers& numbers, const Acquire& acquire, Instant now) {
         acquired.lease = numbers.next();
     }
     acquired.limited = acquire.count - acquired.granted;
-    if (acquire.ban) {
+    if (acquire.demand.ban) {
         acquired.limited = numbers.next();
         acquired.banned_until = numbers.next_instant();
         acquired.strikes = numbers.next();
@@ -296,8 +299,8 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
     Words ids;
     ids.reserve(kOfAnId * acquires.size());
     for (const Acquire& acquire : acquires) {
-        add_id(ids, acquire, terms.place_of(acquire));
-        if (acquire.ban) {
+        add_id(ids, acquire, context.sent, terms.place_of(acquire));
+        if (acquire.demand.ban) {
             call.keys.add(keys.ban(acquire.id));
         }
         if (std::ranges::any_of(*acquire.quotas, &TableQuota::has_history)) {

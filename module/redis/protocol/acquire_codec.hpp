@@ -19,6 +19,7 @@ namespace tollgate::redis {
 struct AcquireContext {
     std::string_view node;  ///< the node's name, of its leases and in the keys of its reports
     Instant deadline{};     ///< Redis rejects the call after this time of its clock; 0: never
+    SteadyTime sent{};      ///< when the call is sent
 };
 
 /// The call of acquire_script() for these acquires. The text of the script describes its arguments.

@@ -21,7 +21,7 @@ class RedisModel {
     Acquired run(const Acquire& acquire, Instant now,
                  std::span<const std::string> report_keys = {}) {
         Acquired acquired{.now = now};
-        Ban* const ban = acquire.ban ? &current_ban(acquire, now) : nullptr;
+        Ban* const ban = acquire.demand.ban ? &current_ban(acquire, now) : nullptr;
         const bool was_banned = ban != nullptr && ban->until > now;
         std::int64_t room = std::numeric_limits<std::int64_t>::max();
         auto adjustment = acquire.adjustments.begin();
@@ -49,25 +49,26 @@ class RedisModel {
             }
         }
         room = std::max<std::int64_t>(room, 0);
-        const auto fitting =
-            acquire.cost == 0 ? acquire.count : std::min(acquire.count, room / acquire.cost);
+        const auto fitting = acquire.demand.cost == 0
+                                 ? acquire.count
+                                 : std::min(acquire.count, room / acquire.demand.cost);
         acquired.granted = was_banned ? 0 : fitting;
         acquired.limited = acquire.count - acquired.granted;
-        room -= acquired.granted * acquire.cost;
+        room -= acquired.granted * acquire.demand.cost;
         if (acquired.limited == 0 && !was_banned) {
             acquired.lease = std::min(acquire.lease, room / 8);
         }
         for (const TableQuota& quota : *acquire.quotas) {
             for (const Rate& rate : quota.rates) {
                 WindowCount& window = count(acquire.id, quota, rate);
-                window.count += acquired.granted * acquire.cost + acquired.lease;
+                window.count += acquired.granted * acquire.demand.cost + acquired.lease;
                 acquired.windows.push_back(window);
             }
             Lease& lease = leases_[std::string(acquire.id) + ":" + quota.table];
             if (acquired.lease > 0) {
                 lease = {node, now, lease.node == node ? lease.of_other : lease.at};
             }
-            if (room < acquire.cost && !was_banned) {
+            if (room < acquire.demand.cost && !was_banned) {
                 const Instant at = lease.node == node ? lease.of_other : lease.at;
                 acquired.leased_elsewhere.push_back(at <= now ? at : Instant{});
             }
@@ -141,7 +142,7 @@ class RedisModel {
 
     Ban& current_ban(const Acquire& acquire, Instant now) {
         Ban& ban = bans_[std::string(acquire.id)];
-        if (now - ban.since >= acquire.ban->within) {
+        if (now - ban.since >= acquire.demand.ban->within) {
             ban.strikes = 0;
         }
         return ban;
@@ -150,19 +151,20 @@ class RedisModel {
     /// Counts the strikes of an acquire. Returns the number of refusals that are only limited.
     static std::int64_t strike(Ban& ban, const Acquire& acquire, std::int64_t refused,
                                Instant now) {
-        const std::int64_t strikes = acquire.refusals_strike ? refused : 0;
+        const std::int64_t strikes = acquire.demand.refusals_strike ? refused : 0;
         if (acquire.strikes + strikes == 0) {
             return refused;
         }
         if (ban.strikes == 0) {
-            ban.since = acquire.strikes > 0 ? now - acquire.strikes_age : now;
+            ban.since = acquire.strikes > 0 ? now + acquire.struck_since : now;
         }
-        const std::int64_t missing = acquire.ban->after - ban.strikes - acquire.strikes;
+        const std::int64_t missing = acquire.demand.ban->after - ban.strikes - acquire.strikes;
         ban.strikes += acquire.strikes + strikes;
         if (strikes < missing) {
             return refused;
         }
-        ban.until = now + std::min(acquire.ban->first * (1 << ban.level), acquire.ban->up_to);
+        ban.until =
+            now + std::min(acquire.demand.ban->first * (1 << ban.level), acquire.demand.ban->up_to);
         ++ban.level;
         ban.strikes = 0;
         return std::max<std::int64_t>(missing - 1, 0);

@@ -198,13 +198,13 @@ class SimulatedRedis {
         Executed read_id(std::size_t at) {
             std::size_t terms = number_at(at);
             Executed one;
-            one.acquire.cost = integer_at(terms++);
+            one.acquire.demand.cost = integer_at(terms++);
             one.acquire.count = integer_at(at + 1);
             const auto strikes = integer_at(terms++);
             if (strikes != 0) {
-                one.acquire.ban =
+                one.acquire.demand.ban =
                     BanPolicy{strikes, time_at(terms), time_at(terms + 1), time_at(terms + 2)};
-                one.acquire.refusals_strike = integer_at(terms + 3) == 1;
+                one.acquire.demand.refusals_strike = integer_at(terms + 3) == 1;
                 terms += 4;
                 ++key_;
             }
@@ -236,7 +236,7 @@ class SimulatedRedis {
             const auto colon = text.find(':');
             acquire.strikes = std::stoll(text.substr(0, colon));
             if (colon != std::string::npos) {
-                acquire.strikes_age = std::chrono::milliseconds(std::stoll(text.substr(colon + 1)));
+                acquire.struck_since = -SteadyTime(std::stoll(text.substr(colon + 1)));
             }
         }
         void read_key(std::string& table, std::string& id) {
@@ -323,7 +323,7 @@ class SimulatedRedis {
             if (one.acquire.lease > 0) {
                 add(one.acquired.lease);
             }
-            if (one.acquire.ban) {
+            if (one.acquire.demand.ban) {
                 add(one.acquired.limited);
                 add(one.acquired.banned_until.time_since_epoch().count());
                 add(one.acquired.strikes);

@@ -94,14 +94,14 @@ TEST(ApplyReply, KeepsABanIfTheAcquireDidNotLookForIt) {
     Node node({{10, 10s}});
     node.apply_reply({{.count = 5}}, 1, banned(kStart + 1h));
     node.now += 1s;
-    const PreparedAcquire settlement = node.ask(0);
-    EXPECT_FALSE(settlement.looks_for_ban);
+    const Acquire settlement = node.ask(0);
+    EXPECT_FALSE(settlement.demand.ban);
     node.apply_reply({{.count = 5}}, 0, {}, 0ms, settlement);
     EXPECT_EQ(node.states[0].ban.until, kStart + 1h);
     node.demand.ban = BanPolicy{};
     node.now += 1s;
-    const PreparedAcquire request = node.ask();
-    EXPECT_TRUE(request.looks_for_ban);
+    const Acquire request = node.ask();
+    EXPECT_TRUE(request.demand.ban);
     node.apply_reply({{.count = 6}}, 0, {}, 0ms, request);
     EXPECT_EQ(node.states[0].ban.until, Instant{}) << "Redis says that the ban is lifted";
 }

@@ -75,11 +75,11 @@ struct Node {
         }
     }
     /// Asks Redis about one request, which arrive() need not have counted.
-    PreparedAcquire ask(std::int64_t count = 1) {
+    Acquire ask(std::int64_t count = 1) {
         return prepare(states, quotas, demand, count, moment(), &last_report);
     }
-    void restore(const PreparedAcquire& prepared, AcquireFailure fate = AcquireFailure::kUnknown) {
-        tollgate::restore(states, quotas, prepared, fate);
+    void restore(const Acquire& acquire, AcquireFailure failure = AcquireFailure::kUnknown) {
+        tollgate::restore(states, quotas, acquire, failure);
     }
     bool needs_settling() const {
         return std::ranges::any_of(states, [&](const auto& state) {
@@ -104,7 +104,8 @@ struct Node {
 
     /// Applies a reply of Redis to an acquire at `now`, or that long before.
     void apply_reply(std::vector<Count> counts, std::int64_t lease = 0, Acquired answer = {},
-                     std::chrono::milliseconds before = {}, const PreparedAcquire& prepared = {}) {
+                     std::chrono::milliseconds before = {},
+                     const Acquire& acquire = other_acquire()) {
         answer.now = now - before;
         answer.lease = lease;
         auto count = counts.begin();
@@ -119,7 +120,11 @@ struct Node {
         for (QuotaState& state : states) {
             state.asked = lease > 0 ? std::max(state.asked, moment().steady) : state.asked;
         }
-        tollgate::apply_reply(states, quotas, prepared, answer);
+        tollgate::apply_reply(states, quotas, acquire, answer);
+    }
+    /// An acquire of another worker of the node, which looks for a ban.
+    static Acquire other_acquire() {
+        return {.id = {}, .quotas = nullptr, .demand = {.cost = 0, .ban = kBan}};
     }
 
     std::vector<WindowState> windows(bool refused = false) const {

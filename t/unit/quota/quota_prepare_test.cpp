@@ -275,7 +275,7 @@ struct OvertakenLease : testing::Test {
     }
 
     Node node{{{100, 1h}}};
-    PreparedAcquire asked;
+    Acquire asked;
 };
 
 TEST_F(OvertakenLease, IsAwaitedBeforeAnotherRequestIsRefused) {
@@ -295,12 +295,12 @@ TEST_F(OvertakenLease, IsNotAwaitedWithoutAReply) {
 }
 
 TEST_F(OvertakenLease, OfAKilledWorkerIsForgottenOneSecondLater) {
-    const PreparedAcquire second = node.ask();
+    const Acquire second = node.ask();
     node.apply_reply({{.count = 100}}, 0, {}, {}, second);
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "the first call is still under way";
     node.now += kRefusalHolds;
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "the refusal is too old";
-    const PreparedAcquire third = node.ask();
+    const Acquire third = node.ask();
     node.apply_reply({{.count = 100}}, 0, {}, {}, third);
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
 }

@@ -24,7 +24,7 @@ Acquire two_tables() {
     acquire.id = "k1";
     acquire.quotas = std::make_shared<const Quotas>(
         Quotas{table("api", {{60, 60s}, {1000, 86400s}}), table("search", {{5, 1s}}, true)});
-    acquire.cost = 3;
+    acquire.demand.cost = 3;
     acquire.count = 7;
     return acquire;
 }
@@ -97,7 +97,7 @@ TEST(AcquireCall, NamesTheHistory) {
     Acquire acquire;
     acquire.id = "k1";
     acquire.quotas = std::make_shared<const Quotas>(Quotas{table("a", {{5, 60s}}), counted});
-    acquire.ban = BanPolicy{20, 1min, 10min, 24h};
+    acquire.demand.ban = BanPolicy{20, 1min, 10min, 24h};
     auto call = acquire_call(std::array{acquire}, Keys("p:"), {});
     EXPECT_EQ(texts(call.keys),
               (Texts{"p:ban:{k1}", "p:history:{k1}", "p:quota:{k1}:a", "p:quota:{k1}:b"}));
@@ -118,7 +118,7 @@ TEST(AcquireCall, GivesTermsOnce) {
     second.id = "k2";
     second.count = 1;
     Acquire third = second;
-    third.cost = 1;
+    third.demand.cost = 1;
     const auto call = acquire_call(std::array{two_tables(), third, second}, Keys(""), {});
     EXPECT_EQ(call.keys.size(), 6);
     Texts others = kTerms;
@@ -130,13 +130,13 @@ TEST(AcquireCall, GivesTermsOnce) {
 
 TEST(AcquireCall, WritesTheBanInMilliseconds) {
     Acquire acquire = two_tables();
-    acquire.ban = BanPolicy{20, 1min, 10min, 24h};
+    acquire.demand.ban = BanPolicy{20, 1min, 10min, 24h};
     auto call = acquire_call(std::array{acquire}, Keys(""), {});
     EXPECT_EQ(texts(call.keys).front(), "ban:{k1}");
     const auto arguments = texts(call.arguments);
     EXPECT_EQ(Texts(arguments.begin() + 4, arguments.begin() + 10),
               (Texts{"20", "60000", "600000", "86400000", "1", "2"}));
-    acquire.refusals_strike = false;
+    acquire.demand.refusals_strike = false;
     call = acquire_call(std::array{acquire}, Keys(""), {});
     EXPECT_EQ(texts(call.arguments)[8], "0");
 }
@@ -154,7 +154,7 @@ TEST(AcquireCall, WritesOptionalTermsIfThereAreAny) {
     EXPECT_EQ(rest(), (Texts{"2", "4", "0"}));
     acquire.lease = 0;
     acquire.strikes = 2;
-    acquire.strikes_age = 1500ms;
+    acquire.struck_since = -1500ms;
     EXPECT_EQ(rest(), (Texts{"2", "0", "2:1500"}));
     acquire.adjustments = {{5, 6}, {7, 0}, {8, -9}};
     EXPECT_EQ(rest(), (Texts{"14", "0", "2:1500", "0", "0", "5", "6", "0", "7", "0", "0", "0", "8",
@@ -184,7 +184,7 @@ TEST(ReadAcquired, ReadsEveryWindowInItsOrder) {
 
 TEST(ReadAcquired, ReadsLeasesBansAndErrors) {
     Acquire acquire = two_tables();
-    acquire.ban = BanPolicy{20, 1min, 10min, 24h};
+    acquire.demand.ban = BanPolicy{20, 1min, 10min, 24h};
     Acquire leasing = two_tables();
     leasing.lease = 9;
     const auto reply = parsed(array({bulk(packed({5'000'000, 1, 2, 9000, 4, 1, 2, 3, 4, 5, 6, 7,  //
@@ -298,7 +298,7 @@ TEST(ReadAcquired, ReadsThatTheDeadlineHadPassed) {
 TEST(ReadAcquired, RefusesMoreThanWasAskedFor) {
     Acquire acquire = two_tables();
     acquire.lease = 2;
-    acquire.ban = BanPolicy{20, 1min, 10min, 24h};
+    acquire.demand.ban = BanPolicy{20, 1min, 10min, 24h};
     const auto is_taken = [&](std::int64_t granted, std::int64_t lease, std::int64_t limited) {
         const auto reply =
             parsed(numbers({5000, granted, lease, limited, 0, 0, 2, 3, 4, 5, 6, 7, 8}));

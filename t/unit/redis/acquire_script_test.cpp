@@ -264,11 +264,11 @@ TEST_F(AcquireScript, CountsInEveryWindowOfEveryTable) {
 
 TEST_F(AcquireScript, TakesWhatARequestCosts) {
     Acquire acquire = acquire_of({{10, kHour}});
-    acquire.cost = 3;
+    acquire.demand.cost = 3;
     acquire.count = 5;
     EXPECT_EQ(decide(acquire).granted, 3);
     EXPECT_EQ(count(kHour), 9);
-    acquire.cost = 0;
+    acquire.demand.cost = 0;
     const auto before = dirty();
     const auto acquired = decide(acquire);
     EXPECT_EQ(acquired.granted, 5);
@@ -276,7 +276,7 @@ TEST_F(AcquireScript, TakesWhatARequestCosts) {
     EXPECT_EQ(dirty(), before);
     acquire.quotas = acquire_of({{5, kHour}}).quotas;  // over the limit
     EXPECT_EQ(decide(acquire).granted, 5);
-    acquire.cost = 1;
+    acquire.demand.cost = 1;
     EXPECT_EQ(decide(acquire).granted, 0);
 }
 
@@ -549,7 +549,7 @@ TEST_F(AcquireScript, LeasesAtMostAnEighthOfWhatIsLeft) {
     EXPECT_EQ(acquired.lease, 0);
     acquire.count = 0;
     EXPECT_EQ(decide(acquire).lease, 0);
-    acquire.cost = 0;
+    acquire.demand.cost = 0;
     put(kHour, 0, 200);
     EXPECT_EQ(decide(acquire).lease, 0);
 }
@@ -766,7 +766,7 @@ TEST_F(AcquireScriptHistory, IsThatOfEachTable) {
     week.history = std::chrono::days(7);
     Acquire acquire =
         acquire_of(Quotas{table("a", {{100, 24h}}), counted("api", {{100, 24h}}), week});
-    acquire.ban = BanPolicy{5, 1min, 1min, 1h};
+    acquire.demand.ban = BanPolicy{5, 1min, 1min, 1h};
     acquire.count = 2;
     acquire.lease = 3;
     const auto lease = decide(acquire).lease;
@@ -823,7 +823,7 @@ TEST_F(AcquireScriptHistory, CountsAsTheModelOfTheSimulation) {
             Acquire acquire = acquire_of(quotas);
             acquire.count = number(0, 20);
             acquire.lease = number(0, 5);
-            acquire.cost = number(0, 3);
+            acquire.demand.cost = number(0, 3);
             if (number(0, 2) == 0) {
                 for (const TableQuota& quota : quotas) {
                     for (const Rate& rate : quota.rates) {
@@ -864,7 +864,7 @@ class AcquireScriptBans : public AcquireScript {
   protected:
     Acquire acquire() {
         Acquire acquire = acquire_of({{2, kHour}});
-        acquire.ban = BanPolicy{.after = 3, .within = 1min, .first = 10min, .up_to = 24h};
+        acquire.demand.ban = BanPolicy{.after = 3, .within = 1min, .first = 10min, .up_to = 24h};
         return acquire;
     }
     /// The ban has ended this time ago.
@@ -887,7 +887,7 @@ TEST_F(AcquireScriptBans, TheRefusalThatReachesTheStrikesIsBannedItself) {
     EXPECT_EQ(expiry(keys_.ban("k")), acquired.banned_until + 24h);
     const auto before = dirty();
     Acquire later = acquire();
-    later.cost = 0;
+    later.demand.cost = 0;
     later.strikes = 9;
     const auto banned = decide(later);
     EXPECT_EQ(banned.granted, 0);
@@ -900,17 +900,17 @@ TEST_F(AcquireScriptBans, StrikesOfAnOutageCountFromTheirTime) {
     Acquire report = acquire();
     report.count = 0;
     report.strikes = 2;
-    report.strikes_age = 40s;
+    report.struck_since = -40s;
     auto acquired = decide(report);
     EXPECT_EQ(acquired.strikes, 2);
     EXPECT_EQ(expiry(keys_.ban("k")), acquired.now + 20s);
-    report.strikes_age = 5s;
+    report.struck_since = -5s;
     report.strikes = 0;
     acquired = decide(report);
     EXPECT_LE(expiry(keys_.ban("k")) - acquired.now, 20s) << "the first strike counts";
     redis_->run({"DEL", keys_.ban("k")});
     report.strikes = 9;
-    report.strikes_age = 59s;
+    report.struck_since = -59s;
     EXPECT_GT(decide(report).banned_until, acquired.now);
 }
 
@@ -923,7 +923,7 @@ TEST_F(AcquireScriptBans, RefusalsBelowThatAreStrikes) {
     EXPECT_EQ(acquired.banned_until, Instant{});
     EXPECT_EQ(expiry(keys_.ban("k")), acquired.now + 1min);
     batch.count = 1;
-    batch.refusals_strike = false;
+    batch.demand.refusals_strike = false;
     acquired = decide(batch);
     EXPECT_EQ(acquired.limited, 1);
     EXPECT_EQ(acquired.strikes, 1);
@@ -955,7 +955,7 @@ TEST_F(AcquireScriptBans, TheLastPendingStrikeLeavesOneRefusal) {
     EXPECT_EQ(decide(batch).limited, 1);
     redis_->run({"FLUSHALL"});
     batch.strikes = 3;
-    batch.refusals_strike = false;
+    batch.demand.refusals_strike = false;
     EXPECT_EQ(decide(batch).limited, 0);
 }
 
@@ -998,7 +998,7 @@ TEST_F(AcquireScriptBans, AnotherPolicyDoesNotShortenTheEntry) {
     decide(batch);
     const auto expires = expiry(keys_.ban("k"));
     end_ban();
-    batch.ban = BanPolicy{.after = 3, .within = 1s, .first = 1s, .up_to = 1s};
+    batch.demand.ban = BanPolicy{.after = 3, .within = 1s, .first = 1s, .up_to = 1s};
     batch.count = 1;
     decide(batch);
     EXPECT_EQ(ban("strikes"), "1");
@@ -1011,7 +1011,7 @@ TEST_F(AcquireScriptBans, StrikesOfAnOutageMayBeOlderThanThoseInRedis) {
     decide(batch);
     batch.count = 1;
     batch.strikes = 1;
-    batch.strikes_age = 40s;
+    batch.struck_since = -40s;
     const auto acquired = decide(batch);
     EXPECT_EQ(std::stoll(ban("since")), (acquired.now - 40s).time_since_epoch().count());
 }
@@ -1034,7 +1034,8 @@ TEST_F(AcquireScript, OneIdsErrorIsItsOwn) {
         acquire.lease = i % 3;
         acquire.count = i;
         if (i % 4 == 1) {
-            acquire.ban = BanPolicy{.after = 100, .within = 1min, .first = 1min, .up_to = 1h};
+            acquire.demand.ban =
+                BanPolicy{.after = 100, .within = 1min, .first = 1min, .up_to = 1h};
         }
         if (i % 5 == 1) {
             acquire.adjustments = {{number(kHour), 1}, {number(kDay), 0}, {number(kHour), 2}};
@@ -1065,7 +1066,7 @@ TEST_F(AcquireScript, MemoryThatRanOutIsEachIdsError) {
     redis_->run({"CONFIG", "SET", "maxmemory", "1"});
     Acquire acquire = acquire_of({{5, kHour}});
     Acquire looks = acquire;
-    looks.cost = 0;
+    looks.demand.cost = 0;
     const auto results = decide({acquire, looks, acquire});
     redis_->run({"CONFIG", "SET", "maxmemory", "0"});
     ASSERT_TRUE(std::holds_alternative<std::string_view>(results[0]));
