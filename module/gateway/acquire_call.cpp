@@ -89,7 +89,7 @@ bool AcquireCall::add(Group& group) {
     }
 }
 
-void AcquireCall::on_values(std::span<const redisReply* const> values) noexcept {
+void AcquireCall::on_values(redis::ReplyValues values) noexcept {
     bool is_reply = true;
     const bool done = attempt(engine_.log(), [&] {
         const auto results = redis::read_acquired(values, acquires_);

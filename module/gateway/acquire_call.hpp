@@ -36,7 +36,7 @@ class AcquireCall : public redis::ReplyHandler {
     /// The call to send. Throws std::bad_alloc.
     redis::Call call() const;
 
-    void on_values(std::span<const redisReply* const> values) noexcept override;
+    void on_values(redis::ReplyValues values) noexcept override;
     void on_error(std::string_view message) noexcept override;
     void on_failure() noexcept override { fail_all(AcquireFailure::kUnknown); }
 

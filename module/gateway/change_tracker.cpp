@@ -6,7 +6,7 @@
 
 #include "module/gateway/engine.hpp"
 #include "module/redis/protocol/changed_names.hpp"
-#include "module/redis/protocol/reply.hpp"
+#include "module/redis/protocol/node_calls.hpp"
 #include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::gateway {
@@ -36,7 +36,7 @@ class ChangeTracker::Reply final : public redis::ReplyHandler {
           page_(std::move(page)),
           sent_(tracker.engine_.clock().steady()) {}
 
-    void on_values(std::span<const redisReply* const> values) noexcept override {
+    void on_values(redis::ReplyValues values) noexcept override {
         if (is_current() && !attempt(log(), [&] { tracker_.take(page_, sent_, values); })) {
             tracker_.forget_gap();
         }
@@ -143,13 +143,12 @@ void ChangeTracker::read_page(const Page& page) {
 }
 
 /// Notes the changes of this page, and asks for the next one.
-void ChangeTracker::take(const Page& page, ExactSteadyTime sent,
-                         std::span<const redisReply* const> values) {
+void ChangeTracker::take(const Page& page, ExactSteadyTime sent, redis::ReplyValues values) {
     const ExactSteadyTime received = engine_.clock().steady();
     const auto changed = redis::read_changed_names(values);
     if (!changed) {
-        if (values.size() == 1 && values[0]->type == REDIS_REPLY_STRING) {
-            refuse(redis::text_of(*values[0]));
+        if (const auto refusal = redis::read_refusal(values)) {
+            refuse(*refusal);
         }
         forget_gap();
         return;

@@ -3,15 +3,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "module/gateway/environment.hpp"
 #include "module/gateway/zone.hpp"
 #include "module/quota/redis_clock.hpp"
-
-struct redisReply;
+#include "module/redis/protocol/reply.hpp"
 
 namespace tollgate::gateway {
 
@@ -55,7 +53,7 @@ class ChangeTracker {
 
     void read() noexcept;
     void read_page(const Page& page);
-    void take(const Page& page, ExactSteadyTime sent, std::span<const redisReply* const> values);
+    void take(const Page& page, ExactSteadyTime sent, redis::ReplyValues values);
     void begin_gap() noexcept;
     void forget_gap() noexcept;
     void forget(SteadyTime until) noexcept;

@@ -13,7 +13,7 @@ class ClusterRouter::Attempt final : public redis::ReplyHandler {
     Attempt(ClusterRouter& router, RoutedCall routed)
         : router_(router), routed_(std::move(routed)) {}
 
-    void on_values(std::span<const redisReply* const> values) noexcept override {
+    void on_values(redis::ReplyValues values) noexcept override {
         routed_.handler->on_values(values);
     }
     void on_error(std::string_view message) noexcept override {

@@ -1,12 +1,14 @@
 #include "module/gateway/engine.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <vector>
 
-#include "module/gateway/plan_publication.hpp"
 #include "module/key/digest.hpp"
 #include "module/redis/protocol/error_scope.hpp"
 #include "module/redis/protocol/log_text.hpp"
+#include "module/redis/protocol/node_calls.hpp"
 
 namespace tollgate::gateway {
 
@@ -14,6 +16,29 @@ namespace {
 
 /// How long a record may be used while a change of it could be missed.
 constexpr SteadyTime kUnsubscribed{1000};
+
+/// Logs what Redis refuses to the publication of the plan tables.
+class PublicationReply final : public redis::ReplyHandler {
+  public:
+    explicit PublicationReply(Engine& engine) : engine_(engine) {}
+
+    void on_values(redis::ReplyValues values) noexcept override {
+        if (const auto refusal = redis::read_refusal(values)) {
+            engine_.log_refusal(LogLevel::kError,
+                                "no request can be counted after the end of this day, because "
+                                "Redis refuses a command for the history: ",
+                                *refusal);
+        }
+    }
+    void on_error(std::string_view message) noexcept override {
+        engine_.log_refusal(LogLevel::kWarning,
+                            "plan tables are not published for the command: ", message);
+    }
+    void on_failure() noexcept override {}  // The next connection publishes them again.
+
+  private:
+    Engine& engine_;
+};
 
 }  // namespace
 
@@ -98,9 +123,22 @@ void Engine::log_refusal(LogLevel level, std::string_view what, std::string_view
 
 void Engine::publish_plans() noexcept {
     const redis::Slot slot = slot_of_key(settings_.keys.plans());
-    if (worker().number() == 0 && transport_.is_reachable(slot)) {
-        attempt(log(), [&] { tollgate::gateway::publish_plans(*this, slot); });
+    if (worker().number() != 0 || !transport_.is_reachable(slot)) {
+        return;
     }
+    attempt(log(), [&] {
+        std::vector<const PlanTable*> tables;
+        for (const ServedTable& served : tables_) {
+            if (served.redis == settings_.name_hash) {
+                tables.push_back(served.table);
+            }
+        }
+        if (!tables.empty()) {
+            const auto now = std::chrono::floor<std::chrono::seconds>(clock().wall());
+            transport_.run(slot, redis::publish_call(settings_.keys, tables, now),
+                           std::make_unique<PublicationReply>(*this));
+        }
+    });
 }
 
 void Engine::shut_down() noexcept {

@@ -37,7 +37,7 @@ class LookupCall : public redis::ReplyHandler {
     std::uint64_t number() const { return number_; }
     SteadyTime sent() const { return sent_; }
 
-    void on_values(std::span<const redisReply* const> values) noexcept override {
+    void on_values(redis::ReplyValues values) noexcept override {
         end();
         bool is_record = false;
         const bool done = attempt(lookups_.engine_.log(),
@@ -225,7 +225,7 @@ void KeyLookups::fail_lost() noexcept {
 }
 
 /// False if the reply is not a record.
-bool KeyLookups::apply_reply(const LookupCall& call, std::span<const redisReply* const> values) {
+bool KeyLookups::apply_reply(const LookupCall& call, redis::ReplyValues values) {
     const redis::Lookup lookup = redis::read_lookup(values);
     if (lookup.outcome == redis::Lookup::Outcome::kUnexpected) {
         engine_.report_error(call.slot(), "unexpected reply");

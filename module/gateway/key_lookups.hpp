@@ -98,7 +98,7 @@ class KeyLookups {
     bool send(Pending& pending);
     bool is_needed(Pending& pending) noexcept;
     void drop(const Pending& pending) noexcept;
-    bool apply_reply(const LookupCall& call, std::span<const redisReply* const> values);
+    bool apply_reply(const LookupCall& call, redis::ReplyValues values);
     bool cache(const LookupCall& call, const redis::Lookup& lookup) const;
     void on_call_lost(const LookupCall& call) noexcept;
     void fail_lost() noexcept;

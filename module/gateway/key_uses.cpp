@@ -4,9 +4,8 @@
 #include <iterator>
 
 #include "module/gateway/engine.hpp"
-#include "module/key/digest.hpp"
 #include "module/redis/protocol/error_scope.hpp"
-#include "module/redis/protocol/reply.hpp"
+#include "module/redis/protocol/node_calls.hpp"
 
 namespace tollgate::gateway {
 
@@ -29,9 +28,9 @@ class KeyUses::Reply final : public redis::ReplyHandler {
   public:
     explicit Reply(KeyUses& owner) : owner_(owner) {}
 
-    void on_values(std::span<const redisReply* const> values) noexcept override {
-        if (values.size() == 1 && values[0]->type == REDIS_REPLY_STRING) {
-            on_error(redis::text_of(*values[0]));
+    void on_values(redis::ReplyValues values) noexcept override {
+        if (const auto refusal = redis::read_refusal(values)) {
+            on_error(*refusal);
         } else {
             owner_.was_refused_ = false;
         }
@@ -141,16 +140,12 @@ std::vector<KeyUses::Chosen> KeyUses::choose(std::size_t most, std::size_t exami
 }
 
 void KeyUses::send_batch(std::span<const Chosen> batch) {
-    const redis::Keys& keys = engine_.settings().keys;
     const ExactSteadyTime now = engine_.clock().steady();
-    redis::Call call{&redis::use_script()};
-    call.arguments.add(redis::kUseLifetime.count());
+    redis::Call call = redis::use_call();
     for (const Chosen& chosen : batch) {
         const auto& [digest, use] = *chosen.use;
-        call.keys.add(keys.used(use.id));
-        call.keys.add(keys.id(use.id));
-        call.arguments.add(hex(digest));
-        call.arguments.add(std::chrono::floor<std::chrono::milliseconds>(now - use.at).count());
+        redis::add_use(call, engine_.settings().keys, use.id, digest,
+                       std::chrono::floor<std::chrono::milliseconds>(now - use.at));
     }
     auto reply = std::make_unique<Reply>(*this);
     const redis::Slot slot = batch.front().slot;

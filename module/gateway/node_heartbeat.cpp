@@ -1,11 +1,11 @@
 #include "module/gateway/node_heartbeat.hpp"
 
 #include <algorithm>
-#include <string>
+#include <utility>
 
 #include "module/gateway/engine.hpp"
 #include "module/redis/protocol/error_scope.hpp"
-#include "module/redis/protocol/reply.hpp"
+#include "module/redis/protocol/node_calls.hpp"
 
 namespace tollgate::gateway {
 
@@ -33,11 +33,11 @@ class NodeHeartbeat::Reply final : public redis::ReplyHandler {
   public:
     explicit Reply(NodeHeartbeat& owner) : owner_(owner) {}
 
-    void on_values(std::span<const redisReply* const> values) noexcept override {
-        if (values.size() == 1 && values[0]->type == REDIS_REPLY_INTEGER) {
-            attempt(owner_.engine_.log(), [&] { owner_.apply(values[0]->integer); });
-        } else if (values.size() == 1 && values[0]->type == REDIS_REPLY_STRING) {
-            on_error(redis::text_of(*values[0]));
+    void on_values(redis::ReplyValues values) noexcept override {
+        if (const auto nodes = redis::read_heartbeat(values)) {
+            attempt(owner_.engine_.log(), [&] { owner_.apply(*nodes); });
+        } else if (const auto refusal = redis::read_refusal(values)) {
+            on_error(*refusal);
         }
     }
     void on_error(std::string_view message) noexcept override {
@@ -94,11 +94,11 @@ bool NodeHeartbeat::claim_turn() {
 }
 
 void NodeHeartbeat::send() {
-    const std::string key = engine_.settings().keys.nodes();
-    redis::Call call{&redis::heartbeat_script(), {key}, {engine_.zone().node_name()}};
-    call.arguments.add((interval() * kIntervals).count());
-    engine_.transport().run(engine_.slot_of_key(key), std::move(call),
-                            std::make_unique<Reply>(*this));
+    const redis::Keys& keys = engine_.settings().keys;
+    engine_.transport().run(
+        engine_.slot_of_key(keys.nodes()),
+        redis::heartbeat_call(keys, engine_.zone().node_name(), interval() * kIntervals),
+        std::make_unique<Reply>(*this));
 }
 
 /// A smaller number counts only if Redis reports smaller numbers for some intervals without a gap:

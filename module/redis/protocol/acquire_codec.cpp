@@ -162,7 +162,7 @@ class SharedTerms {
 /// 0, and good() is false.
 class Numbers {
   public:
-    explicit Numbers(std::span<const redisReply* const> values) {
+    explicit Numbers(ReplyValues values) {
         good_ = !values.empty() && values.front()->type == REDIS_REPLY_STRING;
         if (good_) {
             numbers_ = text_of(*values.front());
@@ -319,8 +319,7 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
     return call;
 }
 
-std::optional<AcquireResults> read_acquired(std::span<const redisReply* const> values,
-                                            std::span<const Acquire> acquires) {
+std::optional<AcquireResults> read_acquired(ReplyValues values, std::span<const Acquire> acquires) {
     Numbers numbers(values);
     auto leases = numbers.take_further();
     AcquireResults results{.now = numbers.next_exact_instant(), .of_ids = {}};

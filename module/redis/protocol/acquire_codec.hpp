@@ -1,7 +1,5 @@
 #pragma once
 
-#include <hiredis/hiredis.h>
-
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "module/quota/acquire.hpp"
+#include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/redis/protocol/script.hpp"
 
@@ -37,7 +36,6 @@ struct AcquireResults {
 
 /// Reads the values that the script returned after the token; nothing if they are malformed. An
 /// error of one id (WRONGTYPE) does not affect the others.
-std::optional<AcquireResults> read_acquired(std::span<const redisReply* const> values,
-                                            std::span<const Acquire> acquires);
+std::optional<AcquireResults> read_acquired(ReplyValues values, std::span<const Acquire> acquires);
 
 }  // namespace tollgate::redis

@@ -19,7 +19,7 @@ const Script& changes_script() {
     return script;
 }
 
-std::optional<ChangedNames> read_changed_names(std::span<const redisReply* const> values) {
+std::optional<ChangedNames> read_changed_names(ReplyValues values) {
     const bool has_more = values.size() == 3 && values[2]->type == REDIS_REPLY_STRING;
     if ((values.size() != 2 && !has_more) || values[0]->type != REDIS_REPLY_INTEGER ||
         values[0]->integer != 1 || values[1]->type != REDIS_REPLY_ARRAY) {

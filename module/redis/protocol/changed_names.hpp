@@ -1,13 +1,12 @@
 #pragma once
 
-#include <hiredis/hiredis.h>
-
 #include <chrono>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/script.hpp"
 
 namespace tollgate::redis {
@@ -34,6 +33,6 @@ struct ChangedNames {
 
 /// What changes_script() returned after the token. It lives as long as `values`. Nothing if Redis
 /// cannot tell: there is no such set, or these are not values of changes_script().
-std::optional<ChangedNames> read_changed_names(std::span<const redisReply* const> values);
+std::optional<ChangedNames> read_changed_names(ReplyValues values);
 
 }  // namespace tollgate::redis

@@ -49,7 +49,7 @@ const Script& lookup_script() {
     return script;
 }
 
-Lookup read_lookup(std::span<const redisReply* const> values) {
+Lookup read_lookup(ReplyValues values) {
     const auto is_field = [](const redisReply* value) {
         return value->type == REDIS_REPLY_STRING || value->type == REDIS_REPLY_NIL;
     };

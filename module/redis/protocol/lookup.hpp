@@ -1,10 +1,9 @@
 #pragma once
 
-#include <hiredis/hiredis.h>
-
 #include <span>
 
 #include "module/key/key_record.hpp"
+#include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/script.hpp"
 
 namespace tollgate::redis {
@@ -26,6 +25,6 @@ struct Lookup {
 };
 
 /// Reads the values that lookup_script() returned after the token.
-Lookup read_lookup(std::span<const redisReply* const> values);
+Lookup read_lookup(ReplyValues values);
 
 }  // namespace tollgate::redis

@@ -26,7 +26,7 @@ class ReplyHandler {
     virtual ~ReplyHandler() = default;
 
     /// The values that the script returned after the token.
-    virtual void on_values(std::span<const redisReply* const> values) noexcept = 0;
+    virtual void on_values(ReplyValues values) noexcept = 0;
 
     /// Redis answered with an error.
     virtual void on_error(std::string_view message) noexcept = 0;

@@ -15,6 +15,9 @@ struct ReplyDeleter {
 };
 using ReplyPtr = std::unique_ptr<redisReply, ReplyDeleter>;
 
+/// The values that a script returned after the token. They belong to the reply.
+using ReplyValues = std::span<const redisReply* const>;
+
 /// The text of a string, a status or an error, as a view into the reply; empty for other types.
 std::string_view text_of(const redisReply& reply);
 

@@ -36,13 +36,6 @@ const Script& acquire_script() {
     return script;
 }
 
-const Script& heartbeat_script() {
-    static const Script script = make_script(
-#include "module/redis/protocol/scripts/heartbeat.lua"
-    );
-    return script;
-}
-
 const Script& probe_script() {
     static const Script script = make_script(
 #include "module/redis/protocol/scripts/probe.lua"
@@ -50,23 +43,9 @@ const Script& probe_script() {
     return script;
 }
 
-const Script& publish_script() {
-    static const Script script = make_script(
-#include "module/redis/protocol/scripts/publish.lua"
-    );
-    return script;
-}
-
 const Script& transaction_script() {
     static const Script script = make_script(
 #include "module/redis/protocol/scripts/transaction.lua"
-    );
-    return script;
-}
-
-const Script& use_script() {
-    static const Script script = make_script(
-#include "module/redis/protocol/scripts/use.lua"
     );
     return script;
 }

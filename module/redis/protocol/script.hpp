@@ -41,12 +41,6 @@ struct Call {
 const Script& acquire_script();
 /// Tests whether Redis accepts writes.
 const Script& probe_script();
-/// Publishes the plan tables for the command.
-const Script& publish_script();
-/// Notes when keys were last used: see Keys::used.
-const Script& use_script();
-/// Enters a node among those that decide alone in an outage, and counts them.
-const Script& heartbeat_script();
 /// Executes commands that manage keys, if what they depend on has not changed.
 const Script& transaction_script();
 

@@ -13,6 +13,7 @@
 #include "module/key/key_record.hpp"
 #include "module/redis/protocol/changed_names.hpp"
 #include "module/redis/protocol/lookup.hpp"
+#include "module/redis/protocol/node_calls.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/script.hpp"
@@ -96,7 +97,7 @@ class SimulatedRedis {
         return found;
     }
 
-    /// See heartbeat_script.cpp.
+    /// See scripts/heartbeat.lua.
     std::string beat(const Words& arguments, Instant now) {
         ++heartbeats;
         std::erase_if(nodes, [&](const auto& node) { return node.second <= now; });
@@ -104,7 +105,7 @@ class SimulatedRedis {
         return "*1\r\n:" + std::to_string(nodes.size()) + "\r\n";
     }
 
-    /// See use_script.cpp.
+    /// See scripts/use.lua.
     std::string note_uses(const Words& keys, const Words& arguments, Instant now) {
         ++use_calls;
         for (std::size_t i = 0; i < keys.size(); i += 2) {

@@ -1,0 +1,72 @@
+#include "module/redis/protocol/node_calls.hpp"
+
+#include <algorithm>
+
+#include "module/quota/published_plans.hpp"
+#include "module/redis/protocol/lua_text.hpp"
+
+namespace tollgate::redis {
+
+const Script& heartbeat_script() {
+    static const Script script = make_script(
+#include "module/redis/protocol/scripts/heartbeat.lua"
+    );
+    return script;
+}
+
+Call heartbeat_call(const Keys& keys, std::string_view node, std::chrono::milliseconds lifetime) {
+    Call call{&heartbeat_script(), {keys.nodes()}, {node}};
+    call.arguments.add(lifetime.count());
+    return call;
+}
+
+std::optional<std::int64_t> read_heartbeat(ReplyValues values) {
+    const bool is_count = values.size() == 1 && values.front()->type == REDIS_REPLY_INTEGER;
+    return is_count ? std::optional<std::int64_t>(values.front()->integer) : std::nullopt;
+}
+
+const Script& use_script() {
+    static const Script script = make_script(
+#include "module/redis/protocol/scripts/use.lua"
+    );
+    return script;
+}
+
+Call use_call() {
+    Call call{&use_script()};
+    call.arguments.add(kUseLifetime.count());
+    return call;
+}
+
+void add_use(Call& call, const Keys& keys, std::string_view id, const Sha256& digest,
+             std::chrono::milliseconds age) {
+    call.keys.add(keys.used(id));
+    call.keys.add(keys.id(id));
+    call.arguments.add(hex(digest));
+    call.arguments.add(age.count());
+}
+
+const Script& publish_script() {
+    static const Script script = make_script(
+#include "module/redis/protocol/scripts/publish.lua"
+    );
+    return script;
+}
+
+Call publish_call(const Keys& keys, std::span<const PlanTable* const> tables,
+                  std::chrono::sys_seconds now) {
+    Call call{&publish_script(), {keys.plans()}};
+    call.arguments.add(std::ranges::any_of(tables, &PlanTable::has_history) ? "1" : "0");
+    for (const PlanTable* table : tables) {
+        call.arguments.add(table->name);
+        call.arguments.add(write_published_table(*table, now));
+    }
+    return call;
+}
+
+std::optional<std::string_view> read_refusal(ReplyValues values) {
+    const bool is_text = values.size() == 1 && values.front()->type == REDIS_REPLY_STRING;
+    return is_text ? std::optional(text_of(*values.front())) : std::nullopt;
+}
+
+}  // namespace tollgate::redis

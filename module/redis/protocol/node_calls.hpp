@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "module/key/digest.hpp"
+#include "module/quota/plan.hpp"
+#include "module/redis/protocol/reply.hpp"
+#include "module/redis/protocol/schema.hpp"
+#include "module/redis/protocol/script.hpp"
+
+// The calls that a node makes without a request.
+namespace tollgate::redis {
+
+/// Enters a node among those that decide alone in an outage, and counts them.
+const Script& heartbeat_script();
+/// The node counts for `lifetime`.
+Call heartbeat_call(const Keys& keys, std::string_view node, std::chrono::milliseconds lifetime);
+/// The number of nodes; nothing if the values are not those of the script.
+std::optional<std::int64_t> read_heartbeat(ReplyValues values);
+
+/// Notes when keys were last used: see Keys::used.
+const Script& use_script();
+/// A call that notes nothing yet. The ids of all uses must be in one slot.
+Call use_call();
+/// Adds the use of an id's key, so long ago.
+void add_use(Call& call, const Keys& keys, std::string_view id, const Sha256& digest,
+             std::chrono::milliseconds age);
+
+/// Publishes the plan tables for the command.
+const Script& publish_script();
+Call publish_call(const Keys& keys, std::span<const PlanTable* const> tables,
+                  std::chrono::sys_seconds now);
+
+/// The error of a command that Redis refuses to one of these scripts or to changes_script(), which
+/// return it as a text. Nothing if these are other values.
+std::optional<std::string_view> read_refusal(ReplyValues values);
+
+}  // namespace tollgate::redis
