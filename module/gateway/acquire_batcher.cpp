@@ -4,14 +4,15 @@
 #include <utility>
 
 #include "module/gateway/acquire_call.hpp"
-#include "module/gateway/engine.hpp"
+#include "module/gateway/settlement.hpp"
 
 namespace tollgate::gateway {
 
-AcquireBatcher::AcquireBatcher(Engine& engine)
-    : engine_(engine),
-      node_(engine.zone().node_name()),
-      end_of_turn_(engine.make_timer([this] { flush(); })) {}
+AcquireBatcher::AcquireBatcher(EngineContext& context, Settlement& settlement)
+    : context_(context),
+      settlement_(settlement),
+      node_(context.zone().node_name()),
+      end_of_turn_(context.make_timer([this] { flush(); })) {}
 
 AcquireBatcher::Key AcquireBatcher::key_of(const AcquireRequest& request) {
     return {request.id_hash, request.quotas.get(), request.demand.cost,
@@ -19,7 +20,8 @@ AcquireBatcher::Key AcquireBatcher::key_of(const AcquireRequest& request) {
 }
 
 AcquireBatcher::Group& AcquireBatcher::group_of(const AcquireRequest& request) {
-    return groups_.try_emplace(key_of(request), request, engine_.slot_of(request.id)).first->second;
+    return groups_.try_emplace(key_of(request), request, context_.slot_of(request.id))
+        .first->second;
 }
 
 void AcquireBatcher::submit(AcquireWaiter& waiter, const AcquireRequest& request) {
@@ -48,7 +50,7 @@ void AcquireBatcher::enqueue(Group& group) {
 }
 
 void AcquireBatcher::enqueue_or_fail(Group& group) noexcept {
-    if (!attempt(engine_.log(), [&] { enqueue(group); })) {
+    if (!attempt(context_.log(), [&] { enqueue(group); })) {
         fail(group);
     }
 }
@@ -56,7 +58,7 @@ void AcquireBatcher::enqueue_or_fail(Group& group) noexcept {
 void AcquireBatcher::flush() noexcept {
     end_of_turn_->cancel();
     auto groups = std::exchange(queued_, {});
-    if (engine_.settings().is_cluster) {
+    if (context_.settings().is_cluster) {
         std::ranges::sort(groups, {}, &Group::slot);
     }
     for (std::span<Group* const> rest = groups; !rest.empty();) {
@@ -79,8 +81,8 @@ void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
     const redis::Slot slot = groups.front()->slot;
     std::unique_ptr<AcquireCall> pending;
     redis::Call call;
-    const bool ready = attempt(engine_.log(), [&] {
-        pending = std::make_unique<AcquireCall>(engine_, slot, groups.size());
+    const bool ready = attempt(context_.log(), [&] {
+        pending = std::make_unique<AcquireCall>(*this, slot, groups.size());
         pending->prepare(groups);
         call = pending->call();
     });
@@ -99,8 +101,8 @@ void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
     }
     pending->finish_idle();
     if (!pending->empty()) {
-        engine_.statistics().acquires.add();
-        engine_.transport().run(slot, std::move(call), std::move(pending));
+        context_.statistics().acquires.add();
+        context_.transport().run(slot, std::move(call), std::move(pending));
     }
 }
 
@@ -115,7 +117,7 @@ void AcquireBatcher::finish(Group& group) noexcept {
     } else if (!group.is_queued && !group.is_under_way) {
         groups_.erase(key_of(group.request));
         if (is_idle()) {
-            engine_.settlement().go_on();
+            settlement_.go_on();
         }
     }
 }

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "module/gateway/acquire_waiter.hpp"
-#include "module/gateway/environment.hpp"
+#include "module/gateway/engine_context.hpp"
 #include "module/redis/topology/key_slot.hpp"
 #include "module/store/place_hash.hpp"
 
 namespace tollgate::gateway {
 
-class Engine;
+class Settlement;
 
 /// Sends the acquires of a worker's requests to Redis in batches. A group is all requests for one
 /// id that are alike: same quotas, cost and handling of strikes. The groups of one turn of the
@@ -23,8 +23,8 @@ class Engine;
 /// requests for it wait; they are decided again when it ends.
 class AcquireBatcher {
   public:
-    /// The engine must outlive it.
-    explicit AcquireBatcher(Engine& engine);
+    /// The arguments must outlive it.
+    AcquireBatcher(EngineContext& context, Settlement& settlement);
     /// Waiters get no callback.
     ~AcquireBatcher() = default;
     AcquireBatcher(const AcquireBatcher&) = delete;
@@ -98,7 +98,8 @@ class AcquireBatcher {
     void finish(Group& group) noexcept;
     void fail(Group& group) noexcept;
 
-    Engine& engine_;
+    EngineContext& context_;
+    Settlement& settlement_;
     std::string node_;  ///< Zone::node_name
     std::unordered_map<Key, Group, KeyHash> groups_;
     std::vector<Group*> queued_;  ///< to be sent at the end of this turn

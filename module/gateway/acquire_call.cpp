@@ -3,23 +3,23 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/gateway/engine.hpp"
 #include "module/gateway/loaded_states.hpp"
+#include "module/gateway/settlement.hpp"
 #include "module/quota/acquire_reply.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/shown_windows.hpp"
 
 namespace tollgate::gateway {
 
-AcquireCall::AcquireCall(Engine& engine, redis::Slot slot, std::size_t groups)
-    : engine_(engine), batcher_(engine.acquires()), slot_(slot), sent_(engine.clock().steady()) {
+AcquireCall::AcquireCall(AcquireBatcher& batcher, redis::Slot slot, std::size_t groups)
+    : batcher_(batcher), context_(batcher.context_), slot_(slot), sent_(context_.clock().steady()) {
     items_.reserve(groups);
     acquires_.reserve(groups);
 }
 
 void AcquireCall::prepare(std::span<Group* const> groups) {
     idle_.reserve(groups.size());
-    deadline_ = engine_.redis_clock(slot_).deadline(sent_, engine_.settings().timeout);
+    deadline_ = context_.redis_clock(slot_).deadline(sent_, context_.settings().timeout);
     for (Group* group : groups) {
         if (!add(*group)) {
             idle_.push_back(group);
@@ -34,7 +34,7 @@ void AcquireCall::finish_idle() noexcept {
 }
 
 redis::Call AcquireCall::call() const {
-    return redis::acquire_call(acquires_, engine_.settings().keys,
+    return redis::acquire_call(acquires_, context_.settings().keys,
                                {.node = batcher_.node_,
                                 .deadline = deadline_,
                                 .sent = std::chrono::floor<SteadyTime>(sent_)});
@@ -44,7 +44,7 @@ redis::Call AcquireCall::call() const {
 bool AcquireCall::add(Group& group) {
     group.request.demand.changed =
         std::max(group.request.demand.changed,
-                 engine_.zone().last_change(engine_.settings().name_hash, group.request.id_hash));
+                 context_.zone().last_change(context_.settings().name_hash, group.request.id_hash));
     const AcquireRequest& request = group.request;
     const Quotas& quotas = *request.quotas;
     Acquire& acquire = acquires_.emplace_back();
@@ -52,13 +52,13 @@ bool AcquireCall::add(Group& group) {
     item.asking.append(group.waiting);
     const auto count = static_cast<std::int64_t>(item.asking.size());
     group.is_queued = false;
-    const ClockBounds now = engine_.clock_bounds(slot_, engine_.clock().steady());
+    const ClockBounds now = context_.clock_bounds(slot_, context_.clock().steady());
     const bool returns_leases =
-        engine_.settlement().returns_leases(quotas) || (request.returns_lease && count == 0);
-    const LockedStripe stripe(engine_.zone(), request.id_hash);
+        batcher_.settlement_.returns_leases(quotas) || (request.returns_lease && count == 0);
+    const LockedStripe stripe(context_.zone(), request.id_hash);
     std::uint64_t* last_report = &stripe.shared().last_report;
     for (;;) {
-        LoadedStates states(stripe, engine_, request);
+        LoadedStates states(stripe, context_, request);
         if (returns_leases) {
             give_back_leases(states, quotas);
         }
@@ -91,20 +91,20 @@ bool AcquireCall::add(Group& group) {
 
 void AcquireCall::on_values(redis::ReplyValues values) noexcept {
     bool is_reply = true;
-    const bool done = attempt(engine_.log(), [&] {
+    const bool done = attempt(context_.log(), [&] {
         const auto results = redis::read_acquired(values, acquires_);
         is_reply = results.has_value();
         if (!is_reply) {
             return;
         }
         if (results->late) {
-            engine_.observe_time(slot_, sent_, engine_.clock().steady(), results->now);
+            context_.observe_time(slot_, sent_, context_.clock().steady(), results->now);
         } else {
             apply(*results);
         }
     });
     if (!is_reply) {
-        engine_.report_error(slot_, "unexpected reply");
+        context_.report_error(slot_, "unexpected reply");
     }
     if (!done || !is_reply) {
         fail_all(AcquireFailure::kUnknown);
@@ -114,13 +114,13 @@ void AcquireCall::on_values(redis::ReplyValues values) noexcept {
 }
 
 void AcquireCall::apply(const redis::AcquireResults& results) {
-    const ExactSteadyTime received = engine_.clock().steady();
-    engine_.observe_time(slot_, sent_, received, results.now);
+    const ExactSteadyTime received = context_.clock().steady();
+    context_.observe_time(slot_, sent_, received, results.now);
     for (std::size_t i = 0; i < items_.size(); ++i) {
         const auto* acquired = std::get_if<Acquired>(&results.of_ids[i]);
         if (acquired != nullptr &&
             apply_to_zone(items_[i], *acquired, std::chrono::floor<SteadyTime>(received))) {
-            engine_.settlement().settle_without_record(items_[i].group->request);
+            batcher_.settlement_.settle_without_record(items_[i].group->request);
         }
     }
     auto items = std::exchange(items_, {});
@@ -130,8 +130,8 @@ void AcquireCall::apply(const redis::AcquireResults& results) {
             decide_waiters(items[i], *acquired, results.now);
             batcher_.finish(*items[i].group);
         } else {
-            engine_.statistics().errors.add();
-            engine_.report_error(slot_, std::get<std::string_view>(results.of_ids[i]));
+            context_.statistics().errors.add();
+            context_.report_error(slot_, std::get<std::string_view>(results.of_ids[i]));
             fail(items[i], AcquireFailure::kNotApplied);
         }
     }
@@ -143,9 +143,9 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     const AcquireRequest& request = item.group->request;
     const Quotas& quotas = *request.quotas;
     const std::int64_t cost = request.demand.cost;
-    const bool returns_leases = engine_.settlement().returns_leases(quotas);  // locks the node
-    const LockedStripe stripe(engine_.zone(), request.id_hash);
-    LoadedStates states(stripe, engine_, request);
+    const bool returns_leases = batcher_.settlement_.returns_leases(quotas);  // locks the node
+    const LockedStripe stripe(context_.zone(), request.id_hash);
+    LoadedStates states(stripe, context_, request);
     apply_reply(states, quotas, *item.acquire, acquired);
     // Requests that were granted but have ended meanwhile do not need their units.
     const std::int64_t present =
@@ -165,7 +165,7 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     const bool saved = states.save(now);
     if (leased > 0) {
         const auto units = static_cast<std::uint64_t>(leased) * quotas.size();
-        LeaseStatistics& leases = engine_.statistics().leases;
+        LeaseStatistics& leases = context_.statistics().leases;
         leases.note_granted(units);
         if (!saved) {
             leases.lost.add(units);
@@ -198,7 +198,7 @@ void AcquireCall::decide_waiters(Item& item, const Acquired& acquired, ExactInst
                           .now = now,
                           .banned_until = acquired.banned_until};
         const bool done =
-            attempt(engine_.log(),
+            attempt(context_.log(),
                     [&] { decision.windows = granted ? item.granted : item.refused; }) &&
             item.is_applied;
         if (granted) {
@@ -219,7 +219,7 @@ void AcquireCall::on_error(std::string_view message) noexcept {
         send_again(false);
         return;
     }
-    engine_.report_error(slot_, message);
+    context_.report_error(slot_, message);
     fail_all(AcquireFailure::kNotApplied);
 }
 
@@ -242,12 +242,12 @@ void AcquireCall::send_again(bool was_late) noexcept {
 }
 
 void AcquireCall::restore(const Item& item, AcquireFailure failure) noexcept {
-    attempt(engine_.log(), [&] {
+    attempt(context_.log(), [&] {
         const AcquireRequest& request = item.group->request;
-        const LockedStripe stripe(engine_.zone(), request.id_hash);
-        LoadedStates states(stripe, engine_, request);
+        const LockedStripe stripe(context_.zone(), request.id_hash);
+        LoadedStates states(stripe, context_, request);
         tollgate::restore(states, *request.quotas, *item.acquire, failure);
-        states.save(engine_.steady_time());
+        states.save(context_.steady_time());
     });
 }
 

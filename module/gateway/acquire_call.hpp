@@ -21,7 +21,7 @@ class AcquireCall : public redis::ReplyHandler {
     using Group = AcquireBatcher::Group;
 
     /// For this many groups, whose quotas are in this slot. Throws std::bad_alloc.
-    AcquireCall(Engine& engine, redis::Slot slot, std::size_t groups);
+    AcquireCall(AcquireBatcher& batcher, redis::Slot slot, std::size_t groups);
     /// Waiters get no callback.
     ~AcquireCall() override = default;
     AcquireCall(const AcquireCall&) = delete;
@@ -64,8 +64,8 @@ class AcquireCall : public redis::ReplyHandler {
     void restore(const Item& item, AcquireFailure failure) noexcept;
     void fail(Item& item, AcquireFailure failure) noexcept;
 
-    Engine& engine_;
     AcquireBatcher& batcher_;
+    EngineContext& context_;
     redis::Slot slot_;
     ExactSteadyTime sent_;
     Instant deadline_{};        ///< by Redis's clock; 0: its clock is not known

@@ -82,7 +82,7 @@ void Admission::identify(std::string_view token) {
 bool Admission::is_current(const KnownKey& known, ExactSteadyTime now) const {
     return known.checked >
                engine().zone().last_change(known.key.redis, known.key.digest, known.id) &&
-           engine().is_fresh(known.checked, std::chrono::floor<SteadyTime>(now));
+           engine().changes().is_fresh(known.checked, std::chrono::floor<SteadyTime>(now));
 }
 
 /// Whether a record has certainly changed since it was looked up at `checked`. Then it is not
@@ -224,7 +224,7 @@ Admission::Next Admission::find_in_cache(SteadyTime& checked) {
     }
     const bool fresh =
         found.checked > std::max(announced, zone.last_change(sought_.redis, found.id)) &&
-        engine().is_fresh(found.checked, now);
+        engine().changes().is_fresh(found.checked, now);
     if (fresh) {
         (found.exists ? statistics.hits : statistics.negative_hits).add();
     }

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "module/gateway/engine.hpp"
 #include "module/redis/protocol/changed_names.hpp"
 #include "module/redis/protocol/node_calls.hpp"
 #include "module/redis/protocol/schema.hpp"
@@ -16,6 +15,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRetry{250};
+/// How long a record may be used while a change of it could be missed.
+constexpr SteadyTime kUnsubscribed{1000};
 /// The age of a change is known to the ms.
 constexpr milliseconds kTick{1};
 /// The loss of a subscription is noticed within two seconds, and a change is recorded with the time
@@ -34,7 +35,7 @@ class ChangeTracker::Reply final : public redis::ReplyHandler {
         : tracker_(tracker),
           number_(number),
           page_(std::move(page)),
-          sent_(tracker.engine_.clock().steady()) {}
+          sent_(tracker.context_.clock().steady()) {}
 
     void on_values(redis::ReplyValues values) noexcept override {
         if (is_current() && !attempt(log(), [&] { tracker_.take(page_, sent_, values); })) {
@@ -56,7 +57,7 @@ class ChangeTracker::Reply final : public redis::ReplyHandler {
   private:
     /// Whether neither the subscription nor the master has changed since the changes were read.
     bool is_current() const { return tracker_.is_subscribed_ && tracker_.reading_ == number_; }
-    Log& log() const { return tracker_.engine_.log(); }
+    Log& log() const { return tracker_.context_.log(); }
 
     ChangeTracker& tracker_;
     std::uint64_t number_;
@@ -64,21 +65,27 @@ class ChangeTracker::Reply final : public redis::ReplyHandler {
     ExactSteadyTime sent_;
 };
 
-ChangeTracker::ChangeTracker(Engine& engine)
-    : engine_(engine),
-      shared_(engine.zone().redis(engine.settings().name_hash)),
-      retry_(engine.make_timer([this] { read(); })) {}
+ChangeTracker::ChangeTracker(EngineContext& context)
+    : context_(context),
+      shared_(context.zone().redis(context.settings().name_hash)),
+      retry_(context.make_timer([this] { read(); })) {}
+
+bool ChangeTracker::is_fresh(SteadyTime checked, SteadyTime now) const {
+    const auto since = complete_since();
+    const SteadyTime cached = context_.settings().key_cache;
+    return now - checked < (since && checked > *since ? cached : std::min(cached, kUnsubscribed));
+}
 
 void ChangeTracker::on_change(std::string_view name) noexcept {
-    const SteadyTime now = engine_.steady_time();
-    const bool is_noted = attempt(engine_.log(), [&] {
-        const LockedNode node(engine_.zone());
+    const SteadyTime now = context_.steady_time();
+    const bool is_noted = attempt(context_.log(), [&] {
+        const LockedNode node(context_.zone());
         if (name.starts_with(redis::kBanKey)) {
             // A new ban: what the node holds of the id is outdated, but its records are not.
-            node.changes().note(engine_.settings().name_hash, name.substr(redis::kBanKey.size()),
+            node.changes().note(context_.settings().name_hash, name.substr(redis::kBanKey.size()),
                                 now, SteadyTime{});
         } else {
-            node.changes().note(engine_.settings().name_hash, name, now);
+            node.changes().note(context_.settings().name_hash, name, now);
         }
     });
     if (!is_noted) {
@@ -112,7 +119,7 @@ void ChangeTracker::on_moved() noexcept {
 void ChangeTracker::begin_gap() noexcept {
     retry_->cancel();
     ++reading_;
-    gap_ended_ = engine_.steady_time();
+    gap_ended_ = context_.steady_time();
     // While the missed changes are being read, the gap before continues.
     if (std::exchange(is_complete_, false)) {
         gap_began_ = gap_ended_;
@@ -122,29 +129,29 @@ void ChangeTracker::begin_gap() noexcept {
 
 /// Asks Redis which records have changed since the gap began.
 void ChangeTracker::read() noexcept {
-    if (!attempt(engine_.log(), [&] { read_page({}); })) {
+    if (!attempt(context_.log(), [&] { read_page({}); })) {
         forget_gap();
     }
 }
 
 /// After a move, nobody knows for how long the former master had been deposed.
 void ChangeTracker::read_page(const Page& page) {
-    const milliseconds gap = engine_.steady_time() - gap_began_ + kMargin;
+    const milliseconds gap = context_.steady_time() - gap_began_ + kMargin;
     if (gap > kKept) {
         forget_gap();
         return;
     }
-    const std::string key = engine_.settings().keys.changes();
+    const std::string key = context_.settings().keys.changes();
     redis::Call call{&redis::changes_script(), {key}};
     call.arguments.add((has_moved_ ? kKept : gap).count());
     call.arguments.add(page.start);
-    engine_.transport().run(engine_.slot_of_key(key), std::move(call),
-                            std::make_unique<Reply>(*this, ++reading_, page));
+    context_.transport().run(context_.slot_of_key(key), std::move(call),
+                             std::make_unique<Reply>(*this, ++reading_, page));
 }
 
 /// Notes the changes of this page, and asks for the next one.
 void ChangeTracker::take(const Page& page, ExactSteadyTime sent, redis::ReplyValues values) {
-    const ExactSteadyTime received = engine_.clock().steady();
+    const ExactSteadyTime received = context_.clock().steady();
     const auto changed = redis::read_changed_names(values);
     if (!changed) {
         if (const auto refusal = redis::read_refusal(values)) {
@@ -157,8 +164,8 @@ void ChangeTracker::take(const Page& page, ExactSteadyTime sent, redis::ReplyVal
         // A look-up after the change gave the present record. But while Redis is in reach, it is
         // repeated: the clocks of two masters may differ.
         const ExactSteadyTime error = RedisClock::drift_within(age) + kTick;
-        const LockedNode node(engine_.zone());
-        node.changes().note_read(engine_.settings().name_hash, name,
+        const LockedNode node(context_.zone());
+        node.changes().note_read(context_.settings().name_hash, name,
                                  std::chrono::floor<SteadyTime>(received),
                                  std::chrono::floor<SteadyTime>(sent - age - error),
                                  std::chrono::floor<SteadyTime>(received - age + error));
@@ -180,12 +187,12 @@ void ChangeTracker::forget_gap() noexcept {
 
 /// All workers look up records again that were looked up until then.
 void ChangeTracker::forget(SteadyTime until) noexcept {
-    const LockedNode node(engine_.zone());
+    const LockedNode node(context_.zone());
     shared_.forgotten_until.set(std::max(shared_.forgotten_until.value(), until.count()));
 }
 
 void ChangeTracker::refuse(std::string_view message) {
-    engine_.log_refusal(
+    context_.log_refusal(
         LogLevel::kWarning,
         "missed changes cannot be read; all cached keys are looked up again: ", message);
 }

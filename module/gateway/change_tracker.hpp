@@ -6,14 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "module/gateway/environment.hpp"
+#include "module/gateway/engine_context.hpp"
 #include "module/gateway/zone.hpp"
 #include "module/quota/redis_clock.hpp"
 #include "module/redis/protocol/reply.hpp"
 
 namespace tollgate::gateway {
-
-class Engine;
 
 /// Knows since when this worker has heard of every change of a record. A worker subscribes to the
 /// channel `events`, and misses messages while the subscription is lost. Once it is restored, the
@@ -22,8 +20,8 @@ class Engine;
 /// then: this worker may have put some of them into the zone.
 class ChangeTracker {
   public:
-    /// Not subscribed at first. The engine must outlive it.
-    explicit ChangeTracker(Engine& engine);
+    /// Not subscribed at first. The context must outlive it.
+    explicit ChangeTracker(EngineContext& context);
     ~ChangeTracker() = default;
     ChangeTracker(const ChangeTracker&) = delete;
     ChangeTracker& operator=(const ChangeTracker&) = delete;
@@ -42,6 +40,9 @@ class ChangeTracker {
         return is_complete_ ? std::optional(SteadyTime(shared_.forgotten_until.value()))
                             : std::nullopt;
     }
+    /// Whether a record that Redis gave at `checked` may be used without asking again: for
+    /// `key_cache` if the subscription has lasted since then, otherwise for at most one second.
+    bool is_fresh(SteadyTime checked, SteadyTime now) const;
 
   private:
     class Reply;
@@ -59,7 +60,7 @@ class ChangeTracker {
     void forget(SteadyTime until) noexcept;
     void refuse(std::string_view message);
 
-    Engine& engine_;
+    EngineContext& context_;
     SharedRedis& shared_;
     bool is_subscribed_ = false;
     bool was_subscribed_ = false;

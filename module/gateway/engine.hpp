@@ -1,94 +1,32 @@
 #pragma once
 
-#include <span>
-#include <string_view>
-
 #include "module/gateway/acquire_batcher.hpp"
 #include "module/gateway/change_tracker.hpp"
-#include "module/gateway/environment.hpp"
+#include "module/gateway/engine_context.hpp"
 #include "module/gateway/key_lookups.hpp"
 #include "module/gateway/key_uses.hpp"
 #include "module/gateway/known_keys.hpp"
 #include "module/gateway/node_heartbeat.hpp"
-#include "module/gateway/settings.hpp"
 #include "module/gateway/settlement.hpp"
 #include "module/gateway/slices.hpp"
-#include "module/gateway/transport.hpp"
-#include "module/gateway/zone.hpp"
-#include "module/key/api_key.hpp"
-#include "module/redis/protocol/log_throttle.hpp"
-#include "module/report/statistics.hpp"
 
 namespace tollgate::gateway {
 
 /// What a worker does with one Redis: look-ups of keys, acquires of quotas, settlement of owed
 /// units and leases, publication of the plan tables. It uses neither nginx nor sockets.
-class Engine {
+class Engine : public EngineContext {
   public:
     /// All arguments must outlive it. It must outlive the calls that it gives to `transport`.
     Engine(const RedisSettings& settings, std::span<const ServedTable> tables, Zone& zone,
            RedisStatistics& statistics, Transport& transport, const Environment& environment);
-    ~Engine() = default;
-    Engine(const Engine&) = delete;
-    Engine& operator=(const Engine&) = delete;
 
-    const RedisSettings& settings() const { return settings_; }
-    /// The plan tables of all Redis.
-    std::span<const ServedTable> tables() const { return tables_; }
-    Zone& zone() const { return zone_; }
-    RedisStatistics& statistics() const { return statistics_; }
-    Transport& transport() const { return transport_; }
-    const Clock& clock() const { return environment_.clock; }
-    Log& log() const { return environment_.log; }
-    const WorkerProcess& worker() const { return environment_.worker; }
-    std::unique_ptr<Timer> make_timer(std::function<void()> handler) const {
-        return environment_.events.make_timer(std::move(handler));
-    }
     AcquireBatcher& acquires() { return acquires_; }
     KeyLookups& lookups() { return lookups_; }
     KnownKeys& known_keys() { return known_keys_; }
     KeyUses& uses() { return uses_; }
     Slices& slices() { return slices_; }
     Settlement& settlement() { return settlement_; }
-
-    /// The steady clock in whole ms, rounded down.
-    SteadyTime steady_time() const { return std::chrono::floor<SteadyTime>(clock().steady()); }
-    /// The slot of an id's quotas, and of a key's record. 0 unless Redis is a cluster.
-    redis::Slot slot_of(std::string_view id) const {
-        return settings_.is_cluster ? redis::key_slot(id) : redis::Slot{0};
-    }
-    redis::Slot slot_of(const KeyDigest& key) const;
-    /// The slot of any other key, by its full name.
-    redis::Slot slot_of_key(std::string_view key) const {
-        return settings_.is_cluster ? redis::key_slot(key) : redis::Slot{0};
-    }
-
-    /// The clock of the slot's master.
-    RedisClock redis_clock(redis::Slot slot) const {
-        return zone_.redis(transport_.master_name(slot)).clock.read();
-    }
-    /// The bounds of that clock.
-    ClockBounds clock_bounds(redis::Slot slot, ExactSteadyTime now) const;
-    /// That clock showed `time` between `sent` and `received`.
-    void observe_time(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
-                      ExactInstant time) const;
-    /// The same for a server that may not be the one that was observed before.
-    void restart_clock(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
-                       ExactInstant time) const;
-
-    /// Whether a record that Redis gave at `checked` may be used without asking again: for
-    /// `key_cache` if the subscription has lasted since then, otherwise for at most one second.
-    bool is_fresh(SteadyTime checked, SteadyTime now) const;
     ChangeTracker& changes() { return changes_; }
-
-    /// The slot's master answered with this error. If it concerns the server, the transport treats
-    /// it as a failure; otherwise it is logged, once a second at most.
-    void report_error(redis::Slot slot, std::string_view error) noexcept;
-    /// Logs what is wrong with the record of a key, once a second at most: each request with the
-    /// key may find it.
-    void report_record(std::string_view problem) noexcept;
-    /// Logs what Redis refuses, and why: `what` ends with a colon and a space.
-    void log_refusal(LogLevel level, std::string_view what, std::string_view error) noexcept;
 
     /// Writes the plan tables of this Redis into its hash `plans`. The command reads plans and
     /// limits there. Only the first worker does it, and only while Redis is reachable. No request
@@ -99,16 +37,6 @@ class Engine {
     void shut_down() noexcept;
 
   private:
-    void log_error(redis::LogThrottle& throttle, std::string_view text) noexcept;
-
-    const RedisSettings& settings_;
-    std::span<const ServedTable> tables_;
-    Zone& zone_;
-    RedisStatistics& statistics_;
-    Transport& transport_;
-    Environment environment_;
-    redis::LogThrottle errors_;
-    redis::LogThrottle record_problems_;
     AcquireBatcher acquires_;
     Settlement settlement_;
     KeyLookups lookups_;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/gateway/engine.hpp"
 #include "module/gateway/held_quotas.hpp"
+#include "module/gateway/settlement.hpp"
 #include "module/key/digest.hpp"
 #include "module/redis/protocol/pipeline.hpp"
 
@@ -19,7 +19,7 @@ class LookupCall : public redis::ReplyHandler {
           key_(key),
           slot_(slot),
           number_(number),
-          sent_(lookups.engine_.steady_time()) {
+          sent_(lookups.context_.steady_time()) {
         ++lookups_.calls_;
     }
     /// Does not call waiters: the code that destroys the call may not expect callbacks.
@@ -40,7 +40,7 @@ class LookupCall : public redis::ReplyHandler {
     void on_values(redis::ReplyValues values) noexcept override {
         end();
         bool is_record = false;
-        const bool done = attempt(lookups_.engine_.log(),
+        const bool done = attempt(lookups_.context_.log(),
                                   [&] { is_record = lookups_.apply_reply(*this, values); });
         if (!done || !is_record) {
             lookups_.fail(*this);
@@ -49,7 +49,7 @@ class LookupCall : public redis::ReplyHandler {
     }
     void on_error(std::string_view message) noexcept override {
         end();
-        lookups_.engine_.report_error(slot_, message);
+        lookups_.context_.report_error(slot_, message);
         lookups_.fail(*this);
         lookups_.send_queued();
     }
@@ -85,8 +85,10 @@ void LookupWaiter::leave_lookup() noexcept {
     }
 }
 
-KeyLookups::KeyLookups(Engine& engine)
-    : engine_(engine), loss_(engine.make_timer([this] { fail_lost(); })) {}
+KeyLookups::KeyLookups(EngineContext& context, Settlement& settlement)
+    : context_(context),
+      settlement_(settlement),
+      loss_(context.make_timer([this] { fail_lost(); })) {}
 
 KeyLookups::~KeyLookups() {
     for (auto& [key, pending] : pending_) {
@@ -138,7 +140,7 @@ void KeyLookups::send_queued() noexcept {
 void KeyLookups::send_or_fail(Pending& pending) noexcept {
     const KeyDigest key = pending.key;
     bool is_sent = false;
-    attempt(engine_.log(), [&] { is_sent = send(pending); });
+    attempt(context_.log(), [&] { is_sent = send(pending); });
     if (!is_sent) {
         fail(key);
     }
@@ -146,15 +148,15 @@ void KeyLookups::send_or_fail(Pending& pending) noexcept {
 
 /// False if Redis is unreachable.
 bool KeyLookups::send(Pending& pending) {
-    const redis::Slot slot = engine_.slot_of(pending.key);
-    if (!engine_.transport().is_reachable(slot)) {
+    const redis::Slot slot = context_.slot_of(pending.key);
+    if (!context_.transport().is_reachable(slot)) {
         return false;
     }
     pending.call = ++last_call_;
     auto handler = std::make_unique<LookupCall>(*this, pending.key, slot, pending.call);
-    redis::Call call{&redis::lookup_script(), {engine_.settings().keys.key(hex(pending.key))}};
-    engine_.statistics().lookups.add();
-    engine_.transport().run(slot, std::move(call), std::move(handler));
+    redis::Call call{&redis::lookup_script(), {context_.settings().keys.key(hex(pending.key))}};
+    context_.statistics().lookups.add();
+    context_.transport().run(slot, std::move(call), std::move(handler));
     return true;
 }
 
@@ -228,12 +230,12 @@ void KeyLookups::fail_lost() noexcept {
 bool KeyLookups::apply_reply(const LookupCall& call, redis::ReplyValues values) {
     const redis::Lookup lookup = redis::read_lookup(values);
     if (lookup.outcome == redis::Lookup::Outcome::kUnexpected) {
-        engine_.report_error(call.slot(), "unexpected reply");
+        context_.report_error(call.slot(), "unexpected reply");
         return false;
     }
     if (lookup.outcome == redis::Lookup::Outcome::kMalformed) {
-        engine_.report_record("malformed record of a key, which is refused: " +
-                              engine_.settings().keys.key(hex(call.key())));
+        context_.report_record("malformed record of a key, which is refused: " +
+                               context_.settings().keys.key(hex(call.key())));
     }
     const bool is_current = cache(call, lookup);
     Pending* pending = pending_of(call);
@@ -251,17 +253,17 @@ bool KeyLookups::apply_reply(const LookupCall& call, redis::ReplyValues values) 
 /// Puts the reply into the zone. False if `events` announced a change after the call was sent: the
 /// reply may be older than the change.
 bool KeyLookups::cache(const LookupCall& call, const redis::Lookup& lookup) const {
-    const KeyCache::Key key{engine_.settings().name_hash, call.key()};
+    const KeyCache::Key key{context_.settings().name_hash, call.key()};
     const bool found = lookup.outcome == redis::Lookup::Outcome::kFound;
     KeyCache::Found ended;
     bool is_current = false;
     {
-        Zone& zone = engine_.zone();
+        Zone& zone = context_.zone();
         const LockedStripe stripe(zone, key);
         auto changed = zone.last_change(key.redis, key.digest);
         if (found) {
             changed = std::max(changed, zone.last_change(key.redis, id_hash(lookup.record.id)));
-            put_record(engine_.tables(), zone, stripe, key, lookup.record, call.sent());
+            put_record(context_.tables(), zone, stripe, key, lookup.record, call.sent());
         } else {
             stripe.keys().find(key, call.sent(), ended);
             stripe.keys().put_unknown(key, call.sent());
@@ -269,7 +271,7 @@ bool KeyLookups::cache(const LookupCall& call, const redis::Lookup& lookup) cons
         is_current = call.sent() > changed;
     }
     if (ended.exists) {
-        engine_.settlement().settle_ended(ended, key.hash());
+        settlement_.settle_ended(ended, key.hash());
     }
     return is_current;
 }

@@ -8,14 +8,14 @@
 #include <span>
 #include <unordered_map>
 
-#include "module/gateway/environment.hpp"
+#include "module/gateway/engine_context.hpp"
 #include "module/gateway/wait_list.hpp"
 #include "module/key/api_key.hpp"
 #include "module/redis/protocol/lookup.hpp"
 
 namespace tollgate::gateway {
 
-class Engine;
+class Settlement;
 class KeyLookups;
 class LookupCall;
 
@@ -69,8 +69,8 @@ class KeyLookups {
         kUnknown,  ///< all others; a flood of made-up keys is here
     };
 
-    /// The engine must outlive it.
-    explicit KeyLookups(Engine& engine);
+    /// The arguments must outlive it.
+    KeyLookups(EngineContext& context, Settlement& settlement);
     /// Waiters get no callback.
     ~KeyLookups();
     KeyLookups(const KeyLookups&) = delete;
@@ -108,7 +108,8 @@ class KeyLookups {
     template <typename Notify>
     void finish(const KeyDigest& key, Notify notify) noexcept;
 
-    Engine& engine_;
+    EngineContext& context_;
+    Settlement& settlement_;
     std::array<WaitList<Pending>, 2> queues_;  ///< look-ups to be sent, by Priority
     std::unordered_map<KeyDigest, Pending, DigestHash> pending_;
     std::size_t calls_ = 0;  ///< under way

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "module/gateway/engine.hpp"
 #include "module/redis/protocol/error_scope.hpp"
 #include "module/redis/protocol/node_calls.hpp"
 
@@ -47,32 +46,32 @@ class KeyUses::Reply final : public redis::ReplyHandler {
     KeyUses& owner_;
 };
 
-KeyUses::KeyUses(Engine& engine)
-    : engine_(engine), timer_(engine.make_timer([this] { on_timer(); })) {}
+KeyUses::KeyUses(EngineContext& context)
+    : context_(context), timer_(context.make_timer([this] { on_timer(); })) {}
 
 KeyCache::Minute KeyUses::minute() const noexcept {
     constexpr std::int64_t kDistinct = 65'535;
-    const auto minutes = std::chrono::floor<std::chrono::minutes>(engine_.clock().wall());
+    const auto minutes = std::chrono::floor<std::chrono::minutes>(context_.clock().wall());
     return static_cast<KeyCache::Minute>(minutes.time_since_epoch().count() % kDistinct + 1);
 }
 
 SteadyTime KeyUses::end_of_minute() const noexcept {
-    const Instant now = engine_.clock().wall();
+    const Instant now = context_.clock().wall();
     const auto next = std::chrono::floor<std::chrono::minutes>(now) + std::chrono::minutes(1);
-    return engine_.steady_time() + std::chrono::ceil<SteadyTime>(next - now);
+    return context_.steady_time() + std::chrono::ceil<SteadyTime>(next - now);
 }
 
 void KeyUses::note(const KeyCache::Key& key, const KeyRecord& record) noexcept {
-    const bool is_first = LockedStripe(engine_.zone(), key).keys().note_use(key, minute());
+    const bool is_first = LockedStripe(context_.zone(), key).keys().note_use(key, minute());
     if (!is_first) {
         return;
     }
     if (record.retiring) {
-        engine_.statistics().keys.retiring.add();
+        context_.statistics().keys.retiring.add();
     }
-    attempt(engine_.log(), [&] {
+    attempt(context_.log(), [&] {
         if (pending_.size() + kept_.size() < kMostPending || pending_.contains(key.digest)) {
-            pending_.insert_or_assign(key.digest, Use{record.id, engine_.clock().steady()});
+            pending_.insert_or_assign(key.digest, Use{record.id, context_.clock().steady()});
         }
     });
     if (!std::exchange(is_waiting_, true)) {
@@ -106,7 +105,7 @@ void KeyUses::take_kept() noexcept {
 
 /// Sends up to `most` uses to the masters that are reachable.
 void KeyUses::send(std::size_t most, std::size_t examined) noexcept {
-    attempt(engine_.log(), [&] {
+    attempt(context_.log(), [&] {
         const auto chosen = choose(most, examined);
         for (std::span<const Chosen> rest = chosen; !rest.empty();) {
             const auto first = rest.first(std::min(rest.size(), kMostInCall));
@@ -126,8 +125,8 @@ std::vector<KeyUses::Chosen> KeyUses::choose(std::size_t most, std::size_t exami
     auto use = pending_.begin();
     while (use != pending_.end() && chosen.size() < most && examined-- > 0) {
         const auto next = std::next(use);
-        const redis::Slot slot = engine_.slot_of(use->second.id);
-        if (engine_.transport().is_reachable(slot)) {
+        const redis::Slot slot = context_.slot_of(use->second.id);
+        if (context_.transport().is_reachable(slot)) {
             chosen.push_back({slot, use});
         } else {
             kept_.erase(use->first);
@@ -140,11 +139,11 @@ std::vector<KeyUses::Chosen> KeyUses::choose(std::size_t most, std::size_t exami
 }
 
 void KeyUses::send_batch(std::span<const Chosen> batch) {
-    const ExactSteadyTime now = engine_.clock().steady();
+    const ExactSteadyTime now = context_.clock().steady();
     redis::Call call = redis::use_call();
     for (const Chosen& chosen : batch) {
         const auto& [digest, use] = *chosen.use;
-        redis::add_use(call, engine_.settings().keys, use.id, digest,
+        redis::add_use(call, context_.settings().keys, use.id, digest,
                        std::chrono::floor<std::chrono::milliseconds>(now - use.at));
     }
     auto reply = std::make_unique<Reply>(*this);
@@ -152,13 +151,13 @@ void KeyUses::send_batch(std::span<const Chosen> batch) {
     for (const Chosen& chosen : batch) {
         pending_.erase(chosen.use);
     }
-    engine_.transport().run(slot, std::move(call), std::move(reply));
+    context_.transport().run(slot, std::move(call), std::move(reply));
 }
 
 /// Logs an error once, until a call succeeds.
 void KeyUses::refuse(std::string_view message) noexcept {
     if (!std::exchange(was_refused_, true)) {
-        engine_.log_refusal(LogLevel::kWarning, "the last use of keys is not written: ", message);
+        context_.log_refusal(LogLevel::kWarning, "the last use of keys is not written: ", message);
     }
 }
 

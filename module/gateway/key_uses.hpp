@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "module/gateway/environment.hpp"
+#include "module/gateway/engine_context.hpp"
 #include "module/key/key_record.hpp"
 #include "module/redis/topology/key_slot.hpp"
 #include "module/store/key_cache.hpp"
@@ -16,16 +16,14 @@
 
 namespace tollgate::gateway {
 
-class Engine;
-
 /// Notes in Redis when keys were last used, to the minute. A request uses the valid key that it
 /// has, whatever is then decided. In each minute, one worker of the node writes each key that is
 /// used, a second later, with others. Nothing waits for that. While Redis is out of reach, the
 /// last uses are kept and nothing is sent.
 class KeyUses {
   public:
-    /// The engine must outlive it.
-    explicit KeyUses(Engine& engine);
+    /// The context must outlive it.
+    explicit KeyUses(EngineContext& context);
     ~KeyUses() = default;
     KeyUses(const KeyUses&) = delete;
     KeyUses& operator=(const KeyUses&) = delete;
@@ -69,7 +67,7 @@ class KeyUses {
     void send_batch(std::span<const Chosen> batch);
     void refuse(std::string_view message) noexcept;
 
-    Engine& engine_;
+    EngineContext& context_;
     Pending pending_;
     Pending kept_;              ///< until their masters are reachable
     bool is_waiting_ = false;   ///< the timer runs

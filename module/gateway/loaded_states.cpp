@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "module/gateway/engine.hpp"
-
 namespace tollgate::gateway {
 
 namespace {
@@ -26,12 +24,12 @@ void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept {
 
 }  // namespace
 
-LoadedStates::LoadedStates(const LockedStripe& stripe, const Engine& engine,
+LoadedStates::LoadedStates(const LockedStripe& stripe, const EngineContext& context,
                            const AcquireRequest& request)
     : stripe_(stripe),
-      statistics_(engine.statistics()),
+      statistics_(context.statistics()),
       request_(request),
-      redis_(engine.settings().name_hash),
+      redis_(context.settings().name_hash),
       quotas_(*request.quotas) {
     const Quotas& quotas = quotas_;
     if (quotas.size() == 1) {

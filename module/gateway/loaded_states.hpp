@@ -4,20 +4,18 @@
 #include <vector>
 
 #include "module/gateway/acquire_waiter.hpp"
-#include "module/gateway/zone.hpp"
-#include "module/report/statistics.hpp"
+#include "module/gateway/engine_context.hpp"
 #include "module/store/quota_cache.hpp"
 
 namespace tollgate::gateway {
-
-class Engine;
 
 /// The states of an id's quotas, loaded from its stripe, to be saved under the same lock; and its
 /// ban, if the demand can be banned.
 class LoadedStates {
   public:
     /// All arguments must outlive it. Throws std::bad_alloc if there are several quotas.
-    LoadedStates(const LockedStripe& stripe, const Engine& engine, const AcquireRequest& request);
+    LoadedStates(const LockedStripe& stripe, const EngineContext& context,
+                 const AcquireRequest& request);
     ~LoadedStates() = default;
     LoadedStates(const LoadedStates&) = delete;
     LoadedStates& operator=(const LoadedStates&) = delete;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/gateway/engine.hpp"
 #include "module/redis/protocol/error_scope.hpp"
 #include "module/redis/protocol/node_calls.hpp"
 
@@ -35,14 +34,14 @@ class NodeHeartbeat::Reply final : public redis::ReplyHandler {
 
     void on_values(redis::ReplyValues values) noexcept override {
         if (const auto nodes = redis::read_heartbeat(values)) {
-            attempt(owner_.engine_.log(), [&] { owner_.apply(*nodes); });
+            attempt(owner_.context_.log(), [&] { owner_.apply(*nodes); });
         } else if (const auto refusal = redis::read_refusal(values)) {
             on_error(*refusal);
         }
     }
     void on_error(std::string_view message) noexcept override {
         if (redis::is_lasting(message)) {
-            attempt(owner_.engine_.log(), [&] { owner_.refuse(message); });
+            attempt(owner_.context_.log(), [&] { owner_.refuse(message); });
         }
     }
     void on_failure() noexcept override {}  // The next heartbeat follows.
@@ -51,24 +50,24 @@ class NodeHeartbeat::Reply final : public redis::ReplyHandler {
     NodeHeartbeat& owner_;
 };
 
-NodeHeartbeat::NodeHeartbeat(Engine& engine)
-    : engine_(engine), timer_(engine.make_timer([this] { run(); })) {
-    if (engine.settings().on_failure == FailurePolicy::kLocal) {
+NodeHeartbeat::NodeHeartbeat(EngineContext& context)
+    : context_(context), timer_(context.make_timer([this] { run(); })) {
+    if (context.settings().on_failure == FailurePolicy::kLocal) {
         timer_->start(milliseconds(0));
     }
 }
 
-std::int64_t NodeHeartbeat::nodes(const Engine& engine) {
-    const SharedRedis& shared = engine.zone().redis(engine.settings().name_hash);
+std::int64_t NodeHeartbeat::nodes(const EngineContext& context) {
+    const SharedRedis& shared = context.zone().redis(context.settings().name_hash);
     return std::clamp<std::int64_t>(shared.nodes.value(), 1, kMostNodes);
 }
 
 milliseconds NodeHeartbeat::interval() const {
-    return std::clamp(milliseconds(nodes(engine_) * kPerNode), kLeastInterval, kLongestInterval);
+    return std::clamp(milliseconds(nodes(context_) * kPerNode), kLeastInterval, kLongestInterval);
 }
 
 void NodeHeartbeat::run() noexcept {
-    attempt(engine_.log(), [&] {
+    attempt(context_.log(), [&] {
         if (claim_turn()) {
             send();
         }
@@ -78,14 +77,14 @@ void NodeHeartbeat::run() noexcept {
 
 /// Whether this worker sends the heartbeat that is due now.
 bool NodeHeartbeat::claim_turn() {
-    const redis::Keys& keys = engine_.settings().keys;
-    if (engine_.worker().is_exiting() ||
-        !engine_.transport().is_reachable(engine_.slot_of_key(keys.nodes()))) {
+    const redis::Keys& keys = context_.settings().keys;
+    if (context_.worker().is_exiting() ||
+        !context_.transport().is_reachable(context_.slot_of_key(keys.nodes()))) {
         return false;
     }
-    SharedRedis& shared = engine_.zone().redis(engine_.settings().name_hash);
-    const LockedNode node(engine_.zone());
-    const SteadyTime now = engine_.steady_time();
+    SharedRedis& shared = context_.zone().redis(context_.settings().name_hash);
+    const LockedNode node(context_.zone());
+    const SteadyTime now = context_.steady_time();
     if (now < shared.heartbeat_due && shared.heartbeat_due - now <= kAfterRefusal) {
         return false;
     }
@@ -94,10 +93,10 @@ bool NodeHeartbeat::claim_turn() {
 }
 
 void NodeHeartbeat::send() {
-    const redis::Keys& keys = engine_.settings().keys;
-    engine_.transport().run(
-        engine_.slot_of_key(keys.nodes()),
-        redis::heartbeat_call(keys, engine_.zone().node_name(), interval() * kIntervals),
+    const redis::Keys& keys = context_.settings().keys;
+    context_.transport().run(
+        context_.slot_of_key(keys.nodes()),
+        redis::heartbeat_call(keys, context_.zone().node_name(), interval() * kIntervals),
         std::make_unique<Reply>(*this));
 }
 
@@ -106,9 +105,9 @@ void NodeHeartbeat::send() {
 /// again.
 void NodeHeartbeat::apply(std::int64_t nodes) {
     was_refused_ = false;
-    SharedRedis& shared = engine_.zone().redis(engine_.settings().name_hash);
-    const LockedNode node(engine_.zone());
-    const SteadyTime now = engine_.steady_time();
+    SharedRedis& shared = context_.zone().redis(context_.settings().name_hash);
+    const LockedNode node(context_.zone());
+    const SteadyTime now = context_.steady_time();
     const SteadyTime patience = interval() * kIntervals;
     const auto counted = static_cast<std::uint32_t>(std::clamp<std::int64_t>(nodes, 1, kMostNodes));
     const bool has_gap = now - shared.nodes_counted >= patience;
@@ -124,17 +123,18 @@ void NodeHeartbeat::apply(std::int64_t nodes) {
 
 void NodeHeartbeat::refuse(std::string_view message) {
     {
-        SharedRedis& shared = engine_.zone().redis(engine_.settings().name_hash);
-        const LockedNode node(engine_.zone());
-        shared.heartbeat_due = engine_.steady_time() + kAfterRefusal;
+        SharedRedis& shared = context_.zone().redis(context_.settings().name_hash);
+        const LockedNode node(context_.zone());
+        shared.heartbeat_due = context_.steady_time() + kAfterRefusal;
     }
     if (std::exchange(was_refused_, true)) {
         return;
     }
-    engine_.log_refusal(LogLevel::kWarning,
-                        "nodes are not counted; in an outage, each node grants all that is left of "
-                        "a quota: ",
-                        message);
+    context_.log_refusal(
+        LogLevel::kWarning,
+        "nodes are not counted; in an outage, each node grants all that is left of "
+        "a quota: ",
+        message);
 }
 
 }  // namespace tollgate::gateway

@@ -3,11 +3,9 @@
 #include <chrono>
 #include <memory>
 
-#include "module/gateway/environment.hpp"
+#include "module/gateway/engine_context.hpp"
 
 namespace tollgate::gateway {
-
-class Engine;
 
 /// Counts the nodes that share a Redis. Each node enters itself in Redis (Keys::nodes) every
 /// second, or less often if there are more than a hundred nodes. The count is in the zone:
@@ -15,14 +13,14 @@ class Engine;
 /// decide_alone.
 class NodeHeartbeat {
   public:
-    /// Starts. The engine must outlive it.
-    explicit NodeHeartbeat(Engine& engine);
+    /// Starts. The context must outlive it.
+    explicit NodeHeartbeat(EngineContext& context);
     ~NodeHeartbeat() = default;
     NodeHeartbeat(const NodeHeartbeat&) = delete;
     NodeHeartbeat& operator=(const NodeHeartbeat&) = delete;
 
     /// The number of nodes when Redis was last in reach; 1 if it was never counted.
-    static std::int64_t nodes(const Engine& engine);
+    static std::int64_t nodes(const EngineContext& context);
 
   private:
     class Reply;
@@ -34,7 +32,7 @@ class NodeHeartbeat {
     void refuse(std::string_view message);
     std::chrono::milliseconds interval() const;
 
-    Engine& engine_;
+    EngineContext& context_;
     bool was_refused_ = false;
     std::unique_ptr<Timer> timer_;
 };

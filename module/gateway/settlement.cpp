@@ -5,8 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "module/gateway/engine.hpp"
+#include "module/gateway/acquire_batcher.hpp"
 #include "module/gateway/held_quotas.hpp"
+#include "module/gateway/slices.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/owed_units.hpp"
 #include "module/text/name_hash.hpp"
@@ -27,19 +28,22 @@ constexpr std::size_t kMostSettled = 64;
 
 }  // namespace
 
-Settlement::Settlement(Engine& engine)
-    : engine_(engine), timer_(engine.make_timer([this] { run(); })) {
+Settlement::Settlement(EngineContext& context, AcquireBatcher& acquires, Slices& slices)
+    : context_(context),
+      acquires_(acquires),
+      slices_(slices),
+      timer_(context.make_timer([this] { run(); })) {
     timer_->start(kSettlementInterval);
 }
 
 void Settlement::run() noexcept {
-    if (!attempt(engine_.log(), [&] { on_timer(); })) {
+    if (!attempt(context_.log(), [&] { on_timer(); })) {
         timer_->start(kSettlementInterval);
     }
 }
 
 void Settlement::on_timer() {
-    if (engine_.worker().is_exiting()) {
+    if (context_.worker().is_exiting()) {
         shut_down();
         return;
     }
@@ -50,7 +54,7 @@ void Settlement::on_timer() {
 /// Whether a call may succeed. In a cluster, each call finds out whether its own master is in
 /// reach.
 bool Settlement::may_reach_redis() const {
-    return engine_.settings().is_cluster || engine_.transport().is_reachable(0);
+    return context_.settings().is_cluster || context_.transport().is_reachable(0);
 }
 
 /// Whether this worker runs the pass that is due now.
@@ -58,9 +62,9 @@ bool Settlement::claim_turn() const {
     if (!may_reach_redis()) {
         return false;
     }
-    SteadyTime& last = engine_.zone().redis(engine_.settings().name_hash).settled;
-    const LockedNode node(engine_.zone());
-    const SteadyTime now = engine_.steady_time();
+    SteadyTime& last = context_.zone().redis(context_.settings().name_hash).settled;
+    const LockedNode node(context_.zone());
+    const SteadyTime now = context_.steady_time();
     const bool continues = stripe_ != 0 || cursor_ != QuotaCache::Cursor{};
     if (!continues && last <= now && now - last < kSettlementInterval - kContinueAfter) {
         return false;
@@ -72,7 +76,7 @@ bool Settlement::claim_turn() const {
 /// Copies some held quotas of this Redis, and adds what it has visited to `visited`. True if they
 /// are the last of all stripes.
 bool Settlement::visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited) {
-    const LockedStripe stripe(engine_.zone(), StripeNumber{stripe_});
+    const LockedStripe stripe(context_.zone(), StripeNumber{stripe_});
     const bool is_last = stripe.quotas().visit_held(cursor_, [&](const QuotaCache::Held& held) {
         ++visited;
         if (is_ours(held)) {
@@ -80,15 +84,15 @@ bool Settlement::visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t&
         }
         return true;
     });
-    stripe_ = is_last ? (stripe_ + 1) % engine_.zone().stripes() : stripe_;
+    stripe_ = is_last ? (stripe_ + 1) % context_.zone().stripes() : stripe_;
     return is_last && stripe_ == 0;
 }
 
 /// Whether this engine settles or drops the quota. One engine drops those of the Redis that the
 /// configuration no longer has.
 bool Settlement::is_ours(const QuotaCache::Held& held) const {
-    const std::uint32_t own = engine_.settings().name_hash;
-    const auto tables = engine_.tables();
+    const std::uint32_t own = context_.settings().name_hash;
+    const auto tables = context_.tables();
     return held.redis == own ||
            (!tables.empty() && tables.front().redis == own &&
             std::ranges::find(tables, held.redis, &ServedTable::redis) == tables.end());
@@ -98,15 +102,15 @@ bool Settlement::is_ours(const QuotaCache::Held& held) const {
 /// settle it.
 void Settlement::drop_if_left(const QuotaCache::Held& held) {
     if (!may_be_used(held)) {
-        LockedStripe(engine_.zone(), held.id).quotas().drop(held);
+        LockedStripe(context_.zone(), held.id).quotas().drop(held);
     }
 }
 
 /// Whether a worker is left that may serve or settle a quota that this configuration does not have:
 /// the last one that began to serve its table, or any that is shutting down.
 bool Settlement::may_be_used(const QuotaCache::Held& held) const {
-    Zone& zone = engine_.zone();
-    const WorkerProcess& worker = engine_.worker();
+    Zone& zone = context_.zone();
+    const WorkerProcess& worker = context_.worker();
     const LockedNode node(zone);
     const std::uint32_t last = node.table_workers().find(held.redis, held.table);
     return (last != 0 && worker.is_alive(last)) ||
@@ -117,7 +121,7 @@ bool Settlement::may_be_used(const QuotaCache::Held& held) const {
 
 /// The id in clear text; empty if the zone has no record of it.
 std::string Settlement::find_id(std::uint64_t api_key, const IdHash& id) const {
-    Zone& zone = engine_.zone();
+    Zone& zone = context_.zone();
     const LockedStripe stripe(zone, zone.stripe_of_key(api_key));
     return stripe.keys().find_id(api_key, id);
 }
@@ -125,16 +129,16 @@ std::string Settlement::find_id(std::uint64_t api_key, const IdHash& id) const {
 /// Nothing if the quota need not be settled now, or cannot be.
 std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, Which which,
                                                ExactSteadyTime now) const {
-    const bool is_cluster = engine_.settings().is_cluster;
+    const bool is_cluster = context_.settings().is_cluster;
     std::string id = is_cluster ? find_id(held.api_key, held.id) : std::string();
-    const redis::Slot slot = engine_.slot_of(id);
-    const ClockBounds bounds = engine_.clock_bounds(slot, now);
+    const redis::Slot slot = context_.slot_of(id);
+    const ClockBounds bounds = context_.clock_bounds(slot, now);
     if (which == Which::kLeft && std::ranges::find(left_, held.table) == left_.end()) {
         return std::nullopt;
     }
     const bool is_due = which == Which::kLeft || held.has_report ||
                         needs_settling(held.state, horizon_of(held), bounds);
-    if (!is_due || !engine_.transport().is_reachable(slot)) {
+    if (!is_due || !context_.transport().is_reachable(slot)) {
         return std::nullopt;
     }
     if (!is_cluster) {
@@ -145,7 +149,7 @@ std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, Whi
 
 /// A turn of a pass. True if no held quota is left to look at.
 bool Settlement::settle(Which which) {
-    const ExactSteadyTime now = engine_.clock().steady();
+    const ExactSteadyTime now = context_.clock().steady();
     std::vector<QuotaCache::Held> found;
     std::size_t visited = 0;
     std::size_t settled = 0;
@@ -168,8 +172,8 @@ bool Settlement::settle(Which which) {
 void Settlement::settle_ended(const KeyCache::Found& ended, std::uint64_t api_key) {
     Quotas held;
     {
-        const LockedStripe stripe(engine_.zone(), ended.id);
-        held = held_quotas(engine_.tables(), stripe, engine_.settings().name_hash, ended);
+        const LockedStripe stripe(context_.zone(), ended.id);
+        held = held_quotas(context_.tables(), stripe, context_.settings().name_hash, ended);
     }
     for (TableQuota& quota : held) {
         AcquireRequest request;
@@ -178,19 +182,19 @@ void Settlement::settle_ended(const KeyCache::Found& ended, std::uint64_t api_ke
         request.api_key = api_key;
         request.quotas = std::make_shared<const Quotas>(Quotas{std::move(quota)});
         request.returns_lease = true;
-        engine_.acquires().settle(request);
+        acquires_.settle(request);
     }
 }
 
 void Settlement::settle_without_record(const AcquireRequest& request) {
-    Zone& zone = engine_.zone();
+    Zone& zone = context_.zone();
     const bool has_record = LockedStripe(zone, zone.stripe_of_key(request.api_key))
                                 .keys()
                                 .has_id(request.api_key, request.id_hash);
     if (!has_record) {
         AcquireRequest settling = request;
         settling.returns_lease = true;
-        engine_.acquires().settle(settling);
+        acquires_.settle(settling);
     }
 }
 
@@ -201,13 +205,13 @@ void Settlement::settle(const Due& due, Which which) {
     AcquireRequest request;
     request.quotas = quotas_of(held);
     if (due.id.empty() && due.has_ended) {
-        LockedStripe(engine_.zone(), held.id).quotas().drop(held);
+        LockedStripe(context_.zone(), held.id).quotas().drop(held);
     } else if (!due.id.empty()) {
         request.returns_lease = which == Which::kLeft;
         request.id = due.id;
         request.id_hash = held.id;
         request.api_key = held.api_key;
-        engine_.acquires().settle(request);
+        acquires_.settle(request);
     }
 }
 
@@ -236,9 +240,9 @@ std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaCache::Held& held
 
 /// nullptr if the configuration has no such table any more.
 const PlanTable* Settlement::table_of(const QuotaCache::Held& held) const {
-    const auto tables = engine_.tables();
+    const auto tables = context_.tables();
     // Another Redis, which the configuration no longer has, may have had a table of this name.
-    const bool is_own = held.redis == engine_.settings().name_hash;
+    const bool is_own = held.redis == context_.settings().name_hash;
     const auto served = std::ranges::find_if(tables, [&](const ServedTable& one) {
         return is_own && one.redis == held.redis && name_hash(one.table->name) == held.table;
     });
@@ -254,10 +258,10 @@ std::chrono::milliseconds Settlement::horizon_of(const QuotaCache::Held& held) c
 
 /// Whether no other worker serves this table of the engine's Redis.
 bool Settlement::is_left(std::uint32_t table) const {
-    Zone& zone = engine_.zone();
+    Zone& zone = context_.zone();
     const std::uint32_t last =
-        LockedNode(zone).table_workers().find(engine_.settings().name_hash, table);
-    return !zone.workers().contains(last) || !engine_.worker().is_alive(last);
+        LockedNode(zone).table_workers().find(context_.settings().name_hash, table);
+    return !zone.workers().contains(last) || !context_.worker().is_alive(last);
 }
 
 void Settlement::shut_down() {
@@ -265,11 +269,11 @@ void Settlement::shut_down() {
         return;
     }
     timer_->cancel();
-    engine_.slices().shut_down();
-    const WorkerProcess& worker = engine_.worker();
-    engine_.zone().workers().erase(worker.number(), worker.process());
-    const std::uint32_t own = engine_.settings().name_hash;
-    for (const ServedTable& served : engine_.tables()) {
+    slices_.shut_down();
+    const WorkerProcess& worker = context_.worker();
+    context_.zone().workers().erase(worker.number(), worker.process());
+    const std::uint32_t own = context_.settings().name_hash;
+    for (const ServedTable& served : context_.tables()) {
         const std::uint32_t table = name_hash(served.table->name);
         if (served.redis == own && is_left(table)) {
             left_.push_back(table);
@@ -280,7 +284,7 @@ void Settlement::shut_down() {
         cursor_ = {};
         is_last_ = true;
         counted_before_ = std::numeric_limits<std::uint64_t>::max();
-        ends_at_ = engine_.steady_time() + kLastSettlement;
+        ends_at_ = context_.steady_time() + kLastSettlement;
         go_on();
     }
 }
@@ -293,16 +297,16 @@ void Settlement::go_on() noexcept {
     if (!is_last_ || std::exchange(is_going_on_, true)) {
         return;
     }
-    AcquireBatcher& acquires = engine_.acquires();
-    const RedisStatistics& statistics = engine_.statistics();
-    const bool done = attempt(engine_.log(), [&] {
+    AcquireBatcher& acquires = acquires_;
+    const RedisStatistics& statistics = context_.statistics();
+    const bool done = attempt(context_.log(), [&] {
         do {
             if (stripe_ == 0 && cursor_ == QuotaCache::Cursor{}) {
                 const std::uint64_t counted =
                     statistics.settled.value() + statistics.leases.returned.value();
                 is_last_ = std::exchange(counted_before_, counted) != counted;
             }
-            is_last_ = is_last_ && engine_.steady_time() < ends_at_;
+            is_last_ = is_last_ && context_.steady_time() < ends_at_;
             if (is_last_) {
                 settle(Which::kLeft);
                 acquires.flush();

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "module/gateway/environment.hpp"
+#include "module/gateway/engine_context.hpp"
 #include "module/gateway/zone.hpp"
 #include "module/quota/table_quota.hpp"
 #include "module/store/key_cache.hpp"
@@ -12,7 +12,8 @@
 
 namespace tollgate::gateway {
 
-class Engine;
+class AcquireBatcher;
+class Slices;
 struct AcquireRequest;
 
 /// Reports owed units to Redis and gives back idle leases when no request does it. Both lie in the
@@ -20,8 +21,8 @@ struct AcquireRequest;
 /// every 250 ms.
 class Settlement {
   public:
-    /// The engine must outlive it.
-    explicit Settlement(Engine& engine);
+    /// The arguments must outlive it.
+    Settlement(EngineContext& context, AcquireBatcher& acquires, Slices& slices);
     ~Settlement() = default;
     Settlement(const Settlement&) = delete;
     Settlement& operator=(const Settlement&) = delete;
@@ -74,7 +75,9 @@ class Settlement {
     const PlanTable* table_of(const QuotaCache::Held& held) const;
     std::chrono::milliseconds horizon_of(const QuotaCache::Held& held) const;
 
-    Engine& engine_;
+    EngineContext& context_;
+    AcquireBatcher& acquires_;
+    Slices& slices_;
     std::size_t stripe_ = 0;  ///< whose quotas the pass visits next
     QuotaCache::Cursor cursor_;
     std::vector<std::shared_ptr<const Quotas>> quotas_;  ///< from quotas_of; one table each

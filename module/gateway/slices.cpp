@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/gateway/engine.hpp"
 #include "module/gateway/loaded_states.hpp"
+#include "module/gateway/settlement.hpp"
 
 namespace tollgate::gateway {
 
@@ -27,8 +27,10 @@ AcquireRequest request_for(const KnownKey& key) {
 
 }  // namespace
 
-Slices::Slices(Engine& engine)
-    : engine_(engine), timer_(engine.make_timer([this] { end_expired(); })) {}
+Slices::Slices(EngineContext& context, Settlement& settlement)
+    : context_(context),
+      settlement_(settlement),
+      timer_(context.make_timer([this] { end_expired(); })) {}
 
 void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowState> shown,
                   const ClockBounds& now) {
@@ -43,16 +45,16 @@ void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowSta
         timer_->start(kInterval);
     }
     const std::size_t workers =
-        std::max<std::size_t>(engine_.zone().workers().count(WorkerSet::kMost), 1);
+        std::max<std::size_t>(context_.zone().workers().count(WorkerSet::kMost), 1);
     // With several tables, this worker may have another slice of the lease, for a location with
     // other tables.
-    const bool is_shared = workers > 1 || engine_.tables().size() > 1;
+    const bool is_shared = workers > 1 || context_.tables().size() > 1;
     key.slice.take(states, *key.quotas, shown, now, {workers, is_shared});
 }
 
 void Slices::end(KnownKey& key) noexcept {
     if (key.slice.is_taken()) {
-        attempt(engine_.log(), [&] { put_back(key); });
+        attempt(context_.log(), [&] { put_back(key); });
     }
     if (std::exchange(key.is_watched, false)) {
         std::erase(active_, &key);
@@ -61,19 +63,19 @@ void Slices::end(KnownKey& key) noexcept {
 
 void Slices::put_back(KnownKey& key) {
     AcquireRequest request = request_for(key);
-    request.demand.changed = engine_.zone().last_change(key.key.redis, key.key.digest, key.id);
-    const SteadyTime now = engine_.steady_time();
+    request.demand.changed = context_.zone().last_change(key.key.redis, key.key.digest, key.id);
+    const SteadyTime now = context_.steady_time();
     {
-        const LockedStripe stripe(engine_.zone(), key.id);
-        LoadedStates states(stripe, engine_, request);
+        const LockedStripe stripe(context_.zone(), key.id);
+        LoadedStates states(stripe, context_, request);
         key.slice.end(states, *key.quotas, request.demand, now);
         states.save(now);
     }
-    engine_.settlement().settle_without_record(request);
+    settlement_.settle_without_record(request);
 }
 
 void Slices::end_expired() noexcept {
-    const SteadyTime now = engine_.steady_time();
+    const SteadyTime now = context_.steady_time();
     std::size_t ended = 0;
     std::size_t visited = 0;
     // From the end to the beginning: the last key takes the place of one that is not watched.
@@ -81,7 +83,7 @@ void Slices::end_expired() noexcept {
     while (next_ > 0 && ended < kMostEnded && visited < kMostKeysVisited) {
         KnownKey& key = *active_[--next_];
         if (key.slice.is_taken() && key.slice.ends() <= now) {
-            attempt(engine_.log(), [&] { put_back(key); });
+            attempt(context_.log(), [&] { put_back(key); });
             ++ended;
         }
         ++visited;

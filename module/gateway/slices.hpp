@@ -4,20 +4,20 @@
 #include <vector>
 
 #include "module/gateway/acquire_waiter.hpp"
-#include "module/gateway/environment.hpp"
+#include "module/gateway/engine_context.hpp"
 #include "module/gateway/known_keys.hpp"
 
 namespace tollgate::gateway {
 
-class Engine;
+class Settlement;
 class LoadedStates;
 
 /// The slices of a worker's known keys: takes them from the leases in the zone, and puts back what
 /// is left when they end, also if no request comes.
 class Slices {
   public:
-    /// The engine must outlive it.
-    explicit Slices(Engine& engine);
+    /// The arguments must outlive it.
+    Slices(EngineContext& context, Settlement& settlement);
     /// Puts all units back.
     ~Slices() { end_all(); }
     Slices(const Slices&) = delete;
@@ -40,7 +40,8 @@ class Slices {
     void end_expired() noexcept;
     void put_back(KnownKey& key);
 
-    Engine& engine_;
+    EngineContext& context_;
+    Settlement& settlement_;
     std::vector<KnownKey*> active_;  ///< keys that may have a slice: those that are watched
     std::size_t next_ = 0;  ///< this pass is still to visit so many, from the beginning; 0: none
     bool is_shutting_down_ = false;

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "module/gateway/environment.hpp"
+#include "module/gateway/settings.hpp"
+#include "module/gateway/transport.hpp"
+#include "module/gateway/zone.hpp"
+#include "module/key/api_key.hpp"
+#include "module/redis/protocol/log_throttle.hpp"
+#include "module/report/statistics.hpp"
+
+namespace tollgate::gateway {
+
+/// What the parts of an engine have in common: the settings of its Redis and the way to it, the
+/// zone, the clocks, the log.
+class EngineContext {
+  public:
+    /// All arguments must outlive it.
+    EngineContext(const RedisSettings& settings, std::span<const ServedTable> tables, Zone& zone,
+                  RedisStatistics& statistics, Transport& transport, const Environment& environment)
+        : settings_(settings),
+          tables_(tables),
+          zone_(zone),
+          statistics_(statistics),
+          transport_(transport),
+          environment_(environment) {}
+    ~EngineContext() = default;
+    EngineContext(const EngineContext&) = delete;
+    EngineContext& operator=(const EngineContext&) = delete;
+
+    const RedisSettings& settings() const { return settings_; }
+    /// The plan tables of all Redis.
+    std::span<const ServedTable> tables() const { return tables_; }
+    Zone& zone() const { return zone_; }
+    RedisStatistics& statistics() const { return statistics_; }
+    Transport& transport() const { return transport_; }
+    const Clock& clock() const { return environment_.clock; }
+    Log& log() const { return environment_.log; }
+    const WorkerProcess& worker() const { return environment_.worker; }
+    std::unique_ptr<Timer> make_timer(std::function<void()> handler) const {
+        return environment_.events.make_timer(std::move(handler));
+    }
+
+    /// The steady clock in whole ms, rounded down.
+    SteadyTime steady_time() const { return std::chrono::floor<SteadyTime>(clock().steady()); }
+    /// The slot of an id's quotas, and of a key's record. 0 unless Redis is a cluster.
+    redis::Slot slot_of(std::string_view id) const {
+        return settings_.is_cluster ? redis::key_slot(id) : redis::Slot{0};
+    }
+    redis::Slot slot_of(const KeyDigest& key) const;
+    /// The slot of any other key, by its full name.
+    redis::Slot slot_of_key(std::string_view key) const {
+        return settings_.is_cluster ? redis::key_slot(key) : redis::Slot{0};
+    }
+
+    /// The clock of the slot's master.
+    RedisClock redis_clock(redis::Slot slot) const {
+        return zone_.redis(transport_.master_name(slot)).clock.read();
+    }
+    /// The bounds of that clock.
+    ClockBounds clock_bounds(redis::Slot slot, ExactSteadyTime now) const;
+    /// That clock showed `time` between `sent` and `received`.
+    void observe_time(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
+                      ExactInstant time) const;
+    /// The same for a server that may not be the one that was observed before.
+    void restart_clock(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
+                       ExactInstant time) const;
+
+    /// The slot's master answered with this error. If it concerns the server, the transport treats
+    /// it as a failure; otherwise it is logged, once a second at most.
+    void report_error(redis::Slot slot, std::string_view error) noexcept;
+    /// Logs what is wrong with the record of a key, once a second at most: each request with the
+    /// key may find it.
+    void report_record(std::string_view problem) noexcept;
+    /// Logs what Redis refuses, and why: `what` ends with a colon and a space.
+    void log_refusal(LogLevel level, std::string_view what, std::string_view error) noexcept;
+
+  private:
+    void log_error(redis::LogThrottle& throttle, std::string_view text) noexcept;
+
+    const RedisSettings& settings_;
+    std::span<const ServedTable> tables_;
+    Zone& zone_;
+    RedisStatistics& statistics_;
+    Transport& transport_;
+    Environment environment_;
+    redis::LogThrottle errors_;
+    redis::LogThrottle record_problems_;
+};
+
+}  // namespace tollgate::gateway
