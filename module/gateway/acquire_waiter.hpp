@@ -24,10 +24,11 @@ struct AcquireRequest {
 
 /// How one request was decided, by Redis or by the node.
 struct Decision {
-    LocalAnswer answer = LocalAnswer::kAsk;  ///< never kAsk for a waiter
-    std::vector<WindowState> windows;
-    ExactInstant now;      ///< Redis's clock
-    Instant banned_until;  ///< if banned
+    LocalAnswer answer = LocalAnswer::kAsk;  ///< kAsk: not at all
+    std::vector<WindowState> windows{};
+    ExactInstant now{};      ///< Redis's clock
+    Instant banned_until{};  ///< if banned
+    bool is_alone = false;   ///< while Redis is unreachable
 };
 
 /// Waits for the quotas of one request. May be destroyed at any time; no callback follows.
@@ -38,7 +39,7 @@ class AcquireWaiter : public WaitLink<AcquireWaiter> {
     AcquireWaiter& operator=(const AcquireWaiter&) = delete;
     virtual ~AcquireWaiter() = default;
 
-    /// Redis decided the request.
+    /// Redis decided the request; the answer is not kAsk.
     virtual void on_decision(Decision decision) noexcept = 0;
     /// A call for other requests of this id has ended. Its lease may serve this request: decide it
     /// again.

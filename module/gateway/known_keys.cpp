@@ -1,9 +1,30 @@
 #include "module/gateway/known_keys.hpp"
 
+#include <openssl/rand.h>
+#include <sodium/crypto_shorthash.h>
+
 #include <algorithm>
 #include <functional>
+#include <stdexcept>
 
 namespace tollgate::gateway {
+
+static_assert(crypto_shorthash_siphashx24_KEYBYTES == 16);
+static_assert(crypto_shorthash_siphashx24_BYTES == sizeof(TokenHash));
+
+KnownKeys::KnownKeys() : sets_(kSets) {
+    if (RAND_bytes(secret_.data(), static_cast<int>(secret_.size())) != 1) {
+        throw std::runtime_error("OpenSSL has no random number for the secret of tokens");
+    }
+}
+
+TokenHash KnownKeys::hash(std::string_view token) const noexcept {
+    TokenHash hash{};
+    crypto_shorthash_siphashx24(reinterpret_cast<unsigned char*>(hash.data()),
+                                reinterpret_cast<const unsigned char*>(token.data()), token.size(),
+                                secret_.data());
+    return hash;
+}
 
 /// Keys that are used with several sets of tables have a place for each of them.
 std::size_t KnownKeys::set_of(const TokenHash& token, const TableSet& tables) {

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "module/gateway/token_hash.hpp"
 #include "module/key/key_record.hpp"
 #include "module/quota/recent_refusal.hpp"
 #include "module/quota/slice.hpp"
@@ -16,6 +15,10 @@
 namespace tollgate::gateway {
 
 class TableSet;
+
+/// A keyed hash of a token: SipHash-2-4 with 128 bits. Nobody who does not know the secret can make
+/// two tokens with the same hash, and the hash does not reveal the token.
+using TokenHash = std::array<std::uint64_t, 2>;
 
 /// A key that a worker has authenticated for a set of plan tables.
 struct KnownKey {
@@ -39,9 +42,10 @@ struct KnownKey {
 /// are dropped. The caller checks that a record is still fresh.
 class KnownKeys {
   public:
-    KnownKeys() : sets_(kSets) {}
+    /// With a random secret of its own. Throws std::runtime_error if OpenSSL has no random number.
+    KnownKeys();
 
-    TokenHash hash(std::string_view token) const noexcept { return hasher_(token); }
+    TokenHash hash(std::string_view token) const noexcept;
 
     /// The key with this token; nullptr if it is not known.
     KnownKey* find(const TokenHash& token, const TableSet& tables, SteadyTime now) noexcept;
@@ -58,7 +62,7 @@ class KnownKeys {
 
     static std::size_t set_of(const TokenHash& token, const TableSet& tables);
 
-    TokenHasher hasher_;
+    std::array<unsigned char, 16> secret_{};
     std::vector<std::unique_ptr<Set>> sets_;  ///< nullptr: empty
 };
 

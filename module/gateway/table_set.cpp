@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "module/gateway/engine.hpp"
+#include "module/text/name_hash.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::gateway {
@@ -35,6 +36,31 @@ std::shared_ptr<const Quotas> TableSet::quotas_of(const KeyRecord& key) {
         engine_.report_record("limits of key \"" + key.id + "\": " + e.what());
         return nullptr;
     }
+}
+
+std::vector<WindowState> TableSet::charge_address(const ClientAddress& address, std::int64_t cost,
+                                                  Instant now) const {
+    if (budget_ == nullptr) {
+        return {};
+    }
+    const AddressBudgets::Owner owner{name_hash(budget_->name), address};
+    auto windows = LockedStripe(engine_.zone(), owner)
+                       .addresses()
+                       .charge(owner, budget_->anonymous, cost, now);
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        windows[i].policy = budget_->anonymous_policies[i];
+    }
+    return windows;
+}
+
+bool TableSet::admits_lookup(const ClientAddress& address, Instant now) const {
+    if (budget_ == nullptr) {
+        return true;
+    }
+    const AddressBudgets::Owner owner{name_hash(budget_->name), address};
+    return LockedStripe(engine_.zone(), owner)
+        .addresses()
+        .admits_lookup(owner, budget_->anonymous, now);
 }
 
 bool TableSet::has_plan(std::string_view plan) const {

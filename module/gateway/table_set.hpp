@@ -1,12 +1,16 @@
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "module/quota/client_address.hpp"
 #include "module/quota/plan.hpp"
 #include "module/quota/plan_quotas.hpp"
+#include "module/quota/window.hpp"
 #include "module/report/statistics.hpp"
 
 namespace tollgate::gateway {
@@ -30,8 +34,14 @@ class TableSet {
     /// The quotas of a key; nullptr if its plan is not in every table. The same if its limits are
     /// invalid, which is logged. Throws std::bad_alloc.
     std::shared_ptr<const Quotas> quotas_of(const KeyRecord& key);
-    /// The first table with an `anonymous` budget; nullptr if there is none.
-    const PlanTable* budget() const { return budget_; }
+    /// Charges `cost` to the budget of an address for failed authentications: `anonymous` of the
+    /// first table that has one. 0 only reads the budget. `now` is the node's own clock. Returns
+    /// the windows afterwards, or none without a budget.
+    std::vector<WindowState> charge_address(const ClientAddress& address, std::int64_t cost,
+                                            Instant now) const;
+    /// Whether a possibly made-up key may be looked up for this address: see
+    /// AddressBudgets::admits_lookup. Always true without a budget.
+    bool admits_lookup(const ClientAddress& address, Instant now) const;
 
     /// Whether every table has this plan, or a default.
     bool has_plan(std::string_view plan) const;
@@ -44,7 +54,7 @@ class TableSet {
     std::span<const PlanTable* const> tables_;
     std::optional<BanPolicy> ban_;
     Engine& engine_;
-    const PlanTable* budget_;
+    const PlanTable* budget_;  ///< the first table with `anonymous`; nullptr: none
     PlanQuotas quotas_;
     std::vector<RequestStatistics*> statistics_;
 };

@@ -53,7 +53,7 @@ std::vector<WindowState> AddressBudgets::charge(const Owner& owner, std::span<co
     return states;
 }
 
-bool AddressBudgets::admits_look_up(const Owner& owner, std::span<const Rate> rates, Instant now) {
+bool AddressBudgets::admits_lookup(const Owner& owner, std::span<const Rate> rates, Instant now) {
     const Place place = entries_.find(owner);
     if (!place) {
         return true;

@@ -39,7 +39,7 @@ class AddressBudgets {
 
     /// Whether an unknown key may be looked up for this owner, and counts this look-up. Always true
     /// while the budget lasts; then at most kLookUpsASecond times per second of the caller's clock.
-    bool admits_look_up(const Owner& owner, std::span<const Rate> rates, Instant now);
+    bool admits_lookup(const Owner& owner, std::span<const Rate> rates, Instant now);
     static constexpr std::uint32_t kLookUpsASecond = 10;
 
     Occupancy occupancy() const { return entries_.occupancy(); }

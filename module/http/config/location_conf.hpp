@@ -42,8 +42,6 @@ struct LocationConf {
     std::span<const KeyField> stripped_fields() const {
         return forward_authorization != 0 ? std::span<const KeyField>() : key_from->fields;
     }
-    /// Whether the cost is the same for all requests.
-    bool has_fixed_cost() const { return cost == nullptr; }
     /// `tollgate_realm` for this request.
     std::string_view realm_of(ngx_http_request_t* r) const;
     /// `tollgate_cost` for this request. If it is invalid, logs an error and returns 1.

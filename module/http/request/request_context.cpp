@@ -7,12 +7,8 @@ namespace tollgate::http {
 
 namespace {
 
-gateway::Admission::Options options_for(const ngx_http_request_t* r, const LocationConf& conf,
-                                        RequestContext::Purpose purpose) {
-    // A request with an error status is on its way to the operator's error page.
-    return {.cost = conf.has_fixed_cost() ? std::optional<std::int64_t>(1) : std::nullopt,
-            .refusals_strike = conf.dry_run == 0,
-            .is_free = r->err_status >= NGX_HTTP_BAD_REQUEST,
+gateway::Admission::Options options_for(const LocationConf& conf, RequestContext::Purpose purpose) {
+    return {.refusals_strike = conf.dry_run == 0,
             .checks_key_only = purpose == RequestContext::Purpose::kCheckKey,
             .scopes = view(conf.scopes),
             .missing_key =
@@ -50,7 +46,7 @@ RequestContext::RequestContext(ngx_http_request_t* r, const LocationConf& conf, 
     : r_(r),
       conf_(conf),
       log_(r->connection->log),
-      admission_(Worker::of(r).tables(*conf.tables), *this, options_for(r, conf, purpose)) {}
+      admission_(Worker::of(r).tables(*conf.tables), *this, options_for(conf, purpose)) {}
 
 void RequestContext::start() noexcept {
     key_ = find_key(r_, conf_.key_from->sources);

@@ -71,7 +71,10 @@ class RequestContext : private gateway::Admission::Client {
     }
 
   private:
-    std::int64_t cost() override { return conf_.cost_of(r_); }
+    std::int64_t cost() override {
+        // A request with an error status is on its way to the operator's error page.
+        return r_->err_status >= NGX_HTTP_BAD_REQUEST ? 0 : conf_.cost_of(r_);
+    }
     ClientAddress address() const override { return address_of(r_); }
     gateway::Log& log() noexcept override { return log_; }
     void on_outcome() noexcept override;

@@ -1,7 +1,6 @@
 #include <span>
 #include <vector>
 
-#include "module/gateway/address_budget.hpp"
 #include "module/http/request/request_context.hpp"
 #include "module/http/response/response.hpp"
 #include "module/http/response/response_filter.hpp"
@@ -53,9 +52,7 @@ void add_rate_limit_fields(ngx_http_request_t* r, ngx_uint_t families,
 /// checked.
 void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
     const Instant now = node_time();
-    Worker& worker = Worker::of(r);
-    const auto windows = gateway::charge_address(
-        worker.zone(), worker.tables(*conf.tables).budget(), address_of(r), 0, now);
+    const auto windows = Worker::of(r).tables(*conf.tables).charge_address(address_of(r), 0, now);
     add_rate_limit_fields(r, conf.headers, windows, now);
 }
 

@@ -177,8 +177,7 @@ TEST_F(AdmissionTest, TheCostIsAskedForWhenTheKeyIsKnown) {
     run_for(20ms);
     EXPECT_EQ(request.status(), 0);
     EXPECT_EQ(counted("k"), 4);
-    Request& second =
-        *requests.emplace_back(std::make_unique<Request>(worker, Admission::Options{}));
+    Request& second = *requests.emplace_back(std::make_unique<Request>(worker, RequestOptions{}));
     second.own_cost = 7;
     second.admission.start("k");
     run_for(20ms);
@@ -211,15 +210,15 @@ TEST_F(AdmissionTest, AFreeRequestTakesNothing) {
     add_key("k");
     Worker& worker = start();
     granted(worker, "k", 12);
-    EXPECT_EQ(ask(worker, "k", {.cost = 1, .is_free = true}).status(), 0);
+    EXPECT_EQ(ask(worker, "k", {.cost = 0}).status(), 0);
     EXPECT_EQ(counted("k"), 10);
 }
 
-/// A request that another admission has counted: its key is checked again.
-constexpr Admission::Options kCheckedAgain{.cost = 1, .checks_key_only = true, .scopes = "admin"};
-
 class CheckedAgainTest : public EngineTest {
   protected:
+    /// A request that another admission has counted: its key is checked again.
+    static constexpr RequestOptions kCheckedAgain{.checks_key_only = true, .scopes = "admin"};
+
     /// A worker that has granted a request of the key "k".
     Worker& start_with_key() {
         add_key("k");
@@ -391,6 +390,18 @@ TEST_F(OutageTest, AllowGrantsWithoutACount) {
     EXPECT_EQ(counted("k"), 1);
 }
 
+TEST_F(OutageTest, AllowForbidsAKeyWithInvalidLimits) {
+    settings.on_failure = FailurePolicy::kAllow;
+    settings.key_cache = 1s;
+    tables[0].plans[0].kind = Plan::Kind::kCustom;
+    add_key("k", "free", true, "many");
+    Worker& worker = start();
+    EXPECT_EQ(ask(worker, "k").status(), 403);
+    run_for(2s);
+    worker.transport.reachable = false;
+    EXPECT_EQ(ask(worker, "k").status(), 403) << "as while Redis is reachable";
+}
+
 TEST_F(OutageTest, DenyRefuses) {
     settings.on_failure = FailurePolicy::kDeny;
     EXPECT_EQ(ask(start_in_outage(), "k").status(), 503);
@@ -422,8 +433,7 @@ TEST_F(OutageTest, AKeyWhosePlanIsGoneIsForbidden) {
 
 TEST_F(OutageTest, ARequestOfAnyCostIsCounted) {
     Worker& worker = start_in_outage();
-    Request& request =
-        *requests.emplace_back(std::make_unique<Request>(worker, Admission::Options{}));
+    Request& request = *requests.emplace_back(std::make_unique<Request>(worker, RequestOptions{}));
     request.own_cost = 5;
     request.admission.start("k");
     EXPECT_EQ(request.outcome().verdict, Verdict::kDegraded);
@@ -462,7 +472,7 @@ TEST_F(AdmissionTest, ARequestThatEndsGetsNoCallback) {
 
 TEST_F(AdmissionTest, ABypassedRequestNeedsNoKey) {
     Worker& worker = start();
-    Request request(worker, {});
+    Request request(worker, RequestOptions{});
     request.admission.bypass();
     EXPECT_EQ(request.outcome().verdict, Verdict::kBypassed);
     EXPECT_FALSE(request.outcome().is_granted());

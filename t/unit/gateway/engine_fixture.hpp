@@ -20,6 +20,12 @@ namespace tollgate::gateway {
 
 using namespace std::chrono_literals;
 
+struct RequestOptions {
+    std::int64_t cost = 1;
+    bool checks_key_only = false;
+    std::string_view scopes{};
+};
+
 /// Workers of one node with a simulated Redis. Tests change `tables`, `settings` and `zone_size`
 /// before the first worker starts.
 class EngineTest : public testing::Test {
@@ -47,8 +53,11 @@ class EngineTest : public testing::Test {
     };
 
     struct Request final : Admission::Client {
-        Request(Worker& at, Admission::Options options)
-            : worker(at), admission(at.tables, *this, options) {}
+        Request(Worker& at, const RequestOptions& options)
+            : worker(at),
+              own_cost(options.cost),
+              admission(at.tables, *this,
+                        {.checks_key_only = options.checks_key_only, .scopes = options.scopes}) {}
 
         std::int64_t cost() override {
             if (cost_throws) {
@@ -63,7 +72,7 @@ class EngineTest : public testing::Test {
         int status() const { return outcome().is_decided() ? outcome().status : -1; }
 
         Worker& worker;
-        std::int64_t own_cost = 1;
+        std::int64_t own_cost;
         bool cost_throws = false;
         int outcomes = 0;
         Admission admission;
@@ -105,14 +114,14 @@ class EngineTest : public testing::Test {
 
     /// Sends a request with this key, which then waits or is decided.
     Request& begin(Worker& worker, const std::optional<std::string>& token,
-                   Admission::Options options = {1}) {
+                   const RequestOptions& options = {}) {
         auto& request = requests.emplace_back(std::make_unique<Request>(worker, options));
         request->admission.start(token);
         return *request;
     }
     /// Sends a request with this key and runs until it is decided.
     Request& ask(Worker& worker, const std::optional<std::string>& token,
-                 Admission::Options options = {1}) {
+                 const RequestOptions& options = {}) {
         Request& request = begin(worker, token, options);
         for (int i = 0; i < 500 && !request.outcome().is_decided(); ++i) {
             run_for(1ms);

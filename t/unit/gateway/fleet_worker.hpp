@@ -69,7 +69,7 @@ class FleetWorker {
   private:
     struct Request final : Admission::Client {
         Request(FleetWorker& at, int of_key)
-            : worker(at), key(of_key), admission(*at.tables_, *this, {1}) {}
+            : worker(at), key(of_key), admission(*at.tables_, *this, {}) {}
 
         std::int64_t cost() override { return 1; }
         ClientAddress address() const override { return {}; }

@@ -85,7 +85,7 @@ TEST_F(KeyUsesTest, ARefusedRequestUsesItsKey) {
     EXPECT_EQ(granted(worker, "k", 3), 2);
     next_minute(worker);
     EXPECT_EQ(ask(worker, "k").status(), 429);
-    EXPECT_EQ(ask(worker, "scope", {.cost = 1, .scopes = "admin"}).status(), 403);
+    EXPECT_EQ(ask(worker, "scope", {.scopes = "admin"}).status(), 403);
     run_for(1100ms);
     EXPECT_EQ(used("k"), minute(worker));
     EXPECT_EQ(used("scope"), minute(worker));

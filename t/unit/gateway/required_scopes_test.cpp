@@ -21,7 +21,7 @@ class RequiredScopesTest : public EngineTest {
     /// The code of the refusal of a request to a location with these scopes; empty if it is
     /// granted.
     std::string refusal(Worker& worker, const std::string& token, std::string_view scopes) {
-        const Outcome& outcome = ask(worker, token, {.cost = 1, .scopes = scopes}).outcome();
+        const Outcome& outcome = ask(worker, token, {.scopes = scopes}).outcome();
         EXPECT_EQ(outcome.status == 0, outcome.error.code.empty());
         return std::string(outcome.error.code);
     }
@@ -41,7 +41,7 @@ TEST_F(RequiredScopesTest, TheKeyMustHaveAllOfThem) {
 TEST_F(RequiredScopesTest, ARefusedRequestIsForbiddenAndCountedNowhere) {
     Worker& worker = start();
     for (int i = 0; i < 3; ++i) {
-        const Outcome& outcome = ask(worker, "k", {.cost = 1, .scopes = "admin"}).outcome();
+        const Outcome& outcome = ask(worker, "k", {.scopes = "admin"}).outcome();
         EXPECT_EQ(outcome.verdict, Verdict::kForbidden);
         EXPECT_EQ(outcome.status, 403);
         EXPECT_EQ(outcome.key().id, "k");
@@ -53,8 +53,8 @@ TEST_F(RequiredScopesTest, ARefusedRequestIsForbiddenAndCountedNowhere) {
 
 TEST_F(RequiredScopesTest, TheCostIsNotAskedFor) {
     Worker& worker = start();
-    auto& request = requests.emplace_back(
-        std::make_unique<Request>(worker, Admission::Options{.cost = {}, .scopes = "admin"}));
+    auto& request =
+        requests.emplace_back(std::make_unique<Request>(worker, RequestOptions{.scopes = "admin"}));
     request->cost_throws = true;
     request->admission.start("k");
     run_for(20ms);

@@ -176,8 +176,7 @@ TEST_F(SlicesTest, KeysWithoutMemoryForASliceAreGrantedFromTheZone) {
         {
             const UnlimitedMemory memory;
             request =
-                requests.emplace_back(std::make_unique<Request>(worker, Admission::Options{1}))
-                    .get();
+                requests.emplace_back(std::make_unique<Request>(worker, RequestOptions{})).get();
         }
         request->admission.start("k");
         allocations_left = -1;

@@ -76,7 +76,7 @@ TEST_F(AddressBudgetsTest, LimitsLookUpsOfAnOwnerThatHasSpentItsBudget) {
     const auto admitted = [&](Instant now, int times) {
         int number = 0;
         for (int i = 0; i < times; ++i) {
-            number += budgets_.admits_look_up(owner(1), kRates, now) ? 1 : 0;
+            number += budgets_.admits_lookup(owner(1), kRates, now) ? 1 : 0;
         }
         return number;
     };
@@ -90,7 +90,7 @@ TEST_F(AddressBudgetsTest, LimitsLookUpsOfAnOwnerThatHasSpentItsBudget) {
     EXPECT_EQ(admitted(Instant(1s), 4), 4) << "the next one";
     EXPECT_FALSE(grants(owner(1), Instant(1500ms))) << "a refusal keeps the count";
     EXPECT_EQ(admitted(Instant(1999ms), 100), 6);
-    EXPECT_TRUE(budgets_.admits_look_up(owner(2), kRates, Instant(1s))) << "another owner";
+    EXPECT_TRUE(budgets_.admits_lookup(owner(2), kRates, Instant(1s))) << "another owner";
     EXPECT_EQ(admitted(Instant(10s), 100), 100) << "a new window";
     grants(owner(1), Instant(10s));
     EXPECT_EQ(budgets_.charge(owner(1), kRates, 0, Instant(10s))[0].remaining, 2)

@@ -1,0 +1,191 @@
+#include "module/gateway/authenticator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/gateway/engine.hpp"
+#include "module/gateway/held_quotas.hpp"
+#include "module/key/bearer.hpp"
+#include "module/key/digest.hpp"
+
+namespace tollgate::gateway {
+
+namespace {
+
+/// How often the use of a known key is noted in the zone, which evicts the least recently used
+/// records.
+constexpr SteadyTime kTouchInterval{1000};
+
+/// Whether `events` announced a change of the key (0: never) so recently that the key may be new.
+bool is_recent(SteadyTime announced, SteadyTime now) {
+    return announced != SteadyTime() && now - announced < std::chrono::minutes(1);
+}
+
+bool is_valid_at(const KeyRecord& record, Instant now) {
+    return record.is_valid_at(std::chrono::floor<std::chrono::seconds>(now));
+}
+
+}  // namespace
+
+Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTime now,
+                                          Record& record) {
+    KnownKeys& keys = engine().known_keys();
+    const TokenHash hash = keys.hash(token);
+    KnownKey* known = keys.find(hash, tables_, std::chrono::floor<SteadyTime>(now));
+    if (known != nullptr && is_valid_at(*known->record, engine().clock().wall())) {
+        if (is_current(*known, now)) {
+            engine().statistics().keys.hits.add();
+            recall(*known, now, record);
+            note_use(*known, now);
+            keep_record(*known, std::chrono::floor<SteadyTime>(now));
+            known_ = known;
+            return Result::kValid;
+        }
+        if (!engine().transport().is_reachable(engine().slot_of(known->key.digest)) &&
+            !is_outdated(known->key, known->id, known->checked)) {
+            recall(*known, now, record);
+            if (is_trusted_) {
+                note_use(*known, now);
+            }
+            return Result::kLookup;
+        }
+    }
+    // A known token is well-formed.
+    if (!is_b64token(token)) {
+        return Result::kInvalid;
+    }
+    key_ = {engine().settings().name_hash, sha256(token)};
+    SteadyTime checked{};
+    const Result result = find_in_zone(record, checked);
+    if (result == Result::kValid) {
+        attempt(engine().log(), [&] { remember(hash, record, checked); });
+        note_use(*record);
+    }
+    // A wrong checksum saves Redis the look-up. A cached key was checked before.
+    const bool is_made_up = result == Result::kLookup && !record && !has_valid_checksum(token);
+    return is_made_up ? Result::kInvalid : result;
+}
+
+Authenticator::Result Authenticator::use(const redis::Lookup& lookup, Record& record) {
+    is_trusted_ = lookup.outcome == redis::Lookup::Outcome::kFound &&
+                  is_valid_at(lookup.record, engine().clock().wall());
+    if (!is_trusted_) {
+        record = nullptr;
+        return Result::kInvalid;
+    }
+    record = std::make_shared<const KeyRecord>(lookup.record);
+    id_ = id_hash(record->id);
+    note_use(*record);
+    return Result::kValid;
+}
+
+/// Whether the record of a known key may be used without asking again.
+bool Authenticator::is_current(const KnownKey& known, ExactSteadyTime now) const {
+    return known.checked >
+               engine().zone().last_change(known.key.redis, known.key.digest, known.id) &&
+           engine().changes().is_fresh(known.checked, std::chrono::floor<SteadyTime>(now));
+}
+
+/// Whether a record has certainly changed since it was looked up at `checked`. Then it is not
+/// served while Redis is unreachable: the key may have been revoked.
+bool Authenticator::is_outdated(const KeyCache::Key& key, const IdHash& id,
+                                SteadyTime checked) const {
+    return checked <= engine().zone().last_made_change(key.redis, key.digest, id);
+}
+
+/// Authenticates the request by a known key.
+void Authenticator::recall(const KnownKey& known, ExactSteadyTime now, Record& record) {
+    record = known.record;
+    key_ = known.key;
+    id_ = known.id;
+    is_trusted_ = now - known.checked < engine().settings().stale_keys;
+}
+
+/// Notes that the request uses this key: without a lock of the zone if the worker has noted its
+/// use.
+void Authenticator::note_use(KnownKey& known, ExactSteadyTime now) noexcept {
+    is_use_noted_ = true;
+    if (now >= known.use_noted_until) {
+        known.use_noted_until = engine().uses().end_of_minute();
+        engine().uses().note(known.key, *known.record);
+    }
+}
+
+/// Marks the record of a known key in the zone as used, now and then. A record that was evicted is
+/// stored again: Settlement reads the id from it.
+void Authenticator::keep_record(KnownKey& known, SteadyTime now) noexcept {
+    if (now - known.touched < kTouchInterval) {
+        return;
+    }
+    known.touched = now;
+    attempt(engine().log(), [&] {
+        const LockedStripe stripe(engine().zone(), known.key);
+        if (!stripe.keys().touch(known.key, now) && !stripe.keys().is_unknown(known.key)) {
+            put_record(engine().tables(), engine().zone(), stripe, known.key, *known.record,
+                       known.checked);
+        }
+    });
+}
+
+/// Sets `checked` to the time of the record's look-up.
+Authenticator::Result Authenticator::find_in_zone(Record& record, SteadyTime& checked) {
+    KeyCacheStatistics& statistics = engine().statistics().keys;
+    Zone& zone = engine().zone();
+    const SteadyTime now = engine().steady_time();
+    KeyCache::Found found;
+    const bool is_cached = LockedStripe(zone, key_).keys().find(key_, now, found);
+    const SteadyTime announced = zone.last_change(key_.redis, key_.digest);
+    if (found.exists || is_recent(announced, now) || (is_cached && announced >= found.checked)) {
+        priority_ = KeyLookups::Priority::kKnown;
+    }
+    if (!is_cached || is_outdated(key_, found.id, found.checked)) {
+        return Result::kLookup;
+    }
+    const bool is_fresh =
+        found.checked > std::max(announced, zone.last_change(key_.redis, found.id)) &&
+        engine().changes().is_fresh(found.checked, now);
+    if (is_fresh) {
+        (found.exists ? statistics.hits : statistics.negative_hits).add();
+    }
+    if (!found.exists || !is_valid_at(found.record, engine().clock().wall())) {
+        return is_fresh ? Result::kInvalid : Result::kLookup;
+    }
+    record = std::make_shared<const KeyRecord>(std::move(found.record));
+    used_ = found.used;
+    checked = found.checked;
+    id_ = found.id;
+    is_trusted_ = now - found.checked < engine().settings().stale_keys;
+    return is_fresh ? Result::kValid : Result::kLookup;
+}
+
+/// The record was just found in the zone: the next request with this token needs neither SHA-256
+/// nor the zone for it. Throws std::bad_alloc.
+void Authenticator::remember(const TokenHash& token, const Record& record, SteadyTime checked) {
+    const auto quotas = tables_.quotas_of(*record);
+    if (!quotas || quotas->empty()) {
+        return;
+    }
+    KnownKey& known = engine().known_keys().place_for(token, tables_);
+    engine().slices().end(known);
+    const SteadyTime now = engine().steady_time();
+    known = {.token = token,
+             .tables = &tables_,
+             .key = key_,
+             .record = record,
+             .id = id_,
+             .quotas = quotas,
+             .checked = checked,
+             .touched = now,
+             .used = now,
+             .slice = {},
+             .refusal = {}};
+}
+
+/// The key of the request is valid: notes that it is used, at most once a minute.
+void Authenticator::note_use(const KeyRecord& record) noexcept {
+    if (!std::exchange(is_use_noted_, true) && used_ != engine().uses().minute()) {
+        engine().uses().note(key_, record);
+    }
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "module/gateway/key_lookups.hpp"
+#include "module/gateway/known_keys.hpp"
+#include "module/gateway/table_set.hpp"
+#include "module/store/key_cache.hpp"
+
+namespace tollgate::gateway {
+
+/// Finds the record of one request's key: in the worker's memory, or else in the zone. If it is in
+/// neither, or may have changed, Redis has to be asked.
+class Authenticator {
+  public:
+    enum class Result {
+        kValid,    ///< the key is valid, and its record is the current one
+        kInvalid,  ///< there is no such key, or it is malformed, disabled or expired
+        kLookup,   ///< a look-up must tell
+    };
+    /// Of a key that is valid, or was valid when Redis was last asked; otherwise nullptr.
+    using Record = std::shared_ptr<const KeyRecord>;
+
+    explicit Authenticator(TableSet& tables) : tables_(tables) {}
+
+    /// Looks for the record of this token. Throws std::bad_alloc.
+    Result find(std::string_view token, ExactSteadyTime now, Record& record);
+    /// Takes the result of the look-up. Never returns kLookup. Throws std::bad_alloc.
+    Result use(const redis::Lookup& lookup, Record& record);
+
+    const KeyCache::Key& key() const { return key_; }
+    /// Of the record's id.
+    const IdHash& id() const { return id_; }
+    /// Whether the key is served while Redis is unreachable: it was valid when Redis was last
+    /// asked, within `stale_keys`.
+    bool is_trusted() const { return is_trusted_; }
+    /// Of the look-up. A key of priority kUnknown may be made up.
+    KeyLookups::Priority priority() const { return priority_; }
+    /// The worker's entry of a key that find() found there; otherwise nullptr. Valid until another
+    /// key is found.
+    KnownKey* known() const { return known_; }
+
+    /// The request uses the key with this record. Notes that once.
+    void note_use(const KeyRecord& record) noexcept;
+
+  private:
+    Engine& engine() const { return tables_.engine(); }
+
+    bool is_current(const KnownKey& known, ExactSteadyTime now) const;
+    bool is_outdated(const KeyCache::Key& key, const IdHash& id, SteadyTime checked) const;
+    void recall(const KnownKey& known, ExactSteadyTime now, Record& record);
+    void note_use(KnownKey& known, ExactSteadyTime now) noexcept;
+    void keep_record(KnownKey& known, SteadyTime now) noexcept;
+    Result find_in_zone(Record& record, SteadyTime& checked);
+    void remember(const TokenHash& token, const Record& record, SteadyTime checked);
+
+    TableSet& tables_;
+    KeyCache::Key key_{};
+    IdHash id_{};
+    KnownKey* known_ = nullptr;
+    KeyLookups::Priority priority_ = KeyLookups::Priority::kUnknown;
+    bool is_trusted_ = false;
+    bool is_use_noted_ = false;  ///< by this request
+    KeyCache::Minute used_ = 0;  ///< the last use that the node has noted, as far as known
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,167 @@
+#include "module/gateway/quota_decision.hpp"
+
+#include <utility>
+
+#include "module/gateway/engine.hpp"
+#include "module/quota/outage.hpp"
+#include "module/quota/shown_windows.hpp"
+
+namespace tollgate::gateway {
+
+bool QuotaDecision::choose(const KeyRecord& record) {
+    const KnownKey* known = key_.known();
+    request_.quotas = known != nullptr ? known->quotas : tables_.quotas_of(record);
+    request_.id = record.id;
+    request_.id_hash = key_.id();
+    request_.api_key = key_.key().hash();
+    return request_.quotas != nullptr;
+}
+
+void QuotaDecision::set_demand(std::int64_t cost, bool refusals_strike) {
+    request_.demand.cost = cost;
+    // A key without limits is never refused, also if its units are counted.
+    request_.demand.ban = have_limit(*request_.quotas) ? tables_.ban() : std::nullopt;
+    request_.demand.refusals_strike = refusals_strike;
+}
+
+bool QuotaDecision::is_only_counted() const {
+    return request_.quotas && !request_.quotas->empty() && !have_limit(*request_.quotas);
+}
+
+Decision QuotaDecision::decide(ExactSteadyTime time) {
+    KnownKey* known = key_.known();
+    if (known != nullptr) {
+        if (request_.demand.cost > 0 && known->slice.spend(request_.demand.cost, time)) {
+            return take_from_slice(*known, time);
+        }
+        if (known->refusal.applies_to(request_.demand, time)) {
+            return repeat(known->refusal, time);
+        }
+    }
+    request_.demand.changed =
+        engine().zone().last_change(key_.key().redis, key_.key().digest, request_.id_hash);
+    const ClockBounds now = clock_bounds(time);
+    const LockedStripe stripe(engine().zone(), request_.id_hash);
+    LoadedStates states(stripe, engine(), request_);
+    const bool is_changed = known != nullptr && return_slice(*known, states, now.steady);
+    Decision decision = decide(states, known, now);
+    if (decision.answer == LocalAnswer::kAsk && counts_alone()) {
+        return count_alone(states, now);  // The states are loaded, under the lock.
+    }
+    if (decision.answer == LocalAnswer::kAsk && is_changed) {
+        states.save(now.steady);
+    }
+    return decision;
+}
+
+Decision QuotaDecision::decide_again() {
+    const ClockBounds now = clock_bounds(engine().clock().steady());
+    const LockedStripe stripe(engine().zone(), request_.id_hash);
+    LoadedStates states(stripe, engine(), request_);
+    return decide(states, nullptr, now);
+}
+
+Decision QuotaDecision::decide_alone() {
+    const ClockBounds now = clock_bounds(engine().clock().steady());
+    const LockedStripe stripe(engine().zone(), request_.id_hash);
+    LoadedStates states(stripe, engine(), request_);
+    return count_alone(states, now);
+}
+
+/// The bounds of the clock that counts the id's quotas. Not to be called with a lock of the zone:
+/// the clock of a master that is new to this worker is found under another one.
+ClockBounds QuotaDecision::clock_bounds(ExactSteadyTime time) const {
+    return engine().clock_bounds(engine().slot_of(request_.id), time);
+}
+
+Decision QuotaDecision::take_from_slice(const KnownKey& known, ExactSteadyTime now) const {
+    RedisStatistics& statistics = engine().statistics();
+    statistics.decisions.by_lease.add();
+    statistics.leases.spent.add(static_cast<std::uint64_t>(request_.demand.cost) *
+                                request_.quotas->size());
+    return {.answer = LocalAnswer::kGranted,
+            .windows = known.slice.windows(),
+            .now = known.slice.redis_time(now),
+            .banned_until = {}};
+}
+
+Decision QuotaDecision::repeat(RecentRefusal& refusal, ExactSteadyTime now) const {
+    engine().statistics().decisions.by_refusal.add();
+    refusal.repeat();
+    return {.answer = refusal.answer(),
+            .windows = refusal.windows(),
+            .now = refusal.redis_time(now),
+            .banned_until = refusal.banned_until()};
+}
+
+/// Returns the worker's slice, and adds the refusals that the worker has repeated. False if there
+/// is nothing of both.
+bool QuotaDecision::return_slice(KnownKey& known, LoadedStates& states, SteadyTime now) const {
+    const std::int64_t refused = known.refusal.take_count();
+    if (refused == 0 && !known.slice.is_taken()) {
+        return false;
+    }
+    if (refused > 0) {
+        note_arrivals(states, *request_.quotas, request_.demand, refused, now);
+    }
+    known.slice.end(states, *request_.quotas, request_.demand, now);
+    return true;
+}
+
+/// Lets the worker decide the next requests of a known key in its own memory: from a slice of the
+/// lease that has granted this one, or by repeating the refusal.
+Decision QuotaDecision::decide(LoadedStates& states, KnownKey* known, const ClockBounds& now) {
+    const LocalAnswer answer = tollgate::decide(states, *request_.quotas, request_.demand, now);
+    if (answer == LocalAnswer::kAsk) {
+        return {};  // The acquire notes the arrival.
+    }
+    Decision decision = describe(answer, states, now);
+    note_arrivals(states, *request_.quotas, request_.demand, 1, now.steady);
+    if (known != nullptr) {
+        ClockBounds shown = now;
+        shown.exact = decision.now;
+        if (answer == LocalAnswer::kGranted) {
+            engine().slices().take(*known, states, decision.windows, shown);
+        } else {
+            known->refusal.set(answer, request_.demand, states, decision.windows, shown);
+        }
+    }
+    states.save(now.steady);
+    DecisionStatistics& statistics = engine().statistics().decisions;
+    (answer == LocalAnswer::kGranted ? statistics.by_lease : statistics.by_refusal).add();
+    return decision;
+}
+
+/// Whether the node decides this request alone if Redis has to.
+bool QuotaDecision::counts_alone() const {
+    return key_.is_trusted() &&
+           (engine().settings().on_failure == FailurePolicy::kLocal || is_only_counted()) &&
+           !engine().transport().is_reachable(engine().slot_of(request_.id));
+}
+
+Decision QuotaDecision::count_alone(LoadedStates& states, const ClockBounds& now) {
+    // Without `on_failure local`, the nodes do not count themselves.
+    states.share_among(is_only_counted() ? 1 : NodeHeartbeat::nodes(engine()));
+    note_arrivals(states, *request_.quotas, request_.demand, 1, now.steady);
+    const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);
+    Decision decision = describe(answer, states, now);
+    decision.is_alone = true;
+    if (!states.save(now.steady) && answer == LocalAnswer::kGranted) {
+        return {};
+    }
+    engine().statistics().decisions.alone.add();
+    return decision;
+}
+
+Decision QuotaDecision::describe(LocalAnswer answer, const LoadedStates& states,
+                                 const ClockBounds& time) const {
+    const std::span<const QuotaState> shown = states;
+    const ClockBounds now = no_earlier_than_replies(time, shown);
+    return {.answer = answer,
+            .windows = windows_of(shown, *request_.quotas, now, request_.demand.cost,
+                                  answer != LocalAnswer::kGranted),
+            .now = now.exact,
+            .banned_until = shown.front().ban.until};
+}
+
+}  // namespace tollgate::gateway

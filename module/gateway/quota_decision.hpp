@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "module/gateway/acquire_waiter.hpp"
+#include "module/gateway/authenticator.hpp"
+#include "module/gateway/loaded_states.hpp"
+
+namespace tollgate::gateway {
+
+/// Decides one request by the quotas of its key, as far as the node can: in the worker's own
+/// memory, by the counts and leases in the zone, or alone in an outage.
+class QuotaDecision {
+  public:
+    /// Both must outlive it.
+    QuotaDecision(TableSet& tables, const Authenticator& key) : tables_(tables), key_(key) {}
+
+    /// Chooses the quotas of the key with this record, which must outlive this object. False if its
+    /// plan is not in every table, or its limits are invalid. Throws std::bad_alloc.
+    bool choose(const KeyRecord& record);
+    /// What the request asks of them.
+    void set_demand(std::int64_t cost, bool refusals_strike);
+    /// Redis may have counted a strike for the request: no refusal of it is a further one.
+    void end_strikes() { request_.demand.refusals_strike = false; }
+
+    /// nullptr if they were not chosen; may have no table.
+    std::shared_ptr<const Quotas>& quotas() { return request_.quotas; }
+    /// Whether the key's plan has no limits in all tables, and its units are counted for a history.
+    /// Such a request is granted without Redis.
+    bool is_only_counted() const;
+    /// What Redis has to decide.
+    const AcquireRequest& request() const { return request_; }
+
+    /// Decides the request. LocalAnswer::kAsk: Redis must decide. Throws std::bad_alloc.
+    Decision decide(ExactSteadyTime time);
+    /// The same after a call for the id: its lease may serve the request.
+    Decision decide_again();
+    /// Decides while Redis is unreachable. The units are reported when it is back.
+    /// LocalAnswer::kAsk: the zone has no room for them. Throws std::bad_alloc.
+    Decision decide_alone();
+
+  private:
+    Engine& engine() const { return tables_.engine(); }
+
+    ClockBounds clock_bounds(ExactSteadyTime time) const;
+    Decision take_from_slice(const KnownKey& known, ExactSteadyTime now) const;
+    Decision repeat(RecentRefusal& refusal, ExactSteadyTime now) const;
+    bool return_slice(KnownKey& known, LoadedStates& states, SteadyTime now) const;
+    Decision decide(LoadedStates& states, KnownKey* known, const ClockBounds& now);
+    bool counts_alone() const;
+    Decision count_alone(LoadedStates& states, const ClockBounds& now);
+    Decision describe(LocalAnswer answer, const LoadedStates& states, const ClockBounds& now) const;
+
+    TableSet& tables_;
+    const Authenticator& key_;
+    AcquireRequest request_;
+};
+
+}  // namespace tollgate::gateway
