@@ -34,7 +34,7 @@ class AcquireBatcher {
     /// waiter does not wait.
     void submit(AcquireWaiter& waiter, const AcquireRequest& request);
 
-    /// Reports owed units of these quotas, and gives back leases that are idle, without a request.
+    /// Reports owed units of these quotas, and returns leases that are idle, without a request.
     /// Throws std::bad_alloc.
     void settle(const AcquireRequest& request);
 

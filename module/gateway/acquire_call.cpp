@@ -60,7 +60,7 @@ bool AcquireCall::add(Group& group) {
     for (;;) {
         LoadedStates states(stripe, context_, request);
         if (returns_leases) {
-            give_back_leases(states, quotas);
+            return_leases(states, quotas);
         }
         if (count > 0) {
             note_arrivals(states, quotas, request.demand, count, now.steady);

@@ -19,7 +19,7 @@ struct AcquireRequest {
     std::uint64_t api_key = 0;  ///< KeyCache::Key::hash of the key that was sent
     std::shared_ptr<const Quotas> quotas;
     Demand demand;
-    bool returns_lease = false;  ///< without a request: gives the lease back though it is not idle
+    bool returns_lease = false;  ///< without a request: returns the lease though it is not idle
 };
 
 /// How one request was decided, by Redis or by the node.

@@ -16,7 +16,7 @@ class AcquireBatcher;
 class Slices;
 struct AcquireRequest;
 
-/// Reports owed units to Redis and gives back idle leases when no request does it. Both lie in the
+/// Reports owed units to Redis and returns idle leases when no request does it. Both lie in the
 /// zone, so any worker settles them, whichever granted them. One worker of the node looks for them
 /// every 250 ms.
 class Settlement {
@@ -44,8 +44,8 @@ class Settlement {
     /// Settles the next of them. The batcher calls it when all its calls have ended.
     void go_on() noexcept;
 
-    /// Whether this worker is shutting down and no other serves one of these tables. Leases then go
-    /// back at once. The last other worker may end at any time. Locks the node.
+    /// Whether this worker is shutting down and no other serves one of these tables. Leases are
+    /// then returned at once. The last other worker may end at any time. Locks the node.
     bool returns_leases(const Quotas& quotas) const;
 
   private:

@@ -54,14 +54,14 @@ void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowSta
 
 void Slices::end(KnownKey& key) noexcept {
     if (key.slice.is_taken()) {
-        attempt(context_.log(), [&] { put_back(key); });
+        attempt(context_.log(), [&] { return_slice(key); });
     }
     if (std::exchange(key.is_watched, false)) {
         std::erase(active_, &key);
     }
 }
 
-void Slices::put_back(KnownKey& key) {
+void Slices::return_slice(KnownKey& key) {
     AcquireRequest request = request_for(key);
     request.demand.changed = context_.zone().last_change(key.key.redis, key.key.digest, key.id);
     const SteadyTime now = context_.steady_time();
@@ -83,7 +83,7 @@ void Slices::end_expired() noexcept {
     while (next_ > 0 && ended < kMostEnded && visited < kMostKeysVisited) {
         KnownKey& key = *active_[--next_];
         if (key.slice.is_taken() && key.slice.ends() <= now) {
-            attempt(context_.log(), [&] { put_back(key); });
+            attempt(context_.log(), [&] { return_slice(key); });
             ++ended;
         }
         ++visited;

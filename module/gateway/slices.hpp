@@ -12,13 +12,13 @@ namespace tollgate::gateway {
 class Settlement;
 class LoadedStates;
 
-/// The slices of a worker's known keys: takes them from the leases in the zone, and puts back what
+/// The slices of a worker's known keys: takes them from the leases in the zone, and returns what
 /// is left when they end, also if no request comes.
 class Slices {
   public:
     /// The arguments must outlive it.
     Slices(EngineContext& context, Settlement& settlement);
-    /// Puts all units back.
+    /// Returns all units.
     ~Slices() { end_all(); }
     Slices(const Slices&) = delete;
     Slices& operator=(const Slices&) = delete;
@@ -29,7 +29,7 @@ class Slices {
     void take(KnownKey& key, LoadedStates& states, std::span<const WindowState> shown,
               const ClockBounds& now);
 
-    /// Puts the rest of a key's slice back into the zone. Its record and quotas may then be
+    /// Returns the rest of a key's slice to the zone. Its record and quotas may then be
     /// replaced.
     void end(KnownKey& key) noexcept;
     /// The same for all keys. A graceful shutdown has begun: no slice is taken any more.
@@ -38,7 +38,7 @@ class Slices {
   private:
     void end_all() noexcept;
     void end_expired() noexcept;
-    void put_back(KnownKey& key);
+    void return_slice(KnownKey& key);
 
     EngineContext& context_;
     Settlement& settlement_;

@@ -19,8 +19,8 @@ bool is_late(const QuotaState& state, const Acquired& acquired) {
     return lag > 0ms && lag <= kLate;
 }
 
-/// Notes until when units of this table may come back from the leases of other nodes. It keeps a
-/// later time, until which slices of this node's workers may give back units.
+/// Notes until when units of this table may be returned from the leases of other nodes. It keeps a
+/// later time, until which slices of this node's workers may return units.
 void note_leased_elsewhere(QuotaState& state, const TableQuota& quota, const Acquired& acquired,
                            std::size_t table) {
     if (!acquired.leased_elsewhere.empty() && acquired.leased_elsewhere[table] != Instant{}) {
@@ -41,7 +41,7 @@ void take_counts(QuotaState& state, const TableQuota& quota, std::span<const Win
     const bool same = are_same(state, counts);
     if (!same) {
         // A lease belongs to one set of windows: return the old one.
-        give_back_lease(state, quota);
+        return_lease(state, quota);
     }
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         WindowCount counted = counts[i];
@@ -83,7 +83,7 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
             (owes(state) || state.report) && is_exhausted(state, quota, state.lease, acquired.now);
         // The node may forget a ban: no lease of the id may then be left.
         if (state.lease > 0 && (pays || acquired.banned_until > acquired.now)) {
-            give_back_lease(state, quota);
+            return_lease(state, quota);
         }
         note_own(state, quota, counts[quota.rates.size() - 1].number,
                  acquired.granted * acquire.demand.cost + acquired.lease);
@@ -97,7 +97,7 @@ void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acqui
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         add_lease(state, quota, counts.first(quota.rates.size()), units);
         if (quota.lease_time == 0ms) {
-            give_back_lease(state, quota);
+            return_lease(state, quota);
         }
         counts = counts.subspan(quota.rates.size());
     });

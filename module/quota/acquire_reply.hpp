@@ -13,7 +13,7 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
                  const Acquired& acquired);
 
 /// Keeps units that Redis granted to requests that have ended meanwhile. They become part of the
-/// lease; if the table has no leases they are given back. Call it after apply_reply.
+/// lease; if the table has no leases they are returned. Call it after apply_reply.
 void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acquired& acquired,
                  std::int64_t units);
 

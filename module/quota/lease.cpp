@@ -14,10 +14,10 @@ namespace {
 constexpr int kHorizonsInWindow = 60;
 /// A lease is idle after this time without a request, or after the horizon if it is longer.
 constexpr SteadyTime kIdleAfter{1000};
-/// A lease that Redis was not asked about for this many times that time is given back, even if
+/// A lease that Redis was not asked about for this many times that time is returned, even if
 /// requests come.
 constexpr int kOldAfter = 2;
-/// How long an idle lease waits to be given back: for the settlement's next pass, and for its call.
+/// How long an idle lease waits to be returned: for the settlement's next pass, and for its call.
 constexpr std::chrono::milliseconds kSettledWithin{500};
 /// The fewest requests that are worth a lease.
 constexpr std::int64_t kLeastRequests = 2;
@@ -135,7 +135,7 @@ void add_lease(QuotaState& state, const TableQuota& quota, std::span<const Windo
     }
 }
 
-void give_back_lease(QuotaState& state, const TableQuota& quota) {
+void return_lease(QuotaState& state, const TableQuota& quota) {
     const std::int64_t lease = std::exchange(state.lease, 0);
     if (lease == 0) {
         return;
@@ -145,8 +145,8 @@ void give_back_lease(QuotaState& state, const TableQuota& quota) {
     }
 }
 
-void give_back_leases(std::span<QuotaState> states, const Quotas& quotas) {
-    for_each_table(states, quotas, give_back_lease);
+void return_leases(std::span<QuotaState> states, const Quotas& quotas) {
+    for_each_table(states, quotas, return_lease);
 }
 
 }  // namespace tollgate

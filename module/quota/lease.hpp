@@ -37,20 +37,20 @@ void begin_lease_call(QuotaState& state, const TableQuota& quota, bool wants_lea
 /// That call has ended.
 void end_lease_call(QuotaState& state, bool wanted_lease);
 
-/// Whether the lease is to be given back: no request has come for a second, or for `horizon` (see
+/// Whether the lease is to be returned: no request has come for a second, or for `horizon` (see
 /// lease_horizon) if it is longer; or Redis has not been asked for twice that time.
 bool is_idle(const QuotaState& state, std::chrono::milliseconds horizon, const ClockBounds& now);
 
 /// Adds a lease that Redis counted in the windows `counts`. If the state has other windows by now,
-/// the units become units to give back instead, in the windows where Redis takes them.
+/// the units become units to return instead, in the windows where Redis takes them.
 void add_lease(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
                std::int64_t lease);
 
-/// Turns the lease into units to give back, in every window.
-void give_back_lease(QuotaState& state, const TableQuota& quota);
+/// Turns the lease into units to return, in every window.
+void return_lease(QuotaState& state, const TableQuota& quota);
 
-/// Turns all leases into units to give back, which the next prepare sends.
-void give_back_leases(std::span<QuotaState> states, const Quotas& quotas);
+/// Turns all leases into units to return, which the next prepare sends.
+void return_leases(std::span<QuotaState> states, const Quotas& quotas);
 
 /// Whether these are the windows that Redis counted last.
 bool are_same(const QuotaState& state, std::span<const WindowCount> counts);

@@ -19,7 +19,7 @@ void strike(Ban& ban, const BanPolicy& policy, SteadyTime now) {
 /// Grants units, which are reported to Redis later.
 void owe(QuotaState& state, const TableQuota& quota, std::int64_t cost) {
     state.counts.noted += cost;
-    // Units that wait to be given back are granted first. Redis has counted them.
+    // Units that wait to be returned are granted first. Redis has counted them.
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         add_owed(state, quota, i, cost);
     }
@@ -51,9 +51,9 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
     }
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         // The lease of a table does not suffice. A table with room for its lease and this request
-        // keeps its lease: units that are given back are lost if Redis's reply is lost.
+        // keeps its lease: units that are returned are lost if Redis's reply is lost.
         if (is_exhausted(state, quota, state.lease + demand.cost, now.earliest)) {
-            give_back_lease(state, quota);
+            return_lease(state, quota);
         }
         owe(state, quota, demand.cost);
     });

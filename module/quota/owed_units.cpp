@@ -180,7 +180,7 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
              is_idle(state, lease_horizon(quota), now) ||
              is_exhausted(state, quota, state.lease + demand.cost, now.latest) ||
              (wanted > 0 && state.lease / 2 >= wanted))) {
-            give_back_lease(state, quota);
+            return_lease(state, quota);
         }
         begin_lease_call(state, quota, wanted > 0, now);
         drop_ended_report(state, quota, now);

@@ -37,7 +37,7 @@ struct Report {
 /// The ban of an id, and its strikes that Redis has yet to count, as this node has them.
 struct Ban {
     Instant until{};            ///< Redis's clock; 0: not banned
-    std::int64_t strikes = 0;   ///< refusals while Redis was out of reach
+    std::int64_t strikes = 0;   ///< refusals while Redis was unreachable
     SteadyTime struck_since{};  ///< when the first of them was refused
     bool operator==(const Ban&) const = default;
 };
@@ -46,10 +46,10 @@ struct Ban {
 /// each quota, by its longest window.
 struct UnitCounts {
     std::int64_t spent = 0;     ///< of leases: granted to requests, not from a slice
-    std::int64_t sliced = 0;    ///< of leases: taken into a slice; below 0: put back
-    std::int64_t returned = 0;  ///< of leases: given back to Redis
+    std::int64_t sliced = 0;    ///< of leases: taken into a slice; below 0: returned
+    std::int64_t returned = 0;  ///< of leases: returned to Redis
     std::int64_t lost = 0;      ///< of leases: the window ended, or the reply is missing
-    std::int64_t noted = 0;     ///< granted while Redis was out of reach
+    std::int64_t noted = 0;     ///< granted while Redis was unreachable
     std::int64_t settled = 0;   ///< of them: Redis counted them
     std::int64_t lapsed = 0;    ///< of them: the window ended before Redis counted them
     bool operator==(const UnitCounts&) const = default;
@@ -63,7 +63,7 @@ constexpr int kMostLeaseCalls = 65'535;
 struct QuotaState {
     struct Window {
         WindowCount counted;             ///< Redis's last count; it includes the lease
-        std::int64_t owed = 0;           ///< units for Redis to add; below 0: to give back
+        std::int64_t owed = 0;           ///< units for Redis to add; below 0: to return
         std::int64_t owed_previous = 0;  ///< the same for the window before, if windows slide or
                                          ///< are the days of a history
         bool operator==(const Window&) const = default;

@@ -157,7 +157,7 @@ void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
 }
 
 void roll_windows(QuotaState& state, const TableQuota& quota, Instant now) {
-    give_back_lease(state, quota);
+    return_lease(state, quota);
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         const WindowCount& counted = state.windows[i].counted;
         const WindowCount window = roll(counted, quota.rates[i].period, now);

@@ -26,9 +26,9 @@ Instant reset_of(const QuotaState& state, const TableQuota& quota, std::size_t w
 
 namespace {
 
-/// Whether other nodes or other workers may give back units of a window before its reset.
-bool may_come_back(const QuotaState& state, const TableQuota& quota, std::size_t window,
-                   Instant reset) {
+/// Whether other nodes or other workers may return units of a window before its reset.
+bool may_be_returned(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                     Instant reset) {
     // In an outage, they don't.
     if (state.returns_until == Instant{} || state.nodes > 0 || state.returns_until >= reset) {
         return false;
@@ -44,7 +44,7 @@ bool may_come_back(const QuotaState& state, const TableQuota& quota, std::size_t
 Instant retry_at(const QuotaState& state, const TableQuota& quota, std::size_t window,
                  std::int64_t cost) {
     const Instant reset = reset_of(state, quota, window, cost);
-    return may_come_back(state, quota, window, reset) ? state.returns_until : reset;
+    return may_be_returned(state, quota, window, reset) ? state.returns_until : reset;
 }
 
 std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Quotas& quotas,
@@ -74,7 +74,7 @@ std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Qu
                                       ? reset_of(state, quota, i, cost)
                                       : window_end(state.windows[i].counted.number, rate.period);
             const bool returns = exhausted && state.returns_until > now.earliest &&
-                                 may_come_back(state, quota, i, reset);
+                                 may_be_returned(state, quota, i, reset);
             windows.push_back({.rate = rate,
                                .remaining = rest,
                                .reset = reset,

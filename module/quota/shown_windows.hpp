@@ -22,7 +22,7 @@ Instant reset_of(const QuotaState& state, const TableQuota& quota, std::size_t w
                  std::int64_t cost);
 
 /// When an exhausted window may grant `cost` again: at reset_of, or earlier if other nodes or other
-/// workers may give back units (see QuotaState::returns_until).
+/// workers may return units (see QuotaState::returns_until).
 Instant retry_at(const QuotaState& state, const TableQuota& quota, std::size_t window,
                  std::int64_t cost);
 

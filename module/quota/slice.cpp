@@ -124,7 +124,7 @@ void Slice::end(std::span<QuotaState> states, const Quotas& quotas, const Demand
             restore_if_evicted(state, quota, counts);
             add_lease(state, quota, counts.first(quota.rates.size()), units_);
             if (began_ <= demand.changed) {
-                give_back_lease(state, quota);
+                return_lease(state, quota);
             }
         }
         counts = counts.subspan(quota.rates.size());

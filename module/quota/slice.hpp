@@ -14,8 +14,8 @@ namespace tollgate {
 /// lost, they are counted but not granted.
 class Slice {
   public:
-    /// A slice is used for this time at most, then its units go back. A change of the key, of its
-    /// limits, or a ban takes effect within this time.
+    /// A slice is used for this time at most, then its units are returned. A change of the key, of
+    /// its limits, or a ban takes effect within this time.
     static constexpr SteadyTime kLongest{100};
     /// It ends so long before its windows: meanwhile the bounds of Redis's clock drift apart, by
     /// 1/1000 of the time, and they are rounded to ms (see RedisClock).
@@ -27,7 +27,7 @@ class Slice {
         bool is_shared;       ///< whether there may be other slices of the leases
     };
 
-    /// Whether there are units to give back, or spent units that the states do not know.
+    /// Whether there are units to return, or spent units that the states do not know.
     bool is_taken() const { return is_taken_; }
     /// No unit is granted from this time on.
     SteadyTime ends() const { return ends_; }
@@ -54,7 +54,7 @@ class Slice {
     void take(std::span<QuotaState> states, const Quotas& quotas,
               std::span<const WindowState> shown, const ClockBounds& now, const Sharing& sharing);
 
-    /// Puts the rest back into the leases, and counts what was spent. No effect without a slice.
+    /// Returns the rest to the leases, and counts what was spent. No effect without a slice.
     void end(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
              SteadyTime now);
 

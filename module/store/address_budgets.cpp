@@ -67,13 +67,13 @@ bool AddressBudgets::admits_lookup(const Owner& owner, std::span<const Rate> rat
         return true;
     }
     const auto second = static_cast<std::uint32_t>(window_number(now, std::chrono::seconds(1)));
-    if (entry.look_up_second != second) {
-        entry.look_up_second = second;
-        entry.look_ups = 0;
+    if (entry.lookup_second != second) {
+        entry.lookup_second = second;
+        entry.lookups = 0;
     }
-    const bool admits = entry.look_ups < kLookUpsASecond;
+    const bool admits = entry.lookups < kLookupsASecond;
     if (admits) {
-        ++entry.look_ups;
+        ++entry.lookups;
         entries_.put_at(place, owner, now.time_since_epoch(), entry);
     } else {
         entries_.touch(place, now.time_since_epoch());

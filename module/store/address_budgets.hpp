@@ -38,9 +38,9 @@ class AddressBudgets {
                                     std::int64_t cost, Instant now);
 
     /// Whether an unknown key may be looked up for this owner, and counts this look-up. Always true
-    /// while the budget lasts; then at most kLookUpsASecond times per second of the caller's clock.
+    /// while the budget lasts; then at most kLookupsASecond times per second of the caller's clock.
     bool admits_lookup(const Owner& owner, std::span<const Rate> rates, Instant now);
-    static constexpr std::uint32_t kLookUpsASecond = 10;
+    static constexpr std::uint32_t kLookupsASecond = 10;
 
     Occupancy occupancy() const { return entries_.occupancy(); }
 
@@ -58,8 +58,8 @@ class AddressBudgets {
         Owner owner;
         std::array<Window, kMaxRates> windows;
         std::uint32_t
-            look_up_second;      ///< Unix seconds of the last look-up after the budget was spent
-        std::uint32_t look_ups;  ///< in that second
+            lookup_second;      ///< Unix seconds of the last look-up after the budget was spent
+        std::uint32_t lookups;  ///< in that second
     };
 
     static std::int64_t count_in(const Entry& entry, const Window& window);

@@ -38,7 +38,7 @@ class SimulatedRedis {
         executed.clear();
         const auto keys = words_in(call.keys);
         if (call.script == &redis::lookup_script()) {
-            return look_up(keys.front());
+            return lookup(keys.front());
         }
         if (call.script == &redis::acquire_script()) {
             return acquire(keys, words_in(call.arguments), exact_now);
@@ -144,7 +144,7 @@ class SimulatedRedis {
                std::to_string(2 * count) + "\r\n" + names + (has_more ? next : "");
     }
 
-    std::string look_up(const std::string& key) const {
+    std::string lookup(const std::string& key) const {
         const auto fields = redis::record_fields();
         std::string reply = "*" + std::to_string(fields.size() + 1) + "\r\n";
         const auto record = records.find(key);

@@ -160,7 +160,7 @@ TEST(NeedsSettling, IsTrueIfAnyTableIsOwed) {
 TEST(GiveBackLeases, LeavesNone) {
     Node node(Quotas{api({{10, 10s}}), search({{10, 10s}})});
     node.apply_reply({{.count = 5}, {.count = 5}}, 2);
-    give_back_leases(node.states, node.quotas);
+    return_leases(node.states, node.quotas);
     EXPECT_EQ(node.states[1].lease, 0);
     EXPECT_EQ(node.remaining(), 7);
     EXPECT_EQ(node.ask().adjustments,

@@ -1,4 +1,4 @@
-// How a node uses a quota while Redis is out of reach, and what it reports to Redis afterwards.
+// How a node uses a quota while Redis is unreachable, and what it reports to Redis afterwards.
 
 #include <gtest/gtest.h>
 
@@ -366,7 +366,7 @@ TEST(Counts, ALeaseCancelsOwedUnits) {
     Node node({{10, 10s}});
     node.granted_alone(5);
     node.states[0].lease = 3;
-    give_back_leases(node.states, node.quotas);
+    return_leases(node.states, node.quotas);
     EXPECT_EQ(node.counts(), (UnitCounts{.returned = 3, .noted = 5, .settled = 3}));
     const auto report = node.ask();
     EXPECT_EQ(report.adjustments, (std::vector{Adjustment{kFirst10s, 2}}));

@@ -173,7 +173,7 @@ TEST(Prepare, GivesBackAnOldLeaseOfAKeyThatTrickles) {
 TEST(Prepare, GrantsAloneFromALeaseThatRedisDidNotTakeBack) {
     Node node({{100, 60s}});
     node.apply_reply({{.count = 40}}, 40);
-    give_back_leases(node.states, node.quotas);
+    return_leases(node.states, node.quotas);
     const auto lost = node.ask(0);
     EXPECT_EQ(lost.adjustments, (std::vector{Adjustment{kFirst60s, -40}}));
     EXPECT_EQ(node.granted_alone(2), 2);

@@ -1090,13 +1090,13 @@ TEST(Scripts, NameEachField) {
 }
 
 TEST_F(AcquireScript, TheLookUpOfAMissingKeyNeedsAMaster) {
-    const auto look_up = [&](const std::string& key) {
+    const auto lookup = [&](const std::string& key) {
         return redis_->run({"EVAL", lookup_script().text, "1", key, "token"});
     };
     redis_->run({"HSET", "t:key:x", "id", "k1", "plan", "free", "state", "active"});
     redis_->run({"REPLICAOF", "127.0.0.1", "1"});
-    const auto found = look_up("t:key:x");
-    const auto missing = look_up("t:key:y");
+    const auto found = lookup("t:key:x");
+    const auto missing = lookup("t:key:y");
     redis_->run({"REPLICAOF", "NO", "ONE"});
     EXPECT_EQ(elements_of(*found).size(), 10);
     ASSERT_EQ(missing->type, REDIS_REPLY_ERROR);
@@ -1110,11 +1110,11 @@ TEST_F(AcquireScript, ALookUpChangesNoExpiry) {
 }
 
 TEST_F(AcquireScript, TheLookUpFetchesARecord) {
-    const auto look_up = [&] {
+    const auto lookup = [&] {
         return redis_->run({"EVAL", lookup_script().text, "1", "t:key:x", "token"});
     };
     redis_->run({"HSET", "t:key:x", "id", "k1", "plan", "free", "state", "active"});
-    auto reply = look_up();
+    auto reply = lookup();
     auto elements = elements_of(*reply);
     ASSERT_EQ(elements.size(), 10);
     EXPECT_EQ(text_of(*elements[0]), "token");
@@ -1122,10 +1122,10 @@ TEST_F(AcquireScript, TheLookUpFetchesARecord) {
     EXPECT_EQ(found.outcome, Lookup::Outcome::kFound);
     EXPECT_EQ(found.record.id, "k1");
     redis_->run({"DEL", "t:key:x"});
-    reply = look_up();
+    reply = lookup();
     EXPECT_EQ(read_lookup(elements_of(*reply).subspan(1)).outcome, Lookup::Outcome::kUnknown);
     redis_->run({"SET", "t:key:x", "text"});
-    EXPECT_TRUE(text_of(*look_up()).starts_with("WRONGTYPE"));
+    EXPECT_TRUE(text_of(*lookup()).starts_with("WRONGTYPE"));
 }
 
 }  // namespace
