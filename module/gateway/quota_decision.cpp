@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "module/gateway/engine.hpp"
-#include "module/quota/outage.hpp"
+#include "module/quota/local_decision.hpp"
 #include "module/quota/shown_windows.hpp"
 
 namespace tollgate::gateway {

@@ -29,6 +29,12 @@ void note_arrivals(std::span<QuotaState> states, const Quotas& quotas, const Dem
 LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                    const ClockBounds& now);
 
+/// Decides a request while Redis is unreachable: continues from Redis's last counts, and records
+/// the units that Redis has yet to count (`owed`). Of what was left, it grants this node's share
+/// among QuotaState::nodes: see share_of. Never returns kAsk.
+LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
+                         const ClockBounds& now);
+
 /// Whether the id is certainly banned now.
 bool is_banned(const QuotaState& first, const Demand& demand, const ClockBounds& now);
 

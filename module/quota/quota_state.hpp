@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,9 +20,24 @@ struct Arrivals {
     float units = 0;    ///< the count at that time
 
     /// Counts `count` units. `constant` is the time in which the count decays to 1/e.
-    void note(SteadyTime now, std::int64_t count, SteadyTime constant);
+    void note(SteadyTime now, std::int64_t count, SteadyTime constant) {
+        if (count == 0) {
+            return;
+        }
+        if (now > last) {
+            units = static_cast<float>(at(now, constant));
+            last = now;
+        }
+        units += static_cast<float>(count);
+    }
     /// The count at `now`. Another worker's time may be a little ahead of `now`.
-    double at(SteadyTime now, SteadyTime constant) const;
+    double at(SteadyTime now, SteadyTime constant) const {
+        if (now <= last || units == 0) {
+            return units;
+        }
+        const auto elapsed = static_cast<float>((now - last).count());
+        return units * std::exp(-elapsed / static_cast<float>(constant.count()));
+    }
     bool operator==(const Arrivals&) const = default;
 };
 

@@ -6,7 +6,7 @@
 
 #include "module/quota/acquire_reply.hpp"
 #include "module/quota/lease.hpp"
-#include "module/quota/outage.hpp"
+#include "module/quota/local_decision.hpp"
 #include "module/quota/owed_units.hpp"
 #include "module/quota/shown_windows.hpp"
 
