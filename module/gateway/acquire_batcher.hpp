@@ -21,14 +21,12 @@ class Settlement;
 /// id that are alike: same quotas, cost and handling of strikes. The groups of one turn of the
 /// event loop share a call, up to kMostGroups. While a call for a group is under way, further
 /// requests for it wait; they are decided again when it ends.
-class AcquireBatcher {
+class AcquireBatcher : private Pinned {
   public:
     /// The arguments must outlive it.
     AcquireBatcher(EngineContext& context, Settlement& settlement);
     /// Waiters get no callback.
     ~AcquireBatcher() = default;
-    AcquireBatcher(const AcquireBatcher&) = delete;
-    AcquireBatcher& operator=(const AcquireBatcher&) = delete;
 
     /// One callback of the waiter follows, not before this returns. Throws std::bad_alloc; then the
     /// waiter does not wait.
@@ -48,23 +46,14 @@ class AcquireBatcher {
     /// The most groups of one call; 1 after Redis answered CROSSSLOT.
     static constexpr std::size_t kMostGroups = 32;
 
-    /// A request with its own copy of the id.
-    struct OwnedRequest : AcquireRequest {
-        explicit OwnedRequest(const AcquireRequest& request)
-            : AcquireRequest(request), own_id(request.id) {
-            id = own_id;
-        }
-        ~OwnedRequest() = default;
-        OwnedRequest(const OwnedRequest&) = delete;
-        OwnedRequest& operator=(const OwnedRequest&) = delete;
-
-        std::string own_id;
-    };
     struct Group {
         Group(const AcquireRequest& first, redis::Slot slot_of_id)
-            : request(first), slot(slot_of_id) {}
+            : id(first.id), request(first), slot(slot_of_id) {
+            request.id = id;
+        }
 
-        OwnedRequest request;
+        const std::string id;
+        AcquireRequest request;
         redis::Slot slot;  ///< of the id's quotas
         WaitList<AcquireWaiter> waiting;
         bool is_queued = false;     ///< in `queued_`

@@ -24,8 +24,6 @@ class AcquireCall : public redis::ReplyHandler {
     AcquireCall(AcquireBatcher& batcher, redis::Slot slot, std::size_t groups);
     /// Waiters get no callback.
     ~AcquireCall() override = default;
-    AcquireCall(const AcquireCall&) = delete;
-    AcquireCall& operator=(const AcquireCall&) = delete;
 
     /// Takes the waiters of the groups, and the units to report. Throws std::bad_alloc; then call
     /// finish_idle() and fail_all().

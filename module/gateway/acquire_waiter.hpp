@@ -34,9 +34,6 @@ struct Decision {
 /// Waits for the quotas of one request. May be destroyed at any time; no callback follows.
 class AcquireWaiter : public WaitLink<AcquireWaiter> {
   public:
-    AcquireWaiter() = default;
-    AcquireWaiter(const AcquireWaiter&) = delete;
-    AcquireWaiter& operator=(const AcquireWaiter&) = delete;
     virtual ~AcquireWaiter() = default;
 
     /// Redis decided the request; the answer is not kAsk.

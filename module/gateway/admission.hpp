@@ -21,11 +21,8 @@ namespace tollgate::gateway {
 class Admission : private AcquireWaiter, private LookupWaiter {
   public:
     /// The request that is decided.
-    class Client {
+    class Client : private Pinned {
       public:
-        Client() = default;
-        Client(const Client&) = delete;
-        Client& operator=(const Client&) = delete;
         virtual ~Client() = default;
 
         /// The units that the request costs; 0 takes none. Called once, when its key is
@@ -58,8 +55,6 @@ class Admission : private AcquireWaiter, private LookupWaiter {
           quota_(tables, authenticator_) {}
     /// Calls under way continue without a waiter.
     ~Admission() override = default;
-    Admission(const Admission&) = delete;
-    Admission& operator=(const Admission&) = delete;
 
     const Outcome& outcome() const { return outcome_; }
     const TableSet& tables() const { return tables_; }

@@ -18,13 +18,10 @@ namespace tollgate::gateway {
 /// tracker reads the missed changes in Redis (Keys::changes), so that other cached records need no
 /// look-up. If they are not known, no worker of the node trusts the records that were cached until
 /// then: this worker may have put some of them into the zone.
-class ChangeTracker {
+class ChangeTracker : private Pinned {
   public:
     /// Not subscribed at first. The context must outlive it.
     explicit ChangeTracker(EngineContext& context);
-    ~ChangeTracker() = default;
-    ChangeTracker(const ChangeTracker&) = delete;
-    ChangeTracker& operator=(const ChangeTracker&) = delete;
 
     /// The subscription was established, or is lost.
     void on_subscribed(bool is_subscribed) noexcept;

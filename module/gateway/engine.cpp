@@ -34,17 +34,6 @@ class PublicationReply final : public redis::ReplyHandler {
 
 }  // namespace
 
-Engine::Engine(const RedisSettings& settings, std::span<const ServedTable> tables, Zone& zone,
-               RedisStatistics& statistics, Transport& transport, const Environment& environment)
-    : EngineContext(settings, tables, zone, statistics, transport, environment),
-      acquires_(*this, settlement_),
-      settlement_(*this, acquires_, slices_),
-      lookups_(*this, settlement_),
-      uses_(*this),
-      slices_(*this, settlement_),
-      changes_(*this),
-      heartbeat_(*this) {}
-
 void Engine::publish_plans() noexcept {
     const redis::Slot slot = slot_of_key(settings().keys.plans());
     if (worker().number() != 0 || !transport().is_reachable(slot)) {

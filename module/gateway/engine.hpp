@@ -16,9 +16,8 @@ namespace tollgate::gateway {
 /// units and leases, publication of the plan tables. It uses neither nginx nor sockets.
 class Engine : public EngineContext {
   public:
-    /// All arguments must outlive it. It must outlive the calls that it gives to `transport`.
-    Engine(const RedisSettings& settings, std::span<const ServedTable> tables, Zone& zone,
-           RedisStatistics& statistics, Transport& transport, const Environment& environment);
+    /// All arguments must outlive it. It must outlive the calls that it gives to the transport.
+    using EngineContext::EngineContext;
 
     AcquireBatcher& acquires() { return acquires_; }
     KeyLookups& lookups() { return lookups_; }
@@ -37,14 +36,14 @@ class Engine : public EngineContext {
     void shut_down() noexcept;
 
   private:
-    AcquireBatcher acquires_;
-    Settlement settlement_;
-    KeyLookups lookups_;
+    AcquireBatcher acquires_{*this, settlement_};
+    Settlement settlement_{*this, acquires_, slices_};
+    KeyLookups lookups_{*this, settlement_};
     KnownKeys known_keys_;
-    KeyUses uses_;
-    Slices slices_;
-    ChangeTracker changes_;
-    NodeHeartbeat heartbeat_;
+    KeyUses uses_{*this};
+    Slices slices_{*this, settlement_};
+    ChangeTracker changes_{*this};
+    NodeHeartbeat heartbeat_{*this};
 };
 
 }  // namespace tollgate::gateway

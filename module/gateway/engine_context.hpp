@@ -18,7 +18,7 @@ namespace tollgate::gateway {
 
 /// What the parts of an engine have in common: the settings of its Redis and the way to it, the
 /// zone, the clocks, the log.
-class EngineContext {
+class EngineContext : private Pinned {
   public:
     /// All arguments must outlive it.
     EngineContext(const RedisSettings& settings, std::span<const ServedTable> tables, Zone& zone,
@@ -29,9 +29,6 @@ class EngineContext {
           statistics_(statistics),
           transport_(transport),
           environment_(environment) {}
-    ~EngineContext() = default;
-    EngineContext(const EngineContext&) = delete;
-    EngineContext& operator=(const EngineContext&) = delete;
 
     const RedisSettings& settings() const { return settings_; }
     /// The plan tables of all Redis.

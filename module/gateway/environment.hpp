@@ -14,12 +14,20 @@
 // unit tests provide a simulated one.
 namespace tollgate::gateway {
 
-/// The node's clocks, read when they are called.
-class Clock {
+/// A base of classes whose objects others refer to: they are neither copied nor moved.
+class Pinned {
   public:
-    Clock() = default;
-    Clock(const Clock&) = delete;
-    Clock& operator=(const Clock&) = delete;
+    Pinned(const Pinned&) = delete;
+    Pinned& operator=(const Pinned&) = delete;
+
+  protected:
+    Pinned() = default;
+    ~Pinned() = default;
+};
+
+/// The node's clocks, read when they are called.
+class Clock : private Pinned {
+  public:
     virtual ~Clock() = default;
 
     /// The steady clock that all processes of the node share.
@@ -30,11 +38,8 @@ class Clock {
 
 /// A timer, or a call that is deferred to the end of this turn of the event loop. Destroying it
 /// cancels both.
-class Timer {
+class Timer : private Pinned {
   public:
-    Timer() = default;
-    Timer(const Timer&) = delete;
-    Timer& operator=(const Timer&) = delete;
     virtual ~Timer() = default;
 
     /// Calls the handler after this time. If the timer runs, the handler is called at the earlier
@@ -47,11 +52,8 @@ class Timer {
 };
 
 /// Makes timers.
-class EventLoop {
+class EventLoop : private Pinned {
   public:
-    EventLoop() = default;
-    EventLoop(const EventLoop&) = delete;
-    EventLoop& operator=(const EventLoop&) = delete;
     virtual ~EventLoop() = default;
 
     /// A timer that calls `handler`, which must not throw. A graceful shutdown does not wait for
@@ -62,11 +64,8 @@ class EventLoop {
 enum class LogLevel : std::uint8_t { kCritical, kError, kWarning };
 
 /// Where messages go.
-class Log {
+class Log : private Pinned {
   public:
-    Log() = default;
-    Log(const Log&) = delete;
-    Log& operator=(const Log&) = delete;
     virtual ~Log() = default;
 
     /// Writes one line. The text has no line break and does not name the program.
@@ -74,11 +73,8 @@ class Log {
 };
 
 /// The worker process that the engine runs in.
-class WorkerProcess {
+class WorkerProcess : private Pinned {
   public:
-    WorkerProcess() = default;
-    WorkerProcess(const WorkerProcess&) = delete;
-    WorkerProcess& operator=(const WorkerProcess&) = delete;
     virtual ~WorkerProcess() = default;
 
     /// Its number among the workers, from 0.

@@ -20,13 +20,10 @@ namespace tollgate::gateway {
 /// has, whatever is then decided. In each minute, one worker of the node writes each key that is
 /// used, a second later, with others. Nothing waits for that. While Redis is unreachable, the
 /// last uses are kept and nothing is sent.
-class KeyUses {
+class KeyUses : private Pinned {
   public:
     /// The context must outlive it.
     explicit KeyUses(EngineContext& context);
-    ~KeyUses() = default;
-    KeyUses(const KeyUses&) = delete;
-    KeyUses& operator=(const KeyUses&) = delete;
 
     /// The minute of the wall clock, as KeyCache stores it.
     KeyCache::Minute minute() const noexcept;

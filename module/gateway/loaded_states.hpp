@@ -11,14 +11,11 @@ namespace tollgate::gateway {
 
 /// The states of an id's quotas, loaded from its stripe, to be saved under the same lock; and its
 /// ban, if the demand can be banned.
-class LoadedStates {
+class LoadedStates : private Pinned {
   public:
     /// All arguments must outlive it. Throws std::bad_alloc if there are several quotas.
     LoadedStates(const LockedStripe& stripe, const EngineContext& context,
                  const AcquireRequest& request);
-    ~LoadedStates() = default;
-    LoadedStates(const LoadedStates&) = delete;
-    LoadedStates& operator=(const LoadedStates&) = delete;
 
     operator std::span<QuotaState>() { return states_; }
     operator std::span<const QuotaState>() const { return states_; }

@@ -11,13 +11,10 @@ namespace tollgate::gateway {
 /// second, or less often if there are more than a hundred nodes. The count is in the zone:
 /// SharedRedis. It says how much a node may grant alone while Redis is unreachable: see
 /// decide_alone.
-class NodeHeartbeat {
+class NodeHeartbeat : private Pinned {
   public:
     /// Starts. The context must outlive it.
     explicit NodeHeartbeat(EngineContext& context);
-    ~NodeHeartbeat() = default;
-    NodeHeartbeat(const NodeHeartbeat&) = delete;
-    NodeHeartbeat& operator=(const NodeHeartbeat&) = delete;
 
     /// The number of nodes when Redis was last reachable; 1 if it was never counted.
     static std::int64_t nodes(const EngineContext& context);

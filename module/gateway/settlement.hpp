@@ -19,13 +19,10 @@ struct AcquireRequest;
 /// Reports owed units to Redis and returns idle leases when no request does it. Both lie in the
 /// zone, so any worker settles them, whichever granted them. One worker of the node looks for them
 /// every 250 ms.
-class Settlement {
+class Settlement : private Pinned {
   public:
     /// The arguments must outlive it.
     Settlement(EngineContext& context, AcquireBatcher& acquires, Slices& slices);
-    ~Settlement() = default;
-    Settlement(const Settlement&) = delete;
-    Settlement& operator=(const Settlement&) = delete;
 
     /// Settles at once what the id of this record holds. Redis no longer has the key, so the record
     /// has left the zone, and a later pass could not find the id. `api_key` is its

@@ -63,16 +63,13 @@ enum class StripeNumber : std::size_t {};
 /// The shared memory of a node, as this process maps it. Keys, quotas and addresses are divided
 /// among stripes by their hash. Each stripe has a lock of its own, and so has the rest, the node:
 /// workers seldom wait for each other. A worker that holds one lock never waits for another.
-class Zone {
+class Zone : private Pinned {
   public:
     /// A zone without stripes. All arguments must outlive it. Throws std::length_error if `changes`
     /// has fewer than two sets.
     Zone(SharedNode& node, std::span<SharedRedis> redis, std::span<LatestTimes::Set> changes,
          ZoneMutex& mutex)
         : node_(node), redis_(redis), changes_(changes), mutex_(mutex) {}
-    Zone(const Zone&) = delete;
-    Zone& operator=(const Zone&) = delete;
-    ~Zone() = default;
 
     /// Adds a stripe with this memory; see StripeTables. Each process adds the same stripes before
     /// it uses the zone.
