@@ -39,10 +39,6 @@ void Settlement::run() noexcept {
 }
 
 void Settlement::on_timer() {
-    if (engine_.worker().is_exiting()) {
-        shut_down();
-        return;
-    }
     const bool is_complete = !claim_turn() || settle(Which::kDue);
     timer_->start(is_complete ? kSettlementInterval : kContinueAfter);
 }

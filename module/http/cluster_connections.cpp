@@ -82,7 +82,10 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     bool is_idle() const noexcept override {
         return connection_.is_idle() && management_.is_idle();
     }
-    void poll() noexcept { connection_.poll(); }
+    void poll() noexcept {
+        connection_.poll();
+        management_.poll();
+    }
     const redis::ServerAddress& address() const noexcept { return address_; }
     const redis::AddressList& addresses() const noexcept { return addresses_.list(); }
     bool is_breaker_open() const noexcept { return connection_.is_breaker_open(); }
@@ -133,7 +136,6 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
         }
         owner_.listener_.on_cluster_connected();
     }
-    void on_shutdown() noexcept override { owner_.engine_.shut_down(); }
 
     /// Each worker has its own breaker; only the first one of the node that changes is logged.
     bool set_unreachable(bool is_unreachable) {

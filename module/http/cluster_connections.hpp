@@ -47,7 +47,7 @@ class ClusterConnections final : public gateway::ClusterServers,
     ClusterConnections(const ClusterConnections&) = delete;
     ClusterConnections& operator=(const ClusterConnections&) = delete;
 
-    /// As Connection::poll, for all connections of requests.
+    /// As Connection::poll, for all connections.
     void poll() noexcept;
     /// The addresses of a server that is connected to, or that has an IP address. Throws
     /// std::bad_alloc.

@@ -35,7 +35,10 @@ class RedisClient final : public RedisTransport,
 
     gateway::Engine& engine() override { return engine_; }
     std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
-    void poll() noexcept override { connection_.poll(); }
+    void poll() noexcept override {
+        connection_.poll();
+        management_.poll();
+    }
     QueryAccess access() override { return {conf_.endpoint, tls_.peer(), log_}; }
     std::optional<NamedServer> master_of(redis::Slot slot) const override;
     std::string probe_key(redis::Slot /*slot*/) const override {
@@ -71,7 +74,6 @@ class RedisClient final : public RedisTransport,
                  ExactInstant time) noexcept override;
     void on_breaker_open(std::string_view reason) noexcept override;
     void on_breaker_close() noexcept override;
-    void on_shutdown() noexcept override { engine_.shut_down(); }
 
     RedisStatistics& statistics() const { return engine_.statistics(); }
     std::unique_ptr<SentinelMaster> make_sentinel_master(gateway::Zone& zone);

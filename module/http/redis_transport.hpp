@@ -42,8 +42,8 @@ class RedisTransport : public gateway::Transport {
     virtual gateway::Engine& engine() = 0;
     /// The time that a request may wait for each of its calls.
     virtual std::chrono::milliseconds timeout() const = 0;
-    /// Reads replies for requests that arrived while the event loop stalled. For a timer, since a
-    /// late timer may fire before the replies are read.
+    /// Writes pending calls, and reads replies that arrived while the event loop stalled: see
+    /// redis::Connection::poll.
     virtual void poll() noexcept = 0;
     /// Adds what this worker knows about the masters, for `tollgate_status`. Throws std::bad_alloc.
     virtual void describe(Status::Redis& /*redis*/) const {}

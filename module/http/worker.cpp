@@ -48,7 +48,8 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
     : zone_(memory.zone()),
       log_(log),
       events_(log),
-      hour_(conf, memory, {clock_, events_, log_, process_}) {
+      hour_(conf, memory, {clock_, events_, log_, process_}),
+      shutdown_([this] { shut_down(); }, log) {
     for (const auto& table : conf.tables) {
         served_.push_back({&table->table, table->redis->settings.name_hash});
     }
@@ -92,6 +93,14 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
 
 Worker::~Worker() {
     zone_.workers().erase(process_.number(), process_.process());
+}
+
+/// The calls are written now: a posted event runs only after the next event, and timers run before.
+void Worker::shut_down() noexcept {
+    for (const auto& client : clients_) {
+        client->engine().shut_down();
+        client->poll();
+    }
 }
 
 ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept {

@@ -38,6 +38,8 @@ class Worker {
     AdminTasks& admin_tasks() { return admin_tasks_; }
 
   private:
+    void shut_down() noexcept;
+
     gateway::Zone& zone_;
     NginxClock clock_;
     NginxLog log_;
@@ -49,6 +51,7 @@ class Worker {
     std::vector<std::unique_ptr<gateway::TableSet>> sets_;  ///< by TableSetConf::index
     std::vector<RedisTransport*> set_clients_;              ///< by TableSetConf::index
     AdminTasks admin_tasks_;                                ///< uses the clients
+    ShutdownNotice shutdown_;
 };
 
 /// A module's init_process: makes the Worker, and keeps keys out of the worker's logs.

@@ -80,8 +80,12 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     void refuse(std::string_view message) noexcept;
 
     /// Writes and reads as much as the socket allows, immediately. For timers: a timer may fire
-    /// before replies are read that arrived while the event loop stalled.
-    void poll() noexcept { link_->poll(); }
+    /// before replies are read that arrived while the event loop stalled. And when a graceful
+    /// shutdown begins: the worker then waits for pending calls.
+    void poll() noexcept {
+        link_->poll();
+        watch_deadlines();
+    }
 
   private:
     using Time = Pipeline::Time;
@@ -90,10 +94,6 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     void on_written(std::uint64_t bytes) noexcept override;
     void on_reply(const redisReply& reply) override;
     void on_lost(std::string_view reason) noexcept override;
-    void on_shutdown() noexcept override {
-        listener_.on_shutdown();
-        hold_exit();
-    }
     void on_accepted(const std::optional<ObservedTime>& time) noexcept override;
     void on_not_accepted(std::string_view reason) noexcept override;
     void on_successor_change() noexcept override;

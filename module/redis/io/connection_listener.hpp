@@ -40,8 +40,6 @@ class ConnectionListener {
     virtual void on_breaker_open(std::string_view reason) noexcept = 0;
     /// The breaker closed: a probe was answered.
     virtual void on_breaker_close() noexcept = 0;
-    /// A graceful shutdown of the worker has begun. Commands can still be sent.
-    virtual void on_shutdown() noexcept = 0;
 };
 
 }  // namespace tollgate::redis

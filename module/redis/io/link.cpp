@@ -79,24 +79,13 @@ void Link::on_writable() {
     }
 }
 
-/// nginx closes connections by calling their handlers: idle connections when a graceful shutdown
-/// begins, and all connections when worker_shutdown_timeout expires.
+/// nginx closes connections by calling their handlers when worker_shutdown_timeout expires.
 bool Link::was_closed_by_nginx() {
-    ngx_connection_t* connection = peer_.connection;
-    if (connection->close == 0) {
+    if (peer_.connection->close == 0) {
         return false;
     }
-    if (connection->error != 0) {
-        shutting_down_ = true;
-        lose("the worker shuts down");
-        return true;
-    }
-    connection->close = 0;
-    owner_->on_shutdown();
-    // An event that is posted now runs only after the next event, and timers run before it.
-    if (is_ready()) {
-        flush();
-    }
+    shutting_down_ = true;
+    lose("the worker shuts down");
     return true;
 }
 

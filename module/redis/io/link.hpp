@@ -43,9 +43,6 @@ class LinkOwner {
     virtual void on_reply(const redisReply& reply) = 0;
     /// The link is down, and remains so until connect() is called.
     virtual void on_lost(std::string_view reason) noexcept = 0;
-    /// A graceful shutdown of the worker has begun. The link remains open. Data that is appended
-    /// here is written as soon as this function returns.
-    virtual void on_shutdown() noexcept = 0;
 };
 
 /// A non-blocking socket to a Redis, driven by nginx's events. It connects, sends AUTH and SELECT,

@@ -72,7 +72,6 @@ void Link::open_socket() {
     connection->write->log = log_;
     connection->read->handler = handle<&Link::on_readable>;
     connection->write->handler = handle<&Link::on_writable>;
-    connection->idle = 1;         // ngx_close_idle_connections then reports a graceful shutdown
     ngx_tcp_nodelay(connection);  // Commands must not wait for earlier replies.
     reader_ = std::make_unique<ReplyReader>(limits_);
     state_ = State::kConnecting;

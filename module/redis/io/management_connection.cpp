@@ -127,6 +127,12 @@ std::optional<SocketAddress> ManagementConnection::address() const {
     return connection_ != nullptr ? connection_->address() : std::nullopt;
 }
 
+void ManagementConnection::poll() noexcept {
+    if (connection_ != nullptr) {
+        connection_->poll();
+    }
+}
+
 void ManagementConnection::follow_addresses() noexcept {
     if (connection_ != nullptr) {
         connection_->follow_addresses();

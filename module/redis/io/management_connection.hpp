@@ -36,6 +36,8 @@ class ManagementConnection final : private ConnectionListener {
     std::optional<SocketAddress> address() const;
     /// Whether no call is pending.
     bool is_idle() const noexcept { return under_way_ == 0 && waiting_.empty(); }
+    /// See Connection::poll.
+    void poll() noexcept;
     /// See Connection::follow_addresses.
     void follow_addresses() noexcept;
 
@@ -60,7 +62,6 @@ class ManagementConnection final : private ConnectionListener {
                  ExactInstant /*time*/) noexcept override {}
     void on_breaker_open(std::string_view /*reason*/) noexcept override {}
     void on_breaker_close() noexcept override {}
-    void on_shutdown() noexcept override {}
 
     bool may_send() const noexcept;
     void send_soon() noexcept;

@@ -57,7 +57,6 @@ class Subscription : private LinkOwner {
     void on_written(std::uint64_t bytes) noexcept override;
     void on_reply(const redisReply& reply) override;
     void on_lost(std::string_view reason) noexcept override;
-    void on_shutdown() noexcept override {}
 
     void ask(const Words& command);
     void on_timer() noexcept;

@@ -56,7 +56,6 @@ class Successor : private LinkOwner, private ProbeOwner {
     void on_written(std::uint64_t /*bytes*/) noexcept override {}
     void on_reply(const redisReply& reply) override;
     void on_lost(std::string_view reason) noexcept override;
-    void on_shutdown() noexcept override {}
     void on_accepted(const std::optional<ObservedTime>& time) noexcept override;
     void on_not_accepted(std::string_view reason) noexcept override;
     void on_timer() noexcept;
