@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "module/gateway/transport.hpp"
 #include "module/http/change_feed.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/http/redis_tls.hpp"
@@ -19,6 +20,7 @@ namespace tollgate::http {
 
 /// A worker's connections and subscription to a Redis with one master: `server` or `sentinel`.
 class RedisClient final : public RedisTransport,
+                          private gateway::Transport,
                           private redis::AddressListener,
                           private redis::ConnectionListener,
                           private redis::MasterListener {
@@ -47,6 +49,7 @@ class RedisClient final : public RedisTransport,
     std::optional<Electorate> electorate() override;
     void search_masters() noexcept override { search_master(); }
 
+  private:
     bool is_reachable(redis::Slot /*slot*/) const noexcept override {
         return connection_.is_reachable();
     }
@@ -61,7 +64,6 @@ class RedisClient final : public RedisTransport,
         connection_.refuse(error);
     }
 
-  private:
     void on_addresses() noexcept override { follow_addresses(); }
     void on_master() noexcept override { follow_addresses(); }
     void on_answer(std::chrono::microseconds round_trip) noexcept override;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "module/gateway/engine.hpp"
-#include "module/gateway/transport.hpp"
 #include "module/http/nginx.hpp"
 #include "module/redis/io/address_list.hpp"
 #include "module/redis/io/endpoint.hpp"
@@ -36,9 +35,14 @@ struct Electorate {
     std::string master_name;  ///< of Sentinel; empty: a cluster
 };
 
-/// What a worker has for one `tollgate_redis`: an engine, and the transport of its calls.
-class RedisTransport : public gateway::Transport {
+/// What a worker has for one `tollgate_redis`: an engine, and the connections of its transport.
+class RedisTransport {
   public:
+    RedisTransport() = default;
+    RedisTransport(const RedisTransport&) = delete;
+    RedisTransport& operator=(const RedisTransport&) = delete;
+    virtual ~RedisTransport() = default;
+
     virtual gateway::Engine& engine() = 0;
     /// The time that a request may wait for each of its calls.
     virtual std::chrono::milliseconds timeout() const = 0;

@@ -118,8 +118,9 @@ void TransportDatabase::execute(std::vector<management::Transaction> transaction
             call.arguments.add(argument);
         }
         note_use(slot);
-        transport_.run(slot, std::move(call),
-                       std::make_unique<TransactionReply>(batch, i, engine, slot, *this));
+        engine.transport().run(
+            slot, std::move(call),
+            std::make_unique<TransactionReply>(batch, i, engine, slot, *this));
     }
     batch->finish_one();
 }
