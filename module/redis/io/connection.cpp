@@ -71,21 +71,22 @@ bool Connection::push(Call&& call, std::unique_ptr<ReplyHandler>&& handler) noex
 }
 
 void Connection::refuse(std::string_view message) noexcept {
-    if (!link_->is_ready() || std::exchange(refused_, true)) {
+    if (!state_.on_refused(has_error_code(message, "READONLY"))) {
         return;
     }
-    is_readonly_ = has_error_code(message, "READONLY");
     listener_.on_refusal(message);
     link_->leave_address();
     link_->give_up(message);
 }
 
 void Connection::release() noexcept {
-    if (!link_->is_ready() || !pipeline_.has_unreleased() || is_leaving_) {
+    using State = ConnectionState::State;
+    const bool is_probing = state_.state() == State::kProbing;
+    if ((!is_probing && state_.state() != State::kSending) || !pipeline_.has_unreleased()) {
         return;
     }
     try {
-        pipeline_.release(link_->out(), link_->position(), is_probing_ ? 1 : Pipeline::kAll);
+        pipeline_.release(link_->out(), link_->position(), is_probing ? 1 : Pipeline::kAll);
         link_->flush_soon();
     } catch (const std::exception& e) {
         link_->give_up(e.what());
@@ -93,16 +94,16 @@ void Connection::release() noexcept {
 }
 
 void Connection::on_ready() {
-    refused_ = false;
-    is_connected_ = true;
-    if (needs_probe()) {
+    const bool is_first = state_.state() == ConnectionState::State::kNew;
+    const bool is_probed = needs_probe();
+    // Of several servers, this one may be read-only: calls that it refuses would fail.
+    state_.on_ready(is_probed && addresses_.all().size() > 1);
+    if (is_probed) {
         pipeline_.push_ahead(Probe::call(probe_key_),
                              std::make_unique<Probe>(static_cast<ProbeOwner&>(*this)),
                              Clock::now());
-        // Of several servers, this one may be read-only: calls that it refuses would fail.
-        is_probing_ = addresses_.all().size() > 1;
     }
-    listener_.on_connected(!std::exchange(was_ready_, true));
+    listener_.on_connected(is_first);
     release();
     watch_deadlines();
     if (link_->is_ready()) {
@@ -126,7 +127,7 @@ void Connection::on_reply(const redisReply& reply) {
             listener_.on_answer(std::chrono::duration_cast<std::chrono::microseconds>(
                 Clock::now() - pipeline_.answered_push()));
             // A probe alone does not prove that later commands are accepted.
-            if (was_closed && !refused_) {
+            if (was_closed && !state_.is_refused()) {
                 backoff_.reset();
                 untried_ = other_addresses();
             }
@@ -164,10 +165,10 @@ void Connection::on_lost(std::string_view reason) noexcept {
 /// unless the breaker is open. It is no failure of the server if it closes an idle connection.
 void Connection::fail(std::string_view reason) noexcept {
     reason_ = LogText(reason);
-    const bool was_connected = std::exchange(is_connected_, false);
-    const bool is_failure = std::exchange(refused_, false) || !pipeline_.empty() || !was_connected;
-    is_probing_ = false;
-    if (try_next_address()) {
+    const bool is_failure = state_.is_refused() || !pipeline_.empty() || !state_.is_connected();
+    const bool is_readonly = state_.state() == ConnectionState::State::kReadOnly;
+    state_.on_lost();
+    if (try_next_address(is_readonly)) {
         return;
     }
     if (is_failure || breaker_.state() != Breaker::State::kClosed) {
@@ -212,8 +213,8 @@ void Connection::reconnect() noexcept {
     }
     // The link itself connects to one of the new addresses.
     successor_.reset();
-    if (is_reachable() && calm_until_ <= now) {
-        calm_until_ = now + kBetweenPromptConnects;
+    if (is_reachable() && next_prompt_connect_ <= now) {
+        next_prompt_connect_ = now + kBetweenPromptConnects;
         link_->connect();
         return;
     }

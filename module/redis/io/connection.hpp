@@ -16,6 +16,7 @@
 #include "module/redis/io/successor.hpp"
 #include "module/redis/protocol/backoff.hpp"
 #include "module/redis/protocol/breaker.hpp"
+#include "module/redis/protocol/connection_state.hpp"
 #include "module/redis/protocol/log_text.hpp"
 #include "module/redis/protocol/log_throttle.hpp"
 #include "module/redis/protocol/pipeline.hpp"
@@ -106,7 +107,8 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     bool push(Call&& call, std::unique_ptr<ReplyHandler>&& handler) noexcept;
     void release() noexcept;
     void fail(std::string_view reason) noexcept;
-    bool try_next_address() noexcept;
+    bool may_move() const noexcept;
+    bool try_next_address(bool is_readonly) noexcept;
     void reconnect() noexcept;
     std::size_t other_addresses() const noexcept {
         return std::max<std::size_t>(addresses_.all().size(), 1) - 1;
@@ -135,18 +137,13 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     std::minstd_rand random_;
     LogThrottle losses_;
     LogText reason_;  ///< why the link is down
-    bool was_ready_ = false;
-    bool is_connected_ = false;  ///< the link is ready, or was when it was lost
-    bool refused_ = false;       ///< the link is being closed because Redis refuses commands
-    bool is_readonly_ = false;   ///< ... with READONLY
-    bool is_probing_ = false;    ///< calls are held until the probe is answered
-    bool is_leaving_ = false;    ///< calls are held until those on the old link are answered
-    std::size_t untried_ = 0;    ///< addresses that may be tried at once after READONLY
+    ConnectionState state_;
+    std::size_t untried_ = 0;                ///< addresses that may be tried at once after READONLY
     std::optional<SocketAddress> accepted_;  ///< the address that accepted a write last
     Time retry_at_{};                        ///< while the link is down
-    Time calm_until_{};  ///< a link that is lost before this time is replaced after a delay
-    Time timer_end_{};   ///< while the timer is running
-    Time exit_until_{};  ///< a worker that shuts down waits for pending calls until then
+    Time next_prompt_connect_{};  ///< a link that is lost before is replaced after a delay
+    Time timer_end_{};            ///< while the timer is running
+    Time exit_until_{};           ///< a worker that shuts down waits for pending calls until then
     Event timer_;
     Event exit_timer_;  ///< runs in a worker that shuts down; a graceful shutdown waits for it
     Event move_event_;

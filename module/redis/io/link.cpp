@@ -84,8 +84,7 @@ bool Link::was_closed_by_nginx() {
     if (peer_.connection->close == 0) {
         return false;
     }
-    shutting_down_ = true;
-    lose("the worker shuts down");
+    drop("the worker shuts down", State::kClosed);
     return true;
 }
 
@@ -171,8 +170,7 @@ void Link::give_up(std::string_view reason) noexcept {
 
 /// The connection has failed: tries the next address, or reports the loss to the owner.
 void Link::lose(std::string_view reason) noexcept {
-    const bool is_next_tried = state_ != State::kReady && !shutting_down_;
-    if (!is_next_tried) {
+    if (state_ == State::kReady) {
         drop(reason);
         return;
     }
@@ -187,12 +185,13 @@ void Link::lose(std::string_view reason) noexcept {
     }
 }
 
-void Link::drop(std::string_view reason) noexcept {
+void Link::drop(std::string_view reason, State end) noexcept {
     const LogText copy(reason);  // `reason` may point into an object that is closed here.
     if (state_ != State::kReady || leaves_address_) {
         move_on();
     }
     close_socket();
+    state_ = end;
     owner_->on_lost(copy);
 }
 

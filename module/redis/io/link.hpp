@@ -78,10 +78,10 @@ class Link {
     /// in on_reply.
     void poll() noexcept;
 
-    bool is_down() const noexcept { return state_ == State::kDown; }
+    bool is_down() const noexcept { return state_ == State::kDown || state_ == State::kClosed; }
     bool is_ready() const noexcept { return state_ == State::kReady; }
     /// Whether the worker shuts down, so that the link does not connect again.
-    bool is_shutting_down() const noexcept { return shutting_down_; }
+    bool is_shutting_down() const noexcept { return state_ == State::kClosed; }
 
     /// The events go to this owner from now on.
     void set_owner(LinkOwner& owner) noexcept { owner_ = &owner; }
@@ -102,6 +102,7 @@ class Link {
 
     enum class State {
         kDown,
+        kClosed,       ///< down for ever: the worker shuts down
         kConnecting,   ///< the socket is not yet connected
         kHandshaking,  ///< the TLS handshake is under way
         kGreeting,     ///< AUTH and SELECT are under way
@@ -125,7 +126,7 @@ class Link {
     void take_replies();
     void take_greeting(const redisReply& reply);
     void lose(std::string_view reason) noexcept;
-    void drop(std::string_view reason) noexcept;
+    void drop(std::string_view reason, State end = State::kDown) noexcept;
     void close_socket() noexcept;
     void move_on() noexcept;
     bool is_connected() const noexcept;
@@ -152,7 +153,6 @@ class Link {
     CapturedLog socket_log_;  ///< for what nginx says of reading, writing and TLS
     State state_ = State::kDown;
     bool reading_ = false;
-    bool shutting_down_ = false;
     ngx_peer_connection_t peer_{};
     std::optional<SocketAddress> address_;  ///< of this attempt, or of the next
     ngx_str_t address_name_{};              ///< for nginx's messages
