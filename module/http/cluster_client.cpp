@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "module/http/cluster_server.hpp"
-#include "module/redis/io/numeric_address.hpp"
+#include "module/redis/io/socket_address.hpp"
 #include "module/redis/protocol/log_text.hpp"
 #include "module/redis/topology/cluster_slots.hpp"
 
@@ -57,7 +57,7 @@ ClusterClient::ClusterClient(const RedisConf& conf, std::span<const gateway::Ser
                "redis \"" + conf.endpoint.name + "\"", *this, log),
       answered_(redis::Event::calling<&ClusterClient::deliver>(this, log)),
       router_(conf.settings, *this, environment, static_cast<std::uint32_t>(ngx_random())),
-      feed_(conf.endpoint, publishers_, tls_.peer(), engine_, counts.workers, log) {}
+      feed_(access(), publishers_, engine_, counts.workers) {}
 
 ClusterClient::~ClusterClient() = default;
 
@@ -89,14 +89,14 @@ void ClusterClient::describe(Status::Redis& redis) const {
     }
 }
 
-std::optional<NamedServer> ClusterClient::master_of(redis::Slot slot) const {
+std::optional<redis::Server> ClusterClient::master_of(redis::Slot slot) const {
     const redis::SlotMap& map = router_.map();
     const auto index = map.master_of(slot);
     if (!index) {
         return std::nullopt;
     }
     const redis::ServerAddress& master = map.masters()[*index];
-    return NamedServer{.name = master, .addresses = addresses_of(master)};
+    return redis::Server{.name = master, .addresses = addresses_of(master)};
 }
 
 std::string ClusterClient::probe_key(redis::Slot slot) const {
@@ -113,7 +113,7 @@ std::optional<Electorate> ClusterClient::electorate() {
 
 std::vector<redis::ServerAddress> ClusterClient::configured() const {
     std::vector<redis::ServerAddress> servers;
-    std::ranges::transform(servers_.list().all(), std::back_inserter(servers), to_server);
+    std::ranges::transform(servers_.list(), std::back_inserter(servers), to_server);
     return servers;
 }
 
@@ -129,10 +129,9 @@ void ClusterClient::read_slot_map(const redis::ServerAddress& address,
     map_.reset();
     asked_ = address;
     redis::QueryOwner& owner = *this;
-    query_ =
-        std::make_unique<redis::Query>(conf_.endpoint, addresses_of(address), tls_.peer(),
-                                       std::vector{redis::Words{"CLUSTER", "SLOTS"}},
-                                       kSlotMapTimeout, owner, log_, redis::kClusterSlotsLimits);
+    query_ = std::make_unique<redis::Query>(access(), addresses_of(address),
+                                            std::vector{redis::Words{"CLUSTER", "SLOTS"}},
+                                            kSlotMapTimeout, owner, redis::kClusterSlotsLimits);
     reader_ = &reader;
 }
 
@@ -163,36 +162,35 @@ void ClusterClient::deliver() noexcept {
 }
 
 /// The addresses of a server that is connected to, or that has an IP address.
-redis::AddressList ClusterClient::addresses_of(const redis::ServerAddress& server) const {
+redis::SocketAddresses ClusterClient::addresses_of(const redis::ServerAddress& server) const {
     const auto place = std::ranges::find(open_, server, &Server::address);
     if (place != open_.end()) {
         return (*place)->addresses();
     }
-    auto address = redis::numeric_address(server);
-    return address ? redis::AddressList({std::move(*address)}) : redis::AddressList();
+    return redis::numeric_address(server);
 }
 
 /// Subscribes at one of them, as far as their names are resolved. Each publishes the messages of
 /// all.
 void ClusterClient::on_masters(std::span<const redis::ServerAddress> masters) noexcept {
     gateway::attempt(engine_.log(), [&] {
-        std::vector<redis::SocketAddress> addresses;
+        redis::SocketAddresses addresses;
         for (const redis::ServerAddress& master : masters) {
-            const redis::AddressList found = addresses_of(master);
-            addresses.insert(addresses.end(), found.all().begin(), found.all().end());
+            const redis::SocketAddresses found = addresses_of(master);
+            addresses.insert(addresses.end(), found.begin(), found.end());
         }
         if (addresses.empty()) {
             return;
         }
         const bool is_new = !std::ranges::all_of(
             addresses,
-            [&](const redis::SocketAddress& address) { return publishers_.contains(address); });
-        const bool was_known = !publishers_.all().empty();
+            [&](const redis::SocketAddress& address) { return contains(publishers_, address); });
+        const bool was_known = !publishers_.empty();
         // Workers begin with different masters: the loss of one does not end all subscriptions.
         const std::size_t first = engine_.worker().number() % addresses.size();
         std::rotate(addresses.begin(), addresses.begin() + static_cast<std::ptrdiff_t>(first),
                     addresses.end());
-        publishers_.replace(std::move(addresses));
+        publishers_ = std::move(addresses);
         feed_.subscription().follow_addresses();
         if (is_new && was_known) {
             engine_.changes().on_moved();

@@ -14,7 +14,7 @@
 #include "module/http/redis_transport.hpp"
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/query.hpp"
-#include "module/redis/io/server_addresses.hpp"
+#include "module/redis/io/resolved_servers.hpp"
 
 namespace tollgate::http {
 
@@ -36,8 +36,8 @@ class ClusterClient final : public RedisTransport,
     std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
     void poll() noexcept override;
     void describe(Status::Redis& redis) const override;
-    QueryAccess access() override { return {conf_.endpoint, tls_.peer(), log_}; }
-    std::optional<NamedServer> master_of(redis::Slot slot) const override;
+    redis::Access access() override { return {conf_.endpoint, tls_.peer(), log_}; }
+    std::optional<redis::Server> master_of(redis::Slot slot) const override;
     std::string probe_key(redis::Slot slot) const override;
     std::optional<Electorate> electorate() override;
     void search_masters() noexcept override { router_.request_refresh(); }
@@ -57,7 +57,7 @@ class ClusterClient final : public RedisTransport,
     void on_reply(const redisReply& reply) noexcept override;
     void on_no_reply(std::string_view reason) noexcept override;
     void deliver() noexcept;
-    redis::AddressList addresses_of(const redis::ServerAddress& server) const;
+    redis::SocketAddresses addresses_of(const redis::ServerAddress& server) const;
     void count_breakers() const noexcept;
     void log_name(const std::string& server) noexcept;
     void log_problem(std::string_view problem) noexcept;
@@ -67,7 +67,7 @@ class ClusterClient final : public RedisTransport,
     ngx_log_t* log_;
     gateway::Engine engine_;
     RedisTls tls_;
-    redis::ServerAddresses servers_;  ///< those of the configuration
+    redis::ResolvedServers servers_;  ///< those of the configuration
     std::vector<Server*> open_;       ///< those of the router
     bool is_name_logged_ = false;
     gateway::SlotMapReader* reader_ = nullptr;  ///< while a server is asked for the map
@@ -76,8 +76,8 @@ class ClusterClient final : public RedisTransport,
     redis::LogThrottle problems_;
     redis::Event answered_;
     std::unique_ptr<redis::Query> query_;
-    gateway::ClusterRouter router_;  ///< owns connections, which refer to the members above
-    redis::AddressList publishers_;  ///< the masters; none until the first slot map
+    gateway::ClusterRouter router_;      ///< owns connections, which refer to the members above
+    redis::SocketAddresses publishers_;  ///< the masters; none until the first slot map
     ChangeFeed feed_;
 };
 

@@ -13,16 +13,14 @@ ClusterClient::Server::Server(ClusterClient& client, const redis::ServerAddress&
       address_(address),
       text_(to_text(address)),
       name_(name_hash(client.conf_.endpoint.name + " " + text_)),
-      addresses_(address, client.conf_.endpoint.resolver,
+      addresses_({{address, redis::numeric_address(address)}}, client.conf_.endpoint.resolver,
                  "redis \"" + client.conf_.endpoint.name + "\"", *this, client.log_),
-      connection_(client.conf_.endpoint, addresses_.list(), client.tls_.peer(),
-                  client.probe_key(slot), *this, client.log_),
-      management_(client.conf_.endpoint, addresses_.list(), client.tls_.peer(),
-                  client.probe_key(slot), *this, client.log_) {
+      connection_(client.access(), addresses_.list(), client.probe_key(slot), *this),
+      management_(client.access(), addresses_.list(), client.probe_key(slot), *this) {
     client_.open_.push_back(this);
     // The first attempt may have failed while the connection was made.
     client_.count_breakers();
-    if (addresses_.is_unresolvable()) {
+    if (addresses_.list().empty() && client.conf_.endpoint.resolver.resolver == nullptr) {
         client_.log_name(text_);
     }
 }

@@ -10,7 +10,7 @@
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/connection_listener.hpp"
 #include "module/redis/io/management_connection.hpp"
-#include "module/redis/io/reported_address.hpp"
+#include "module/redis/io/resolved_servers.hpp"
 
 namespace tollgate::http {
 
@@ -39,7 +39,7 @@ class ClusterClient::Server final : public gateway::ClusterServer,
         management_.poll();
     }
     const redis::ServerAddress& address() const noexcept { return address_; }
-    const redis::AddressList& addresses() const noexcept { return addresses_.list(); }
+    const redis::SocketAddresses& addresses() const noexcept { return addresses_.list(); }
     bool is_breaker_open() const noexcept { return connection_.is_breaker_open(); }
 
   private:
@@ -53,7 +53,6 @@ class ClusterClient::Server final : public gateway::ClusterServer,
     void on_connected(bool is_first) noexcept override;
     void on_lost() noexcept override { addresses_.resolve_now(); }
     void on_refusal(std::string_view /*message*/) noexcept override { addresses_.resolve_now(); }
-    void on_moved() noexcept override {}
     void on_time(ExactSteadyTime sent, ExactSteadyTime received,
                  ExactInstant time) noexcept override {
         client_.engine_.zone().restart_clock(name_, sent, received, time);
@@ -66,7 +65,7 @@ class ClusterClient::Server final : public gateway::ClusterServer,
     const redis::ServerAddress address_;
     const std::string text_;
     const std::uint32_t name_;
-    redis::ReportedAddress addresses_;
+    redis::ResolvedServers addresses_;  ///< of this one
     redis::Connection connection_;
     redis::ManagementConnection management_;
 };

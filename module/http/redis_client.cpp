@@ -17,43 +17,63 @@ RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedT
       servers_(conf.endpoint.servers, conf.endpoint.resolver,
                "redis \"" + conf.endpoint.name + "\"", *this, log),
       tls_(conf.endpoint.tls.get(), sessions, counts.own),
-      sentinel_(make_sentinel_master(zone)),
-      connection_(conf.endpoint, addresses(), tls_.peer(), conf.settings.keys.probe(), *this, log),
-      management_(conf.endpoint, addresses(), tls_.peer(), conf.settings.keys.probe(), *this, log),
-      feed_(conf.endpoint, addresses(), tls_.peer(), engine_, counts.workers, log) {}
+      sentinels_(make_sentinels()),
+      connection_(access(), addresses(), conf.settings.keys.probe(), *this),
+      management_(access(), addresses(), conf.settings.keys.probe(), *this),
+      feed_(access(), addresses(), engine_, counts.workers) {}
 
-std::unique_ptr<SentinelMaster> RedisClient::make_sentinel_master(gateway::Zone& zone) {
-    if (conf_.sentinel.group == nullptr) {
+std::unique_ptr<redis::SentinelDirectory> RedisClient::make_sentinels() {
+    const redis::SentinelGroup* const group = conf_.sentinel.group.get();
+    if (group == nullptr) {
         return nullptr;
     }
-    redis::MasterListener& listener = *this;
-    return std::make_unique<SentinelMaster>(conf_, zone, statistics(), tls_.peer(), listener, log_);
+    if (group->endpoint.tls != nullptr) {
+        sentinel_tls_.emplace(*group->endpoint.tls, no_sessions_);
+    }
+    redis::SentinelClient& client = *this;
+    // ngx_worker is 0 also without worker processes.
+    return std::make_unique<redis::SentinelDirectory>(*group, sentinel_access(), access(),
+                                                      ngx_worker == 0, client);
 }
 
-std::optional<NamedServer> RedisClient::master_of(redis::Slot /*slot*/) const {
+std::optional<redis::Server> RedisClient::master_of(redis::Slot /*slot*/) const {
     const auto used = management_.address();
     if (!used) {
         return std::nullopt;
     }
-    redis::AddressList address({*used});
-    if (sentinel_ != nullptr && sentinel_->addresses().contains(*used)) {
-        if (auto name = sentinel_->name()) {
-            return NamedServer{.name = std::move(*name), .addresses = std::move(address)};
+    redis::SocketAddresses address({*used});
+    if (sentinels_ != nullptr && contains(sentinels_->addresses(), *used)) {
+        if (auto name = sentinels_->name()) {
+            return redis::Server{.name = std::move(*name), .addresses = std::move(address)};
         }
     }
     auto name = redis::parse_server_address(used->name(), "");
-    return NamedServer{.name = name.value_or(redis::ServerAddress{}),
-                       .addresses = std::move(address)};
+    return redis::Server{.name = name.value_or(redis::ServerAddress{}),
+                         .addresses = std::move(address)};
 }
 
 std::optional<Electorate> RedisClient::electorate() {
-    return sentinel_ != nullptr ? std::optional(sentinel_->electorate()) : std::nullopt;
+    if (sentinels_ == nullptr) {
+        return std::nullopt;
+    }
+    Electorate all{.access = sentinel_access(),
+                   .servers = {},
+                   .master_name = conf_.sentinel.group->master_name};
+    for (const redis::SocketAddress& sentinel : sentinels_->sentinels()) {
+        all.servers.push_back({.name = {}, .addresses = {sentinel}});
+    }
+    return all;
 }
 
 void RedisClient::search_master() noexcept {
-    if (sentinel_ != nullptr) {
-        sentinel_->search();
+    if (sentinels_ != nullptr) {
+        sentinels_->search();
     }
+}
+
+void RedisClient::with_shared_master(const std::function<void(redis::SharedMaster&)>& use) const {
+    const gateway::LockedNode node(engine_.zone());
+    use(node.sentinel_master(conf_.settings.name_hash));
 }
 
 void RedisClient::follow_addresses() noexcept {

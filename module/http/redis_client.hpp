@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,11 +11,11 @@
 #include "module/http/config/main_conf.hpp"
 #include "module/http/redis_tls.hpp"
 #include "module/http/redis_transport.hpp"
-#include "module/http/sentinel_master.hpp"
 #include "module/redis/io/connection.hpp"
 #include "module/redis/io/connection_listener.hpp"
 #include "module/redis/io/management_connection.hpp"
-#include "module/redis/io/server_addresses.hpp"
+#include "module/redis/io/resolved_servers.hpp"
+#include "module/redis/io/sentinel_directory.hpp"
 
 namespace tollgate::http {
 
@@ -23,7 +24,7 @@ class RedisClient final : public RedisTransport,
                           private gateway::Transport,
                           private redis::AddressListener,
                           private redis::ConnectionListener,
-                          private redis::MasterListener {
+                          private redis::SentinelClient {
   public:
     /// Begins to connect. All arguments must outlive it. `sessions` may be nullptr: TLS sessions
     /// are then not resumed.
@@ -41,8 +42,8 @@ class RedisClient final : public RedisTransport,
         connection_.poll();
         management_.poll();
     }
-    QueryAccess access() override { return {conf_.endpoint, tls_.peer(), log_}; }
-    std::optional<NamedServer> master_of(redis::Slot slot) const override;
+    redis::Access access() override { return {conf_.endpoint, tls_.peer(), log_}; }
+    std::optional<redis::Server> master_of(redis::Slot slot) const override;
     std::string probe_key(redis::Slot /*slot*/) const override {
         return conf_.settings.keys.probe();
     }
@@ -65,7 +66,9 @@ class RedisClient final : public RedisTransport,
     }
 
     void on_addresses() noexcept override { follow_addresses(); }
+    void with_shared_master(const std::function<void(redis::SharedMaster&)>& use) const override;
     void on_master() noexcept override { follow_addresses(); }
+    void on_failover() noexcept override { statistics().failovers.add(); }
     void on_answer(std::chrono::microseconds round_trip) noexcept override;
     void on_error() noexcept override;
     void on_connected(bool is_first) noexcept override;
@@ -78,11 +81,14 @@ class RedisClient final : public RedisTransport,
     void on_breaker_close() noexcept override;
 
     RedisStatistics& statistics() const { return engine_.statistics(); }
-    std::unique_ptr<SentinelMaster> make_sentinel_master(gateway::Zone& zone);
+    redis::Access sentinel_access() {
+        return {conf_.sentinel.group->endpoint, sentinel_tls_ ? &*sentinel_tls_ : nullptr, log_};
+    }
+    std::unique_ptr<redis::SentinelDirectory> make_sentinels();
     void search_master() noexcept;
     void follow_addresses() noexcept;
-    const redis::AddressList& addresses() const {
-        return sentinel_ != nullptr ? sentinel_->addresses() : servers_.list();
+    const redis::SocketAddresses& addresses() const {
+        return sentinels_ != nullptr ? sentinels_->addresses() : servers_.list();
     }
 
     const RedisConf& conf_;
@@ -91,9 +97,11 @@ class RedisClient final : public RedisTransport,
     bool renews_subscription_ = false;  ///< once a connection accepts writes again
     bool has_master_ = false;           ///< a connection has accepted writes
     gateway::Engine engine_;
-    redis::ServerAddresses servers_;  ///< none with `sentinel`
+    redis::ResolvedServers servers_;  ///< none with `sentinel`
     RedisTls tls_;
-    std::unique_ptr<SentinelMaster> sentinel_;  ///< nullptr: without `sentinel`
+    redis::TlsListener no_sessions_;  ///< a link to a Sentinel is rare
+    std::optional<redis::TlsPeer> sentinel_tls_;
+    std::unique_ptr<redis::SentinelDirectory> sentinels_;  ///< nullptr: without `sentinel`
     redis::Connection connection_;
     redis::ManagementConnection management_;
     ChangeFeed feed_;

@@ -7,31 +7,16 @@
 
 #include "module/gateway/engine.hpp"
 #include "module/http/nginx.hpp"
-#include "module/redis/io/address_list.hpp"
 #include "module/redis/io/endpoint.hpp"
-#include "module/redis/io/tls_peer.hpp"
-#include "module/redis/topology/server_address.hpp"
+#include "module/redis/io/resolved_servers.hpp"
 #include "module/report/status.hpp"
 
 namespace tollgate::http {
 
-/// What a query to a server needs.
-struct QueryAccess {
-    const redis::Endpoint& endpoint;
-    redis::TlsPeer* tls;  ///< nullptr: without TLS
-    ngx_log_t* log;
-};
-
-/// A server, as the deployment names it.
-struct NamedServer {
-    redis::ServerAddress name;
-    redis::AddressList addresses;
-};
-
 /// The servers that know which servers are masters: the Sentinels, or the masters of a cluster.
 struct Electorate {
-    QueryAccess access;
-    std::vector<NamedServer> servers;
+    redis::Access access;
+    std::vector<redis::Server> servers;
     std::string master_name;  ///< of Sentinel; empty: a cluster
 };
 
@@ -53,11 +38,11 @@ class RedisTransport {
     virtual void describe(Status::Redis& /*redis*/) const {}
 
     /// How the masters are reached.
-    virtual QueryAccess access() = 0;
+    virtual redis::Access access() = 0;
     /// The server that calls of Lane::kManagement for this slot are sent to, and in a handler of a
     /// reply, unless the call was redirected, the one that executed it. Nothing if none is known.
     /// Throws std::bad_alloc.
-    virtual std::optional<NamedServer> master_of(redis::Slot slot) const = 0;
+    virtual std::optional<redis::Server> master_of(redis::Slot slot) const = 0;
     /// A key of this slot that redis::probe_script() may write. Throws std::bad_alloc.
     virtual std::string probe_key(redis::Slot slot) const = 0;
     /// Nothing if one server is always the master. Throws std::bad_alloc.

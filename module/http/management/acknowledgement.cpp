@@ -36,9 +36,9 @@ constexpr std::chrono::milliseconds kFailoverPatience = 5s;
 constexpr std::chrono::milliseconds kSlotsPatience = 1s;
 constexpr std::chrono::milliseconds kBetweenQuestions = 100ms;
 
-std::vector<redis::AddressList> addresses_of(const Electorate& electorate) {
-    std::vector<redis::AddressList> all;
-    for (const NamedServer& server : electorate.servers) {
+std::vector<redis::SocketAddresses> addresses_of(const Electorate& electorate) {
+    std::vector<redis::SocketAddresses> all;
+    for (const redis::Server& server : electorate.servers) {
         all.push_back(server.addresses);
     }
     return all;

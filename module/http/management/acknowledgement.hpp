@@ -5,14 +5,14 @@
 
 #include "module/http/redis_transport.hpp"
 #include "module/management/database.hpp"
-#include "module/redis/io/address_list.hpp"
+#include "module/redis/io/socket_address.hpp"
 #include "module/redis/topology/server_address.hpp"
 
 namespace tollgate::http {
 
 /// A server that has executed calls.
 struct UsedServer {
-    redis::AddressList addresses;
+    redis::SocketAddresses addresses;
     std::set<redis::Slot> slots;  ///< of the calls
 };
 using UsedServers = std::map<redis::ServerAddress, UsedServer>;

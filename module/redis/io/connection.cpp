@@ -21,28 +21,25 @@ constexpr std::chrono::milliseconds kExitWait{1000};
 
 }  // namespace
 
-Connection::Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-                       std::string probe_key, ConnectionListener& listener, ngx_log_t* log,
-                       CallTraits traits)
-    : endpoint_(endpoint),
+Connection::Connection(const Access& access, const SocketAddresses& addresses,
+                       std::string probe_key, ConnectionListener& listener, CallTraits traits)
+    : access_(access),
       addresses_(addresses),
-      tls_(tls),
       probe_key_(std::move(probe_key)),
       listener_(listener),
-      log_(log),
       traits_(traits),
-      link_(std::make_unique<Link>(endpoint, addresses, tls, static_cast<LinkOwner&>(*this), log,
-                                   traits.limits)),
-      pipeline_(static_cast<std::uint64_t>(ngx_random()), endpoint.timeout),
+      link_(
+          std::make_unique<Link>(access, addresses, static_cast<LinkOwner&>(*this), traits.limits)),
+      pipeline_(static_cast<std::uint64_t>(ngx_random()), access.endpoint.timeout),
       random_(static_cast<unsigned>(ngx_random())),
       reason_("no address is known"),
-      timer_(Event::calling<&Connection::on_timer>(this, log)),
-      exit_timer_(Event::calling<&Connection::hold_exit>(this, log)),
-      move_event_(Event::calling<&Connection::take_successor>(this, log)) {
+      timer_(Event::calling<&Connection::on_timer>(this, access.log)),
+      exit_timer_(Event::calling<&Connection::hold_exit>(this, access.log)),
+      move_event_(Event::calling<&Connection::take_successor>(this, access.log)) {
     timer_.set_cancelable(true);
     untried_ = other_addresses();
     // Without an address, calls wait for the first one until they time out.
-    if (!addresses.all().empty()) {
+    if (!addresses.empty()) {
         link_->connect();
     }
     watch_deadlines();
@@ -64,8 +61,9 @@ bool Connection::push(Call&& call, std::unique_ptr<ReplyHandler>&& handler) noex
         exit_until_ = Clock::now() + kExitWait;
         return true;
     } catch (const std::exception& e) {
-        ngx_log_error(NGX_LOG_CRIT, log_, 0, "tollgate: redis \"%s\": a call was not sent: %s",
-                      endpoint_.name.c_str(), e.what());
+        ngx_log_error(NGX_LOG_CRIT, access_.log, 0,
+                      "tollgate: redis \"%s\": a call was not sent: %s",
+                      access_.endpoint.name.c_str(), e.what());
         return false;
     }
 }
@@ -97,7 +95,7 @@ void Connection::on_ready() {
     const bool is_first = state_.state() == ConnectionState::State::kNew;
     const bool is_probed = needs_probe();
     // Of several servers, this one may be read-only: calls that it refuses would fail.
-    state_.on_ready(is_probed && addresses_.all().size() > 1);
+    state_.on_ready(is_probed && addresses_.size() > 1);
     if (is_probed) {
         pipeline_.push_ahead(Probe::call(probe_key_),
                              std::make_unique<Probe>(static_cast<ProbeOwner&>(*this)),
@@ -196,8 +194,8 @@ void Connection::log_loss(std::string_view reason, bool is_failure) noexcept {
     }
     const ngx_uint_t level = is_failure ? NGX_LOG_WARN : NGX_LOG_NOTICE;
     if (const auto left_out = losses_.admit(Clock::now())) {
-        ngx_log_error(level, log_, 0, "tollgate: redis \"%s\": %*s%s", endpoint_.name.c_str(),
-                      reason.size(), reason.data(),
+        ngx_log_error(level, access_.log, 0, "tollgate: redis \"%s\": %*s%s",
+                      access_.endpoint.name.c_str(), reason.size(), reason.data(),
                       *left_out > 0 ? "; more connections were lost since the last line" : "");
     }
 }

@@ -42,12 +42,11 @@ struct CallTraits {
 /// first link are answered, at most for `timeout`, and are sent on the second link.
 class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner {
   public:
-    /// Starts to connect at once, or as soon as an address is known. `endpoint`, `addresses`,
-    /// `tls`, `listener` and `log` must outlive the connection. `tls` is nullptr for a connection
-    /// without TLS. `probe_key` is the key that probe_script() writes.
-    Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-               std::string probe_key, ConnectionListener& listener, ngx_log_t* log,
-               CallTraits traits = {});
+    /// Starts to connect at once, or as soon as an address is known. What `access` refers to,
+    /// `addresses` and `listener` must outlive the connection. `probe_key` is the key that
+    /// probe_script() writes.
+    Connection(const Access& access, const SocketAddresses& addresses, std::string probe_key,
+               ConnectionListener& listener, CallTraits traits = {});
 
     /// Closes the socket. The handlers of pending calls are destroyed; no callback follows.
     ~Connection() override = default;
@@ -111,10 +110,10 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     bool try_next_address(bool is_readonly) noexcept;
     void reconnect() noexcept;
     std::size_t other_addresses() const noexcept {
-        return std::max<std::size_t>(addresses_.all().size(), 1) - 1;
+        return std::max<std::size_t>(addresses_.size(), 1) - 1;
     }
     bool may_connect() const noexcept {
-        return link_->is_down() && !link_->is_shutting_down() && !addresses_.all().empty();
+        return link_->is_down() && !link_->is_shutting_down() && !addresses_.empty();
     }
     void on_timer() noexcept;
     void time_out(Time now) noexcept;
@@ -122,12 +121,10 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     void hold_exit() noexcept;
     void log_loss(std::string_view reason, bool is_failure) noexcept;
 
-    const Endpoint& endpoint_;
-    const AddressList& addresses_;
-    TlsPeer* tls_;
+    const Access access_;
+    const SocketAddresses& addresses_;
     const std::string probe_key_;
     ConnectionListener& listener_;
-    ngx_log_t* log_;
     const CallTraits traits_;
     std::unique_ptr<Link> link_;
     std::unique_ptr<Successor> successor_;  ///< during a move

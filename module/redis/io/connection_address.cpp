@@ -60,7 +60,7 @@ bool Connection::try_next_address(bool is_readonly) noexcept {
 }
 
 void Connection::follow_addresses() noexcept {
-    if (link_->is_shutting_down() || addresses_.all().empty()) {
+    if (link_->is_shutting_down() || addresses_.empty()) {
         return;
     }
     if (link_->is_down()) {
@@ -80,13 +80,12 @@ void Connection::follow_addresses() noexcept {
 
 void Connection::start_move() noexcept {
     if (successor_ != nullptr && successor_->address() &&
-        addresses_.contains(*successor_->address())) {
+        contains(addresses_, *successor_->address())) {
         return;
     }
     try {
-        successor_ =
-            std::make_unique<Successor>(endpoint_, addresses_, tls_, probe_key_, traits_.limits,
-                                        static_cast<SuccessorOwner&>(*this), log_);
+        successor_ = std::make_unique<Successor>(access_, addresses_, probe_key_, traits_.limits,
+                                                 static_cast<SuccessorOwner&>(*this));
     } catch (const std::exception& e) {
         link_->give_up(e.what());
     }
@@ -119,8 +118,9 @@ void Connection::take_successor() noexcept {
     const auto old = std::exchange(link_, successor->take_link());
     link_->set_owner(*this);
     state_.on_moved();
-    ngx_log_error(NGX_LOG_NOTICE, log_, 0, "tollgate: redis \"%s\": moved from %s to %s",
-                  endpoint_.name.c_str(), old->address() ? old->address()->name().c_str() : "-",
+    ngx_log_error(NGX_LOG_NOTICE, access_.log, 0, "tollgate: redis \"%s\": moved from %s to %s",
+                  access_.endpoint.name.c_str(),
+                  old->address() ? old->address()->name().c_str() : "-",
                   link_->address() ? link_->address()->name().c_str() : "-");
     note_accepted(successor->time());
     listener_.on_connected(false);

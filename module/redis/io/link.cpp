@@ -13,17 +13,15 @@ constexpr std::size_t kMostWritten = 16384;
 
 }  // namespace
 
-Link::Link(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls, LinkOwner& owner,
-           ngx_log_t* log, ReplyLimits limits)
-    : endpoint_(endpoint),
+Link::Link(const Access& access, const SocketAddresses& addresses, LinkOwner& owner,
+           ReplyLimits limits)
+    : access_(access),
       addresses_(addresses),
-      tls_(tls),
       owner_(&owner),
-      log_(log),
       limits_(limits),
-      quiet_log_(*log),
-      timeout_(Event::calling<&Link::call<&Link::on_timeout>>(this, log)),
-      flush_event_(Event::calling<&Link::call<&Link::flush>>(this, log)) {
+      quiet_log_(*access.log),
+      timeout_(Event::calling<&Link::call<&Link::on_timeout>>(this, access.log)),
+      flush_event_(Event::calling<&Link::call<&Link::flush>>(this, access.log)) {
     quiet_log_.log_level = NGX_LOG_ALERT;
     timeout_.set_cancelable(true);
 }

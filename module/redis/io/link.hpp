@@ -49,10 +49,10 @@ class LinkOwner {
 /// writes the appended data at the end of the event loop iteration, and reads replies.
 class Link {
   public:
-    /// All arguments must outlive the link. `addresses` may change. `tls` is nullptr for a link
-    /// without TLS. Replies that exceed the limits close the link.
-    Link(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls, LinkOwner& owner,
-         ngx_log_t* log, ReplyLimits limits = {});
+    /// All arguments must outlive the link. `addresses` may change. Replies that exceed the limits
+    /// close the link.
+    Link(const Access& access, const SocketAddresses& addresses, LinkOwner& owner,
+         ReplyLimits limits = {});
     /// Closes the link; no callback follows.
     ~Link();
     Link(const Link&) = delete;
@@ -89,7 +89,7 @@ class Link {
     /// The address of the current connection, or of the last or next attempt; nothing at first.
     const std::optional<SocketAddress>& address() const noexcept { return address_; }
     /// Whether that address is still in the list.
-    bool has_listed_address() const noexcept { return address_ && addresses_.contains(*address_); }
+    bool has_listed_address() const noexcept { return address_ && contains(addresses_, *address_); }
 
     /// The output buffer, which is sent after flush_soon(). The link must be ready.
     std::string& out() noexcept { return out_; }
@@ -143,11 +143,9 @@ class Link {
     template <void (Link::*Method)()>
     static void handle(ngx_event_t* event) noexcept;
 
-    const Endpoint& endpoint_;
-    const AddressList& addresses_;
-    TlsPeer* tls_;
+    const Access access_;
+    const SocketAddresses& addresses_;
     LinkOwner* owner_;
-    ngx_log_t* log_;
     ReplyLimits limits_;
     ngx_log_t quiet_log_;     ///< for what nginx says of connecting; the owner logs the reason
     CapturedLog socket_log_;  ///< for what nginx says of reading, writing and TLS

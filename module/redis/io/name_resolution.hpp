@@ -7,12 +7,10 @@ extern "C" {
 }
 
 #include <chrono>
-#include <span>
 #include <string>
-#include <vector>
 
-#include "module/redis/io/address_list.hpp"
 #include "module/redis/io/event.hpp"
+#include "module/redis/io/socket_address.hpp"
 #include "module/redis/protocol/resolution_pace.hpp"
 
 namespace tollgate::redis {
@@ -51,7 +49,7 @@ class NameResolution {
     NameResolution& operator=(const NameResolution&) = delete;
 
     /// Empty until the first answer.
-    std::span<const SocketAddress> addresses() const noexcept { return addresses_; }
+    const SocketAddresses& addresses() const noexcept { return addresses_; }
 
     /// Whether a resolution has ended: if there are no addresses, it failed.
     bool is_tried() const noexcept { return is_tried_; }
@@ -77,7 +75,7 @@ class NameResolution {
     std::string owner_;
     AddressListener& listener_;
     ngx_log_t* log_;
-    std::vector<SocketAddress> addresses_;
+    SocketAddresses addresses_;
     ResolutionPace pace_;
     ngx_resolver_ctx_t* pending_ = nullptr;
     bool ignores_cache_ = false;

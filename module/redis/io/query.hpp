@@ -36,12 +36,10 @@ class QueryOwner {
 class Query : private LinkOwner {
   public:
     /// Starts to connect at once, to the addresses in turn. All replies must arrive within
-    /// `timeout`.
-    /// `endpoint` supplies the user, the password, the database and the limit of each attempt to
-    /// connect. All references must outlive the query. `tls` is nullptr for a link without TLS.
-    Query(const Endpoint& endpoint, AddressList addresses, TlsPeer* tls,
-          std::vector<Words> commands, std::chrono::milliseconds timeout, QueryOwner& owner,
-          ngx_log_t* log, ReplyLimits limits = {});
+    /// `timeout`. `access` supplies the user, the password, the database and the limit of each
+    /// attempt to connect. What it refers to and `owner` must outlive the query.
+    Query(const Access& access, SocketAddresses addresses, std::vector<Words> commands,
+          std::chrono::milliseconds timeout, QueryOwner& owner, ReplyLimits limits = {});
     /// Closes the link; no callback follows.
     ~Query() override = default;
     Query(const Query&) = delete;
@@ -57,7 +55,7 @@ class Query : private LinkOwner {
     void on_timer() noexcept;
     void report() noexcept;
 
-    const AddressList addresses_;
+    const SocketAddresses addresses_;
     const std::vector<Words> commands_;
     std::size_t answered_ = 0;  ///< number of commands
     QueryOwner& owner_;

@@ -32,12 +32,11 @@ class MessageListener {
 /// regardless of `timeout`: until then, messages may be missed.
 class Subscription : private LinkOwner {
   public:
-    /// Starts to connect at once. `endpoint`, `addresses`, `tls`, `listener` and `log` must outlive
-    /// the subscription. `tls` is nullptr for a subscription without TLS.
-    /// `effect_of_refusal` is for the log: what happens if Redis refuses the channel.
-    Subscription(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-                 std::string channel, std::string effect_of_refusal, MessageListener& listener,
-                 ngx_log_t* log);
+    /// Starts to connect at once. What `access` refers to, `addresses` and `listener` must outlive
+    /// the subscription. `effect_of_refusal` is for the log: what happens if Redis refuses the
+    /// channel.
+    Subscription(const Access& access, const SocketAddresses& addresses, std::string channel,
+                 std::string effect_of_refusal, MessageListener& listener);
     ~Subscription() override = default;
     Subscription(const Subscription&) = delete;
     Subscription& operator=(const Subscription&) = delete;
@@ -63,11 +62,10 @@ class Subscription : private LinkOwner {
     void schedule(Clock::time_point end) noexcept;
     void take_error(std::string_view message) noexcept;
 
-    const Endpoint& endpoint_;
+    const Access access_;
     std::string channel_;
     std::string effect_of_refusal_;
     MessageListener& listener_;
-    ngx_log_t* log_;
     Link link_;
     bool is_subscribed_ = false;
     bool awaits_reply_ = false;

@@ -31,11 +31,9 @@ class SuccessorOwner {
 /// destroyed.
 class Successor : private LinkOwner, private ProbeOwner {
   public:
-    /// Starts to connect at once. All arguments must outlive the successor. `tls` is nullptr for a
-    /// link without TLS.
-    Successor(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-              const std::string& probe_key, ReplyLimits limits, SuccessorOwner& owner,
-              ngx_log_t* log);
+    /// Starts to connect at once. All arguments must outlive the successor.
+    Successor(const Access& access, const SocketAddresses& addresses, const std::string& probe_key,
+              ReplyLimits limits, SuccessorOwner& owner);
     /// Closes the link; no callback follows.
     ~Successor() override = default;
     Successor(const Successor&) = delete;
@@ -60,11 +58,10 @@ class Successor : private LinkOwner, private ProbeOwner {
     void on_not_accepted(std::string_view reason) noexcept override;
     void on_timer() noexcept;
 
-    const Endpoint& endpoint_;
-    const AddressList& addresses_;
+    const Access access_;
+    const SocketAddresses& addresses_;
     const std::string& probe_key_;
     SuccessorOwner& owner_;
-    ngx_log_t* log_;
     std::unique_ptr<Link> link_;
     Pipeline pipeline_;  ///< of the probe
     bool is_usable_ = false;
