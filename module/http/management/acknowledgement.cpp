@@ -44,13 +44,6 @@ std::vector<redis::SocketAddresses> addresses_of(const Electorate& electorate) {
     return all;
 }
 
-/// Whether the user may not call the command, or it is renamed.
-bool is_withheld(const redisReply& reply) {
-    return reply.type == REDIS_REPLY_ERROR &&
-           (redis::is_forbidden(redis::text_of(reply)) ||
-            redis::text_of(reply).starts_with("ERR unknown command"));
-}
-
 /// Reads a reply to ROLE. Nothing if the master has replicas: WAIT tells what they have.
 std::optional<Durability> read_replication(const redisReply& reply) {
     constexpr std::size_t kReplicas = 2;
@@ -59,8 +52,10 @@ std::optional<Durability> read_replication(const redisReply& reply) {
             break;
         case redis::Role::kReplica:
             return Durability::kUndone;
+        case redis::Role::kForbidden:
+            return Durability::kForbidden;
         default:
-            return is_withheld(reply) ? Durability::kForbidden : Durability::kUnverified;
+            return Durability::kUnverified;
     }
     const bool has_replicas = reply.elements <= kReplicas || reply.element[kReplicas]->elements > 0;
     return has_replicas ? std::nullopt : std::optional(Durability::kConfirmed);
@@ -76,7 +71,7 @@ class WaitReader {
         is_read_ = reply.type != REDIS_REPLY_ARRAY;
         if (reply.type == REDIS_REPLY_INTEGER) {
             durability_ = reply.integer > 0 ? Durability::kConfirmed : Durability::kUnconfirmed;
-        } else if (is_withheld(reply)) {
+        } else if (reply.type == REDIS_REPLY_ERROR && redis::is_denied(redis::text_of(reply))) {
             durability_ = Durability::kForbidden;
         }
     }
