@@ -9,6 +9,7 @@
 #include "module/http/nginx.hpp"
 #include "module/redis/io/endpoint.hpp"
 #include "module/redis/io/resolved_servers.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/report/status.hpp"
 
 namespace tollgate::http {
@@ -21,13 +22,8 @@ struct Electorate {
 };
 
 /// What a worker has for one `tollgate_redis`: an engine, and the connections of its transport.
-class RedisTransport {
+class RedisTransport : public redis::Interface {
   public:
-    RedisTransport() = default;
-    RedisTransport(const RedisTransport&) = delete;
-    RedisTransport& operator=(const RedisTransport&) = delete;
-    virtual ~RedisTransport() = default;
-
     virtual gateway::Engine& engine() = 0;
     /// The time that a request may wait for each of its calls.
     virtual std::chrono::milliseconds timeout() const = 0;

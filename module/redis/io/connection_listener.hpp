@@ -4,18 +4,14 @@
 #include <string_view>
 
 #include "module/quota/redis_clock.hpp"
+#include "module/redis/protocol/interface.hpp"
 
 namespace tollgate::redis {
 
 /// Receives the events of a connection, for the log and for statistics. A listener overrides those
 /// that concern it.
-class ConnectionListener {
+class ConnectionListener : public Interface {
   public:
-    ConnectionListener() = default;
-    ConnectionListener(const ConnectionListener&) = delete;
-    ConnectionListener& operator=(const ConnectionListener&) = delete;
-    virtual ~ConnectionListener() = default;
-
     /// A call was answered. `round_trip` is the time since the call was made.
     virtual void on_answer(std::chrono::microseconds /*round_trip*/) noexcept {}
     /// Redis answered a command with an error; or the connection was lost with calls pending,

@@ -21,6 +21,7 @@ extern "C" {
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/tls_peer.hpp"
 #include "module/redis/protocol/greeting.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/log_text.hpp"
 #include "module/redis/protocol/reply.hpp"
 
@@ -28,13 +29,8 @@ namespace tollgate::redis {
 
 /// The owner of a link, which receives its events. An exception from on_ready or on_reply closes
 /// the link.
-class LinkOwner {
+class LinkOwner : public Interface {
   public:
-    LinkOwner() = default;
-    LinkOwner(const LinkOwner&) = delete;
-    LinkOwner& operator=(const LinkOwner&) = delete;
-    virtual ~LinkOwner() = default;
-
     /// The link is connected, and AUTH and SELECT have succeeded.
     virtual void on_ready() = 0;
     /// The number of bytes written to the socket since it was connected: see Link::position.

@@ -11,6 +11,7 @@ extern "C" {
 
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/socket_address.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/resolution_pace.hpp"
 
 namespace tollgate::redis {
@@ -22,13 +23,8 @@ struct Resolver {
 };
 
 /// Is notified when addresses change.
-class AddressListener {
+class AddressListener : public Interface {
   public:
-    AddressListener() = default;
-    AddressListener(const AddressListener&) = delete;
-    AddressListener& operator=(const AddressListener&) = delete;
-    virtual ~AddressListener() = default;
-
     /// The addresses are not those of the last call, or the first attempt to find them has failed.
     /// Called from the event loop only, never from a function that this listener called.
     virtual void on_addresses() noexcept = 0;

@@ -8,6 +8,7 @@
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/link.hpp"
 #include "module/redis/protocol/command.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/log_text.hpp"
 #include "module/redis/protocol/reply.hpp"
 
@@ -16,13 +17,8 @@ namespace tollgate::redis {
 /// Receives the result of a query: the reply to each command, or on_no_reply() once instead of the
 /// next one. Called from the event loop and never from the constructor of the query. It must not
 /// destroy the query.
-class QueryOwner {
+class QueryOwner : public Interface {
   public:
-    QueryOwner() = default;
-    QueryOwner(const QueryOwner&) = delete;
-    QueryOwner& operator=(const QueryOwner&) = delete;
-    virtual ~QueryOwner() = default;
-
     /// The reply to the next command, which may be an error reply.
     virtual void on_reply(const redisReply& reply) noexcept = 0;
     /// There is no reply: the server could not be connected to, the connection was lost, or the

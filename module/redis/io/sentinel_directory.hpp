@@ -16,6 +16,7 @@
 #include "module/redis/io/resolved_servers.hpp"
 #include "module/redis/io/sentinel_watch.hpp"
 #include "module/redis/io/subscription.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/log_throttle.hpp"
 #include "module/redis/topology/sentinel_search.hpp"
 #include "module/redis/topology/shared_master.hpp"
@@ -23,13 +24,8 @@
 namespace tollgate::redis {
 
 /// A worker that uses the master of a Sentinel group.
-class SentinelClient {
+class SentinelClient : public Interface {
   public:
-    SentinelClient() = default;
-    SentinelClient(const SentinelClient&) = delete;
-    SentinelClient& operator=(const SentinelClient&) = delete;
-    virtual ~SentinelClient() = default;
-
     /// Calls a function with what the workers share about the master, while no other one uses it.
     virtual void with_shared_master(const std::function<void(SharedMaster&)>& use) const = 0;
     /// SentinelDirectory::addresses() has changed: another master, or another address of its name.

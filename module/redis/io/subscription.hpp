@@ -10,17 +10,13 @@
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/link.hpp"
 #include "module/redis/protocol/command.hpp"
+#include "module/redis/protocol/interface.hpp"
 
 namespace tollgate::redis {
 
 /// Receives the messages and the state of a subscription.
-class MessageListener {
+class MessageListener : public Interface {
   public:
-    MessageListener() = default;
-    MessageListener(const MessageListener&) = delete;
-    MessageListener& operator=(const MessageListener&) = delete;
-    virtual ~MessageListener() = default;
-
     virtual void on_message(std::string_view text) noexcept = 0;
     /// The subscription was established or lost. Messages that are published while it is lost are
     /// missed.

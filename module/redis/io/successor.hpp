@@ -9,18 +9,14 @@
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/link.hpp"
 #include "module/redis/io/probe.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/pipeline.hpp"
 
 namespace tollgate::redis {
 
 /// Is notified of the progress of a successor.
-class SuccessorOwner {
+class SuccessorOwner : public Interface {
   public:
-    SuccessorOwner() = default;
-    SuccessorOwner(const SuccessorOwner&) = delete;
-    SuccessorOwner& operator=(const SuccessorOwner&) = delete;
-    virtual ~SuccessorOwner() = default;
-
     /// The successor's link can be taken now, or can no longer be taken: see Successor::is_usable.
     /// The successor must not be destroyed before this function returns.
     virtual void on_successor_change() noexcept = 0;

@@ -11,17 +11,13 @@ extern "C" {
 
 #include "module/redis/io/captured_log.hpp"
 #include "module/redis/io/tls_context.hpp"
+#include "module/redis/protocol/interface.hpp"
 
 namespace tollgate::redis {
 
 /// Receives the events of TLS connections, and stores their session. This one does neither.
-class TlsListener {
+class TlsListener : public Interface {
   public:
-    TlsListener() = default;
-    TlsListener(const TlsListener&) = delete;
-    TlsListener& operator=(const TlsListener&) = delete;
-    virtual ~TlsListener() = default;
-
     /// A handshake has succeeded.
     virtual void on_handshake(bool /*is_resumed*/) noexcept {}
     /// The session for the next connection, as DER. Empty: the stored session was refused.
