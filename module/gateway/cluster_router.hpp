@@ -11,6 +11,7 @@
 #include "module/gateway/environment.hpp"
 #include "module/gateway/settings.hpp"
 #include "module/gateway/transport.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/pipeline.hpp"
 #include "module/redis/topology/call_retries.hpp"
 #include "module/redis/topology/redirection.hpp"
@@ -20,31 +21,20 @@
 namespace tollgate::gateway {
 
 /// The connections to one server of a cluster, behind circuit breakers.
-class ClusterServer {
+class ClusterServer : public redis::Interface {
   public:
-    ClusterServer() = default;
-    ClusterServer(const ClusterServer&) = delete;
-    ClusterServer& operator=(const ClusterServer&) = delete;
-    /// Pending handlers are destroyed without a call.
-    virtual ~ClusterServer() = default;
-
     /// As the functions of Transport.
     virtual bool is_reachable() const noexcept = 0;
     virtual void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept = 0;
-    virtual void refuse(std::string_view error) noexcept = 0;
+    virtual void report_failure(std::string_view error) noexcept = 0;
     virtual std::uint32_t name() const noexcept = 0;
     /// Whether no call is pending.
     virtual bool is_idle() const noexcept = 0;
 };
 
 /// Receives the slot map.
-class SlotMapReader {
+class SlotMapReader : public redis::Interface {
   public:
-    SlotMapReader() = default;
-    SlotMapReader(const SlotMapReader&) = delete;
-    SlotMapReader& operator=(const SlotMapReader&) = delete;
-    virtual ~SlotMapReader() = default;
-
     /// The asked server answered.
     virtual void on_slot_map(redis::SlotMap map) noexcept = 0;
     /// It did not, or its reply is not usable.
@@ -52,13 +42,8 @@ class SlotMapReader {
 };
 
 /// Connects to the servers of a cluster.
-class ClusterServers {
+class ClusterServers : public redis::Interface {
   public:
-    ClusterServers() = default;
-    ClusterServers(const ClusterServers&) = delete;
-    ClusterServers& operator=(const ClusterServers&) = delete;
-    virtual ~ClusterServers() = default;
-
     /// The servers of the configuration. Empty while their names are not resolved.
     virtual std::vector<redis::ServerAddress> configured() const = 0;
     /// Begins to connect to the server, which has this slot. May call functions of the router.
@@ -91,7 +76,7 @@ class ClusterRouter final : public Transport, private SlotMapReader {
     bool is_reachable(redis::Slot slot) const noexcept override;
     void run(redis::Slot slot, redis::Call call,
              std::unique_ptr<redis::ReplyHandler> handler) noexcept override;
-    void refuse(redis::Slot slot, std::string_view error) noexcept override;
+    void report_failure(redis::Slot slot, std::string_view error) noexcept override;
     std::uint32_t master_name(redis::Slot slot) const noexcept override;
 
     /// ClusterServers::configured() has changed. While there is no map, asks these servers.

@@ -61,7 +61,7 @@ bool Engine::is_fresh(SteadyTime checked, SteadyTime now) const {
 
 void Engine::report_error(redis::Slot slot, std::string_view error) noexcept {
     if (redis::error_scope(error) == redis::ErrorScope::kServer) {
-        transport_.refuse(slot, error);
+        transport_.report_failure(slot, error);
         return;
     }
     const redis::LogText shown(error);

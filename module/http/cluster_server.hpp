@@ -29,7 +29,9 @@ class ClusterClient::Server final : public gateway::ClusterServer,
     void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
         run_in_lane(connection_, management_, std::move(call), std::move(handler));
     }
-    void refuse(std::string_view error) noexcept override { connection_.refuse(error); }
+    void report_failure(std::string_view error) noexcept override {
+        connection_.report_failure(error);
+    }
     std::uint32_t name() const noexcept override { return name_; }
     bool is_idle() const noexcept override {
         return connection_.is_idle() && management_.is_idle();

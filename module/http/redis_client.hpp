@@ -61,8 +61,8 @@ class RedisClient final : public RedisTransport,
     std::uint32_t master_name(redis::Slot /*slot*/) const noexcept override {
         return conf_.settings.name_hash;
     }
-    void refuse(redis::Slot /*slot*/, std::string_view error) noexcept override {
-        connection_.refuse(error);
+    void report_failure(redis::Slot /*slot*/, std::string_view error) noexcept override {
+        connection_.report_failure(error);
     }
 
     void on_addresses() noexcept override { follow_addresses(); }

@@ -208,8 +208,8 @@ PreparedAcquire prepare(std::span<QuotaState> states, const Quotas& quotas, cons
 }
 
 void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedAcquire& prepared,
-             AcquireFailure fate) {
-    if (fate == AcquireFailure::kNotApplied) {
+             AcquireFailure failure) {
+    if (failure == AcquireFailure::kNotApplied) {
         strike_again(states.front().ban, prepared);
     }
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& /*quota*/) {
@@ -225,7 +225,7 @@ void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedA
                           if (state.counted_at == prepared.counted_at[table]) {
                               add_to_counted(state, adjustments, -1);
                           }
-                          if (fate == AcquireFailure::kUnknown) {
+                          if (failure == AcquireFailure::kUnknown) {
                               count_dropped(state.counts, adjustments.back());
                           } else {
                               owe_again(state, quota, adjustments);

@@ -43,7 +43,7 @@ enum class AcquireFailure {
 /// The acquire has no result: takes its adjustments back, or counts them as lost. Reports stay and
 /// are sent again.
 void restore(std::span<QuotaState> states, const Quotas& quotas, const PreparedAcquire& prepared,
-             AcquireFailure fate);
+             AcquireFailure failure);
 
 /// Redis has applied the adjustments: reports end, and the node's own units are counted.
 void acknowledge(std::span<QuotaState> states, const Quotas& quotas,

@@ -68,7 +68,7 @@ bool Connection::push(Call&& call, std::unique_ptr<ReplyHandler>&& handler) noex
     }
 }
 
-void Connection::refuse(std::string_view message) noexcept {
+void Connection::report_failure(std::string_view message) noexcept {
     if (!state_.on_refused(has_error_code(message, "READONLY"))) {
         return;
     }
@@ -132,7 +132,7 @@ void Connection::on_reply(const redisReply& reply) {
             break;
         case Pipeline::Taken::kError:
             if (is_refusal && !(traits_.are_various && is_forbidden(error))) {
-                refuse(error);
+                report_failure(error);
             } else {
                 listener_.on_error();
             }
@@ -145,7 +145,7 @@ void Connection::on_reply(const redisReply& reply) {
         case Pipeline::Taken::kMismatched:
             // An unsolicited reply, or an error that concerns the connection itself.
             if (is_refusal) {
-                refuse(error);
+                report_failure(error);
             } else {
                 link_->give_up(reply.type == REDIS_REPLY_ERROR ? error : "replies don't match");
             }
@@ -171,7 +171,7 @@ void Connection::fail(std::string_view reason) noexcept {
     }
     if (is_failure || breaker_.state() != Breaker::State::kClosed) {
         listener_.on_error();
-        if (breaker_.fail()) {
+        if (breaker_.record_failure()) {
             listener_.on_breaker_open(reason_);
         }
     }

@@ -77,7 +77,7 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
 
     /// Reports an error of ErrorScope::kServer that a handler found among the values of a script.
     /// Errors that answer a whole call are detected here. May be called from a handler.
-    void refuse(std::string_view message) noexcept;
+    void report_failure(std::string_view message) noexcept;
 
     /// Writes and reads as much as the socket allows, immediately. For timers: a timer may fire
     /// before replies are read that arrived while the event loop stalled. And when a graceful

@@ -32,7 +32,7 @@ void Connection::note_accepted(const std::optional<ObservedTime>& time) noexcept
     if (is_elsewhere) {
         listener_.on_moved();
     }
-    if (breaker_.answer()) {
+    if (breaker_.record_success()) {
         listener_.on_breaker_close();
     }
 }

@@ -37,7 +37,7 @@ class SentinelSearch {
     using Time = std::chrono::steady_clock::time_point;
 
     /// How long a Sentinel may take, from the beginning of the connection to the reply.
-    static constexpr std::chrono::milliseconds kPatience{300};
+    static constexpr std::chrono::milliseconds kAnswerTimeout{300};
 
     enum class Question : std::uint8_t {
         kAddress,  ///< SENTINEL GET-MASTER-ADDR-BY-NAME

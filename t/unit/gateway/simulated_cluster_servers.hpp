@@ -21,8 +21,8 @@ class SimulatedClusterServers final : private ClusterServers {
     /// that the router follows. All arguments must outlive it.
     using Prepare = std::function<void(SimulatedTransport&, SimulatedServer&)>;
     SimulatedClusterServers(Timeline& timeline, SimulatedCluster& cluster, Instant start,
-                              const RedisSettings& settings, const Environment& environment,
-                              Prepare prepare, int& redirections)
+                            const RedisSettings& settings, const Environment& environment,
+                            Prepare prepare, int& redirections)
         : timeline_(timeline),
           cluster_(cluster),
           start_(start),
@@ -50,7 +50,9 @@ class SimulatedClusterServers final : private ClusterServers {
         void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
             transport_.run(0, std::move(call), std::move(handler));
         }
-        void refuse(std::string_view error) noexcept override { transport_.refuse(0, error); }
+        void report_failure(std::string_view error) noexcept override {
+            transport_.report_failure(0, error);
+        }
         std::uint32_t name() const noexcept override { return name_; }
         bool is_idle() const noexcept override { return transport_.is_idle(); }
 

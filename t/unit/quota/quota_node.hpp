@@ -78,8 +78,9 @@ struct Node {
     PreparedAcquire ask(std::int64_t count = 1) {
         return prepare(states, quotas, demand, count, moment(), &last_report);
     }
-    void restore(const PreparedAcquire& prepared, AcquireFailure fate = AcquireFailure::kUnknown) {
-        tollgate::restore(states, quotas, prepared, fate);
+    void restore(const PreparedAcquire& prepared,
+                 AcquireFailure failure = AcquireFailure::kUnknown) {
+        tollgate::restore(states, quotas, prepared, failure);
     }
     bool needs_settling() const {
         return std::ranges::any_of(states, [&](const auto& state) {
