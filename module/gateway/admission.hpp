@@ -91,7 +91,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
         kGrant,
         kAcquire,
         kDecided,
-        kDecidedAlone,  ///< while Redis is out of reach
+        kDecidedAlone,  ///< while Redis is unreachable
         kUnavailable,
     };
 

@@ -86,7 +86,7 @@ bool Admission::is_current(const KnownKey& known, ExactSteadyTime now) const {
 }
 
 /// Whether a record has certainly changed since it was looked up at `checked`. Then it is not
-/// served while Redis is out of reach: the key may have been revoked.
+/// served while Redis is unreachable: the key may have been revoked.
 bool Admission::is_outdated(const KeyCache::Key& key, const IdHash& id, SteadyTime checked) const {
     return checked <= engine().zone().last_made_change(key.redis, key.digest, id);
 }

@@ -155,7 +155,7 @@ void ChangeTracker::take(const Page& page, ExactSteadyTime sent,
         return;
     }
     for (const auto& [name, age] : changed->names) {
-        // A look-up after the change gave the present record. But while Redis is in reach, it is
+        // A look-up after the change gave the present record. But while Redis is reachable, it is
         // repeated: the clocks of two masters may differ.
         const ExactSteadyTime error = RedisClock::drift_within(age) + kTick;
         const LockedNode node(engine_.zone());

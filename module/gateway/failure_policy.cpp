@@ -1,4 +1,4 @@
-// The steps of Admission while Redis is out of reach: `on_failure` applies.
+// The steps of Admission while Redis is unreachable: `on_failure` applies.
 
 #include "module/gateway/admission.hpp"
 #include "module/gateway/engine.hpp"

@@ -32,7 +32,7 @@ class LookupWaiter : public WaitLink<LookupWaiter> {
     virtual bool on_turn() noexcept = 0;
     /// Redis answered; the outcome is never kUnexpected. The record is in the zone.
     virtual void on_record(const redis::Lookup& lookup) noexcept = 0;
-    /// Redis is out of reach, or its reply is not a record.
+    /// Redis is unreachable, or its reply is not a record.
     virtual void on_lookup_failed() noexcept = 0;
 
     void leave_lookup() noexcept;

@@ -20,7 +20,7 @@ class Engine;
 
 /// Notes in Redis when keys were last used, to the minute. A request uses the valid key that it
 /// has, whatever is then decided. In each minute, one worker of the node writes each key that is
-/// used, a second later, with others. Nothing waits for that. While Redis is out of reach, the
+/// used, a second later, with others. Nothing waits for that. While Redis is unreachable, the
 /// last uses are kept and nothing is sent.
 class KeyUses {
   public:

@@ -11,7 +11,7 @@ class Engine;
 
 /// Counts the nodes that share a Redis. Each node enters itself in Redis (Keys::nodes) every
 /// second, or less often if there are more than a hundred nodes. The count is in the zone:
-/// SharedRedis. It says how much a node may grant alone while Redis is out of reach: see
+/// SharedRedis. It says how much a node may grant alone while Redis is unreachable: see
 /// decide_alone.
 class NodeHeartbeat {
   public:
@@ -21,7 +21,7 @@ class NodeHeartbeat {
     NodeHeartbeat(const NodeHeartbeat&) = delete;
     NodeHeartbeat& operator=(const NodeHeartbeat&) = delete;
 
-    /// The number of nodes when Redis was last in reach; 1 if it was never counted.
+    /// The number of nodes when Redis was last reachable; 1 if it was never counted.
     static std::int64_t nodes(const Engine& engine);
 
   private:

@@ -12,7 +12,7 @@
 
 namespace tollgate::gateway {
 
-/// `on_failure`: what happens to known keys while Redis is out of reach.
+/// `on_failure`: what happens to known keys while Redis is unreachable.
 enum class FailurePolicy : std::uint8_t {
     kLocal,  ///< continue counting in shared memory
     kAllow,  ///< grant without counting

@@ -43,8 +43,8 @@ void Settlement::on_timer() {
     timer_->start(is_complete ? kSettlementInterval : kContinueAfter);
 }
 
-/// Whether a call may succeed. In a cluster, each call finds out whether its own master is in
-/// reach.
+/// Whether a call may succeed. In a cluster, each call finds out whether its own master is
+/// reachable.
 bool Settlement::may_reach_redis() const {
     return engine_.settings().is_cluster || engine_.transport().is_reachable(0);
 }

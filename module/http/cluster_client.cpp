@@ -214,7 +214,7 @@ void ClusterClient::log_name(const std::string& server) noexcept {
     if (!std::exchange(is_name_logged_, true)) {
         ngx_log_error(NGX_LOG_ERR, log_, 0,
                       "tollgate: redis \"%s\": the cluster reports the server %s by its host name, "
-                      "and there is no \"resolver\": servers with names are not reachable",
+                      "and there is no \"resolver\": servers with names are unreachable",
                       conf_.endpoint.name.c_str(), server.c_str());
     }
 }

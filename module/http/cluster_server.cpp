@@ -50,7 +50,7 @@ void ClusterClient::Server::on_breaker_open(std::string_view reason) noexcept {
         const redis::LogText shown(reason);
         ngx_str_t text = borrow(shown);
         ngx_log_error(NGX_LOG_ERR, client_.log_, 0,
-                      "tollgate: redis \"%s\": server %s is out of reach: %V",
+                      "tollgate: redis \"%s\": server %s is unreachable: %V",
                       client_.conf_.endpoint.name.c_str(), text_.c_str(), &text);
     }
 }

@@ -141,7 +141,7 @@ void RedisClient::on_breaker_open(std::string_view reason) noexcept {
     if (is_first) {
         const redis::LogText shown(reason);
         ngx_str_t text = borrow(shown);
-        ngx_log_error(NGX_LOG_ERR, log_, 0, "tollgate: redis \"%s\" is out of reach: %V",
+        ngx_log_error(NGX_LOG_ERR, log_, 0, "tollgate: redis \"%s\" is unreachable: %V",
                       conf_.endpoint.name.c_str(), &text);
     }
 }

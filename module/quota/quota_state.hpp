@@ -37,7 +37,7 @@ struct Report {
 /// The ban of an id, and its strikes that Redis has yet to count, as this node has them.
 struct Ban {
     Instant until{};            ///< Redis's clock; 0: not banned
-    std::int64_t strikes = 0;   ///< refusals while Redis was out of reach
+    std::int64_t strikes = 0;   ///< refusals while Redis was unreachable
     SteadyTime struck_since{};  ///< when the first of them was refused
     bool operator==(const Ban&) const = default;
 };
@@ -49,7 +49,7 @@ struct UnitCounts {
     std::int64_t sliced = 0;    ///< of leases: taken into a slice; below 0: put back
     std::int64_t returned = 0;  ///< of leases: given back to Redis
     std::int64_t lost = 0;      ///< of leases: the window ended, or the reply is missing
-    std::int64_t noted = 0;     ///< granted while Redis was out of reach
+    std::int64_t noted = 0;     ///< granted while Redis was unreachable
     std::int64_t settled = 0;   ///< of them: Redis counted them
     std::int64_t lapsed = 0;    ///< of them: the window ended before Redis counted them
     bool operator==(const UnitCounts&) const = default;

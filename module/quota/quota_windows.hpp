@@ -22,7 +22,7 @@ bool are_current(const QuotaState& state, const TableQuota& quota, const ClockBo
 /// What was granted in a window: Redis's last count and the owed units, without the lease.
 WindowCount granted_in(const QuotaState& state, std::size_t window);
 
-/// The part of `units`, which were left when Redis was last in reach, that this node may grant
+/// The part of `units`, which were left when Redis was last reachable, that this node may grant
 /// alone: its share of the units that Redis counted in the longest window, or an equal share of all
 /// nodes, whichever is more. Rounded up.
 std::int64_t share_of(const QuotaState& state, const TableQuota& quota, std::int64_t units);
@@ -61,7 +61,7 @@ void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
 void roll_windows(QuotaState& state, const TableQuota& quota, Instant now);
 
 /// Adds units of the longest window to the statistics: above 0 they were granted while Redis was
-/// out of reach, below 0 they are of a lease. A sum of both must be counted by its parts.
+/// unreachable, below 0 they are of a lease. A sum of both must be counted by its parts.
 void count_settled(UnitCounts& counts, std::int64_t units);
 void count_dropped(UnitCounts& counts, std::int64_t units);
 

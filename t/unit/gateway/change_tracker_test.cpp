@@ -181,7 +181,7 @@ TEST_F(ChangeTrackerTest, AKeyThatWasLookedUpAfterItChangedIsServedInAnOutage) {
     worker.transport.reachable = false;
     EXPECT_EQ(ask(worker, "a").outcome().verdict, Verdict::kDegraded);
     worker.transport.reachable = true;
-    EXPECT_EQ(lookups(worker), 1U) << "it is looked up again when Redis is in reach";
+    EXPECT_EQ(lookups(worker), 1U) << "it is looked up again when Redis is reachable";
 }
 
 TEST_F(ChangeTrackerTest, AKeyThatIsLookedUpAsSoonAsItsChangeIsAnnouncedIsServedInAnOutage) {

@@ -440,7 +440,7 @@ TEST_F(ClusterRouterTest, ShortMemoryLeavesTheOldMapInUse) {
     EXPECT_EQ(router_->master_name(kOfOne), 3U);
 }
 
-TEST_F(ClusterRouterTest, ASlotWithoutAMasterIsNotReachable) {
+TEST_F(ClusterRouterTest, ASlotWithoutAMasterIsUnreachable) {
     map_ = {};
     map_.assign(0, redis::kSlots / 2 - 1, kOne);
     start_with_map();

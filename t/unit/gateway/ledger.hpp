@@ -54,8 +54,8 @@ struct Ledger {
     std::int64_t lookups = 0;  ///< of these calls
     std::int64_t requests = 0;
     std::int64_t granted = 0;
-    std::int64_t granted_alone = 0;  ///< of them: while Redis was out of reach
-    std::int64_t unavailable = 0;    ///< requests refused because Redis was out of reach
+    std::int64_t granted_alone = 0;  ///< of them: while Redis was unreachable
+    std::int64_t unavailable = 0;    ///< requests refused because Redis was unreachable
     std::int64_t unauthenticated = 0;
     std::int64_t critical = 0;      ///< lines of the log
     Timeline::Time last_without{};  ///< when the last request was decided without Redis

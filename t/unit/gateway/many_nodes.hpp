@@ -75,7 +75,7 @@ struct Figures {
     double under = 0;  ///< units that were asked for, are within the limit and were not granted:
                        ///< the same
     std::int64_t granted = 0;
-    std::int64_t without_redis = 0;  ///< requests that were decided while Redis was out of reach
+    std::int64_t without_redis = 0;  ///< requests that were decided while Redis was unreachable
 };
 
 /// Runs a simulation of one rate to its end, and measures it.

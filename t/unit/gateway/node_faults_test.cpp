@@ -36,7 +36,7 @@ TEST_P(OutageOfNodes, GrantsWhatRemainedAsOftenAsTheRuleAllows) {
         .nodes = nodes, .keys = 2, .per_second = 3'000, .demand = 1.2 * nodes, .windows = 3};
     Scenario scenario = scenario_of(many);
     const Rate rate = scenario.rates.front();
-    // The second window begins while Redis is out of reach.
+    // The second window begins while Redis is unreachable.
     scenario.outage = {.from = 1200ms, .to = 3s, .nodes = nodes};
     Fleet fleet(scenario, kSeed);
     std::map<KeyWindow, std::int64_t> most_over;

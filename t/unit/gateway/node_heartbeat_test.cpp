@@ -80,7 +80,7 @@ TEST_F(NodeHeartbeatTest, TheFirstCountsAfterAnOutageOnlyRaiseTheNumber) {
     run_for(1100ms);
     worker.transport.reachable = false;
     run_for(10s);
-    EXPECT_EQ(nodes(worker), 5) << "as when Redis was last in reach";
+    EXPECT_EQ(nodes(worker), 5) << "as when Redis was last reachable";
     worker.transport.reachable = true;
     run_for(1100ms);
     EXPECT_EQ(redis.nodes.size(), 1U);

@@ -1,4 +1,4 @@
-// How a node uses a quota while Redis is out of reach, and what it reports to Redis afterwards.
+// How a node uses a quota while Redis is unreachable, and what it reports to Redis afterwards.
 
 #include <gtest/gtest.h>
 
