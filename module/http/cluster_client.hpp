@@ -10,8 +10,8 @@
 #include "module/gateway/cluster_router.hpp"
 #include "module/http/change_feed.hpp"
 #include "module/http/config/main_conf.hpp"
+#include "module/http/redis_client.hpp"
 #include "module/http/redis_tls.hpp"
-#include "module/http/redis_transport.hpp"
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/query.hpp"
 #include "module/redis/io/resolved_servers.hpp"
@@ -19,12 +19,12 @@
 namespace tollgate::http {
 
 /// A worker's connections and subscription to a Redis Cluster.
-class ClusterClient final : public RedisTransport,
+class ClusterClient final : public RedisClient,
                             private gateway::ClusterServers,
                             private redis::AddressListener,
                             private redis::QueryOwner {
   public:
-    /// As RedisClient.
+    /// As MasterClient.
     ClusterClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
                   gateway::Zone& zone, TlsSessionZone* sessions, const RedisCounts& counts,
                   const gateway::Environment& environment, ngx_log_t* log);

@@ -186,7 +186,7 @@ void wait_for_response(ngx_http_request_t* r, Exchange& exchange) {
 }
 
 /// The transport to the Redis whose keys the location manages.
-RedisTransport& client_of(ngx_http_request_t* r) {
+RedisClient& client_of(ngx_http_request_t* r) {
     return *Worker::of(r).clients()[LocationConf::of(r).admin->redis];
 }
 

@@ -85,7 +85,7 @@ class WaitReader {
 
 /// Whether a replica of the server has what was written before. A server that does not answer may
 /// have lost its role, or be busy: find_presence() tells.
-Task<Durability> confirm_by_replica(RedisTransport& transport, UsedServer server) {
+Task<Durability> confirm_by_replica(RedisClient& transport, UsedServer server) {
     std::optional<Durability> durability = Durability::kUnverified;
     std::vector role{redis::Words{"ROLE"}};
     Inquiry inquiry(transport.access(), {server.addresses}, std::move(role), kAnswerTimeout,
@@ -158,7 +158,7 @@ Task<std::optional<Presence>> ask_masters(const Electorate& electorate,
 }
 
 /// Whether these servers are still the masters.
-Task<Presence> find_presence(management::Database& database, RedisTransport& transport,
+Task<Presence> find_presence(management::Database& database, RedisClient& transport,
                              redis::SlotsByServer used) {
     const auto start = Clock::now();
     const auto electorate = transport.electorate();
@@ -187,7 +187,7 @@ Task<Presence> find_presence(management::Database& database, RedisTransport& tra
 
 }  // namespace
 
-Task<Durability> acknowledge_changes(management::Database& database, RedisTransport& transport,
+Task<Durability> acknowledge_changes(management::Database& database, RedisClient& transport,
                                      UsedServers used) {
     auto durability = Durability::kConfirmed;
     redis::SlotsByServer slots;

@@ -89,7 +89,7 @@ class FleetWorker {
     SimulatedEventLoop events_;
     SimulatedWorker process_;
     std::unique_ptr<Engine> engine_;
-    std::shared_ptr<Transport> transport_;  ///< destroyed before the engine, as in RedisClient
+    std::shared_ptr<Transport> transport_;  ///< destroyed before the engine, as in MasterClient
     std::unique_ptr<TableSet> tables_;
     std::list<std::unique_ptr<Request>> requests_;  ///< waiting
 };

@@ -1,4 +1,4 @@
-#include "module/http/redis_client.hpp"
+#include "module/http/master_client.hpp"
 
 #include <utility>
 
@@ -7,9 +7,9 @@
 
 namespace tollgate::http {
 
-RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
-                         gateway::Zone& zone, TlsSessionZone* sessions, const RedisCounts& counts,
-                         const gateway::Environment& environment, ngx_log_t* log)
+MasterClient::MasterClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
+                           gateway::Zone& zone, TlsSessionZone* sessions, const RedisCounts& counts,
+                           const gateway::Environment& environment, ngx_log_t* log)
     : conf_(conf),
       workers_(counts.workers),
       log_(log),
@@ -22,7 +22,7 @@ RedisClient::RedisClient(const RedisConf& conf, std::span<const gateway::ServedT
       management_(access(), addresses(), conf.settings.keys.probe(), *this),
       feed_(access(), addresses(), engine_, counts.workers) {}
 
-std::unique_ptr<redis::SentinelDirectory> RedisClient::make_sentinels() {
+std::unique_ptr<redis::SentinelDirectory> MasterClient::make_sentinels() {
     const redis::SentinelGroup* const group = conf_.sentinel.group.get();
     if (group == nullptr) {
         return nullptr;
@@ -36,7 +36,7 @@ std::unique_ptr<redis::SentinelDirectory> RedisClient::make_sentinels() {
                                                       ngx_worker == 0, client);
 }
 
-std::optional<redis::Server> RedisClient::master_of(redis::Slot /*slot*/) const {
+std::optional<redis::Server> MasterClient::master_of(redis::Slot /*slot*/) const {
     const auto used = management_.address();
     if (!used) {
         return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<redis::Server> RedisClient::master_of(redis::Slot /*slot*/) const 
                          .addresses = std::move(address)};
 }
 
-std::optional<Electorate> RedisClient::electorate() {
+std::optional<Electorate> MasterClient::electorate() {
     if (sentinels_ == nullptr) {
         return std::nullopt;
     }
@@ -65,18 +65,18 @@ std::optional<Electorate> RedisClient::electorate() {
     return all;
 }
 
-void RedisClient::search_master() noexcept {
+void MasterClient::search_master() noexcept {
     if (sentinels_ != nullptr) {
         sentinels_->search();
     }
 }
 
-void RedisClient::with_shared_master(const std::function<void(redis::SharedMaster&)>& use) const {
+void MasterClient::with_shared_master(const std::function<void(redis::SharedMaster&)>& use) const {
     const gateway::LockedNode node(engine_.zone());
     use(node.sentinel_master(conf_.settings.name_hash));
 }
 
-void RedisClient::follow_addresses() noexcept {
+void MasterClient::follow_addresses() noexcept {
     connection_.follow_addresses();
     management_.follow_addresses();
     // During a move, the old server still publishes, and the new one may not be reachable.
@@ -85,33 +85,33 @@ void RedisClient::follow_addresses() noexcept {
     }
 }
 
-RedisClient::~RedisClient() {
+MasterClient::~MasterClient() {
     workers_.breaker_open.erase(engine_.worker().number(), engine_.worker().process());
 }
 
-void RedisClient::on_answer(std::chrono::microseconds round_trip) noexcept {
+void MasterClient::on_answer(std::chrono::microseconds round_trip) noexcept {
     statistics().round_trips.note(round_trip);
 }
 
-void RedisClient::on_error() noexcept {
+void MasterClient::on_error() noexcept {
     statistics().errors.add();
 }
 
-void RedisClient::on_connected(bool is_first) noexcept {
+void MasterClient::on_connected(bool is_first) noexcept {
     if (!is_first) {
         statistics().reconnects.add();
     }
     engine_.publish_plans();
 }
 
-void RedisClient::on_moved() noexcept {
+void MasterClient::on_moved() noexcept {
     feed_.subscription().follow_addresses();
     if (std::exchange(has_master_, true)) {
         engine_.changes().on_moved();
     }
 }
 
-void RedisClient::on_refusal(std::string_view message) noexcept {
+void MasterClient::on_refusal(std::string_view message) noexcept {
     // READONLY follows a failover: another server now accepts writes and publishes changes. The
     // name may have a new address.
     if (redis::has_error_code(message, "READONLY")) {
@@ -121,15 +121,15 @@ void RedisClient::on_refusal(std::string_view message) noexcept {
     search_master();
 }
 
-void RedisClient::on_time(ExactSteadyTime sent, ExactSteadyTime received,
-                          ExactInstant time) noexcept {
+void MasterClient::on_time(ExactSteadyTime sent, ExactSteadyTime received,
+                           ExactInstant time) noexcept {
     engine_.restart_clock(0, sent, received, time);
     if (std::exchange(renews_subscription_, false)) {
         feed_.subscription().renew();
     }
 }
 
-void RedisClient::on_breaker_open(std::string_view reason) noexcept {
+void MasterClient::on_breaker_open(std::string_view reason) noexcept {
     statistics().breaker_opened.add();
     const bool is_first = [&] {
         const gateway::LockedNode node(engine_.zone());
@@ -146,7 +146,7 @@ void RedisClient::on_breaker_open(std::string_view reason) noexcept {
     }
 }
 
-void RedisClient::on_breaker_close() noexcept {
+void MasterClient::on_breaker_close() noexcept {
     const bool is_last = [&] {
         const gateway::LockedNode node(engine_.zone());
         workers_.breaker_open.erase(engine_.worker().number(), engine_.worker().process());
