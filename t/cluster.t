@@ -184,7 +184,7 @@ subtest 'a master is killed and its replica takes over' => sub {
     my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, keys => \@ids);
     my $alone = sub { my $sum = 0; $sum += $_->{verdicts}{degraded} for @{ $gateway->status->{requests} }; return $sum };
     $victim->kill;
-    wait_until('the breaker', sub { lines($gateway, qr/server \S+ is out of reach/) });
+    wait_until('the breaker', sub { lines($gateway, qr/server \S+ is unreachable/) });
     is($readiness->(), 503, 'not ready without one of the masters');
     is($gateway->get('/', $others[0])->status, 200, 'a key of another master is served');
     my @replicas = grep { $_->pid && $_->cmd('ROLE')->[0] eq 'slave' } $cluster->nodes;

@@ -90,7 +90,7 @@ subtest 'MOVED to a name, and a name that gets another address' => sub {
 subtest 'names without a resolver' => sub {
     my $gateway = start();
     wait_until('the log', sub { lines($gateway, qr/the cluster reports the server node\d\.test:\d+ by its host name, and there is no "resolver"/) });
-    becomes(sub { join ' ', map { $gateway->get('/', $_)->status } @ids }, join(' ', (503) x @ids), 'the servers are not reachable');
+    becomes(sub { join ' ', map { $gateway->get('/', $_)->status } @ids }, join(' ', (503) x @ids), 'the servers are unreachable');
     is(lines($gateway, qr/by its host name/), 1, 'the log says so once');
     $gateway->nginx->stop;
 };

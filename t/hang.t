@@ -28,7 +28,7 @@ for my $case (['plan free 100000r/h;', 300, 301], ['plan free 50r/d;', 300, 50],
         $gateway->redis->sigcont;
         my $granted = 1 + ($result->{status}{200} // 0);
         is($granted, $served, 'served') or diag explain $result->{status};
-        wait_until('Redis to be in reach', sub { reachable($gateway) }, 30);
+        wait_until('Redis to be reachable', sub { reachable($gateway) }, 30);
         wait_until('all to be settled', sub { $gateway->unsettled == 0 }, 30);
         is($gateway->count('k1', 'api', $period), $granted, 'each is charged once');
         $gateway->nginx->stop;

@@ -188,7 +188,7 @@ subtest 'Envoy' => sub {
     isnt($exit, 0, '… but one location has one Redis');
 };
 
-subtest 'Redis out of reach' => sub {
+subtest 'Redis unreachable' => sub {
     my $open = 'server { listen 127.0.0.1:%PORT%; location / { tollgate api; proxy_pass http://unix:%DIR%/service.sock; } }';
     my %answers = (local => [200, 200, 429], allow => [200, 200, 200], deny => [503, 503, 503]);
     for my $mode (sort keys %answers) {

@@ -1,4 +1,4 @@
-# Requests while Redis is out of reach: `on_failure deny` refuses them with 503, `allow` grants those whose keys were
+# Requests while Redis is unreachable: `on_failure deny` refuses them with 503, `allow` grants those whose keys were
 # valid when Redis was last asked. A key is never refused as unknown because Redis does not answer.
 
 use strict;

@@ -1,4 +1,4 @@
-# on_failure local: while Redis is out of reach, known keys are served and counted in the zone, and the counts are
+# on_failure local: while Redis is unreachable, known keys are served and counted in the zone, and the counts are
 # reported to Redis afterwards.
 
 use strict;
@@ -47,7 +47,7 @@ for my $case (['killed', ''], ['stopped', ''], ['stopped', 'lease=off']) {
         my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 16, token => sub { $keys[rand @keys] });
         wait_until('the load', sub { (verdicts($gateway)->{'granted 200'} // 0) > 500 });
         $begin->($gateway->redis);
-        wait_until('the breaker', sub { lines($gateway, qr/is out of reach/) });
+        wait_until('the breaker', sub { lines($gateway, qr/is unreachable/) });
         is($gateway->get('/', 'unknown')->status, 503, 'a key that was never looked up gets 503');
         wait_until('requests that are decided without Redis', sub { (verdicts($gateway)->{'degraded 200'} // 0) > 500 });
         $end->($gateway->redis);
@@ -57,7 +57,7 @@ for my $case (['killed', ''], ['stopped', ''], ['stopped', 'lease=off']) {
         my $result = $load->finish;
         is_deeply([keys %{ $result->{status} }], [200], 'all are granted');
         cmp_ok($result->{slowest}, '<', 2 * 1 + 1, 'none waits longer than two timeouts and a second');
-        is(lines($gateway, qr/\[error\].*redis "main" is out of reach/), 1, 'one line when it opens');
+        is(lines($gateway, qr/\[error\].*redis "main" is unreachable/), 1, 'one line when it opens');
         is(lines($gateway, qr/\[notice\].*redis "main" is back/), 1, '... and one when it closes');
         my $verdicts = verdicts($gateway);
         cmp_ok($verdicts->{'degraded 200'} // 0, '>', 0, 'the verdict is degraded');

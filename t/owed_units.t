@@ -1,4 +1,4 @@
-# Units that a node grants while Redis is out of reach: Redis counts each of them once, even if the worker that granted
+# Units that a node grants while Redis is unreachable: Redis counts each of them once, even if the worker that granted
 # them dies or they are sent several times.
 
 use strict;
@@ -174,7 +174,7 @@ subtest 'a sliding window counts an outage in the window before' => sub {
     $gateway->nginx->stop;
 };
 
-subtest 'different costs take no memory while Redis is out of reach' => sub {
+subtest 'different costs take no memory while Redis is unreachable' => sub {
     my $gateway = Gateway->start(
         plans => 'plan free 1000000000r/h;', redis_options => $durable,
         location => 'tollgate_cost $arg_cost;',

@@ -1,4 +1,4 @@
-# tollgate_status ready: whether every configured Redis is in reach. No client sends other requests.
+# tollgate_status ready: whether every configured Redis is reachable. No client sends other requests.
 
 use strict;
 use warnings;
@@ -27,7 +27,7 @@ my $readiness = sub {
         map { "$_->{name}:" . ($_->{reachable} ? 'yes' : 'no') } sort { $a->{name} cmp $b->{name} } @{ $json->{redis} };
 };
 
-becomes($readiness, '200 ready main:yes other:yes', 'both are in reach');
+becomes($readiness, '200 ready main:yes other:yes', 'both are reachable');
 my $r = $request->('GET');
 is($r->header('content-type'), 'application/json', 'the type');
 is($r->header('cache-control'), 'no-store', 'the response is not cached');
@@ -58,7 +58,7 @@ $nginx = Nginx->start(conf => conf('main'), workers => 2);
 becomes($readiness, '200 ready main:yes', 'a node with on_failure deny');
 $redis{main}->kill;
 becomes($readiness, '503 not ready main:no', '... notices that its Redis has ended');
-like($nginx->error_log, qr/redis "main" is out of reach/, '... and says so');
+like($nginx->error_log, qr/redis "main" is unreachable/, '... and says so');
 $nginx->stop;
 
 # The connection to a master that refuses it fails before the gateway knows the server.

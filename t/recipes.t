@@ -168,7 +168,7 @@ subtest 'gRPC' => sub {
     is($client->body($stream), '', 'a refusal has no message');
     $redis->sigstop;
     my $unknown = 'tokens-of-others-are-looked-up';
-    is($call->("authorization: Bearer $unknown")->{fields}{'grpc-status'}, 14, 'Redis out of reach: UNAVAILABLE');
+    is($call->("authorization: Bearer $unknown")->{fields}{'grpc-status'}, 14, 'Redis unreachable: UNAVAILABLE');
     $redis->sigcont;
     $nginx->stop;
 };

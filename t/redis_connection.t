@@ -59,10 +59,10 @@ subtest 'a name with several addresses' => sub {
         is($gateway->get('/', 'k')->status, 200, '... at once, after the connection is lost');
         $gateway->nginx->reload;
         is($gateway->get('/', 'k')->status, 200, '... and after a reload');
-        unlike($gateway->nginx->error_log, qr/out of reach|\[error\]/, 'the breaker has not opened');
+        unlike($gateway->nginx->error_log, qr/unreachable|\[error\]/, 'the breaker has not opened');
         $redis->stop;
-        wait_until('the breaker', sub { $gateway->get('/', 'new' . rand); $gateway->nginx->error_log =~ /out of reach/ });
-        like($gateway->nginx->error_log, qr/out of reach: (?:connect\(\) to 127\.0\.0\.\d:\d+ failed \(111: Connection refused\)(?:; |$)){$last}/m,
+        wait_until('the breaker', sub { $gateway->get('/', 'new' . rand); $gateway->nginx->error_log =~ /unreachable/ });
+        like($gateway->nginx->error_log, qr/unreachable: (?:connect\(\) to 127\.0\.0\.\d:\d+ failed \(111: Connection refused\)(?:; |$)){$last}/m,
             'if no address works, the log has a line for each');
         $redis->restart;
         $gateway->import_key('k', id => 'k1', plan => 'free');
@@ -87,9 +87,9 @@ subtest 'passwords' => sub {
         $gateway->nginx->stop;
     }
     my %wrong = (
-        'a wrong one'  => ['password wrong;',                qr/\[error\].*tollgate: redis "main" is out of reach: WRONGPASS/],
-        'a wrong user' => ['username nobody; password wrong;', qr/\[error\].*tollgate: redis "main" is out of reach: WRONGPASS/],
-        'none'         => ['',                               qr/\[error\].*tollgate: redis "main" is out of reach: NOAUTH/],
+        'a wrong one'  => ['password wrong;',                qr/\[error\].*tollgate: redis "main" is unreachable: WRONGPASS/],
+        'a wrong user' => ['username nobody; password wrong;', qr/\[error\].*tollgate: redis "main" is unreachable: WRONGPASS/],
+        'none'         => ['',                               qr/\[error\].*tollgate: redis "main" is unreachable: NOAUTH/],
     );
     for my $what (sort keys %wrong) {
         my ($directives, $line) = @{ $wrong{$what} };
@@ -119,7 +119,7 @@ subtest 'databases and prefixes' => sub {
 
     my $outside = gateway($redis, redis => 'database 99;');
     is(status($outside), 503, 'a missing database: 503');
-    like($outside->nginx->error_log, qr/is out of reach: ERR DB index is out of range/, 'the log has the reason');
+    like($outside->nginx->error_log, qr/is unreachable: ERR DB index is out of range/, 'the log has the reason');
     $outside->nginx->stop;
 };
 
@@ -265,7 +265,7 @@ subtest 'a server that repeats unknown commands in its error' => sub {
     $fake->fault('parrot');
     my $gateway = gateway($redis, server_address => $fake->address, redis => 'password hunter2;');
     is(status($gateway), 503, 'answered with 503');
-    like($gateway->nginx->error_log, qr/is out of reach: ERR unknown command 'AUTH'/, 'the log says why');
+    like($gateway->nginx->error_log, qr/is unreachable: ERR unknown command 'AUTH'/, 'the log says why');
     unlike($gateway->nginx->error_log, qr/hunter2/, 'the log has no password');
     $gateway->nginx->stop;
 };

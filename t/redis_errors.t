@@ -44,7 +44,7 @@ for my $code (sort keys %refusals) {
         my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, token => 'k');
         my $redis = $gateway->redis;
         $begin->($redis);
-        wait_until('the breaker', sub { lines($gateway, qr/is out of reach/) });
+        wait_until('the breaker', sub { lines($gateway, qr/is unreachable/) });
         my $served = sub { my $count = 0; $count += $_->{verdicts}{degraded} for @{ $gateway->status->{requests} }; return $count };
         my $errors = $gateway->status->{redis}[0]{errors};
         wait_until('many requests', sub { $served->() > 500 });
@@ -53,7 +53,7 @@ for my $code (sort keys %refusals) {
         wait_until('service', sub { lines($gateway, qr/is back/) });
         my $result = $load->finish;
         is_deeply([keys %{ $result->{status} }], [200], 'all requests are granted');
-        is(lines($gateway, qr/\[error\].*redis "main" is out of reach: $reason /), 1, 'one line when the breaker opens, with the reason');
+        is(lines($gateway, qr/\[error\].*redis "main" is unreachable: $reason /), 1, 'one line when the breaker opens, with the reason');
         is(lines($gateway, qr/\[notice\].*redis "main" is back/), 1, '... and one when it closes, which is no error');
         is(lines($gateway, qr/\[error\]/), 1, '... and no other error');
         cmp_ok(lines($gateway, qr/\[warn\]/), '<=', 2, '... and few warnings');
@@ -75,7 +75,7 @@ subtest 'an error of one id is logged once a second' => sub {
     cmp_ok($logged->(), '<=', 1 + time - $start, 'one line a second');
     is_deeply([keys %status], [503], 'all requests are refused');
     like($gateway->nginx->error_log, qr/WRONGTYPE .*\(\d+ errors were left out since the last line\)/, '... and it says how many were left out');
-    unlike($gateway->nginx->error_log, qr/out of reach/, 'Redis is not taken to be out of reach');
+    unlike($gateway->nginx->error_log, qr/unreachable/, 'Redis is not taken to be unreachable');
     $gateway->nginx->stop;
 };
 
@@ -118,7 +118,7 @@ sub behind_fake {
 
 my %logged = (
     lookup  => qr/redis "main": ERR $shown/,
-    all     => qr/redis "main" is out of reach: LOADING $shown/,
+    all     => qr/redis "main" is unreachable: LOADING $shown/,
     channel => qr/redis "main" refuses the channel "t:events"; .*: NOPERM $shown/,
 );
 for my $fault (sort keys %logged) {
@@ -144,7 +144,7 @@ subtest 'the clock of Redis is known from the first probe' => sub {
 subtest 'a probe with an impossible time is an invalid reply' => sub {
     my $gateway = behind_fake('late clock');
     is($gateway->get('/', 'k')->status, 503, 'refused');
-    like($gateway->nginx->error_log, qr/is out of reach: unexpected reply to a probe/, 'the log says why');
+    like($gateway->nginx->error_log, qr/is unreachable: unexpected reply to a probe/, 'the log says why');
     $fake->heal;
     wait_until('service', sub { $gateway->get('/', 'k')->status == 200 }, 2);
     $gateway->nginx->stop;

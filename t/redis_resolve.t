@@ -187,14 +187,14 @@ subtest 'several addresses, of which one is the master' => sub {
         wait_until('service', sub { $gateway->get('/', 'k')->status == 200 }) if $what =~ /name/;
         is($gateway->get('/', 'k')->status, 200, "$what: served by the second, the first is a replica");
         wait_until('both connections', sub { callers($second) >= 1 });
-        is(lines($gateway, qr/out of reach/), 0, '... and Redis is not taken to be unreachable');
+        is(lines($gateway, qr/unreachable/), 0, '... and Redis is not taken to be unreachable');
         # A failover.
         $first->cmd('REPLICAOF', 'NO', 'ONE');
         $second->cmd('REPLICAOF', '127.0.0.1', $port);
         my $failed = 0;
         wait_until('service', sub { my $ok = $gateway->get('/', 'k')->status == 200; $failed++ unless $ok; return $ok }, 2);
         cmp_ok($failed, '<=', 1, '... after a failover by the first: at most the request that got READONLY has failed');
-        is(lines($gateway, qr/out of reach/), 0, '... and Redis is not taken to be unreachable');
+        is(lines($gateway, qr/unreachable/), 0, '... and Redis is not taken to be unreachable');
         $gateway->nginx->stop;
     }
 };
@@ -223,7 +223,7 @@ subtest 'nginx starts while the name server is down' => sub {
         $dns->serve(%names, fail => $what =~ /silent/ ? 'silence' : 'NXDOMAIN') if $what !~ /^no/;
         my $gateway = gateway($redis, dns => $dns);
         is($gateway->get('/', 'k')->status, 503, "$what: 503");
-        is(lines($gateway, qr/redis "main" is out of reach: no address is known/), 1, '... and the log says why');
+        is(lines($gateway, qr/redis "main" is unreachable: no address is known/), 1, '... and the log says why');
         my $start = now();
         is($gateway->get('/', 'k')->status, 503, '... at once when that is known');
         cmp_ok(now() - $start, '<', 1, '... which is before the timeout of 2 s');

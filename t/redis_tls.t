@@ -144,7 +144,7 @@ subtest 'a server that is refused' => sub {
         wait_until($what, sub { $gateway->nginx->error_log =~ $pattern });
         # Requests make it try again, without the delay that grows.
         is($gateway->get('/', 'k')->status, 503, "$what: 503") for 1 .. 3;
-        becomes(sub { scalar(grep { /is out of reach: .*$pattern/ } split /\n/, $gateway->nginx->error_log) }, 1, '... one line says why');
+        becomes(sub { scalar(grep { /is unreachable: .*$pattern/ } split /\n/, $gateway->nginx->error_log) }, 1, '... one line says why');
         unlike($listener->output, qr/AUTH|secret/, '... and nothing is sent to it');
         is(tls($gateway)->{handshakes}, 0, '... no handshake is counted');
         $gateway->nginx->stop;

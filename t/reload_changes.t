@@ -49,7 +49,7 @@ sub change {
     $gateway->nginx->old_workers_gone;
 }
 
-# Whether the node knows the key: it serves known keys while Redis is out of reach.
+# Whether the node knows the key: it serves known keys while Redis is unreachable.
 sub knows {
     my ($gateway, $name) = @_;
     wait_until('the subscription', sub { redis_of($gateway, $name // 'main')->{subscribed_workers} >= 1 });

@@ -83,7 +83,7 @@ subtest 'a graceful shutdown waits at most the timeout' => sub {
     my @clients = waiting_requests($gateway, 20);
     quit($gateway);
     is_deeply(statuses(@clients), { 503 => 20 }, 'all that waited are refused');
-    # A stall of the worker extends the wait once: see patience.hpp.
+    # A stall of the worker extends the wait once: see deadline.hpp.
     cmp_ok(time - $start, '<', 3, 'within the timeout, twice at most, and a second');
     gone($worker);
     $gateway->nginx->stop;

@@ -198,7 +198,7 @@ subtest 'the zone and Redis' => sub {
     is(join(' ', map { $_->{evictions} } values %$stores), '0 0 0 0 0 0', 'nothing was evicted');
     my %redis = map { $_->{name} => $_ } @{ $status->{redis} };
     is($redis{main}{subscribed_workers}, 2, 'both workers are subscribed');
-    is($redis{main}{breaker}{open_workers}, 0, 'Redis is in reach');
+    is($redis{main}{breaker}{open_workers}, 0, 'Redis is reachable');
     is($redis{down}{breaker}{open_workers}, 2, '... and the other is not');
     cmp_ok($redis{main}{commands}{$_}, '>', 0, "$_ is counted") for qw(acquire lookup);
     my $keys = $redis{main}{key_cache};

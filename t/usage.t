@@ -93,7 +93,7 @@ for my $method (qw(POST GET POST HEAD GET)) {
 
 $gateway->redis->stop;
 my $degraded = $gateway->get('/quota', 'free')->json;
-is("$degraded->{id} $degraded->{plan} $degraded->{verdict}", 'id-free free degraded', 'Redis is out of reach: a known key');
+is("$degraded->{id} $degraded->{plan} $degraded->{verdict}", 'id-free free degraded', 'Redis is unreachable: a known key');
 is(ref $degraded->{windows}, 'ARRAY', '... has a list of windows');
 
 $gateway->nginx->stop;

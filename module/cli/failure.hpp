@@ -8,7 +8,7 @@ namespace tollgate::cli {
 /// The exit status of the command. `tollgate --help` lists the values.
 enum class ExitStatus : int {
     kOk = 0,
-    kRedis = 1,      ///< Redis, a node, a log or the output is not reachable, or has an error
+    kRedis = 1,      ///< Redis, a node, a log or the output is unreachable, or has an error
     kUsage = 2,      ///< the command line, or a value on it, is invalid
     kUnknownId = 3,  ///< no key has this id
     kConflict = 4,   ///< the id or the key already exists, or another command changed it

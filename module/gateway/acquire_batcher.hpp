@@ -11,7 +11,7 @@
 #include "module/gateway/acquire_waiter.hpp"
 #include "module/gateway/engine_context.hpp"
 #include "module/redis/topology/key_slot.hpp"
-#include "module/store/place_hash.hpp"
+#include "module/store/set_associative.hpp"
 
 namespace tollgate::gateway {
 

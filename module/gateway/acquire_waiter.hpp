@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "module/gateway/wait_list.hpp"
+#include "module/key/digest.hpp"
 #include "module/quota/local_decision.hpp"
 #include "module/quota/owed_units.hpp"
-#include "module/store/id_hash.hpp"
 
 namespace tollgate::gateway {
 

@@ -52,9 +52,9 @@ std::uint32_t ClusterRouter::master_name(redis::Slot slot) const noexcept {
     return master != nullptr ? master->name() : settings_.name_hash;
 }
 
-void ClusterRouter::refuse(redis::Slot slot, std::string_view error) noexcept {
+void ClusterRouter::report_failure(redis::Slot slot, std::string_view error) noexcept {
     if (ClusterServer* master = master_of(slot)) {
-        master->refuse(error);
+        master->report_failure(error);
     }
     request_refresh();
 }

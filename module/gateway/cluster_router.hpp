@@ -10,6 +10,8 @@
 
 #include "module/gateway/environment.hpp"
 #include "module/gateway/settings.hpp"
+#include "module/gateway/transport.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/pipeline.hpp"
 #include "module/redis/topology/call_retries.hpp"
 #include "module/redis/topology/redirection.hpp"
@@ -19,31 +21,20 @@
 namespace tollgate::gateway {
 
 /// The connections to one server of a cluster, behind circuit breakers.
-class ClusterServer {
+class ClusterServer : public redis::Interface {
   public:
-    ClusterServer() = default;
-    ClusterServer(const ClusterServer&) = delete;
-    ClusterServer& operator=(const ClusterServer&) = delete;
-    /// Pending handlers are destroyed without a call.
-    virtual ~ClusterServer() = default;
-
     /// As the functions of Transport.
     virtual bool is_reachable() const noexcept = 0;
     virtual void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept = 0;
-    virtual void refuse(std::string_view error) noexcept = 0;
+    virtual void report_failure(std::string_view error) noexcept = 0;
     virtual std::uint32_t name() const noexcept = 0;
     /// Whether no call is pending.
     virtual bool is_idle() const noexcept = 0;
 };
 
 /// Receives the slot map.
-class SlotMapReader {
+class SlotMapReader : public redis::Interface {
   public:
-    SlotMapReader() = default;
-    SlotMapReader(const SlotMapReader&) = delete;
-    SlotMapReader& operator=(const SlotMapReader&) = delete;
-    virtual ~SlotMapReader() = default;
-
     /// The asked server answered.
     virtual void on_slot_map(redis::SlotMap map) noexcept = 0;
     /// It did not, or its reply is not usable.
@@ -51,13 +42,8 @@ class SlotMapReader {
 };
 
 /// Connects to the servers of a cluster.
-class ClusterServers {
+class ClusterServers : public redis::Interface {
   public:
-    ClusterServers() = default;
-    ClusterServers(const ClusterServers&) = delete;
-    ClusterServers& operator=(const ClusterServers&) = delete;
-    virtual ~ClusterServers() = default;
-
     /// The servers of the configuration. Empty while their names are not resolved.
     virtual std::vector<redis::ServerAddress> configured() const = 0;
     /// Begins to connect to the server, which has this slot. May call functions of the router.
@@ -67,7 +53,7 @@ class ClusterServers {
     /// Asks a server for CLUSTER SLOTS. One function of `reader` is called, once, and not before
     /// this returns; none if this throws. Another call cancels this one.
     virtual void read_slot_map(const redis::ServerAddress& address, SlotMapReader& reader) = 0;
-    /// The masters of the new map, for the subscription and for the log.
+    /// The masters of the new map, for the subscription.
     virtual void on_masters(std::span<const redis::ServerAddress> masters) noexcept = 0;
     /// A call was redirected.
     virtual void on_redirection() noexcept = 0;
@@ -76,7 +62,7 @@ class ClusterServers {
 /// Sends calls to the masters of a Redis Cluster. It keeps the slot map current, follows
 /// redirections, and sends a call again that no server executed. A call that may have been executed
 /// is never sent again. (Redis cluster specification; CallRetries, RefreshSchedule)
-class ClusterRouter final : private SlotMapReader {
+class ClusterRouter final : public Transport, private SlotMapReader {
   public:
     /// Asks for the map at once. All arguments must outlive it. Throws std::bad_alloc.
     ClusterRouter(const RedisSettings& settings, ClusterServers& servers,
@@ -86,12 +72,12 @@ class ClusterRouter final : private SlotMapReader {
     ClusterRouter(const ClusterRouter&) = delete;
     ClusterRouter& operator=(const ClusterRouter&) = delete;
 
-    /// As the functions of Transport. Before the first map, calls wait for it.
-    bool is_reachable(redis::Slot slot) const noexcept;
+    /// Before the first map, calls wait for it.
+    bool is_reachable(redis::Slot slot) const noexcept override;
     void run(redis::Slot slot, redis::Call call,
-             std::unique_ptr<redis::ReplyHandler> handler) noexcept;
-    void refuse(redis::Slot slot, std::string_view error) noexcept;
-    std::uint32_t master_name(redis::Slot slot) const noexcept;
+             std::unique_ptr<redis::ReplyHandler> handler) noexcept override;
+    void report_failure(redis::Slot slot, std::string_view error) noexcept override;
+    std::uint32_t master_name(redis::Slot slot) const noexcept override;
 
     /// ClusterServers::configured() has changed. While there is no map, asks these servers.
     void servers_changed() noexcept;

@@ -12,7 +12,7 @@
 #include "module/key/key_record.hpp"
 #include "module/redis/topology/key_slot.hpp"
 #include "module/store/key_cache.hpp"
-#include "module/store/place_hash.hpp"
+#include "module/store/set_associative.hpp"
 
 namespace tollgate::gateway {
 

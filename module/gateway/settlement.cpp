@@ -43,16 +43,12 @@ void Settlement::run() noexcept {
 }
 
 void Settlement::on_timer() {
-    if (context_.worker().is_exiting()) {
-        shut_down();
-        return;
-    }
     const bool is_complete = !claim_turn() || settle(Which::kDue);
     timer_->start(is_complete ? kSettlementInterval : kContinueAfter);
 }
 
-/// Whether a call may succeed. In a cluster, each call finds out whether its own master is in
-/// reach.
+/// Whether a call may succeed. In a cluster, each call finds out whether its own master is
+/// reachable.
 bool Settlement::may_reach_redis() const {
     return context_.settings().is_cluster || context_.transport().is_reachable(0);
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/pipeline.hpp"
 #include "module/redis/protocol/script.hpp"
 #include "module/redis/topology/key_slot.hpp"
@@ -13,13 +14,8 @@ namespace tollgate::gateway {
 /// Carries calls of scripts to the masters of one `tollgate_redis`. Each master has a circuit
 /// breaker and a clock of its own. Every slot of a Redis that is not a cluster has the same master.
 /// Once the transport is destroyed, handlers are destroyed without being called.
-class Transport {
+class Transport : public redis::Interface {
   public:
-    Transport() = default;
-    Transport(const Transport&) = delete;
-    Transport& operator=(const Transport&) = delete;
-    virtual ~Transport() = default;
-
     /// Whether the master of this slot is known, and its breaker lets calls pass.
     virtual bool is_reachable(redis::Slot slot) const noexcept = 0;
     /// Calls a script whose keys are all in this slot. If that fails at once, the handler's
@@ -31,7 +27,7 @@ class Transport {
     /// The slot's master answered with this error, which concerns the server
     /// (redis::ErrorScope::kServer) but was found among the values of a reply. Counts as a failure
     /// of the server.
-    virtual void refuse(redis::Slot slot, std::string_view error) noexcept = 0;
+    virtual void report_failure(redis::Slot slot, std::string_view error) noexcept = 0;
 };
 
 }  // namespace tollgate::gateway

@@ -12,12 +12,12 @@ namespace tollgate::http {
 class ChangeFeed final : private redis::MessageListener {
   public:
     /// Begins to connect. All arguments must outlive it.
-    ChangeFeed(const redis::Endpoint& endpoint, const redis::AddressList& addresses,
-               redis::TlsPeer* tls, gateway::Engine& engine, RedisWorkers& workers, ngx_log_t* log)
+    ChangeFeed(const redis::Access& access, const redis::SocketAddresses& addresses,
+               gateway::Engine& engine, RedisWorkers& workers)
         : engine_(engine),
           workers_(workers),
-          subscription_(endpoint, addresses, tls, engine.settings().keys.events(),
-                        "key records are cached for one second", *this, log) {}
+          subscription_(access, addresses, engine.settings().keys.events(),
+                        "key records are cached for one second", *this) {}
     ~ChangeFeed() override { ChangeFeed::on_subscribed(false); }
     ChangeFeed(const ChangeFeed&) = delete;
     ChangeFeed& operator=(const ChangeFeed&) = delete;

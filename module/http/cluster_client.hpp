@@ -1,64 +1,83 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "module/gateway/cluster_router.hpp"
 #include "module/http/change_feed.hpp"
-#include "module/http/cluster_connections.hpp"
+#include "module/http/config/main_conf.hpp"
+#include "module/http/redis_client.hpp"
 #include "module/http/redis_tls.hpp"
-#include "module/http/redis_transport.hpp"
+#include "module/redis/io/event.hpp"
+#include "module/redis/io/query.hpp"
+#include "module/redis/io/resolved_servers.hpp"
 
 namespace tollgate::http {
 
 /// A worker's connections and subscription to a Redis Cluster.
-class ClusterClient final : public RedisTransport, private ClusterListener {
+class ClusterClient final : public RedisClient,
+                            private gateway::ClusterServers,
+                            private redis::AddressListener,
+                            private redis::QueryOwner {
   public:
-    /// As RedisClient.
+    /// As MasterClient.
     ClusterClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
                   gateway::Zone& zone, TlsSessionZone* sessions, const RedisCounts& counts,
                   const gateway::Environment& environment, ngx_log_t* log);
-    ~ClusterClient() override = default;
+    ~ClusterClient() override;
     ClusterClient(const ClusterClient&) = delete;
     ClusterClient& operator=(const ClusterClient&) = delete;
 
     gateway::Engine& engine() override { return engine_; }
     std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
-    void poll() noexcept override { connections_.poll(); }
+    void poll() noexcept override;
     void describe(Status::Redis& redis) const override;
-    QueryAccess access() override { return {conf_.endpoint, tls_.peer(), log_}; }
-    std::optional<NamedServer> master_of(redis::Slot slot) const override;
-    std::string probe_key(redis::Slot slot) const override { return connections_.probe_key(slot); }
+    redis::Access access() override { return {conf_.endpoint, tls_.peer(), log_}; }
+    std::optional<redis::Server> master_of(redis::Slot slot) const override;
+    std::string probe_key(redis::Slot slot) const override;
     std::optional<Electorate> electorate() override;
     void search_masters() noexcept override { router_.request_refresh(); }
 
-    bool is_reachable(redis::Slot slot) const noexcept override {
-        return router_.is_reachable(slot);
-    }
-    void run(redis::Slot slot, redis::Call call,
-             std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
-        router_.run(slot, std::move(call), std::move(handler));
-    }
-    std::uint32_t master_name(redis::Slot slot) const noexcept override {
-        return router_.master_name(slot);
-    }
-    void refuse(redis::Slot slot, std::string_view error) noexcept override {
-        router_.refuse(slot, error);
-    }
-
   private:
-    void on_cluster_servers() noexcept override { router_.servers_changed(); }
-    void on_cluster_masters(std::vector<redis::SocketAddress> addresses) noexcept override;
-    void on_cluster_connected() noexcept override { engine_.publish_plans(); }
+    class Server;
+
+    std::vector<redis::ServerAddress> configured() const override;
+    std::unique_ptr<gateway::ClusterServer> connect(const redis::ServerAddress& address,
+                                                    redis::Slot slot) override;
+    void read_slot_map(const redis::ServerAddress& address,
+                       gateway::SlotMapReader& reader) override;
+    void on_masters(std::span<const redis::ServerAddress> masters) noexcept override;
+    void on_redirection() noexcept override { engine_.statistics().redirections.add(); }
+
+    void on_addresses() noexcept override { router_.servers_changed(); }
+    void on_reply(const redisReply& reply) noexcept override;
+    void on_no_reply(std::string_view reason) noexcept override;
+    void deliver() noexcept;
+    redis::SocketAddresses addresses_of(const redis::ServerAddress& server) const;
+    void count_breakers() const noexcept;
+    void log_name(const std::string& server) noexcept;
+    void log_problem(std::string_view problem) noexcept;
 
     const RedisConf& conf_;
+    RedisWorkers& workers_;
     ngx_log_t* log_;
     gateway::Engine engine_;
     RedisTls tls_;
-    ClusterConnections connections_;
-    gateway::ClusterRouter router_;  ///< owns connections, which refer to the members above
-    redis::AddressList masters_;     ///< none until the first slot map
+    redis::ResolvedServers servers_;  ///< those of the configuration
+    std::vector<Server*> open_;       ///< those of the router
+    bool is_name_logged_ = false;
+    gateway::SlotMapReader* reader_ = nullptr;  ///< while a server is asked for the map
+    redis::ServerAddress asked_;                ///< that server
+    std::optional<redis::SlotMap> map_;         ///< the answer, for deliver()
+    redis::LogThrottle problems_;
+    redis::Event answered_;
+    std::unique_ptr<redis::Query> query_;
+    gateway::ClusterRouter router_;      ///< owns connections, which refer to the members above
+    redis::SocketAddresses publishers_;  ///< the masters; none until the first slot map
     ChangeFeed feed_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <new>
 #include <utility>
 
 #include "module/redis/io/event.hpp"
@@ -47,6 +48,31 @@ ngx_uint_t nginx_level(gateway::LogLevel level) {
 void NginxLog::write(gateway::LogLevel level, std::string_view text) noexcept {
     ngx_str_t line = borrow(text);
     ngx_log_error(nginx_level(level), log_, 0, "tollgate: %V", &line);
+}
+
+ShutdownNotice::ShutdownNotice(std::function<void()> handler, ngx_log_t* log)
+    : handler_(std::move(handler)), connection_(ngx_get_connection(0, log)) {
+    if (connection_ == nullptr) {
+        throw std::bad_alloc();
+    }
+    // ngx_close_idle_connections() calls the handlers of idle connections that have a descriptor.
+    // This one has none: nginx only compares it with -1.
+    connection_->fd = static_cast<ngx_socket_t>(-2);
+    connection_->idle = 1;
+    connection_->data = this;
+    connection_->read->log = log;
+    connection_->read->handler = [](ngx_event_t* event) {
+        auto* const connection = static_cast<ngx_connection_t*>(event->data);
+        if (connection->idle != 0) {
+            connection->idle = 0;
+            static_cast<ShutdownNotice*>(connection->data)->handler_();
+        }
+    };
+}
+
+ShutdownNotice::~ShutdownNotice() {
+    ngx_free_connection(connection_);
+    connection_->fd = static_cast<ngx_socket_t>(-1);
 }
 
 std::unique_ptr<gateway::Timer> NginxEventLoop::make_timer(std::function<void()> handler) {

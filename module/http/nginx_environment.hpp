@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 
 #include "module/gateway/environment.hpp"
 #include "module/http/nginx.hpp"
@@ -33,6 +34,20 @@ class NginxLog final : public gateway::Log {
 
   private:
     ngx_log_t* log_;
+};
+
+/// Calls a handler once, when a graceful shutdown of this worker begins. It may still send data.
+class ShutdownNotice {
+  public:
+    /// Throws std::bad_alloc if nginx has no connection left.
+    ShutdownNotice(std::function<void()> handler, ngx_log_t* log);
+    ~ShutdownNotice();
+    ShutdownNotice(const ShutdownNotice&) = delete;
+    ShutdownNotice& operator=(const ShutdownNotice&) = delete;
+
+  private:
+    std::function<void()> handler_;
+    ngx_connection_t* connection_;
 };
 
 class NginxEventLoop final : public gateway::EventLoop {

@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "module/http/nginx_environment.hpp"
-#include "module/http/sentinel_master.hpp"
 #include "module/report/version.hpp"
 
 namespace tollgate::http {
@@ -24,11 +23,13 @@ void describe(Status::Redis& redis, const RedisConf& conf, gateway::Zone& zone) 
     redis.nodes = zone.redis(conf.settings.name_hash).nodes.value();
     if (conf.settings.is_cluster) {
         redis.kind = "cluster";
-    } else if (conf.sentinel.group != nullptr) {
+    } else if (const auto* const group = conf.sentinel.group.get()) {
         redis.kind = "sentinel";
-    }
-    if (const auto master = known_master(conf, zone)) {
-        redis.master = tollgate::redis::to_text(*master);
+        const gateway::LockedNode node(zone);
+        if (const auto master =
+                node.sentinel_master(conf.settings.name_hash).address(group->hash)) {
+            redis.master = tollgate::redis::to_text(*master);
+        }
     }
 }
 

@@ -1,98 +1,50 @@
 #pragma once
 
-#include <memory>
+#include <chrono>
 #include <optional>
-#include <span>
-#include <string_view>
+#include <string>
+#include <vector>
 
-#include "module/http/change_feed.hpp"
-#include "module/http/config/main_conf.hpp"
-#include "module/http/redis_tls.hpp"
-#include "module/http/redis_transport.hpp"
-#include "module/http/sentinel_master.hpp"
-#include "module/redis/io/connection.hpp"
-#include "module/redis/io/connection_listener.hpp"
-#include "module/redis/io/management_connection.hpp"
-#include "module/redis/io/server_addresses.hpp"
+#include "module/gateway/engine.hpp"
+#include "module/http/nginx.hpp"
+#include "module/redis/io/endpoint.hpp"
+#include "module/redis/io/resolved_servers.hpp"
+#include "module/redis/protocol/interface.hpp"
+#include "module/report/status.hpp"
 
 namespace tollgate::http {
 
-/// A worker's connections and subscription to a Redis with one master: `server` or `sentinel`.
-class RedisClient final : public RedisTransport,
-                          private redis::AddressListener,
-                          private redis::ConnectionListener,
-                          private redis::MasterListener {
+/// The servers that know which servers are masters: the Sentinels, or the masters of a cluster.
+struct Electorate {
+    redis::Access access;
+    std::vector<redis::Server> servers;
+    std::string master_name;  ///< of Sentinel; empty: a cluster
+};
+
+/// What a worker has for one `tollgate_redis`: an engine, and the connections of its transport.
+class RedisClient : public redis::Interface {
   public:
-    /// Begins to connect. All arguments must outlive it. `sessions` may be nullptr: TLS sessions
-    /// are then not resumed.
-    RedisClient(const RedisConf& conf, std::span<const gateway::ServedTable> tables,
-                gateway::Zone& zone, TlsSessionZone* sessions, const RedisCounts& counts,
-                const gateway::Environment& environment, ngx_log_t* log);
-    /// Closes them. Handlers of pending calls are not called.
-    ~RedisClient() override;
-    RedisClient(const RedisClient&) = delete;
-    RedisClient& operator=(const RedisClient&) = delete;
+    virtual gateway::Engine& engine() = 0;
+    /// The time that a request may wait for each of its calls.
+    virtual std::chrono::milliseconds timeout() const = 0;
+    /// Writes pending calls, and reads replies that arrived while the event loop stalled: see
+    /// redis::Connection::poll.
+    virtual void poll() noexcept = 0;
+    /// Adds what this worker knows about the masters, for `tollgate_status`. Throws std::bad_alloc.
+    virtual void describe(Status::Redis& /*redis*/) const {}
 
-    gateway::Engine& engine() override { return engine_; }
-    std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
-    void poll() noexcept override { connection_.poll(); }
-    QueryAccess access() override { return {conf_.endpoint, tls_.peer(), log_}; }
-    std::optional<NamedServer> master_of(redis::Slot slot) const override;
-    std::string probe_key(redis::Slot /*slot*/) const override {
-        return conf_.settings.keys.probe();
-    }
-    std::optional<Electorate> electorate() override;
-    void search_masters() noexcept override { search_master(); }
-
-    bool is_reachable(redis::Slot /*slot*/) const noexcept override {
-        return connection_.is_reachable();
-    }
-    void run(redis::Slot /*slot*/, redis::Call call,
-             std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
-        run_in_lane(connection_, management_, std::move(call), std::move(handler));
-    }
-    std::uint32_t master_name(redis::Slot /*slot*/) const noexcept override {
-        return conf_.settings.name_hash;
-    }
-    void refuse(redis::Slot /*slot*/, std::string_view error) noexcept override {
-        connection_.refuse(error);
-    }
-
-  private:
-    void on_addresses() noexcept override { follow_addresses(); }
-    void on_master() noexcept override { follow_addresses(); }
-    void on_answer(std::chrono::microseconds round_trip) noexcept override;
-    void on_error() noexcept override;
-    void on_connected(bool is_first) noexcept override;
-    void on_lost() noexcept override { search_master(); }
-    void on_refusal(std::string_view message) noexcept override;
-    void on_moved() noexcept override;
-    void on_time(ExactSteadyTime sent, ExactSteadyTime received,
-                 ExactInstant time) noexcept override;
-    void on_breaker_open(std::string_view reason) noexcept override;
-    void on_breaker_close() noexcept override;
-    void on_shutdown() noexcept override { engine_.shut_down(); }
-
-    RedisStatistics& statistics() const { return engine_.statistics(); }
-    std::unique_ptr<SentinelMaster> make_sentinel_master(gateway::Zone& zone);
-    void search_master() noexcept;
-    void follow_addresses() noexcept;
-    const redis::AddressList& addresses() const {
-        return sentinel_ != nullptr ? sentinel_->addresses() : servers_.list();
-    }
-
-    const RedisConf& conf_;
-    RedisWorkers& workers_;
-    ngx_log_t* log_;
-    bool renews_subscription_ = false;  ///< once a connection accepts writes again
-    bool has_master_ = false;           ///< a connection has accepted writes
-    gateway::Engine engine_;
-    redis::ServerAddresses servers_;  ///< none with `sentinel`
-    RedisTls tls_;
-    std::unique_ptr<SentinelMaster> sentinel_;  ///< nullptr: without `sentinel`
-    redis::Connection connection_;
-    redis::ManagementConnection management_;
-    ChangeFeed feed_;
+    /// How the masters are reached.
+    virtual redis::Access access() = 0;
+    /// The server that calls of Lane::kManagement for this slot are sent to, and in a handler of a
+    /// reply, unless the call was redirected, the one that executed it. Nothing if none is known.
+    /// Throws std::bad_alloc.
+    virtual std::optional<redis::Server> master_of(redis::Slot slot) const = 0;
+    /// A key of this slot that redis::probe_script() may write. Throws std::bad_alloc.
+    virtual std::string probe_key(redis::Slot slot) const = 0;
+    /// Nothing if one server is always the master. Throws std::bad_alloc.
+    virtual std::optional<Electorate> electorate() = 0;
+    /// Another server may be the master.
+    virtual void search_masters() noexcept = 0;
 };
 
 }  // namespace tollgate::http

@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "module/store/cache_line.hpp"
+#include "module/store/named_blocks.hpp"
 
 namespace tollgate::http {
 

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "module/http/cluster_client.hpp"
-#include "module/http/redis_client.hpp"
+#include "module/http/master_client.hpp"
 #include "module/http/request/log_redaction.hpp"
 #include "module/http/shared_memory.hpp"
 
@@ -48,7 +48,8 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
     : zone_(memory.zone()),
       log_(log),
       events_(log),
-      hour_(conf, memory, {clock_, events_, log_, process_}) {
+      hour_(conf, memory, {clock_, events_, log_, process_}),
+      shutdown_([this] { shut_down(); }, log) {
     for (const auto& table : conf.tables) {
         served_.push_back({&table->table, table->redis->settings.name_hash});
     }
@@ -75,14 +76,14 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
         if (redis->settings.is_cluster) {
             clients_.push_back(make(std::type_identity<ClusterClient>()));
         } else {
-            clients_.push_back(make(std::type_identity<RedisClient>()));
+            clients_.push_back(make(std::type_identity<MasterClient>()));
         }
     }
     for (std::size_t i = 0; i < conf.sets.size(); ++i) {
         const TableSetConf& set = *conf.sets[i];
         const auto redis = std::ranges::find(conf.redis, set.redis,
                                              [](const auto& candidate) { return candidate.get(); });
-        RedisTransport& client = *clients_[static_cast<std::size_t>(redis - conf.redis.begin())];
+        RedisClient& client = *clients_[static_cast<std::size_t>(redis - conf.redis.begin())];
         set_clients_.push_back(&client);
         sets_.push_back(std::make_unique<gateway::TableSet>(
             set.tables, set.ban, client.engine(),
@@ -92,6 +93,14 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
 
 Worker::~Worker() {
     zone_.workers().erase(process_.number(), process_.process());
+}
+
+/// The calls are written now: a posted event runs only after the next event, and timers run before.
+void Worker::shut_down() noexcept {
+    for (const auto& client : clients_) {
+        client->engine().shut_down();
+        client->poll();
+    }
 }
 
 ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept {

@@ -10,7 +10,7 @@
 #include "module/http/management/admin_tasks.hpp"
 #include "module/http/nginx.hpp"
 #include "module/http/nginx_environment.hpp"
-#include "module/http/redis_transport.hpp"
+#include "module/http/redis_client.hpp"
 
 namespace tollgate::http {
 
@@ -32,12 +32,14 @@ class Worker {
     gateway::Zone& zone() const { return zone_; }
     gateway::TableSet& tables(const TableSetConf& conf) { return *sets_[conf.index]; }
     /// The client of the set's Redis.
-    RedisTransport& client(const TableSetConf& conf) { return *set_clients_[conf.index]; }
+    RedisClient& client(const TableSetConf& conf) { return *set_clients_[conf.index]; }
     /// The clients, in the order of MainConf::redis.
-    std::span<const std::unique_ptr<RedisTransport>> clients() const { return clients_; }
+    std::span<const std::unique_ptr<RedisClient>> clients() const { return clients_; }
     AdminTasks& admin_tasks() { return admin_tasks_; }
 
   private:
+    void shut_down() noexcept;
+
     gateway::Zone& zone_;
     NginxClock clock_;
     NginxLog log_;
@@ -45,10 +47,11 @@ class Worker {
     NginxWorker process_;
     HourRecorder hour_;
     std::vector<gateway::ServedTable> served_;
-    std::vector<std::unique_ptr<RedisTransport>> clients_;
+    std::vector<std::unique_ptr<RedisClient>> clients_;
     std::vector<std::unique_ptr<gateway::TableSet>> sets_;  ///< by TableSetConf::index
-    std::vector<RedisTransport*> set_clients_;              ///< by TableSetConf::index
+    std::vector<RedisClient*> set_clients_;                 ///< by TableSetConf::index
     AdminTasks admin_tasks_;                                ///< uses the clients
+    ShutdownNotice shutdown_;
 };
 
 /// A module's init_process: makes the Worker, and keeps keys out of the worker's logs.

@@ -5,6 +5,7 @@
 #define OPENSSL_API_COMPAT 0x10100000L
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace tollgate {
@@ -28,6 +29,13 @@ Sha256 sha256(std::string_view text) {
     check(SHA256_Update(&context, text.data(), text.size()));
     check(SHA256_Final(bytes.data(), &context));
     return bytes;
+}
+
+IdHash id_hash(std::string_view id) {
+    const Sha256 digest = sha256(id);
+    IdHash hash{};
+    std::copy_n(digest.begin(), hash.size(), hash.begin());
+    return hash;
 }
 
 std::string sha1_hex(std::string_view text) {

@@ -12,6 +12,13 @@ using Sha256 = std::array<unsigned char, 32>;
 /// The SHA-256 of a text. Throws std::runtime_error if OpenSSL fails.
 Sha256 sha256(std::string_view text);
 
+/// The first 96 bits of the SHA-256 of an id. Among a million ids, two have the same hash with a
+/// probability of 2^-57.
+using IdHash = std::array<unsigned char, 12>;
+
+/// Throws std::runtime_error if OpenSSL fails.
+IdHash id_hash(std::string_view id);
+
 /// The SHA-1 of a text in hexadecimal, which identifies a script in EVALSHA. Throws
 /// std::runtime_error if OpenSSL fails.
 std::string sha1_hex(std::string_view text);

@@ -20,7 +20,7 @@ enum class Reason : std::uint8_t {
     kConditionFailed,   ///< the version of the id does not meet the condition of the operation
     kRequestReused,     ///< the request's `Idempotency-Key` was used for another request
     kUnsupportedMedia,  ///< the body of the request is not JSON in clear
-    kUnavailable,       ///< Redis is not reachable, or answers with an error
+    kUnavailable,       ///< Redis is unreachable, or answers with an error
 };
 
 /// An operation on a key is refused or fails. what() is one sentence about the cause. It is unknown

@@ -50,7 +50,7 @@ Task<std::vector<PlanTable>> read_known_tables(Database& database, const redis::
     try {
         tables = co_await read_published_tables(database, keys);
     } catch (const OperationError&) {
-        // Another program may use this name in Redis. If Redis is not reachable, the operation
+        // Another program may use this name in Redis. If Redis is unreachable, the operation
         // fails later.
     }
     std::ranges::transform(own, std::back_inserter(tables),

@@ -35,7 +35,7 @@ struct Status {
         bool is_configured = false;     ///< not removed since the zone was made
         std::string kind = "server";    ///< the directive that names the servers
         std::string_view on_failure{};  ///< the directive's value; empty unless is_configured
-        std::uint64_t nodes = 0;        ///< that share it, when it was last in reach; 0: unknown
+        std::uint64_t nodes = 0;        ///< that share it, when it was last reachable; 0: unknown
         std::string master{};           ///< the address that Sentinel reported; empty if unknown
         std::vector<Master> masters{};  ///< of a cluster
         std::optional<std::chrono::seconds>
@@ -65,7 +65,7 @@ StatusFormat preferred_status_format(std::string_view accept);
 /// The status as a JSON object; module/README.md describes it.
 std::string status_json(const Status& status);
 
-/// Whether every configured Redis is in reach: no worker has an open breaker.
+/// Whether every configured Redis is reachable: no worker has an open breaker.
 bool is_ready(const Status& status);
 
 /// The readiness as a JSON object; module/README.md describes it.

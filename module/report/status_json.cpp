@@ -161,7 +161,7 @@ void add(JsonWriter& json, const LockStatistics& lock) {
     });
 }
 
-bool is_in_reach(const Status::Redis& redis, std::size_t workers) {
+bool is_reachable(const Status::Redis& redis, std::size_t workers) {
     return redis.workers.breaker_open.count(workers) == 0;
 }
 
@@ -201,7 +201,7 @@ std::string status_json(const Status& status) {
 
 bool is_ready(const Status& status) {
     return std::ranges::all_of(status.redis, [&](const Status::Redis& redis) {
-        return !redis.is_configured || is_in_reach(redis, status.workers);
+        return !redis.is_configured || is_reachable(redis, status.workers);
     });
 }
 
@@ -214,7 +214,7 @@ std::string readiness_json(const Status& status) {
                 if (redis.is_configured) {
                     json.object([&] {
                         json.member("name", redis.name);
-                        json.member("reachable", is_in_reach(redis, status.workers));
+                        json.member("reachable", is_reachable(redis, status.workers));
                     });
                 }
             }

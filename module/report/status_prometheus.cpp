@@ -228,7 +228,7 @@ void write_connections(Exposition& out, const Status& status) {
                "How often Sentinel reported another master.");
     write_counters(out, status, "", {{"", [](const Redis& r) { return &r.failovers; }}});
     out.family("tollgate_redis_nodes", "gauge",
-               "Nodes that share this Redis, when it was last in reach; 0 if unknown.");
+               "Nodes that share this Redis, when it was last reachable; 0 if unknown.");
     write_gauge(out, status, [](const Status::Redis& redis) { return redis.nodes; });
     write_masters(out, status);
     out.family("tollgate_redis_redirections_total", "counter",

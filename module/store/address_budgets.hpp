@@ -9,7 +9,6 @@
 #include "module/quota/client_address.hpp"
 #include "module/quota/rate.hpp"
 #include "module/quota/window.hpp"
-#include "module/store/place_hash.hpp"
 #include "module/store/set_associative.hpp"
 #include "module/text/name_hash.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "module/store/place_hash.hpp"
+#include "module/store/set_associative.hpp"
 
 namespace tollgate {
 

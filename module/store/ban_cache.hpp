@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "module/key/digest.hpp"
 #include "module/quota/quota_state.hpp"
-#include "module/store/id_hash.hpp"
 #include "module/store/set_associative.hpp"
 #include "module/store/uint48.hpp"
 

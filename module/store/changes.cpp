@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "module/store/place_hash.hpp"
+#include "module/store/set_associative.hpp"
 
 namespace tollgate {
 

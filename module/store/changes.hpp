@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "module/key/api_key.hpp"
+#include "module/key/digest.hpp"
 #include "module/quota/redis_clock.hpp"
-#include "module/store/id_hash.hpp"
 #include "module/store/latest_times.hpp"
 
 namespace tollgate {

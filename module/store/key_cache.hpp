@@ -9,10 +9,9 @@
 #include <string_view>
 
 #include "module/key/api_key.hpp"
+#include "module/key/digest.hpp"
 #include "module/key/key_record.hpp"
 #include "module/quota/redis_clock.hpp"
-#include "module/store/id_hash.hpp"
-#include "module/store/place_hash.hpp"
 #include "module/store/set_associative.hpp"
 
 namespace tollgate {

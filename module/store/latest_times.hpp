@@ -6,7 +6,7 @@
 #include <span>
 
 #include "module/quota/redis_clock.hpp"
-#include "module/store/cache_line.hpp"
+#include "module/store/named_blocks.hpp"
 
 namespace tollgate {
 

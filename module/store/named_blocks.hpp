@@ -7,9 +7,10 @@
 #include <span>
 #include <string_view>
 
-#include "module/store/cache_line.hpp"
-
 namespace tollgate {
+
+/// The size of a cache line, in bytes. A line that several processors write moves between them.
+constexpr std::size_t kCacheLine = 64;
 
 /// Blocks of memory that workers share. Each block has a name in two parts and is created when the
 /// name is first used. Blocks are never freed. If there is no room for another name, or a name is

@@ -8,9 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "module/key/digest.hpp"
 #include "module/quota/quota_state.hpp"
-#include "module/store/id_hash.hpp"
-#include "module/store/place_hash.hpp"
 #include "module/store/set_associative.hpp"
 #include "module/store/uint48.hpp"
 

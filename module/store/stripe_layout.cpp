@@ -4,7 +4,7 @@
 #include <bit>
 #include <stdexcept>
 
-#include "module/store/cache_line.hpp"
+#include "module/store/named_blocks.hpp"
 
 namespace tollgate {
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "module/report/statistics.hpp"
-#include "module/store/cache_line.hpp"
 #include "module/store/named_blocks.hpp"
 
 namespace tollgate {

@@ -30,7 +30,7 @@ constexpr std::array kNotes{
          "directives redis URL; prefix PREFIX; and password_file FILE; in nginx's syntax. The "
          "password file is that of the Redis URL of its file."},
     Note{"Exit status",
-         "0 success; 1 Redis, the node, a log or standard output is not reachable or returns an "
+         "0 success; 1 Redis, the node, a log or standard output is unreachable or returns an "
          "error; 2 invalid usage; 3 unknown id, or an id without a key; 4 conflict: the id or the "
          "key already exists, an earlier overlap has not ended, the key to rotate has expired, or "
          "another command changed the id. Run an interrupted command again to complete it."},
@@ -48,7 +48,7 @@ constexpr std::string_view kExportUsageNote =
     "A line has the id, the plan table, the day and the units: id,table,day,units. --json prints "
     "JSON lines. Days are those of plan tables with `history`. Ids that were revoked are included. "
     "Units of a day may still change shortly after its end, when nodes return leases and report "
-    "what they granted while Redis was not reachable.";
+    "what they granted while Redis was unreachable.";
 
 constexpr std::string_view kReadNote =
     "On a terminal, the command prompts for one line and does not echo it.";

@@ -31,7 +31,7 @@ function outOfReach(one) {
     const some = away > 0 && away < one.masters.length;
     return {
         key: `redis ${one.name}`,
-        title: some ? `${away} of ${one.masters.length} masters of Redis ${one.name} are out of reach` : `Redis ${one.name} is out of reach`,
+        title: some ? `${away} of ${one.masters.length} masters of Redis ${one.name} are unreachable` : `Redis ${one.name} is unreachable`,
         extent: workers(one),
         text: `${some ? 'Of their keys: ' : ''}${served[one.onFailure]}`,
         detail: one.owed > 0 ? `${format.count(one.owed)} units are owed to Redis.` : '',

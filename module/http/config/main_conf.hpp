@@ -12,7 +12,6 @@
 #include "module/key/key_source.hpp"
 #include "module/quota/plan.hpp"
 #include "module/redis/io/endpoint.hpp"
-#include "module/redis/io/sentinel_group.hpp"
 
 namespace tollgate::http {
 

@@ -45,8 +45,7 @@ redis::Server parse_server(ngx_conf_t* cf, std::string_view directive, std::stri
         server.addresses.emplace_back(found.sockaddr, found.socklen, std::string(view(found.name)));
     }
     if (server.addresses.empty()) {
-        server.host = view(url.host);
-        server.port = url.port;
+        server.name = {std::string(view(url.host)), url.port};
     }
     return server;
 }
@@ -75,8 +74,8 @@ std::string_view add_servers(ngx_conf_t* cf, std::string_view directive,
 }
 
 bool has_name(const std::vector<redis::Server>& servers) {
-    return std::ranges::any_of(servers,
-                               [](const redis::Server& server) { return !server.host.empty(); });
+    return std::ranges::any_of(
+        servers, [](const redis::Server& server) { return server.addresses.empty(); });
 }
 
 }  // namespace

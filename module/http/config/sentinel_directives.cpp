@@ -88,8 +88,8 @@ void finish_sentinel(ngx_conf_t* cf, RedisConf& conf) {
         for (const redis::SocketAddress& address : server.addresses) {
             names.append(" ").append(address.name());
         }
-        if (!server.host.empty()) {
-            names.append(" ").append(server.host).append(":").append(std::to_string(server.port));
+        if (server.addresses.empty()) {
+            names.append(" ").append(to_text(server.name));
         }
     }
     group.hash = name_hash(names);

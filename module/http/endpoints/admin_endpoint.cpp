@@ -139,7 +139,7 @@ void finish(ngx_http_request_t* r, const Exchange& exchange) {
 }
 
 /// Ends a request whose operation takes too long. The operation goes on. The client repeats the
-/// request, as if Redis were not reachable.
+/// request, as if Redis were unreachable.
 void give_up(ngx_http_request_t* r) {
     constexpr std::int64_t kRetry = 1;
     const auto rc =
@@ -186,7 +186,7 @@ void wait_for_response(ngx_http_request_t* r, Exchange& exchange) {
 }
 
 /// The transport to the Redis whose keys the location manages.
-RedisTransport& client_of(ngx_http_request_t* r) {
+RedisClient& client_of(ngx_http_request_t* r) {
     return *Worker::of(r).clients()[LocationConf::of(r).admin->redis];
 }
 

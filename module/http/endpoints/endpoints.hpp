@@ -14,7 +14,7 @@ ngx_int_t handle_usage(ngx_http_request_t* r) noexcept;
 /// The content handler of `tollgate_status`: the node's statistics, as JSON or for Prometheus.
 ngx_int_t handle_status(ngx_http_request_t* r) noexcept;
 
-/// The content handler of `tollgate_status ready`: 200 if every Redis is in reach, otherwise 503.
+/// The content handler of `tollgate_status ready`: 200 if every Redis is reachable, otherwise 503.
 ngx_int_t handle_readiness(ngx_http_request_t* r) noexcept;
 
 /// The content handler of `tollgate_admin`: the management of keys.

@@ -36,19 +36,12 @@ constexpr std::chrono::milliseconds kFailoverPatience = 5s;
 constexpr std::chrono::milliseconds kSlotsPatience = 1s;
 constexpr std::chrono::milliseconds kBetweenQuestions = 100ms;
 
-std::vector<redis::AddressList> addresses_of(const Electorate& electorate) {
-    std::vector<redis::AddressList> all;
-    for (const NamedServer& server : electorate.servers) {
+std::vector<redis::SocketAddresses> addresses_of(const Electorate& electorate) {
+    std::vector<redis::SocketAddresses> all;
+    for (const redis::Server& server : electorate.servers) {
         all.push_back(server.addresses);
     }
     return all;
-}
-
-/// Whether the user may not call the command, or it is renamed.
-bool is_withheld(const redisReply& reply) {
-    return reply.type == REDIS_REPLY_ERROR &&
-           (redis::is_forbidden(redis::text_of(reply)) ||
-            redis::text_of(reply).starts_with("ERR unknown command"));
 }
 
 /// Reads a reply to ROLE. Nothing if the master has replicas: WAIT tells what they have.
@@ -59,8 +52,10 @@ std::optional<Durability> read_replication(const redisReply& reply) {
             break;
         case redis::Role::kReplica:
             return Durability::kUndone;
+        case redis::Role::kForbidden:
+            return Durability::kForbidden;
         default:
-            return is_withheld(reply) ? Durability::kForbidden : Durability::kUnverified;
+            return Durability::kUnverified;
     }
     const bool has_replicas = reply.elements <= kReplicas || reply.element[kReplicas]->elements > 0;
     return has_replicas ? std::nullopt : std::optional(Durability::kConfirmed);
@@ -76,7 +71,7 @@ class WaitReader {
         is_read_ = reply.type != REDIS_REPLY_ARRAY;
         if (reply.type == REDIS_REPLY_INTEGER) {
             durability_ = reply.integer > 0 ? Durability::kConfirmed : Durability::kUnconfirmed;
-        } else if (is_withheld(reply)) {
+        } else if (reply.type == REDIS_REPLY_ERROR && redis::is_denied(redis::text_of(reply))) {
             durability_ = Durability::kForbidden;
         }
     }
@@ -90,7 +85,7 @@ class WaitReader {
 
 /// Whether a replica of the server has what was written before. A server that does not answer may
 /// have lost its role, or be busy: find_presence() tells.
-Task<Durability> confirm_by_replica(RedisTransport& transport, UsedServer server) {
+Task<Durability> confirm_by_replica(RedisClient& transport, UsedServer server) {
     std::optional<Durability> durability = Durability::kUnverified;
     std::vector role{redis::Words{"ROLE"}};
     Inquiry inquiry(transport.access(), {server.addresses}, std::move(role), kAnswerTimeout,
@@ -163,7 +158,7 @@ Task<std::optional<Presence>> ask_masters(const Electorate& electorate,
 }
 
 /// Whether these servers are still the masters.
-Task<Presence> find_presence(management::Database& database, RedisTransport& transport,
+Task<Presence> find_presence(management::Database& database, RedisClient& transport,
                              redis::SlotsByServer used) {
     const auto start = Clock::now();
     const auto electorate = transport.electorate();
@@ -192,7 +187,7 @@ Task<Presence> find_presence(management::Database& database, RedisTransport& tra
 
 }  // namespace
 
-Task<Durability> acknowledge_changes(management::Database& database, RedisTransport& transport,
+Task<Durability> acknowledge_changes(management::Database& database, RedisClient& transport,
                                      UsedServers used) {
     auto durability = Durability::kConfirmed;
     redis::SlotsByServer slots;

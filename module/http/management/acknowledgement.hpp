@@ -3,16 +3,16 @@
 #include <map>
 #include <set>
 
-#include "module/http/redis_transport.hpp"
+#include "module/http/redis_client.hpp"
 #include "module/management/database.hpp"
-#include "module/redis/io/address_list.hpp"
+#include "module/redis/io/socket_address.hpp"
 #include "module/redis/topology/server_address.hpp"
 
 namespace tollgate::http {
 
 /// A server that has executed calls.
 struct UsedServer {
-    redis::AddressList addresses;
+    redis::SocketAddresses addresses;
     std::set<redis::Slot> slots;  ///< of the calls
 };
 using UsedServers = std::map<redis::ServerAddress, UsedServer>;
@@ -22,7 +22,7 @@ using UsedServers = std::map<redis::ServerAddress, UsedServer>;
 /// link of its own, so that no request waits for it. `database` is for pauses. Both arguments must
 /// outlive the task.
 management::Task<management::Durability> acknowledge_changes(management::Database& database,
-                                                             RedisTransport& transport,
+                                                             RedisClient& transport,
                                                              UsedServers used);
 
 }  // namespace tollgate::http

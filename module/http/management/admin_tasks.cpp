@@ -20,7 +20,7 @@ constexpr std::size_t kMostWaiting = 32;
 
 /// A request, and what it has executed.
 struct AdminTasks::Running {
-    Running(RedisTransport& transport, SteadyTime arrival) : database(transport, arrival) {}
+    Running(RedisClient& transport, SteadyTime arrival) : database(transport, arrival) {}
 
     TransportDatabase database;
     std::optional<management::Task<void>> task = std::nullopt;  ///< uses the database
@@ -29,8 +29,8 @@ struct AdminTasks::Running {
 AdminTasks::AdminTasks() = default;
 AdminTasks::~AdminTasks() = default;
 
-void AdminTasks::start(RedisTransport& transport, management::AdminRequest request,
-                       SteadyTime arrival, std::shared_ptr<AdminClient> client) {
+void AdminTasks::start(RedisClient& transport, management::AdminRequest request, SteadyTime arrival,
+                       std::shared_ptr<AdminClient> client) {
     Waiting waiting{transport, std::move(request), arrival, std::move(client)};
     Kind& kind = kind_of(waiting.request);
     if (may_begin(kind)) {

@@ -4,7 +4,7 @@
 #include <list>
 #include <memory>
 
-#include "module/http/redis_transport.hpp"
+#include "module/http/redis_client.hpp"
 #include "module/management/admin/admin_api.hpp"
 
 namespace tollgate::http {
@@ -37,13 +37,13 @@ class AdminTasks {
     /// Handles a request over a transport, which must live as long as the worker. `arrival` is
     /// that of the complete request. The client receives one response, before this returns or
     /// later; none if it does not wait any more when its turn comes. Throws std::bad_alloc.
-    void start(RedisTransport& transport, management::AdminRequest request, SteadyTime arrival,
+    void start(RedisClient& transport, management::AdminRequest request, SteadyTime arrival,
                std::shared_ptr<AdminClient> client);
 
   private:
     struct Running;
     struct Waiting {
-        RedisTransport& transport;
+        RedisClient& transport;
         management::AdminRequest request;
         SteadyTime arrival;
         std::shared_ptr<AdminClient> client;

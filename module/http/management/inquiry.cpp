@@ -13,9 +13,8 @@ class Inquiry::Asked final : private redis::QueryOwner {
         : inquiry_(inquiry),
           index_(index),
           left_(inquiry.commands_.size()),
-          query_(inquiry.access_.endpoint, inquiry.servers_[index], inquiry.access_.tls,
-                 inquiry.commands_, inquiry.timeout_, static_cast<redis::QueryOwner&>(*this),
-                 inquiry.access_.log, inquiry.limits_) {}
+          query_(inquiry.access_, inquiry.servers_[index], inquiry.commands_, inquiry.timeout_,
+                 static_cast<redis::QueryOwner&>(*this), inquiry.limits_) {}
 
   private:
     void on_reply(const redisReply& reply) noexcept override {
@@ -36,7 +35,7 @@ class Inquiry::Asked final : private redis::QueryOwner {
     redis::Query query_;
 };
 
-Inquiry::Inquiry(QueryAccess access, std::vector<redis::AddressList> servers,
+Inquiry::Inquiry(redis::Access access, std::vector<redis::SocketAddresses> servers,
                  std::vector<redis::Words> commands, std::chrono::milliseconds timeout, Take take,
                  redis::ReplyLimits limits)
     : access_(access),

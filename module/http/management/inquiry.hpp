@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "module/http/redis_transport.hpp"
+#include "module/http/redis_client.hpp"
 #include "module/management/database.hpp"
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/query.hpp"
@@ -21,7 +21,7 @@ class Inquiry {
 
     /// A server that does not answer all commands within `timeout` is left out. What `access` and
     /// `take` refer to must outlive the object.
-    Inquiry(QueryAccess access, std::vector<redis::AddressList> servers,
+    Inquiry(redis::Access access, std::vector<redis::SocketAddresses> servers,
             std::vector<redis::Words> commands, std::chrono::milliseconds timeout, Take take,
             redis::ReplyLimits limits = {});
     ~Inquiry();
@@ -41,8 +41,8 @@ class Inquiry {
     void note_end() noexcept;
     void finish() noexcept;
 
-    QueryAccess access_;
-    std::vector<redis::AddressList> servers_;
+    redis::Access access_;
+    std::vector<redis::SocketAddresses> servers_;
     std::vector<redis::Words> commands_;
     std::chrono::milliseconds timeout_;
     Take take_;

@@ -69,7 +69,7 @@ class TransactionReply final : public redis::ReplyHandler {
         });
     }
     void on_failure() noexcept override {
-        finish([] { throw OperationError(Reason::kUnavailable, "Redis is not reachable"); });
+        finish([] { throw OperationError(Reason::kUnavailable, "Redis is unreachable"); });
     }
 
   private:
@@ -118,8 +118,8 @@ void TransportDatabase::execute(std::vector<management::Transaction> transaction
             call.arguments.add(argument);
         }
         note_use(slot);
-        transport_.run(slot, std::move(call),
-                       std::make_unique<TransactionReply>(batch, i, engine, slot, *this));
+        engine.transport().run(slot, std::move(call),
+                               std::make_unique<TransactionReply>(batch, i, engine, slot, *this));
     }
     batch->finish_one();
 }

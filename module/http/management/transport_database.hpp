@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "module/http/management/acknowledgement.hpp"
-#include "module/http/redis_transport.hpp"
+#include "module/http/redis_client.hpp"
 #include "module/management/database.hpp"
 
 namespace tollgate::http {
@@ -16,7 +16,7 @@ namespace tollgate::http {
 class TransportDatabase final : public management::Database {
   public:
     /// The transport must outlive it. `arrival` is that of the request.
-    TransportDatabase(RedisTransport& transport, SteadyTime arrival)
+    TransportDatabase(RedisClient& transport, SteadyTime arrival)
         : transport_(transport),
           arrival_(arrival),
           redirections_(transport.engine().statistics().redirections.value()) {}
@@ -43,7 +43,7 @@ class TransportDatabase final : public management::Database {
         Done done;
     };
 
-    RedisTransport& transport_;
+    RedisClient& transport_;
     const SteadyTime arrival_;
     UsedServers used_;            ///< since the last acknowledgement that confirmed all
     std::uint64_t redirections_;  ///< of the worker, at that time

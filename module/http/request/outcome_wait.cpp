@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "module/gateway/patience.hpp"
+#include "module/gateway/deadline.hpp"
 #include "module/http/worker.hpp"
 
 namespace tollgate::http {
@@ -13,7 +13,7 @@ namespace {
 struct OutcomeWait {
     RequestContext& context;
     ngx_http_event_handler_pt resume;
-    Patience patience;
+    Deadline deadline;
 };
 
 /// Whether the request keeps waiting after its timer has fired. If not, this decides it.
@@ -23,7 +23,7 @@ bool continues(ngx_http_request_t* r, OutcomeWait& wait) {
     if (wait.context.outcome().is_decided()) {
         return true;  // The outcome has posted an event.
     }
-    if (const auto rest = wait.patience.rest(Patience::Clock::now())) {
+    if (const auto rest = wait.deadline.rest(Deadline::Clock::now())) {
         ngx_add_timer(r->connection->write, static_cast<ngx_msec_t>(rest->count()));
         return true;
     }
@@ -65,7 +65,7 @@ ngx_int_t wait_for_outcome(ngx_http_request_t* r, RequestContext& context,
                            ngx_http_event_handler_pt resume) {
     const auto timeout = Worker::of(r).client(*context.conf().tables).timeout();
     make_pooled<OutcomeWait>(
-        r->pool, OutcomeWait{context, resume, Patience(Patience::Clock::now(), timeout)});
+        r->pool, OutcomeWait{context, resume, Deadline(Deadline::Clock::now(), timeout)});
     ngx_event_t* read = r->connection->read;
     if (read->ready != 0) {
         ngx_post_event(read, &ngx_posted_events);

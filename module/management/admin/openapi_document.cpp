@@ -1045,11 +1045,11 @@ constexpr std::string_view kDocument = R"json({
         "headers": {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}}
       },
       "Unavailable": {
-        "description": "Redis is not reachable, or the operation takes more than a minute. It is unknown whether the last step was executed: repeat the request.",
+        "description": "Redis is unreachable, or the operation takes more than a minute. It is unknown whether the last step was executed: repeat the request.",
         "content": {
           "application/json": {
             "schema": {"$ref": "#/components/schemas/Error"},
-            "example": {"code": "service_unavailable", "message": "Redis is not reachable", "status": 503}
+            "example": {"code": "service_unavailable", "message": "Redis is unreachable", "status": 503}
           }
         },
         "headers": {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}}

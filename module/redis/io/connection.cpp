@@ -21,28 +21,25 @@ constexpr std::chrono::milliseconds kExitWait{1000};
 
 }  // namespace
 
-Connection::Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-                       std::string probe_key, ConnectionListener& listener, ngx_log_t* log,
-                       CallTraits traits)
-    : endpoint_(endpoint),
+Connection::Connection(const Access& access, const SocketAddresses& addresses,
+                       std::string probe_key, ConnectionListener& listener, CallTraits traits)
+    : access_(access),
       addresses_(addresses),
-      tls_(tls),
       probe_key_(std::move(probe_key)),
       listener_(listener),
-      log_(log),
       traits_(traits),
-      link_(std::make_unique<Link>(endpoint, addresses, tls, static_cast<LinkOwner&>(*this), log,
-                                   traits.limits)),
-      pipeline_(static_cast<std::uint64_t>(ngx_random()), endpoint.timeout),
+      link_(
+          std::make_unique<Link>(access, addresses, static_cast<LinkOwner&>(*this), traits.limits)),
+      pipeline_(static_cast<std::uint64_t>(ngx_random()), access.endpoint.timeout),
       random_(static_cast<unsigned>(ngx_random())),
       reason_("no address is known"),
-      timer_(Event::calling<&Connection::on_timer>(this, log)),
-      exit_timer_(Event::calling<&Connection::hold_exit>(this, log)),
-      move_event_(Event::calling<&Connection::take_successor>(this, log)) {
+      timer_(Event::calling<&Connection::on_timer>(this, access.log)),
+      exit_timer_(Event::calling<&Connection::hold_exit>(this, access.log)),
+      move_event_(Event::calling<&Connection::take_successor>(this, access.log)) {
     timer_.set_cancelable(true);
     untried_ = other_addresses();
     // Without an address, calls wait for the first one until they time out.
-    if (!addresses.all().empty()) {
+    if (!addresses.empty()) {
         link_->connect();
     }
     watch_deadlines();
@@ -64,28 +61,30 @@ bool Connection::push(Call&& call, std::unique_ptr<ReplyHandler>&& handler) noex
         exit_until_ = Clock::now() + kExitWait;
         return true;
     } catch (const std::exception& e) {
-        ngx_log_error(NGX_LOG_CRIT, log_, 0, "tollgate: redis \"%s\": a call was not sent: %s",
-                      endpoint_.name.c_str(), e.what());
+        ngx_log_error(NGX_LOG_CRIT, access_.log, 0,
+                      "tollgate: redis \"%s\": a call was not sent: %s",
+                      access_.endpoint.name.c_str(), e.what());
         return false;
     }
 }
 
-void Connection::refuse(std::string_view message) noexcept {
-    if (!link_->is_ready() || std::exchange(refused_, true)) {
+void Connection::report_failure(std::string_view message) noexcept {
+    if (!state_.on_refused(has_error_code(message, "READONLY"))) {
         return;
     }
-    is_readonly_ = has_error_code(message, "READONLY");
     listener_.on_refusal(message);
     link_->leave_address();
     link_->give_up(message);
 }
 
 void Connection::release() noexcept {
-    if (!link_->is_ready() || !pipeline_.has_unreleased() || is_leaving_) {
+    using State = ConnectionState::State;
+    const bool is_probing = state_.state() == State::kProbing;
+    if ((!is_probing && state_.state() != State::kSending) || !pipeline_.has_unreleased()) {
         return;
     }
     try {
-        pipeline_.release(link_->out(), link_->position(), is_probing_ ? 1 : Pipeline::kAll);
+        pipeline_.release(link_->out(), link_->position(), is_probing ? 1 : Pipeline::kAll);
         link_->flush_soon();
     } catch (const std::exception& e) {
         link_->give_up(e.what());
@@ -93,16 +92,16 @@ void Connection::release() noexcept {
 }
 
 void Connection::on_ready() {
-    refused_ = false;
-    is_connected_ = true;
-    if (needs_probe()) {
+    const bool is_first = state_.state() == ConnectionState::State::kNew;
+    const bool is_probed = needs_probe();
+    // Of several servers, this one may be read-only: calls that it refuses would fail.
+    state_.on_ready(is_probed && addresses_.size() > 1);
+    if (is_probed) {
         pipeline_.push_ahead(Probe::call(probe_key_),
                              std::make_unique<Probe>(static_cast<ProbeOwner&>(*this)),
                              Clock::now());
-        // Of several servers, this one may be read-only: calls that it refuses would fail.
-        is_probing_ = addresses_.all().size() > 1;
     }
-    listener_.on_connected(!std::exchange(was_ready_, true));
+    listener_.on_connected(is_first);
     release();
     watch_deadlines();
     if (link_->is_ready()) {
@@ -126,14 +125,14 @@ void Connection::on_reply(const redisReply& reply) {
             listener_.on_answer(std::chrono::duration_cast<std::chrono::microseconds>(
                 Clock::now() - pipeline_.answered_push()));
             // A probe alone does not prove that later commands are accepted.
-            if (was_closed && !refused_) {
+            if (was_closed && !state_.is_refused()) {
                 backoff_.reset();
                 untried_ = other_addresses();
             }
             break;
         case Pipeline::Taken::kError:
             if (is_refusal && !(traits_.are_various && is_forbidden(error))) {
-                refuse(error);
+                report_failure(error);
             } else {
                 listener_.on_error();
             }
@@ -146,7 +145,7 @@ void Connection::on_reply(const redisReply& reply) {
         case Pipeline::Taken::kMismatched:
             // An unsolicited reply, or an error that concerns the connection itself.
             if (is_refusal) {
-                refuse(error);
+                report_failure(error);
             } else {
                 link_->give_up(reply.type == REDIS_REPLY_ERROR ? error : "replies don't match");
             }
@@ -164,15 +163,15 @@ void Connection::on_lost(std::string_view reason) noexcept {
 /// unless the breaker is open. It is no failure of the server if it closes an idle connection.
 void Connection::fail(std::string_view reason) noexcept {
     reason_ = LogText(reason);
-    const bool was_connected = std::exchange(is_connected_, false);
-    const bool is_failure = std::exchange(refused_, false) || !pipeline_.empty() || !was_connected;
-    is_probing_ = false;
-    if (try_next_address()) {
+    const bool is_failure = state_.is_refused() || !pipeline_.empty() || !state_.is_connected();
+    const bool is_readonly = state_.state() == ConnectionState::State::kReadOnly;
+    state_.on_lost();
+    if (try_next_address(is_readonly)) {
         return;
     }
     if (is_failure || breaker_.state() != Breaker::State::kClosed) {
         listener_.on_error();
-        if (breaker_.fail()) {
+        if (breaker_.record_failure()) {
             listener_.on_breaker_open(reason_);
         }
     }
@@ -195,8 +194,8 @@ void Connection::log_loss(std::string_view reason, bool is_failure) noexcept {
     }
     const ngx_uint_t level = is_failure ? NGX_LOG_WARN : NGX_LOG_NOTICE;
     if (const auto left_out = losses_.admit(Clock::now())) {
-        ngx_log_error(level, log_, 0, "tollgate: redis \"%s\": %*s%s", endpoint_.name.c_str(),
-                      reason.size(), reason.data(),
+        ngx_log_error(level, access_.log, 0, "tollgate: redis \"%s\": %*s%s",
+                      access_.endpoint.name.c_str(), reason.size(), reason.data(),
                       *left_out > 0 ? "; more connections were lost since the last line" : "");
     }
 }
@@ -212,8 +211,8 @@ void Connection::reconnect() noexcept {
     }
     // The link itself connects to one of the new addresses.
     successor_.reset();
-    if (is_reachable() && calm_until_ <= now) {
-        calm_until_ = now + kBetweenPromptConnects;
+    if (is_reachable() && next_prompt_connect_ <= now) {
+        next_prompt_connect_ = now + kBetweenPromptConnects;
         link_->connect();
         return;
     }

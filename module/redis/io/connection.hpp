@@ -16,6 +16,7 @@
 #include "module/redis/io/successor.hpp"
 #include "module/redis/protocol/backoff.hpp"
 #include "module/redis/protocol/breaker.hpp"
+#include "module/redis/protocol/connection_state.hpp"
 #include "module/redis/protocol/log_text.hpp"
 #include "module/redis/protocol/log_throttle.hpp"
 #include "module/redis/protocol/pipeline.hpp"
@@ -41,12 +42,11 @@ struct CallTraits {
 /// first link are answered, at most for `timeout`, and are sent on the second link.
 class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner {
   public:
-    /// Starts to connect at once, or as soon as an address is known. `endpoint`, `addresses`,
-    /// `tls`, `listener` and `log` must outlive the connection. `tls` is nullptr for a connection
-    /// without TLS. `probe_key` is the key that probe_script() writes.
-    Connection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-               std::string probe_key, ConnectionListener& listener, ngx_log_t* log,
-               CallTraits traits = {});
+    /// Starts to connect at once, or as soon as an address is known. What `access` refers to,
+    /// `addresses` and `listener` must outlive the connection. `probe_key` is the key that
+    /// probe_script() writes.
+    Connection(const Access& access, const SocketAddresses& addresses, std::string probe_key,
+               ConnectionListener& listener, CallTraits traits = {});
 
     /// Closes the socket. The handlers of pending calls are destroyed; no callback follows.
     ~Connection() override = default;
@@ -77,11 +77,15 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
 
     /// Reports an error of ErrorScope::kServer that a handler found among the values of a script.
     /// Errors that answer a whole call are detected here. May be called from a handler.
-    void refuse(std::string_view message) noexcept;
+    void report_failure(std::string_view message) noexcept;
 
     /// Writes and reads as much as the socket allows, immediately. For timers: a timer may fire
-    /// before replies are read that arrived while the event loop stalled.
-    void poll() noexcept { link_->poll(); }
+    /// before replies are read that arrived while the event loop stalled. And when a graceful
+    /// shutdown begins: the worker then waits for pending calls.
+    void poll() noexcept {
+        link_->poll();
+        watch_deadlines();
+    }
 
   private:
     using Time = Pipeline::Time;
@@ -90,10 +94,6 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     void on_written(std::uint64_t bytes) noexcept override;
     void on_reply(const redisReply& reply) override;
     void on_lost(std::string_view reason) noexcept override;
-    void on_shutdown() noexcept override {
-        listener_.on_shutdown();
-        hold_exit();
-    }
     void on_accepted(const std::optional<ObservedTime>& time) noexcept override;
     void on_not_accepted(std::string_view reason) noexcept override;
     void on_successor_change() noexcept override;
@@ -106,13 +106,14 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     bool push(Call&& call, std::unique_ptr<ReplyHandler>&& handler) noexcept;
     void release() noexcept;
     void fail(std::string_view reason) noexcept;
-    bool try_next_address() noexcept;
+    bool may_move() const noexcept;
+    bool try_next_address(bool is_readonly) noexcept;
     void reconnect() noexcept;
     std::size_t other_addresses() const noexcept {
-        return std::max<std::size_t>(addresses_.all().size(), 1) - 1;
+        return std::max<std::size_t>(addresses_.size(), 1) - 1;
     }
     bool may_connect() const noexcept {
-        return link_->is_down() && !link_->is_shutting_down() && !addresses_.all().empty();
+        return link_->is_down() && !link_->is_shutting_down() && !addresses_.empty();
     }
     void on_timer() noexcept;
     void time_out(Time now) noexcept;
@@ -120,12 +121,10 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     void hold_exit() noexcept;
     void log_loss(std::string_view reason, bool is_failure) noexcept;
 
-    const Endpoint& endpoint_;
-    const AddressList& addresses_;
-    TlsPeer* tls_;
+    const Access access_;
+    const SocketAddresses& addresses_;
     const std::string probe_key_;
     ConnectionListener& listener_;
-    ngx_log_t* log_;
     const CallTraits traits_;
     std::unique_ptr<Link> link_;
     std::unique_ptr<Successor> successor_;  ///< during a move
@@ -135,18 +134,13 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     std::minstd_rand random_;
     LogThrottle losses_;
     LogText reason_;  ///< why the link is down
-    bool was_ready_ = false;
-    bool is_connected_ = false;  ///< the link is ready, or was when it was lost
-    bool refused_ = false;       ///< the link is being closed because Redis refuses commands
-    bool is_readonly_ = false;   ///< ... with READONLY
-    bool is_probing_ = false;    ///< calls are held until the probe is answered
-    bool is_leaving_ = false;    ///< calls are held until those on the old link are answered
-    std::size_t untried_ = 0;    ///< addresses that may be tried at once after READONLY
+    ConnectionState state_;
+    std::size_t untried_ = 0;                ///< addresses that may be tried at once after READONLY
     std::optional<SocketAddress> accepted_;  ///< the address that accepted a write last
     Time retry_at_{};                        ///< while the link is down
-    Time calm_until_{};  ///< a link that is lost before this time is replaced after a delay
-    Time timer_end_{};   ///< while the timer is running
-    Time exit_until_{};  ///< a worker that shuts down waits for pending calls until then
+    Time next_prompt_connect_{};  ///< a link that is lost before is replaced after a delay
+    Time timer_end_{};            ///< while the timer is running
+    Time exit_until_{};           ///< a worker that shuts down waits for pending calls until then
     Event timer_;
     Event exit_timer_;  ///< runs in a worker that shuts down; a graceful shutdown waits for it
     Event move_event_;

@@ -14,9 +14,9 @@ bool Connection::needs_probe() const noexcept {
 }
 
 void Connection::on_accepted(const std::optional<ObservedTime>& time) noexcept {
-    is_probing_ = false;
+    state_.on_accepted();
     note_accepted(time);
-    release();
+    on_successor_change();
 }
 
 void Connection::on_not_accepted(std::string_view reason) noexcept {
@@ -32,15 +32,14 @@ void Connection::note_accepted(const std::optional<ObservedTime>& time) noexcept
     if (is_elsewhere) {
         listener_.on_moved();
     }
-    if (breaker_.answer()) {
+    if (breaker_.record_success()) {
         listener_.on_breaker_close();
     }
 }
 
 /// After READONLY, uses another address at once: each one once, until one accepts writes. Calls
 /// that were not written yet are sent there.
-bool Connection::try_next_address() noexcept {
-    const bool is_readonly = std::exchange(is_readonly_, false);
+bool Connection::try_next_address(bool is_readonly) noexcept {
     if (!is_readonly || link_->is_shutting_down() || (untried_ == 0 && !is_moving())) {
         untried_ = other_addresses();
         return false;
@@ -61,7 +60,7 @@ bool Connection::try_next_address() noexcept {
 }
 
 void Connection::follow_addresses() noexcept {
-    if (link_->is_shutting_down() || addresses_.all().empty()) {
+    if (link_->is_shutting_down() || addresses_.empty()) {
         return;
     }
     if (link_->is_down()) {
@@ -81,13 +80,12 @@ void Connection::follow_addresses() noexcept {
 
 void Connection::start_move() noexcept {
     if (successor_ != nullptr && successor_->address() &&
-        addresses_.contains(*successor_->address())) {
+        contains(addresses_, *successor_->address())) {
         return;
     }
     try {
-        successor_ =
-            std::make_unique<Successor>(endpoint_, addresses_, tls_, probe_key_, traits_.limits,
-                                        static_cast<SuccessorOwner&>(*this), log_);
+        successor_ = std::make_unique<Successor>(access_, addresses_, probe_key_, traits_.limits,
+                                                 static_cast<SuccessorOwner&>(*this));
     } catch (const std::exception& e) {
         link_->give_up(e.what());
     }
@@ -95,30 +93,34 @@ void Connection::start_move() noexcept {
 
 /// While the successor is usable, new calls are held, until the old link is idle.
 void Connection::on_successor_change() noexcept {
-    is_leaving_ = successor_ != nullptr && successor_->is_usable();
+    state_.on_successor(successor_ != nullptr && successor_->is_usable());
     release();
     move_when_answered();
 }
 
+bool Connection::may_move() const noexcept {
+    return successor_ != nullptr && successor_->is_usable() && state_.may_move() &&
+           !pipeline_.has_released();
+}
+
 /// An event, because the old link may be reading.
 void Connection::move_when_answered() noexcept {
-    if (is_leaving_ && !pipeline_.has_released()) {
+    if (may_move()) {
         move_event_.post();
     }
 }
 
 void Connection::take_successor() noexcept {
-    if (!is_leaving_ || pipeline_.has_released()) {
+    if (!may_move()) {
         return;
     }
-    is_leaving_ = false;
     const auto successor = std::exchange(successor_, nullptr);
     const auto old = std::exchange(link_, successor->take_link());
     link_->set_owner(*this);
-    refused_ = false;
-    is_connected_ = true;
-    ngx_log_error(NGX_LOG_NOTICE, log_, 0, "tollgate: redis \"%s\": moved from %s to %s",
-                  endpoint_.name.c_str(), old->address() ? old->address()->name().c_str() : "-",
+    state_.on_moved();
+    ngx_log_error(NGX_LOG_NOTICE, access_.log, 0, "tollgate: redis \"%s\": moved from %s to %s",
+                  access_.endpoint.name.c_str(),
+                  old->address() ? old->address()->name().c_str() : "-",
                   link_->address() ? link_->address()->name().c_str() : "-");
     note_accepted(successor->time());
     listener_.on_connected(false);

@@ -1,15 +1,18 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "module/redis/io/name_resolution.hpp"
-#include "module/redis/io/server_addresses.hpp"
+#include "module/redis/io/resolved_servers.hpp"
 #include "module/redis/io/tls_context.hpp"
 
 namespace tollgate::redis {
+
+class TlsPeer;
 
 /// How a Redis is reached; created when the configuration is read.
 struct Endpoint {
@@ -22,6 +25,20 @@ struct Endpoint {
     int database = 0;      ///< 0: no SELECT
     std::chrono::milliseconds connect_timeout{1000};
     std::chrono::milliseconds timeout{100};  ///< of one command, until its reply
+};
+
+/// What a link to a server of an endpoint uses.
+struct Access {
+    const Endpoint& endpoint;
+    TlsPeer* tls;  ///< nullptr: without TLS
+    ngx_log_t* log;
+};
+
+/// `sentinel` of a `tollgate_redis`; created when the configuration is read.
+struct SentinelGroup {
+    std::string master_name;
+    Endpoint endpoint;       ///< the Sentinels, at least one, with their user, password and TLS
+    std::uint32_t hash = 0;  ///< of the two names and the Sentinels: see SharedMaster::address
 };
 
 }  // namespace tollgate::redis

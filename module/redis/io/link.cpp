@@ -13,17 +13,15 @@ constexpr std::size_t kMostWritten = 16384;
 
 }  // namespace
 
-Link::Link(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls, LinkOwner& owner,
-           ngx_log_t* log, ReplyLimits limits)
-    : endpoint_(endpoint),
+Link::Link(const Access& access, const SocketAddresses& addresses, LinkOwner& owner,
+           ReplyLimits limits)
+    : access_(access),
       addresses_(addresses),
-      tls_(tls),
       owner_(&owner),
-      log_(log),
       limits_(limits),
-      quiet_log_(*log),
-      timeout_(Event::calling<&Link::call<&Link::on_timeout>>(this, log)),
-      flush_event_(Event::calling<&Link::call<&Link::flush>>(this, log)) {
+      quiet_log_(*access.log),
+      timeout_(Event::calling<&Link::call<&Link::on_timeout>>(this, access.log)),
+      flush_event_(Event::calling<&Link::call<&Link::flush>>(this, access.log)) {
     quiet_log_.log_level = NGX_LOG_ALERT;
     timeout_.set_cancelable(true);
 }
@@ -79,24 +77,12 @@ void Link::on_writable() {
     }
 }
 
-/// nginx closes connections by calling their handlers: idle connections when a graceful shutdown
-/// begins, and all connections when worker_shutdown_timeout expires.
+/// nginx closes connections by calling their handlers when worker_shutdown_timeout expires.
 bool Link::was_closed_by_nginx() {
-    ngx_connection_t* connection = peer_.connection;
-    if (connection->close == 0) {
+    if (peer_.connection->close == 0) {
         return false;
     }
-    if (connection->error != 0) {
-        shutting_down_ = true;
-        lose("the worker shuts down");
-        return true;
-    }
-    connection->close = 0;
-    owner_->on_shutdown();
-    // An event that is posted now runs only after the next event, and timers run before it.
-    if (is_ready()) {
-        flush();
-    }
+    drop("the worker shuts down", State::kClosed);
     return true;
 }
 
@@ -182,8 +168,7 @@ void Link::give_up(std::string_view reason) noexcept {
 
 /// The connection has failed: tries the next address, or reports the loss to the owner.
 void Link::lose(std::string_view reason) noexcept {
-    const bool is_next_tried = state_ != State::kReady && !shutting_down_;
-    if (!is_next_tried) {
+    if (state_ == State::kReady) {
         drop(reason);
         return;
     }
@@ -198,12 +183,13 @@ void Link::lose(std::string_view reason) noexcept {
     }
 }
 
-void Link::drop(std::string_view reason) noexcept {
+void Link::drop(std::string_view reason, State end) noexcept {
     const LogText copy(reason);  // `reason` may point into an object that is closed here.
     if (state_ != State::kReady || leaves_address_) {
         move_on();
     }
     close_socket();
+    state_ = end;
     owner_->on_lost(copy);
 }
 

@@ -21,6 +21,7 @@ extern "C" {
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/tls_peer.hpp"
 #include "module/redis/protocol/greeting.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/log_text.hpp"
 #include "module/redis/protocol/reply.hpp"
 
@@ -28,13 +29,8 @@ namespace tollgate::redis {
 
 /// The owner of a link, which receives its events. An exception from on_ready or on_reply closes
 /// the link.
-class LinkOwner {
+class LinkOwner : public Interface {
   public:
-    LinkOwner() = default;
-    LinkOwner(const LinkOwner&) = delete;
-    LinkOwner& operator=(const LinkOwner&) = delete;
-    virtual ~LinkOwner() = default;
-
     /// The link is connected, and AUTH and SELECT have succeeded.
     virtual void on_ready() = 0;
     /// The number of bytes written to the socket since it was connected: see Link::position.
@@ -43,19 +39,16 @@ class LinkOwner {
     virtual void on_reply(const redisReply& reply) = 0;
     /// The link is down, and remains so until connect() is called.
     virtual void on_lost(std::string_view reason) noexcept = 0;
-    /// A graceful shutdown of the worker has begun. The link remains open. Data that is appended
-    /// here is written as soon as this function returns.
-    virtual void on_shutdown() noexcept = 0;
 };
 
 /// A non-blocking socket to a Redis, driven by nginx's events. It connects, sends AUTH and SELECT,
 /// writes the appended data at the end of the event loop iteration, and reads replies.
 class Link {
   public:
-    /// All arguments must outlive the link. `addresses` may change. `tls` is nullptr for a link
-    /// without TLS. Replies that exceed the limits close the link.
-    Link(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls, LinkOwner& owner,
-         ngx_log_t* log, ReplyLimits limits = {});
+    /// All arguments must outlive the link. `addresses` may change. Replies that exceed the limits
+    /// close the link.
+    Link(const Access& access, const SocketAddresses& addresses, LinkOwner& owner,
+         ReplyLimits limits = {});
     /// Closes the link; no callback follows.
     ~Link();
     Link(const Link&) = delete;
@@ -81,10 +74,10 @@ class Link {
     /// in on_reply.
     void poll() noexcept;
 
-    bool is_down() const noexcept { return state_ == State::kDown; }
+    bool is_down() const noexcept { return state_ == State::kDown || state_ == State::kClosed; }
     bool is_ready() const noexcept { return state_ == State::kReady; }
     /// Whether the worker shuts down, so that the link does not connect again.
-    bool is_shutting_down() const noexcept { return shutting_down_; }
+    bool is_shutting_down() const noexcept { return state_ == State::kClosed; }
 
     /// The events go to this owner from now on.
     void set_owner(LinkOwner& owner) noexcept { owner_ = &owner; }
@@ -92,7 +85,7 @@ class Link {
     /// The address of the current connection, or of the last or next attempt; nothing at first.
     const std::optional<SocketAddress>& address() const noexcept { return address_; }
     /// Whether that address is still in the list.
-    bool has_listed_address() const noexcept { return address_ && addresses_.contains(*address_); }
+    bool has_listed_address() const noexcept { return address_ && contains(addresses_, *address_); }
 
     /// The output buffer, which is sent after flush_soon(). The link must be ready.
     std::string& out() noexcept { return out_; }
@@ -105,6 +98,7 @@ class Link {
 
     enum class State {
         kDown,
+        kClosed,       ///< down for ever: the worker shuts down
         kConnecting,   ///< the socket is not yet connected
         kHandshaking,  ///< the TLS handshake is under way
         kGreeting,     ///< AUTH and SELECT are under way
@@ -128,7 +122,7 @@ class Link {
     void take_replies();
     void take_greeting(const redisReply& reply);
     void lose(std::string_view reason) noexcept;
-    void drop(std::string_view reason) noexcept;
+    void drop(std::string_view reason, State end = State::kDown) noexcept;
     void close_socket() noexcept;
     void move_on() noexcept;
     bool is_connected() const noexcept;
@@ -145,17 +139,14 @@ class Link {
     template <void (Link::*Method)()>
     static void handle(ngx_event_t* event) noexcept;
 
-    const Endpoint& endpoint_;
-    const AddressList& addresses_;
-    TlsPeer* tls_;
+    const Access access_;
+    const SocketAddresses& addresses_;
     LinkOwner* owner_;
-    ngx_log_t* log_;
     ReplyLimits limits_;
     ngx_log_t quiet_log_;     ///< for what nginx says of connecting; the owner logs the reason
     CapturedLog socket_log_;  ///< for what nginx says of reading, writing and TLS
     State state_ = State::kDown;
     bool reading_ = false;
-    bool shutting_down_ = false;
     ngx_peer_connection_t peer_{};
     std::optional<SocketAddress> address_;  ///< of this attempt, or of the next
     ngx_str_t address_name_{};              ///< for nginx's messages

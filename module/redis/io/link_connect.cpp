@@ -12,7 +12,7 @@
 namespace tollgate::redis {
 
 void Link::connect() noexcept {
-    const auto all = addresses_.all();
+    const auto all = addresses_;
     untried_ = all.size();
     failures_ = {};
     if (all.empty()) {
@@ -68,15 +68,14 @@ void Link::open_socket() {
     connection->data = this;
     socket_log_.take({});
     connection->log = socket_log_.get();
-    connection->read->log = log_;
-    connection->write->log = log_;
+    connection->read->log = access_.log;
+    connection->write->log = access_.log;
     connection->read->handler = handle<&Link::on_readable>;
     connection->write->handler = handle<&Link::on_writable>;
-    connection->idle = 1;         // ngx_close_idle_connections then reports a graceful shutdown
     ngx_tcp_nodelay(connection);  // Commands must not wait for earlier replies.
     reader_ = std::make_unique<ReplyReader>(limits_);
     state_ = State::kConnecting;
-    deadline_ = Clock::now() + endpoint_.connect_timeout;
+    deadline_ = Clock::now() + access_.endpoint.connect_timeout;
     timeout_.start_until(deadline_);
 }
 
@@ -104,13 +103,14 @@ void Link::finish_connecting() {
     }
     if (error != 0) {
         lose(failed_connect(error));
-    } else if (tls_ == nullptr) {
+    } else if (access_.tls == nullptr) {
         greet();
     } else {
-        tls_->begin(peer_.connection, socket_log_, [](ngx_connection_t* connection) noexcept {
-            const auto* link = static_cast<Link*>(connection->data);
-            link->tls_->keep_session(connection);
-        });
+        access_.tls->begin(peer_.connection, socket_log_,
+                           [](ngx_connection_t* connection) noexcept {
+                               const auto* link = static_cast<Link*>(connection->data);
+                               link->access_.tls->keep_session(connection);
+                           });
         state_ = State::kHandshaking;
         handshake();
     }
@@ -118,7 +118,7 @@ void Link::finish_connecting() {
 
 /// AUTH is not sent before the server is verified.
 void Link::handshake() {
-    if (tls_->handshake(peer_.connection, socket_log_)) {
+    if (access_.tls->handshake(peer_.connection, socket_log_)) {
         greet();
         read();  // OpenSSL may have read more than the handshake: there is no event for that.
     }
@@ -135,7 +135,8 @@ std::string Link::failed_connect(ngx_err_t error) const {
 
 void Link::greet() {
     state_ = State::kGreeting;
-    greeting_.begin(endpoint_.username, endpoint_.password, endpoint_.database, out_);
+    greeting_.begin(access_.endpoint.username, access_.endpoint.password, access_.endpoint.database,
+                    out_);
     if (greeting_.done()) {
         become_ready();
     } else {
@@ -172,7 +173,7 @@ void Link::on_timeout() {
 }
 
 void Link::move_on() noexcept {
-    const auto all = addresses_.all();
+    const auto all = addresses_;
     if (all.empty()) {
         return;
     }

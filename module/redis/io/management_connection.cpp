@@ -48,16 +48,13 @@ class ManagementConnection::UnderWay final : public ReplyHandler {
     std::unique_ptr<ReplyHandler> handler_;
 };
 
-ManagementConnection::ManagementConnection(const Endpoint& endpoint, const AddressList& addresses,
-                                           TlsPeer* tls, std::string probe_key,
-                                           ConnectionListener& listener, ngx_log_t* log)
-    : endpoint_(endpoint),
+ManagementConnection::ManagementConnection(const Access& access, const SocketAddresses& addresses,
+                                           std::string probe_key, ConnectionListener& listener)
+    : access_(access),
       addresses_(addresses),
-      tls_(tls),
       probe_key_(std::move(probe_key)),
       listener_(listener),
-      log_(log),
-      next_(Event::calling<&ManagementConnection::send_waiting>(this, log)) {}
+      next_(Event::calling<&ManagementConnection::send_waiting>(this, access.log)) {}
 
 ManagementConnection::~ManagementConnection() = default;
 
@@ -66,16 +63,17 @@ void ManagementConnection::run(Call call, std::unique_ptr<ReplyHandler> handler)
     try {
         if (connection_ == nullptr) {
             connection_ = std::make_unique<Connection>(
-                endpoint_, addresses_, tls_, probe_key_, static_cast<ConnectionListener&>(*this),
-                log_, CallTraits{.limits = kReplyLimits, .are_various = true});
+                access_, addresses_, probe_key_, static_cast<ConnectionListener&>(*this),
+                CallTraits{.limits = kReplyLimits, .are_various = true});
         }
         Waiting& last = waiting_.emplace_back();
         last.handler = std::make_unique<UnderWay>(*this, std::move(handler));
         last.call = std::move(call);
     } catch (const std::exception& e) {
         waiting_.resize(waiting);
-        ngx_log_error(NGX_LOG_CRIT, log_, 0, "tollgate: redis \"%s\": a call was not sent: %s",
-                      endpoint_.name.c_str(), e.what());
+        ngx_log_error(NGX_LOG_CRIT, access_.log, 0,
+                      "tollgate: redis \"%s\": a call was not sent: %s",
+                      access_.endpoint.name.c_str(), e.what());
         handler->on_failure();  // NOLINT(bugprone-use-after-move): it was not moved
         return;
     }
@@ -125,6 +123,12 @@ void ManagementConnection::end_one() noexcept {
 
 std::optional<SocketAddress> ManagementConnection::address() const {
     return connection_ != nullptr ? connection_->address() : std::nullopt;
+}
+
+void ManagementConnection::poll() noexcept {
+    if (connection_ != nullptr) {
+        connection_->poll();
+    }
 }
 
 void ManagementConnection::follow_addresses() noexcept {

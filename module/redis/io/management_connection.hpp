@@ -23,8 +23,8 @@ class ManagementConnection final : private ConnectionListener {
   public:
     /// As Connection. `listener` is that of the requests' connection. It receives only on_error,
     /// on_lost and on_refusal.
-    ManagementConnection(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-                         std::string probe_key, ConnectionListener& listener, ngx_log_t* log);
+    ManagementConnection(const Access& access, const SocketAddresses& addresses,
+                         std::string probe_key, ConnectionListener& listener);
     /// Closes the socket. The handlers of pending calls are destroyed; no callback follows.
     ~ManagementConnection() override;
     ManagementConnection(const ManagementConnection&) = delete;
@@ -36,6 +36,8 @@ class ManagementConnection final : private ConnectionListener {
     std::optional<SocketAddress> address() const;
     /// Whether no call is pending.
     bool is_idle() const noexcept { return under_way_ == 0 && waiting_.empty(); }
+    /// See Connection::poll.
+    void poll() noexcept;
     /// See Connection::follow_addresses.
     void follow_addresses() noexcept;
 
@@ -55,12 +57,6 @@ class ManagementConnection final : private ConnectionListener {
     }
     void on_lost() noexcept override { listener_.on_lost(); }
     void on_refusal(std::string_view message) noexcept override { listener_.on_refusal(message); }
-    void on_moved() noexcept override {}
-    void on_time(ExactSteadyTime /*sent*/, ExactSteadyTime /*received*/,
-                 ExactInstant /*time*/) noexcept override {}
-    void on_breaker_open(std::string_view /*reason*/) noexcept override {}
-    void on_breaker_close() noexcept override {}
-    void on_shutdown() noexcept override {}
 
     bool may_send() const noexcept;
     void send_soon() noexcept;
@@ -68,12 +64,10 @@ class ManagementConnection final : private ConnectionListener {
     void send_waiting() noexcept;
     void end_one() noexcept;
 
-    const Endpoint& endpoint_;
-    const AddressList& addresses_;
-    TlsPeer* tls_;
+    const Access access_;
+    const SocketAddresses& addresses_;
     const std::string probe_key_;
     ConnectionListener& listener_;
-    ngx_log_t* log_;
     /// Of this connection. Without a load, it is that of the network.
     std::chrono::microseconds shortest_round_trip_ = std::chrono::microseconds::max();
     std::size_t under_way_ = 0;

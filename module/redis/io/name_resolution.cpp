@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -172,7 +173,7 @@ void NameResolution::take(const ngx_resolver_ctx_t& answer) noexcept {
 /// Returns whether the addresses differ from the last ones. nginx returns them in random order.
 bool NameResolution::replace(const ngx_resolver_ctx_t& answer) noexcept {
     try {
-        std::vector<SocketAddress> found;
+        SocketAddresses found;
         for (const auto& address : std::span(answer.addrs, answer.naddrs)) {
             found.push_back(with_port(address, port_));
         }

@@ -7,12 +7,11 @@ extern "C" {
 }
 
 #include <chrono>
-#include <span>
 #include <string>
-#include <vector>
 
-#include "module/redis/io/address_list.hpp"
 #include "module/redis/io/event.hpp"
+#include "module/redis/io/socket_address.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/resolution_pace.hpp"
 
 namespace tollgate::redis {
@@ -24,13 +23,8 @@ struct Resolver {
 };
 
 /// Is notified when addresses change.
-class AddressListener {
+class AddressListener : public Interface {
   public:
-    AddressListener() = default;
-    AddressListener(const AddressListener&) = delete;
-    AddressListener& operator=(const AddressListener&) = delete;
-    virtual ~AddressListener() = default;
-
     /// The addresses are not those of the last call, or the first attempt to find them has failed.
     /// Called from the event loop only, never from a function that this listener called.
     virtual void on_addresses() noexcept = 0;
@@ -51,7 +45,7 @@ class NameResolution {
     NameResolution& operator=(const NameResolution&) = delete;
 
     /// Empty until the first answer.
-    std::span<const SocketAddress> addresses() const noexcept { return addresses_; }
+    const SocketAddresses& addresses() const noexcept { return addresses_; }
 
     /// Whether a resolution has ended: if there are no addresses, it failed.
     bool is_tried() const noexcept { return is_tried_; }
@@ -77,7 +71,7 @@ class NameResolution {
     std::string owner_;
     AddressListener& listener_;
     ngx_log_t* log_;
-    std::vector<SocketAddress> addresses_;
+    SocketAddresses addresses_;
     ResolutionPace pace_;
     ngx_resolver_ctx_t* pending_ = nullptr;
     bool ignores_cache_ = false;

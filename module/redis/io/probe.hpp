@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "module/quota/redis_clock.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/pipeline.hpp"
 
 namespace tollgate::redis {
@@ -18,13 +19,8 @@ struct ObservedTime {
 };
 
 /// Receives the result of a probe.
-class ProbeOwner {
+class ProbeOwner : public Interface {
   public:
-    ProbeOwner() = default;
-    ProbeOwner(const ProbeOwner&) = delete;
-    ProbeOwner& operator=(const ProbeOwner&) = delete;
-    virtual ~ProbeOwner() = default;
-
     /// Redis accepts writes. No time if the probe's key is not usable: another program uses it, or
     /// another node of the cluster has it.
     virtual void on_accepted(const std::optional<ObservedTime>& time) noexcept = 0;

@@ -4,16 +4,15 @@
 
 namespace tollgate::redis {
 
-Query::Query(const Endpoint& endpoint, AddressList addresses, TlsPeer* tls,
-             std::vector<Words> commands, std::chrono::milliseconds timeout, QueryOwner& owner,
-             ngx_log_t* log, ReplyLimits limits)
+Query::Query(const Access& access, SocketAddresses addresses, std::vector<Words> commands,
+             std::chrono::milliseconds timeout, QueryOwner& owner, ReplyLimits limits)
     : addresses_(std::move(addresses)),
       commands_(std::move(commands)),
       owner_(owner),
       deadline_(Clock::now() + timeout),
-      timer_(Event::calling<&Query::on_timer>(this, log)),
-      report_event_(Event::calling<&Query::report>(this, log)),
-      link_(endpoint, addresses_, tls, *this, log, limits) {
+      timer_(Event::calling<&Query::on_timer>(this, access.log)),
+      report_event_(Event::calling<&Query::report>(this, access.log)),
+      link_(access, addresses_, *this, limits) {
     timer_.set_cancelable(true);
     timer_.start_until(deadline_);
     link_.connect();

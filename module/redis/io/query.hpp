@@ -8,6 +8,7 @@
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/link.hpp"
 #include "module/redis/protocol/command.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/log_text.hpp"
 #include "module/redis/protocol/reply.hpp"
 
@@ -16,13 +17,8 @@ namespace tollgate::redis {
 /// Receives the result of a query: the reply to each command, or on_no_reply() once instead of the
 /// next one. Called from the event loop and never from the constructor of the query. It must not
 /// destroy the query.
-class QueryOwner {
+class QueryOwner : public Interface {
   public:
-    QueryOwner() = default;
-    QueryOwner(const QueryOwner&) = delete;
-    QueryOwner& operator=(const QueryOwner&) = delete;
-    virtual ~QueryOwner() = default;
-
     /// The reply to the next command, which may be an error reply.
     virtual void on_reply(const redisReply& reply) noexcept = 0;
     /// There is no reply: the server could not be connected to, the connection was lost, or the
@@ -36,12 +32,10 @@ class QueryOwner {
 class Query : private LinkOwner {
   public:
     /// Starts to connect at once, to the addresses in turn. All replies must arrive within
-    /// `timeout`.
-    /// `endpoint` supplies the user, the password, the database and the limit of each attempt to
-    /// connect. All references must outlive the query. `tls` is nullptr for a link without TLS.
-    Query(const Endpoint& endpoint, AddressList addresses, TlsPeer* tls,
-          std::vector<Words> commands, std::chrono::milliseconds timeout, QueryOwner& owner,
-          ngx_log_t* log, ReplyLimits limits = {});
+    /// `timeout`. `access` supplies the user, the password, the database and the limit of each
+    /// attempt to connect. What it refers to and `owner` must outlive the query.
+    Query(const Access& access, SocketAddresses addresses, std::vector<Words> commands,
+          std::chrono::milliseconds timeout, QueryOwner& owner, ReplyLimits limits = {});
     /// Closes the link; no callback follows.
     ~Query() override = default;
     Query(const Query&) = delete;
@@ -54,11 +48,10 @@ class Query : private LinkOwner {
     void on_written(std::uint64_t /*bytes*/) noexcept override {}
     void on_reply(const redisReply& reply) override;
     void on_lost(std::string_view reason) noexcept override;
-    void on_shutdown() noexcept override {}
     void on_timer() noexcept;
     void report() noexcept;
 
-    const AddressList addresses_;
+    const SocketAddresses addresses_;
     const std::vector<Words> commands_;
     std::size_t answered_ = 0;  ///< number of commands
     QueryOwner& owner_;

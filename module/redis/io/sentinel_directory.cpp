@@ -12,13 +12,17 @@ namespace {
 
 /// The interval of searches without a cause, in the worker that watches.
 constexpr std::chrono::milliseconds kPoll = 10s;
-/// How often a worker reads the board: without a cause, and while another worker searches for it.
+/// How often a worker reads what is shared: without a cause, and while another worker searches.
 constexpr std::chrono::milliseconds kRead = 200ms;
 constexpr std::chrono::milliseconds kReadSoon = 20ms;
 /// How long a deposed master may say that it is the master: until a Sentinel reconfigures it.
 constexpr std::chrono::milliseconds kDeposed = 10s;
 /// Added to the longest time of a step, until another worker may continue the search.
 constexpr std::chrono::milliseconds kGrace = 1s;
+
+std::uint32_t this_process() {
+    return static_cast<std::uint32_t>(ngx_pid);
+}
 
 /// Whether the reply of a Sentinel has the address of a master.
 bool is_answer(SentinelSearch::Question question, const redisReply& reply) {
@@ -28,30 +32,31 @@ bool is_answer(SentinelSearch::Question question, const redisReply& reply) {
 
 }  // namespace
 
-SentinelDirectory::SentinelDirectory(const Links& links, MasterBoard& board, bool watches,
-                                     MasterListener& listener, ngx_log_t* log)
-    : links_(links),
-      board_(board),
-      listener_(listener),
-      log_(log),
+SentinelDirectory::SentinelDirectory(const SentinelGroup& group, const Access& sentinels,
+                                     const Access& master, bool watches, SentinelClient& client)
+    : group_(group),
+      to_sentinels_(sentinels),
+      to_master_(master),
+      client_(client),
+      log_(master.log),
       watches_(watches),
-      owner_("redis \"" + links.group.endpoint.name + "\""),
-      sentinels_(links.group.endpoint.servers, links.group.endpoint.resolver, owner_, *this, log),
+      owner_("redis \"" + group.endpoint.name + "\""),
+      sentinels_(group.endpoint.servers, group.endpoint.resolver, owner_, *this, log_),
       search_(0),
       random_(static_cast<unsigned>(ngx_random())),
-      watch_(links_.group.endpoint, links_.sentinel_tls, *this, log),
-      generation_(board.news().generation - 1),
-      timer_(Event::calling<&SentinelDirectory::proceed>(this, log)),
-      event_(Event::calling<&SentinelDirectory::proceed>(this, log)) {
+      watch_(sentinels, *this),
+      generation_(shared([](SharedMaster& known) { return known.generation(); }) - 1),
+      timer_(Event::calling<&SentinelDirectory::proceed>(this, log_)),
+      event_(Event::calling<&SentinelDirectory::proceed>(this, log_)) {
     timer_.set_cancelable(true);
     follow_sentinels();
-    read_board();
+    read_shared();
     search();
 }
 
 SentinelDirectory::~SentinelDirectory() {
     if (is_searching_) {
-        board_.release();
+        client_.with_shared_master([](SharedMaster& known) { known.release(this_process()); });
     }
 }
 
@@ -60,22 +65,31 @@ void SentinelDirectory::search() noexcept {
         resolution_->resolve_now();
     }
     if (!is_searching_) {
-        is_wanted_ = true;
-        searches_ = board_.news().searches;
+        want_search();
         event_.post();
     }
+}
+
+std::uint32_t SentinelDirectory::searches() const {
+    return shared([](SharedMaster& known) { return known.searches(); });
+}
+
+/// A search of another worker, that ends from now on, is as good.
+void SentinelDirectory::want_search() {
+    is_wanted_ = true;
+    searches_ = searches();
 }
 
 void SentinelDirectory::on_message(std::string_view text) noexcept {
     try {
         auto switched = read_switched_master(text);
-        if (switched && switched->name == links_.group.master_name) {
+        if (switched && switched->name == group_.master_name) {
             switched_ = std::move(switched);
             switched_->name = {};
             event_.post();
         }
     } catch (const std::exception& e) {
-        note_failure(links_.group.master_name, e.what());
+        note_failure(group_.master_name, e.what());
         search();
     }
 }
@@ -88,12 +102,12 @@ void SentinelDirectory::proceed() noexcept {
         follow_sentinels();
         begin_search(now);
         take_step(now);
-        if (read_board()) {
-            listener_.on_master();
+        if (read_shared()) {
+            client_.on_master();
         }
     } catch (const std::exception& e) {
         is_step_new_ = true;  // The timer calls this function again.
-        note_failure(links_.group.master_name, e.what());
+        note_failure(group_.master_name, e.what());
         log_failures();
     }
     schedule(Clock::now());
@@ -101,22 +115,20 @@ void SentinelDirectory::proceed() noexcept {
 
 /// Searches among other Sentinels if their addresses have changed.
 void SentinelDirectory::follow_sentinels() {
-    const auto all = sentinels_.list().all();
-    if (std::ranges::equal(all, asked_)) {
+    if (sentinels_.list() == asked_) {
         return;
     }
     query_.reset();
     candidate_.reset();
     if (std::exchange(is_searching_, false)) {
-        board_.release();
+        client_.with_shared_master([](SharedMaster& known) { known.release(this_process()); });
     }
-    asked_.assign(all.begin(), all.end());
+    asked_ = sentinels_.list();
     search_ = SentinelSearch(asked_.size());
     if (watches_) {
         watch_.follow(asked_);
     }
-    is_wanted_ = true;
-    searches_ = board_.news().searches;
+    want_search();
 }
 
 /// Begins a search if one is wanted and no other worker searches.
@@ -125,11 +137,14 @@ void SentinelDirectory::begin_search(Time now) {
         return;  // No name is resolved yet.
     }
     if (switched_) {
-        board_.depose(server_hash(switched_->deposed), now + kDeposed);
+        client_.with_shared_master([&](SharedMaster& known) {
+            known.depose(server_hash(switched_->deposed), now + kDeposed);
+        });
         // Each Sentinel publishes the message, the one that leads the failover last.
         if (switched_->address != reported_) {
             search_.switch_to(switched_->address);
-            board_.take_over(now + kGrace);
+            client_.with_shared_master(
+                [&](SharedMaster& known) { known.take_over(this_process(), now + kGrace); });
             is_searching_ = true;
             is_step_new_ = true;
         }
@@ -139,16 +154,14 @@ void SentinelDirectory::begin_search(Time now) {
         return;
     }
     if (watches_ && poll_at_ <= now) {
-        is_wanted_ = true;
-        searches_ = board_.news().searches;
+        want_search();
         poll_at_ = now + kPoll;
     }
-    if (is_wanted_ && board_.news().searches != searches_) {
+    if (is_wanted_ && searches() != searches_) {
         is_wanted_ = false;  // Another worker has searched.
     }
-    if (is_wanted_ && board_.claim(now, now + kGrace)) {
+    if (is_wanted_ && keep_search(now, now)) {
         is_wanted_ = false;
-        is_searching_ = true;
         search_.start(now, random());
         is_step_new_ = true;
     }
@@ -158,7 +171,7 @@ void SentinelDirectory::take_step(Time now) {
     if (!is_searching_) {
         return;
     }
-    search_.avoid(board_.deposed(now));
+    search_.avoid(shared([&](SharedMaster& known) { return known.deposed(now); }));
     if (const auto* const wait = std::get_if<SentinelSearch::Wait>(&search_.step());
         wait != nullptr && wait->until <= now) {
         search_.on_timer(now, random());
@@ -184,9 +197,10 @@ void SentinelDirectory::take_step(Time now) {
     }
 }
 
-/// Returns false if another worker has taken the search over: this one reads the board instead.
+/// Returns false if another worker searches: this one waits for its result instead.
 bool SentinelDirectory::keep_search(Time now, Time step_end) noexcept {
-    is_searching_ = board_.claim(now, step_end + kGrace);
+    is_searching_ = shared(
+        [&](SharedMaster& known) { return known.claim(this_process(), now, step_end + kGrace); });
     return is_searching_;
 }
 
@@ -194,11 +208,11 @@ void SentinelDirectory::ask(const SentinelSearch::Ask& step, Time now) {
     if (!keep_search(now, step.until)) {
         return;
     }
-    query_ = std::make_unique<Query>(
-        links_.group.endpoint, AddressList({asked_[step.sentinel]}), links_.sentinel_tls,
-        std::vector{sentinel_command(step.question, links_.group.master_name)},
-        std::chrono::ceil<std::chrono::milliseconds>(step.until - now),
-        static_cast<QueryOwner&>(*this), log_);
+    query_ =
+        std::make_unique<Query>(to_sentinels_, SocketAddresses({asked_[step.sentinel]}),
+                                std::vector{sentinel_command(step.question, group_.master_name)},
+                                std::chrono::ceil<std::chrono::milliseconds>(step.until - now),
+                                static_cast<QueryOwner&>(*this));
 }
 
 void SentinelDirectory::end_search(const ServerAddress& master) {
@@ -206,7 +220,18 @@ void SentinelDirectory::end_search(const ServerAddress& master) {
     is_searching_ = false;
     is_wanted_ = false;
     poll_at_ = Clock::now() + kPoll;
-    board_.publish(master);
+    using Change = SharedMaster::Change;
+    const auto change = shared(
+        [&](SharedMaster& known) { return known.publish(this_process(), group_.hash, master); });
+    if (change == Change::kSwitched) {
+        client_.on_failover();
+    }
+    if (change != Change::kNone) {
+        ngx_log_error(NGX_LOG_NOTICE, log_, 0,
+                      "tollgate: redis \"%s\": the master \"%s\" is at %s, port %ui",
+                      group_.endpoint.name.c_str(), group_.master_name.c_str(), master.host.c_str(),
+                      static_cast<ngx_uint_t>(master.port));
+    }
 }
 
 void SentinelDirectory::on_reply(const redisReply& reply) noexcept {
@@ -268,7 +293,7 @@ void SentinelDirectory::log_failures() noexcept {
     const std::string_view text = failures;
     ngx_log_error(NGX_LOG_WARN, log_, 0,
                   "tollgate: redis \"%s\": the master \"%s\" is not found, next attempt soon: %*s",
-                  links_.group.endpoint.name.c_str(), links_.group.master_name.c_str(), text.size(),
+                  group_.endpoint.name.c_str(), group_.master_name.c_str(), text.size(),
                   text.data());
 }
 

@@ -2,76 +2,65 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <type_traits>
 
 #include "module/redis/io/event.hpp"
-#include "module/redis/io/master_board.hpp"
 #include "module/redis/io/name_resolution.hpp"
 #include "module/redis/io/query.hpp"
-#include "module/redis/io/reported_address.hpp"
-#include "module/redis/io/sentinel_group.hpp"
+#include "module/redis/io/resolved_servers.hpp"
 #include "module/redis/io/sentinel_watch.hpp"
-#include "module/redis/io/server_addresses.hpp"
 #include "module/redis/io/subscription.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/log_throttle.hpp"
 #include "module/redis/topology/sentinel_search.hpp"
+#include "module/redis/topology/shared_master.hpp"
 
 namespace tollgate::redis {
 
-/// Is notified of a new master.
-class MasterListener {
+/// A worker that uses the master of a Sentinel group.
+class SentinelClient : public Interface {
   public:
-    MasterListener() = default;
-    MasterListener(const MasterListener&) = delete;
-    MasterListener& operator=(const MasterListener&) = delete;
-    virtual ~MasterListener() = default;
-
-    /// SentinelDirectory::master() has changed: another master, or another address of its name.
-    /// Called from the event loop only, never from a function that this listener called.
+    /// Calls a function with what the workers share about the master, while no other one uses it.
+    virtual void with_shared_master(const std::function<void(SharedMaster&)>& use) const = 0;
+    /// SentinelDirectory::addresses() has changed: another master, or another address of its name.
+    /// Called from the event loop only, never from a function that the client called.
     virtual void on_master() noexcept = 0;
+    /// This worker has found another master than the one that was known.
+    virtual void on_failover() noexcept = 0;
 };
 
 /// The master of a Sentinel group, as a worker knows it. One worker of the node at a time searches
-/// for the master, and all workers read the result from the board. The worker that watches also
-/// subscribes to `+switch-master` at two Sentinels, and searches every 10 s, because a message may
-/// be lost. After a message, no worker of the node uses the deposed master for 10 s.
+/// for the master, and all workers read the result from the SharedMaster. The worker that watches
+/// also subscribes to `+switch-master` at two Sentinels, and searches every 10 s, because a message
+/// may be lost. After a message, no worker of the node uses the deposed master for 10 s.
 ///
 /// Names of Sentinels, and the name of a master that is reported by its host name, are resolved at
 /// run time. Timers do not keep a worker alive that shuts down.
 class SentinelDirectory : private QueryOwner, private MessageListener, private AddressListener {
   public:
-    /// What the Sentinels and the master are reached with. All must outlive the directory. The two
-    /// peers are nullptr for links without TLS. The names of both are resolved with the resolvers
-    /// of the endpoints.
-    struct Links {
-        const SentinelGroup& group;
-        TlsPeer* sentinel_tls;
-        const Endpoint& master;
-        TlsPeer* master_tls;
-    };
-
-    /// Takes the address that is on the board, and starts to search. All arguments must outlive the
+    /// Takes the address that the workers know, and starts to search. `sentinels` is for the
+    /// servers of the group, `master` for the master. What the arguments refer to must outlive the
     /// directory. `watches` is true in one worker of the node.
-    SentinelDirectory(const Links& links, MasterBoard& board, bool watches,
-                      MasterListener& listener, ngx_log_t* log);
+    SentinelDirectory(const SentinelGroup& group, const Access& sentinels, const Access& master,
+                      bool watches, SentinelClient& client);
     ~SentinelDirectory() override;
     SentinelDirectory(const SentinelDirectory&) = delete;
     SentinelDirectory& operator=(const SentinelDirectory&) = delete;
 
     /// The addresses of the master: one, or those of its name. Empty until they are known.
-    const AddressList& master() const noexcept { return master_; }
+    const SocketAddresses& addresses() const noexcept { return addresses_; }
 
-    /// The master, as the Sentinels report it. It may be newer than master(), while its name is
-    /// resolved: then master() has none of its addresses.
+    /// The master, as the Sentinels report it. It may be newer than addresses(), while its name
+    /// is resolved: then that has none of its addresses.
     const std::optional<ServerAddress>& name() const noexcept { return reported_; }
     /// The Sentinels. Empty until their names are resolved.
-    std::span<const SocketAddress> sentinels() const noexcept { return asked_; }
+    const SocketAddresses& sentinels() const noexcept { return asked_; }
 
     /// The master may be another server: its connection was lost or could not be established, or it
     /// refuses commands. May be called from any callback.
@@ -91,38 +80,50 @@ class SentinelDirectory : private QueryOwner, private MessageListener, private A
 
     void proceed() noexcept;
     void follow_sentinels();
-    bool read_board();
+    bool read_shared();
+    std::uint32_t searches() const;
+    void want_search();
     void begin_search(Time now);
     void take_step(Time now);
     bool keep_search(Time now, Time step_end) noexcept;
     void ask(const SentinelSearch::Ask& step, Time now);
     void confirm(const ServerAddress& master, Time now);
     void use_candidate(Time now);
-    void ask_role(AddressList addresses, Time now);
+    void ask_role(SocketAddresses addresses, Time now);
     void end_search(const ServerAddress& master);
     void note_failure(std::string_view server, std::string_view reason) noexcept;
     void log_failures() noexcept;
     void schedule(Time now) noexcept;
     double random() noexcept;
 
-    const Links links_;
-    MasterBoard& board_;
-    MasterListener& listener_;
+    /// Calls a function with the SharedMaster, and returns its result.
+    template <typename Use>
+    auto shared(Use use) const {
+        std::invoke_result_t<Use&, SharedMaster&> result{};
+        const auto keep = [&](SharedMaster& master) { result = use(master); };
+        client_.with_shared_master(std::ref(keep));
+        return result;
+    }
+
+    const SentinelGroup& group_;
+    const Access to_sentinels_;
+    const Access to_master_;
+    SentinelClient& client_;
     ngx_log_t* log_;
     const bool watches_;
     const std::string owner_;  ///< for the log
-    ServerAddresses sentinels_;
-    std::vector<SocketAddress> asked_;             ///< the Sentinels of search_, by their indexes
-    std::optional<ServerAddress> reported_;        ///< the master, as it is on the board
-    std::unique_ptr<ReportedAddress> resolution_;  ///< of reported_
-    AddressList master_;
+    ResolvedServers sentinels_;
+    SocketAddresses asked_;                        ///< the Sentinels of search_, by their indexes
+    std::optional<ServerAddress> reported_;        ///< the master, as the workers know it
+    std::unique_ptr<ResolvedServers> resolution_;  ///< of reported_
+    SocketAddresses addresses_;
     SentinelSearch search_;
     std::minstd_rand random_;
     std::unique_ptr<Query> query_;               ///< of the current step
     std::unique_ptr<NameResolution> candidate_;  ///< the master that the search confirms
     SentinelWatch watch_;                     ///< without subscriptions unless this worker watches
     std::uint32_t generation_ = 0;            ///< of reported_
-    std::uint32_t searches_ = 0;              ///< number on the board when a search was wanted
+    std::uint32_t searches_ = 0;              ///< the number of searches when one was wanted
     bool is_wanted_ = false;                  ///< a search, by this worker or another one
     bool is_searching_ = false;               ///< this worker
     bool is_step_new_ = false;                ///< the step of search_ has not been taken

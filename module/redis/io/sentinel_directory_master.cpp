@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/redis/io/numeric_address.hpp"
 #include "module/redis/io/sentinel_directory.hpp"
 
 namespace tollgate::redis {
@@ -16,37 +15,40 @@ constexpr std::chrono::milliseconds kResolution{1000};
 
 }  // namespace
 
-/// Takes the master on the board. Returns whether its addresses are other ones than before.
-bool SentinelDirectory::read_board() {
-    const auto generation = board_.news().generation;
+/// Takes the master that the workers know. Returns whether its addresses are other ones than
+/// before.
+bool SentinelDirectory::read_shared() {
+    const auto generation = shared([](SharedMaster& known) { return known.generation(); });
     if (generation != generation_) {
-        auto reported = board_.address();
+        auto reported = shared([&](SharedMaster& known) { return known.address(group_.hash); });
         if (reported && reported != reported_) {
-            resolution_ = std::make_unique<ReportedAddress>(*reported, links_.master.resolver,
-                                                            owner_, addresses_changed(), log_);
+            resolution_ = std::make_unique<ResolvedServers>(
+                std::vector{Server{*reported, numeric_address(*reported)}},
+                to_master_.endpoint.resolver, owner_, addresses_changed(), log_);
             reported_ = std::move(reported);
         }
         generation_ = generation;
     }
     // The last master remains until the name of the new one is resolved.
-    if (resolution_ == nullptr || resolution_->list().all().empty() ||
-        std::ranges::equal(resolution_->list().all(), master_.all())) {
+    if (resolution_ == nullptr || resolution_->list().empty() ||
+        resolution_->list() == addresses_) {
         return false;
     }
-    master_ = resolution_->list();
+    addresses_ = resolution_->list();
     return true;
 }
 
 void SentinelDirectory::confirm(const ServerAddress& master, Time now) {
-    if (auto address = numeric_address(master)) {
-        ask_role(AddressList({std::move(*address)}), now);
-    } else if (links_.master.resolver.resolver == nullptr) {
+    if (auto address = numeric_address(master); !address.empty()) {
+        ask_role(std::move(address), now);
+    } else if (to_master_.endpoint.resolver.resolver == nullptr) {
         note_failure(to_text(master), "a \"resolver\" is needed for the host name of the master");
         search_.on_unreachable(now, random());
         is_step_new_ = true;
     } else if (keep_search(now, now + kResolution)) {
-        candidate_ = std::make_unique<NameResolution>(
-            master.host, master.port, links_.master.resolver, owner_, addresses_changed(), log_);
+        candidate_ =
+            std::make_unique<NameResolution>(master.host, master.port, to_master_.endpoint.resolver,
+                                             owner_, addresses_changed(), log_);
     }
 }
 
@@ -55,24 +57,22 @@ void SentinelDirectory::use_candidate(Time now) {
     if (candidate_ == nullptr || !candidate_->is_tried()) {
         return;
     }
-    const auto found = candidate_->addresses();
-    AddressList addresses(std::vector(found.begin(), found.end()));
+    SocketAddresses addresses = candidate_->addresses();
     candidate_.reset();
-    if (addresses.all().empty()) {
+    if (addresses.empty()) {
         on_no_reply("its name can't be resolved");
     } else {
         ask_role(std::move(addresses), now);
     }
 }
 
-void SentinelDirectory::ask_role(AddressList addresses, Time now) {
-    const auto timeout = links_.master.connect_timeout;
+void SentinelDirectory::ask_role(SocketAddresses addresses, Time now) {
+    const auto timeout = to_master_.endpoint.connect_timeout;
     if (!keep_search(now, now + timeout)) {
         return;
     }
-    query_ = std::make_unique<Query>(links_.master, std::move(addresses), links_.master_tls,
-                                     std::vector{Words{"ROLE"}}, timeout,
-                                     static_cast<QueryOwner&>(*this), log_);
+    query_ = std::make_unique<Query>(to_master_, std::move(addresses), std::vector{Words{"ROLE"}},
+                                     timeout, static_cast<QueryOwner&>(*this));
 }
 
 }  // namespace tollgate::redis

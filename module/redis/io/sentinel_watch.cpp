@@ -3,28 +3,26 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace tollgate::redis {
 
 /// Each Sentinel is in one of two lists, so that the subscriptions are at different Sentinels.
-void SentinelWatch::follow(std::span<const SocketAddress> sentinels) {
-    std::array<std::vector<SocketAddress>, 2> lists;
+void SentinelWatch::follow(const SocketAddresses& sentinels) {
+    std::array<SocketAddresses, 2> lists;
     for (std::size_t i = 0; i < sentinels.size(); ++i) {
         lists[i % 2].push_back(sentinels[i]);
     }
     for (std::size_t i = 0; i < lists.size(); ++i) {
         Watch& watch = watches_[i];
         const bool is_empty = lists[i].empty();
-        watch.sentinels.replace(std::move(lists[i]));
+        watch.sentinels = std::move(lists[i]);
         if (is_empty) {
             watch.subscription.reset();
         } else if (watch.subscription) {
             watch.subscription->follow_addresses();
         } else {
-            watch.subscription.emplace(endpoint_, watch.sentinels, tls_,
-                                       std::string("+switch-master"), "failovers are noticed later",
-                                       listener_, log_);
+            watch.subscription.emplace(access_, watch.sentinels, std::string("+switch-master"),
+                                       "failovers are noticed later", listener_);
         }
     }
 }

@@ -21,16 +21,15 @@ constexpr std::chrono::milliseconds kAfterRefusal = 10s;
 
 }  // namespace
 
-Subscription::Subscription(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
+Subscription::Subscription(const Access& access, const SocketAddresses& addresses,
                            std::string channel, std::string effect_of_refusal,
-                           MessageListener& listener, ngx_log_t* log)
-    : endpoint_(endpoint),
+                           MessageListener& listener)
+    : access_(access),
       channel_(std::move(channel)),
       effect_of_refusal_(std::move(effect_of_refusal)),
       listener_(listener),
-      log_(log),
-      link_(endpoint, addresses, tls, *this, log),
-      timer_(Event::calling<&Subscription::on_timer>(this, log)) {
+      link_(access, addresses, *this),
+      timer_(Event::calling<&Subscription::on_timer>(this, access.log)) {
     timer_.set_cancelable(true);
     link_.connect();
 }
@@ -91,9 +90,9 @@ void Subscription::take_error(std::string_view message) noexcept {
     if (has_error_code(message, "NOPERM") && !std::exchange(was_refused_, true)) {
         const LogText text(message);
         const std::string_view shown = text;
-        ngx_log_error(NGX_LOG_WARN, log_, 0,
+        ngx_log_error(NGX_LOG_WARN, access_.log, 0,
                       "tollgate: redis \"%s\" refuses the channel \"%s\"; %s: %*s",
-                      endpoint_.name.c_str(), channel_.c_str(), effect_of_refusal_.c_str(),
+                      access_.endpoint.name.c_str(), channel_.c_str(), effect_of_refusal_.c_str(),
                       shown.size(), shown.data());
     }
     link_.leave_address();

@@ -10,17 +10,13 @@
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/link.hpp"
 #include "module/redis/protocol/command.hpp"
+#include "module/redis/protocol/interface.hpp"
 
 namespace tollgate::redis {
 
 /// Receives the messages and the state of a subscription.
-class MessageListener {
+class MessageListener : public Interface {
   public:
-    MessageListener() = default;
-    MessageListener(const MessageListener&) = delete;
-    MessageListener& operator=(const MessageListener&) = delete;
-    virtual ~MessageListener() = default;
-
     virtual void on_message(std::string_view text) noexcept = 0;
     /// The subscription was established or lost. Messages that are published while it is lost are
     /// missed.
@@ -32,12 +28,11 @@ class MessageListener {
 /// regardless of `timeout`: until then, messages may be missed.
 class Subscription : private LinkOwner {
   public:
-    /// Starts to connect at once. `endpoint`, `addresses`, `tls`, `listener` and `log` must outlive
-    /// the subscription. `tls` is nullptr for a subscription without TLS.
-    /// `effect_of_refusal` is for the log: what happens if Redis refuses the channel.
-    Subscription(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-                 std::string channel, std::string effect_of_refusal, MessageListener& listener,
-                 ngx_log_t* log);
+    /// Starts to connect at once. What `access` refers to, `addresses` and `listener` must outlive
+    /// the subscription. `effect_of_refusal` is for the log: what happens if Redis refuses the
+    /// channel.
+    Subscription(const Access& access, const SocketAddresses& addresses, std::string channel,
+                 std::string effect_of_refusal, MessageListener& listener);
     ~Subscription() override = default;
     Subscription(const Subscription&) = delete;
     Subscription& operator=(const Subscription&) = delete;
@@ -57,18 +52,16 @@ class Subscription : private LinkOwner {
     void on_written(std::uint64_t bytes) noexcept override;
     void on_reply(const redisReply& reply) override;
     void on_lost(std::string_view reason) noexcept override;
-    void on_shutdown() noexcept override {}
 
     void ask(const Words& command);
     void on_timer() noexcept;
     void schedule(Clock::time_point end) noexcept;
     void take_error(std::string_view message) noexcept;
 
-    const Endpoint& endpoint_;
+    const Access access_;
     std::string channel_;
     std::string effect_of_refusal_;
     MessageListener& listener_;
-    ngx_log_t* log_;
     Link link_;
     bool is_subscribed_ = false;
     bool awaits_reply_ = false;

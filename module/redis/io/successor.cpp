@@ -14,18 +14,15 @@ constexpr std::chrono::milliseconds kBetweenRounds{500};
 
 }  // namespace
 
-Successor::Successor(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-                     const std::string& probe_key, ReplyLimits limits, SuccessorOwner& owner,
-                     ngx_log_t* log)
-    : endpoint_(endpoint),
+Successor::Successor(const Access& access, const SocketAddresses& addresses,
+                     const std::string& probe_key, ReplyLimits limits, SuccessorOwner& owner)
+    : access_(access),
       addresses_(addresses),
       probe_key_(probe_key),
       owner_(owner),
-      log_(log),
-      link_(std::make_unique<Link>(endpoint, addresses, tls, static_cast<LinkOwner&>(*this), log,
-                                   limits)),
-      pipeline_(static_cast<std::uint64_t>(ngx_random()), endpoint.timeout),
-      timer_(Event::calling<&Successor::on_timer>(this, log)) {
+      link_(std::make_unique<Link>(access, addresses, static_cast<LinkOwner&>(*this), limits)),
+      pipeline_(static_cast<std::uint64_t>(ngx_random()), access.endpoint.timeout),
+      timer_(Event::calling<&Successor::on_timer>(this, access.log)) {
     timer_.set_cancelable(true);
     link_->connect();
 }
@@ -36,7 +33,7 @@ void Successor::on_ready() {
                          Pipeline::Clock::now());
     pipeline_.release(link_->out(), link_->position());
     link_->flush_soon();
-    timer_.start(static_cast<ngx_msec_t>(endpoint_.timeout.count()));
+    timer_.start(static_cast<ngx_msec_t>(access_.endpoint.timeout.count()));
 }
 
 void Successor::on_reply(const redisReply& reply) {
@@ -66,14 +63,14 @@ void Successor::on_not_accepted(std::string_view reason) noexcept {
 void Successor::on_lost(std::string_view reason) noexcept {
     pipeline_.fail_all();
     if (!std::exchange(is_logged_, true)) {
-        ngx_log_error(NGX_LOG_WARN, log_, 0,
+        ngx_log_error(NGX_LOG_WARN, access_.log, 0,
                       "tollgate: redis \"%s\": the new address can't be used yet, the old "
                       "connection remains: %*s",
-                      endpoint_.name.c_str(), reason.size(), reason.data());
+                      access_.endpoint.name.c_str(), reason.size(), reason.data());
     }
     if (!link_->is_shutting_down()) {
         // A link tries all addresses itself unless one of them accepts the connection.
-        const bool is_round_over = ++failures_ % addresses_.all().size() == 0;
+        const bool is_round_over = ++failures_ % addresses_.size() == 0;
         timer_.start(is_round_over ? static_cast<ngx_msec_t>(kBetweenRounds.count()) : 0);
     }
     if (std::exchange(is_usable_, false)) {

@@ -9,18 +9,14 @@
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/link.hpp"
 #include "module/redis/io/probe.hpp"
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/pipeline.hpp"
 
 namespace tollgate::redis {
 
 /// Is notified of the progress of a successor.
-class SuccessorOwner {
+class SuccessorOwner : public Interface {
   public:
-    SuccessorOwner() = default;
-    SuccessorOwner(const SuccessorOwner&) = delete;
-    SuccessorOwner& operator=(const SuccessorOwner&) = delete;
-    virtual ~SuccessorOwner() = default;
-
     /// The successor's link can be taken now, or can no longer be taken: see Successor::is_usable.
     /// The successor must not be destroyed before this function returns.
     virtual void on_successor_change() noexcept = 0;
@@ -31,11 +27,9 @@ class SuccessorOwner {
 /// destroyed.
 class Successor : private LinkOwner, private ProbeOwner {
   public:
-    /// Starts to connect at once. All arguments must outlive the successor. `tls` is nullptr for a
-    /// link without TLS.
-    Successor(const Endpoint& endpoint, const AddressList& addresses, TlsPeer* tls,
-              const std::string& probe_key, ReplyLimits limits, SuccessorOwner& owner,
-              ngx_log_t* log);
+    /// Starts to connect at once. All arguments must outlive the successor.
+    Successor(const Access& access, const SocketAddresses& addresses, const std::string& probe_key,
+              ReplyLimits limits, SuccessorOwner& owner);
     /// Closes the link; no callback follows.
     ~Successor() override = default;
     Successor(const Successor&) = delete;
@@ -56,16 +50,14 @@ class Successor : private LinkOwner, private ProbeOwner {
     void on_written(std::uint64_t /*bytes*/) noexcept override {}
     void on_reply(const redisReply& reply) override;
     void on_lost(std::string_view reason) noexcept override;
-    void on_shutdown() noexcept override {}
     void on_accepted(const std::optional<ObservedTime>& time) noexcept override;
     void on_not_accepted(std::string_view reason) noexcept override;
     void on_timer() noexcept;
 
-    const Endpoint& endpoint_;
-    const AddressList& addresses_;
+    const Access access_;
+    const SocketAddresses& addresses_;
     const std::string& probe_key_;
     SuccessorOwner& owner_;
-    ngx_log_t* log_;
     std::unique_ptr<Link> link_;
     Pipeline pipeline_;  ///< of the probe
     bool is_usable_ = false;

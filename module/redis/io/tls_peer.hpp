@@ -11,23 +11,19 @@ extern "C" {
 
 #include "module/redis/io/captured_log.hpp"
 #include "module/redis/io/tls_context.hpp"
+#include "module/redis/protocol/interface.hpp"
 
 namespace tollgate::redis {
 
-/// Receives the events of TLS connections, and stores their session.
-class TlsListener {
+/// Receives the events of TLS connections, and stores their session. This one does neither.
+class TlsListener : public Interface {
   public:
-    TlsListener() = default;
-    TlsListener(const TlsListener&) = delete;
-    TlsListener& operator=(const TlsListener&) = delete;
-    virtual ~TlsListener() = default;
-
     /// A handshake has succeeded.
-    virtual void on_handshake(bool is_resumed) noexcept = 0;
+    virtual void on_handshake(bool /*is_resumed*/) noexcept {}
     /// The session for the next connection, as DER. Empty: the stored session was refused.
-    virtual void store_session(std::string_view session) noexcept = 0;
+    virtual void store_session(std::string_view /*session*/) noexcept {}
     /// The session that was stored last, by any worker; empty if there is none.
-    virtual std::string stored_session() = 0;
+    virtual std::string stored_session() { return {}; }
 };
 
 /// A Redis that is reached over TLS, as a worker sees it. Functions that fail throw

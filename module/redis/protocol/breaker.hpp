@@ -9,29 +9,29 @@ namespace tollgate {
 class Breaker {
   public:
     enum class State : std::uint8_t {
-        kClosed,  ///< the server answers
-        kTrial,   ///< one failure, or not connected yet: one more attempt
-        kOpen,    ///< unreachable
+        kClosed,    ///< the server answers
+        kHalfOpen,  ///< one failure, or not connected yet: the next attempt decides
+        kOpen,      ///< the server is unreachable
     };
 
     State state() const { return state_; }
 
     /// The connection failed, or a command timed out. Returns true if this opened the breaker.
-    bool fail() {
+    bool record_failure() {
         const State before = state_;
-        state_ = before == State::kClosed ? State::kTrial : State::kOpen;
-        return before == State::kTrial;
+        state_ = before == State::kClosed ? State::kHalfOpen : State::kOpen;
+        return before == State::kHalfOpen;
     }
 
     /// The server answered. Returns true if this closed an open breaker.
-    bool answer() {
+    bool record_success() {
         const State before = state_;
         state_ = State::kClosed;
         return before == State::kOpen;
     }
 
   private:
-    State state_ = State::kTrial;
+    State state_ = State::kHalfOpen;
 };
 
 }  // namespace tollgate

@@ -102,6 +102,10 @@ bool is_forbidden(std::string_view message) noexcept {
     return has_error_code(message, "NOPERM") || begins_with_any(message, kForbiddenInScript);
 }
 
+bool is_denied(std::string_view message) noexcept {
+    return is_forbidden(message) || message.starts_with("ERR unknown command");
+}
+
 bool is_lasting(std::string_view message) noexcept {
     return error_scope(message) == ErrorScope::kCommand || is_forbidden(message);
 }

@@ -36,6 +36,9 @@ bool has_error_code(std::string_view message, std::string_view code) noexcept;
 /// Whether the ACL does not let the user run this command, or use this key.
 bool is_forbidden(std::string_view message) noexcept;
 
+/// Whether the user may not call the command at all: it is forbidden, or it is renamed.
+bool is_denied(std::string_view message) noexcept;
+
 /// Whether an operator must change something. Errors of the server (LOADING, NOREPLICAS, READONLY,
 /// …) and of a cluster that moves slots end without that.
 bool is_lasting(std::string_view message) noexcept;

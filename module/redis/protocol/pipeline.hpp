@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "module/redis/protocol/interface.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/script.hpp"
 
@@ -18,13 +19,8 @@ namespace tollgate::redis {
 /// while replies are being read; it may make further calls. If the pipeline is destroyed first, the
 /// handler is destroyed without a call: the worker exits, and objects that the handler refers to
 /// may be gone.
-class ReplyHandler {
+class ReplyHandler : public Interface {
   public:
-    ReplyHandler() = default;
-    ReplyHandler(const ReplyHandler&) = delete;
-    ReplyHandler& operator=(const ReplyHandler&) = delete;
-    virtual ~ReplyHandler() = default;
-
     /// The values that the script returned after the token.
     virtual void on_values(ReplyValues values) noexcept = 0;
 

@@ -4,11 +4,27 @@
 #include <new>
 #include <utility>
 
-#include "module/redis/protocol/hiredis_reader.hpp"
-
 namespace tollgate::redis {
 
 namespace {
+
+// What differs between hiredis 0.14 (Debian 12) and 1.x (Debian 13) in the reader of replies.
+#if HIREDIS_MAJOR >= 1
+/// The length that redisReplyObjectFunctions::createArray gets: size_t since 1.0.
+using ArrayLength = std::size_t;
+
+/// The element that a reader is in the middle of. There must be one: `ridx` is not negative.
+/// Since 1.0, tasks are allocated one by one.
+const redisReadTask& current_task(const redisReader& reader) {
+    return *reader.task[reader.ridx];
+}
+#else
+using ArrayLength = int;
+
+const redisReadTask& current_task(const redisReader& reader) {
+    return reader.rstack[reader.ridx];
+}
+#endif
 
 /// The reply object functions of hiredis, with a limit for arrays. hiredis allocates an array with
 /// the length that the reply declares.

@@ -80,10 +80,7 @@ std::optional<MasterState> read_master_state(const redisReply& reply) {
 
 Role read_role(const redisReply& reply) {
     if (reply.type == REDIS_REPLY_ERROR) {
-        const auto message = text_of(reply);
-        const bool is_forbidden =
-            has_error_code(message, "NOPERM") || message.starts_with("ERR unknown command");
-        return is_forbidden ? Role::kForbidden : Role::kUnknown;
+        return is_denied(text_of(reply)) ? Role::kForbidden : Role::kUnknown;
     }
     const auto parts = elements_of(reply);
     const auto role = parts.empty() ? std::string_view() : text_of(*parts[0]);

@@ -96,7 +96,7 @@ void SentinelSearch::ask_next(Time now, double random) {
         end_pass(now, random);
         return;
     }
-    step_ = Ask{.sentinel = order_[asked_], .question = question_, .until = now + kPatience};
+    step_ = Ask{.sentinel = order_[asked_], .question = question_, .until = now + kAnswerTimeout};
     ++asked_;
 }
 

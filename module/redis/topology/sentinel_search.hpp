@@ -22,7 +22,7 @@ namespace tollgate::redis {
 /// step. An event that does not belong to the step is ignored.
 ///
 /// The Sentinels are asked in turn for the address of the master, and the first address is used.
-/// If the server there is not a master or not reachable, all Sentinels are asked for their state of
+/// If the server there is not a master or unreachable, all Sentinels are asked for their state of
 /// the master, and the address with the highest config-epoch is used. If that does not help, the
 /// search begins again after a delay. It ends when a server confirms that it is the master.
 ///
@@ -37,7 +37,7 @@ class SentinelSearch {
     using Time = std::chrono::steady_clock::time_point;
 
     /// How long a Sentinel may take, from the beginning of the connection to the reply.
-    static constexpr std::chrono::milliseconds kPatience{300};
+    static constexpr std::chrono::milliseconds kAnswerTimeout{300};
 
     enum class Question : std::uint8_t {
         kAddress,  ///< SENTINEL GET-MASTER-ADDR-BY-NAME

@@ -76,7 +76,7 @@ class ClusterRouterTest : public testing::Test, public ClusterServers {
         bool is_reachable() const noexcept override { return node().is_reachable; }
         bool is_idle() const noexcept override { return pending_ == 0; }
         std::uint32_t name() const noexcept override { return address_.host.back() - '0'; }
-        void refuse(std::string_view /*error*/) noexcept override { ++node().refused; }
+        void report_failure(std::string_view /*error*/) noexcept override { ++node().refused; }
         void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
             if (!node().is_reachable) {
                 handler->on_failure();
@@ -382,7 +382,7 @@ TEST_F(ClusterRouterTest, AConnectionToAFormerMasterIsClosedWhenItIsIdle) {
         map.assign(redis::kSlots / 2, redis::kSlots - 1, kTwo);
         return map;
     }();
-    router_->refuse(kOfTwo, "CLUSTERDOWN");
+    router_->report_failure(kOfTwo, "CLUSTERDOWN");
     run_for(3s);
     EXPECT_EQ(result.count(), 1) << "its handler was called";
     EXPECT_EQ(nodes_[kOne].open, 0);
@@ -412,10 +412,10 @@ TEST_F(ClusterRouterTest, AServerWithoutMemoryEndsTheCall) {
 
 TEST_F(ClusterRouterTest, ARefusalConcernsTheMasterOfItsSlot) {
     start();
-    router_->refuse(kOfOne, "OOM");
+    router_->report_failure(kOfOne, "OOM");
     run_for(10ms);
     EXPECT_EQ(nodes_[kOne].refused, 0) << "no master is known";
-    router_->refuse(kOfTwo, "OOM");
+    router_->report_failure(kOfTwo, "OOM");
     EXPECT_EQ(nodes_[kOne].refused, 0);
     EXPECT_EQ(nodes_[kTwo].refused, 1);
 }
@@ -433,14 +433,14 @@ TEST_F(ClusterRouterTest, ShortMemoryLeavesTheOldMapInUse) {
     map_.assign(0, redis::kSlots / 2 - 1, kThree);
     connect_fails_ = true;
     run_for(1s);
-    router_->refuse(kOfOne, "CLUSTERDOWN");
+    router_->report_failure(kOfOne, "CLUSTERDOWN");
     run_for(1s);
     EXPECT_EQ(router_->master_name(kOfOne), 1U);
     run_for(10s);
     EXPECT_EQ(router_->master_name(kOfOne), 3U);
 }
 
-TEST_F(ClusterRouterTest, ASlotWithoutAMasterIsNotReachable) {
+TEST_F(ClusterRouterTest, ASlotWithoutAMasterIsUnreachable) {
     map_ = {};
     map_.assign(0, redis::kSlots / 2 - 1, kOne);
     start_with_map();

@@ -48,7 +48,7 @@ class EngineTest : public testing::Test {
         SimulatedLog log;
         SimulatedWorker process;
         Engine engine;
-        SimulatedTransport transport;  ///< destroyed before the engine, as in RedisClient
+        SimulatedTransport transport;  ///< destroyed before the engine, as in MasterClient
         TableSet tables;
     };
 

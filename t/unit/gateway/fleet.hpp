@@ -14,7 +14,7 @@
 #include "t/unit/gateway/fleet_worker.hpp"
 #include "t/unit/gateway/ledger.hpp"
 #include "t/unit/gateway/scenario.hpp"
-#include "t/unit/gateway/simulated_cluster_transport.hpp"
+#include "t/unit/gateway/simulated_cluster_servers.hpp"
 #include "t/unit/gateway/simulated_transport.hpp"
 
 namespace tollgate::gateway {
@@ -142,7 +142,7 @@ class Fleet {
         }
     }
 
-    std::unique_ptr<Transport> connect(const Node& node, const Environment& environment) {
+    std::shared_ptr<Transport> connect(const Node& node, const Environment& environment) {
         const int node_number = next_node_ - 1;
         const auto prepare = [=, this, &node](SimulatedTransport& link, SimulatedServer& server) {
             link.delay = [this] { return one_way(); };
@@ -165,9 +165,10 @@ class Fleet {
             };
         };
         if (scenario_.masters > 0) {
-            return std::make_unique<SimulatedClusterTransport>(timeline_, servers_.cluster(),
-                                                               scenario_.beginning, settings_.redis,
-                                                               environment, prepare, redirections_);
+            const auto cluster = std::make_shared<SimulatedClusterServers>(
+                timeline_, servers_.cluster(), scenario_.beginning, settings_.redis, environment,
+                prepare, redirections_);
+            return {cluster, &cluster->router()};
         }
         SimulatedServer& server = servers_.master();
         auto link = std::make_unique<SimulatedTransport>(timeline_, server.redis,

@@ -22,7 +22,7 @@ class FleetWorker {
     /// Called with the outcome of a request of a key.
     using OnOutcome = std::function<void(const FleetWorker&, int key, const Outcome&)>;
     /// Makes the connection to Redis.
-    using Connect = std::function<std::unique_ptr<Transport>(const Environment&)>;
+    using Connect = std::function<std::shared_ptr<Transport>(const Environment&)>;
 
     FleetWorker(Timeline& timeline, const FleetSettings& settings, int node_number,
                 std::size_t number, SimulatedZone& zone, OnOutcome on_outcome)
@@ -89,7 +89,7 @@ class FleetWorker {
     SimulatedEventLoop events_;
     SimulatedWorker process_;
     std::unique_ptr<Engine> engine_;
-    std::unique_ptr<Transport> transport_;  ///< destroyed before the engine, as in RedisClient
+    std::shared_ptr<Transport> transport_;  ///< destroyed before the engine, as in MasterClient
     std::unique_ptr<TableSet> tables_;
     std::list<std::unique_ptr<Request>> requests_;  ///< waiting
 };

@@ -163,7 +163,7 @@ TEST_F(KeyLookupsTest, ATimeOutFailsAllLookUps) {
     }
 }
 
-TEST_F(KeyLookupsTest, NothingIsSentWhileRedisIsOutOfReach) {
+TEST_F(KeyLookupsTest, NothingIsSentWhileRedisIsUnreachable) {
     Worker& worker = start();
     worker.transport.reachable = false;
     Waiter waiter;

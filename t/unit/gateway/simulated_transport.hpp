@@ -80,7 +80,7 @@ class SimulatedTransport final : public Transport {
         });
         after(timeout, [=, this] { time_out(*pending); });
     }
-    void refuse(redis::Slot /*slot*/, std::string_view error) noexcept override {
+    void report_failure(redis::Slot /*slot*/, std::string_view error) noexcept override {
         refused.emplace_back(error);
     }
 

@@ -9,30 +9,30 @@ using State = Breaker::State;
 
 TEST(Breaker, GivesAServerThatNeverAnsweredOneTrial) {
     Breaker breaker;
-    EXPECT_EQ(breaker.state(), State::kTrial);
-    EXPECT_TRUE(breaker.fail());
+    EXPECT_EQ(breaker.state(), State::kHalfOpen);
+    EXPECT_TRUE(breaker.record_failure());
     EXPECT_EQ(breaker.state(), State::kOpen);
 }
 
 TEST(Breaker, GivesAServerThatAnsweredAnotherTrial) {
     Breaker breaker;
-    EXPECT_FALSE(breaker.answer());
+    EXPECT_FALSE(breaker.record_success());
     EXPECT_EQ(breaker.state(), State::kClosed);
-    EXPECT_FALSE(breaker.fail());
-    EXPECT_EQ(breaker.state(), State::kTrial);
-    EXPECT_FALSE(breaker.answer());
+    EXPECT_FALSE(breaker.record_failure());
+    EXPECT_EQ(breaker.state(), State::kHalfOpen);
+    EXPECT_FALSE(breaker.record_success());
     EXPECT_EQ(breaker.state(), State::kClosed);
 }
 
 TEST(Breaker, OpensAndClosesOnce) {
     Breaker breaker;
-    breaker.answer();
-    breaker.fail();
-    EXPECT_TRUE(breaker.fail());
-    EXPECT_FALSE(breaker.fail());
+    breaker.record_success();
+    breaker.record_failure();
+    EXPECT_TRUE(breaker.record_failure());
+    EXPECT_FALSE(breaker.record_failure());
     EXPECT_EQ(breaker.state(), State::kOpen);
-    EXPECT_TRUE(breaker.answer());
-    EXPECT_FALSE(breaker.answer());
+    EXPECT_TRUE(breaker.record_success());
+    EXPECT_FALSE(breaker.record_success());
     EXPECT_EQ(breaker.state(), State::kClosed);
 }
 

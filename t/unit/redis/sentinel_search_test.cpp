@@ -159,7 +159,7 @@ TEST(SentinelSearch, AsksAllIfTheRoleContradicts) {
     }
 }
 
-TEST(SentinelSearch, AsksAllIfTheMasterIsNotReachable) {
+TEST(SentinelSearch, AsksAllIfTheMasterIsUnreachable) {
     Search search(4);
     search.answer(0, address_of(server(1)));
     EXPECT_EQ(search.refuse(), "ask for state 0");

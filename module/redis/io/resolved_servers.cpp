@@ -1,4 +1,4 @@
-#include "module/redis/io/server_addresses.hpp"
+#include "module/redis/io/resolved_servers.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -7,20 +7,21 @@
 
 namespace tollgate::redis {
 
-ServerAddresses::ServerAddresses(const std::vector<Server>& servers, const Resolver& resolver,
+ResolvedServers::ResolvedServers(std::vector<Server> servers, const Resolver& resolver,
                                  const std::string& owner, AddressListener& listener,
                                  ngx_log_t* log)
-    : servers_(servers), listener_(listener), log_(log) {
-    for (const Server& server : servers) {
-        names_.push_back(server.host.empty() ? nullptr
-                                             : std::make_unique<NameResolution>(
-                                                   server.host, server.port, resolver, owner,
-                                                   static_cast<AddressListener&>(*this), log));
+    : servers_(std::move(servers)), listener_(listener), log_(log) {
+    for (const auto& [name, addresses] : servers_) {
+        const bool is_resolved = addresses.empty() && resolver.resolver != nullptr;
+        names_.push_back(is_resolved ? std::make_unique<NameResolution>(
+                                           name.host, name.port, resolver, owner,
+                                           static_cast<AddressListener&>(*this), log)
+                                     : nullptr);
     }
     update();
 }
 
-void ServerAddresses::resolve_now() noexcept {
+void ResolvedServers::resolve_now() noexcept {
     for (const auto& name : names_) {
         if (name != nullptr) {
             name->resolve_now();
@@ -28,7 +29,7 @@ void ServerAddresses::resolve_now() noexcept {
     }
 }
 
-void ServerAddresses::on_addresses() noexcept {
+void ResolvedServers::on_addresses() noexcept {
     const auto is_untried = [](const auto& name) { return name != nullptr && !name->is_tried(); };
     if (std::ranges::any_of(names_, is_untried)) {
         return;
@@ -45,21 +46,21 @@ void ServerAddresses::on_addresses() noexcept {
 }
 
 /// Returns whether the list has changed.
-bool ServerAddresses::update() {
-    std::vector<SocketAddress> all;
+bool ResolvedServers::update() {
+    SocketAddresses all;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
-        const auto found =
-            names_[i] != nullptr ? names_[i]->addresses() : std::span(servers_[i].addresses);
+        const SocketAddresses& found =
+            names_[i] != nullptr ? names_[i]->addresses() : servers_[i].addresses;
         for (const SocketAddress& address : found) {
-            if (std::ranges::find(all, address) == all.end()) {
+            if (!contains(all, address)) {
                 all.push_back(address);
             }
         }
     }
-    if (std::ranges::equal(all, list_.all())) {
+    if (all == list_) {
         return false;
     }
-    list_.replace(std::move(all));
+    list_ = std::move(all);
     return true;
 }
 

@@ -9,10 +9,11 @@ extern "C" {
 
 #include <algorithm>
 #include <cstring>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "module/redis/topology/server_address.hpp"
 
 namespace tollgate::redis {
 
@@ -42,22 +43,16 @@ class SocketAddress {
     std::string name_;
 };
 
-/// The addresses at which a server may be found, in order of preference. Links read the list for
-/// each attempt to connect, so a new list applies from the next attempt on.
-class AddressList {
-  public:
-    AddressList() = default;
-    explicit AddressList(std::vector<SocketAddress> addresses) : addresses_(std::move(addresses)) {}
+/// The addresses at which a server may be found, in order of preference; empty if none is known
+/// yet. Links read them for each attempt to connect, so new ones apply from the next attempt on.
+using SocketAddresses = std::vector<SocketAddress>;
 
-    /// Empty if no address is known yet.
-    std::span<const SocketAddress> all() const { return addresses_; }
-    bool contains(const SocketAddress& address) const {
-        return std::ranges::find(addresses_, address) != addresses_.end();
-    }
-    void replace(std::vector<SocketAddress> addresses) { addresses_ = std::move(addresses); }
+inline bool contains(const SocketAddresses& addresses, const SocketAddress& address) {
+    return std::ranges::find(addresses, address) != addresses.end();
+}
 
-  private:
-    std::vector<SocketAddress> addresses_;
-};
+/// The socket address of a server whose host is an IPv4 or IPv6 address. Empty for a host name.
+/// Does not resolve names and does not block. Throws std::bad_alloc.
+SocketAddresses numeric_address(const ServerAddress& server);
 
 }  // namespace tollgate::redis

@@ -1,4 +1,4 @@
-#include "module/redis/io/numeric_address.hpp"
+#include "module/redis/io/socket_address.hpp"
 
 #include <netdb.h>
 
@@ -7,7 +7,7 @@
 
 namespace tollgate::redis {
 
-std::optional<SocketAddress> numeric_address(const ServerAddress& server) {
+SocketAddresses numeric_address(const ServerAddress& server) {
     addrinfo hints{};
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
@@ -15,10 +15,10 @@ std::optional<SocketAddress> numeric_address(const ServerAddress& server) {
     addrinfo* found = nullptr;
     if (getaddrinfo(server.host.c_str(), std::to_string(server.port).c_str(), &hints, &found) !=
         0) {
-        return std::nullopt;
+        return {};
     }
     const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
-    return SocketAddress(found->ai_addr, found->ai_addrlen, to_text(server));
+    return {SocketAddress(found->ai_addr, found->ai_addrlen, to_text(server))};
 }
 
 }  // namespace tollgate::redis

@@ -5,17 +5,17 @@
 
 namespace tollgate {
 
-/// How long a request waits for a server, by a clock that is read at each call. A timer of an event
-/// loop may fire too early, because it counts from the beginning of a turn, or too late, because
-/// the loop stalled. After a stall, replies that have arrived are not read yet, and the next
-/// command is not sent yet. So the server gets its timeout once more.
-class Patience {
+/// When a request stops waiting for a server, by a clock that is read at each call. A timer of an
+/// event loop may fire too early, because it counts from the beginning of a turn, or too late,
+/// because the loop stalled. After a stall, replies that have arrived are not read yet, and the
+/// next command is not sent yet. So the server gets its timeout once more.
+class Deadline {
   public:
     using Clock = std::chrono::steady_clock;
     using Time = Clock::time_point;
 
-    Patience() = default;
-    Patience(Time now, std::chrono::milliseconds timeout)
+    Deadline() = default;
+    Deadline(Time now, std::chrono::milliseconds timeout)
         : timeout_(timeout), end_(now + timeout) {}
 
     /// Called when the timer has fired: how long to keep waiting; nullopt if the wait is over.

@@ -15,42 +15,30 @@
 namespace tollgate::gateway {
 
 /// A worker's connections to a simulated cluster, behind the module's own ClusterRouter.
-class SimulatedClusterTransport final : public Transport, private ClusterServers {
+class SimulatedClusterServers final : private ClusterServers {
   public:
     /// `prepare` is called with each new connection and its server. `redirections` counts those
     /// that the router follows. All arguments must outlive it.
     using Prepare = std::function<void(SimulatedTransport&, SimulatedServer&)>;
-    SimulatedClusterTransport(Timeline& timeline, SimulatedCluster& cluster, Instant start,
-                              const RedisSettings& settings, const Environment& environment,
-                              Prepare prepare, int& redirections)
+    SimulatedClusterServers(Timeline& timeline, SimulatedCluster& cluster, Instant start,
+                            const RedisSettings& settings, const Environment& environment,
+                            Prepare prepare, int& redirections)
         : timeline_(timeline),
           cluster_(cluster),
           start_(start),
           prepare_(std::move(prepare)),
           redirections_(redirections),
           router_(settings, *this, environment, 1) {}
-    ~SimulatedClusterTransport() override { *is_alive_ = false; }
-    SimulatedClusterTransport(const SimulatedClusterTransport&) = delete;
-    SimulatedClusterTransport& operator=(const SimulatedClusterTransport&) = delete;
+    ~SimulatedClusterServers() override { *is_alive_ = false; }
+    SimulatedClusterServers(const SimulatedClusterServers&) = delete;
+    SimulatedClusterServers& operator=(const SimulatedClusterServers&) = delete;
 
-    bool is_reachable(redis::Slot slot) const noexcept override {
-        return router_.is_reachable(slot);
-    }
-    std::uint32_t master_name(redis::Slot slot) const noexcept override {
-        return router_.master_name(slot);
-    }
-    void run(redis::Slot slot, redis::Call call,
-             std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
-        router_.run(slot, std::move(call), std::move(handler));
-    }
-    void refuse(redis::Slot slot, std::string_view error) noexcept override {
-        router_.refuse(slot, error);
-    }
+    Transport& router() { return router_; }
 
   private:
     class Server final : public ClusterServer {
       public:
-        Server(SimulatedClusterTransport& of, SimulatedServer& server)
+        Server(SimulatedClusterServers& of, SimulatedServer& server)
             : name_(server.address.port),
               transport_(of.timeline_, server.redis, of.start_, server.clock) {
             transport_.error_of = [&cluster = of.cluster_, &server](const redis::Call& call) {
@@ -62,7 +50,9 @@ class SimulatedClusterTransport final : public Transport, private ClusterServers
         void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
             transport_.run(0, std::move(call), std::move(handler));
         }
-        void refuse(std::string_view error) noexcept override { transport_.refuse(0, error); }
+        void report_failure(std::string_view error) noexcept override {
+            transport_.report_failure(0, error);
+        }
         std::uint32_t name() const noexcept override { return name_; }
         bool is_idle() const noexcept override { return transport_.is_idle(); }
 
