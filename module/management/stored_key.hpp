@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -44,8 +45,12 @@ struct KeysOfId {
     std::vector<StoredKey> keys;
 };
 
-/// The state of the current key of an id: `active`, `disabled` or `expired`; `replaced` if an
-/// interrupted rotation has ended it; `none` if there is no key.
+/// Each state that state_of() returns.
+inline constexpr std::array<std::string_view, 5> kStates{"active", "disabled", "expired",
+                                                         "replaced", "none"};
+
+/// The state of the current key of an id: `replaced` if an interrupted rotation has ended it;
+/// `none` if there is no key.
 std::string_view state_of(const KeysOfId& keys, std::chrono::sys_seconds now);
 
 /// Parses the replies to HGETALL and PTTL of a key's hash. Empty if the hash does not exist.

@@ -42,22 +42,6 @@ struct Exchange final : public AdminClient {
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 
-management::Method method_of(const ngx_http_request_t* r) {
-    switch (r->method) {
-        case NGX_HTTP_GET:
-        case NGX_HTTP_HEAD:
-            return management::Method::kGet;
-        case NGX_HTTP_POST:
-            return management::Method::kPost;
-        case NGX_HTTP_PATCH:
-            return management::Method::kPatch;
-        case NGX_HTTP_DELETE:
-            return management::Method::kDelete;
-        default:
-            return management::Method::kOther;
-    }
-}
-
 /// The value of a field; nothing if there is none. Several fields of the name are one list (RFC
 /// 9110 section 5.3).
 std::optional<std::string> find_field(const ngx_http_request_t* r, std::string_view name) {
@@ -235,7 +219,8 @@ void start_checked(ngx_http_request_t* r) noexcept {
 void check(ngx_http_request_t* r, std::string_view body) {
     const RequestContext& context = *granted_here(r);
     const auto arrival = client_of(r).engine().steady_time();
-    management::AdminRequest request{.method = method_of(r),
+    const auto method = r->method == NGX_HTTP_HEAD ? "GET" : view(r->method_name);
+    management::AdminRequest request{.method = std::string(method),
                                      .path = *path_of(r),
                                      .base = LocationConf::of(r).admin->base,
                                      .query = std::string(view(r->args)),
