@@ -71,7 +71,7 @@ Task<AuditPage> read_audit(Database& database, const redis::Keys& keys, std::str
     // Each entry may have about 1 kB.
     constexpr std::size_t kEntriesPerRead = 25;
     if (!after.empty() && !is_place(after)) {
-        throw OperationError(Reason::kInvalid, "after: use the value of \"next\"");
+        refuse("after: use the value of \"next\"");
     }
     AuditPage page{.entries = {}, .last = std::move(after), .has_more = true};
     for (int reads = 0; reads < kMostReads && page.has_more && page.entries.size() < limit;

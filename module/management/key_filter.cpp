@@ -28,13 +28,11 @@ bool KeyFilter::matches(const KeysOfId& keys, std::chrono::sys_seconds now) cons
 
 void validate(const KeyFilter& filter) {
     if (filter.plan && !is_valid_name(*filter.plan)) {
-        throw OperationError(Reason::kInvalid,
-                             "plan: invalid name: use 1 to 64 letters, digits, _, - and .");
+        refuse("plan: invalid name: use 1 to 64 letters, digits, _, - and .");
     }
     // A worker matches up to 1,000 names for one request.
     if (filter.name && !is_valid_key_name(*filter.name)) {
-        throw OperationError(Reason::kInvalid,
-                             "name: use at most 256 bytes without control characters");
+        refuse("name: use at most 256 bytes without control characters");
     }
 }
 

@@ -14,17 +14,13 @@ namespace tollgate::management {
 
 namespace {
 
-[[noreturn]] void refuse_query(const std::string& why) {
-    throw OperationError(Reason::kInvalid, why);
-}
-
 /// A name or a value of a query, where `+` is a space.
 std::string decode(std::string_view text) {
     std::string with_spaces(text);
     std::ranges::replace(with_spaces, '+', ' ');
     auto decoded = percent_decode(with_spaces);
     if (!decoded) {
-        refuse_query("the query is not percent-encoded properly");
+        refuse("the query is not percent-encoded properly");
     }
     return std::move(*decoded);
 }
@@ -47,24 +43,23 @@ std::string checked(const QueryParameter& parameter, std::string value) {
             break;
         case Form::kNumber:
             if (!parse_whole_number(value, parameter.least, parameter.most)) {
-                refuse_query("the parameter \"" + name + "\" is not a number from " +
-                             std::to_string(parameter.least) + " to " +
-                             std::to_string(parameter.most));
+                refuse("the parameter \"" + name + "\" is not a number from " +
+                       std::to_string(parameter.least) + " to " + std::to_string(parameter.most));
             }
             break;
         case Form::kChoice:
             if (std::ranges::find(parameter.choices, value) == parameter.choices.end()) {
-                refuse_query(name + ": use " + choices_of(parameter));
+                refuse(name + ": use " + choices_of(parameter));
             }
             break;
         case Form::kTime:
             if (const auto time = parse_rfc3339(value)) {
                 return format_time(*time);
             }
-            refuse_query(name + ": use a time such as 2027-01-01T00:00:00Z");
+            refuse(name + ": use a time such as 2027-01-01T00:00:00Z");
         case Form::kDay:
             if (!parse_day(value)) {
-                refuse_query(name + ": use a day such as 2027-01-31");
+                refuse(name + ": use a day such as 2027-01-31");
             }
             break;
     }
@@ -100,11 +95,11 @@ Query::Query(std::string_view query, std::span<const QueryParameter> parameters)
         const auto name = decode(text.substr(0, equals));
         const auto parameter = std::ranges::find(parameters_, name, &QueryParameter::name);
         if (parameter == parameters_.end()) {
-            refuse_query("\"" + name + "\" is not a parameter of this resource");
+            refuse("\"" + name + "\" is not a parameter of this resource");
         }
         const auto value = text.substr(std::min(equals + 1, text.size()));
         if (!values_.try_emplace(name, checked(*parameter, decode(value))).second) {
-            refuse_query("the parameter \"" + name + "\" is given twice");
+            refuse("the parameter \"" + name + "\" is given twice");
         }
     }
     for (const auto& parameter : parameters_) {

@@ -71,7 +71,7 @@ std::optional<Place> place_of(const Query& query) {
     const auto cursor = query.find("after");
     auto place = cursor ? Place::of_cursor(*cursor) : std::nullopt;
     if (cursor && !place) {
-        throw OperationError(Reason::kInvalid, "after: use the value of \"next\"");
+        refuse("after: use the value of \"next\"");
     }
     return place;
 }
@@ -107,12 +107,7 @@ Task<AdminResponse> list_keys(ResourceRequest request) {
                 json.object([&] { write_key(json, keys, now); });
             }
         });
-        json.name("next");
-        if (has_more) {
-            json.value(last->cursor());
-        } else {
-            json.null();
-        }
+        json.member("next", has_more ? std::optional(last->cursor()) : std::nullopt);
     });
     if (has_more) {
         add_next(response, request, last->cursor());

@@ -42,7 +42,7 @@ Task<AdminResponse> show_history(ResourceRequest request) {
     const auto from = day_of(request.query, "from");
     const auto to = day_of(request.query, "to");
     if (from && to && *to < *from) {
-        throw OperationError(Reason::kInvalid, "from: the day is after that of to");
+        refuse("from: the day is after that of to");
     }
     CountingTables tables{.known = request.tables};
     auto history =
