@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "module/text/rfc3339.hpp"
+#include "module/text/utf8.hpp"
 
 namespace tollgate::management {
 
@@ -35,12 +36,7 @@ std::string shortened(std::string detail) {
         return detail;
     }
     std::size_t end = kLongestDetail - kCut.size();
-    const auto continues = [&](std::size_t at) {
-        constexpr unsigned kMask = 0xc0;
-        constexpr unsigned kContinuation = 0x80;
-        return (static_cast<unsigned char>(detail[at]) & kMask) == kContinuation;
-    };
-    while (end > 0 && continues(end)) {
+    while (end > 0 && continues_character(detail[end])) {
         --end;
     }
     detail.replace(end, std::string::npos, kCut);
@@ -75,7 +71,7 @@ Task<AuditPage> read_audit(Database& database, const redis::Keys& keys, std::str
     // Each entry may have about 1 kB.
     constexpr std::size_t kEntriesPerRead = 25;
     if (!after.empty() && !is_place(after)) {
-        throw OperationError(Reason::kInvalid, "after: use the value of \"next\"");
+        refuse("after: use the value of \"next\"");
     }
     AuditPage page{.entries = {}, .last = std::move(after), .has_more = true};
     for (int reads = 0; reads < kMostReads && page.has_more && page.entries.size() < limit;

@@ -25,7 +25,7 @@ std::string changed_meta(const MetaChanges& changes, const std::string& stored) 
         }
         return write_meta(meta);
     } catch (const ParseError& error) {
-        throw OperationError(Reason::kInvalid, "meta: " + std::string(error.what()));
+        refuse("meta: " + std::string(error.what()));
     }
 }
 
@@ -41,10 +41,6 @@ std::string detail_value(std::string_view value) {
     JsonWriter json;
     json.value(value);
     return std::move(json).take();
-}
-
-[[noreturn]] void refuse(const std::string& why) {
-    throw OperationError(Reason::kInvalid, why);
 }
 
 }  // namespace

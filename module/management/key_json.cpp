@@ -39,18 +39,9 @@ void write_meta_value(JsonWriter& json, const std::string& stored) {
 
 }  // namespace
 
-void write_text_or_null(JsonWriter& json, std::string_view name, const std::string& text) {
-    json.name(name);
-    if (text.empty()) {
-        json.null();
-    } else {
-        json.value(text);
-    }
-}
-
 void write_time_or_null(JsonWriter& json, std::string_view name,
                         const std::optional<std::chrono::sys_seconds>& time) {
-    write_text_or_null(json, name, time ? format_time(*time) : "");
+    json.member_or_null(name, time ? format_time(*time) : "");
 }
 
 void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds now) {
@@ -62,7 +53,7 @@ void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds 
         switch (field.form) {
             case redis::FieldForm::kText:
             case redis::FieldForm::kTime:
-                write_text_or_null(json, field.name, text);
+                json.member_or_null(field.name, text);
                 break;
             case redis::FieldForm::kState:
                 json.member(field.name, state_of(keys, now));

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "module/management/stored_key.hpp"
@@ -14,8 +13,7 @@ namespace tollgate::management {
 /// prints and tollgate_admin answers.
 void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds now);
 
-/// Writes a member that is null if the text is empty, or if there is no time.
-void write_text_or_null(JsonWriter& json, std::string_view name, const std::string& text);
+/// Writes a member that is null if there is no time.
 void write_time_or_null(JsonWriter& json, std::string_view name,
                         const std::optional<std::chrono::sys_seconds>& time);
 

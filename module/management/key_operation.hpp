@@ -8,7 +8,7 @@
 
 #include "module/key/api_key.hpp"
 #include "module/management/key_transactions.hpp"
-#include "module/management/key_version.hpp"
+#include "module/management/stored_key.hpp"
 
 namespace tollgate::management {
 

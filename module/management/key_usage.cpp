@@ -65,16 +65,6 @@ WindowUsage usage_now(const TableState& state, Period period, const StoredWindow
     return usage;
 }
 
-void write_number_or_null(JsonWriter& json, std::string_view name,
-                          const std::optional<std::int64_t>& number) {
-    json.name(name);
-    if (number) {
-        json.value(*number);
-    } else {
-        json.null();
-    }
-}
-
 }  // namespace
 
 CountingTables known_tables(const std::vector<PlanTable>& tables) {
@@ -131,8 +121,8 @@ std::optional<std::int64_t> remaining(const WindowUsage& window) {
 void write_usage(JsonWriter& json, const KeyUsage& usage) {
     const KeyRecord record = usage.keys.keys.empty() ? KeyRecord{} : usage.keys.keys.front().record;
     json.member("id", usage.keys.id);
-    write_text_or_null(json, "plan", record.plan);
-    write_text_or_null(json, "limits", record.limits);
+    json.member_or_null("plan", record.plan);
+    json.member_or_null("limits", record.limits);
     json.member("state", state_of(usage.keys, usage.now));
     write_time_or_null(json, "banned_until", usage.ban.until);
     json.member("complete", usage.complete);
@@ -143,10 +133,10 @@ void write_usage(JsonWriter& json, const KeyUsage& usage) {
                 json.member("window", period_name(window.period));
                 json.member("seconds", window_length(window.reset, window.period).count());
                 json.member("count", window.count);
-                write_number_or_null(json, "previous", window.previous);
-                write_number_or_null(json, "limit", window.limit);
+                json.member("previous", window.previous);
+                json.member("limit", window.limit);
                 json.member("used", window.used);
-                write_number_or_null(json, "remaining", remaining(window));
+                json.member("remaining", remaining(window));
                 json.member("reset", format_time(window.reset));
             });
         }

@@ -36,4 +36,9 @@ class OperationError : public std::runtime_error {
     Reason reason_;
 };
 
+/// Throws OperationError with Reason::kInvalid.
+[[noreturn]] inline void refuse(const std::string& why) {
+    throw OperationError(Reason::kInvalid, why);
+}
+
 }  // namespace tollgate::management

@@ -80,14 +80,13 @@ void require_usable_plan(const std::vector<PlanTable>& tables, const KeyRecord& 
     }
     const auto names = plan_names(tables);
     if (!std::ranges::binary_search(names, record.plan)) {
-        throw OperationError(Reason::kInvalid, "plan: no plan table has \"" + record.plan +
-                                                   "\": the plans are " + quoted_list(names));
+        refuse("plan: no plan table has \"" + record.plan + "\": the plans are " +
+               quoted_list(names));
     }
     const auto custom = tables_with_custom(tables, record.plan);
     if (record.limits.empty() && !custom.empty()) {
-        throw OperationError(Reason::kInvalid, "limits: the plan \"" + record.plan +
-                                                   "\" is custom in " + quoted_list(custom) +
-                                                   ", and the key has no limits");
+        refuse("limits: the plan \"" + record.plan + "\" is custom in " + quoted_list(custom) +
+               ", and the key has no limits");
     }
 }
 
@@ -103,9 +102,8 @@ void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord&
         try {
             require_sliding(parse_rates(record.limits));
         } catch (const ParseError& error) {
-            throw OperationError(Reason::kInvalid, "limits: " + std::string(error.what()) +
-                                                       ", and the plan \"" + record.plan +
-                                                       "\" of \"" + table.name + "\" slides");
+            refuse("limits: " + std::string(error.what()) + ", and the plan \"" + record.plan +
+                   "\" of \"" + table.name + "\" slides");
         }
     }
 }

@@ -1,8 +1,10 @@
 #include "module/management/stored_key.hpp"
 
 #include <array>
+#include <cstddef>
 #include <utility>
 
+#include "module/key/digest.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 #include "module/redis/protocol/schema.hpp"
@@ -91,6 +93,26 @@ std::vector<redis::Command> write_stored_key(const std::string& hash, const Stor
         commands.push_back(std::move(remove));
     }
     return commands;
+}
+
+std::string version_of(const StoredKey& key) {
+    constexpr std::size_t kDigits = 32;
+    StoredKey shown = key;
+    shown.operation.clear();
+    auto commands = write_stored_key(key.digest, shown);
+    commands.push_back({redis::unix_time(key.created)});
+    // With its length before each word, different records have different texts.
+    std::string text;
+    for (const auto& command : commands) {
+        for (const auto& word : command) {
+            text.append(std::to_string(word.size())).append(":").append(word);
+        }
+    }
+    return hex(sha256(text)).substr(0, kDigits);
+}
+
+std::optional<std::string> version_of(const KeysOfId& keys) {
+    return keys.keys.empty() ? std::nullopt : std::optional(version_of(keys.keys.front()));
 }
 
 }  // namespace tollgate::management

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,8 +46,12 @@ struct KeysOfId {
     std::vector<StoredKey> keys;
 };
 
-/// The state of the current key of an id: `active`, `disabled` or `expired`; `replaced` if an
-/// interrupted rotation has ended it; `none` if there is no key.
+/// Each state that state_of() returns.
+inline constexpr std::array<std::string_view, 5> kStates{"active", "disabled", "expired",
+                                                         "replaced", "none"};
+
+/// The state of the current key of an id: `replaced` if an interrupted rotation has ended it;
+/// `none` if there is no key.
 std::string_view state_of(const KeysOfId& keys, std::chrono::sys_seconds now);
 
 /// Parses the replies to HGETALL and PTTL of a key's hash. Empty if the hash does not exist.
@@ -55,5 +61,18 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::V
 /// The commands that write a key into its hash. They remove fields that are empty, and keep the
 /// time of creation and the lifetime.
 std::vector<redis::Command> write_stored_key(const std::string& hash, const StoredKey& key);
+
+/// The version of an id is that of its current key: 32 hexadecimal digits of the SHA-256 of what
+/// Redis stores of the key. Each change of an id changes its current key, or gives it another one,
+/// so the version is in one hash, and a transaction can depend on it. It does not depend on last
+/// uses, on the end of retiring keys, and on whether the key was shown.
+std::string version_of(const StoredKey& key);
+
+/// The version of an id with these keys, the current one first. Empty if there is none.
+std::optional<std::string> version_of(const KeysOfId& keys);
+
+/// Decides by its version whether an operation may change an id. The version is empty if the id has
+/// no key.
+using AcceptsVersion = std::function<bool(const std::optional<std::string>& version)>;
 
 }  // namespace tollgate::management

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +33,10 @@ class JsonWriter {
         name(its_name);
         value(its_value);
     }
+    /// A member that is null if the text is empty.
+    void member_or_null(std::string_view its_name, std::string_view text) {
+        member(its_name, text.empty() ? std::nullopt : std::optional(text));
+    }
     /// A member that is an object.
     template <typename Write>
     void object(std::string_view its_name, Write write) {
@@ -55,6 +60,14 @@ class JsonWriter {
     void value(double number);
     void value(std::integral auto number) { add_number(number); }
     void null();
+    template <typename Value>
+    void value(const std::optional<Value>& value_or_null) {
+        if (value_or_null) {
+            value(*value_or_null);
+        } else {
+            null();
+        }
+    }
 
     std::string take() && { return std::move(text_); }
 

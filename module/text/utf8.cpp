@@ -6,7 +6,9 @@ std::size_t utf8_length(std::string_view text) {
     const auto byte = [&](std::size_t i) {
         return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
     };
-    const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
+    const auto continues = [&](std::size_t i) {
+        return i < text.size() && continues_character(text[i]);
+    };
     const unsigned first = byte(0);
     const unsigned second = byte(1);
     if (first < 0x80) {

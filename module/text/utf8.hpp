@@ -9,6 +9,11 @@ namespace tollgate {
 /// invalid.
 std::size_t utf8_length(std::string_view text);
 
+/// Whether a byte continues a UTF-8 character, which begins before it.
+constexpr bool continues_character(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U;
+}
+
 /// Whether the text is valid UTF-8 without control characters (C0, DEL, C1) and line
 /// separators (U+2028, U+2029).
 bool is_utf8_line(std::string_view text);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "module/management/admin/admin_api.hpp"
+#include "module/management/admin/resources.hpp"
 #include "module/management/key_reader.hpp"
 #include "t/fuzz/fuzz_target.hpp"
 #include "t/unit/management/given_replies.hpp"
@@ -27,9 +28,11 @@ inline void check_link(std::string_view link) {
     link = link.substr(1, link.size() - 1 - kEnd.size());
     const auto query = link.find('?');
     require(link.substr(0, query) == "keys" || link.substr(0, query) == "audit");
-    management::QueryParameters parameters(link.substr(query + 1));
-    require(parameters.take("after").has_value());
-    require(parameters.take_number("limit", 1, 100).has_value());
+    const auto part =
+        link.starts_with("keys") ? management::key_endpoints() : management::other_endpoints();
+    const auto list = std::ranges::find(part, link.substr(0, query), &management::Endpoint::path);
+    const management::Query next(link.substr(query + 1), list->parameters);
+    require(next.find("after").has_value());
 }
 
 inline void check_error(int status, const nlohmann::json& body) {

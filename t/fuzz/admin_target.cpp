@@ -70,23 +70,12 @@ std::string_view take_line(std::string_view& text) {
     return line;
 }
 
-Method method_of(std::string_view name) {
-    constexpr std::array<std::pair<std::string_view, Method>, 4> kMethods{
-        {{"GET", Method::kGet},
-         {"POST", Method::kPost},
-         {"PATCH", Method::kPatch},
-         {"DELETE", Method::kDelete}}};
-    const auto* const found =
-        std::ranges::find(kMethods, name, &std::pair<std::string_view, Method>::first);
-    return found == kMethods.end() ? Method::kOther : found->second;
-}
-
 AdminRequest request_in(std::string_view input) {
     AdminRequest request{.actor = "key:a"};
     auto line = take_line(input);
     const auto method = line.substr(0, line.find(' '));
     line.remove_prefix(std::min(method.size() + 1, line.size()));
-    request.method = method_of(method);
+    request.method = method;
     const auto path = line.substr(0, line.find('?'));
     // nginx refuses a URI that is not encoded properly.
     request.path = ResourcePath::below("/", "/" + std::string(path))
@@ -150,23 +139,26 @@ void check_idempotency_key(const AdminRequest& request) {
 void check_encoding(std::string_view text) {
     const auto encoded = percent_encode(text);
     require(encoded.find_first_of("&=+% ") == encoded.find('%'));
-    QueryParameters parameters(encoded + "=" + encoded);
-    require(parameters.take(text) == text);
-    parameters.require_empty();
+    const std::array parameters{QueryParameter{text}};
+    require(Query(encoded + "=" + encoded, parameters).find(text) == text);
 }
 
 void check_query(const std::string& query) {
+    using Form = QueryParameter::Form;
+    static constexpr std::array kParameters{
+        QueryParameter{"limit", Form::kNumber, {}, 1, 100, 50}, QueryParameter{"after"},
+        QueryParameter{"state", Form::kChoice, kStates},
+        QueryParameter{"expires_before", Form::kTime}, QueryParameter{"from", Form::kDay}};
     try {
-        QueryParameters parameters(query);
-        // An encoded parameter more does not change the others.
-        QueryParameters more(query + "&" + percent_encode("more than " + query) + "=1");
-        require(more.take("more than " + query) == "1");
-        for (const auto* name : {"after", "limit", "id"}) {
-            const auto value = parameters.take(name);
-            require(value == more.take(name) && !parameters.take(name));
+        const Query read(query, kParameters);
+        const auto limit = read.number("limit");
+        require(limit >= 1 && limit <= 100);
+        // The query of the next page is the same with another place.
+        const Query next(read.with_after(query), kParameters);
+        require(next.find("after") == query);
+        for (const auto* name : {"limit", "state", "expires_before", "from"}) {
+            require(read.find(name) == next.find(name));
         }
-        const auto number = QueryParameters(query).take_number("limit", 1, 100);
-        require(!number || (*number >= 1 && *number <= 100));
     } catch (const OperationError& error) {
         require(error.reason() == Reason::kInvalid);
     }

@@ -211,7 +211,8 @@ void add_key_options(CLI::App& command, KeyOptions& key, bool is_new) {
 void add_list_options(CLI::App& command, ListOptions& list) {
     add_optional(command, "--plan", list.plan, "Only keys with this plan")->type_name("PLAN");
     add_optional(command, "--state", list.state, "Only keys in this state")
-        ->check(CLI::IsMember({"active", "disabled", "expired", "replaced", "none"}));
+        ->check(CLI::IsMember(
+            std::vector<std::string>(management::kStates.begin(), management::kStates.end())));
     add_optional(command, "--expires-before", list.expires_before,
                  "Only keys that expire before this time");
     add_optional(command, "--name", list.name,

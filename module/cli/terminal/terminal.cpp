@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "module/cli/terminal/output.hpp"
+#include "module/text/utf8.hpp"
 
 namespace tollgate::cli {
 
@@ -61,8 +62,7 @@ winsize size() {
 std::string_view truncated(std::string_view line, std::size_t width) {
     std::size_t characters = 0;
     for (std::size_t i = 0; i < line.size(); ++i) {
-        const bool begins = (static_cast<unsigned char>(line[i]) & 0xc0U) != 0x80U;
-        if (begins && ++characters > width) {
+        if (!continues_character(line[i]) && ++characters > width) {
             return line.substr(0, i);
         }
     }

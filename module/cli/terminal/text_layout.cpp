@@ -6,6 +6,7 @@
 
 #include "module/cli/terminal/printable.hpp"
 #include "module/text/rfc3339.hpp"
+#include "module/text/utf8.hpp"
 
 namespace tollgate::cli {
 
@@ -15,8 +16,8 @@ constexpr std::string_view kGap = "  ";
 
 /// The number of UTF-8 characters of a text, which is its width on most terminals.
 std::size_t width_of(std::string_view text) {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(text, [](char c) { return !continues_character(c); }));
 }
 
 /// The width of a line with columns of these widths.
@@ -39,8 +40,7 @@ std::string shortened(std::string cell, std::size_t width) {
     const auto kept = is_day ? width : width - 1;
     std::size_t characters = 0;
     std::size_t end = 0;
-    while (end < cell.size() &&
-           ((static_cast<unsigned char>(cell[end]) & 0xc0U) == 0x80U || characters++ < kept)) {
+    while (end < cell.size() && (continues_character(cell[end]) || characters++ < kept)) {
         ++end;
     }
     cell.resize(end);

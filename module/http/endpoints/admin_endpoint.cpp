@@ -42,35 +42,6 @@ struct Exchange final : public AdminClient {
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 
-management::Method method_of(const ngx_http_request_t* r) {
-    switch (r->method) {
-        case NGX_HTTP_GET:
-        case NGX_HTTP_HEAD:
-            return management::Method::kGet;
-        case NGX_HTTP_POST:
-            return management::Method::kPost;
-        case NGX_HTTP_PATCH:
-            return management::Method::kPatch;
-        case NGX_HTTP_DELETE:
-            return management::Method::kDelete;
-        default:
-            return management::Method::kOther;
-    }
-}
-
-/// The value of a field; nothing if there is none. Several fields of the name are one list (RFC
-/// 9110 section 5.3).
-std::optional<std::string> find_field(const ngx_http_request_t* r, std::string_view name) {
-    std::optional<std::string> found;
-    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
-        if (equals_ignoring_case(view(field.key), name)) {
-            found = found ? *found + ", " : "";
-            found->append(view(field.value));
-        }
-    });
-    return found;
-}
-
 /// The context of a request that this location itself has granted. nullptr for a subrequest, for a
 /// request that another location has granted before an internal redirect, and for an error page.
 const RequestContext* granted_here(const ngx_http_request_t* r) {
@@ -80,6 +51,24 @@ const RequestContext* granted_here(const ngx_http_request_t* r) {
                             r->error_page == 0 && context != nullptr &&
                             context->outcome().is_granted();
     return is_granted ? context : nullptr;
+}
+
+/// Runs a step of a request that waits for its response. An exception ends the request.
+template <typename Step>
+void run_step(ngx_http_request_t* r, Step step) noexcept {
+    const bool is_done = guarded(r->connection->log, false, [&] {
+        step();
+        return true;
+    });
+    if (!is_done) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+    }
+}
+
+void finalize_unless_waiting(ngx_http_request_t* r, ngx_int_t rc) {
+    if (rc != NGX_AGAIN) {
+        ngx_http_finalize_request(r, rc);
+    }
 }
 
 /// The path below the location. nginx decodes and normalizes `r->uri`, where an id with an encoded
@@ -132,9 +121,7 @@ ngx_int_t send(ngx_http_request_t* r, const management::AdminResponse& response)
 }
 
 void finish(ngx_http_request_t* r, const Exchange& exchange) {
-    const auto rc =
-        guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
-                [&] { return send(r, *exchange.response); });
+    const auto rc = guarded(r, [&] { return send(r, *exchange.response); });
     ngx_http_finalize_request(r, rc);
 }
 
@@ -142,47 +129,27 @@ void finish(ngx_http_request_t* r, const Exchange& exchange) {
 /// request, as if Redis were unreachable.
 void give_up(ngx_http_request_t* r) {
     constexpr std::int64_t kRetry = 1;
-    const auto rc =
-        guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
-                [&]() -> ngx_int_t {
-                    add_field(r, "Retry-After", kRetry);
-                    return NGX_HTTP_SERVICE_UNAVAILABLE;
-                });
+    const auto rc = guarded(r, [&]() -> ngx_int_t {
+        add_field(r, "Retry-After", kRetry);
+        return NGX_HTTP_SERVICE_UNAVAILABLE;
+    });
     ngx_http_finalize_request(r, rc);
 }
 
-/// Handles events of the connection's write side while the request waits.
+/// Handles an event of a request that waits.
 void on_event(ngx_http_request_t* r) noexcept {
     const auto* const owned = find_pooled<ExchangePtr>(r->pool);
     const ExchangePtr exchange = owned != nullptr ? *owned : nullptr;
-    ngx_event_t* write = r->connection->write;
-    const bool timer_fired = write->timedout != 0;
-    write->timedout = 0;
-    if (exchange == nullptr || (!exchange->response && !timer_fired)) {
+    const bool is_over = take_timeout(r);
+    if (exchange == nullptr || (!exchange->response && !is_over)) {
         return;
     }
-    if (write->timer_set != 0) {
-        ngx_del_timer(write);
-    }
-    if (!exchange->response) {
+    end_wait(r);
+    if (exchange->response) {
+        finish(r, *exchange);
+    } else {
         give_up(r);
-        return;
     }
-    finish(r, *exchange);
-}
-
-void wait_for_response(ngx_http_request_t* r, Exchange& exchange) {
-    exchange.is_suspended = true;
-    ngx_event_t* read = r->connection->read;
-    if (read->ready != 0) {
-        ngx_post_event(read, &ngx_posted_events);
-    } else if (ngx_handle_read_event(read, 0) != NGX_OK) {
-        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-        return;
-    }
-    r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = on_event;
-    ngx_add_timer(r->connection->write, kLongestOperation);
 }
 
 /// The transport to the Redis whose keys the location manages.
@@ -203,7 +170,8 @@ void start(ngx_http_request_t* r, management::AdminRequest request, SteadyTime a
     if (exchange->response) {
         finish(r, *exchange);
     } else {
-        wait_for_response(r, *exchange);
+        exchange->is_suspended = true;
+        finalize_unless_waiting(r, suspend(r, on_event, kLongestOperation));
     }
 }
 
@@ -222,29 +190,24 @@ void start_checked(ngx_http_request_t* r) noexcept {
         ngx_http_finalize_request(r, checked.check.outcome().status);
         return;
     }
-    const bool started = guarded(r->connection->log, false, [&] {
-        start(r, std::move(checked.request), checked.arrival);
-        return true;
-    });
-    if (!started) {
-        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-    }
+    run_step(r, [&] { start(r, std::move(checked.request), checked.arrival); });
 }
 
 /// The key was checked before the body was read, which may be long ago: it is checked again.
 void check(ngx_http_request_t* r, std::string_view body) {
     const RequestContext& context = *granted_here(r);
     const auto arrival = client_of(r).engine().steady_time();
-    management::AdminRequest request{.method = method_of(r),
+    const auto method = r->method == NGX_HTTP_HEAD ? "GET" : view(r->method_name);
+    management::AdminRequest request{.method = std::string(method),
                                      .path = *path_of(r),
                                      .base = LocationConf::of(r).admin->base,
                                      .query = std::string(view(r->args)),
                                      .body = std::string(body),
-                                     .content_type = find_field(r, "Content-Type"),
-                                     .content_encoding = find_field(r, "Content-Encoding"),
-                                     .idempotency_key = find_field(r, "Idempotency-Key"),
-                                     .if_match = find_field(r, "If-Match"),
-                                     .if_none_match = find_field(r, "If-None-Match"),
+                                     .content_type = field_list(r, "Content-Type"),
+                                     .content_encoding = field_list(r, "Content-Encoding"),
+                                     .idempotency_key = field_list(r, "Idempotency-Key"),
+                                     .if_match = field_list(r, "If-Match"),
+                                     .if_none_match = field_list(r, "If-None-Match"),
                                      .actor = "key:" + context.outcome().key().id};
     RequestContext& check = context.check_key_again();
     make_pooled<CheckedRequest>(r->pool, CheckedRequest{check, std::move(request), arrival});
@@ -252,43 +215,33 @@ void check(ngx_http_request_t* r, std::string_view body) {
         start_checked(r);
         return;
     }
-    const ngx_int_t rc = wait_for_outcome(r, check, start_checked);
-    if (rc != NGX_AGAIN) {
-        ngx_http_finalize_request(r, rc);
-    }
+    finalize_unless_waiting(r, wait_for_outcome(r, check, start_checked));
 }
 
 /// Handles the complete body. `status` is NGX_OK, or why there is none.
 void on_body(ngx_http_request_t* r, ngx_int_t status, std::string_view body) noexcept {
-    const bool started = guarded(r->connection->log, false, [&] {
-        if (status == NGX_OK) {
-            check(r, body);
-        } else {
-            ngx_http_finalize_request(r, status);
-        }
-        return true;
-    });
-    if (!started) {
-        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+    if (status != NGX_OK) {
+        ngx_http_finalize_request(r, status);
+        return;
     }
+    run_step(r, [&] { check(r, body); });
 }
 
 }  // namespace
 
 ngx_int_t handle_admin(ngx_http_request_t* r) noexcept {
-    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
-                   [&]() -> ngx_int_t {
-                       // The API evaluates the conditions of a request before it changes anything.
-                       // nginx would do it with the response.
-                       r->disable_not_modified = 1;
-                       if (granted_here(r) == nullptr) {
-                           return NGX_HTTP_FORBIDDEN;
-                       }
-                       if (!path_of(r)) {
-                           return NGX_HTTP_NOT_FOUND;
-                       }
-                       return nginx::read_request_body(r, kLongestBody, on_body);
-                   });
+    return guarded(r, [&]() -> ngx_int_t {
+        // The API evaluates the conditions of a request before it changes anything. nginx would do
+        // it with the response.
+        r->disable_not_modified = 1;
+        if (granted_here(r) == nullptr) {
+            return NGX_HTTP_FORBIDDEN;
+        }
+        if (!path_of(r)) {
+            return NGX_HTTP_NOT_FOUND;
+        }
+        return nginx::read_request_body(r, kLongestBody, on_body);
+    });
 }
 
 }  // namespace tollgate::http

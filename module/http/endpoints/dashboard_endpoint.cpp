@@ -48,8 +48,7 @@ Dashboard make_dashboard(std::string_view status_uri) {
 }
 
 ngx_int_t handle_dashboard(ngx_http_request_t* r) noexcept {
-    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
-                   [&] { return send_dashboard(r); });
+    return guarded(r, [&] { return send_dashboard(r); });
 }
 
 }  // namespace tollgate::http

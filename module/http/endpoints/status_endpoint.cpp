@@ -4,35 +4,20 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "module/http/http_block.hpp"
 #include "module/http/nginx_environment.hpp"
 #include "module/http/node_status.hpp"
+#include "module/http/request/key_fields.hpp"
 #include "module/http/response/response.hpp"
 #include "module/http/shared_memory.hpp"
 #include "module/http/worker.hpp"
 #include "module/report/status.hpp"
-#include "module/text/ascii.hpp"
 
 namespace tollgate::http {
 
 namespace {
-
-/// All values of `Accept` as one list.
-std::string accepted(const ngx_http_request_t* r) {
-    std::string list;
-    for (const auto* part = &r->headers_in.headers.part; part != nullptr; part = part->next) {
-        for (const auto& field :
-             std::span(static_cast<const ngx_table_elt_t*>(part->elts), part->nelts)) {
-            if (equals_ignoring_case(view(field.key), "Accept")) {
-                list.append(view(field.value)).append(",");
-            }
-        }
-    }
-    return list;
-}
 
 /// The format that the argument `format` names, otherwise the one that `Accept` prefers. Returns
 /// nullopt if `format` is unknown.
@@ -40,7 +25,7 @@ std::optional<StatusFormat> format_for(ngx_http_request_t* r) {
     ngx_str_t name = ngx_string("format");
     ngx_str_t value{};
     if (ngx_http_arg(r, name.data, name.len, &value) != NGX_OK) {
-        return preferred_status_format(accepted(r));
+        return preferred_status_format(field_list(r, "Accept").value_or(""));
     }
     if (view(value) == "json") {
         return StatusFormat::kJson;
@@ -92,13 +77,11 @@ ngx_int_t send_readiness(ngx_http_request_t* r) {
 }  // namespace
 
 ngx_int_t handle_readiness(ngx_http_request_t* r) noexcept {
-    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
-                   [&] { return send_readiness(r); });
+    return guarded(r, [&] { return send_readiness(r); });
 }
 
 ngx_int_t handle_status(ngx_http_request_t* r) noexcept {
-    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),
-                   [&] { return send_status(r); });
+    return guarded(r, [&] { return send_status(r); });
 }
 
 }  // namespace tollgate::http

@@ -30,7 +30,7 @@ std::string usage_of(const ngx_http_request_t* r) {
 }  // namespace
 
 ngx_int_t handle_usage(ngx_http_request_t* r) noexcept {
-    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR), [&] {
+    return guarded(r, [&] {
         const ngx_int_t rc = allow_reading_only(r);
         return rc == NGX_OK ? send_text(r, "application/json", usage_of(r)) : rc;
     });

@@ -52,7 +52,7 @@ void AdminTasks::start(RedisClient& transport, management::AdminRequest request,
 }
 
 AdminTasks::Kind& AdminTasks::kind_of(const management::AdminRequest& request) {
-    return request.method == management::Method::kGet ? reads_ : changes_;
+    return request.method == "GET" ? reads_ : changes_;
 }
 
 bool AdminTasks::may_begin(const Kind& kind) const {

@@ -75,7 +75,7 @@ ngx_int_t handle_access(ngx_http_request_t* r) noexcept {
     if (conf.tables == nullptr) {
         return NGX_DECLINED;
     }
-    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR), [&] {
+    return guarded(r, [&] {
         const RequestContext* context = RequestContext::find(r);
         if (context == nullptr) {
             return decide(r, conf);

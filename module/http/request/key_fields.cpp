@@ -4,6 +4,7 @@
 
 #include "module/key/bearer.hpp"
 #include "module/report/rate_limit_fields.hpp"
+#include "module/text/ascii.hpp"
 
 namespace tollgate::http {
 
@@ -66,6 +67,17 @@ SentKey find_key(const ngx_http_request_t* r, std::span<const KeySource> sources
         }
     }
     return {};
+}
+
+std::optional<std::string> field_list(const ngx_http_request_t* r, std::string_view name) {
+    std::optional<std::string> list;
+    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
+        if (equals_ignoring_case(view(field.key), name)) {
+            list = list ? *list + ", " : "";
+            list->append(view(field.value));
+        }
+    });
+    return list;
 }
 
 void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys) {

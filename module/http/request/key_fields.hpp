@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,10 @@ void for_each_field(const ngx_list_t& list, Use use) {
         }
     }
 }
+
+/// The values of a request's fields with this name, as one list (RFC 9110 section 5.3). Nothing if
+/// there is no such field.
+std::optional<std::string> field_list(const ngx_http_request_t* r, std::string_view name);
 
 /// Removes the fields that must not reach the upstream: those with a key, and those that only a
 /// gateway may set (`X-RateLimit-*`, `RateLimit`, `RateLimit-Policy`). Throws std::bad_alloc.

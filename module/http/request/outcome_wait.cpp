@@ -34,11 +34,9 @@ bool continues(ngx_http_request_t* r, OutcomeWait& wait) {
 /// Handles events of the connection's write side while the request waits.
 void on_write_event(ngx_http_request_t* r) noexcept {
     auto& wait = *find_pooled<OutcomeWait>(r->pool);
-    ngx_event_t* write = r->connection->write;
-    const bool timer_fired = write->timedout != 0;
-    write->timedout = 0;
+    const bool is_over = take_timeout(r);
     if (!wait.context.outcome().is_decided()) {
-        if (!timer_fired) {
+        if (!is_over) {
             return;
         }
         const auto waits = guarded(r->connection->log, std::optional<bool>(),
@@ -51,21 +49,14 @@ void on_write_event(ngx_http_request_t* r) noexcept {
             return;
         }
     }
-    if (write->timer_set != 0) {
-        ngx_del_timer(write);
-    }
-    r->read_event_handler = ngx_http_block_reading;
+    end_wait(r);
     r->write_event_handler = wait.resume;
     wait.resume(r);
 }
 
 }  // namespace
 
-ngx_int_t wait_for_outcome(ngx_http_request_t* r, RequestContext& context,
-                           ngx_http_event_handler_pt resume) {
-    const auto timeout = Worker::of(r).client(*context.conf().tables).timeout();
-    make_pooled<OutcomeWait>(
-        r->pool, OutcomeWait{context, resume, Deadline(Deadline::Clock::now(), timeout)});
+ngx_int_t suspend(ngx_http_request_t* r, ngx_http_event_handler_pt on_event, ngx_msec_t time) {
     ngx_event_t* read = r->connection->read;
     if (read->ready != 0) {
         ngx_post_event(read, &ngx_posted_events);
@@ -73,9 +64,30 @@ ngx_int_t wait_for_outcome(ngx_http_request_t* r, RequestContext& context,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
     r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = on_write_event;
-    ngx_add_timer(r->connection->write, static_cast<ngx_msec_t>(timeout.count()));
+    r->write_event_handler = on_event;
+    ngx_add_timer(r->connection->write, time);
     return NGX_AGAIN;
+}
+
+bool take_timeout(ngx_http_request_t* r) noexcept {
+    const bool is_over = r->connection->write->timedout != 0;
+    r->connection->write->timedout = 0;
+    return is_over;
+}
+
+void end_wait(ngx_http_request_t* r) noexcept {
+    if (r->connection->write->timer_set != 0) {
+        ngx_del_timer(r->connection->write);
+    }
+    r->read_event_handler = ngx_http_block_reading;
+}
+
+ngx_int_t wait_for_outcome(ngx_http_request_t* r, RequestContext& context,
+                           ngx_http_event_handler_pt resume) {
+    const auto timeout = Worker::of(r).client(*context.conf().tables).timeout();
+    make_pooled<OutcomeWait>(
+        r->pool, OutcomeWait{context, resume, Deadline(Deadline::Clock::now(), timeout)});
+    return suspend(r, on_write_event, static_cast<ngx_msec_t>(timeout.count()));
 }
 
 }  // namespace tollgate::http

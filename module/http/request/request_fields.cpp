@@ -39,7 +39,7 @@ ngx_int_t remove_before_content(ngx_http_request_t* r) noexcept {
     if (!is_guarded && !carries_key_to_error_page(r)) {
         return NGX_DECLINED;
     }
-    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR), [&] {
+    return guarded(r, [&] {
         const bool is_any = !is_guarded && conf.forward_authorization == 0;
         strip_request_fields(r, is_any ? all_fields_of(r) : conf.stripped_fields());
         return static_cast<ngx_int_t>(NGX_DECLINED);
@@ -72,7 +72,7 @@ ngx_int_t note_guarded(ngx_http_request_t* r) noexcept {
         find_pooled<MeantForGuarded>(r->pool) != nullptr) {
         return NGX_DECLINED;
     }
-    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR), [&] {
+    return guarded(r, [&] {
         make_pooled<MeantForGuarded>(r->pool);
         return static_cast<ngx_int_t>(NGX_DECLINED);
     });

@@ -2,127 +2,65 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <utility>
 
-#include "module/management/admin/media_type.hpp"
 #include "module/management/admin/resources.hpp"
 #include "module/management/operation_error.hpp"
-#include "module/text/json_writer.hpp"
 
 namespace tollgate::management {
 
 namespace {
 
+/// An error. A request that gets 429 or 503 may succeed after a second.
 AdminResponse error_response(int status, std::string_view code, std::string_view message) {
-    JsonWriter json;
-    json.object([&] {
+    auto response = json_response(status, [&](JsonWriter& json) {
         json.member("code", code);
         json.member("message", message);
         json.member("status", status);
     });
-    return {.status = status, .body = std::move(json).take()};
-}
-
-/// An error that may not occur again after a second.
-AdminResponse retry_response(int status, std::string_view code, std::string_view message) {
-    auto response = error_response(status, code, message);
-    response.fields.emplace_back("Retry-After", "1");
+    if (status == 429 || status == 503) {
+        response.fields.emplace_back("Retry-After", "1");
+    }
     return response;
 }
 
-AdminResponse response_to(const OperationError& error) {
-    switch (error.reason()) {
-        case Reason::kInvalid:
-            return error_response(400, "invalid_request", error.what());
-        case Reason::kUnknownId:
-            return error_response(404, "unknown_id", error.what());
-        case Reason::kIdExists:
-            return error_response(409, "id_exists", error.what());
-        case Reason::kKeyExists:
-            return error_response(409, "key_exists", error.what());
-        case Reason::kNoKey:
-            return error_response(409, "no_key", error.what());
-        case Reason::kTwoKeys:
-            return error_response(409, "two_keys", error.what());
-        case Reason::kExpired:
-            return error_response(409, "key_expired", error.what());
-        case Reason::kConcurrentChange:
-        case Reason::kReplaced:
-            return error_response(409, "concurrent_change", error.what());
-        case Reason::kConditionFailed:
-            return error_response(412, "precondition_failed", error.what());
-        case Reason::kRequestReused:
-            return error_response(422, "idempotency_key_reused", error.what());
-        case Reason::kUnsupportedMedia:
-            return error_response(415, "unsupported_media_type", error.what());
-        case Reason::kUnavailable:
-            break;
-    }
-    return retry_response(503, "service_unavailable", error.what());
-}
-
-/// The methods of a resource and what handles them.
-struct Resource {
-    using Handle = Task<AdminResponse> (*)(ResourceRequest);
-    struct MethodHandler {
-        Method method;
-        std::string_view name;
-        Handle handle;
-        bool has_query = false;  ///< it reads parameters of the query
-    };
-
-    std::string_view first;  ///< segment of the path
-    bool has_id;
-    std::string_view last;  ///< segment after the id; empty: none
-    std::array<MethodHandler, 3> methods;
+struct ErrorKind {
+    Reason reason;
+    int status;
+    std::string_view code;
+};
+constexpr std::array kErrorKinds{
+    ErrorKind{Reason::kInvalid, 400, "invalid_request"},
+    ErrorKind{Reason::kUnknownId, 404, "unknown_id"},
+    ErrorKind{Reason::kIdExists, 409, "id_exists"},
+    ErrorKind{Reason::kKeyExists, 409, "key_exists"},
+    ErrorKind{Reason::kNoKey, 409, "no_key"},
+    ErrorKind{Reason::kTwoKeys, 409, "two_keys"},
+    ErrorKind{Reason::kExpired, 409, "key_expired"},
+    ErrorKind{Reason::kConcurrentChange, 409, "concurrent_change"},
+    ErrorKind{Reason::kReplaced, 409, "concurrent_change"},
+    ErrorKind{Reason::kConditionFailed, 412, "precondition_failed"},
+    ErrorKind{Reason::kUnsupportedMedia, 415, "unsupported_media_type"},
+    ErrorKind{Reason::kRequestReused, 422, "idempotency_key_reused"},
+    ErrorKind{Reason::kUnavailable, 503, "service_unavailable"},
 };
 
-constexpr std::array<Resource, 8> kResources{{
-    {"keys",
-     false,
-     "",
-     {{{Method::kGet, "GET", list_keys, true}, {Method::kPost, "POST", create_key}}}},
-    {"keys",
-     true,
-     "",
-     {{{Method::kGet, "GET", show_key},
-       {Method::kPatch, "PATCH", change_key},
-       {Method::kDelete, "DELETE", revoke_key}}}},
-    {"keys", true, "rotate", {{{Method::kPost, "POST", rotate_key}}}},
-    {"keys",
-     true,
-     "ban",
-     {{{Method::kGet, "GET", show_ban}, {Method::kDelete, "DELETE", end_ban}}}},
-    {"keys", true, "usage", {{{Method::kGet, "GET", show_usage}}}},
-    {"keys", true, "history", {{{Method::kGet, "GET", show_history, true}}}},
-    {"audit", false, "", {{{Method::kGet, "GET", list_audit, true}}}},
-    {"openapi.json", false, "", {{{Method::kGet, "GET", show_openapi}}}},
-}};
-
-/// A resource is found by its segments: its name; the id; and what it is of the id.
-const Resource* find_resource(const std::vector<std::string>& segments) {
-    for (const auto& resource : kResources) {
-        const std::size_t count =
-            1U + (resource.has_id ? 1U : 0U) + (resource.last.empty() ? 0U : 1U);
-        if (segments.size() == count && segments.front() == resource.first &&
-            (resource.last.empty() || segments.back() == resource.last)) {
-            return &resource;
-        }
-    }
-    return nullptr;
+AdminResponse response_to(const OperationError& error) {
+    const auto* const kind = std::ranges::find(kErrorKinds, error.reason(), &ErrorKind::reason);
+    return error_response(kind->status, kind->code, error.what());
 }
 
-AdminResponse not_allowed(const Resource& resource) {
-    auto response = error_response(405, "method_not_allowed", "The resource has other methods.");
-    std::string methods;
-    for (const auto& method : resource.methods) {
-        if (!method.name.empty()) {
-            methods.append(methods.empty() ? "" : ", ").append(method.name);
+/// Whether a path is that of an endpoint: each segment is the same, or stands for an id.
+bool matches(std::string_view path, const std::vector<std::string>& segments) {
+    for (const auto& segment : segments) {
+        const auto wanted = path.substr(0, path.find('/'));
+        const bool is_last = &segment == &segments.back();
+        if ((wanted != segment && wanted != "{id}") || is_last != (wanted.size() == path.size())) {
+            return false;
         }
+        path.remove_prefix(is_last ? 0 : wanted.size() + 1);
     }
-    response.fields.emplace_back("Allow", methods);
-    return response;
+    return true;
 }
 
 }  // namespace
@@ -143,32 +81,43 @@ AdminResponse with_durability(AdminResponse response, Durability durability) {
     return response;
 }
 
+void add_next(AdminResponse& response, const ResourceRequest& request, std::string_view place) {
+    response.fields.emplace_back("Link", "<" + request.request.path.text() + "?" +
+                                             request.query.with_after(place) + ">; rel=\"next\"");
+}
+
 AdminResponse too_many_operations() {
-    return retry_response(429, "too_many_operations",
+    return error_response(429, "too_many_operations",
                           "Too many requests for keys are being handled.");
 }
 
 Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
                            std::vector<const PlanTable*> tables, AdminRequest request) {
     const auto& segments = request.path.segments();
-    const Resource* const resource = find_resource(segments);
-    if (resource == nullptr) {
+    const Endpoint* found = nullptr;
+    std::string methods;
+    for (const auto& part : endpoints()) {
+        for (const auto& endpoint : part) {
+            if (matches(endpoint.path, segments)) {
+                methods.append(methods.empty() ? "" : ", ").append(endpoint.method);
+                found = endpoint.method == request.method ? &endpoint : found;
+            }
+        }
+    }
+    if (methods.empty()) {
         co_return error_response(404, "not_found", "There is no such resource.");
     }
-    const auto* const handler =
-        std::ranges::find_if(resource->methods, [&](const Resource::MethodHandler& method) {
-            return method.handle != nullptr && method.method == request.method;
-        });
-    if (handler == resource->methods.end()) {
-        co_return not_allowed(*resource);
+    if (found == nullptr) {
+        auto response =
+            error_response(405, "method_not_allowed", "The resource has other methods.");
+        response.fields.emplace_back("Allow", methods);
+        co_return response;
     }
     try {
-        if (!handler->has_query) {
-            QueryParameters(request.query).require_empty();
-        }
+        Query query(request.query, found->parameters);
         require_json_body(request);
-        std::string id = resource->has_id ? segments[1] : "";
-        if (resource->has_id) {
+        std::string id = found->has_id() ? segments[1] : "";
+        if (found->has_id()) {
             require_valid_id(id);
         }
         ResourceRequest for_resource{.database = database,
@@ -176,11 +125,12 @@ Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
                                      .tables = tables,
                                      .id = std::move(id),
                                      .request = request,
+                                     .query = std::move(query),
                                      .preconditions = Preconditions(request)};
         const auto preconditions = for_resource.preconditions;
-        auto response = co_await handler->handle(std::move(for_resource));
+        auto response = co_await found->handle(std::move(for_resource));
         // Handlers of other methods evaluate the conditions before they change anything.
-        if (request.method == Method::kGet) {
+        if (request.method == "GET") {
             response = under_conditions(std::move(response), preconditions);
         }
         co_return response;

@@ -1,20 +1,18 @@
 #include "module/management/admin/admin_request.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "module/management/operation_error.hpp"
+#include "module/management/usage_history.hpp"
+#include "module/text/ascii.hpp"
 #include "module/text/percent_encoding.hpp"
+#include "module/text/rfc3339.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::management {
 
 namespace {
-
-constexpr std::size_t kMostParameters = 16;  // more than any resource has
-
-[[noreturn]] void refuse_query(const std::string& why) {
-    throw OperationError(Reason::kInvalid, why);
-}
 
 /// A name or a value of a query, where `+` is a space.
 std::string decode(std::string_view text) {
@@ -22,61 +20,126 @@ std::string decode(std::string_view text) {
     std::ranges::replace(with_spaces, '+', ' ');
     auto decoded = percent_decode(with_spaces);
     if (!decoded) {
-        refuse_query("the query is not percent-encoded properly");
+        refuse("the query is not percent-encoded properly");
     }
     return std::move(*decoded);
 }
 
-}  // namespace
-
-QueryParameters::QueryParameters(std::string_view query) {
-    while (!query.empty()) {
-        const auto parameter = query.substr(0, query.find('&'));
-        query.remove_prefix(std::min(parameter.size() + 1, query.size()));
-        if (parameter.empty()) {
-            continue;
-        }
-        if (parameters_.size() == kMostParameters) {
-            refuse_query("there are more than " + std::to_string(kMostParameters) + " parameters");
-        }
-        const auto equals = std::min(parameter.find('='), parameter.size());
-        auto name = decode(parameter.substr(0, equals));
-        if (take(name)) {
-            refuse_query("the parameter \"" + name + "\" is given twice");
-        }
-        const auto value = parameter.substr(std::min(equals + 1, parameter.size()));
-        parameters_.emplace_back(std::move(name), decode(value));
+std::string choices_of(const QueryParameter& parameter) {
+    std::string text;
+    for (const auto choice : parameter.choices) {
+        const bool is_last = choice.data() == parameter.choices.back().data();
+        text.append(text.empty() ? "" : is_last ? " or " : ", ").append(choice);
     }
+    return text;
 }
 
-std::optional<std::string> QueryParameters::take(std::string_view name) {
-    const auto found = std::ranges::find(
-        parameters_, name, [](const auto& parameter) { return std::string_view(parameter.first); });
-    if (found == parameters_.end()) {
-        return std::nullopt;
+/// Checks the value of a parameter. Returns its canonical form.
+std::string checked(const QueryParameter& parameter, std::string value) {
+    using Form = QueryParameter::Form;
+    const std::string name(parameter.name);
+    switch (parameter.form) {
+        case Form::kText:
+            break;
+        case Form::kNumber:
+            if (!parse_whole_number(value, parameter.least, parameter.most)) {
+                refuse("the parameter \"" + name + "\" is not a number from " +
+                       std::to_string(parameter.least) + " to " + std::to_string(parameter.most));
+            }
+            break;
+        case Form::kChoice:
+            if (std::ranges::find(parameter.choices, value) == parameter.choices.end()) {
+                refuse(name + ": use " + choices_of(parameter));
+            }
+            break;
+        case Form::kTime:
+            if (const auto time = parse_rfc3339(value)) {
+                return format_time(*time);
+            }
+            refuse(name + ": use a time such as 2027-01-01T00:00:00Z");
+        case Form::kDay:
+            if (!parse_day(value)) {
+                refuse(name + ": use a day such as 2027-01-31");
+            }
+            break;
     }
-    std::string value = std::move(found->second);
-    parameters_.erase(found);
     return value;
 }
 
-std::optional<std::int64_t> QueryParameters::take_number(std::string_view name, std::int64_t least,
-                                                         std::int64_t most) {
-    const auto text = take(name);
-    if (!text) {
-        return std::nullopt;
-    }
-    const auto number = parse_whole_number(*text, least, most);
-    if (!number) {
-        refuse_query("the parameter \"" + std::string(name) + "\" is not a number from " +
-                     std::to_string(least) + " to " + std::to_string(most));
-    }
-    return number;
+constexpr std::string_view kBlank = " \t";
+
+std::string_view trimmed(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
+    return text.substr(0, text.find_last_not_of(kBlank) + 1);
 }
 
-void QueryParameters::require_empty() const {
-    if (!parameters_.empty()) {
-        refuse_query("\"" + parameters_.front().first + "\" is not a parameter of this resource");
+bool is_json(std::string_view content_type) {
+    constexpr std::array<std::string_view, 2> kTypes{"application/json",
+                                                     "application/merge-patch+json"};
+    const auto type = trimmed(content_type.substr(0, content_type.find(';')));
+    return std::ranges::any_of(
+        kTypes, [&](std::string_view known) { return equals_ignoring_case(type, known); });
+}
+
+}  // namespace
+
+Query::Query(std::string_view query, std::span<const QueryParameter> parameters)
+    : parameters_(parameters) {
+    while (!query.empty()) {
+        const auto text = query.substr(0, query.find('&'));
+        query.remove_prefix(std::min(text.size() + 1, query.size()));
+        if (text.empty()) {
+            continue;
+        }
+        const auto equals = std::min(text.find('='), text.size());
+        const auto name = decode(text.substr(0, equals));
+        const auto parameter = std::ranges::find(parameters_, name, &QueryParameter::name);
+        if (parameter == parameters_.end()) {
+            refuse("\"" + name + "\" is not a parameter of this resource");
+        }
+        const auto value = text.substr(std::min(equals + 1, text.size()));
+        if (!values_.try_emplace(name, checked(*parameter, decode(value))).second) {
+            refuse("the parameter \"" + name + "\" is given twice");
+        }
+    }
+    for (const auto& parameter : parameters_) {
+        if (parameter.form == QueryParameter::Form::kNumber) {
+            values_.try_emplace(std::string(parameter.name), std::to_string(parameter.otherwise));
+        }
+    }
+}
+
+std::optional<std::string> Query::find(std::string_view name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::int64_t Query::number(std::string_view name) const {
+    return std::stoll(values_.find(name)->second);
+}
+
+std::string Query::with_after(std::string_view place) const {
+    auto query = "after=" + percent_encode(place);
+    for (const auto& parameter : parameters_) {
+        const auto value = parameter.name == "after" ? std::nullopt : find(parameter.name);
+        if (value) {
+            query.append("&").append(parameter.name).append("=").append(percent_encode(*value));
+        }
+    }
+    return query;
+}
+
+void require_json_body(const AdminRequest& request) {
+    if (request.body.empty()) {
+        return;
+    }
+    if (request.content_type && !is_json(*request.content_type)) {
+        throw OperationError(Reason::kUnsupportedMedia,
+                             "Content-Type: use application/json or application/merge-patch+json");
+    }
+    if (request.content_encoding &&
+        !equals_ignoring_case(trimmed(*request.content_encoding), "identity")) {
+        throw OperationError(Reason::kUnsupportedMedia, "Content-Encoding: send the body in clear");
     }
 }
 

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,14 +14,12 @@
 
 namespace tollgate::management {
 
-enum class Method : std::uint8_t { kGet, kPost, kPatch, kDelete, kOther };
-
 /// A request of tollgate_admin.
 struct AdminRequest {
-    Method method = Method::kOther;
-    ResourcePath path;    ///< below the location, such as `keys/ID`
-    std::string base{};   ///< the location, such as `/admin/`
-    std::string query{};  ///< without `?`
+    std::string method{};  ///< `GET` also for HEAD
+    ResourcePath path;     ///< below the location, such as `keys/ID`
+    std::string base{};    ///< the location, such as `/admin/`
+    std::string query{};   ///< without `?`
     std::string body{};
     std::optional<std::string> content_type{};      ///< of the field `Content-Type`
     std::optional<std::string> content_encoding{};  ///< of the field `Content-Encoding`
@@ -35,23 +36,41 @@ struct AdminResponse {
     std::vector<std::pair<std::string_view, std::string>> fields{};
 };
 
-/// The parameters of a query: NAME=VALUE, separated by `&`, percent-encoded.
-class QueryParameters {
-  public:
-    /// Throws OperationError with Reason::kInvalid if there are too many parameters, or if one is
-    /// given twice or not encoded properly.
-    explicit QueryParameters(std::string_view query);
+/// A parameter of an endpoint's query. Requests are checked by it, and the document shows it.
+struct QueryParameter {
+    enum class Form : std::uint8_t { kText, kNumber, kChoice, kTime, kDay };
 
-    /// The value of a parameter, and removes it. Empty if there is none.
-    std::optional<std::string> take(std::string_view name);
-    /// The same for a number in this range. Throws OperationError with Reason::kInvalid.
-    std::optional<std::int64_t> take_number(std::string_view name, std::int64_t least,
-                                            std::int64_t most);
-    /// Throws OperationError with Reason::kInvalid if a parameter is left.
-    void require_empty() const;
+    std::string_view name;
+    Form form = Form::kText;
+    std::span<const std::string_view> choices{};  ///< the values of a choice
+    // Of a number.
+    std::int64_t least = 0;
+    std::int64_t most = 0;
+    std::int64_t otherwise = 0;  ///< without the parameter
+};
+
+/// The query of a request: NAME=VALUE, separated by `&`, percent-encoded.
+class Query {
+  public:
+    /// Throws OperationError with Reason::kInvalid if a parameter is unknown, given twice or not
+    /// encoded properly, or if its value is not valid. The parameters must outlive the query.
+    Query(std::string_view query, std::span<const QueryParameter> parameters);
+
+    /// The value of a parameter, a time as format_time() writes it. Empty if it is not given.
+    std::optional<std::string> find(std::string_view name) const;
+    /// The value of a number, or what it is otherwise.
+    std::int64_t number(std::string_view name) const;
+    /// The query with another value of `after`.
+    std::string with_after(std::string_view place) const;
 
   private:
-    std::vector<std::pair<std::string, std::string>> parameters_;
+    std::span<const QueryParameter> parameters_;
+    std::map<std::string, std::string, std::less<>> values_;  ///< with those of missing numbers
 };
+
+/// Throws OperationError with Reason::kUnsupportedMedia if the request has a body that is not JSON
+/// in clear, by its fields `Content-Type` and `Content-Encoding` (RFC 9110 sections 8.3 and 8.4). A
+/// body without `Content-Type` is taken for JSON.
+void require_json_body(const AdminRequest& request);
 
 }  // namespace tollgate::management

@@ -31,8 +31,7 @@ IdempotentRequest::IdempotentRequest(const AdminRequest& request) {
     }
     const auto& key = *request.idempotency_key;
     if (key.empty() || key.size() > kLongest || !std::ranges::all_of(key, is_printable)) {
-        throw OperationError(Reason::kInvalid,
-                             "Idempotency-Key: use 1 to 255 printable ASCII characters");
+        refuse("Idempotency-Key: use 1 to 255 printable ASCII characters");
     }
     // Different callers and different resources do not share keys.
     name_ =

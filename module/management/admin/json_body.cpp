@@ -11,10 +11,6 @@ namespace tollgate::management {
 
 namespace {
 
-[[noreturn]] void refuse_body(const std::string& why) {
-    throw OperationError(Reason::kInvalid, why);
-}
-
 /// Receives the parts of a JSON text from nlohmann's SAX parser. It makes no value of
 /// nlohmann_json, whose destructor allocates memory.
 class BodyReader {
@@ -70,7 +66,7 @@ class BodyReader {
 
     bool parse_error(std::size_t position, const std::string& /*token*/,
                      const nlohmann::json::exception& /*error*/) {
-        refuse_body(subject_ + " is not valid JSON, at byte " + std::to_string(position));
+        refuse(subject_ + " is not valid JSON, at byte " + std::to_string(position));
     }
 
   private:
@@ -78,20 +74,20 @@ class BodyReader {
         if (depth_ == 0) {
             require_place();
         }
-        refuse_body("\"" + name_ + "\" has an integer of more than 64 bits");
+        refuse("\"" + name_ + "\" has an integer of more than 64 bits");
     }
 
     /// A value outside of the object, or an object or a list that is nested too deep.
     void require_place() const {
         if (depth_ != 1) {
-            refuse_body(depth_ == 0 ? subject_ + " is not a JSON object"
-                                    : "\"" + name_ + "\" is nested too deep");
+            refuse(depth_ == 0 ? subject_ + " is not a JSON object"
+                               : "\"" + name_ + "\" is nested too deep");
         }
     }
 
     void set(JsonBody::Member&& member) {
         if (!members_.try_emplace(name_, std::move(member)).second) {
-            refuse_body("\"" + name_ + "\" is given twice");
+            refuse("\"" + name_ + "\" is given twice");
         }
     }
 
@@ -122,7 +118,7 @@ class BodyReader {
         }
         auto* const objects = std::get_if<JsonBody::Objects>(&member);
         if (objects == nullptr) {
-            refuse_body("\"" + name_ + "\" is nested too deep");
+            refuse("\"" + name_ + "\" is nested too deep");
         }
         objects->emplace_back();
     }
@@ -131,15 +127,15 @@ class BodyReader {
         JsonBody::Member& member = members_.at(name_);
         if (auto* const object = inner_object()) {
             if (!object->try_emplace(inner_name_, std::move(value)).second) {
-                refuse_body("\"" + inner_name_ + "\" is given twice");
+                refuse("\"" + inner_name_ + "\" is given twice");
             }
             return;
         }
         auto* const text = std::get_if<std::string>(&value);
         auto* const texts = std::get_if<JsonBody::Texts>(&member);
         if (text == nullptr || texts == nullptr) {
-            refuse_body("\"" + name_ + "\" has an element that is not " +
-                        (texts == nullptr ? "an object" : "a text"));
+            refuse("\"" + name_ + "\" has an element that is not " +
+                   (texts == nullptr ? "an object" : "a text"));
         }
         texts->push_back(std::move(*text));
     }
@@ -152,7 +148,7 @@ class BodyReader {
 };
 
 [[noreturn]] void refuse_type(const std::string& name, const std::string& type) {
-    refuse_body("\"" + name + "\" is not " + type);
+    refuse("\"" + name + "\" is not " + type);
 }
 
 }  // namespace
@@ -162,7 +158,7 @@ JsonBody::JsonBody(std::string_view text, std::string_view subject) {
         BodyReader reader(subject);
         // nlohmann_json ignores what follows this byte.
         if (text.find('\0') != std::string_view::npos) {
-            refuse_body(std::string(subject) + " contains a zero byte");
+            refuse(std::string(subject) + " contains a zero byte");
         }
         nlohmann::json::sax_parse(text, &reader);
         members_ = reader.take();
@@ -199,28 +195,25 @@ std::optional<std::string> JsonBody::take_text_or_null(const std::string& name) 
     refuse_type(name, "a text");
 }
 
-std::optional<JsonBody::Texts> JsonBody::take_texts(const std::string& name) {
+template <typename Type>
+std::optional<Type> JsonBody::take_as(const std::string& name, const std::string& type) {
     auto member = take(name);
     if (!member) {
         return std::nullopt;
     }
-    auto* const texts = std::get_if<Texts>(&*member);
-    if (texts == nullptr) {
-        refuse_type(name, "a list of texts");
+    auto* const value = std::get_if<Type>(&*member);
+    if (value == nullptr) {
+        refuse_type(name, type);
     }
-    return std::move(*texts);
+    return std::move(*value);
+}
+
+std::optional<JsonBody::Texts> JsonBody::take_texts(const std::string& name) {
+    return take_as<Texts>(name, "a list of texts");
 }
 
 std::optional<JsonBody::Object> JsonBody::take_object(const std::string& name) {
-    auto member = take(name);
-    if (!member) {
-        return std::nullopt;
-    }
-    auto* const object = std::get_if<Object>(&*member);
-    if (object == nullptr) {
-        refuse_type(name, "an object");
-    }
-    return std::move(*object);
+    return take_as<Object>(name, "an object");
 }
 
 bool JsonBody::take_null(const std::string& name) {
@@ -233,33 +226,24 @@ bool JsonBody::take_null(const std::string& name) {
 }
 
 JsonBody::Objects JsonBody::take_objects(const std::string& name) {
-    auto member = take(name);
-    if (!member || *member == Member(Texts{})) {
-        return {};
+    const auto found = members_.find(name);
+    if (found != members_.end() && found->second == Member(Texts{})) {
+        found->second = Objects{};
     }
-    auto* const objects = std::get_if<Objects>(&*member);
-    if (objects == nullptr) {
-        refuse_type(name, "a list of objects");
-    }
-    return std::move(*objects);
+    return take_as<Objects>(name, "a list of objects").value_or(Objects{});
 }
 
 std::optional<bool> JsonBody::take_flag(const std::string& name) {
-    const auto member = take(name);
-    if (!member) {
-        return std::nullopt;
-    }
-    const auto* const scalar = std::get_if<Scalar>(&*member);
-    const auto* const flag = scalar == nullptr ? nullptr : std::get_if<bool>(scalar);
-    if (flag == nullptr) {
+    const auto scalar = take_as<Scalar>(name, "true or false");
+    if (scalar && !std::holds_alternative<bool>(*scalar)) {
         refuse_type(name, "true or false");
     }
-    return *flag;
+    return scalar ? std::optional(std::get<bool>(*scalar)) : std::nullopt;
 }
 
 void JsonBody::require_empty() const {
     if (!members_.empty()) {
-        refuse_body("\"" + members_.begin()->first + "\" is not a member here");
+        refuse("\"" + members_.begin()->first + "\" is not a member here");
     }
 }
 

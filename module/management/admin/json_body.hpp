@@ -52,6 +52,8 @@ class JsonBody {
 
   private:
     std::optional<Member> take(const std::string& name);
+    template <typename Type>
+    std::optional<Type> take_as(const std::string& name, const std::string& type);
 
     std::map<std::string, Member, std::less<>> members_;
 };

@@ -16,18 +16,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-[[noreturn]] void refuse_member(const std::string& why) {
-    throw OperationError(Reason::kInvalid, why);
-}
-
 std::string taken_time(const std::string& name, const std::string& text,
                        std::optional<std::chrono::sys_seconds> now) {
     const auto time = parse_rfc3339(text);
     if (!time) {
-        refuse_member(name + ": use a time such as 2027-01-01T00:00:00Z, or null");
+        refuse(name + ": use a time such as 2027-01-01T00:00:00Z, or null");
     }
     if (now && *time <= *now) {
-        refuse_member(name + ": the time is not in the future");
+        refuse(name + ": the time is not in the future");
     }
     return redis::unix_time(*time);
 }
@@ -39,7 +35,7 @@ std::string taken_state(const std::string& name, const std::string& state,
         return std::string(redis::key_state::kActive);
     }
     if (state != redis::key_state::kActive && state != redis::key_state::kDisabled) {
-        refuse_member(name + ": use \"active\" or \"disabled\"");
+        refuse(name + ": use \"active\" or \"disabled\"");
     }
     return state;
 }
@@ -48,7 +44,7 @@ std::string taken_words(const std::string& name, const JsonBody::Texts& words) {
     std::string all;
     for (const auto& word : words) {
         if (word.empty() || word.find(' ') != std::string::npos) {
-            refuse_member(name + ": a scope has no spaces");
+            refuse(name + ": a scope has no spaces");
         }
         all.append(all.empty() ? "" : " ").append(word);
     }
@@ -59,12 +55,12 @@ MetaChanges meta_of(const JsonBody::Object& object) {
     // All members are removed, and as many are set.
     constexpr auto kMostChanges = 2 * kMostMetaMembers;
     if (object.size() > kMostChanges) {
-        refuse_member("meta: more than " + std::to_string(kMostChanges) + " members");
+        refuse("meta: more than " + std::to_string(kMostChanges) + " members");
     }
     MetaChanges changes;
     for (const auto& [name, scalar] : object) {
         if (!is_valid_meta_name(name)) {
-            refuse_member("meta: a name has 1 to 32 lower-case letters, digits and _");
+            refuse("meta: a name has 1 to 32 lower-case letters, digits and _");
         }
         auto& member = changes.members[name];
         if (const auto* const text = std::get_if<std::string>(&scalar)) {
@@ -141,7 +137,7 @@ KeyChanges take_changes(JsonBody& body, std::optional<std::chrono::sys_seconds> 
 void require_complete(const KeyChanges& changes) {
     for (const auto& field : redis::record_fields()) {
         if (field.is_settable && field.is_required && !changes.has(field.name)) {
-            refuse_member(std::string(field.name).append(": a key needs a ").append(field.name));
+            refuse(std::string(field.name).append(": a key needs a ").append(field.name));
         }
     }
 }
@@ -149,7 +145,7 @@ void require_complete(const KeyChanges& changes) {
 std::optional<std::string> take_digest(JsonBody& body, const std::string& name) {
     auto digest = body.take_text(name);
     if (digest && !is_digest(*digest)) {
-        refuse_member(name + ": use the SHA-256 of the key, 64 lower-case hexadecimal digits");
+        refuse(name + ": use the SHA-256 of the key, 64 lower-case hexadecimal digits");
     }
     return digest;
 }
@@ -172,7 +168,7 @@ KeyChanges read_changes(std::string_view body, std::chrono::sys_seconds now) {
     auto changes = take_changes(json, now);
     json.require_empty();
     if (changes.empty()) {
-        refuse_member("the body changes nothing");
+        refuse("the body changes nothing");
     }
     return changes;
 }
@@ -186,12 +182,12 @@ std::chrono::seconds read_overlap(std::string_view body) {
     }
     // Require a unit: "24" must not end a key after 24 seconds.
     if (*text != "0" && text->find_first_not_of("0123456789") == std::string::npos) {
-        refuse_member("overlap: add a unit, as in \"24h\"");
+        refuse("overlap: add a unit, as in \"24h\"");
     }
     try {
         return std::chrono::ceil<std::chrono::seconds>(parse_duration(*text));
     } catch (const ParseError& error) {
-        refuse_member("overlap: " + std::string(error.what()));
+        refuse("overlap: " + std::string(error.what()));
     }
 }
 

@@ -1,17 +1,25 @@
 #include "module/management/admin/key_maker.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "module/key/digest.hpp"
 #include "module/management/admin/request_record.hpp"
-#include "module/management/admin/unused_key.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/random_key.hpp"
 
 namespace tollgate::management {
 
 namespace {
+
+// A rotation whose response was lost is repeated: which key may the repetition replace? A key in
+// use must not end. Uses are recorded late, to the minute, and not at all while a node does not
+// reach Redis, so it is not enough that none is recorded.
+
+/// The time from a use of a key until its node has recorded it: see gateway::KeyUses. It may be
+/// longer at a node with more than 256 keys in a second.
+constexpr std::chrono::milliseconds kUseDelay{2000};
 
 /// The keys of an id with their last uses.
 Task<KeysOfId> used_keys(const ResourceRequest& request, std::string id) {
@@ -20,8 +28,35 @@ Task<KeysOfId> used_keys(const ResourceRequest& request, std::string id) {
     co_return co_await reader.with_last_uses(std::move(keys));
 }
 
+/// Whether the current key of an id was made by this request and may be replaced as far as is
+/// recorded: no use is, or this request has ended the key already. `keys` have their last uses.
+bool is_unused(const IdempotentRequest& idempotent, const KeysOfId& keys,
+               std::chrono::sys_seconds now) {
+    if (keys.keys.empty()) {
+        return false;
+    }
+    const StoredKey& made = keys.keys.front();
+    const bool has_expired = made.record.expires && *made.record.expires <= now;
+    if (made.request != idempotent.name() || made.record.retiring || has_expired) {
+        return false;
+    }
+    return made.replaced ? made.rotation == idempotent.name() : !made.used;
+}
+
+/// Whether uses are recorded: those of the caller's keys are, to which its request belongs that
+/// arrived at this time by Redis's clock. Call it kUseDelay later.
+Task<bool> records_uses(const ResourceRequest& request, std::chrono::sys_seconds arrival) {
+    const auto& actor = request.request.actor;
+    auto caller = actor.substr(actor.find(':') + 1);
+    const auto keys = co_await used_keys(request, std::move(caller));
+    // The minute may have ended between the use and the arrival.
+    const auto since = std::chrono::floor<std::chrono::minutes>(arrival - kUseDelay);
+    co_return std::ranges::any_of(
+        keys.keys, [&](const StoredKey& key) { return key.used && *key.used >= since; });
+}
+
 /// Whether this repetition of a request replaces the key that the request has made: see
-/// unused_key.hpp. The repetition is recorded then. `keys` are those of the id.
+/// is_unused(). The repetition is recorded then. `keys` are those of the id.
 Task<bool> must_replace(const ResourceRequest& request, const IdempotentRequest& idempotent,
                         RequestRecord& record, RequestRecord::Begin begin, const KeyMaker& maker,
                         KeysOfId keys) {

@@ -22,7 +22,8 @@ struct KeyMaker {
 
 /// The response to a request that makes a key. The request is recorded: if it has made the key
 /// before, the response has the keys of the id and no new key, unless this repetition replaces it:
-/// see unused_key.hpp. The arguments must outlive the task. Throws OperationError.
+/// it does if the response was lost and the key was never used. The arguments must outlive the
+/// task. Throws OperationError.
 Task<AdminResponse> execute_once(const ResourceRequest& request,
                                  const IdempotentRequest& idempotent, const KeyMaker& maker);
 

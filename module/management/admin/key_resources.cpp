@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <array>
 #include <chrono>
 #include <functional>
 #include <iterator>
@@ -14,7 +14,6 @@
 #include "module/management/key_json.hpp"
 #include "module/management/plan_rules.hpp"
 #include "module/management/random_key.hpp"
-#include "module/text/percent_encoding.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::management {
@@ -58,73 +57,32 @@ Task<AdminResponse> make_successor(const ResourceRequest& request,
     co_return co_await make_key(request, making, 200, std::nullopt);
 }
 
-KeyFilter take_filter(QueryParameters& parameters) {
-    KeyFilter filter{.plan = parameters.take("plan"),
-                     .state = parameters.take("state"),
-                     .name = parameters.take("name")};
-    if (const auto expires_before = parameters.take("expires_before")) {
+KeyFilter filter_of(const Query& query) {
+    KeyFilter filter{
+        .plan = query.find("plan"), .state = query.find("state"), .name = query.find("name")};
+    if (const auto expires_before = query.find("expires_before")) {
         filter.expires_before = parse_rfc3339(*expires_before);
-        if (!filter.expires_before) {
-            throw OperationError(Reason::kInvalid,
-                                 "expires_before: use a time such as 2027-01-01T00:00:00Z");
-        }
     }
     validate(filter);
     return filter;
 }
 
-std::optional<Place> take_place(QueryParameters& parameters) {
-    const auto cursor = parameters.take("after");
+std::optional<Place> place_of(const Query& query) {
+    const auto cursor = query.find("after");
     auto place = cursor ? Place::of_cursor(*cursor) : std::nullopt;
     if (cursor && !place) {
-        throw OperationError(Reason::kInvalid, "after: use the value of \"next\"");
+        refuse("after: use the value of \"next\"");
     }
     return place;
 }
 
-/// The query of the next page.
-std::string next_query(const Place& last, std::size_t limit, const KeyFilter& filter) {
-    auto query = "after=" + percent_encode(last.cursor()) + "&limit=" + std::to_string(limit);
-    const auto add = [&](std::string_view name, const std::optional<std::string>& value) {
-        if (value) {
-            query.append("&").append(name).append("=").append(percent_encode(*value));
-        }
-    };
-    add("plan", filter.plan);
-    add("state", filter.state);
-    add("name", filter.name);
-    if (filter.expires_before) {
-        add("expires_before", format_time(*filter.expires_before));
-    }
-    return query;
-}
-
-}  // namespace
-
-AdminResponse key_response(int status, const KeysOfId& keys, std::chrono::sys_seconds now,
-                           const std::string& key) {
-    JsonWriter json;
-    json.object([&] {
-        if (!key.empty()) {
-            json.member("key", key);
-        }
-        write_key(json, keys, now);
-    });
-    return with_etag({.status = status, .body = std::move(json).take()}, keys);
-}
-
 Task<AdminResponse> list_keys(ResourceRequest request) {
-    constexpr std::int64_t kMostKeys = 100;
-    constexpr std::int64_t kDefaultKeys = 50;
     // A page may have fewer keys than `limit`: a filter that few keys pass must not read all.
     constexpr int kMostReads = 10;
     constexpr std::size_t kIdsPerRead = 100;
-    QueryParameters parameters(request.request.query);
-    const auto limit = static_cast<std::size_t>(
-        parameters.take_number("limit", 1, kMostKeys).value_or(kDefaultKeys));
-    auto last = take_place(parameters);
-    const auto filter = take_filter(parameters);
-    parameters.require_empty();
+    const auto limit = static_cast<std::size_t>(request.query.number("limit"));
+    auto last = place_of(request.query);
+    const auto filter = filter_of(request.query);
 
     KeyReader reader(request.database, request.keys);
     const auto now = co_await reader.now();
@@ -143,24 +101,16 @@ Task<AdminResponse> list_keys(ResourceRequest request) {
         }
     }
     shown = co_await reader.with_last_uses(std::move(shown));
-    JsonWriter json;
-    json.object([&] {
+    auto response = json_response(200, [&](JsonWriter& json) {
         json.array("keys", [&] {
             for (const auto& keys : shown) {
                 json.object([&] { write_key(json, keys, now); });
             }
         });
-        json.name("next");
-        if (has_more) {
-            json.value(last->cursor());
-        } else {
-            json.null();
-        }
+        json.member("next", has_more ? std::optional(last->cursor()) : std::nullopt);
     });
-    AdminResponse response{.status = 200, .body = std::move(json).take()};
     if (has_more) {
-        response.fields.emplace_back(
-            "Link", "<keys?" + next_query(*last, limit, filter) + ">; rel=\"next\"");
+        add_next(response, request, last->cursor());
     }
     co_return response;
 }
@@ -237,6 +187,42 @@ Task<AdminResponse> rotate_key(ResourceRequest request) {
             return make_successor(request, idempotent, overlap, std::move(unused));
         }};
     co_return co_await execute_once(request, idempotent, maker);
+}
+
+using Form = QueryParameter::Form;
+
+constexpr std::array kListParameters{
+    kPageLimit,
+    QueryParameter{"after"},
+    QueryParameter{"plan"},
+    QueryParameter{"state", Form::kChoice, kStates},
+    QueryParameter{"name"},
+    QueryParameter{"expires_before", Form::kTime},
+};
+constexpr std::array kKeyEndpoints{
+    Endpoint{"GET", "keys", "listKeys", list_keys, kListParameters},
+    Endpoint{"POST", "keys", "createKey", create_key},
+    Endpoint{"GET", "keys/{id}", "showKey", show_key},
+    Endpoint{"PATCH", "keys/{id}", "changeKey", change_key},
+    Endpoint{"DELETE", "keys/{id}", "revokeKey", revoke_key},
+    Endpoint{"POST", "keys/{id}/rotate", "rotateKey", rotate_key},
+};
+
+}  // namespace
+
+AdminResponse key_response(int status, const KeysOfId& keys, std::chrono::sys_seconds now,
+                           const std::string& key) {
+    auto response = json_response(status, [&](JsonWriter& json) {
+        if (!key.empty()) {
+            json.member("key", key);
+        }
+        write_key(json, keys, now);
+    });
+    return with_etag(std::move(response), keys);
+}
+
+std::span<const Endpoint> key_endpoints() {
+    return kKeyEndpoints;
 }
 
 }  // namespace tollgate::management

@@ -32,8 +32,7 @@ std::optional<EntityTags> read_field(std::string_view name,
     }
     auto tags = EntityTags::parse(*value);
     if (!tags) {
-        throw OperationError(Reason::kInvalid,
-                             std::string(name) + ": use * or a list of entity tags such as \"x\"");
+        refuse(std::string(name) + ": use * or a list of entity tags such as \"x\"");
     }
     return tags;
 }

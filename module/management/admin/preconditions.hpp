@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "module/management/admin/admin_request.hpp"
-#include "module/management/key_version.hpp"
+#include "module/management/stored_key.hpp"
 
 namespace tollgate::management {
 

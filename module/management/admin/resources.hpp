@@ -1,7 +1,11 @@
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "module/management/admin/admin_request.hpp"
@@ -9,6 +13,7 @@
 #include "module/management/database.hpp"
 #include "module/management/operations.hpp"
 #include "module/quota/plan.hpp"
+#include "module/text/json_writer.hpp"
 
 namespace tollgate::management {
 
@@ -19,6 +24,7 @@ struct ResourceRequest {
     std::vector<const PlanTable*> tables;  ///< that count in this Redis
     std::string id;                        ///< in the path; valid
     AdminRequest request;
+    Query query;
     Preconditions preconditions;
 
     /// The caller of an operation that the request asks for.
@@ -33,19 +39,44 @@ AdminResponse with_durability(AdminResponse response, Durability durability);
 AdminResponse key_response(int status, const KeysOfId& keys, std::chrono::sys_seconds now,
                            const std::string& key = {});
 
-// The handlers of the resources. All throw OperationError.
+/// A response with a JSON object, whose members `write` writes.
+template <typename Write>
+AdminResponse json_response(int status, Write write) {
+    JsonWriter json;
+    json.object([&] { write(json); });
+    return {.status = status, .body = std::move(json).take()};
+}
 
-Task<AdminResponse> list_keys(ResourceRequest request);     ///< `GET keys`
-Task<AdminResponse> create_key(ResourceRequest request);    ///< `POST keys`
-Task<AdminResponse> show_key(ResourceRequest request);      ///< `GET keys/ID`
-Task<AdminResponse> change_key(ResourceRequest request);    ///< `PATCH keys/ID`
-Task<AdminResponse> revoke_key(ResourceRequest request);    ///< `DELETE keys/ID`
-Task<AdminResponse> rotate_key(ResourceRequest request);    ///< `POST keys/ID/rotate`
-Task<AdminResponse> show_usage(ResourceRequest request);    ///< `GET keys/ID/usage`
-Task<AdminResponse> show_history(ResourceRequest request);  ///< `GET keys/ID/history`
-Task<AdminResponse> show_ban(ResourceRequest request);      ///< `GET keys/ID/ban`
-Task<AdminResponse> end_ban(ResourceRequest request);       ///< `DELETE keys/ID/ban`
-Task<AdminResponse> list_audit(ResourceRequest request);    ///< `GET audit`
-Task<AdminResponse> show_openapi(ResourceRequest request);  ///< `GET openapi.json`
+/// How many entries a page of a list has at most.
+inline constexpr QueryParameter kPageLimit{.name = "limit",
+                                           .form = QueryParameter::Form::kNumber,
+                                           .least = 1,
+                                           .most = 100,
+                                           .otherwise = 50};
+
+/// Adds the link to the page of a list that begins after a place.
+void add_next(AdminResponse& response, const ResourceRequest& request, std::string_view place);
+
+/// An endpoint. A request is routed by it, and the document and the methods of `Allow` are derived
+/// from it.
+struct Endpoint {
+    std::string_view method;
+    std::string_view path;       ///< `{id}` stands for an id
+    std::string_view operation;  ///< its name in openapi.json, which describes it
+    /// Throws OperationError.
+    Task<AdminResponse> (*handle)(ResourceRequest request);
+    std::span<const QueryParameter> parameters{};
+
+    bool has_id() const { return path.find("{id}") != std::string_view::npos; }
+};
+
+/// The endpoints below `keys`, except those that other_endpoints() has.
+std::span<const Endpoint> key_endpoints();
+std::span<const Endpoint> other_endpoints();
+
+/// All endpoints. Those of one path follow each other.
+inline std::array<std::span<const Endpoint>, 2> endpoints() {
+    return {key_endpoints(), other_endpoints()};
+}
 
 }  // namespace tollgate::management

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 
 #include "module/management/admin/idempotent_request.hpp"
@@ -10,31 +11,67 @@
 namespace tollgate::management {
 namespace {
 
-TEST(QueryParametersTest, AreDecoded) {
-    QueryParameters parameters("a=1%3a2&b=x+y&&c");
-    EXPECT_EQ(parameters.take("a"), "1:2");
-    EXPECT_EQ(parameters.take("b"), "x y");
-    EXPECT_EQ(parameters.take("c"), "");
-    EXPECT_EQ(parameters.take("a"), std::nullopt);
-    EXPECT_NO_THROW(parameters.require_empty());
+using Form = QueryParameter::Form;
+
+constexpr std::array<std::string_view, 3> kColors{"red", "green", "blue"};
+constexpr std::array kParameters{
+    QueryParameter{"limit", Form::kNumber, {}, 1, 100, 50},
+    QueryParameter{"after"},
+    QueryParameter{"name"},
+    QueryParameter{"color", Form::kChoice, kColors},
+    QueryParameter{"until", Form::kTime},
+    QueryParameter{"day", Form::kDay},
+};
+
+Query read(std::string_view query) {
+    return {query, kParameters};
 }
 
-TEST(QueryParametersTest, RefuseMistakes) {
-    EXPECT_THROW(QueryParameters("a=1&a=2"), OperationError);
-    EXPECT_THROW(QueryParameters("a=%4"), OperationError);
-    EXPECT_NO_THROW(QueryParameters("1&2&3&4&5&6&7&8&9&a&b&c&d&e&f&g"));
-    EXPECT_THROW(QueryParameters("1&2&3&4&5&6&7&8&9&a&b&c&d&e&f&g&h"), OperationError);
-    EXPECT_THROW(QueryParameters("a=%zz"), OperationError);
-    EXPECT_THROW(QueryParameters("a=1").require_empty(), OperationError);
-    EXPECT_THROW(QueryParameters("n=101").take_number("n", 1, 100), OperationError);
-    EXPECT_THROW(QueryParameters("n=").take_number("n", 1, 100), OperationError);
-    EXPECT_EQ(QueryParameters("n=100").take_number("n", 1, 100), 100);
+std::string refusal(std::string_view query) {
+    try {
+        read(query);
+        return "";
+    } catch (const OperationError& error) {
+        return error.what();
+    }
+}
+
+TEST(QueryTest, IsDecoded) {
+    const auto query = read("after=1%3a2&name=x+y&&limit=100");
+    EXPECT_EQ(query.find("after"), "1:2");
+    EXPECT_EQ(query.find("name"), "x y");
+    EXPECT_EQ(query.number("limit"), 100);
+    EXPECT_EQ(query.find("day"), std::nullopt);
+    EXPECT_EQ(read("name").find("name"), "");
+    EXPECT_EQ(read("").number("limit"), 50) << "without the parameter";
+    EXPECT_EQ(read("until=2027-01-01T01:00:00%2b01:00").find("until"), "2027-01-01T00:00:00Z");
+}
+
+TEST(QueryTest, RefusesMistakes) {
+    EXPECT_EQ(refusal("name=1&name=2"), "the parameter \"name\" is given twice");
+    EXPECT_EQ(refusal("name=%4"), "the query is not percent-encoded properly");
+    EXPECT_EQ(refusal("%zz=1"), "the query is not percent-encoded properly");
+    EXPECT_EQ(refusal("x=1"), "\"x\" is not a parameter of this resource");
+    for (const auto* number : {"0", "101", "", "1x"}) {
+        EXPECT_EQ(refusal(std::string("limit=") + number),
+                  "the parameter \"limit\" is not a number from 1 to 100");
+    }
+    EXPECT_EQ(refusal("color=pink"), "color: use red, green or blue");
+    EXPECT_EQ(refusal("until=soon"), "until: use a time such as 2027-01-01T00:00:00Z");
+    EXPECT_EQ(refusal("day=2027-02-29"), "day: use a day such as 2027-01-31");
+    EXPECT_EQ(refusal("day=2027-02-28T00:00:00Z"), "day: use a day such as 2027-01-31");
+    EXPECT_EQ(refusal("limit=1&color=red&until=2027-01-01&day=2027-01-01"), "");
+}
+
+TEST(QueryTest, OfTheNextPage) {
+    EXPECT_EQ(read("").with_after("1:a"), "after=1%3Aa&limit=50");
+    EXPECT_EQ(read("name=a+b&after=0&limit=2").with_after("1"), "after=1&limit=2&name=a%20b");
 }
 
 constexpr std::chrono::sys_seconds kLongAgo{};
 
 AdminRequest a_request(const std::optional<std::string>& key, const std::string& body) {
-    return {.method = Method::kPost,
+    return {.method = "POST",
             .path = ResourcePath::of_decoded("keys"),
             .body = body,
             .idempotency_key = key,

@@ -77,7 +77,6 @@ TEST_F(KeyFilterTest, IsValidated) {
     EXPECT_NO_THROW(validate(KeyFilter{}));
     EXPECT_NO_THROW(validate(KeyFilter{.plan = "free", .state = "replaced", .name = ""}));
     EXPECT_THROW(validate(KeyFilter{.plan = ""}), OperationError);
-    EXPECT_THROW(validate(KeyFilter{.state = "pending"}), OperationError);
     EXPECT_THROW(validate(KeyFilter{.name = std::string(257, 'x')}), OperationError);
     EXPECT_THROW(validate(KeyFilter{.name = std::string(1, '\0')}), OperationError);
 }

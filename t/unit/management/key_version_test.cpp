@@ -1,4 +1,4 @@
-#include "module/management/key_version.hpp"
+#include "module/management/stored_key.hpp"
 
 #include <gtest/gtest.h>
 

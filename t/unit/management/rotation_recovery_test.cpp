@@ -33,7 +33,7 @@ class RotationRecoveryTest : public testing::TestWithParam<std::string> {
     }
 
     AdminResponse rotate(const std::string& name = "lost") {
-        AdminRequest request{.method = Method::kPost,
+        AdminRequest request{.method = "POST",
                              .path = ResourcePath::of_decoded("keys/acme/rotate"),
                              .body = R"({"overlap":")" + GetParam() + R"("})",
                              .idempotency_key = name,

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace tollgate {
 namespace {
@@ -24,6 +25,9 @@ TEST(JsonWriter, WritesObjectsAndArrays) {
         json.member("yes", true);
         json.name("nothing");
         json.null();
+        json.member("none", std::optional<int>());
+        json.member("some", std::optional(7));
+        json.member_or_null("empty", "");
         json.array("list", [&] {
             json.value(1);
             json.object([] {});
@@ -33,7 +37,7 @@ TEST(JsonWriter, WritesObjectsAndArrays) {
     });
     EXPECT_EQ(std::move(json).take(),
               R"({"text":"a","number":-5,"large":18446744073709551615,"half":0.5,"yes":true,)"
-              R"("nothing":null,"list":[1,{},["b"]],"inner":{"last":false}})");
+              R"("nothing":null,"none":null,"some":7,"empty":null,"list":[1,{},["b"]],"inner":{"last":false}})");
 }
 
 TEST(JsonWriter, WritesLargeNumbersAsNoIntegers) {
