@@ -261,7 +261,7 @@ for my $directive (source('module/http/ngx_http_tollgate_module.cpp') =~ /\{ngx_
 }
 for my $block ([plans => 'quota/plan_directives'], [redis => 'http/config/redis_block']) {
     my ($name, $source) = @$block;
-    my @directives = source("module/$source.cpp") =~ /Directive\{"(\w+)"/g;
+    my @directives = source("module/$source.cpp") =~ /^ +(?:\w+Directive)?\{"(\w+)", "/mg;
     cmp_ok(scalar @directives, '>=', 4, "$source.cpp has directives");
     like($text, qr/[`; ]$_ /, "… and tollgate_$name of module/README.md has $_") for @directives;
 }

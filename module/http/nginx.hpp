@@ -11,6 +11,7 @@ using nginx::borrow;
 using nginx::conf_error;
 using nginx::conf_ok;
 using nginx::copy;
+using nginx::core_location;
 using nginx::find_pooled;
 using nginx::is_regex;
 using nginx::make_pooled;

@@ -178,23 +178,18 @@ bool add_zones(ngx_conf_t* cf, HttpBlock& block) {
 }
 
 char* read_zone_size(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
-    auto& main = static_cast<HttpBlock*>(conf)->conf;
-    if (main.zone_size != 0) {
-        return const_cast<char*>("is duplicate");
-    }
-    auto* words = static_cast<ngx_str_t*>(cf->args->elts);
-    const ssize_t size = ngx_parse_size(&words[1]);
-    if (size == NGX_ERROR) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid zone size \"%V\"", &words[1]);
-        return conf_error();
-    }
-    if (static_cast<std::size_t>(size) < kSmallestSize * ngx_pagesize) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "tollgate_zone \"%V\" is too small: %uzk at least",
-                           &words[1], kSmallestSize * ngx_pagesize / 1024);
-        return conf_error();
-    }
-    main.zone_size = static_cast<std::size_t>(size);
-    return conf_ok();
+    return read_once(cf, static_cast<HttpBlock*>(conf)->conf.zone_size, [](Words words) {
+        ngx_str_t text = borrow(words[1]);
+        const ssize_t size = ngx_parse_size(&text);
+        if (size == NGX_ERROR) {
+            throw ParseError("invalid zone size " + in_quotes(words[1]));
+        }
+        if (static_cast<std::size_t>(size) < kSmallestSize * ngx_pagesize) {
+            throw ParseError("tollgate_zone " + in_quotes(words[1]) + " is too small: " +
+                             std::to_string(kSmallestSize * ngx_pagesize / 1024) + "k at least");
+        }
+        return static_cast<std::size_t>(size);
+    });
 }
 
 void SharedMemory::start_worker(std::size_t worker) noexcept {

@@ -35,6 +35,12 @@ inline ngx_str_t borrow(std::string_view text) {
     return {text.size(), reinterpret_cast<u_char*>(const_cast<char*>(text.data()))};
 }
 
+/// nginx's own settings of the location that is being read or merged.
+inline ngx_http_core_loc_conf_t& core_location(ngx_conf_t* cf) {
+    return *static_cast<ngx_http_core_loc_conf_t*>(
+        ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
+}
+
 /// Whether a location is given by a regular expression. An nginx without PCRE has none.
 inline bool is_regex([[maybe_unused]] const ngx_http_core_loc_conf_t& location) {
 #if (NGX_PCRE)

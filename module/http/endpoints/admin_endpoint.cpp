@@ -3,7 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "module/http/config/admin_conf.hpp"
 #include "module/http/endpoints/endpoints.hpp"
 #include "module/http/management/admin_tasks.hpp"
 #include "module/http/request/key_fields.hpp"
@@ -86,7 +85,7 @@ const RequestContext* granted_here(const ngx_http_request_t* r) {
 /// `/` would be another path. Therefore the path is read as the client sent it. If `rewrite` has
 /// changed the URI, there is only `r->uri`: a path with an encoded `/` is then refused.
 std::optional<management::ResourcePath> path_of(ngx_http_request_t* r) {
-    const std::string_view base = LocationConf::of(r).admin->base;
+    const std::string_view base = LocationConf::of(r).content->admin->base;
     const auto sent = view(r->unparsed_uri);
     const auto path = sent.substr(0, sent.find_first_of("?#"));
     if (r->valid_unparsed_uri != 0) {
@@ -187,7 +186,7 @@ void wait_for_response(ngx_http_request_t* r, Exchange& exchange) {
 
 /// The transport to the Redis whose keys the location manages.
 RedisTransport& client_of(ngx_http_request_t* r) {
-    return *Worker::of(r).clients()[LocationConf::of(r).admin->redis];
+    return *Worker::of(r).clients()[LocationConf::of(r).content->admin->redis];
 }
 
 void start(ngx_http_request_t* r, management::AdminRequest request, SteadyTime arrival) {
@@ -237,7 +236,7 @@ void check(ngx_http_request_t* r, std::string_view body) {
     const auto arrival = client_of(r).engine().steady_time();
     management::AdminRequest request{.method = method_of(r),
                                      .path = *path_of(r),
-                                     .base = LocationConf::of(r).admin->base,
+                                     .base = LocationConf::of(r).content->admin->base,
                                      .query = std::string(view(r->args)),
                                      .body = std::string(body),
                                      .content_type = find_field(r, "Content-Type"),

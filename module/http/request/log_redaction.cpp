@@ -114,15 +114,6 @@ bool add_log_redaction(ngx_conf_t* cf) {
            !add_phase_handler(cf, NGX_HTTP_POST_READ_PHASE, note_log_handler).empty();
 }
 
-void note_error_log(ngx_conf_t* cf) {
-    const auto* core = static_cast<ngx_http_core_loc_conf_t*>(
-        ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
-    auto& logs = MainConf::of(cf).error_logs;
-    if (std::ranges::find(logs, core->error_log) == logs.end()) {
-        logs.push_back(core->error_log);
-    }
-}
-
 void redact_error_logs(ngx_cycle_t* cycle) {
     redact(cycle, cycle->log);
     for (ngx_log_t* log : HttpBlock::of(cycle)->conf.error_logs) {

@@ -14,7 +14,7 @@ gateway::Admission::Options options_for(const ngx_http_request_t* r, const Locat
             .refusals_strike = conf.dry_run == 0,
             .is_free = r->err_status >= NGX_HTTP_BAD_REQUEST,
             .checks_key_only = purpose == RequestContext::Purpose::kCheckKey,
-            .scopes = view(conf.scopes),
+            .scopes = *conf.scopes,
             .missing_key =
                 conf.key_from->challenge_field().empty() ? kMissingApiKey : kMissingApiKeyField};
 }
