@@ -145,15 +145,12 @@ ngx_int_t init_stripe(ngx_shm_zone_t* zone, void* old) noexcept {
     });
 }
 
-/// Adds a zone to the configuration. Returns false after logging a message.
-bool add_zone(ngx_conf_t* cf, HttpBlock& block, const std::string& name, std::size_t size,
+}  // namespace
+
+bool add_zone(ngx_conf_t* cf, HttpBlock& block, std::string_view name, std::size_t size,
               ngx_shm_zone_init_pt init) {
-    ngx_str_t borrowed = borrow(name);
-    ngx_str_t copy{borrowed.len, ngx_pstrdup(cf->pool, &borrowed)};
-    if (copy.data == nullptr) {
-        return false;
-    }
-    ngx_shm_zone_t* zone = ngx_shared_memory_add(cf, &copy, size, &ngx_http_tollgate_module);
+    ngx_str_t copied = copy(cf->pool, name);
+    ngx_shm_zone_t* zone = ngx_shared_memory_add(cf, &copied, size, &ngx_http_tollgate_module);
     if (zone == nullptr) {
         return false;
     }
@@ -161,8 +158,6 @@ bool add_zone(ngx_conf_t* cf, HttpBlock& block, const std::string& name, std::si
     zone->data = &block;
     return true;
 }
-
-}  // namespace
 
 bool add_zones(ngx_conf_t* cf, HttpBlock& block) {
     std::size_t& size = block.conf.zone_size;
