@@ -1037,7 +1037,7 @@ constexpr std::string_view kDocument = R"json({
             "schema": {"$ref": "#/components/schemas/Error"},
             "example": {
               "code": "rate_limit_exceeded",
-              "message": "The rate limit is exceeded; retry after Retry-After seconds.",
+              "message": "The rate limit is exceeded; wait the number of seconds in Retry-After.",
               "status": 429
             }
           }
