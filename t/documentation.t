@@ -265,7 +265,7 @@ for my $block ([plans => 'quota/plan_directives'], [redis => 'http/config/redis_
     cmp_ok(scalar @directives, '>=', 4, "$source.cpp has directives");
     like($text, qr/[`; ]$_ /, "… and tollgate_$name of module/README.md has $_") for @directives;
 }
-like($text, qr/`\$$_`/, "… and \$$_") for map { s/_\z/_NAME/r } source('module/http/variables.cpp') =~ /"(tollgate_\w+)"/g;
+like($text, qr/`\$$_`/, "… and \$$_") for map { s/_\z/_NAME/r } source('module/http/request/variables.cpp') =~ /"(tollgate_\w+)"/g;
 
 my ($stored) = $text =~ /^## What is in Redis\n(.*?)^## /ms;
 my @fields = map { /=\s*"(\w+)"/g } source('module/redis/protocol/schema.hpp') =~ /^namespace \w+_(?:field|part|state) \{\n(.*?)^\}/msg;

@@ -30,7 +30,7 @@ ngx_int_t variable_of(ngx_conf_t* cf, const std::string& field) {
     return index;
 }
 
-void add_field(std::vector<KeyField>& fields, const KeyField& field) {
+void add_key_field(std::vector<KeyField>& fields, const KeyField& field) {
     if (std::ranges::find(fields, field.name, &KeyField::name) == fields.end()) {
         fields.push_back(field);
     }
@@ -78,8 +78,8 @@ bool resolve_key_sources(ngx_conf_t* cf) {
                 return false;
             }
             const KeyField field{source.field, variable_of(cf, source.field)};
-            add_field(set->own_fields, field);
-            add_field(conf.key_fields, field);
+            add_key_field(set->own_fields, field);
+            add_key_field(conf.key_fields, field);
             if (!is_authorization && std::ranges::find(conf.redacted_fields, source.field) ==
                                          conf.redacted_fields.end()) {
                 conf.redacted_fields.push_back(source.field);

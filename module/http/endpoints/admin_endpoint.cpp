@@ -8,7 +8,6 @@
 #include "module/http/request/key_fields.hpp"
 #include "module/http/request/outcome_wait.hpp"
 #include "module/http/request/request_context.hpp"
-#include "module/http/response/response.hpp"
 #include "module/http/worker.hpp"
 #include "module/nginx/request_body.hpp"
 #include "module/text/ascii.hpp"

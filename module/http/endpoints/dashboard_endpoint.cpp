@@ -3,7 +3,6 @@
 #include <span>
 
 #include "module/http/config/location_conf.hpp"
-#include "module/http/response/response.hpp"
 #include "module/key/digest.hpp"
 #include "module/report/dashboard_page.hpp"
 #include "module/text/parse_error.hpp"

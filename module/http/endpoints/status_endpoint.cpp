@@ -4,13 +4,11 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "module/http/http_block.hpp"
 #include "module/http/nginx_environment.hpp"
 #include "module/http/node_status.hpp"
-#include "module/http/response/response.hpp"
 #include "module/http/shared_memory.hpp"
 #include "module/http/worker.hpp"
 #include "module/report/status.hpp"
@@ -23,14 +21,11 @@ namespace {
 /// All values of `Accept` as one list.
 std::string accepted(const ngx_http_request_t* r) {
     std::string list;
-    for (const auto* part = &r->headers_in.headers.part; part != nullptr; part = part->next) {
-        for (const auto& field :
-             std::span(static_cast<const ngx_table_elt_t*>(part->elts), part->nelts)) {
-            if (equals_ignoring_case(view(field.key), "Accept")) {
-                list.append(view(field.value)).append(",");
-            }
+    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
+        if (equals_ignoring_case(view(field.key), "Accept")) {
+            list.append(view(field.value)).append(",");
         }
-    }
+    });
     return list;
 }
 

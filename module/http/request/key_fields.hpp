@@ -25,17 +25,6 @@ struct StrippedValues {
     std::vector<ngx_str_t> values;
 };
 
-/// Calls `use` with each field of a list.
-template <typename Use>
-void for_each_field(const ngx_list_t& list, Use use) {
-    for (const auto* part = &list.part; part != nullptr; part = part->next) {
-        for (const auto& field :
-             std::span(static_cast<const ngx_table_elt_t*>(part->elts), part->nelts)) {
-            use(field);
-        }
-    }
-}
-
 /// Removes the fields that must not reach the upstream: those with a key, and those that only a
 /// gateway may set (`X-RateLimit-*`, `RateLimit`, `RateLimit-Policy`). Throws std::bad_alloc.
 void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys);

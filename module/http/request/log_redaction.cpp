@@ -4,8 +4,8 @@
 #include <span>
 
 #include "module/http/http_block.hpp"
+#include "module/http/request/handlers.hpp"
 #include "module/http/request/key_fields.hpp"
-#include "module/http/request/phase_handlers.hpp"
 #include "module/key/redaction.hpp"
 #include "module/text/ascii.hpp"
 

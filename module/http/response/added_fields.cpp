@@ -3,7 +3,6 @@
 
 #include "module/gateway/address_budget.hpp"
 #include "module/http/request/request_context.hpp"
-#include "module/http/response/response.hpp"
 #include "module/http/response/response_filter.hpp"
 #include "module/http/shared_memory.hpp"
 #include "module/http/worker.hpp"
@@ -15,20 +14,14 @@ namespace tollgate::http {
 
 namespace {
 
-bool is_retry_after(std::string_view name) {
-    return equals_ignoring_case(name, "Retry-After");
-}
-
 /// Removes the fields of these names that the upstream set: nginx does not send a field whose hash
 /// is 0.
 void drop_fields(ngx_http_request_t* r, bool (*is_dropped)(std::string_view name)) {
-    for (auto* part = &r->headers_out.headers.part; part != nullptr; part = part->next) {
-        for (auto& field : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
-            if (is_dropped(view(field.key))) {
-                field.hash = 0;
-            }
+    for_each_field(r->headers_out.headers, [&](ngx_table_elt_t& field) {
+        if (is_dropped(view(field.key))) {
+            field.hash = 0;
         }
-    }
+    });
 }
 
 void add_rate_limit_fields(ngx_http_request_t* r, ngx_uint_t families,
@@ -61,7 +54,7 @@ void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
 
 void add_retry_after(ngx_http_request_t* r, const gateway::Outcome& outcome) {
     if (outcome.retry_after != 0) {
-        drop_fields(r, is_retry_after);
+        drop_fields(r, [](auto name) { return equals_ignoring_case(name, "Retry-After"); });
         add_field(r, "Retry-After", outcome.retry_after);
     }
 }
