@@ -30,7 +30,7 @@ subtest 'names' => sub {
         "$redis$plans server {\n listen 127.0.0.1:%PORT%;\n location / {\n tollgate api apj; # here\n } }");
     mistake('unknown Redis', 'unknown tollgate_redis "other"', "$redis\ntollgate_plans api redis=other { # here\n plan free 5r/s; }");
     mistake('no Redis at all', '"tollgate_plans" needs a "tollgate_redis"', "tollgate_plans api { # here\n plan free 5r/s; }");
-    mistake('which of two Redis', '"redis" is needed where there are several',
+    mistake('which of two Redis', '"redis=" is required with several tollgate_redis blocks',
         "$redis tollgate_redis second { server 127.0.0.1:6380; }\ntollgate_plans api { # here\nplan free 5r/s; }");
     mistake('a Redis twice', 'duplicate tollgate_redis "main"', "$redis tollgate_redis main { # here\n server 127.0.0.1:6379; }");
     mistake('a plan table twice', 'duplicate tollgate_plans "api"', "$redis${plans}tollgate_plans api { # here\n plan free 5r/s; }");
@@ -40,13 +40,13 @@ subtest 'names' => sub {
         "$redis tollgate_plans plumless { plan free 5r/s; }\ntollgate_plans buckeroo { # here\n plan free 5r/s; }");
     mistake('a plan twice', 'duplicate plan "free"', "$redis tollgate_plans api {\n plan free 5r/s;\n plan free 6r/s; # here\n }");
     mistake('unknown default', 'unknown default plan "gold"', "$redis tollgate_plans api { # here\n plan free 5r/s; default gold; }");
-    mistake('empty default', '"default" names one plan', "$redis tollgate_plans api {\n plan free 5r/s;\n default \"\"; # here\n }");
+    mistake('empty default', 'empty value in "default" directive', "$redis tollgate_plans api {\n plan free 5r/s;\n default \"\"; # here\n }");
     mistake('two defaults', '"default" directive is duplicate',
         "$redis tollgate_plans api {\n plan free 5r/s;\n default free;\n default free; # here\n }");
     mistake("history $_", qr/"history" is a time from 1d to 3660d, not "\Q$_\E"/, "$redis tollgate_plans api {\n plan free 5r/s;\n history $_; # here\n }")
         for qw(0 3661d);
     mistake('history off', 'invalid time "off"', "$redis tollgate_plans api {\n plan free 5r/s;\n history off; # here\n }");
-    mistake('history of two times', '"history" is one time', "$redis tollgate_plans api {\n plan free 5r/s;\n history 1d 2d; # here\n }");
+    mistake('history of two times', 'invalid number of arguments in "history" directive: it requires exactly one TIME', "$redis tollgate_plans api {\n plan free 5r/s;\n history 1d 2d; # here\n }");
     mistake('two histories', '"history" directive is duplicate',
         "$redis tollgate_plans api {\n plan free 5r/s;\n history 1d;\n history 2d; # here\n }");
     mistake('a table that cannot be named', 'invalid name "off"', "$redis tollgate_plans off { # here\n plan free 5r/s; }");
@@ -80,7 +80,7 @@ subtest 'rates' => sub {
         '9r/m 5r/h'               => '"5r/h" allows less than the shorter "9r/m"',
         '5r/h 9r/m'               => '"5r/h" allows less than the shorter "9r/m"',
         '1r/s 2r/m 3r/h 4r/d 5r/2d' => 'a plan has one to four rates',
-        ''                        => 'a plan has one to four rates',
+        ''                        => 'invalid number of arguments in "plan" directive: it requires NAME RATE...',
         'custom 5r/s'             => '"custom" stands alone',
         '5r/s unlimited'          => '"unlimited" stands alone',
         'custom unlimited'        => '"custom" stands alone',
@@ -88,7 +88,7 @@ subtest 'rates' => sub {
         'window=sliding 5r/s'     => 'invalid rate "window=sliding"',
     );
     mistake("plan free $_", $refused{$_}, "$redis tollgate_plans api {\n plan free $_; # here\n }") for sort keys %refused;
-    mistake('a plan without a name', 'invalid plan name ""', "$redis tollgate_plans api {\n plan; # here\n }");
+    mistake('a plan without a name', 'invalid number of arguments in "plan" directive', "$redis tollgate_plans api {\n plan; # here\n }");
     mistake('a plan name with a quote', 'invalid plan name "a"b"', "$redis tollgate_plans api {\n plan 'a\"b' 5r/s; # here\n }");
     mistake('anonymous unlimited', 'invalid rate "unlimited"', "$redis tollgate_plans api {\n anonymous unlimited; # here\n }");
     mistake('two anonymous', '"anonymous" directive is duplicate',
@@ -170,7 +170,7 @@ subtest 'Redis Cluster' => sub {
 subtest 'sentinel of tollgate_redis' => sub {
     my $sentinel = 'sentinel m 127.0.0.1';
     my %refused = (
-        'sentinel m'                    => '"sentinel" needs the name of the master and an address',
+        'sentinel m'                    => 'invalid number of arguments in "sentinel" directive: it requires MASTER ADDR...',
         'sentinel m resolve'            => 'no address in "sentinel" directive',
         'sentinel m s.test resolve'     => '"resolve" in tollgate_redis "main" needs a "resolver" directive',
         'sentinel "" 127.0.0.1'         => 'empty name of the master in "sentinel" directive',
@@ -245,7 +245,7 @@ subtest 'directives of servers and locations' => sub {
         'tollgate_dry_run yes'                  => 'invalid value "yes" in "tollgate_dry_run" directive',
         'tollgate_json_errors 1'                => 'invalid value "1" in "tollgate_json_errors" directive',
         'tollgate_forward_authorization maybe'  => 'invalid value "maybe" in "tollgate_forward_authorization" directive',
-        'tollgate off api'                      => '"tollgate" directive has "off" beside a table',
+        'tollgate off api'                      => '"tollgate" directive cannot combine "off" with plan tables',
         'tollgate api api'                      => '"tollgate" directive names a table twice',
         'tollgate'                              => 'invalid number of arguments in "tollgate" directive',
         'tollgate_scope'                        => 'invalid number of arguments in "tollgate_scope" directive',
@@ -254,8 +254,8 @@ subtest 'directives of servers and locations' => sub {
         'tollgate_scope "a\"b"'                 => 'invalid scope "a"b"',
         'tollgate_scope \xc3\xa9'               => 'invalid scope',
         'tollgate_scope $arg_scope'             => 'invalid scope "\$arg_scope": .*without variables',
-        'tollgate_scope read off'               => '"tollgate_scope" directive has "off" beside a scope',
-        'tollgate_scope ' . join(' ', 'aa' .. 'dz') => 'tollgate_scope: the scopes have more than 256 bytes',
+        'tollgate_scope read off'               => '"tollgate_scope" directive cannot combine "off" with scopes',
+        'tollgate_scope ' . join(' ', 'aa' .. 'dz') => 'the scopes have more than 256 bytes',
         'tollgate_key_from'                     => 'invalid number of arguments in "tollgate_key_from" directive',
         'tollgate_key_from query:key'           => 'unknown source "query:key": use bearer or header:NAME',
         'tollgate_key_from header:'             => 'invalid field name ""',
@@ -297,12 +297,12 @@ subtest 'tollgate_usage and tollgate_status' => sub {
     mistake('status without any table', '"tollgate_status" needs a "tollgate_plans"', "$server location / {\n tollgate_status; # here\n } }");
     for my $directive (qw(tollgate_usage tollgate_status)) {
         my $head = "$redis$plans$server tollgate api;\n location / {\n";
-        my $beside = qq("$directive" stands beside another content handler);
+        my $beside = qq("$directive" conflicts with another content handler);
         my $other = $directive eq 'tollgate_usage' ? 'tollgate_status' : 'tollgate_usage';
         mistake("$directive twice", qq("$directive" directive is duplicate), "$head $directive;\n $directive; # here\n } }");
-        mistake("$directive after $other", qq("$directive" directive stands beside another content handler), "$head $other;\n $directive; # here\n } }");
+        mistake("$directive after $other", qq("$directive" directive conflicts with another content handler), "$head $other;\n $directive; # here\n } }");
         mistake("$directive before proxy_pass", $beside, "$head $directive; # here\n proxy_pass http://127.0.0.1:1;\n } }");
-        mistake("$directive after proxy_pass", qq("$directive" directive stands beside another content handler),
+        mistake("$directive after proxy_pass", qq("$directive" directive conflicts with another content handler),
             "$head proxy_pass http://127.0.0.1:1;\n $directive; # here\n } }");
         my $value = $directive eq 'tollgate_usage' ? qq(invalid number of arguments in "$directive" directive) : qq("$directive": "on" is not "ready");
         mistake("$directive with a value", $value, "$head $directive on; # here\n } }");
@@ -314,15 +314,15 @@ subtest 'tollgate_usage and tollgate_status' => sub {
 subtest 'tollgate_admin' => sub {
     my %refused = (
         'tollgate api; tollgate_admin main; # here'                                                    => 'needs a "tollgate_scope"',
-        'tollgate_scope admin; tollgate_admin main; # here'                                            => 'needs a "tollgate" that names a plan table',
-        'tollgate off; tollgate_scope admin; tollgate_admin main; # here'                              => 'needs a "tollgate" that names a plan table',
+        'tollgate_scope admin; tollgate_admin main; # here'                                            => 'needs a "tollgate" that names a plan table: the admin API must require a key',
+        'tollgate off; tollgate_scope admin; tollgate_admin main; # here'                              => 'needs a "tollgate" that names a plan table: the admin API must require a key',
         'tollgate api; tollgate_scope off; tollgate_admin main; # here'                                => 'needs a "tollgate_scope"',
-        'tollgate api; tollgate_scope admin; tollgate_dry_run on; tollgate_admin main; # here'         => 'must not have "tollgate_dry_run on"',
-        'tollgate api; tollgate_scope admin; tollgate_bypass $arg_x; tollgate_admin main; # here'      => 'must not have "tollgate_bypass"',
-        'tollgate api; tollgate_scope admin; satisfy any; tollgate_admin main; # here'                 => 'must not have "satisfy any"',
+        'tollgate api; tollgate_scope admin; tollgate_dry_run on; tollgate_admin main; # here'         => 'conflicts with "tollgate_dry_run on": the admin API must require a key',
+        'tollgate api; tollgate_scope admin; tollgate_bypass $arg_x; tollgate_admin main; # here'      => 'conflicts with "tollgate_bypass": the admin API must require a key',
+        'tollgate api; tollgate_scope admin; satisfy any; tollgate_admin main; # here'                 => 'conflicts with "satisfy any": the admin API must require a key',
         'tollgate api; tollgate_scope admin; tollgate_admin other; # here'                             => 'names an unknown "tollgate_redis"',
         'tollgate api; tollgate_scope admin; tollgate_admin; # here'                                   => 'invalid number of arguments',
-        'tollgate api; tollgate_scope admin; tollgate_status; tollgate_admin main; # here'             => 'stands beside another content handler',
+        'tollgate api; tollgate_scope admin; tollgate_status; tollgate_admin main; # here'             => 'conflicts with another content handler',
     );
     mistake("$_", quotemeta $refused{$_}, "$redis$plans server {\n listen 127.0.0.1:%PORT%;\n location /admin/ {\n $_\n } }") for sort keys %refused;
     for my $location ('= /admin', '/admin', '~ ^/admin/', '@admin') {
@@ -339,12 +339,12 @@ subtest 'tollgate_dashboard' => sub {
     plan skip_all => 'this build has no dashboard' if $output =~ /the page is not in this build/;
     mistake('without any table', '"tollgate_dashboard" needs a "tollgate_plans"',
         "server {\n listen 127.0.0.1:%PORT%;\n location / {\n tollgate_dashboard; # here\n } }");
-    mistake('beside another', '"tollgate_dashboard" directive stands beside another content handler',
+    mistake('beside another', '"tollgate_dashboard" directive conflicts with another content handler',
         "$head location / {\n tollgate_status;\n tollgate_dashboard; # here\n } }");
     mistake('twice', '"tollgate_dashboard" directive is duplicate',
         "$head location / {\n tollgate_dashboard;\n tollgate_dashboard; # here\n } }");
     mistake("an address of another host: $_",
-        qq("tollgate_dashboard": invalid status URI "$_": a path on the same host is needed),
+        qq(invalid status URI "$_": a path on the same host is needed),
         "$head location / {\n tollgate_dashboard $_; # here\n } }") for qw(https://example.com/status //example.com);
     mistake('two addresses', 'invalid number of arguments in "tollgate_dashboard" directive',
         "$head location / {\n tollgate_dashboard a b; # here\n } }");

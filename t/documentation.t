@@ -261,11 +261,11 @@ for my $directive (source('module/http/ngx_http_tollgate_module.cpp') =~ /\{ngx_
 }
 for my $block ([plans => 'quota/plan_directives'], [redis => 'http/config/redis_block']) {
     my ($name, $source) = @$block;
-    my @directives = source("module/$source.cpp") =~ /Directive\{"(\w+)"/g;
+    my @directives = source("module/$source.cpp") =~ /^ +(?:\w+Directive)?\{"(\w+)", "/mg;
     cmp_ok(scalar @directives, '>=', 4, "$source.cpp has directives");
     like($text, qr/[`; ]$_ /, "… and tollgate_$name of module/README.md has $_") for @directives;
 }
-like($text, qr/`\$$_`/, "… and \$$_") for map { s/_\z/_NAME/r } source('module/http/variables.cpp') =~ /"(tollgate_\w+)"/g;
+like($text, qr/`\$$_`/, "… and \$$_") for map { s/_\z/_NAME/r } source('module/http/request/variables.cpp') =~ /"(tollgate_\w+)"/g;
 
 my ($stored) = $text =~ /^## What is in Redis\n(.*?)^## /ms;
 my @fields = map { /=\s*"(\w+)"/g } source('module/redis/protocol/schema.hpp') =~ /^namespace \w+_(?:field|part|state) \{\n(.*?)^\}/msg;

@@ -15,7 +15,7 @@ sub read_file { open my $file, '<', $_[0] or die "$_[0]: $!\n"; local $/; return
 
 my $snippet = read_file('conf/log-json.conf');
 # The names of $tollgate_meta_NAME are the operator's.
-my @variables = grep { !/_$/ } read_file('module/http/variables.cpp') =~ /\{"(tollgate_\w+)"/g;
+my @variables = grep { !/_$/ } read_file('module/http/request/variables.cpp') =~ /\{"(tollgate_\w+)"/g;
 cmp_ok scalar(@variables), '>=', 7, 'the module has variables';
 my %documented = map { $_ => 1 } read_file('module/README.md') =~ /`\$(tollgate_\w+)`/g;
 for my $variable (@variables) {

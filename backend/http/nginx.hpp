@@ -14,6 +14,7 @@ using tollgate::nginx::borrow;
 using tollgate::nginx::conf_error;
 using tollgate::nginx::conf_ok;
 using tollgate::nginx::copy;
+using tollgate::nginx::core_location;
 using tollgate::nginx::find_pooled;
 using tollgate::nginx::is_regex;
 using tollgate::nginx::make_pooled;

@@ -9,11 +9,6 @@ namespace {
 /// The largest body, whatever client_max_body_size allows: parsing blocks the event loop.
 constexpr off_t kMaxBody = 1 << 20;
 
-ngx_http_core_loc_conf_t& core_location(ngx_conf_t* cf) {
-    return *static_cast<ngx_http_core_loc_conf_t*>(
-        ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
-}
-
 /// The thread pool of `threads=NAME`, or nginx's default one if `parameter` is nullptr. Returns
 /// nullptr after a message in the log.
 ngx_thread_pool_t* thread_pool(ngx_conf_t* cf, const ngx_str_t* parameter) {

@@ -19,18 +19,18 @@ struct HttpBlock {
     std::unique_ptr<TlsSessionZone> tls_sessions;  ///< the same; nullptr if no Redis has TLS
     std::unique_ptr<Worker> worker;                ///< set while a worker runs
 
-    HttpBlock();
-    ~HttpBlock();
-    HttpBlock(const HttpBlock&) = delete;
-    HttpBlock& operator=(const HttpBlock&) = delete;
-
-    static HttpBlock& of(ngx_conf_t* cf);
-    static HttpBlock& of(ngx_http_request_t* r);
+    static HttpBlock& of(ngx_conf_t* cf) {
+        return *static_cast<HttpBlock*>(
+            ngx_http_conf_get_module_main_conf(cf, ngx_http_tollgate_module));
+    }
+    static HttpBlock& of(ngx_http_request_t* r) {
+        return *static_cast<HttpBlock*>(ngx_http_get_module_main_conf(r, ngx_http_tollgate_module));
+    }
     /// nullptr if there is no http block.
-    static HttpBlock* of(ngx_cycle_t* cycle);
+    static HttpBlock* of(ngx_cycle_t* cycle) {
+        return static_cast<HttpBlock*>(
+            ngx_http_cycle_get_module_main_conf(cycle, ngx_http_tollgate_module));
+    }
 };
-
-/// nginx's create_main_conf.
-void* create_http_block(ngx_conf_t* cf) noexcept;
 
 }  // namespace tollgate::http

@@ -1,19 +1,27 @@
 #pragma once
 
 #include "module/nginx/nginx.hpp"
+#include "module/nginx/response.hpp"
 
 extern ngx_module_t ngx_http_tollgate_module;
 extern ngx_module_t ngx_http_tollgate_filter_module;
 
 namespace tollgate::http {
 
+using nginx::add_field;
+using nginx::add_phase_handler;
+using nginx::allow_reading_only;
 using nginx::borrow;
 using nginx::conf_error;
 using nginx::conf_ok;
 using nginx::copy;
+using nginx::core_location;
 using nginx::find_pooled;
+using nginx::for_each_field;
 using nginx::is_regex;
 using nginx::make_pooled;
+using nginx::send_body;
+using nginx::send_text;
 using nginx::view;
 
 /// nginx::guarded(), with `tollgate: ` at the beginning of the line in the log.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "module/http/nginx.hpp"
-#include "module/http/request/phase_handlers.hpp"
+#include "module/http/request/handlers.hpp"
 #include "module/http/response/response_filter.hpp"
 
 namespace tollgate::http {

@@ -1,20 +1,17 @@
 // The gateway's nginx module: its directives, and the functions that nginx calls.
 
-#include "module/http/config/admin_conf.hpp"
-#include "module/http/config/auth_basic_conflict.hpp"
-#include "module/http/config/conf_block.hpp"
-#include "module/http/config/early_return.hpp"
 #include "module/http/config/key_sources.hpp"
 #include "module/http/config/location_conf.hpp"
 #include "module/http/config/main_conf.hpp"
+#include "module/http/config/redis_block.hpp"
+#include "module/http/config/warnings.hpp"
 #include "module/http/endpoints/content_handler.hpp"
 #include "module/http/http_block.hpp"
 #include "module/http/nginx.hpp"
+#include "module/http/request/handlers.hpp"
 #include "module/http/request/log_redaction.hpp"
-#include "module/http/request/phase_handlers.hpp"
 #include "module/http/shared_memory.hpp"
 #include "module/http/tls_session_zone.hpp"
-#include "module/http/variables.hpp"
 #include "module/http/worker.hpp"
 
 namespace tollgate::http {
@@ -79,6 +76,10 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     ngx_null_command,
 };
+
+void* create_http_block(ngx_conf_t* cf) noexcept {
+    return guarded<void*>(cf->log, nullptr, [&] { return make_pooled<HttpBlock>(cf->pool); });
+}
 
 /// Without a plan table, the module adds no handlers.
 ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {

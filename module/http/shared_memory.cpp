@@ -145,15 +145,12 @@ ngx_int_t init_stripe(ngx_shm_zone_t* zone, void* old) noexcept {
     });
 }
 
-/// Adds a zone to the configuration. Returns false after logging a message.
-bool add_zone(ngx_conf_t* cf, HttpBlock& block, const std::string& name, std::size_t size,
+}  // namespace
+
+bool add_zone(ngx_conf_t* cf, HttpBlock& block, std::string_view name, std::size_t size,
               ngx_shm_zone_init_pt init) {
-    ngx_str_t borrowed = borrow(name);
-    ngx_str_t copy{borrowed.len, ngx_pstrdup(cf->pool, &borrowed)};
-    if (copy.data == nullptr) {
-        return false;
-    }
-    ngx_shm_zone_t* zone = ngx_shared_memory_add(cf, &copy, size, &ngx_http_tollgate_module);
+    ngx_str_t copied = copy(cf->pool, name);
+    ngx_shm_zone_t* zone = ngx_shared_memory_add(cf, &copied, size, &ngx_http_tollgate_module);
     if (zone == nullptr) {
         return false;
     }
@@ -161,8 +158,6 @@ bool add_zone(ngx_conf_t* cf, HttpBlock& block, const std::string& name, std::si
     zone->data = &block;
     return true;
 }
-
-}  // namespace
 
 bool add_zones(ngx_conf_t* cf, HttpBlock& block) {
     std::size_t& size = block.conf.zone_size;
@@ -178,23 +173,18 @@ bool add_zones(ngx_conf_t* cf, HttpBlock& block) {
 }
 
 char* read_zone_size(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
-    auto& main = static_cast<HttpBlock*>(conf)->conf;
-    if (main.zone_size != 0) {
-        return const_cast<char*>("is duplicate");
-    }
-    auto* words = static_cast<ngx_str_t*>(cf->args->elts);
-    const ssize_t size = ngx_parse_size(&words[1]);
-    if (size == NGX_ERROR) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid zone size \"%V\"", &words[1]);
-        return conf_error();
-    }
-    if (static_cast<std::size_t>(size) < kSmallestSize * ngx_pagesize) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "tollgate_zone \"%V\" is too small: %uzk at least",
-                           &words[1], kSmallestSize * ngx_pagesize / 1024);
-        return conf_error();
-    }
-    main.zone_size = static_cast<std::size_t>(size);
-    return conf_ok();
+    return read_once(cf, static_cast<HttpBlock*>(conf)->conf.zone_size, [](Words words) {
+        ngx_str_t text = borrow(words[1]);
+        const ssize_t size = ngx_parse_size(&text);
+        if (size == NGX_ERROR) {
+            throw ParseError("invalid zone size " + in_quotes(words[1]));
+        }
+        if (static_cast<std::size_t>(size) < kSmallestSize * ngx_pagesize) {
+            throw ParseError("tollgate_zone " + in_quotes(words[1]) + " is too small: " +
+                             std::to_string(kSmallestSize * ngx_pagesize / 1024) + "k at least");
+        }
+        return static_cast<std::size_t>(size);
+    });
 }
 
 void SharedMemory::start_worker(std::size_t worker) noexcept {

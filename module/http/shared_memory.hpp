@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "module/gateway/zone.hpp"
 #include "module/http/http_block.hpp"
@@ -18,6 +19,11 @@ namespace tollgate::http {
 /// Adds the zones of nginx's shared memory to the configuration: one for the node, and one for each
 /// stripe. Returns false after logging a message.
 bool add_zones(ngx_conf_t* cf, HttpBlock& block);
+
+/// Adds one zone, whose `data` is the block until nginx calls `init`. Returns false after logging a
+/// message. Throws std::bad_alloc.
+bool add_zone(ngx_conf_t* cf, HttpBlock& block, std::string_view name, std::size_t size,
+              ngx_shm_zone_init_pt init);
 
 /// Reads `tollgate_zone SIZE`.
 char* read_zone_size(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;

@@ -1,8 +1,8 @@
 #include "module/http/tls_session_zone.hpp"
 
 #include <algorithm>
+#include <mutex>
 
-#include "module/http/http_block.hpp"
 
 namespace tollgate::http {
 
@@ -13,17 +13,6 @@ constexpr std::string_view kTlsZoneName = "tollgate-tls-1";
 
 /// Of the slots, and of the slab pool's own data.
 constexpr std::size_t kTlsZoneSize = sizeof(TlsSessionZone::Slots) + (std::size_t{64} << 10U);
-
-class Lock {
-  public:
-    explicit Lock(ngx_shmtx_t& mutex) : mutex_(mutex) { ngx_shmtx_lock(&mutex_); }
-    ~Lock() { ngx_shmtx_unlock(&mutex_); }
-    Lock(const Lock&) = delete;
-    Lock& operator=(const Lock&) = delete;
-
-  private:
-    ngx_shmtx_t& mutex_;
-};
 
 /// nginx's init of a zone: `old` is the context of the zone that this one takes over at a reload.
 ngx_int_t init_tls_session_zone(ngx_shm_zone_t* zone, void* old) noexcept {
@@ -52,19 +41,11 @@ bool add_tls_session_zone(ngx_conf_t* cf, HttpBlock& block) {
     if (std::ranges::none_of(block.conf.redis, has_tls)) {
         return true;
     }
-    ngx_str_t name = borrow(kTlsZoneName);
-    ngx_shm_zone_t* zone =
-        ngx_shared_memory_add(cf, &name, kTlsZoneSize, &ngx_http_tollgate_module);
-    if (zone == nullptr) {
-        return false;
-    }
-    zone->init = init_tls_session_zone;
-    zone->data = &block;
-    return true;
+    return add_zone(cf, block, kTlsZoneName, kTlsZoneSize, init_tls_session_zone);
 }
 
 void TlsSessionZone::store(const Sha256& fingerprint, std::string_view session) noexcept {
-    const Lock lock(mutex_);
+    const std::lock_guard lock(mutex_);
     auto* slot = std::ranges::find(slots_.all, fingerprint, &Slot::fingerprint);
     const bool is_known = slot != slots_.all.end();
     // A worker that is killed here leaves an empty slot.
@@ -85,7 +66,7 @@ void TlsSessionZone::store(const Sha256& fingerprint, std::string_view session) 
 
 std::string TlsSessionZone::find(const Sha256& fingerprint) {
     std::string session(sizeof(Slot::session), '\0');  // allocated before the lock is taken
-    const Lock lock(mutex_);
+    const std::lock_guard lock(mutex_);
     const auto* slot = std::ranges::find(slots_.all, fingerprint, &Slot::fingerprint);
     if (slot == slots_.all.end()) {
         return {};

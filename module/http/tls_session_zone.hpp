@@ -6,12 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "module/http/nginx.hpp"
+#include "module/http/shared_memory.hpp"
 #include "module/key/digest.hpp"
 
 namespace tollgate::http {
-
-struct HttpBlock;
 
 /// Adds the zone for TLS sessions to the configuration, if a Redis has TLS. False after a message.
 bool add_tls_session_zone(ngx_conf_t* cf, HttpBlock& block);
@@ -43,7 +41,7 @@ class TlsSessionZone {
     std::string find(const Sha256& fingerprint);
 
   private:
-    ngx_shmtx_t& mutex_;
+    SlabMutex mutex_;
     Slots& slots_;
 };
 

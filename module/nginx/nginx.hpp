@@ -10,6 +10,7 @@ extern "C" {
 #include <exception>
 #include <memory>
 #include <new>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -33,6 +34,37 @@ inline std::string_view view(const ngx_str_t& text) {
 /// A view as an nginx string of the same bytes, for functions of nginx that only read it.
 inline ngx_str_t borrow(std::string_view text) {
     return {text.size(), reinterpret_cast<u_char*>(const_cast<char*>(text.data()))};
+}
+
+/// nginx's own settings of the location that is being read or merged.
+inline ngx_http_core_loc_conf_t& core_location(ngx_conf_t* cf) {
+    return *static_cast<ngx_http_core_loc_conf_t*>(
+        ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
+}
+
+/// Adds a handler to the end of a phase's list. Most phases call the last handler first. Returns
+/// all handlers of the phase, none if memory is short.
+inline std::span<ngx_http_handler_pt> add_phase_handler(ngx_conf_t* cf, ngx_http_phases phase,
+                                                        ngx_http_handler_pt handler) {
+    auto* core = static_cast<ngx_http_core_main_conf_t*>(
+        ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
+    ngx_array_t& handlers = core->phases[phase].handlers;
+    auto* place = static_cast<ngx_http_handler_pt*>(ngx_array_push(&handlers));
+    if (place == nullptr) {
+        return {};
+    }
+    *place = handler;
+    return {static_cast<ngx_http_handler_pt*>(handlers.elts), handlers.nelts};
+}
+
+/// Calls `use` with each field of a request or a response.
+template <typename Use>
+void for_each_field(const ngx_list_t& fields, Use use) {
+    for (const auto* part = &fields.part; part != nullptr; part = part->next) {
+        for (auto& field : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
+            use(field);
+        }
+    }
 }
 
 /// Whether a location is given by a regular expression. An nginx without PCRE has none.

@@ -1,8 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "module/nginx/nginx.hpp"
 
@@ -22,6 +27,14 @@ inline ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name,
     field->value = copied;
     field->hash = 1;
     return field;
+}
+
+/// The same for a number.
+inline void add_field(ngx_http_request_t* r, std::string_view name, std::int64_t value) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): to_chars fills it
+    std::array<char, NGX_INT64_LEN> text;
+    const char* end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+    add_field(r, name, std::string_view(text.data(), end));
 }
 
 /// Sets Content-Type and Content-Length; `media_type` must be a literal.
@@ -61,6 +74,33 @@ inline ngx_int_t send_header_and_body(ngx_http_request_t* r, std::string_view bo
     }
     ngx_chain_t chain{buffer, nullptr};
     return ngx_http_output_filter(r, &chain);
+}
+
+/// Sends a response. `body` must outlive the request; `media_type` must be a literal. Returns the
+/// value for a content handler to return.
+inline ngx_int_t send_body(ngx_http_request_t* r, std::string_view media_type,
+                           std::string_view body, ngx_uint_t status = NGX_HTTP_OK) {
+    r->headers_out.status = status;
+    describe_body(r, media_type, body.size());
+    return send_header_and_body(r, body);
+}
+
+/// The same with `Cache-Control: no-store`; keeps the text alive.
+inline ngx_int_t send_text(ngx_http_request_t* r, std::string_view media_type, std::string text,
+                           ngx_uint_t status = NGX_HTTP_OK) {
+    const auto& body = *make_pooled<std::string>(r->pool, std::move(text));
+    add_field(r, "Cache-Control", "no-store");
+    return send_body(r, media_type, body, status);
+}
+
+/// Allows only GET and HEAD, for a content handler. Returns NGX_OK for these two, otherwise the
+/// status to return. Discards the request's body.
+inline ngx_int_t allow_reading_only(ngx_http_request_t* r) {
+    if ((r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD)) == 0) {
+        add_field(r, "Allow", "GET, HEAD");
+        return NGX_HTTP_NOT_ALLOWED;
+    }
+    return ngx_http_discard_request_body(r);
 }
 
 /// A body that a filter sends instead of the response's own. The filter's header filter calls

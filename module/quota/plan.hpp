@@ -56,6 +56,7 @@ struct PlanTable {
     std::chrono::milliseconds lease_time = kLeaseTime;
     /// How long Redis keeps what an id was granted in a day, after the day's end; 0: not at all.
     std::chrono::days history{};
+    std::vector<std::string_view> seen{};  ///< the directives of its block: see find_directive
     bool has_history() const { return history > std::chrono::days(0); }
 
     /// The plan of this name, otherwise the default; nullptr if there is neither.

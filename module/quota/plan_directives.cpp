@@ -11,67 +11,37 @@ namespace tollgate {
 
 namespace {
 
-void refuse_if(bool duplicate, std::string_view name) {
-    if (duplicate) {
-        throw ParseError(in_quotes(name) + " directive is duplicate");
-    }
-}
-
-using Words = std::span<const std::string_view>;
-
-void add_plan(PlanTable& table, Words values) {
-    Plan plan = parse_plan(values);
+void add_plan(PlanTable& table, Words words) {
+    Plan plan = parse_plan(words.subspan(1));
     if (std::ranges::find(table.plans, plan.name, &Plan::name) != table.plans.end()) {
         throw ParseError("duplicate plan " + in_quotes(plan.name));
     }
     table.plans.push_back(std::move(plan));
 }
 
-void set_default(PlanTable& table, Words values) {
-    refuse_if(!table.default_plan.empty(), "default");
-    if (values.size() != 1 || values.front().empty()) {
-        throw ParseError("\"default\" names one plan");
-    }
-    table.default_plan = values.front();
-}
-
-void set_anonymous(PlanTable& table, Words values) {
-    refuse_if(!table.anonymous.empty(), "anonymous");
-    table.anonymous = parse_rates(values);
+void set_anonymous(PlanTable& table, Words words) {
+    table.anonymous = parse_rates(words.subspan(1));
     for (const Rate& rate : table.anonymous) {
         table.anonymous_policies.push_back(policy_name("anonymous", rate.period));
     }
 }
 
-void set_ban(PlanTable& table, Words values) {
-    refuse_if(table.ban.has_value(), "ban");
-    table.ban = parse_ban(values);
-}
-
-void set_history(PlanTable& table, Words values) {
-    refuse_if(table.has_history(), "history");
-    if (values.size() != 1) {
-        throw ParseError("\"history\" is one time");
-    }
-    table.history = parse_history(values.front());
-}
-
-/// A directive of the block and the function that sets it, which throws ParseError for invalid
-/// values.
-struct PlansDirective {
-    std::string_view name;
-    void (*set)(PlanTable& table, Words values);
-};
+using PlansDirective = DirectiveRow<void (*)(PlanTable& table, Words words)>;
 
 constexpr std::array kPlansDirectives{
-    PlansDirective{"plan", add_plan},           PlansDirective{"default", set_default},
-    PlansDirective{"anonymous", set_anonymous}, PlansDirective{"ban", set_ban},
-    PlansDirective{"history", set_history},
+    PlansDirective{"plan", "NAME RATE...", add_plan, true},
+    PlansDirective{"default", "NAME",
+                   [](PlanTable& t, Words words) { t.default_plan = required_value(words); }},
+    PlansDirective{"anonymous", "RATE...", set_anonymous},
+    PlansDirective{"ban", "PARAMETER...",
+                   [](PlanTable& t, Words words) { t.ban = parse_ban(words.subspan(1)); }},
+    PlansDirective{"history", "TIME",
+                   [](PlanTable& t, Words words) { t.history = parse_history(words[1]); }},
 };
 
 }  // namespace
 
-TableDirective parse_table_directive(std::span<const std::string_view> words) {
+TableDirective parse_table_directive(Words words) {
     constexpr std::string_view kRedis = "redis=";
     constexpr std::string_view kLease = "lease=";
     const std::string_view name = words.empty() ? "" : words.front();
@@ -95,14 +65,8 @@ TableDirective parse_table_directive(std::span<const std::string_view> words) {
     return directive;
 }
 
-void set_plans_directive(PlanTable& table, std::span<const std::string_view> words) {
-    const auto* directive =
-        std::ranges::find(kPlansDirectives, words.front(), &PlansDirective::name);
-    if (directive == kPlansDirectives.end()) {
-        throw ParseError("unknown directive " + in_quotes(words.front()) +
-                         " in \"tollgate_plans\"");
-    }
-    directive->set(table, words.subspan(1));
+void set_plans_directive(PlanTable& table, Words words) {
+    find_directive(kPlansDirectives, "tollgate_plans", words, table.seen).set(table, words);
 }
 
 void check_plan_table(const PlanTable& table) {

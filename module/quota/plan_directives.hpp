@@ -1,10 +1,10 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "module/quota/plan.hpp"
+#include "module/text/directive_row.hpp"
 
 // The directive `tollgate_plans` and the directives of its block, as words. The gateway gets the
 // words from nginx, and `tollgate simulate` from a file. Both read them here.
@@ -19,11 +19,11 @@ struct TableDirective {
 
 /// Reads the words after `tollgate_plans`: a name, then optionally `redis=NAME` and
 /// `lease=TIME|off`. Throws ParseError.
-TableDirective parse_table_directive(std::span<const std::string_view> words);
+TableDirective parse_table_directive(Words words);
 
 /// Sets one directive of the block in the table. The first word is its name; there is at least one
 /// word. Throws ParseError.
-void set_plans_directive(PlanTable& table, std::span<const std::string_view> words);
+void set_plans_directive(PlanTable& table, Words words);
 
 /// Checks a table whose block has ended: it has a plan, and the default is one of its plans. Throws
 /// ParseError.

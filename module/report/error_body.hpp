@@ -21,14 +21,15 @@ constexpr Error kPlanNotAllowed{"plan_not_allowed",
                                 "The plan of this API key does not include this resource."};
 constexpr Error kInsufficientScope{
     "insufficient_scope", "This API key does not have the scope that this resource requires."};
-constexpr Error kRateLimitExceeded{"rate_limit_exceeded",
-                                   "The rate limit is exceeded; retry after Retry-After seconds."};
-constexpr Error kApiKeyBanned{
-    "api_key_banned",
-    "The API key is banned for going on after 429; retry after Retry-After seconds."};
+constexpr Error kRateLimitExceeded{
+    "rate_limit_exceeded",
+    "The rate limit is exceeded; wait the number of seconds in Retry-After."};
+constexpr Error kApiKeyBanned{"api_key_banned",
+                              "The API key is temporarily banned for repeated requests after 429; "
+                              "wait the number of seconds in Retry-After."};
 constexpr Error kServiceUnavailable{
     "service_unavailable",
-    "The API key can't be checked right now; retry after Retry-After seconds."};
+    "The API key can't be checked right now; wait the number of seconds in Retry-After."};
 
 /// The Error for a status that nginx itself generates: the reason phrase of RFC 9110, and a code
 /// derived from it.

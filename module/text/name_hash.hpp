@@ -17,19 +17,17 @@ inline std::uint32_t name_hash(std::string_view name) {
         crc32_z(0, reinterpret_cast<const Bytef*>(name.data()), name.size()));
 }
 
-/// The reason why `directive` cannot define `name` in addition to `other`: a duplicate, or another
-/// name with the same hash. Empty if there is no conflict.
-inline std::string name_conflict(std::string_view directive, std::string_view name,
-                                 std::string_view other) {
-    if (name_hash(name) != name_hash(other)) {
-        return {};
-    }
+/// Throws ParseError if `directive` cannot define `name` in addition to `other`: a duplicate, or
+/// another name with the same hash.
+inline void check_names(std::string_view directive, std::string_view name, std::string_view other) {
     const std::string text(directive);
     if (name == other) {
-        return "duplicate " + text + " " + in_quotes(name);
+        throw ParseError("duplicate " + text + " " + in_quotes(name));
     }
-    return text + " " + in_quotes(other) + " and " + in_quotes(name) +
-           " have the same CRC-32, by which shared memory knows them: rename one";
+    if (name_hash(name) == name_hash(other)) {
+        throw ParseError(text + " " + in_quotes(other) + " and " + in_quotes(name) +
+                         " have the same CRC-32, by which shared memory knows them: rename one");
+    }
 }
 
 }  // namespace tollgate

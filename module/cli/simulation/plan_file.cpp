@@ -40,10 +40,7 @@ auto at_line(std::size_t line, Read read) {
 
 void add_table(std::vector<PlanTable>& tables, PlanTable table) {
     for (const auto& other : tables) {
-        const std::string conflict = name_conflict(kPlansBlock, table.name, other.name);
-        if (!conflict.empty()) {
-            throw ParseError(conflict);
-        }
+        check_names(kPlansBlock, table.name, other.name);
     }
     tables.push_back(std::move(table));
 }

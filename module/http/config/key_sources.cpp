@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "module/http/config/conf_block.hpp"
 #include "module/http/config/location_conf.hpp"
-#include "module/text/parse_error.hpp"
 
 namespace tollgate::http {
 
@@ -32,7 +30,7 @@ ngx_int_t variable_of(ngx_conf_t* cf, const std::string& field) {
     return index;
 }
 
-void add_field(std::vector<KeyField>& fields, const KeyField& field) {
+void add_key_field(std::vector<KeyField>& fields, const KeyField& field) {
     if (std::ranges::find(fields, field.name, &KeyField::name) == fields.end()) {
         fields.push_back(field);
     }
@@ -50,31 +48,19 @@ const KeySourcesConf* default_key_sources(ngx_conf_t* cf) {
 }
 
 char* read_key_from(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
-    return guarded(cf->log, conf_error(), [&]() -> char* {
-        auto& location = *static_cast<LocationConf*>(conf);
-        if (location.key_from != NGX_CONF_UNSET_PTR) {
-            return const_cast<char*>("is duplicate");
-        }
+    return read_once(cf, static_cast<LocationConf*>(conf)->key_from, [&](Words words) {
         default_key_sources(cf);  // the first of them
         auto read = std::make_unique<KeySourcesConf>();
-        const auto words = words_of(cf);
-        for (const auto word : std::span(words).subspan(1)) {
-            try {
-                KeySource source = parse_key_source(word);
-                if (std::ranges::find(read->sources, source.name, &KeySource::name) !=
-                    read->sources.end()) {
-                    return const_cast<char*>("names a source twice");
-                }
-                read->sources.push_back(std::move(source));
-            } catch (const ParseError& error) {
-                log_conf_error(cf, error.what());
-                return conf_error();
-            }
-        }
         read->position = Position::of(cf);
-        location.key_from = read.get();
-        MainConf::of(cf).key_sources.push_back(std::move(read));
-        return conf_ok();
+        for (const auto word : words.subspan(1)) {
+            KeySource source = parse_key_source(word);
+            if (std::ranges::find(read->sources, source.name, &KeySource::name) !=
+                read->sources.end()) {
+                throw ParseError("\"tollgate_key_from\" directive names a source twice");
+            }
+            read->sources.push_back(std::move(source));
+        }
+        return MainConf::of(cf).key_sources.emplace_back(std::move(read)).get();
     });
 }
 
@@ -92,8 +78,8 @@ bool resolve_key_sources(ngx_conf_t* cf) {
                 return false;
             }
             const KeyField field{source.field, variable_of(cf, source.field)};
-            add_field(set->own_fields, field);
-            add_field(conf.key_fields, field);
+            add_key_field(set->own_fields, field);
+            add_key_field(conf.key_fields, field);
             if (!is_authorization && std::ranges::find(conf.redacted_fields, source.field) ==
                                          conf.redacted_fields.end()) {
                 conf.redacted_fields.push_back(source.field);

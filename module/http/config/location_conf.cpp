@@ -1,15 +1,14 @@
 #include "module/http/config/location_conf.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
 #include <optional>
 
-#include "module/http/config/conf_block.hpp"
 #include "module/http/config/key_sources.hpp"
-#include "module/http/endpoints/content_handler.hpp"
-#include "module/http/request/log_redaction.hpp"
 #include "module/key/key_record.hpp"
 #include "module/key/scopes.hpp"
-#include "module/text/parse_error.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::http {
@@ -20,6 +19,58 @@ namespace {
 std::optional<std::int64_t> parse_cost(std::string_view text) {
     constexpr std::int64_t kMost = 1'000'000'000'000;
     return parse_whole_number(text, 0, kMost);
+}
+
+const std::string kNoScopes;
+
+constexpr const char* kConflict = "conflicts with another content handler";
+
+/// NGX_CONF_UNSET, NGX_CONF_UNSET_UINT and NGX_CONF_UNSET_PTR consist of this byte.
+constexpr int kUnsetByte = 0xff;
+
+/// Takes the fields that are not set from `outer`.
+void inherit(LocationConf& conf, const LocationConf& outer) {
+    using FieldWords = std::array<std::intptr_t, sizeof(LocationConf) / sizeof(std::intptr_t)>;
+    auto words = std::bit_cast<FieldWords>(conf);
+    std::ranges::transform(
+        words, std::bit_cast<FieldWords>(outer), words.begin(),
+        [](std::intptr_t own, std::intptr_t other) { return own == NGX_CONF_UNSET ? other : own; });
+    conf = std::bit_cast<LocationConf>(words);
+}
+
+/// The values where no directive is set: 0 and nullptr, except these.
+LocationConf defaults(ngx_conf_t* cf) {
+    LocationConf conf{};
+    conf.key_from = default_key_sources(cf);
+    conf.headers = kXRateLimit;
+    conf.scopes = &kNoScopes;
+    conf.log_level = NGX_LOG_ERR;
+    return conf;
+}
+
+/// Returns false after logging why the content handler can't serve the location.
+bool check_content_handler(ngx_conf_t* cf, const LocationConf& conf) {
+    if (conf.content == nullptr) {
+        return true;
+    }
+    const std::string_view mistake = core_location(cf).handler != conf.content->handler
+                                         ? kConflict
+                                         : conf.content->find_mistake(cf, conf);
+    if (!mistake.empty()) {
+        log_conf_error(cf, conf.content->position,
+                       in_quotes(conf.content->directive) + " " + std::string(mistake));
+    }
+    return mistake.empty();
+}
+
+/// Whether `off` is the only argument. Throws ParseError if it is one of several.
+bool is_off(Words words, std::string_view others) {
+    const bool has_off = std::ranges::find(words.subspan(1), "off") != words.end();
+    if (has_off && words.size() != 2) {
+        throw ParseError(in_quotes(words[0]) + " directive cannot combine \"off\" with " +
+                         std::string(others));
+    }
+    return has_off;
 }
 
 std::optional<std::string_view> evaluate(ngx_http_request_t* r, ngx_http_complex_value_t* value) {
@@ -57,113 +108,94 @@ std::int64_t LocationConf::cost_of(ngx_http_request_t* r) const {
 }
 
 void* create_location_conf(ngx_conf_t* cf) noexcept {
-    auto* conf = static_cast<LocationConf*>(ngx_pcalloc(cf->pool, sizeof(LocationConf)));
-    if (conf == nullptr) {
-        return nullptr;
+    void* conf = ngx_palloc(cf->pool, sizeof(LocationConf));
+    if (conf != nullptr) {
+        std::memset(conf, kUnsetByte, sizeof(LocationConf));
     }
-    conf->tables = static_cast<TableSetConf*>(NGX_CONF_UNSET_PTR);
-    conf->key_from = static_cast<KeySourcesConf*>(NGX_CONF_UNSET_PTR);
-    conf->realm = static_cast<ngx_http_complex_value_t*>(NGX_CONF_UNSET_PTR);
-    conf->headers = NGX_CONF_UNSET_UINT;
-    conf->cost = static_cast<ngx_http_complex_value_t*>(NGX_CONF_UNSET_PTR);
-    conf->bypass = static_cast<ngx_array_t*>(NGX_CONF_UNSET_PTR);
-    conf->dry_run = NGX_CONF_UNSET;
-    conf->forward_authorization = NGX_CONF_UNSET;
-    conf->json_errors = NGX_CONF_UNSET;
-    conf->log_level = NGX_CONF_UNSET_UINT;
     return conf;
 }
 
 char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
-    const auto* outer = static_cast<const LocationConf*>(parent);
-    auto* conf = static_cast<LocationConf*>(child);
-    ngx_conf_merge_ptr_value(conf->tables, outer->tables, nullptr);
-    ngx_conf_merge_ptr_value(conf->realm, outer->realm, nullptr);
-    ngx_conf_merge_uint_value(conf->headers, outer->headers, static_cast<ngx_uint_t>(kXRateLimit));
-    ngx_conf_merge_ptr_value(conf->cost, outer->cost, nullptr);
-    ngx_conf_merge_ptr_value(conf->bypass, outer->bypass, nullptr);
-    ngx_conf_merge_str_value(conf->scopes, outer->scopes, "");
-    ngx_conf_merge_value(conf->dry_run, outer->dry_run, 0);
-    ngx_conf_merge_value(conf->forward_authorization, outer->forward_authorization, 0);
-    if (conf->json_errors == NGX_CONF_UNSET && conf->admin != nullptr) {
-        conf->json_errors = 1;
-    }
-    ngx_conf_merge_value(conf->json_errors, outer->json_errors, 0);
-    ngx_conf_merge_uint_value(conf->log_level, outer->log_level,
-                              static_cast<ngx_uint_t>(NGX_LOG_ERR));
     return guarded(cf->log, conf_error(), [&] {
-        ngx_conf_merge_ptr_value(conf->key_from, outer->key_from, default_key_sources(cf));
-        note_error_log(cf);
-        if (conf->tables != nullptr) {
-            const auto* context = static_cast<ngx_http_conf_ctx_t*>(cf->ctx);
-            MainConf::of(cf).guarded.push_back(
-                {context->srv_conf, context->loc_conf, conf, conf->tables == outer->tables});
+        const auto& outer = *static_cast<const LocationConf*>(parent);
+        auto& conf = *static_cast<LocationConf*>(child);
+        auto& core = core_location(cf);
+        const bool is_own = !is_unset(conf.content);
+        if (conf.json_errors == NGX_CONF_UNSET && is_own && conf.content->admin != nullptr) {
+            conf.json_errors = 1;
         }
-        return merge_content_handler(cf, *outer, *conf) ? conf_ok() : conf_error();
+        // `if` and `limit_except` blocks have the content handler of the location around them.
+        if (!is_own && (core.noname == 0 || core.handler != nullptr)) {
+            conf.content = nullptr;
+        }
+        inherit(conf, outer);
+        inherit(conf, defaults(cf));
+        if (conf.content != nullptr && !is_own) {
+            core.handler = conf.content->handler;
+        }
+        auto& main = MainConf::of(cf);
+        if (std::ranges::find(main.error_logs, core.error_log) == main.error_logs.end()) {
+            main.error_logs.push_back(core.error_log);
+        }
+        if (conf.tables != nullptr) {
+            const auto* context = static_cast<ngx_http_conf_ctx_t*>(cf->ctx);
+            main.guarded.push_back(
+                {context->srv_conf, context->loc_conf, &conf, conf.tables == outer.tables});
+        }
+        return check_content_handler(cf, conf) ? conf_ok() : conf_error();
     });
 }
 
+const char* set_content_handler(ngx_conf_t* cf, void* conf, const ContentHandler& content) {
+    auto& core = core_location(cf);
+    if (core.handler != nullptr) {
+        return core.handler == content.handler ? "is duplicate" : kConflict;
+    }
+    core.handler = content.handler;
+    auto* kept = make_pooled<ContentHandler>(cf->pool, content);
+    kept->directive = words_of(cf)[0];
+    kept->position = Position::of(cf);
+    static_cast<LocationConf*>(conf)->content = kept;
+    return nullptr;
+}
+
 char* read_tollgate(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
-    return guarded(cf->log, conf_error(), [&]() -> char* {
-        auto& location = *static_cast<LocationConf*>(conf);
-        if (location.tables != NGX_CONF_UNSET_PTR) {
-            return const_cast<char*>("is duplicate");
-        }
-        const auto words = words_of(cf);
-        const auto names = std::span(words).subspan(1);
-        if (std::ranges::find(names, "off") != names.end()) {
-            location.tables = nullptr;
-            return names.size() == 1 ? conf_ok() : const_cast<char*>("has \"off\" beside a table");
+    auto& tables = static_cast<LocationConf*>(conf)->tables;
+    return read_once(cf, tables, [&](Words words) -> const TableSetConf* {
+        if (is_off(words, "plan tables")) {
+            return nullptr;
         }
         auto set = std::make_unique<TableSetConf>();
-        for (const auto name : names) {
+        for (const auto name : words.subspan(1)) {
             if (std::ranges::find(set->names, name) != set->names.end()) {
-                return const_cast<char*>("names a table twice");
+                throw ParseError("\"tollgate\" directive names a table twice");
             }
             set->names.emplace_back(name);
         }
         set->position = Position::of(cf);
-        location.tables = set.get();
         auto& sets = MainConf::of(cf).sets;
         set->index = sets.size();
-        sets.push_back(std::move(set));
-        return conf_ok();
+        return sets.emplace_back(std::move(set)).get();
     });
 }
 
 char* read_scope(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
-    return guarded(cf->log, conf_error(), [&]() -> char* {
-        auto& location = *static_cast<LocationConf*>(conf);
-        if (location.scopes.data != nullptr) {
-            return const_cast<char*>("is duplicate");
-        }
-        const auto words = words_of(cf);
-        const auto names = std::span(words).subspan(1);
-        if (names.size() == 1 && names.front() == "off") {
-            location.scopes = copy(cf->pool, "");
-            return conf_ok();
+    auto& field = static_cast<LocationConf*>(conf)->scopes;
+    return read_once(cf, field, [&](Words words) -> const std::string* {
+        if (is_off(words, "scopes")) {
+            return &kNoScopes;
         }
         std::string scopes;
-        for (const auto name : names) {
-            if (name == "off") {
-                return const_cast<char*>("has \"off\" beside a scope");
-            }
+        for (const auto name : words.subspan(1)) {
             // Most likely meant as a variable.
             if (!is_valid_scope(name) || name.starts_with('$')) {
-                log_conf_error(cf, "invalid scope \"" + std::string(name) +
-                                       "\": use printable ASCII characters except the space, "
-                                       "\" and \\, without variables");
-                return conf_error();
+                throw ParseError("invalid scope " + in_quotes(name) +
+                                 ": use printable ASCII characters except the space, \" and \\, "
+                                 "without variables");
             }
             scopes.append(name).append(" ");
         }
-        try {
-            location.scopes = copy(cf->pool, parse_scopes(scopes));
-        } catch (const ParseError& error) {
-            log_conf_error(cf, std::string("tollgate_scope: ") + error.what());
-            return conf_error();
-        }
-        return conf_ok();
+        return make_pooled<std::string>(cf->pool, parse_scopes(scopes));
     });
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "module/http/config/main_conf.hpp"
 #include "module/http/nginx.hpp"
@@ -16,10 +18,22 @@ enum HeaderFamilies : ngx_uint_t {
 };
 
 struct AdminConf;
-struct ContentHandler;
 struct Dashboard;
+struct LocationConf;
 
-/// The configuration of a location: plain memory from nginx's pool, merged field by field.
+/// A content handler of Tollgate, as its directive sets it.
+struct ContentHandler {
+    ngx_http_handler_pt handler;
+    /// Why it can't serve a location, for nginx's message; empty if it can.
+    std::string_view (*find_mistake)(ngx_conf_t* cf, const LocationConf& conf);
+    const Dashboard* dashboard = nullptr;  ///< what `tollgate_dashboard` serves
+    AdminConf* admin = nullptr;            ///< what `tollgate_admin` says
+    std::string directive{};
+    Position position{};
+};
+
+/// The configuration of a location: plain memory from nginx's pool. Each field is one word, so that
+/// all are merged alike.
 struct LocationConf {
     const TableSetConf* tables;  ///< nullptr: off
     const KeySourcesConf* key_from;
@@ -27,14 +41,12 @@ struct LocationConf {
     ngx_uint_t headers;
     ngx_http_complex_value_t* cost;  ///< nullptr: 1
     ngx_array_t* bypass;
-    ngx_str_t scopes;  ///< in the form of parse_scopes; empty: any valid key
+    const std::string* scopes;  ///< in the form of parse_scopes; empty: any valid key
     ngx_flag_t dry_run;
     ngx_flag_t forward_authorization;
     ngx_flag_t json_errors;
     ngx_uint_t log_level;
     const ContentHandler* content;  ///< nullptr: no content handler of Tollgate
-    AdminConf* admin;               ///< what `tollgate_admin` says
-    const Dashboard* dashboard;     ///< what `tollgate_dashboard` serves
 
     static const LocationConf& of(ngx_http_request_t* r);
 
@@ -51,6 +63,10 @@ struct LocationConf {
 /// nginx's create_loc_conf and merge_loc_conf.
 void* create_location_conf(ngx_conf_t* cf) noexcept;
 char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept;
+
+/// Sets the content handler of the location whose directive is being read. Returns nullptr, or what
+/// nginx is to say about the directive.
+const char* set_content_handler(ngx_conf_t* cf, void* conf, const ContentHandler& content);
 
 /// Reads `tollgate NAME… | off`.
 char* read_tollgate(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;

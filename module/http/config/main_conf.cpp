@@ -2,14 +2,12 @@
 
 #include <algorithm>
 
-#include "module/http/config/redis_servers.hpp"
+#include "module/http/config/redis_block.hpp"
 #include "module/http/http_block.hpp"
+#include "module/quota/plan_directives.hpp"
+#include "module/text/name_hash.hpp"
 
 namespace tollgate::http {
-
-Position Position::of(const ngx_conf_t* cf) {
-    return {std::string(view(cf->conf_file->file.name)), cf->conf_file->line};
-}
 
 const ngx_http_core_loc_conf_t& GuardedPlace::core() const {
     return *static_cast<ngx_http_core_loc_conf_t*>(loc_conf[ngx_http_core_module.ctx_index]);
@@ -41,7 +39,7 @@ bool MainConf::resolve(ngx_conf_t* cf) {
             log_conf_error(cf, table->position,
                            redis.empty()
                                ? "\"tollgate_plans\" needs a \"tollgate_redis\""
-                               : "\"redis\" is needed where there are several \"tollgate_redis\"");
+                               : "\"redis=\" is required with several tollgate_redis blocks");
             return false;
         }
         const auto found = std::ranges::find_if(redis, [&](const auto& conf) {
@@ -83,27 +81,23 @@ std::string_view KeySourcesConf::challenge_field() const {
     return has_bearer ? std::string_view() : field_name(sources.front());
 }
 
-void log_conf_error(ngx_conf_t* cf, std::string_view message) {
-    ngx_str_t text = borrow(message);
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%V", &text);
-}
-
-namespace {
-
-void log_at(ngx_conf_t* cf, ngx_uint_t level, const Position& position, std::string_view message) {
-    ngx_str_t text = borrow(message);
-    ngx_str_t file = borrow(position.file);
-    ngx_log_error(level, cf->log, 0, "%V in %V:%ui", &text, &file, position.line);
-}
-
-}  // namespace
-
-void log_conf_error(ngx_conf_t* cf, const Position& position, std::string_view message) {
-    log_at(cf, NGX_LOG_EMERG, position, message);
-}
-
-void log_conf_warning(ngx_conf_t* cf, const Position& position, std::string_view message) {
-    log_at(cf, NGX_LOG_WARN, position, message);
+char* read_plans_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*/) noexcept {
+    return read_directive(cf, [&] {
+        auto& main = MainConf::of(cf);
+        auto conf = std::make_unique<TableConf>();
+        conf->position = Position::of(cf);
+        const auto words = words_of(cf);
+        TableDirective directive = parse_table_directive(Words(words).subspan(1));
+        conf->table = std::move(directive.table);
+        conf->redis_name = std::move(directive.redis_name);
+        for (const auto& other : main.tables) {
+            check_names("tollgate_plans", conf->table.name, other->table.name);
+        }
+        read_block(cf, [&](Words words) { set_plans_directive(conf->table, words); });
+        check_plan_table(conf->table);
+        main.tables.push_back(std::move(conf));
+        return nullptr;
+    });
 }
 
 }  // namespace tollgate::http

@@ -2,12 +2,14 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "module/gateway/settings.hpp"
+#include "module/http/config/directive.hpp"
 #include "module/http/nginx.hpp"
 #include "module/key/key_source.hpp"
 #include "module/quota/plan.hpp"
@@ -15,40 +17,21 @@
 
 namespace tollgate::http {
 
-/// The place of a directive in the configuration, for later messages about it.
-struct Position {
-    std::string file;
-    ngx_uint_t line = 0;
-
-    static Position of(const ngx_conf_t* cf);
-};
-
-/// The TLS directives of a `tollgate_redis` block.
-struct TlsDirectives {
-    bool on = false;
-    redis::TlsSettings settings;
-    std::string first;  ///< the first of them that requires `tls on`; empty if there is none
-    std::string host;   ///< of the first server; empty if one is a unix socket
-    bool is_for_sentinels_only = false;  ///< `tls off` with `sentinel_tls on`
-};
-
-/// The Sentinel directives of a `tollgate_redis` block.
-struct SentinelDirectives {
-    std::unique_ptr<redis::SentinelGroup> group;  ///< nullptr: without `sentinel`
-    std::string host;                             ///< of the first Sentinel
-    std::string username;
-    std::string password;
-    std::optional<bool> tls;  ///< nothing: as `tls`
-    std::string first;        ///< the first of them that requires `sentinel`
-};
-
 /// A `tollgate_redis` block.
 struct RedisConf {
     redis::Endpoint endpoint;
-    TlsDirectives tls;
-    SentinelDirectives sentinel;
+    struct Sentinel {
+        /// nullptr without `sentinel`, once the block is read
+        std::unique_ptr<redis::SentinelGroup> group = std::make_unique<redis::SentinelGroup>();
+        std::optional<bool> tls;  ///< nothing: as `tls`
+    } sentinel;
     gateway::RedisSettings settings;
-    Position server_position;  ///< of `server`, `sentinel` or `cluster`
+    bool tls = false;
+    redis::TlsSettings tls_settings;
+    std::string host;                    ///< of the first server; empty if one is a unix socket
+    std::set<std::string> servers;       ///< as they are written, after the directive
+    std::vector<std::string_view> seen;  ///< see find_directive
+    Position server_position;            ///< of `server`, `sentinel` or `cluster`
 };
 
 /// A `tollgate_plans` block.
@@ -128,10 +111,7 @@ struct MainConf {
     bool resolve(ngx_conf_t* cf);
 };
 
-/// Logs a configuration error with file and line, in the format of nginx's own messages.
-void log_conf_error(ngx_conf_t* cf, std::string_view message);
-void log_conf_error(ngx_conf_t* cf, const Position& position, std::string_view message);
-/// Logs a warning about a probable mistake. nginx accepts the configuration.
-void log_conf_warning(ngx_conf_t* cf, const Position& position, std::string_view message);
+/// Reads `tollgate_plans NAME [redis=NAME] { … }`.
+char* read_plans_block(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
 }  // namespace tollgate::http

@@ -1,34 +1,19 @@
-#include "module/http/config/conf_block.hpp"
+#include "module/http/config/redis_block.hpp"
 
 #include <algorithm>
 #include <array>
-#include <set>
-#include <span>
+#include <cerrno>
+#include <fstream>
 #include <string>
+#include <system_error>
 
-#include "module/http/config/main_conf.hpp"
-#include "module/http/config/password_file.hpp"
-#include "module/http/config/redis_servers.hpp"
-#include "module/http/config/sentinel_directives.hpp"
-#include "module/http/config/tls_directives.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/name_hash.hpp"
-#include "module/text/parse_error.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::http {
 
 namespace {
-
-/// A cluster has database 0 only, and a hash tag in the prefix would put all keys into one slot.
-void check_cluster(const RedisConf& conf) {
-    if (conf.endpoint.database != 0) {
-        throw ParseError("\"database\" with \"cluster\"");
-    }
-    if (conf.settings.keys.probe().find('{') != std::string::npos) {
-        throw ParseError("\"{\" in \"prefix\" with \"cluster\"");
-    }
-}
 
 int parse_database(std::string_view text) {
     constexpr int kMost = 1'000'000;
@@ -59,188 +44,229 @@ std::chrono::milliseconds parse_timeout(std::string_view text) {
     return time;
 }
 
-/// A directive of the block and the function that sets it, which throws ParseError for an invalid
-/// value.
-struct Directive {
-    std::string_view name;
-    void (*set)(ngx_conf_t* cf, RedisConf& conf, std::string_view value);
-};
+bool parse_flag(Words words) {
+    if (words[1] != "on" && words[1] != "off") {
+        throw ParseError("invalid value " + in_quotes(words[1]) + " in " + in_quotes(words[0]) +
+                         " directive: \"on\" or \"off\"");
+    }
+    return words[1] == "on";
+}
+
+/// The password in the first line of a file. The path is relative to the folder of nginx.conf.
+std::string read_password_file(ngx_conf_t* cf, Words words) {
+    ngx_str_t name = copy(cf->pool, words[1]);
+    if (ngx_conf_full_name(cf->cycle, &name, 1) != NGX_OK) {
+        throw std::bad_alloc();
+    }
+    const auto failed = [&](std::string_view call, int error) {
+        return ParseError(std::string(call) + "() " + in_quotes(view(name)) + " failed (" +
+                          std::to_string(error) + ": " + std::generic_category().message(error) +
+                          ") in " + in_quotes(words[0]));
+    };
+    errno = 0;
+    std::ifstream file{std::string(view(name))};
+    if (!file.is_open()) {
+        throw failed("open", errno);
+    }
+    std::string password;
+    std::getline(file, password);
+    if (file.bad()) {
+        throw failed("read", errno);
+    }
+    if (!password.empty() && password.back() == '\r') {
+        password.pop_back();
+    }
+    if (password.empty()) {
+        throw ParseError("no password in the first line of " + in_quotes(words[0]) + " " +
+                         in_quotes(view(name)));
+    }
+    return password;
+}
 
 using Cf = ngx_conf_t*;
+using Conf = RedisConf;
+using RedisDirective = DirectiveRow<void (*)(ngx_conf_t* cf, RedisConf& conf, Words words)>;
 
-constexpr std::array kDirectives{
-    Directive{"username",
-              [](Cf, RedisConf& conf, std::string_view value) { conf.endpoint.username = value; }},
-    Directive{"password",
-              [](Cf, RedisConf& conf, std::string_view value) { conf.endpoint.password = value; }},
-    Directive{"password_file",
-              [](Cf cf, RedisConf& conf, std::string_view value) {
-                  conf.endpoint.password = read_password_file(cf, "password_file", value);
-              }},
-    Directive{"database",
-              [](Cf, RedisConf& conf, std::string_view value) {
-                  conf.endpoint.database = parse_database(value);
-              }},
-    Directive{"prefix",
-              [](Cf, RedisConf& conf, std::string_view value) {
-                  conf.settings.keys = redis::Keys(std::string(value));
-              }},
-    Directive{"resolver_timeout",
-              [](Cf, RedisConf& conf, std::string_view value) {
-                  conf.endpoint.resolver.timeout = parse_timeout(value);
-              }},
-    Directive{"connect_timeout",
-              [](Cf, RedisConf& conf, std::string_view value) {
-                  conf.endpoint.connect_timeout = parse_timeout(value);
-              }},
-    Directive{"timeout",
-              [](Cf, RedisConf& conf, std::string_view value) {
-                  conf.endpoint.timeout = parse_timeout(value);
-                  conf.settings.timeout = conf.endpoint.timeout;
-              }},
-    Directive{"on_failure",
-              [](Cf, RedisConf& conf, std::string_view value) {
-                  conf.settings.on_failure = parse_policy(value);
-              }},
-    Directive{"key_cache",
-              [](Cf, RedisConf& conf, std::string_view value) {
-                  conf.settings.key_cache = parse_duration(value);
-              }},
-    Directive{"stale_keys",
-              [](Cf, RedisConf& conf, std::string_view value) {
-                  conf.settings.stale_keys = parse_duration(value);
-              }},
+constexpr RedisDirective kRedisDirectives[] = {
+    {"server", "ADDR...", read_servers},
+    {"cluster", "ADDR...", read_servers},
+    {"sentinel", "MASTER ADDR...", read_servers},
+    {"resolver", "ADDR...", read_resolver},
+    {"resolver_timeout", "TIME",
+     [](Cf, Conf& c, Words w) { c.endpoint.resolver.timeout = parse_timeout(w[1]); }},
+    {"username", "NAME", [](Cf, Conf& c, Words w) { c.endpoint.username = w[1]; }},
+    {"password", "TEXT", [](Cf, Conf& c, Words w) { c.endpoint.password = w[1]; }},
+    {"password_file", "FILE",
+     [](Cf cf, Conf& c, Words w) { c.endpoint.password = read_password_file(cf, w); }},
+    {"database", "NUMBER",
+     [](Cf, Conf& c, Words w) { c.endpoint.database = parse_database(w[1]); }},
+    {"prefix", "TEXT",
+     [](Cf, Conf& c, Words w) { c.settings.keys = redis::Keys(std::string(w[1])); }},
+    {"connect_timeout", "TIME",
+     [](Cf, Conf& c, Words w) { c.endpoint.connect_timeout = parse_timeout(w[1]); }},
+    {"timeout", "TIME", [](Cf, Conf& c, Words w) { c.endpoint.timeout = parse_timeout(w[1]); }},
+    {"on_failure", "POLICY",
+     [](Cf, Conf& c, Words w) { c.settings.on_failure = parse_policy(w[1]); }},
+    {"key_cache", "TIME",
+     [](Cf, Conf& c, Words w) { c.settings.key_cache = parse_duration(w[1]); }},
+    {"stale_keys", "TIME",
+     [](Cf, Conf& c, Words w) { c.settings.stale_keys = parse_duration(w[1]); }},
+    {"tls", "on|off", [](Cf, Conf& c, Words w) { c.tls = parse_flag(w); }},
+    {"tls_verify", "on|off", [](Cf, Conf& c, Words w) { c.tls_settings.verify = parse_flag(w); }},
+    {"tls_ca", "FILE", [](Cf, Conf& c, Words w) { c.tls_settings.ca = required_value(w); }},
+    {"tls_certificate", "FILE",
+     [](Cf, Conf& c, Words w) { c.tls_settings.certificate = required_value(w); }},
+    {"tls_certificate_key", "FILE",
+     [](Cf, Conf& c, Words w) { c.tls_settings.certificate_key = required_value(w); }},
+    {"tls_server_name", "NAME",
+     [](Cf, Conf& c, Words w) { c.tls_settings.server_name = required_value(w); }},
+    {"sentinel_tls", "on|off", [](Cf, Conf& c, Words w) { c.sentinel.tls = parse_flag(w); }},
+    {"sentinel_username", "NAME",
+     [](Cf, Conf& c, Words w) { c.sentinel.group->endpoint.username = w[1]; }},
+    {"sentinel_password", "TEXT",
+     [](Cf, Conf& c, Words w) { c.sentinel.group->endpoint.password = w[1]; }},
+    {"sentinel_password_file", "FILE",
+     [](Cf cf, Conf& c, Words w) {
+         c.sentinel.group->endpoint.password = read_password_file(cf, w);
+     }},
 };
 
-/// A directive of the block with one or more values, and the function that sets it, as Directive.
-struct ListDirective {
-    std::string_view name;
-    void (*set)(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values);
-};
-
-constexpr std::array kListDirectives{
-    ListDirective{"server", read_servers},
-    ListDirective{"cluster", read_cluster},
-    ListDirective{"resolver", read_resolver},
-};
-
-/// Sets one directive of the block. The first of its words is its name.
-void set(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> words) {
-    if (set_sentinel_directive(cf, conf, words)) {
-        return;
-    }
-    const auto name = words[0];
-    const auto values = words.subspan(1);
-    const auto* list = std::ranges::find(kListDirectives, name, &ListDirective::name);
-    const bool is_list = list != kListDirectives.end();
-    if (is_list ? values.empty() : values.size() != 1) {
-        throw ParseError("invalid number of arguments in " + in_quotes(name) + " directive");
-    }
-    if (is_list) {
-        list->set(cf, conf, values);
-        return;
-    }
-    if (set_tls_directive(conf.tls, name, values[0])) {
-        return;
-    }
-    const auto* directive = std::ranges::find(kDirectives, name, &Directive::name);
-    if (directive == kDirectives.end()) {
-        throw ParseError("unknown directive " + in_quotes(name) + " in \"tollgate_redis\"");
-    }
-    directive->set(cf, conf, values[0]);
+/// The first directive of the block whose name begins with a prefix; empty if there is none.
+std::string_view first_seen(const RedisConf& conf, std::string_view prefix) {
+    const auto first = std::ranges::find_if(
+        conf.seen, [&](std::string_view name) { return name.starts_with(prefix); });
+    return first == conf.seen.end() ? std::string_view() : *first;
 }
 
-/// The directives that say which data the workers of a node share in the zone.
-constexpr std::array<std::string_view, 5> kIdentity{"server", "sentinel", "cluster", "database",
-                                                    "prefix"};
-
-std::string joined(const std::set<std::string, std::less<>>& lines) {
-    std::string text;
-    for (const std::string& line : lines) {
-        text.append(line).append("\n");
-    }
-    return text;
+bool has(const RedisConf& conf, std::string_view directive) {
+    return std::ranges::find(conf.seen, directive) != conf.seen.end();
 }
 
-/// The directives that say how the master is found.
-void require_one_kind(const std::set<std::string, std::less<>>& seen) {
+/// Checks the directives that say how the master is found.
+void check_servers(const RedisConf& conf) {
     std::string_view first;
     for (const std::string_view kind : {"server", "sentinel", "cluster"}) {
-        if (seen.contains(kind)) {
-            if (!first.empty()) {
-                throw ParseError("both " + in_quotes(first) + " and " + in_quotes(kind));
-            }
-            first = kind;
+        if (has(conf, kind) && !first.empty()) {
+            throw ParseError("both " + in_quotes(first) + " and " + in_quotes(kind));
+        }
+        first = has(conf, kind) ? kind : first;
+    }
+    const auto of_sentinel = first_seen(conf, "sentinel_");
+    if (first != "sentinel" && !of_sentinel.empty()) {
+        throw ParseError(in_quotes(of_sentinel) + " without \"sentinel\"");
+    }
+    if (first.empty()) {
+        throw ParseError("\"server\", \"sentinel\" or \"cluster\" is missing");
+    }
+    // A cluster has database 0 only, and a hash tag in the prefix would put all keys into one slot.
+    if (first == "cluster" && conf.endpoint.database != 0) {
+        throw ParseError("\"database\" with \"cluster\"");
+    }
+    if (first == "cluster" && conf.settings.keys.probe().find('{') != std::string::npos) {
+        throw ParseError("\"{\" in \"prefix\" with \"cluster\"");
+    }
+}
+
+void finish_sentinel(RedisConf& conf) {
+    if (!has(conf, "sentinel")) {
+        conf.sentinel.group.reset();
+        return;
+    }
+    redis::SentinelGroup& group = *conf.sentinel.group;
+    if (group.endpoint.password.empty() && !group.endpoint.username.empty()) {
+        throw ParseError("\"sentinel_username\" without \"sentinel_password\"");
+    }
+    group.endpoint.name = conf.endpoint.name;
+    std::string names = group.master_name;
+    for (const redis::Server& server : group.endpoint.servers) {
+        for (const redis::SocketAddress& address : server.addresses) {
+            names.append(" ").append(address.name());
+        }
+        if (server.addresses.empty()) {
+            names.append(" ").append(to_text(server.name));
         }
     }
+    group.hash = name_hash(names);
+}
+
+/// A host without the brackets of an IPv6 address.
+std::string_view server_name_of(std::string_view host) {
+    return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
+}
+
+void make_tls_contexts(ngx_conf_t* cf, RedisConf& conf) {
+    redis::SentinelGroup* const group = conf.sentinel.group.get();
+    redis::TlsSettings& settings = conf.tls_settings;
+    const bool has_sentinel_tls = group != nullptr && conf.sentinel.tls.value_or(conf.tls);
+    if (!conf.tls && !has_sentinel_tls) {
+        if (const auto first = first_seen(conf, "tls_"); !first.empty()) {
+            throw ParseError(in_quotes(first) + " without \"tls on\"");
+        }
+        return;
+    }
+    if (conf.host.empty()) {
+        throw ParseError("\"tls on\" with a unix socket as \"server\"");
+    }
+    if (settings.certificate.empty() != settings.certificate_key.empty()) {
+        throw ParseError(settings.certificate.empty()
+                             ? "\"tls_certificate_key\" without \"tls_certificate\""
+                             : "\"tls_certificate\" without \"tls_certificate_key\"");
+    }
+    if (settings.server_name.empty()) {
+        // The master of a Sentinel group is not the host of the directive.
+        if (group != nullptr && settings.verify) {
+            throw ParseError(
+                "TLS with \"sentinel\" needs \"tls_server_name\", which the certificates of all "
+                "servers must have");
+        }
+        settings.server_name = server_name_of(conf.host);
+    }
+    if (conf.tls) {
+        conf.endpoint.tls = std::make_unique<redis::TlsContext>(cf, settings);
+    }
+    if (has_sentinel_tls) {
+        group->endpoint.tls = std::make_unique<redis::TlsContext>(cf, settings);
+    }
+}
+
+/// Checks and completes a block whose directives are read.
+void finish(ngx_conf_t* cf, RedisConf& conf) {
+    check_servers(conf);
+    if (conf.endpoint.password.empty() && !conf.endpoint.username.empty()) {
+        throw ParseError("\"username\" without a password");
+    }
+    conf.settings.name = conf.endpoint.name;
+    conf.settings.timeout = conf.endpoint.timeout;
+    std::string data = std::to_string(conf.endpoint.database) + " " + conf.settings.keys.probe();
+    for (const std::string& server : conf.servers) {
+        data.append("\n").append(server);
+    }
+    conf.settings.name_hash = name_hash(data);
+    finish_sentinel(conf);
+    make_tls_contexts(cf, conf);
 }
 
 }  // namespace
 
 char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*/) noexcept {
-    return guarded(cf->log, conf_error(), [&] {
+    return read_directive(cf, [&] {
         auto& main = MainConf::of(cf);
         auto conf = std::make_unique<RedisConf>();
         conf->endpoint.name = words_of(cf)[1];
-        conf->settings.name = conf->endpoint.name;
-        const Position position = Position::of(cf);
-        const auto failed = [&](std::string_view message) {
-            log_conf_error(cf, position, message);
-            return conf_error();
-        };
         for (const auto& other : main.redis) {
-            const std::string conflict =
-                name_conflict("tollgate_redis", conf->endpoint.name, other->endpoint.name);
-            if (!conflict.empty()) {
-                return failed(conflict);
-            }
+            check_names("tollgate_redis", conf->endpoint.name, other->endpoint.name);
         }
-        std::set<std::string, std::less<>> seen;
-        std::set<std::string, std::less<>> identity;
-        char* result = read_block(cf, [&](std::span<const std::string_view> words) {
-            // password and password_file set the same value.
-            const auto name = words[0];
-            const bool is_file = name.ends_with("password_file");
-            if (!seen.emplace(is_file ? name.substr(0, name.rfind('_')) : name).second) {
-                throw ParseError(in_quotes(name) + " directive is duplicate");
-            }
-            set(cf, *conf, words);
-            if (std::ranges::find(kIdentity, name) != kIdentity.end()) {
-                for (const std::string_view word : words.subspan(1)) {
-                    identity.insert(std::string(name).append(" ").append(word));
-                }
-            }
+        read_block(cf, [&](Words words) {
+            find_directive(kRedisDirectives, "tollgate_redis", words, conf->seen)
+                .set(cf, *conf, words);
         });
-        if (result != conf_ok()) {
-            return result;
-        }
-        identity.erase("server resolve");
-        identity.erase("cluster resolve");
-        identity.erase("sentinel resolve");
-        conf->settings.name_hash = name_hash(joined(identity));
-        const bool has_server = !conf->endpoint.servers.empty();
-        if (!has_server && conf->sentinel.group == nullptr && conf->sentinel.first.empty()) {
-            return failed("\"server\", \"sentinel\" or \"cluster\" is missing in tollgate_redis " +
-                          in_quotes(conf->endpoint.name));
-        }
-        if (conf->endpoint.password.empty() && !conf->endpoint.username.empty()) {
-            return failed("\"username\" without a password in tollgate_redis " +
-                          in_quotes(conf->endpoint.name));
-        }
         try {
-            require_one_kind(seen);
-            if (conf->settings.is_cluster) {
-                check_cluster(*conf);
-            }
-            finish_sentinel(cf, *conf);
-            if (!conf->tls.is_for_sentinels_only) {
-                conf->endpoint.tls = make_tls_context(cf, conf->tls);
-            }
+            finish(cf, *conf);
         } catch (const ParseError& e) {
-            return failed(e.what() + (" in tollgate_redis " + in_quotes(conf->endpoint.name)));
+            throw ParseError(e.what() + (" in tollgate_redis " + in_quotes(conf->endpoint.name)));
         }
         main.redis.push_back(std::move(conf));
-        return conf_ok();
+        return nullptr;
     });
 }
 

@@ -1,4 +1,4 @@
-#include "module/http/config/redis_servers.hpp"
+#include "module/http/config/redis_block.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "module/http/config/conf_block.hpp"
-#include "module/http/config/main_conf.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::http {
@@ -50,29 +48,6 @@ redis::Server parse_server(ngx_conf_t* cf, std::string_view directive, std::stri
     return server;
 }
 
-/// Reads `ADDR… [resolve]` of a directive. Returns the host of the first server; nothing if one is
-/// a unix socket.
-std::string_view add_servers(ngx_conf_t* cf, std::string_view directive,
-                             std::span<const std::string_view> values,
-                             std::vector<redis::Server>& servers) {
-    const bool resolves = values.back() == "resolve";
-    if (resolves) {
-        values = values.first(values.size() - 1);
-    }
-    if (values.empty()) {
-        throw ParseError("no address in " + in_quotes(directive) + " directive");
-    }
-    std::string_view first;
-    bool has_unix_socket = false;
-    for (const std::string_view text : values) {
-        std::string_view host;
-        servers.push_back(parse_server(cf, directive, text, resolves, host));
-        has_unix_socket = has_unix_socket || host.empty();
-        first = first.empty() ? host : first;
-    }
-    return has_unix_socket ? std::string_view() : first;
-}
-
 bool has_name(const std::vector<redis::Server>& servers) {
     return std::ranges::any_of(
         servers, [](const redis::Server& server) { return server.addresses.empty(); });
@@ -80,25 +55,44 @@ bool has_name(const std::vector<redis::Server>& servers) {
 
 }  // namespace
 
-void read_servers(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values) {
+void read_servers(ngx_conf_t* cf, RedisConf& conf, Words words) {
+    const std::string_view directive = words[0];
+    const bool is_sentinel = directive == "sentinel";
+    std::string prefix = std::string(directive) + " ";
+    if (is_sentinel) {
+        words = words.subspan(1);
+        if (words[0].empty()) {
+            throw ParseError("empty name of the master in \"sentinel\" directive");
+        }
+        conf.sentinel.group->master_name = words[0];
+        prefix.append(words[0]).append(" ");
+    }
+    const bool resolves = words.back() == "resolve";
+    const Words addresses = words.subspan(1, words.size() - (resolves ? 2 : 1));
+    if (addresses.empty()) {
+        throw ParseError("no address in " + in_quotes(directive) + " directive");
+    }
+    auto& servers = is_sentinel ? conf.sentinel.group->endpoint.servers : conf.endpoint.servers;
+    bool has_unix_socket = false;
+    for (const std::string_view text : addresses) {
+        std::string_view host;
+        servers.push_back(parse_server(cf, directive, text, resolves, host));
+        has_unix_socket = has_unix_socket || host.empty();
+        if (conf.host.empty()) {
+            conf.host = host;
+        }
+        conf.servers.insert(prefix + std::string(text));
+    }
+    if (has_unix_socket) {
+        conf.host.clear();
+    }
     conf.server_position = Position::of(cf);
-    conf.tls.host = add_servers(cf, "server", values, conf.endpoint.servers);
+    conf.settings.is_cluster = directive == "cluster";
 }
 
-void read_cluster(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values) {
-    conf.server_position = Position::of(cf);
-    conf.tls.host = add_servers(cf, "cluster", values, conf.endpoint.servers);
-    conf.settings.is_cluster = true;
-}
-
-void read_sentinels(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values) {
-    conf.server_position = Position::of(cf);
-    conf.sentinel.host = add_servers(cf, "sentinel", values, conf.sentinel.group->endpoint.servers);
-}
-
-void read_resolver(ngx_conf_t* cf, RedisConf& conf, std::span<const std::string_view> values) {
+void read_resolver(ngx_conf_t* cf, RedisConf& conf, Words /*words*/) {
     auto* words = static_cast<ngx_str_t*>(cf->args->elts);
-    conf.endpoint.resolver.resolver = ngx_resolver_create(cf, words + 1, values.size());
+    conf.endpoint.resolver.resolver = ngx_resolver_create(cf, words + 1, cf->args->nelts - 1);
     if (conf.endpoint.resolver.resolver == nullptr) {
         throw LoggedConfError();
     }
@@ -112,13 +106,12 @@ bool find_resolver(ngx_conf_t* cf, RedisConf& conf) {
     if (!is_needed && group == nullptr && !conf.settings.is_cluster) {
         return true;
     }
-    const auto* core = static_cast<ngx_http_core_loc_conf_t*>(
-        ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
+    const auto& core = core_location(cf);
     redis::Resolver& own = conf.endpoint.resolver;
     // Without the directive, nginx may create a resolver that has no name servers.
-    if (own.resolver == nullptr && core->resolver != nullptr &&
-        core->resolver->connections.nelts > 0) {
-        own.resolver = core->resolver;
+    if (own.resolver == nullptr && core.resolver != nullptr &&
+        core.resolver->connections.nelts > 0) {
+        own.resolver = core.resolver;
     }
     if (own.resolver == nullptr) {
         if (is_needed) {
@@ -130,9 +123,9 @@ bool find_resolver(ngx_conf_t* cf, RedisConf& conf) {
     }
     if (own.timeout == own.timeout.zero()) {
         constexpr std::chrono::milliseconds kDefault = std::chrono::seconds(30);
-        own.timeout = core->resolver_timeout == NGX_CONF_UNSET_MSEC
+        own.timeout = core.resolver_timeout == NGX_CONF_UNSET_MSEC
                           ? kDefault
-                          : std::chrono::milliseconds(core->resolver_timeout);
+                          : std::chrono::milliseconds(core.resolver_timeout);
     }
     if (group != nullptr) {
         group->endpoint.resolver = own;

@@ -3,13 +3,11 @@
 #include <string>
 #include <utility>
 
-#include "module/http/config/admin_conf.hpp"
 #include "module/http/endpoints/endpoints.hpp"
 #include "module/http/management/admin_tasks.hpp"
 #include "module/http/request/key_fields.hpp"
 #include "module/http/request/outcome_wait.hpp"
 #include "module/http/request/request_context.hpp"
-#include "module/http/response/response.hpp"
 #include "module/http/worker.hpp"
 #include "module/nginx/request_body.hpp"
 #include "module/text/ascii.hpp"
@@ -75,7 +73,7 @@ void finalize_unless_waiting(ngx_http_request_t* r, ngx_int_t rc) {
 /// `/` would be another path. Therefore the path is read as the client sent it. If `rewrite` has
 /// changed the URI, there is only `r->uri`: a path with an encoded `/` is then refused.
 std::optional<management::ResourcePath> path_of(ngx_http_request_t* r) {
-    const std::string_view base = LocationConf::of(r).admin->base;
+    const std::string_view base = LocationConf::of(r).content->admin->base;
     const auto sent = view(r->unparsed_uri);
     const auto path = sent.substr(0, sent.find_first_of("?#"));
     if (r->valid_unparsed_uri != 0) {
@@ -154,7 +152,7 @@ void on_event(ngx_http_request_t* r) noexcept {
 
 /// The transport to the Redis whose keys the location manages.
 RedisClient& client_of(ngx_http_request_t* r) {
-    return *Worker::of(r).clients()[LocationConf::of(r).admin->redis];
+    return *Worker::of(r).clients()[LocationConf::of(r).content->admin->redis];
 }
 
 void start(ngx_http_request_t* r, management::AdminRequest request, SteadyTime arrival) {
@@ -200,7 +198,7 @@ void check(ngx_http_request_t* r, std::string_view body) {
     const auto method = r->method == NGX_HTTP_HEAD ? "GET" : view(r->method_name);
     management::AdminRequest request{.method = std::string(method),
                                      .path = *path_of(r),
-                                     .base = LocationConf::of(r).admin->base,
+                                     .base = LocationConf::of(r).content->admin->base,
                                      .query = std::string(view(r->args)),
                                      .body = std::string(body),
                                      .content_type = field_list(r, "Content-Type"),

@@ -1,115 +1,94 @@
 #include "module/http/endpoints/content_handler.hpp"
 
+#include <algorithm>
 #include <string>
 
-#include "module/http/config/admin_conf.hpp"
-#include "module/http/config/conf_block.hpp"
+#include "module/http/config/location_conf.hpp"
 #include "module/http/endpoints/endpoints.hpp"
-#include "module/text/parse_error.hpp"
 
 namespace tollgate::http {
 
 namespace {
 
-ngx_http_core_loc_conf_t& core_location(ngx_conf_t* cf) {
-    return *static_cast<ngx_http_core_loc_conf_t*>(
-        ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
+std::string_view find_usage_mistake(ngx_conf_t* /*cf*/, const LocationConf& conf) {
+    return conf.tables == nullptr ? "needs a \"tollgate\" that names a plan table" : "";
 }
 
-}  // namespace
-
-char* read_content_handler(ngx_conf_t* cf, const ngx_command_t* command, void* conf,
-                           ngx_http_handler_pt handler) noexcept {
-    return guarded(cf->log, conf_error(), [&]() -> char* {
-        auto& location = *static_cast<LocationConf*>(conf);
-        if (location.content != nullptr && location.content->handler == handler) {
-            return const_cast<char*>("is duplicate");
-        }
-        if (core_location(cf).handler != nullptr) {
-            return const_cast<char*>("stands beside another content handler");
-        }
-        location.content = make_pooled<ContentHandler>(
-            cf->pool, ContentHandler{handler, command->name, Position::of(cf)});
-        core_location(cf).handler = handler;
-        return conf_ok();
-    });
-}
-
-namespace {
-
-/// Why the content handler can't serve this location; empty if it can.
-std::string_view mistake_in(ngx_conf_t* cf, const LocationConf& conf) {
-    if (core_location(cf).handler != conf.content->handler) {
-        return "stands beside another content handler";
-    }
-    if (conf.content->handler == handle_usage && conf.tables == nullptr) {
-        return "needs a \"tollgate\" that names a plan table";
-    }
-    if (conf.content->handler == handle_admin) {
-        return find_admin_mistake(cf, conf);
-    }
+std::string_view find_status_mistake(ngx_conf_t* cf, const LocationConf& /*conf*/) {
     return MainConf::of(cf).tables.empty() ? "needs a \"tollgate_plans\"" : "";
 }
 
+/// Why a location must not serve the keys: its requests may pass without a key that has a scope.
+/// Resolves the name of the Redis.
+std::string_view find_admin_mistake(ngx_conf_t* cf, const LocationConf& conf) {
+    AdminConf& admin = *conf.content->admin;
+    auto& redis = MainConf::of(cf).redis;
+    const auto found = std::ranges::find(redis, admin.redis_name,
+                                         [](const auto& each) { return each->endpoint.name; });
+    if (found == redis.end()) {
+        return "names an unknown \"tollgate_redis\"";
+    }
+    admin.redis = static_cast<std::size_t>(found - redis.begin());
+    if (conf.tables == nullptr) {
+        return "needs a \"tollgate\" that names a plan table: the admin API must require a key";
+    }
+    if (conf.scopes->empty()) {
+        return "needs a \"tollgate_scope\": not every key may manage keys";
+    }
+    if (conf.dry_run != 0) {
+        return "conflicts with \"tollgate_dry_run on\": the admin API must require a key";
+    }
+    if (conf.bypass != nullptr) {
+        return "conflicts with \"tollgate_bypass\": the admin API must require a key";
+    }
+    if (core_location(cf).satisfy == NGX_HTTP_SATISFY_ANY) {
+        return "conflicts with \"satisfy any\": the admin API must require a key";
+    }
+    return "";
+}
+
 }  // namespace
 
-char* read_usage(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
-    return read_content_handler(cf, command, conf, handle_usage);
-}
-
-char* read_status(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
-    return guarded(cf->log, conf_error(), [&]() -> char* {
-        const auto words = words_of(cf);
-        if (words.size() == 1) {
-            return read_content_handler(cf, command, conf, handle_status);
-        }
-        if (words[1] == "ready") {
-            return read_content_handler(cf, command, conf, handle_readiness);
-        }
-        log_conf_error(cf, Position::of(cf),
-                       in_quotes(words[0]) + ": " + in_quotes(words[1]) + " is not \"ready\"");
-        return conf_error();
+char* read_usage(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
+    return read_directive(cf, [&] {
+        return set_content_handler(cf, conf, {handle_usage, find_usage_mistake});
     });
 }
 
-char* read_dashboard(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
-    if (char* result = read_content_handler(cf, command, conf, handle_dashboard);
-        result != conf_ok()) {
-        return result;
-    }
-    return guarded(cf->log, conf_error(), [&]() -> char* {
+char* read_status(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
+    return read_directive(cf, [&] {
+        const auto words = words_of(cf);
+        if (words.size() > 1 && words[1] != "ready") {
+            throw ParseError(in_quotes(words[0]) + ": " + in_quotes(words[1]) +
+                             " is not \"ready\"");
+        }
+        const auto handler = words.size() > 1 ? handle_readiness : handle_status;
+        return set_content_handler(cf, conf, {handler, find_status_mistake});
+    });
+}
+
+char* read_dashboard(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
+    return read_directive(cf, [&] {
         constexpr std::string_view kBesideThePage = "status";
         const auto words = words_of(cf);
-        try {
-            static_cast<LocationConf*>(conf)->dashboard = make_pooled<Dashboard>(
-                cf->pool, make_dashboard(words.size() > 1 ? words[1] : kBesideThePage));
-            return conf_ok();
-        } catch (const ParseError& e) {
-            log_conf_error(cf, Position::of(cf), in_quotes(words[0]) + ": " + e.what());
-            return conf_error();
-        }
+        const auto* dashboard = make_pooled<Dashboard>(
+            cf->pool, make_dashboard(words.size() > 1 ? words[1] : kBesideThePage));
+        return set_content_handler(cf, conf, {handle_dashboard, find_status_mistake, dashboard});
     });
 }
 
-bool merge_content_handler(ngx_conf_t* cf, const LocationConf& outer, LocationConf& conf) {
-    auto& core = core_location(cf);
-    if (conf.content == nullptr && core.noname != 0 && core.handler == nullptr &&
-        outer.content != nullptr) {
-        conf.content = outer.content;
-        conf.dashboard = outer.dashboard;
-        conf.admin = outer.admin;
-        core.handler = outer.content->handler;
-    }
-    if (conf.content == nullptr) {
-        return true;
-    }
-    const auto mistake = mistake_in(cf, conf);
-    if (mistake.empty()) {
-        return true;
-    }
-    log_conf_error(cf, conf.content->position,
-                   in_quotes(view(conf.content->directive)) + " " + std::string(mistake));
-    return false;
+char* read_admin(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
+    return read_directive(cf, [&]() -> const char* {
+        const auto& core = core_location(cf);
+        const auto name = view(core.name);
+        if (is_regex(core) || core.named != 0 || !name.ends_with('/')) {
+            return "needs a location with a prefix, such as \"location /admin/\"";
+        }
+        auto* admin = make_pooled<AdminConf>(
+            cf->pool,
+            AdminConf{.redis_name = std::string(words_of(cf)[1]), .base = std::string(name)});
+        return set_content_handler(cf, conf, {handle_admin, find_admin_mistake, nullptr, admin});
+    });
 }
 
 }  // namespace tollgate::http

@@ -3,7 +3,6 @@
 #include <span>
 
 #include "module/http/config/location_conf.hpp"
-#include "module/http/response/response.hpp"
 #include "module/key/digest.hpp"
 #include "module/report/dashboard_page.hpp"
 #include "module/text/parse_error.hpp"
@@ -23,7 +22,7 @@ ngx_int_t send_dashboard(ngx_http_request_t* r) {
     if (const ngx_int_t rc = allow_reading_only(r); rc != NGX_OK) {
         return rc;
     }
-    const Dashboard& dashboard = *LocationConf::of(r).dashboard;
+    const Dashboard& dashboard = *LocationConf::of(r).content->dashboard;
     // With `no-cache`, a browser asks each time whether the page has changed. nginx's not-modified
     // filter answers 304.
     r->headers_out.etag = add_field(r, "ETag", dashboard.etag);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,13 @@ ngx_int_t handle_admin(ngx_http_request_t* r) noexcept;
 
 /// The content handler of `tollgate_dashboard`.
 ngx_int_t handle_dashboard(ngx_http_request_t* r) noexcept;
+
+/// What `tollgate_admin` says: the Redis whose keys it manages, and where the paths begin.
+struct AdminConf {
+    std::string redis_name;
+    std::string base;       ///< the URI up to the path of a resource: the location's name
+    std::size_t redis = 0;  ///< in MainConf::redis; set when the location is merged
+};
 
 /// The dashboard as one location serves it.
 struct Dashboard {

@@ -10,7 +10,6 @@
 #include "module/http/nginx_environment.hpp"
 #include "module/http/node_status.hpp"
 #include "module/http/request/key_fields.hpp"
-#include "module/http/response/response.hpp"
 #include "module/http/shared_memory.hpp"
 #include "module/http/worker.hpp"
 #include "module/report/status.hpp"

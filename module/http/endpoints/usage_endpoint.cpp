@@ -4,7 +4,6 @@
 #include <string>
 
 #include "module/http/request/request_context.hpp"
-#include "module/http/response/response.hpp"
 #include "module/report/usage_json.hpp"
 
 namespace tollgate::http {

@@ -1,4 +1,4 @@
-#include "module/http/request/phase_handlers.hpp"
+#include "module/http/request/handlers.hpp"
 
 #include <new>
 
@@ -59,7 +59,7 @@ ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf,
         return NGX_OK;
     }
     const auto refusal =
-        before.admission().refusal_in(Worker::of(r).tables(*conf.tables), view(conf.scopes));
+        before.admission().refusal_in(Worker::of(r).tables(*conf.tables), *conf.scopes);
     if (!refusal) {
         return NGX_OK;
     }
@@ -86,6 +86,18 @@ ngx_int_t handle_access(ngx_http_request_t* r) noexcept {
         return context->outcome().is_decided() ? answer(*context)
                                                : static_cast<ngx_int_t>(NGX_AGAIN);
     });
+}
+
+ngx_int_t count_request(ngx_http_request_t* r) noexcept {
+    const RequestContext* context = r == r->main ? RequestContext::find(r) : nullptr;
+    if (context == nullptr) {
+        return NGX_OK;
+    }
+    const gateway::Outcome& outcome = context->outcome();
+    if (auto* statistics = context->admission().tables().statistics_of(outcome.key().plan)) {
+        statistics->note(outcome.verdict, context->conf().dry_run != 0);
+    }
+    return NGX_OK;
 }
 
 }  // namespace tollgate::http

@@ -26,17 +26,6 @@ struct StrippedValues {
     std::vector<ngx_str_t> values;
 };
 
-/// Calls `use` with each field of a list.
-template <typename Use>
-void for_each_field(const ngx_list_t& list, Use use) {
-    for (const auto* part = &list.part; part != nullptr; part = part->next) {
-        for (const auto& field :
-             std::span(static_cast<const ngx_table_elt_t*>(part->elts), part->nelts)) {
-            use(field);
-        }
-    }
-}
-
 /// The values of a request's fields with this name, as one list (RFC 9110 section 5.3). Nothing if
 /// there is no such field.
 std::optional<std::string> field_list(const ngx_http_request_t* r, std::string_view name);

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "module/http/http_block.hpp"
+#include "module/http/request/handlers.hpp"
 #include "module/http/request/key_fields.hpp"
-#include "module/http/request/phase_handlers.hpp"
 #include "module/key/redaction.hpp"
 #include "module/text/ascii.hpp"
 
@@ -112,15 +112,6 @@ void release(ngx_log_t* log) noexcept {
 bool add_log_redaction(ngx_conf_t* cf) {
     return MainConf::of(cf).redacted_fields.empty() ||
            !add_phase_handler(cf, NGX_HTTP_POST_READ_PHASE, note_log_handler).empty();
-}
-
-void note_error_log(ngx_conf_t* cf) {
-    const auto* core = static_cast<ngx_http_core_loc_conf_t*>(
-        ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
-    auto& logs = MainConf::of(cf).error_logs;
-    if (std::ranges::find(logs, core->error_log) == logs.end()) {
-        logs.push_back(core->error_log);
-    }
 }
 
 void redact_error_logs(ngx_cycle_t* cycle) {

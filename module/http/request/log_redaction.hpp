@@ -4,9 +4,6 @@
 
 namespace tollgate::http {
 
-/// Records the error log of the location that is being merged.
-void note_error_log(ngx_conf_t* cf);
-
 /// Prepares the redaction of keys in fields that the operator has chosen: nginx also prints them as
 /// values of variables. Returns false if memory is short. Call it after resolve_key_sources.
 bool add_log_redaction(ngx_conf_t* cf);

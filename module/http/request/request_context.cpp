@@ -10,7 +10,7 @@ namespace {
 gateway::Admission::Options options_for(const LocationConf& conf, RequestContext::Purpose purpose) {
     return {.refusals_strike = conf.dry_run == 0,
             .checks_key_only = purpose == RequestContext::Purpose::kCheckKey,
-            .scopes = view(conf.scopes),
+            .scopes = *conf.scopes,
             .missing_key =
                 conf.key_from->challenge_field().empty() ? kMissingApiKey : kMissingApiKeyField};
 }

@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "module/http/request/request_context.hpp"
-#include "module/http/response/response.hpp"
 #include "module/http/response/response_filter.hpp"
 #include "module/http/shared_memory.hpp"
 #include "module/http/worker.hpp"
@@ -14,20 +13,14 @@ namespace tollgate::http {
 
 namespace {
 
-bool is_retry_after(std::string_view name) {
-    return equals_ignoring_case(name, "Retry-After");
-}
-
 /// Removes the fields of these names that the upstream set: nginx does not send a field whose hash
 /// is 0.
 void drop_fields(ngx_http_request_t* r, bool (*is_dropped)(std::string_view name)) {
-    for (auto* part = &r->headers_out.headers.part; part != nullptr; part = part->next) {
-        for (auto& field : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
-            if (is_dropped(view(field.key))) {
-                field.hash = 0;
-            }
+    for_each_field(r->headers_out.headers, [&](ngx_table_elt_t& field) {
+        if (is_dropped(view(field.key))) {
+            field.hash = 0;
         }
-    }
+    });
 }
 
 void add_rate_limit_fields(ngx_http_request_t* r, ngx_uint_t families,
@@ -58,7 +51,7 @@ void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
 
 void add_retry_after(ngx_http_request_t* r, const gateway::Outcome& outcome) {
     if (outcome.retry_after != 0) {
-        drop_fields(r, is_retry_after);
+        drop_fields(r, [](auto name) { return equals_ignoring_case(name, "Retry-After"); });
         add_field(r, "Retry-After", outcome.retry_after);
     }
 }
@@ -74,7 +67,7 @@ void add_challenge(ngx_http_request_t* r, const RequestContext& context) {
     Challenge challenge{.realm = conf.realm_of(r), .field = conf.key_from->challenge_field()};
     if (lacks_scope) {
         challenge.error = kInsufficientScope.code;
-        challenge.scope = view(conf.scopes);
+        challenge.scope = *conf.scopes;
     } else if (outcome.key_was_sent) {
         challenge.error = "invalid_token";
     }

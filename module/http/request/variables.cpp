@@ -1,4 +1,4 @@
-#include "module/http/variables.hpp"
+#include "module/http/request/handlers.hpp"
 
 #include <algorithm>
 #include <array>

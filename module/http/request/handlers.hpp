@@ -1,16 +1,9 @@
 #pragma once
 
-#include <span>
-
 #include "module/http/nginx.hpp"
 
-/// The handlers of the phases of a request.
+/// What nginx calls for a request: the handlers of its phases and the variables.
 namespace tollgate::http {
-
-/// Adds a handler to the end of a phase's list. Most phases call the last handler first. Returns
-/// all handlers of the phase, none if memory is short.
-std::span<ngx_http_handler_pt> add_phase_handler(ngx_conf_t* cf, ngx_http_phases phase,
-                                                 ngx_http_handler_pt handler);
 
 /// A handler of NGX_HTTP_PREACCESS_PHASE, before those of nginx's own modules: notes that the
 /// request came to a guarded location. `limit_req` or an access module may redirect the request,
@@ -29,5 +22,14 @@ bool add_field_stripping(ngx_conf_t* cf);
 
 /// A handler of NGX_HTTP_LOG_PHASE: counts the request once, by its last outcome.
 ngx_int_t count_request(ngx_http_request_t* r) noexcept;
+
+/// Adds the `$tollgate_…` variables; a preconfiguration. They take no place in nginx's hash of
+/// variables, which is nearly full with all modules of Debian. What reads a variable by its name at
+/// run time (SSI, Perl) finds them by their prefix.
+ngx_int_t add_variables(ngx_conf_t* cf) noexcept;
+
+/// nginx takes every name with the prefix for a variable. Logs an error and returns false if the
+/// configuration uses one that nobody defines. Call it when the whole configuration is read.
+bool check_variables(ngx_conf_t* cf);
 
 }  // namespace tollgate::http

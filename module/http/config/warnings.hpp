@@ -1,0 +1,20 @@
+#pragma once
+
+#include "module/http/nginx.hpp"
+
+/// Warnings about configurations that nginx accepts and that are probably mistakes. Call these
+/// functions when the whole configuration is merged.
+namespace tollgate::http {
+
+/// `tollgate` and nginx's `auth_basic` both read `Authorization`, and a request has only one such
+/// field. Warns of each guarded place where both are on and `satisfy` is `all`: no request can pass
+/// both.
+void warn_of_auth_basic(ngx_conf_t* cf);
+
+/// nginx's `return` answers in the rewrite phase, before `tollgate` asks for a key. Warns of each
+/// guarded place where an unconditional `return` answers every request. If `tollgate` is inherited,
+/// only a 2xx that clients can reach is one: a redirect or a refusal shows nothing, and pages of
+/// `error_page` have no key to check.
+void warn_of_early_return(ngx_conf_t* cf);
+
+}  // namespace tollgate::http
