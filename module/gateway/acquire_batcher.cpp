@@ -99,7 +99,7 @@ void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
     }
     pending->finish_idle();
     if (!pending->empty()) {
-        engine_.statistics().acquires.add();
+        engine_.statistics()["commands.acquire"].add();
         engine_.transport().run(slot, std::move(call), std::move(pending));
     }
 }

@@ -218,8 +218,10 @@ Admission::Next Admission::decide_locally(LoadedStates& states, const ClockBound
         keep_for_next(answer, states, now);
     }
     states.save(now.steady);
-    DecisionStatistics& statistics = engine().statistics().decisions;
-    (answer == LocalAnswer::kGranted ? statistics.by_lease : statistics.by_refusal).add();
+    RedisStatistics& statistics = engine().statistics();
+    (answer == LocalAnswer::kGranted ? statistics["quota_decisions.lease"]
+                                     : statistics["quota_decisions.refusal"])
+        .add();
     return Next::kDecided;
 }
 
@@ -266,7 +268,7 @@ void Admission::conclude(Decision& decision, Verdict granted) {
 }
 
 void Admission::on_decision(Decision decision) noexcept {
-    engine().statistics().decisions.by_redis.add();
+    engine().statistics()["quota_decisions.redis"].add();
     guard([&] { conclude(decision, Verdict::kGranted); });
 }
 

@@ -122,7 +122,7 @@ void Admission::recall(const KnownKey& known, ExactSteadyTime now) {
 
 void Admission::use_known(KnownKey& known, ExactSteadyTime now) {
     const auto time = std::chrono::floor<SteadyTime>(now);
-    engine().statistics().keys.hits.add();
+    engine().statistics()["key_cache_lookups.hit"].add();
     recall(known, now);
     note_use(known, now);
     // A slice grants for all locations with these tables, which may require other scopes.
@@ -167,17 +167,17 @@ void Admission::keep_record(KnownKey& known, SteadyTime now) noexcept {
 
 void Admission::grant_from_slice(const KnownKey& known, ExactSteadyTime now) {
     RedisStatistics& statistics = engine().statistics();
-    statistics.decisions.by_lease.add();
+    statistics["quota_decisions.lease"].add();
     outcome_.quotas = std::move(request_.quotas);
-    statistics.leases.spent.add(static_cast<std::uint64_t>(request_.demand.cost) *
-                                outcome_.quotas->size());
+    statistics["lease_units.spent"].add(static_cast<std::uint64_t>(request_.demand.cost) *
+                                        outcome_.quotas->size());
     outcome_.windows = known.slice.windows();
     outcome_.now = known.slice.redis_time(now);
     grant(Verdict::kGranted);
 }
 
 void Admission::repeat_refusal(RecentRefusal& refusal, ExactSteadyTime now) {
-    engine().statistics().decisions.by_refusal.add();
+    engine().statistics()["quota_decisions.refusal"].add();
     refusal.repeat();
     local_ = {.answer = refusal.answer(),
               .windows = refusal.windows(),
@@ -210,7 +210,7 @@ void Admission::remember(const TokenHash& token, SteadyTime checked) {
 
 /// Looks for the key in the zone. Sets `checked` to the time of its record's look-up.
 Admission::Next Admission::find_in_cache(SteadyTime& checked) {
-    KeyCacheStatistics& statistics = engine().statistics().keys;
+    RedisStatistics& statistics = engine().statistics();
     Zone& zone = engine().zone();
     const SteadyTime now = engine().steady_time();
     KeyCache::Found found;
@@ -226,7 +226,9 @@ Admission::Next Admission::find_in_cache(SteadyTime& checked) {
         found.checked > std::max(announced, zone.last_change(sought_.redis, found.id)) &&
         engine().is_fresh(found.checked, now);
     if (fresh) {
-        (found.exists ? statistics.hits : statistics.negative_hits).add();
+        (found.exists ? statistics["key_cache_lookups.hit"]
+                      : statistics["key_cache_lookups.negative_hit"])
+            .add();
     }
     if (!found.exists || !is_valid_at(found.record, engine().clock().wall())) {
         return fresh ? Next::kRefuseKey : Next::kLookUp;
@@ -259,12 +261,12 @@ bool Admission::on_turn() noexcept {
 }
 
 void Admission::on_record(const redis::Lookup& lookup) noexcept {
-    engine().statistics().keys.misses.add();
+    engine().statistics()["key_cache_lookups.miss"].add();
     guard([&] { use_record(lookup); });
 }
 
 void Admission::on_lookup_failed() noexcept {
-    engine().statistics().keys.misses.add();
+    engine().statistics()["key_cache_lookups.miss"].add();
     guard([&] { apply_failure_policy(); });
 }
 

@@ -69,7 +69,7 @@ Admission::Next Admission::count_alone(LoadedStates& states, const ClockBounds& 
     if (!states.save(now.steady) && answer == LocalAnswer::kGranted) {
         return Next::kUnavailable;
     }
-    engine().statistics().decisions.alone.add();
+    engine().statistics()["quota_decisions.alone"].add();
     return Next::kDecidedAlone;
 }
 

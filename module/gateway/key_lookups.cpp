@@ -153,7 +153,7 @@ bool KeyLookups::send(Pending& pending) {
     pending.call = ++last_call_;
     auto handler = std::make_unique<LookupCall>(*this, pending.key, slot, pending.call);
     redis::Call call{&redis::lookup_script(), {engine_.settings().keys.key(hex(pending.key))}};
-    engine_.statistics().lookups.add();
+    engine_.statistics()["commands.lookup"].add();
     engine_.transport().run(slot, std::move(call), std::move(handler));
     return true;
 }

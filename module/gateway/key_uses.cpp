@@ -69,7 +69,7 @@ void KeyUses::note(const KeyCache::Key& key, const KeyRecord& record) noexcept {
         return;
     }
     if (record.retiring) {
-        engine_.statistics().keys.retiring.add();
+        engine_.statistics()["retiring_key_uses"].add();
     }
     attempt(engine_.log(), [&] {
         if (pending_.size() + kept_.size() < kMostPending || pending_.contains(key.digest)) {

@@ -99,10 +99,10 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
     void on_answer(std::chrono::microseconds round_trip) noexcept override {
         statistics().round_trips.note(round_trip);
     }
-    void on_error() noexcept override { statistics().errors.add(); }
+    void on_error() noexcept override { statistics()["errors"].add(); }
     void on_connected(bool is_first) noexcept override {
         if (!is_first) {
-            statistics().reconnects.add();
+            statistics()["reconnects"].add();
         }
         owner_.listener_.on_cluster_connected();
     }
@@ -114,7 +114,7 @@ class ClusterConnections::Server final : public gateway::ClusterServer,
         owner_.engine_.zone().restart_clock(name_, sent, received, time);
     }
     void on_breaker_open(std::string_view reason) noexcept override {
-        statistics().breaker_opened.add();
+        statistics()["breaker_opened"].add();
         owner_.count_breakers();
         if (set_unreachable(true)) {
             const redis::LogText shown(reason);
@@ -288,7 +288,7 @@ void ClusterConnections::log_name(const std::string& server) noexcept {
 }
 
 void ClusterConnections::on_redirection() noexcept {
-    engine_.statistics().redirections.add();
+    engine_.statistics()["redirections"].add();
 }
 
 }  // namespace tollgate::http

@@ -77,7 +77,7 @@ void SentinelMaster::publish(const redis::ServerAddress& master) noexcept {
         return shared.publish(this_process(), conf_.sentinel.group->hash, master);
     });
     if (change == redis::SharedMaster::Change::kSwitched) {
-        statistics_.failovers.add();
+        statistics_["failovers"].add();
     }
     if (change != redis::SharedMaster::Change::kNone) {
         ngx_log_error(NGX_LOG_NOTICE, log_, 0,

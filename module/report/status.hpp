@@ -35,7 +35,7 @@ struct Status {
         bool is_configured = false;     ///< not removed since the zone was made
         std::string kind = "server";    ///< the directive that names the servers
         std::string_view on_failure{};  ///< the directive's value; empty unless is_configured
-        std::uint64_t nodes = 0;        ///< that share it, when it was last in reach; 0: unknown
+        std::uint64_t nodes = 0;        ///< that share it, when it was last reachable; 0: unknown
         std::string master{};           ///< the address that Sentinel reported; empty if unknown
         std::vector<Master> masters{};  ///< of a cluster
         std::optional<std::chrono::seconds>
@@ -53,6 +53,49 @@ struct Status {
     Hour hour{};
     std::optional<LockStatistics> lock{};  ///< only of a build that measures it
 };
+
+/// A gauge of a `tollgate_redis`: the member `name` of `redis[]` in JSON, `tollgate_redis_NAME` in
+/// Prometheus. `workers` is the number of the node's workers.
+struct RedisGauge {
+    std::string_view name;
+    std::string_view help;
+    std::uint64_t (*value)(const Status::Redis& redis, std::size_t workers);
+};
+
+/// Every gauge of a Redis that its configuration alone does not rule out.
+inline constexpr auto kRedisGauges = std::to_array<RedisGauge>({
+    {"nodes", "Nodes that share this Redis, when it was last reachable; 0 if unknown.",
+     [](const Status::Redis& redis, std::size_t /*workers*/) { return redis.nodes; }},
+    {"breaker_open_workers", "Workers whose circuit breaker is open.",
+     [](const Status::Redis& redis, std::size_t workers) {
+         return redis.workers.breaker_open.count(workers);
+     }},
+    {"subscribed_workers", "Workers that are subscribed to changes of keys.",
+     [](const Status::Redis& redis, std::size_t workers) {
+         return redis.workers.subscribed.count(workers);
+     }},
+});
+
+/// The kinds of metrics that Prometheus distinguishes.
+enum class MetricKind { kCounter, kGauge, kHistogram };
+
+/// A number of each of the zone's tables: the member `name` of `zone.stores.STORE` in JSON,
+/// `tollgate_zone_NAME` with the label `store` in Prometheus.
+struct StoreMetric {
+    std::string_view name;
+    MetricKind kind;
+    std::string_view help;
+    std::uint64_t StoreStatistics::*value;
+};
+
+inline constexpr auto kStoreMetrics = std::to_array<StoreMetric>({
+    {"entries", MetricKind::kGauge, "Entries in each of the zone's tables.",
+     &StoreStatistics::used},
+    {"entries_max", MetricKind::kGauge, "Capacity of each of the zone's tables.",
+     &StoreStatistics::size},
+    {"evictions", MetricKind::kCounter, "Entries evicted from each of the zone's tables.",
+     &StoreStatistics::evictions},
+});
 
 /// The format of the status.
 enum class StatusFormat { kJson, kPrometheus };
