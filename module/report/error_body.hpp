@@ -25,7 +25,8 @@ constexpr Error kRateLimitExceeded{"rate_limit_exceeded",
                                    "The rate limit is exceeded; retry after Retry-After seconds."};
 constexpr Error kApiKeyBanned{
     "api_key_banned",
-    "The API key is banned for going on after 429; retry after Retry-After seconds."};
+    "The API key is temporarily banned for repeated requests after 429; wait the number of seconds "
+    "in Retry-After."};
 constexpr Error kServiceUnavailable{
     "service_unavailable",
     "The API key can't be checked right now; retry after Retry-After seconds."};

@@ -60,41 +60,34 @@ inline constexpr auto kRedisCounters = std::to_array<CounterFamily>({
      {"noted", "settled", "lapsed"}},
 });
 
-/// A counter of this table, by its name: `errors`, or `commands.acquire` if it has a label. Other
-/// names do not compile.
-class CounterName {
-  public:
-    consteval CounterName(const char* name) : index_(index_of(name)) {}
-
-    /// The number of counters before it in the table.
-    constexpr std::size_t index() const { return index_; }
-
-  private:
-    static consteval std::size_t index_of(std::string_view name) {
-        const auto family_name = name.substr(0, name.find('.'));
-        const auto label_value = name.substr(std::min(family_name.size() + 1, name.size()));
-        std::size_t index = 0;
-        for (const CounterFamily& family : kRedisCounters) {
-            for (const std::string_view value : family.values()) {
-                if (family.name == family_name && value == label_value) {
-                    return index;
-                }
-                ++index;
-            }
-        }
-        throw std::out_of_range("no such counter");
-    }
-
-    std::size_t index_;
-};
-
-/// The number of counters in the table.
-inline constexpr std::size_t kRedisCounterCount = [] {
-    std::size_t count = 0;
+/// The place in the table of the counter `errors`, or `commands.acquire` if it has a label. Returns
+/// the number of counters if there is none of this name.
+constexpr std::size_t counter_index(std::string_view name) {
+    const auto family_name = name.substr(0, name.find('.'));
+    const auto label_value = name.substr(std::min(family_name.size() + 1, name.size()));
+    std::size_t index = 0;
     for (const CounterFamily& family : kRedisCounters) {
-        count += family.values().size();
+        for (const std::string_view value : family.values()) {
+            if (family.name == family_name && value == label_value) {
+                return index;
+            }
+            ++index;
+        }
     }
-    return count;
-}();
+    return index;
+}
+
+inline constexpr std::size_t kRedisCounterCount = counter_index("");
+
+/// The name of a counter in the source. One that is not in the table does not compile.
+struct CounterName {
+    consteval CounterName(const char* name) : index(counter_index(name)) {
+        if (index == kRedisCounterCount) {
+            throw std::out_of_range("no such counter");
+        }
+    }
+
+    std::size_t index;
+};
 
 }  // namespace tollgate

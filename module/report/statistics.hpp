@@ -54,8 +54,8 @@ struct RedisStatistics {
     Counter taken;
     Histogram round_trips;
 
-    Counter& operator[](CounterName name) noexcept { return counters[name.index()]; }
-    const Counter& operator[](CounterName name) const noexcept { return counters[name.index()]; }
+    Counter& operator[](CounterName name) noexcept { return counters[name.index]; }
+    const Counter& operator[](CounterName name) const noexcept { return counters[name.index]; }
 
     void note_lease(std::uint64_t units) noexcept {
         (*this)["leases"].add();

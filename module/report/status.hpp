@@ -62,38 +62,29 @@ struct RedisGauge {
     std::uint64_t (*value)(const Status::Redis& redis, std::size_t workers);
 };
 
-/// Every gauge of a Redis that its configuration alone does not rule out.
+/// Every gauge that a Redis has, however it is configured.
 inline constexpr auto kRedisGauges = std::to_array<RedisGauge>({
     {"nodes", "Nodes that share this Redis, when it was last reachable; 0 if unknown.",
-     [](const Status::Redis& redis, std::size_t /*workers*/) { return redis.nodes; }},
+     [](auto& redis, std::size_t /*workers*/) { return redis.nodes; }},
     {"breaker_open_workers", "Workers whose circuit breaker is open.",
-     [](const Status::Redis& redis, std::size_t workers) {
-         return redis.workers.breaker_open.count(workers);
-     }},
+     [](auto& redis, std::size_t workers) { return redis.workers.breaker_open.count(workers); }},
     {"subscribed_workers", "Workers that are subscribed to changes of keys.",
-     [](const Status::Redis& redis, std::size_t workers) {
-         return redis.workers.subscribed.count(workers);
-     }},
+     [](auto& redis, std::size_t workers) { return redis.workers.subscribed.count(workers); }},
 });
-
-/// The kinds of metrics that Prometheus distinguishes.
-enum class MetricKind { kCounter, kGauge, kHistogram };
 
 /// A number of each of the zone's tables: the member `name` of `zone.stores.STORE` in JSON,
 /// `tollgate_zone_NAME` with the label `store` in Prometheus.
 struct StoreMetric {
     std::string_view name;
-    MetricKind kind;
+    std::string_view type;  ///< in Prometheus, `counter` or `gauge`
     std::string_view help;
     std::uint64_t StoreStatistics::*value;
 };
 
 inline constexpr auto kStoreMetrics = std::to_array<StoreMetric>({
-    {"entries", MetricKind::kGauge, "Entries in each of the zone's tables.",
-     &StoreStatistics::used},
-    {"entries_max", MetricKind::kGauge, "Capacity of each of the zone's tables.",
-     &StoreStatistics::size},
-    {"evictions", MetricKind::kCounter, "Entries evicted from each of the zone's tables.",
+    {"entries", "gauge", "Entries in each of the zone's tables.", &StoreStatistics::used},
+    {"entries_max", "gauge", "Capacity of each of the zone's tables.", &StoreStatistics::size},
+    {"evictions", "counter", "Entries evicted from each of the zone's tables.",
      &StoreStatistics::evictions},
 });
 
@@ -108,7 +99,7 @@ StatusFormat preferred_status_format(std::string_view accept);
 /// The status as a JSON object; module/README.md describes it.
 std::string status_json(const Status& status);
 
-/// Whether every configured Redis is in reach: no worker has an open breaker.
+/// Whether every configured Redis is reachable: no worker has an open breaker.
 bool is_ready(const Status& status);
 
 /// The readiness as a JSON object; module/README.md describes it.

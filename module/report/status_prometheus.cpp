@@ -40,22 +40,21 @@ std::string seconds(std::uint64_t microseconds) {
     return text;
 }
 
-/// Builds the text, family by family.
+/// Builds the text, family by family. Families without a sample are left out.
 class Exposition {
   public:
     /// `section` and `name` are what follows `tollgate`, without the suffix of a counter.
-    void family(MetricKind kind, std::string_view section, std::string_view name,
+    void family(std::string_view type, std::string_view section, std::string_view name,
                 std::string_view help) {
-        constexpr std::array<std::string_view, 3> kTypes{"counter", "gauge", "histogram"};
         name_.assign("tollgate_").append(section).append(name);
-        name_.append(kind == MetricKind::kCounter ? "_total" : "");
-        text_.append("# HELP ").append(name_).append(" ").append(help).append("\n# TYPE ");
-        text_.append(name_).append(" ").append(kTypes[static_cast<std::size_t>(kind)]).append("\n");
+        name_.append(type == "counter" ? "_total" : "");
+        header_.assign("# HELP ").append(name_).append(" ").append(help);
+        header_.append("\n# TYPE ").append(name_).append(" ").append(type).append("\n");
     }
 
     /// Adds a sample of the last family. `suffix` is for the samples of a histogram.
     void sample(std::string_view suffix, Labels labels, std::string_view value) {
-        text_.append(name_).append(suffix);
+        text_.append(std::exchange(header_, {})).append(name_).append(suffix);
         char separator = '{';
         for (const auto& [label, label_value] : labels) {
             text_ += separator;
@@ -73,6 +72,7 @@ class Exposition {
 
   private:
     std::string name_;
+    std::string header_;  ///< of the last family; empty if it is written
     std::string text_;
 };
 
@@ -87,16 +87,16 @@ void write_requests(Exposition& out, const Status& status) {
             }
         }
     };
-    out.family(MetricKind::kCounter, "", "requests", "Requests by verdict, each counted once.");
+    out.family("counter", "", "requests", "Requests by verdict, each counted once.");
     write(&RequestStatistics::decided);
-    out.family(MetricKind::kCounter, "", "dry_run_requests",
+    out.family("counter", "", "dry_run_requests",
                "Requests with tollgate_dry_run on, by the verdict that was not enforced.");
     write(&RequestStatistics::dry_run);
 }
 
 void write_stores(Exposition& out, const Status& status) {
     for (const StoreMetric& metric : kStoreMetrics) {
-        out.family(metric.kind, "zone_", metric.name, metric.help);
+        out.family(metric.type, "zone_", metric.name, metric.help);
         for (const Store store : kStores) {
             const auto& counts = status.stores[static_cast<std::size_t>(store)];
             if (counts.size != 0) {
@@ -110,7 +110,7 @@ void write_counters(Exposition& out, const Status& status) {
     std::size_t first = 0;
     for (const CounterFamily& family : kRedisCounters) {
         const auto values = family.values();
-        out.family(MetricKind::kCounter, "redis_", family.name, family.help);
+        out.family("counter", "redis_", family.name, family.help);
         for (const auto& redis : status.redis) {
             for (std::size_t i = 0; i < values.size(); ++i) {
                 const auto count = redis.counts.counters[first + i].value();
@@ -128,7 +128,7 @@ void write_counters(Exposition& out, const Status& status) {
 /// Only of each configured Redis: one that was removed has no present state.
 void write_gauges(Exposition& out, const Status& status) {
     for (const RedisGauge& gauge : kRedisGauges) {
-        out.family(MetricKind::kGauge, "redis_", gauge.name, gauge.help);
+        out.family("gauge", "redis_", gauge.name, gauge.help);
         for (const auto& redis : status.redis) {
             if (redis.is_configured) {
                 out.sample({{"redis", redis.name}}, gauge.value(redis, status.workers));
@@ -137,27 +137,13 @@ void write_gauges(Exposition& out, const Status& status) {
     }
 }
 
-/// Families without a sample are left out.
-bool any_redis(const Status& status, bool (*has_sample)(const Status::Redis& redis)) {
-    return std::ranges::any_of(status.redis, has_sample);
-}
-
 void write_masters(Exposition& out, const Status& status) {
-    if (!any_redis(status, [](const Status::Redis& redis) { return !redis.master.empty(); })) {
-        return;
-    }
-    out.family(MetricKind::kGauge, "redis_", "master_info",
+    out.family("gauge", "redis_", "master_info",
                "The address of the master that Sentinel reported; the value is 1.");
     for (const auto& redis : status.redis) {
         if (!redis.master.empty()) {
             out.sample({{"redis", redis.name}, {"address", redis.master}}, 1);
         }
-    }
-}
-
-void write_cluster(Exposition& out, const Status& status) {
-    if (!any_redis(status, [](const Status::Redis& redis) { return redis.map_age.has_value(); })) {
-        return;
     }
     const auto each_master = [&](const auto& value_of) {
         for (const auto& redis : status.redis) {
@@ -166,13 +152,12 @@ void write_cluster(Exposition& out, const Status& status) {
             }
         }
     };
-    out.family(MetricKind::kGauge, "redis_", "master_slots",
-               "Hash slots that a master of a cluster serves.");
+    out.family("gauge", "redis_", "master_slots", "Hash slots that a master of a cluster serves.");
     each_master([](const Status::Master& master) { return master.slots; });
-    out.family(MetricKind::kGauge, "redis_", "master_reachable",
+    out.family("gauge", "redis_", "master_reachable",
                "1 if a master of a cluster is reachable from the answering worker, otherwise 0.");
     each_master([](const Status::Master& master) { return master.is_reachable ? 1U : 0U; });
-    out.family(MetricKind::kGauge, "redis_", "slot_map_age_seconds",
+    out.family("gauge", "redis_", "slot_map_age_seconds",
                "Time since the answering worker read the slot map.");
     for (const auto& redis : status.redis) {
         if (redis.map_age) {
@@ -182,7 +167,7 @@ void write_cluster(Exposition& out, const Status& status) {
 }
 
 void write_round_trips(Exposition& out, const Status& status) {
-    out.family(MetricKind::kHistogram, "redis_", "round_trip_seconds",
+    out.family("histogram", "redis_", "round_trip_seconds",
                "Time from a call to the reply of Redis.");
     for (const auto& redis : status.redis) {
         const Histogram& histogram = redis.counts.round_trips;
@@ -203,20 +188,19 @@ void write_round_trips(Exposition& out, const Status& status) {
 
 std::string status_prometheus(const Status& status) {
     Exposition out;
-    out.family(MetricKind::kGauge, "", "info", "The running version.");
+    out.family("gauge", "", "info", "The running version.");
     out.sample({{"version", status.version}}, 1);
-    out.family(MetricKind::kGauge, "", "start_time_seconds", "When counting began, in Unix time.");
+    out.family("gauge", "", "start_time_seconds", "When counting began, in Unix time.");
     out.sample({}, status.node.started.value());
-    out.family(MetricKind::kGauge, "", "workers", "Configured worker processes.");
+    out.family("gauge", "", "workers", "Configured worker processes.");
     out.sample({}, status.workers);
-    out.family(MetricKind::kGauge, "zone_", "size_bytes", "Size of the shared memory.");
+    out.family("gauge", "zone_", "size_bytes", "Size of the shared memory.");
     out.sample({}, status.zone_size);
     write_stores(out, status);
     write_requests(out, status);
     write_counters(out, status);
     write_gauges(out, status);
     write_masters(out, status);
-    write_cluster(out, status);
     write_round_trips(out, status);
     return out.take();
 }
