@@ -136,7 +136,7 @@ my $misfits = <<'END';
     const name = one => one.id || one.closest('[id]').id + ' ' + one.textContent.slice(0, 20);
     // Until the next status.
     document.querySelector('#requests b').textContent = '123,456';
-    document.querySelector('.table td[data-state]').textContent = '✕ out of reach for 1 of 2 workers';
+    document.querySelector('.table td[data-state]').textContent = '✕ unreachable for 1 of 2 workers';
     for (const card of document.querySelectorAll('#figures > div, #figures dt, #figures dd, figure, figcaption')) {
         if (card.scrollWidth > card.clientWidth) found.push(`${name(card)} is wider than its card`);
     }
@@ -236,7 +236,7 @@ subtest 'under load' => sub {
     like($browser->eval('document.querySelector("#plots .canvas").getAttribute("aria-label")'),
         qr/^Requests a second by outcome: granted [\d.]+, customer over quota/, 'a plot has a text description');
     is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 0, 'every plot has data');
-    like($browser->eval('document.querySelector("#tables").textContent'), qr/main✓ in reach/, 'tables');
+    like($browser->eval('document.querySelector("#tables").textContent'), qr/main✓ reachable/, 'tables');
     like($browser->eval('document.querySelector("#tables").textContent'), qr/api: no plan/, '... with the same name for requests without a plan as the plots');
     $browser->wait_for("${lines_over_area}[0]");
     is_deeply($browser->eval($lines_over_area), [JSON::PP::true, 0], 'no gridline is drawn over an area');
@@ -338,23 +338,23 @@ sub no_alert {
 
 subtest 'a stopped Redis' => sub {
     $gateway->redis->sigstop;
-    $browser->wait_for('/^Redis main is out of reach/.test(document.querySelector("#alerts").textContent)');
+    $browser->wait_for('/^Redis main is unreachable/.test(document.querySelector("#alerts").textContent)');
     pass('an alert is shown');
-    is($browser->eval('document.querySelector("#redis b").textContent'), 'Out of reach', '... in its figure');
-    like($browser->eval('document.title'), qr/^✕ Redis main is out of reach/, '... and in the title');
+    is($browser->eval('document.querySelector("#redis b").textContent'), 'Unreachable', '... in its figure');
+    like($browser->eval('document.title'), qr/^✕ Redis main is unreachable/, '... and in the title');
     $browser->wait_for('document.querySelector("#plots .legend").textContent.includes("degraded")');
     pass('requests granted without Redis have their own verdict');
-    alert_appears(qr/^Redis main is out of reach for (?:all|1 of 2) workers since $time\. Known keys are served, and counted by this node alone; .* [1-9][\d,]* units are owed to Redis\.$/,
+    alert_appears(qr/^Redis main is unreachable for (?:all|1 of 2) workers since $time\. Known keys are served, and counted by this node alone; .* [1-9][\d,]* units are owed to Redis\.$/,
         'the alert says what clients get, and how much is owed');
     is($gateway->get('/', 'unseen')->status, 503, 'a key that the node does not know gets 503');
     alert_appears(qr/^Requests get 503 since $time\. Redis can’t be asked about them\. Now [\d.]+ a second\.$/, '... which raises an alert');
     fits('without Redis');
     $gateway->redis->sigcont;
     no_alert('Redis is reachable again');
-    is($browser->eval('document.querySelector("#redis b").textContent'), 'In reach', '... also in its figure');
+    is($browser->eval('document.querySelector("#redis b").textContent'), 'Reachable', '... also in its figure');
     my $marked = $browser->eval(in_plot($bar_script));
     cmp_ok($marked->{share}, '>', 0, 'a bar above the plots remains');
-    like(join("\n", @{ $marked->{told} }), qr/^\d\d:\d\d:\d\d · .*Redis main is out of reach/m, '... and the pointer tells of what it is');
+    like(join("\n", @{ $marked->{told} }), qr/^\d\d:\d\d:\d\d · .*Redis main is unreachable/m, '... and the pointer tells of what it is');
 };
 
 subtest 'a lost subscription' => sub {
@@ -429,7 +429,7 @@ subtest 'the hour before the page was opened' => sub {
     my $marked = $browser->eval(in_plot($bar_script, '#hour canvas'));
     cmp_ok($marked->{share}, '>', 0.05, 'the time without Redis is marked');
     cmp_ok($marked->{share}, '<', 0.15, '... and no other');
-    like(join("\n", @{ $marked->{told} }), qr/^\d\d:\d\d:\d\d · Redis was out of reach · Requests got 503$/m, 'the pointer tells of what it is');
+    like(join("\n", @{ $marked->{told} }), qr/^\d\d:\d\d:\d\d · Redis was unreachable · Requests got 503$/m, 'the pointer tells of what it is');
     is($marked->{legend}, 'granted100unavailable20', '... and what clients got');
     $browser->screenshot("$ENV{TOLLGATE_SCREENSHOTS}/hour.png") if $ENV{TOLLGATE_SCREENSHOTS};
 };
@@ -522,18 +522,18 @@ subtest 'the masters of a cluster' => sub {
     is($gateway->get('/', $_)->status, 200, "$_ is granted") for @ids;
     $browser->open('http://' . $gateway->address . '/tollgate/dashboard');
     my $masters = '[...document.querySelectorAll("#tables .table")].find(one => one.textContent.startsWith("Masters"))';
-    $browser->wait_for("(${masters}?.textContent.match(/127\\.0\\.0\\.1:[0-9]+✓ in reach5,46[12]/g) ?? []).length === 3");
+    $browser->wait_for("(${masters}?.textContent.match(/127\\.0\\.0\\.1:[0-9]+✓ reachable5,46[12]/g) ?? []).length === 3");
     pass('are shown with their slots');
     my $victim = $cluster->master_of('t:quota:{k1}:api');
     my $address = '127.0.0.1:' . $victim->port;
     $victim->kill;
     $gateway->get('/', $_) for @ids;
-    $browser->wait_for("${masters}.textContent.includes('$address✕ out of reach')");
-    pass('a stopped one is out of reach');
-    $browser->wait_for('/^1 of 3 masters of Redis main are out of reach/.test(document.querySelector("#alerts").textContent)');
+    $browser->wait_for("${masters}.textContent.includes('$address✕ unreachable')");
+    pass('a stopped one is unreachable');
+    $browser->wait_for('/^1 of 3 masters of Redis main are unreachable/.test(document.querySelector("#alerts").textContent)');
     pass('an alert is shown');
     $browser->open('http://' . $gateway->address . '/tollgate/dashboard');
-    alert_appears(qr/^1 of 3 masters of Redis main are out of reach for .* since $time or earlier\. Of their keys: Known keys are served, /,
+    alert_appears(qr/^1 of 3 masters of Redis main are unreachable for .* since $time or earlier\. Of their keys: Known keys are served, /,
         '... whose beginning is not known to a page that was opened later');
     fits('with masters');
     $victim->restart;

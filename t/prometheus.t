@@ -32,9 +32,9 @@ subtest 'the rules, alone' => sub {
     # For each alert: series that raise it, the labels of the alert, and series that must not raise it.
     my %cases = (
         TollgateNodeDown        => [[[$of->('up', ''), '0x30']], 'severity: critical', [[$of->('up', ''), '1x30']]],
-        TollgateRedisOutOfReach => [[[$of->('tollgate_redis_breaker_open_workers', ',redis="r"'), '1x30']], 'severity: critical, redis: r',
+        TollgateRedisUnreachable => [[[$of->('tollgate_redis_breaker_open_workers', ',redis="r"'), '1x30']], 'severity: critical, redis: r',
             [[$of->('tollgate_redis_breaker_open_workers', ',redis="r"'), '0x30']]],
-        TollgateMasterOutOfReach => [[[$of->('tollgate_redis_master_reachable', ',redis="r",address="a"'), '0x30']],
+        TollgateMasterUnreachable => [[[$of->('tollgate_redis_master_reachable', ',redis="r",address="a"'), '0x30']],
             'severity: critical, redis: r, address: a', [[$of->('tollgate_redis_master_reachable', ',redis="r",address="a"'), '1x30']]],
         TollgateSlotMapOld      => [[[$of->('tollgate_redis_slot_map_age_seconds', ',redis="r"'), '0+60x30']], 'severity: warning, redis: r',
             [[$of->('tollgate_redis_slot_map_age_seconds', ',redis="r"'), '60x30']]],
@@ -259,11 +259,11 @@ subtest 'the queries' => sub {
 };
 
 subtest 'Redis stops' => sub {
-    is value('count(ALERTS{alertname="TollgateRedisOutOfReach"})'), undef, 'no alert before';
+    is value('count(ALERTS{alertname="TollgateRedisUnreachable"})'), undef, 'no alert before';
     $gateway->redis->kill;
     wait_until('the alert', sub {
         $gateway->get('/', 'secret');
-        value('count(ALERTS{alertname="TollgateRedisOutOfReach",redis="main"})');
+        value('count(ALERTS{alertname="TollgateRedisUnreachable",redis="main"})');
     }, 60);
     pass 'an alert';
 };

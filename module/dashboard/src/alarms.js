@@ -15,7 +15,7 @@ export function alarmsOf(point, previous) {
     if (point.gap) return [{ key: 'status', title: 'The status could not be read' }];
     const configured = point.redis.filter(one => one.onFailure !== undefined);
     return [
-        ...configured.filter(one => one.open > 0).map(outOfReach),
+        ...configured.filter(one => one.open > 0).map(unreachable),
         ...configured.filter(one => isUnsubscribed(one) && previous?.redis?.some(earlier => earlier.name === one.name && isUnsubscribed(earlier)))
             .map(unsubscribed),
         ...point.outcomes.unavailable > 0 ? [unavailable(point)] : [],
@@ -26,12 +26,12 @@ export function alarmsOf(point, previous) {
 export const workers = one => one.open >= one.workers ? 'for all workers' : `for ${one.open} of ${one.workers} workers`;
 
 // In a cluster, one unreachable master does not concern the keys of the others.
-function outOfReach(one) {
+function unreachable(one) {
     const away = one.masters.filter(master => !master.reachable).length;
     const some = away > 0 && away < one.masters.length;
     return {
         key: `redis ${one.name}`,
-        title: some ? `${away} of ${one.masters.length} masters of Redis ${one.name} are out of reach` : `Redis ${one.name} is out of reach`,
+        title: some ? `${away} of ${one.masters.length} masters of Redis ${one.name} are unreachable` : `Redis ${one.name} is unreachable`,
         extent: workers(one),
         text: `${some ? 'Of their keys: ' : ''}${served[one.onFailure]}`,
         detail: one.owed > 0 ? `${format.count(one.owed)} units are owed to Redis.` : '',

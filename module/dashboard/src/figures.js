@@ -56,8 +56,8 @@ const of = (one, all) => all.length > 1 ? ` (${one.name})` : '';
 
 function showRedis(all) {
     const away = all.filter(one => one.onFailure !== undefined && one.open > 0);
-    const texts = away.length ? ['Out of reach', away.map(one => `${one.name}, ${workers(one)}`).join('; ')]
-                              : ['In reach', all.map(one => one.name).join(', ')];
+    const texts = away.length ? ['Unreachable', away.map(one => `${one.name}, ${workers(one)}`).join('; ')]
+                              : ['Reachable', all.map(one => one.name).join(', ')];
     put('redis', all.length ? texts[0] : '–', { detail: texts[1], state: away.length ? 'bad' : 'good' });
 }
 

@@ -6,7 +6,7 @@ const minute = 60;
 
 // Titles of alarms that a minute had, by series.
 const alarms = {
-    unreachable: 'Redis was out of reach',
+    unreachable: 'Redis was unreachable',
     degraded: 'Requests were granted without Redis',
     unavailable: 'Requests got 503',
     evictions: 'The zone evicted entries',

@@ -16,7 +16,7 @@ const tables = [
         rows: point => point.redis,
         columns: [
             column('Name', row => row.name),
-            column('State', row => row.open ? `✕ out of reach ${workers(row)}` : '✓ in reach',
+            column('State', row => row.open ? `✕ unreachable ${workers(row)}` : '✓ reachable',
                 { class: 'text', state: row => row.open ? 'bad' : 'good' }),
             column('p50', row => format.duration(row.p50)),
             column('p99', row => format.duration(row.p99)),
@@ -39,7 +39,7 @@ const tables = [
         columns: [
             column('Redis', row => row.name),
             column('Address', row => row.address, asText),
-            column('State', row => row.reachable ? '✓ in reach' : '✕ out of reach',
+            column('State', row => row.reachable ? '✓ reachable' : '✕ unreachable',
                 { class: 'text', state: row => row.reachable ? 'good' : 'bad' }),
             column('Slots', row => row.slots === undefined ? '–' : format.count(row.slots)),
             column('Age of the map', row => row.mapAge === undefined ? '–' : format.uptime(row.mapAge)),

@@ -20,7 +20,7 @@ test('nothing is wrong', () => {
 
 test('an unreachable Redis: what clients get depends on on_failure', () => {
     const [alarm] = ofRedis({ ...open, owed_units });
-    assert.equal(alarm.title, 'Redis main is out of reach');
+    assert.equal(alarm.title, 'Redis main is unreachable');
     assert.equal(alarm.extent, 'for 1 of 2 workers');
     assert.equal(alarm.text, 'Known keys are served, and counted by this node alone; keys that it does not know get 503.');
     assert.equal(alarm.detail, '1,250 units are owed to Redis.');
@@ -33,7 +33,7 @@ test('an unreachable Redis: what clients get depends on on_failure', () => {
 test('a master of a cluster concerns its own keys', () => {
     const masters = [{ address: 'a:1', slots: 1, reachable: true }, { address: 'b:1', slots: 1, reachable: false }];
     const [alarm] = ofRedis({ kind: 'cluster', masters, ...open });
-    assert.equal(alarm.title, '1 of 2 masters of Redis main are out of reach');
+    assert.equal(alarm.title, '1 of 2 masters of Redis main are unreachable');
     assert.match(alarm.text, /^Of their keys: Known keys/);
 });
 
@@ -49,7 +49,7 @@ test('evictions raise an alarm, but not those of tables that fill up in normal u
     assert.deepEqual(alarmsOf(addresses(0), addresses(7)), []);
 });
 
-test('a lost subscription raises an alarm, unless a worker has just started or Redis is out of reach', () => {
+test('a lost subscription raises an alarm, unless a worker has just started or Redis is unreachable', () => {
     const lost = redis => statusOf({}, { redis: { subscribed_workers: 1, ...redis } });
     const [alarm] = alarmsOf(lost(), lost());
     assert.equal(alarm.title, 'The subscription to Redis main is lost');

@@ -18,7 +18,7 @@ test('minutes have the means of what the node counted in them', () => {
 test('minutes have the alarms that they had', () => {
     const points = hourPoints(hour(3, { unreachable: [0, 1, 0], unavailable: [0, 7, 0], evictions: [0, 0, 2] }), 1000);
     assert.deepEqual(points.map(({ alarms }) => alarms.map(({ title }) => title)),
-        [[], [], ['Redis was out of reach', 'Requests got 503'], ['The zone evicted entries']]);
+        [[], [], ['Redis was unreachable', 'Requests got 503'], ['The zone evicted entries']]);
 });
 
 test('what nobody recorded is not known', () => {
