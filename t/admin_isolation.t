@@ -76,7 +76,7 @@ subtest 'a reply that breaks the connection of management' => sub {
     my $result = $load->finish;
     is_deeply [keys %{ $result->{status} }], [200], 'no other request notices it' or diag explain $result;
     is redis_status()->{reconnects}, $start->{reconnects}, '… and their connection remains';
-    is redis_status()->{breaker}{opened}, $start->{breaker}{opened}, '… as does their breaker';
+    is redis_status()->{breaker_opened}, $start->{breaker_opened}, '… as does their breaker';
     is ask('GET', 'keys/client')->status, 200, 'the next operation has a new connection';
     $redis->cmd('XDEL', 't:audit', $place);
 };

@@ -119,8 +119,8 @@ sub serves {
         $granted++ if $token eq 'tight' && $r->status == 200;
     }
     my ($main) = @{ $gateway->get('/status')->json->{redis} };
-    die "breaker: $main->{breaker}{open_workers}, subscribed: $main->{subscribed_workers}\n"
-        if $main->{breaker}{open_workers} || $main->{subscribed_workers} != 2;
+    die "breaker: $main->{breaker_open_workers}, subscribed: $main->{subscribed_workers}\n"
+        if $main->{breaker_open_workers} || $main->{subscribed_workers} != 2;
     return 1;
 }
 

@@ -78,7 +78,7 @@ subtest 'tables' => sub {
     like $text, qr/^api +- +0 +0 +1$/m, '… and of none';
     like $text, qr/\n\nDry runs \(nothing is refused\):\nTABLES +PLAN +LIMITED\n/, 'dry runs apart';
     like $text, qr/^round trip, median +[<>][\d.]+ms$/m, 'round trips';
-    like $text, qr/^acquire calls +[1-9]\d*$/m, 'calls of Redis';
+    like $text, qr/^commands acquire +[1-9]\d*$/m, 'calls of Redis';
     like $text, qr/^key cache hits +\d+\.\d%$/m, 'the key cache';
     like $text, qr/^ZONE +USED +PLACES +FULL +EVICTIONS\nkeys +2 +\d+ +0\.\d% +0\n/m, 'the zone';
 };

@@ -522,7 +522,7 @@ subtest 'the masters of a cluster' => sub {
     is($gateway->get('/', $_)->status, 200, "$_ is granted") for @ids;
     $browser->open('http://' . $gateway->address . '/tollgate/dashboard');
     my $masters = '[...document.querySelectorAll("#tables .table")].find(one => one.textContent.startsWith("Masters"))';
-    $browser->wait_for("(${masters}?.textContent.match(/127\\.0\\.0\\.1:[0-9]+✓ in reach5,46[12]/g) ?? []).length === 3");
+    $browser->wait_for("(${masters}?.textContent.match(/127\\.0\\.0\\.1:[0-9]+✓ reachable5,46[12]/g) ?? []).length === 3");
     pass('are shown with their slots');
     my $victim = $cluster->master_of('t:quota:{k1}:api');
     my $address = '127.0.0.1:' . $victim->port;

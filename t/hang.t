@@ -9,7 +9,7 @@ use Load;
 use Time::HiRes qw(sleep);
 use Wait qw(wait_until);
 
-sub reachable { return $_[0]->status->{redis}[0]{breaker}{open_workers} == 0 }
+sub reachable { return $_[0]->status->{redis}[0]{breaker_open_workers} == 0 }
 
 for my $case (['plan free 100000r/h;', 300, 301], ['plan free 50r/d;', 300, 50], ['plan free 100000r/h;', 300, 301, 'lease=off']) {
     my ($plans, $concurrent, $served, $table) = @$case;

@@ -67,7 +67,7 @@ sub granted {
     }
     return $count;
 }
-sub leases { my ($node) = @_; return $node->status->{redis}[0]{leases} }
+sub leases { my ($node) = @_; return $node->status->{redis}[0]{lease_units} }
 sub settle {
     eval { wait_until('the nodes to be settled', sub { !grep { $_->unsettled } @nodes }) }
         or die $@, map { "node: $_\n" } map { (explain($_->status->{redis}), $_->nginx->error_log) } @nodes;
@@ -115,7 +115,7 @@ sub test_outage {
     my ($server) = @_;
     my %before = map { $_ => [granted($_), units($_)] } keys %plan;
     my $lost = sum0(map { leases($_)->{lost} } @nodes);
-    my $alone = sum0(map { $_->status->{redis}[0]{owed}{noted} } @nodes);
+    my $alone = sum0(map { $_->status->{redis}[0]{owed_units}{noted} } @nodes);
     my $load = load();
     await_requests(200);
     # Calls that it executed before the pause are answered. Otherwise, a lost reply may have a lease.
@@ -128,7 +128,7 @@ sub test_outage {
     my $result = $load->finish;
     is_deeply([keys %{ $result->{status} }], [200], 'all requests are granted');
     settle();
-    cmp_ok(sum0(map { $_->status->{redis}[0]{owed}{noted} } @nodes), '>', $alone, '… some of them without Redis');
+    cmp_ok(sum0(map { $_->status->{redis}[0]{owed_units}{noted} } @nodes), '>', $alone, '… some of them without Redis');
     $lost = sum0(map { leases($_)->{lost} } @nodes) - $lost;
     my $surplus = 0;
     for my $id (sort keys %plan) {

@@ -84,7 +84,7 @@ subtest 'a record with long details' => sub {
     $gateway->import_key('k', id => 'k1', plan => 'all', name => 'n' x 256, scopes => 's' x 256, meta => '{"a":"' . 'x' x 400 . '","z":"end"}');
     is($gateway->calls(sub { like($gateway->get('/meta/', 'k')->body, qr/authorization=s{256} end /) for 1 .. 10 }), 1, 'is cached');
     my $keys = $gateway->status->{zone}{stores}{keys};
-    cmp_ok($keys->{used}, '>', 10, '… in several places');
+    cmp_ok($keys->{entries}, '>', 10, '… in several places');
     $gateway->nginx->stop;
 };
 

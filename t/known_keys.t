@@ -43,7 +43,7 @@ for my $node ($others[0], $owner) {
     $node->sigstop;
     $ask->(4);
     $node->sigcont;
-    becomes(sub { $redis->()->{breaker}{open_workers} }, 0, 'all masters are reachable again');
+    becomes(sub { $redis->()->{breaker_open_workers} }, 0, 'all masters are reachable again');
     $ask->(2);
 }
 is_deeply([keys %seen], [200], 'no request of a known key is refused') or diag(explain(\%seen));

@@ -106,9 +106,9 @@ subtest 'a rotation' => sub {
     $minutes = sub { $node->status->{redis}[0]{retiring_key_uses} };
     my $counted = $minutes->();
     ok($counted == 1 || $counted == 2, '… which is used') or diag $counted;    # 2 if a minute ended meanwhile
-    my ($line) = grep { /^tollgate_retiring_key_uses_total/ } split /\n/,
+    my ($line) = grep { /^tollgate_redis_retiring_key_uses_total/ } split /\n/,
         Http::http_request('unix:' . $node->nginx->dir . '/gateway-status.sock', 'GET', '/?format=prometheus')->body;
-    is($line, "tollgate_retiring_key_uses_total{redis=\"main\"} $counted", '… as a metric');
+    is($line, "tollgate_redis_retiring_key_uses_total{redis=\"main\"} $counted", '… as a metric');
     $node->nginx->stop;
 };
 

@@ -113,7 +113,7 @@ subtest 'units of leases are accounted for' => sub {
     $gateway->import_key($_, id => $_, plan => 'much') for @keys;
     my $end = time + 1;
     my $result = Load->run(servers => [$gateway->address], connections => 8, token => sub { $keys[rand @keys] }, until => sub { time > $end });
-    my $leases = sub { Http::http_get($gateway->nginx, '/status')->json->{redis}[0]{leases} };
+    my $leases = sub { Http::http_get($gateway->nginx, '/status')->json->{redis}[0]{lease_units} };
     my $outstanding = sub { my $l = $leases->(); $l->{granted} - $l->{spent} - $l->{returned} - $l->{lost} };
     wait_until('idle leases to go back', sub { $outstanding->() == 0 }, 30);
     my $l = $leases->();

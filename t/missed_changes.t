@@ -38,7 +38,7 @@ sub miss_a_change {
 # The number of look-ups for requests with all other keys.
 sub lookups {
     my ($gateway) = @_;
-    my $misses = sub { $gateway->status->{redis}[0]{key_cache}{misses} };
+    my $misses = sub { $gateway->status->{redis}[0]{key_cache_lookups}{miss} };
     my $before = $misses->();
     is($gateway->get('/', $_)->status, 200, "$_ is granted") for @keys[1 .. $#keys];
     return $misses->() - $before;

@@ -143,12 +143,12 @@ subtest 'a Redis that refuses writes settles nothing' => sub {
     $gateway->redis->cmd('REPLICAOF', '127.0.0.1', 1);
     is(granted($gateway, 50, 'k'), 50, 'granted alone');
     sleep 1;    # for attempts to settle, which must not be counted
-    my $owed = $gateway->status->{redis}[0]->{owed};
+    my $owed = $gateway->status->{redis}[0]{owed_units};
     is($owed->{settled}, 0, 'nothing is settled');
     cmp_ok($owed->{noted}, '>=', 49, 'the granted units are noted');
     $gateway->redis->cmd('REPLICAOF', 'NO', 'ONE');
     wait_until('all to be settled', sub { $gateway->unsettled == 0 }, 30);
-    $owed = $gateway->status->{redis}[0]->{owed};
+    $owed = $gateway->status->{redis}[0]{owed_units};
     is($owed->{settled}, $owed->{noted}, 'all noted units are settled');
     is($gateway->count('k1', 'api', 3600), 51, 'Redis counts each once');
     $gateway->nginx->stop;

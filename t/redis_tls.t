@@ -43,7 +43,7 @@ sub gateway {
     return $gateway;
 }
 
-sub tls { my ($gateway) = @_; return $gateway->status->{redis}[0]{tls} }
+sub tls { my ($gateway) = @_; return $gateway->status->{redis}[0] }
 
 # The lines of the log with this text.
 sub lines {
@@ -146,7 +146,7 @@ subtest 'a server that is refused' => sub {
         is($gateway->get('/', 'k')->status, 503, "$what: 503") for 1 .. 3;
         becomes(sub { scalar(grep { /is unreachable: .*$pattern/ } split /\n/, $gateway->nginx->error_log) }, 1, '... one line says why');
         unlike($listener->output, qr/AUTH|secret/, '... and nothing is sent to it');
-        is(tls($gateway)->{handshakes}, 0, '... no handshake is counted');
+        is(tls($gateway)->{tls_handshakes}, 0, '... no handshake is counted');
         $gateway->nginx->stop;
     }
     # The same servers, not verified: the password is seen.
@@ -249,8 +249,8 @@ subtest 'a lost connection resumes the session' => sub {
         is($gateway->get('/', 'all')->status, 200, "$version: a request");
         my $before = tls($gateway);
         $gateway->redis->cmd('CLIENT', 'KILL', 'TYPE', $_, 'SKIPME', 'yes') for qw(normal pubsub);
-        wait_until('the connection', sub { tls($gateway)->{handshakes} >= $before->{handshakes} + 2 });
-        is(tls($gateway)->{resumed} - $before->{resumed}, 2, '... both links resume it');
+        wait_until('the connection', sub { tls($gateway)->{tls_handshakes} >= $before->{tls_handshakes} + 2 });
+        is(tls($gateway)->{tls_resumed} - $before->{tls_resumed}, 2, '... both links resume it');
         is($gateway->get('/', 'all')->status, 200, '... and serve');
 
         $before = tls($gateway);
@@ -259,13 +259,13 @@ subtest 'a lost connection resumes the session' => sub {
         $gateway->subscribed(1);
         is($gateway->get('/', 'all')->status, 200, 'after a reload');
         my $after = tls($gateway);
-        is($after->{handshakes} - $before->{handshakes}, 2, '... two handshakes');
-        is($after->{resumed} - $before->{resumed}, 2, '... that resume the session of the old worker');
+        is($after->{tls_handshakes} - $before->{tls_handshakes}, 2, '... two handshakes');
+        is($after->{tls_resumed} - $before->{tls_resumed}, 2, '... that resume the session of the old worker');
 
         $gateway->nginx->reload(conf => $gateway->nginx->{options}{conf} =~ s/tls_ca \S+;/tls_ca @{[$certificates->certificate('other')]};/r);
         wait_until('the verification', sub { lines($gateway, 'is not accepted') });
         pass('a session is not resumed with another CA');
-        is(tls($gateway)->{handshakes}, $after->{handshakes}, '... no handshake succeeds');
+        is(tls($gateway)->{tls_handshakes}, $after->{tls_handshakes}, '... no handshake succeeds');
         $gateway->nginx->stop;
     }
 };
@@ -274,9 +274,9 @@ subtest 'a Redis that does not resume its sessions' => sub {
     my $gateway = gateway('server', redis => "$ca $client", redis_conf => ['tls-session-caching no', 'tls-auth-clients yes']);
     $gateway->subscribed(1);
     for (1 .. 3) {
-        my $before = tls($gateway)->{handshakes};
+        my $before = tls($gateway)->{tls_handshakes};
         $gateway->redis->cmd('CLIENT', 'KILL', 'TYPE', $_, 'SKIPME', 'yes') for qw(normal pubsub);
-        wait_until('both links', sub { tls($gateway)->{handshakes} >= $before + 2 });
+        wait_until('both links', sub { tls($gateway)->{tls_handshakes} >= $before + 2 });
         becomes(sub { $gateway->get('/', 'all')->status }, 200, 'connected again');
     }
     $gateway->nginx->stop;

@@ -102,7 +102,7 @@ subtest 'a limit' => sub {
 
     $gateway = start_gateway(table => '', plans => 'plan free 100000r/d;');
     my $granted = Load->run(servers => [$gateway->address], connections => 16, token => 'k', requests => 2000)->{status}{200};
-    cmp_ok(redis_of($gateway, 'main')->{leases}{number}, '>', 0, "$granted requests, and leases");
+    cmp_ok(redis_of($gateway, 'main')->{leases}, '>', 0, "$granted requests, and leases");
     change($gateway, qr/plan free 100000r/, 'plan free 1000r');
     is($gateway->get('/', 'k')->status, 429, 'a lower limit applies to the units of a lease as well');
     stop($gateway);
@@ -153,7 +153,7 @@ subtest 'the name of a Redis' => sub {
     is(get($gateway), '200 3', 'the count continues');
     is(budget($gateway), '401 1', '… and the budget of the address');
     is_deeply(granted($gateway), { 'api/free' => 2 }, '… and the statistics of plans');
-    is(redis_of($gateway, 'renamed')->{decisions}{redis}, 1, 'the counters of the new name begin at 0');
+    is(redis_of($gateway, 'renamed')->{quota_decisions}{redis}, 1, 'the counters of the new name begin at 0');
     is(knows($gateway, 'renamed'), 'known', 'the key is known');
     stop($gateway);
 };
@@ -203,7 +203,7 @@ subtest 'the size of the zone' => sub {
     is(get($gateway), '200 3', 'the count in Redis continues');
     is(budget($gateway), '401 2', 'the budget of the address begins again');
     is_deeply(granted($gateway), { 'api/free' => 1 }, '… and so do the statistics');
-    is(redis_of($gateway, 'main')->{decisions}{redis}, 1, '… those of Redis as well');
+    is(redis_of($gateway, 'main')->{quota_decisions}{redis}, 1, '… those of Redis as well');
     change($gateway, qr/tollgate_zone 2m/, 'tollgate_zone 1m');
     is(knows($gateway), 'not known', 'a key has to be looked up again');
     stop($gateway);

@@ -102,7 +102,7 @@ subtest 'a key of two locations in the memory of a worker' => sub {
     my $hundred = sub { $answers{ answer($_ % 2 ? '/busy/' : '/busy/admin/', 'reader') }++ for 1 .. 200 };
     $hundred->() for 1 .. 5;
     is_deeply(\%answers, { 200 => 500, '403 insufficient_scope' => 500 }, 'each request is checked');
-    my $status = $gateway->status->{redis}[0]{decisions};
+    my $status = $gateway->status->{redis}[0]{quota_decisions};
     cmp_ok($status->{lease}, '>', 100, '… and many of them were granted from a lease') or diag explain $status;
 };
 

@@ -62,7 +62,7 @@ for my $fault (sort keys %begin) {
         my $took = time - $promoted;
         cmp_ok($took, '<', 10, sprintf 'the new master counts %.2f s after it is promoted', $took);
         becomes(sub { main_redis($gateway)->{master} }, address_of($new), 'the status shows the new master');
-        becomes(sub { main_redis($gateway)->{breaker}{open_workers} }, 0, 'each worker reaches it');
+        becomes(sub { main_redis($gateway)->{breaker_open_workers} }, 0, 'each worker reaches it');
         cmp_ok(main_redis($gateway)->{failovers}, '>=', 1, 'the failover is counted');
         my $result = $load->finish;
         is_deeply([keys %{ $result->{status} }], [200], 'all requests are granted') or diag explain $result;

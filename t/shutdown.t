@@ -143,7 +143,7 @@ subtest 'a graceful shutdown returns leases before any timer' => sub {
         $gateway = start_gateway(table => '', redis => 'timeout 5ms;');
         $granted = eval { with_lease($gateway, 2) } // return 0;
         my ($main) = @{ $gateway->get('/tollgate')->json->{redis} };
-        return $gateway->count('k1', 'api', 86400) > $granted + 1 && !$main->{errors} && !$main->{decisions}{alone};
+        return $gateway->count('k1', 'api', 86400) > $granted + 1 && !$main->{errors} && !$main->{quota_decisions}{alone};
     }, 15) };
     plan skip_all => 'this machine is too busy for a timeout of 5 ms' unless $found;
     my ($worker) = $gateway->nginx->workers;

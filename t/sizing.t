@@ -32,7 +32,7 @@ for my $row (@sizes) {
         server { listen unix:%DIR%/http.sock; location = /status { tollgate_status; } }
 END
     my $stores = http_get($nginx, '/status')->json->{zone}{stores};
-    my %size = map { $_ => $stores->{$_}{size} } keys %$stores;
+    my %size = map { $_ => $stores->{$_}{entries_max} } keys %$stores;
     cmp_ok(abs($size{quotas} - $size{keys}), '<', 0.001 * $size{keys}, "$size: as many quotas as keys");
     my @places = (min(@size{qw(keys quotas)}), @size{qw(long_keys long_quotas unknown_keys addresses)});
     is_deeply([map { number($_) } @$row[1 .. 5]], \@places, '… and the places shown') or diag("@places");

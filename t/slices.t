@@ -98,7 +98,7 @@ subtest 'a worker that is killed loses its slices: never more than the limit is 
     my $counted = sub { $gateway->count('k1', 'api', 3600) };
     $granted += load($gateway, requests => 2 * $limit)->{status}{200};
     cmp_ok($granted, '<=', $limit, "$granted of $limit are granted");
-    my $lost = $gateway->status->{redis}[0]{leases}{lost};
+    my $lost = $gateway->status->{redis}[0]{lease_units}{lost};
     cmp_ok($granted + $lost, '>=', 0.9 * $limit, "... and the status counts what is lost: $lost");
     cmp_ok($counted->(), '>=', $granted, '... with ' . $counted->() . ' counted');
     $gateway->nginx->stop;
@@ -133,7 +133,7 @@ subtest 'each worker shows its own requests, one unit less each time' => sub {
 subtest 'refusals are counted although a worker repeats them' => sub {
     my $gateway = start_gateway('plan free 10r/h;');
     is_deeply(load($gateway, requests => 2000)->{status}, { 200 => 10, 429 => 1990 }, '10 of 2,000');
-    my $decisions = $gateway->status->{redis}[0]{decisions};
+    my $decisions = $gateway->status->{redis}[0]{quota_decisions};
     my $decided = 0;
     $decided += $_ for values %$decisions;
     is($decided, 2000, 'each decision is counted');

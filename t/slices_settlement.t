@@ -17,7 +17,7 @@ subtest 'of a key that is deleted while its worker has a slice' => sub {
     $gateway->subscribed(1);
     wait_for_room($gateway->redis, 3600);
     my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, token => 'k');
-    wait_until('slices', sub { $gateway->status->{redis}[0]{leases}{spent} > 500 });
+    wait_until('slices', sub { $gateway->status->{redis}[0]{lease_units}{spent} > 500 });
     $gateway->change_key('k');
     # A request before the change takes effect is granted, too.
     my $granted = 0;
@@ -62,7 +62,7 @@ subtest 'of a worker that is killed' => sub {
         $granted += grep { $connection->request('GET', '/', { Authorization => 'Bearer k' })->status == 200 } 1 .. 300;
         $gateway->nginx->kill_worker(($gateway->nginx->workers)[0]);
         wait_until('its successor', sub { eval { $gateway->status } });
-        $lost = $gateway->status->{redis}[0]{leases}{lost};
+        $lost = $gateway->status->{redis}[0]{lease_units}{lost};
         last if $lost > 0;
     }
     cmp_ok($lost, '>', 0, 'a slice is lost');

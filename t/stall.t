@@ -63,7 +63,7 @@ for my $case (['lookup', 'timeout 500ms; key_cache 0;', ''], ['acquire', 'timeou
         }
         $fake->heal;
         my ($main) = @{ $gateway->get('/status')->json->{redis} };
-        is($main->{breaker}{opened}, 0, 'no breaker opened');
+        is($main->{breaker_opened}, 0, 'no breaker opened');
         my $verdicts = sub {
             open my $log, '<', $gateway->nginx->dir . '/access.log' or die $!;
             my %seen;

@@ -68,10 +68,10 @@ subtest 'before any request' => sub {
     my $status = $r->json;
     like($status->{version}, qr/^\d+\.\d+\.\d+$/, 'version');
     my $after = time;
-    ok($before <= $status->{started} && $status->{started} <= $after, 'start') or diag("$status->{started} is not from $before to $after");
+    ok($before <= $status->{start_time_seconds} && $status->{start_time_seconds} <= $after, 'start') or diag("$status->{start_time_seconds} is not from $before to $after");
     cmp_ok($status->{uptime}, '<=', $after - $before, 'uptime');
     is($status->{workers}, 2, 'workers');
-    is($status->{zone}{size}, 8 << 20, 'size of the zone');
+    is($status->{zone}{size_bytes}, 8 << 20, 'size of the zone');
     is_deeply([sort map { "$_->{tables}/$_->{plan}" } @{ $status->{requests} }],
         [sort((map { ("api/$_", "api+search/$_") } '', qw(free spent banned all)), "down/", "down/free")],
         'every plan of every location is listed');
@@ -160,6 +160,24 @@ subtest 'for Prometheus' => sub {
     is_deeply(\@odd, [], 'every line has the right format');
 };
 
+subtest 'the names' => sub {
+    my $status = $gateway->get('/status')->json;
+    my $text = $gateway->get('/status?format=prometheus')->body;
+    my $page = do { open my $file, '<:encoding(UTF-8)', 'module/README.md' or die $!; local $/; <$file> };
+    like($page, qr/^\| .*`$_(?:\{[\w,]+\})?`.* \| \S/m, "$_ is documented") for $text =~ /^# TYPE (?!tollgate_(?:info|zone_size))(tollgate_\w+)/mg;
+    my ($redis) = grep { $_->{name} eq 'main' } @{ $status->{redis} };
+    like($page, qr/^\| `redis\[\]\.$_`/m, "redis[].$_ is documented") for grep { !/^name$/ } sort keys %$redis;
+    # Each sample without the suffix of a counter: NAME, or NAME.VALUE with a label.
+    my @samples = map { s/_total//r } map { s/\{redis="main"(?:,\w+="(\w+)")?\}.*/defined $1 ? ".$1" : ''/er }
+        map { s/^tollgate_redis_//r } lines($text =~ s/^.*_seconds_.*\n//mgr, 'tollgate_redis_');
+    @samples = grep { !/\{/ } @samples;    # of the other Redis
+    my @members = map { my $name = $_; ref $redis->{$name} ? map { "$name.$_" } keys %{ $redis->{$name} } : $name }
+        grep { !/^(?:name|kind|on_failure|round_trip_seconds)$/ } keys %$redis;
+    is_deeply([sort @samples], [sort @members], 'are the same in both formats');
+    my ($zone) = values %{ $status->{zone}{stores} };
+    is_deeply([sort map { s/_total//r } $text =~ /^tollgate_zone_(\w+)\{store="keys"/mg], [sort keys %$zone], '… also those of the zone');
+};
+
 subtest 'which format' => sub {
     my %types = (
         'text/plain'                                                                                      => 'text/plain',
@@ -191,18 +209,18 @@ subtest 'the zone and Redis' => sub {
     my $status = $gateway->get('/status')->json;
     my $stores = $status->{zone}{stores};
     is_deeply([sort keys %$stores], [qw(addresses keys long_keys long_quotas quotas unknown_keys)], 'every table of the zone is listed');
-    is($stores->{keys}{used}, 5, 'the valid keys are counted');
-    cmp_ok($stores->{unknown_keys}{used}, '>=', 1, 'the unknown keys are counted');
-    cmp_ok($stores->{quotas}{used}, '>=', 4, 'the quotas are counted');
-    cmp_ok($stores->{$_}{size}, '>', $stores->{$_}{used}, "$_ has room") for sort keys %$stores;
+    is($stores->{keys}{entries}, 5, 'the valid keys are counted');
+    cmp_ok($stores->{unknown_keys}{entries}, '>=', 1, 'the unknown keys are counted');
+    cmp_ok($stores->{quotas}{entries}, '>=', 4, 'the quotas are counted');
+    cmp_ok($stores->{$_}{entries_max}, '>', $stores->{$_}{entries}, "$_ has room") for sort keys %$stores;
     is(join(' ', map { $_->{evictions} } values %$stores), '0 0 0 0 0 0', 'nothing was evicted');
     my %redis = map { $_->{name} => $_ } @{ $status->{redis} };
     is($redis{main}{subscribed_workers}, 2, 'both workers are subscribed');
-    is($redis{main}{breaker}{open_workers}, 0, 'Redis is reachable');
-    is($redis{down}{breaker}{open_workers}, 2, '... and the other is not');
+    is($redis{main}{breaker_open_workers}, 0, 'Redis is reachable');
+    is($redis{down}{breaker_open_workers}, 2, '... and the other is not');
     cmp_ok($redis{main}{commands}{$_}, '>', 0, "$_ is counted") for qw(acquire lookup);
-    my $keys = $redis{main}{key_cache};
-    cmp_ok($keys->{hits}, '>', $keys->{misses}, 'most keys were known');
+    my $keys = $redis{main}{key_cache_lookups};
+    cmp_ok($keys->{hit}, '>', $keys->{miss}, 'most keys were known');
 };
 
 subtest 'no key and no id' => sub {
@@ -211,11 +229,11 @@ subtest 'no key and no id' => sub {
 
 subtest 'a reload' => sub {
     my $conf = $gateway->nginx->{options}{conf};
-    my $started = $gateway->get('/status')->json->{started};
+    my $started = $gateway->get('/status')->json->{start_time_seconds};
     $gateway->nginx->reload;
     $gateway->nginx->old_workers_gone;
     is_counted(\%expected, 'keeps the counts');
-    is($gateway->get('/status')->json->{started}, $started, '... and the start time');
+    is($gateway->get('/status')->json->{start_time_seconds}, $started, '... and the start time');
     (my $other = $conf) =~ s/plan free 1000r\/d;/plan new 5r\/d; plan free 2000r\/d;/ or die;
     $other =~ s/tollgate_plans down.*?\}//s or die;
     $other =~ s/location \/down\/.*?\}//s or die;
@@ -245,7 +263,7 @@ subtest 'a guarded status, in the smallest zone' => sub {
     my $status = $gateway->get('/status', 'k')->json;
     is_deeply([map { "$_->{tables}/$_->{plan}" } @{ $status->{requests} }], ['api/free', 'api/'], 'has a block for each plan');
     is($status->{requests}[1]{verdicts}{unauthenticated}, 1, 'its own requests are counted');
-    is($status->{zone}{size}, 128 << 10, 'size of the zone');
+    is($status->{zone}{size_bytes}, 128 << 10, 'size of the zone');
     $gateway->nginx->stop;
 };
 

@@ -203,7 +203,7 @@ subtest 'a look-up that was not sent in time is not a failure of Redis' => sub {
     cmp_ok(scalar @late, '>', 0, 'some with 503');
     is(scalar(grep { ($_->header('Retry-After') // '') eq '1' } @late), @late, '... with Retry-After');
     my $status = redis_status($gateway);
-    is($status->{breaker}{opened}, $before->{breaker}{opened}, 'the breaker has not opened');
+    is($status->{breaker_opened}, $before->{breaker_opened}, 'the breaker has not opened');
     is($status->{errors}, $before->{errors}, 'no error is counted');
     $gateway->nginx->stop;
 };

@@ -46,7 +46,7 @@ sub counted {
     my $status = $gateway->status;
     my ($requests) = grep { $_->{plan} eq $plan } @{ $status->{requests} };
     my $verdicts = $requests->{verdicts};
-    my $decisions = $status->{redis}[0]{decisions};
+    my $decisions = $status->{redis}[0]{quota_decisions};
     my $decided = 0;
     $decided += $_ for values %$decisions;
     return join ' ', "granted $verdicts->{granted}", "limited $verdicts->{limited}", "decided $decided";

@@ -130,7 +130,7 @@ void AcquireCall::apply(const redis::AcquireResults& results) {
             decide_waiters(items[i], *acquired, results.now);
             batcher_.finish(*items[i].group);
         } else {
-            context_.statistics().errors.add();
+            context_.statistics()["errors"].add();
             context_.report_error(slot_, std::get<std::string_view>(results.of_ids[i]));
             fail(items[i], AcquireFailure::kNotApplied);
         }
@@ -165,10 +165,10 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     const bool saved = states.save(now);
     if (leased > 0) {
         const auto units = static_cast<std::uint64_t>(leased) * quotas.size();
-        LeaseStatistics& leases = context_.statistics().leases;
-        leases.note_granted(units);
+        RedisStatistics& statistics = context_.statistics();
+        statistics.note_lease(units);
         if (!saved) {
-            leases.lost.add(units);
+            statistics["lease_units.lost"].add(units);
         }
     }
     // Before it exits, the node's last worker settles everything: a lease that this reply granted,

@@ -176,17 +176,17 @@ bool Admission::on_turn() noexcept {
 }
 
 void Admission::on_record(const redis::Lookup& lookup) noexcept {
-    engine().statistics().keys.misses.add();
+    engine().statistics()["key_cache_lookups.miss"].add();
     guard([&] { go_on(authenticator_.use(lookup, outcome_.record), engine().clock().steady()); });
 }
 
 void Admission::on_lookup_failed() noexcept {
-    engine().statistics().keys.misses.add();
+    engine().statistics()["key_cache_lookups.miss"].add();
     guard([&] { apply_failure_policy(); });
 }
 
 void Admission::on_decision(Decision decision) noexcept {
-    engine().statistics().decisions.by_redis.add();
+    engine().statistics()["quota_decisions.redis"].add();
     guard([&] { apply(std::move(decision)); });
 }
 

@@ -34,7 +34,7 @@ Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTim
     KnownKey* known = keys.find(hash, tables_, std::chrono::floor<SteadyTime>(now));
     if (known != nullptr && is_valid_at(*known->record, engine().clock().wall())) {
         if (is_current(*known, now)) {
-            engine().statistics().keys.hits.add();
+            engine().statistics()["key_cache_lookups.hit"].add();
             recall(*known, now, record);
             note_use(*known, now);
             keep_record(*known, std::chrono::floor<SteadyTime>(now));
@@ -129,7 +129,7 @@ void Authenticator::keep_record(KnownKey& known, SteadyTime now) noexcept {
 
 /// Sets `checked` to the time of the record's look-up.
 Authenticator::Result Authenticator::find_in_zone(Record& record, SteadyTime& checked) {
-    KeyCacheStatistics& statistics = engine().statistics().keys;
+    RedisStatistics& statistics = engine().statistics();
     Zone& zone = engine().zone();
     const SteadyTime now = engine().steady_time();
     KeyCache::Found found;
@@ -145,7 +145,9 @@ Authenticator::Result Authenticator::find_in_zone(Record& record, SteadyTime& ch
         found.checked > std::max(announced, zone.last_change(key_.redis, found.id)) &&
         engine().changes().is_fresh(found.checked, now);
     if (is_fresh) {
-        (found.exists ? statistics.hits : statistics.negative_hits).add();
+        (found.exists ? statistics["key_cache_lookups.hit"]
+                      : statistics["key_cache_lookups.negative_hit"])
+            .add();
     }
     if (!found.exists || !is_valid_at(found.record, engine().clock().wall())) {
         return is_fresh ? Result::kInvalid : Result::kLookup;

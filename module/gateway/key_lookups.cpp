@@ -155,7 +155,7 @@ bool KeyLookups::send(Pending& pending) {
     pending.call = ++last_call_;
     auto handler = std::make_unique<LookupCall>(*this, pending.key, slot, pending.call);
     redis::Call call{&redis::lookup_script(), {context_.settings().keys.key(hex(pending.key))}};
-    context_.statistics().lookups.add();
+    context_.statistics()["commands.lookup"].add();
     context_.transport().run(slot, std::move(call), std::move(handler));
     return true;
 }

@@ -67,7 +67,7 @@ void KeyUses::note(const KeyCache::Key& key, const KeyRecord& record) noexcept {
         return;
     }
     if (record.retiring) {
-        context_.statistics().keys.retiring.add();
+        context_.statistics()["retiring_key_uses"].add();
     }
     attempt(context_.log(), [&] {
         if (pending_.size() + kept_.size() < kMostPending || pending_.contains(key.digest)) {

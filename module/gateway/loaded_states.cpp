@@ -13,13 +13,13 @@ void add(Counter& counter, std::int64_t units) noexcept {
 }
 
 void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept {
-    add(statistics.leases.spent, counts.spent);
-    statistics.leases.taken.add(static_cast<std::uint64_t>(counts.spent + counts.sliced));
-    add(statistics.leases.returned, counts.returned);
-    add(statistics.leases.lost, counts.lost);
-    add(statistics.owed, counts.noted);
-    add(statistics.settled, counts.settled);
-    add(statistics.lapsed, counts.lapsed);
+    add(statistics["lease_units.spent"], counts.spent);
+    statistics.taken.add(static_cast<std::uint64_t>(counts.spent + counts.sliced));
+    add(statistics["lease_units.returned"], counts.returned);
+    add(statistics["lease_units.lost"], counts.lost);
+    add(statistics["owed_units.noted"], counts.noted);
+    add(statistics["owed_units.settled"], counts.settled);
+    add(statistics["owed_units.lapsed"], counts.lapsed);
 }
 
 }  // namespace

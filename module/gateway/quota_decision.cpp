@@ -76,8 +76,8 @@ ClockBounds QuotaDecision::clock_bounds(ExactSteadyTime time) const {
 
 Decision QuotaDecision::take_from_slice(const KnownKey& known, ExactSteadyTime now) const {
     RedisStatistics& statistics = engine().statistics();
-    statistics.decisions.by_lease.add();
-    statistics.leases.spent.add(static_cast<std::uint64_t>(request_.demand.cost) *
+    statistics["quota_decisions.lease"].add();
+    statistics["lease_units.spent"].add(static_cast<std::uint64_t>(request_.demand.cost) *
                                 request_.quotas->size());
     return {.answer = LocalAnswer::kGranted,
             .windows = known.slice.windows(),
@@ -86,7 +86,7 @@ Decision QuotaDecision::take_from_slice(const KnownKey& known, ExactSteadyTime n
 }
 
 Decision QuotaDecision::repeat(RecentRefusal& refusal, ExactSteadyTime now) const {
-    engine().statistics().decisions.by_refusal.add();
+    engine().statistics()["quota_decisions.refusal"].add();
     refusal.repeat();
     return {.answer = refusal.answer(),
             .windows = refusal.windows(),
@@ -127,8 +127,10 @@ Decision QuotaDecision::decide(LoadedStates& states, KnownKey* known, const Cloc
         }
     }
     states.save(now.steady);
-    DecisionStatistics& statistics = engine().statistics().decisions;
-    (answer == LocalAnswer::kGranted ? statistics.by_lease : statistics.by_refusal).add();
+    RedisStatistics& statistics = engine().statistics();
+    (answer == LocalAnswer::kGranted ? statistics["quota_decisions.lease"]
+                                     : statistics["quota_decisions.refusal"])
+        .add();
     return decision;
 }
 
@@ -149,7 +151,7 @@ Decision QuotaDecision::count_alone(LoadedStates& states, const ClockBounds& now
     if (!states.save(now.steady) && answer == LocalAnswer::kGranted) {
         return {};
     }
-    engine().statistics().decisions.alone.add();
+    engine().statistics()["quota_decisions.alone"].add();
     return decision;
 }
 

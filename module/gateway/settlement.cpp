@@ -298,8 +298,8 @@ void Settlement::go_on() noexcept {
     const bool done = attempt(context_.log(), [&] {
         do {
             if (stripe_ == 0 && cursor_ == QuotaCache::Cursor{}) {
-                const std::uint64_t counted =
-                    statistics.settled.value() + statistics.leases.returned.value();
+                const std::uint64_t counted = statistics["owed_units.settled"].value() +
+                                              statistics["lease_units.returned"].value();
                 is_last_ = std::exchange(counted_before_, counted) != counted;
             }
             is_last_ = is_last_ && context_.steady_time() < ends_at_;

@@ -51,7 +51,7 @@ class ClusterClient final : public RedisClient,
     void read_slot_map(const redis::ServerAddress& address,
                        gateway::SlotMapReader& reader) override;
     void on_masters(std::span<const redis::ServerAddress> masters) noexcept override;
-    void on_redirection() noexcept override { engine_.statistics().redirections.add(); }
+    void on_redirection() noexcept override { engine_.statistics()["redirections"].add(); }
 
     void on_addresses() noexcept override { router_.servers_changed(); }
     void on_reply(const redisReply& reply) noexcept override;

@@ -38,13 +38,13 @@ void ClusterClient::Server::on_addresses() noexcept {
 
 void ClusterClient::Server::on_connected(bool is_first) noexcept {
     if (!is_first) {
-        statistics().reconnects.add();
+        statistics()["reconnects"].add();
     }
     client_.engine_.publish_plans();
 }
 
 void ClusterClient::Server::on_breaker_open(std::string_view reason) noexcept {
-    statistics().breaker_opened.add();
+    statistics()["breaker_opened"].add();
     client_.count_breakers();
     if (set_unreachable(true)) {
         const redis::LogText shown(reason);

@@ -51,7 +51,7 @@ class ClusterClient::Server final : public gateway::ClusterServer,
     void on_answer(std::chrono::microseconds round_trip) noexcept override {
         statistics().round_trips.note(round_trip);
     }
-    void on_error() noexcept override { statistics().errors.add(); }
+    void on_error() noexcept override { statistics()["errors"].add(); }
     void on_connected(bool is_first) noexcept override;
     void on_lost() noexcept override { addresses_.resolve_now(); }
     void on_refusal(std::string_view /*message*/) noexcept override { addresses_.resolve_now(); }

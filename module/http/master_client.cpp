@@ -94,12 +94,12 @@ void MasterClient::on_answer(std::chrono::microseconds round_trip) noexcept {
 }
 
 void MasterClient::on_error() noexcept {
-    statistics().errors.add();
+    statistics()["errors"].add();
 }
 
 void MasterClient::on_connected(bool is_first) noexcept {
     if (!is_first) {
-        statistics().reconnects.add();
+        statistics()["reconnects"].add();
     }
     engine_.publish_plans();
 }
@@ -130,7 +130,7 @@ void MasterClient::on_time(ExactSteadyTime sent, ExactSteadyTime received,
 }
 
 void MasterClient::on_breaker_open(std::string_view reason) noexcept {
-    statistics().breaker_opened.add();
+    statistics()["breaker_opened"].add();
     const bool is_first = [&] {
         const gateway::LockedNode node(engine_.zone());
         const bool none = workers_.breaker_open.count(WorkerSet::kMost) == 0;

@@ -68,7 +68,7 @@ class MasterClient final : public RedisClient,
     void on_addresses() noexcept override { follow_addresses(); }
     void with_shared_master(const std::function<void(redis::SharedMaster&)>& use) const override;
     void on_master() noexcept override { follow_addresses(); }
-    void on_failover() noexcept override { statistics().failovers.add(); }
+    void on_failover() noexcept override { statistics()["failovers"].add(); }
     void on_answer(std::chrono::microseconds round_trip) noexcept override;
     void on_error() noexcept override;
     void on_connected(bool is_first) noexcept override;

@@ -31,8 +31,8 @@ class RedisTls final : private redis::TlsListener {
 
   private:
     void on_handshake(bool is_resumed) noexcept override {
-        statistics_.tls_handshakes.add();
-        statistics_.tls_resumed.add(is_resumed ? 1 : 0);
+        statistics_["tls_handshakes"].add();
+        statistics_["tls_resumed"].add(is_resumed ? 1 : 0);
     }
     void store_session(std::string_view session) noexcept override {
         if (sessions_ != nullptr) {

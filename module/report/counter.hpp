@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 
 namespace tollgate {
 
@@ -70,6 +72,13 @@ struct Histogram {
         classes[index].add();
         // A clock that was set back gives negative durations. The sum must not decrease.
         microseconds.add(duration.count() > 0 ? static_cast<std::uint64_t>(duration.count()) : 0);
+    }
+    /// For each class, the number of durations up to its bound. The last one is that of all.
+    std::array<std::uint64_t, kBounds.size() + 1> cumulative() const noexcept {
+        std::array<std::uint64_t, kBounds.size() + 1> counts{};
+        std::transform_inclusive_scan(classes.begin(), classes.end(), counts.begin(), std::plus(),
+                                      [](const Counter& count) { return count.value(); });
+        return counts;
     }
 };
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "module/report/counter.hpp"
+#include "module/report/redis_counters.hpp"
 #include "module/report/verdict.hpp"
 
 namespace tollgate {
@@ -44,67 +45,28 @@ struct RequestStatistics {
     }
 };
 
-/// The sources of keys' records. Each key that a request needs is counted once.
-struct KeyCacheStatistics {
-    Counter hits;           ///< the record was in the cache, valid or not
-    Counter negative_hits;  ///< the cache showed that the key does not exist
-    Counter misses;         ///< a look-up was needed
-    /// Minutes in which a retiring key was used. A node counts each key once a minute.
-    Counter retiring;
-};
-
-/// What decided the quotas of requests. Each decision is counted once.
-struct DecisionStatistics {
-    Counter by_redis;
-    Counter by_lease;    ///< granted from a lease
-    Counter by_refusal;  ///< refused from the cache: exhausted or banned
-    Counter alone;       ///< while Redis was unreachable
-};
-
-/// Statistics of leases. Units are those of `tollgate_cost`; each is counted once per plan table.
-struct LeaseStatistics {
-    Counter number;
-    Counter granted;   ///< units that Redis leased
-    Counter spent;     ///< of them: granted to requests
-    Counter returned;  ///< of them: returned to Redis
-    /// Of them: their window ended, they were evicted, a reply was lost, or the worker was killed
-    /// that had them in a slice.
-    Counter lost;
-    /// Taken out of the leases for requests: spent, or in a slice of a worker. Decreases if a slice
-    /// is put back.
-    Counter taken;
-
-    void note_granted(std::uint64_t units) noexcept {
-        number.add();
-        granted.add(units);
-    }
-    /// These are the counts of a worker that was killed: its slices are lost.
-    void lose_slices() noexcept {
-        const std::uint64_t units = taken.value() - spent.value();
-        lost.add(units);
-        taken.add(-units);
-    }
-};
-
 /// Statistics of one `tollgate_redis`. Every member is a Counter, or consists of them: see
 /// add_counters.
 struct RedisStatistics {
-    Counter acquires;  ///< calls of acquire_script()
-    Counter lookups;   ///< calls of lookup_script()
-    Counter errors;    ///< error replies, late replies and missing replies
-    Counter reconnects;
-    Counter redirections;    ///< calls that a cluster sent to another server: MOVED, ASK
-    Counter tls_handshakes;  ///< successful ones, of all links
-    Counter tls_resumed;     ///< of them: resumed a session
-    Counter breaker_opened;
-    Counter failovers;  ///< how often Sentinel reported another master
+    std::array<Counter, kRedisCounterCount> counters{};  ///< in the order of kRedisCounters
+    /// Units taken out of the leases for requests: spent, or in a slice of a worker. Decreases if a
+    /// slice is put back.
+    Counter taken;
     Histogram round_trips;
-    KeyCacheStatistics keys;
-    DecisionStatistics decisions;
-    LeaseStatistics leases;
-    Counter owed;     ///< units granted while Redis was unreachable, counted as in LeaseStatistics
-    Counter settled;  ///< of them: reported to Redis and counted
-    Counter lapsed;   ///< of them: their window ended before the report
+
+    Counter& operator[](CounterName name) noexcept { return counters[name.index]; }
+    const Counter& operator[](CounterName name) const noexcept { return counters[name.index]; }
+
+    void note_lease(std::uint64_t units) noexcept {
+        (*this)["leases"].add();
+        (*this)["lease_units.granted"].add(units);
+    }
+    /// These are the counts of a worker that was killed: its slices are lost.
+    void lose_slices() noexcept {
+        const std::uint64_t units = taken.value() - (*this)["lease_units.spent"].value();
+        (*this)["lease_units.lost"].add(units);
+        taken.add(-units);
+    }
 };
 
 /// Adds each counter of `part` to `sum`. Both consist of counters only.

@@ -54,6 +54,40 @@ struct Status {
     std::optional<LockStatistics> lock{};  ///< only of a build that measures it
 };
 
+/// A gauge of a `tollgate_redis`: the member `name` of `redis[]` in JSON, `tollgate_redis_NAME` in
+/// Prometheus. `workers` is the number of the node's workers.
+struct RedisGauge {
+    std::string_view name;
+    std::string_view help;
+    std::uint64_t (*value)(const Status::Redis& redis, std::size_t workers);
+};
+
+/// Every gauge that a Redis has, however it is configured.
+inline constexpr auto kRedisGauges = std::to_array<RedisGauge>({
+    {"nodes", "Nodes that share this Redis, when it was last reachable; 0 if unknown.",
+     [](auto& redis, std::size_t /*workers*/) { return redis.nodes; }},
+    {"breaker_open_workers", "Workers whose circuit breaker is open.",
+     [](auto& redis, std::size_t workers) { return redis.workers.breaker_open.count(workers); }},
+    {"subscribed_workers", "Workers that are subscribed to changes of keys.",
+     [](auto& redis, std::size_t workers) { return redis.workers.subscribed.count(workers); }},
+});
+
+/// A number of each of the zone's tables: the member `name` of `zone.stores.STORE` in JSON,
+/// `tollgate_zone_NAME` with the label `store` in Prometheus.
+struct StoreMetric {
+    std::string_view name;
+    std::string_view type;  ///< in Prometheus, `counter` or `gauge`
+    std::string_view help;
+    std::uint64_t StoreStatistics::*value;
+};
+
+inline constexpr auto kStoreMetrics = std::to_array<StoreMetric>({
+    {"entries", "gauge", "Entries in each of the zone's tables.", &StoreStatistics::used},
+    {"entries_max", "gauge", "Capacity of each of the zone's tables.", &StoreStatistics::size},
+    {"evictions", "counter", "Entries evicted from each of the zone's tables.",
+     &StoreStatistics::evictions},
+});
+
 /// The format of the status.
 enum class StatusFormat { kJson, kPrometheus };
 

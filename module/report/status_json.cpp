@@ -30,44 +30,41 @@ void add(JsonWriter& json, const Status::Requests& requests) {
 
 /// Cumulative, as in Prometheus.
 void add(JsonWriter& json, std::string_view name, const Histogram& histogram) {
-    std::uint64_t all = 0;
-    for (const Counter& counter : histogram.classes) {
-        all += counter.value();
-    }
+    const auto counts = histogram.cumulative();
     json.object(name, [&] {
-        json.member("count", all);
+        json.member("count", counts.back());
         json.member("sum",
                     static_cast<double>(histogram.microseconds.value()) / kMicrosecondsPerSecond);
         json.array("buckets", [&] {
-            std::uint64_t count = 0;
             for (std::size_t i = 0; i < Histogram::kBounds.size(); ++i) {
-                count += histogram.classes[i].value();
                 const auto bound = static_cast<double>(Histogram::kBounds[i].count());
                 json.object([&] {
                     json.member("le", bound / kMicrosecondsPerSecond);
-                    json.member("count", count);
+                    json.member("count", counts[i]);
                 });
             }
         });
     });
 }
 
-/// A counter, or a number of workers, and its name.
-template <typename Value>
-using Member = std::pair<std::string_view, Value>;
-
-template <typename... Values>
-void add_object(JsonWriter& json, std::string_view name, const Member<Values>&... members) {
-    json.object(name, [&] { (json.member(members.first, members.second), ...); });
-}
-
-template <typename Value>
-Member<Value> pair(std::string_view name, Value value) {
-    return {name, value};
+void add(JsonWriter& json, const RedisStatistics& counts) {
+    auto counter = counts.counters.begin();
+    for (const CounterFamily& family : kRedisCounters) {
+        json.name(family.name);
+        if (family.label.empty()) {
+            json.value((counter++)->value());
+            continue;
+        }
+        json.object([&] {
+            for (const std::string_view value : family.values()) {
+                json.member(value, (counter++)->value());
+            }
+        });
+    }
+    add(json, "round_trip_seconds", counts.round_trips);
 }
 
 void add(JsonWriter& json, const Status::Redis& redis, std::size_t workers) {
-    const RedisStatistics& counts = redis.counts;
     json.object([&] {
         json.member("name", redis.name);
         json.member("kind", redis.kind);
@@ -89,36 +86,12 @@ void add(JsonWriter& json, const Status::Redis& redis, std::size_t workers) {
             });
         }
         if (redis.map_age) {
-            json.member("map_age", redis.map_age->count());
+            json.member("slot_map_age_seconds", redis.map_age->count());
         }
-        json.member("nodes", redis.nodes);
-        json.member("failovers", counts.failovers.value());
-        add_object(json, "commands", pair("acquire", counts.acquires.value()),
-                   pair("lookup", counts.lookups.value()));
-        json.member("errors", counts.errors.value());
-        json.member("reconnects", counts.reconnects.value());
-        json.member("redirections", counts.redirections.value());
-        add_object(json, "tls", pair("handshakes", counts.tls_handshakes.value()),
-                   pair("resumed", counts.tls_resumed.value()));
-        add_object(json, "breaker", pair("open_workers", redis.workers.breaker_open.count(workers)),
-                   pair("opened", counts.breaker_opened.value()));
-        json.member("subscribed_workers", redis.workers.subscribed.count(workers));
-        add(json, "round_trip_seconds", counts.round_trips);
-        add_object(json, "key_cache", pair("hits", counts.keys.hits.value()),
-                   pair("negative_hits", counts.keys.negative_hits.value()),
-                   pair("misses", counts.keys.misses.value()));
-        json.member("retiring_key_uses", counts.keys.retiring.value());
-        add_object(json, "decisions", pair("redis", counts.decisions.by_redis.value()),
-                   pair("lease", counts.decisions.by_lease.value()),
-                   pair("refusal", counts.decisions.by_refusal.value()),
-                   pair("alone", counts.decisions.alone.value()));
-        add_object(json, "leases", pair("number", counts.leases.number.value()),
-                   pair("granted", counts.leases.granted.value()),
-                   pair("spent", counts.leases.spent.value()),
-                   pair("returned", counts.leases.returned.value()),
-                   pair("lost", counts.leases.lost.value()));
-        add_object(json, "owed", pair("noted", counts.owed.value()),
-                   pair("settled", counts.settled.value()), pair("lapsed", counts.lapsed.value()));
+        for (const RedisGauge& gauge : kRedisGauges) {
+            json.member(gauge.name, gauge.value(redis, workers));
+        }
+        add(json, redis.counts);
     });
 }
 
@@ -127,8 +100,11 @@ void add_stores(JsonWriter& json, const Status& status) {
         for (const Store store : kStores) {
             const StoreStatistics& counts = status.stores[static_cast<std::size_t>(store)];
             if (counts.size != 0) {
-                add_object(json, name_of(store), pair("size", counts.size),
-                           pair("used", counts.used), pair("evictions", counts.evictions));
+                json.object(name_of(store), [&] {
+                    for (const StoreMetric& metric : kStoreMetrics) {
+                        json.member(metric.name, counts.*metric.value);
+                    }
+                });
             }
         }
     });
@@ -173,11 +149,11 @@ std::string status_json(const Status& status) {
     JsonWriter json;
     json.object([&] {
         json.member("version", status.version);
-        json.member("started", started);
+        json.member("start_time_seconds", started);
         json.member("uptime", now - started);
         json.member("workers", status.workers);
         json.object("zone", [&] {
-            json.member("size", status.zone_size);
+            json.member("size_bytes", status.zone_size);
             add_stores(json, status);
         });
         if (status.lock) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <string_view>
 
 namespace tollgate {
@@ -17,29 +19,14 @@ enum class Verdict {
     kUnavailable,      ///< refused because Redis is unreachable
 };
 
+/// Every value of `$tollgate_verdict`, in the order of the verdicts.
+constexpr std::array<std::string_view, 9> kVerdictNames{
+    "-",         "granted",  "limited",  "banned",     "unauthenticated",
+    "forbidden", "bypassed", "degraded", "unavailable"};
+
 /// The value of `$tollgate_verdict`.
 constexpr std::string_view name_of(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::kNone:
-            return "-";
-        case Verdict::kGranted:
-            return "granted";
-        case Verdict::kLimited:
-            return "limited";
-        case Verdict::kBanned:
-            return "banned";
-        case Verdict::kUnauthenticated:
-            return "unauthenticated";
-        case Verdict::kForbidden:
-            return "forbidden";
-        case Verdict::kBypassed:
-            return "bypassed";
-        case Verdict::kDegraded:
-            return "degraded";
-        case Verdict::kUnavailable:
-            return "unavailable";
-    }
-    return "-";
+    return kVerdictNames[static_cast<std::size_t>(verdict)];
 }
 
 }  // namespace tollgate

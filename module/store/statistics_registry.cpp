@@ -68,7 +68,7 @@ RequestStatistics& StatisticsRegistry::requests(std::string_view tables, std::st
 }
 
 void StatisticsRegistry::lose_slices(std::size_t worker) const {
-    redis_.for_each_of(worker, [](RedisStatistics& counts) { counts.leases.lose_slices(); });
+    redis_.for_each_of(worker, [](RedisStatistics& counts) { counts.lose_slices(); });
 }
 
 void StatisticsRegistry::copy_to(Status& status) const {

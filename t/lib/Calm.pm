@@ -69,7 +69,7 @@ sub granted_in_a_window {
 sub _workers_without_redis {
     my ($self) = @_;
     my ($main) = @{ $self->{gateway}->get('/status')->json->{redis} };
-    return $main->{breaker}{open_workers};
+    return $main->{breaker_open_workers};
 }
 
 # Sends requests with these keys, all at once, each on its own connection.

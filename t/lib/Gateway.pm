@@ -141,7 +141,7 @@ sub monitor_calls {
 
 sub unsettled {
     my ($self) = @_;
-    my $owed = $self->status->{redis}[0]{owed};
+    my $owed = $self->status->{redis}[0]{owed_units};
     return $owed->{noted} - $owed->{settled} - $owed->{lapsed};
 }
 

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "module/cli/failure.hpp"
@@ -16,6 +18,7 @@
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
 #include "module/cli/usage/http_get.hpp"
+#include "module/report/redis_counters.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::cli {
@@ -24,7 +27,7 @@ namespace {
 
 using Pointer = Json::json_pointer;
 
-/// Returns the value at a path such as `/breaker/opened`, or null if there is none.
+/// Returns the value at a path such as `/commands/lookup`, or null if there is none.
 Json at(const Json& json, const std::string& path) {
     const Pointer pointer(path);
     return json.contains(pointer) ? json.at(pointer) : Json();
@@ -91,13 +94,14 @@ std::string quantile(const Json& histogram, double part) {
 }
 
 Rows summary(const Json& status) {
-    const std::chrono::sys_seconds started{std::chrono::seconds(number_at(status, "/started"))};
+    const std::chrono::sys_seconds started{
+        std::chrono::seconds(number_at(status, "/start_time_seconds"))};
     return {{"version", text_at(status, "/version")},
             {"counting since",
              format_time(started) + " (" +
                  format_duration(std::chrono::seconds(number_at(status, "/uptime"))) + ")"},
             {"workers", text_at(status, "/workers")},
-            {"zone", bytes(number_at(status, "/zone/size"))}};
+            {"zone", bytes(number_at(status, "/zone/size_bytes"))}};
 }
 
 /// Requests by table and plan, with one column for each verdict that has a count.
@@ -126,53 +130,48 @@ Rows verdicts(const Json& requests, const std::string& path) {
     return rows;
 }
 
-/// One line for each figure, one column for each Redis.
+/// One line for each figure and each counter, one column for each Redis.
 Rows servers(const Json& redis, const Json& workers) {
-    Rows rows{{"REDIS"},
-              {"reachable from"},
-              {"subscribed"},
-              {"breaker opened"},
-              {"errors"},
-              {"reconnects"},
-              {"acquire calls"},
-              {"lookup calls"},
-              {"round trip, median"},
-              {"round trip, 99 %"},
-              {"key cache hits"},
-              {"decided by Redis"},
-              {"decided by lease"},
-              {"decided by refusal"},
-              {"decided alone"},
-              {"leased units spent"},
-              {"units owed"}};
-    for (const auto& one : redis) {
-        const auto all = workers.is_number() ? workers.get<std::int64_t>() : 0;
-        const auto of_workers = [&](std::int64_t count) {
-            return std::to_string(count) + " of " + std::to_string(all) + " workers";
-        };
-        const auto known =
-            number_at(one, "/key_cache/hits") + number_at(one, "/key_cache/negative_hits");
-        const std::array values{
-            text_at(one, "/name"),
-            of_workers(all - number_at(one, "/breaker/open_workers")),
-            of_workers(number_at(one, "/subscribed_workers")),
-            text_at(one, "/breaker/opened"),
-            text_at(one, "/errors"),
-            text_at(one, "/reconnects"),
-            text_at(one, "/commands/acquire"),
-            text_at(one, "/commands/lookup"),
-            quantile(at(one, "/round_trip_seconds"), 0.5),
-            quantile(at(one, "/round_trip_seconds"), 0.99),
-            percent(known, known + number_at(one, "/key_cache/misses")),
-            text_at(one, "/decisions/redis"),
-            text_at(one, "/decisions/lease"),
-            text_at(one, "/decisions/refusal"),
-            text_at(one, "/decisions/alone"),
-            percent(number_at(one, "/leases/spent"), number_at(one, "/leases/granted")),
-            std::to_string(number_at(one, "/owed/noted") - number_at(one, "/owed/settled") -
-                           number_at(one, "/owed/lapsed"))};
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            rows[i].push_back(values.at(i));
+    Rows rows;
+    const auto add = [&](std::string heading, const auto& value_of) {
+        rows.push_back({std::move(heading)});
+        std::ranges::transform(redis, std::back_inserter(rows.back()), value_of);
+    };
+    const auto all = workers.is_number() ? workers.get<std::int64_t>() : 0;
+    const auto of_workers = [&](std::int64_t count) {
+        return std::to_string(count) + " of " + std::to_string(all) + " workers";
+    };
+    add("REDIS", [](const Json& one) { return text_at(one, "/name"); });
+    add("reachable from",
+        [&](const Json& one) { return of_workers(all - number_at(one, "/breaker_open_workers")); });
+    add("subscribed",
+        [&](const Json& one) { return of_workers(number_at(one, "/subscribed_workers")); });
+    add("round trip, median",
+        [](const Json& one) { return quantile(at(one, "/round_trip_seconds"), 0.5); });
+    add("round trip, 99 %",
+        [](const Json& one) { return quantile(at(one, "/round_trip_seconds"), 0.99); });
+    add("key cache hits", [](const Json& one) {
+        const auto known = number_at(one, "/key_cache_lookups/hit") +
+                           number_at(one, "/key_cache_lookups/negative_hit");
+        return percent(known, known + number_at(one, "/key_cache_lookups/miss"));
+    });
+    add("leased units spent", [](const Json& one) {
+        return percent(number_at(one, "/lease_units/spent"),
+                       number_at(one, "/lease_units/granted"));
+    });
+    add("units owed", [](const Json& one) {
+        return std::to_string(number_at(one, "/owed_units/noted") -
+                              number_at(one, "/owed_units/settled") -
+                              number_at(one, "/owed_units/lapsed"));
+    });
+    for (const CounterFamily& family : kRedisCounters) {
+        for (const std::string_view value : family.values()) {
+            std::string path = "/";
+            path.append(family.name).append(value.empty() ? "" : "/").append(value);
+            std::string heading = path.substr(1);
+            std::ranges::replace_if(
+                heading, [](char c) { return c == '/' || c == '_'; }, ' ');
+            add(heading, [&](const Json& one) { return text_at(one, path); });
         }
     }
     return rows;
@@ -182,8 +181,8 @@ Rows stores(const Json& zone) {
     Rows rows{{"ZONE", "USED", "PLACES", "FULL", "EVICTIONS"}};
     const Json all = at(zone, "/stores");
     for (const auto& [name, store] : all.items()) {
-        rows.push_back({name, text_at(store, "/used"), text_at(store, "/size"),
-                        percent(number_at(store, "/used"), number_at(store, "/size")),
+        rows.push_back({name, text_at(store, "/entries"), text_at(store, "/entries_max"),
+                        percent(number_at(store, "/entries"), number_at(store, "/entries_max")),
                         text_at(store, "/evictions")});
     }
     return rows;

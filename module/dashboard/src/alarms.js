@@ -15,7 +15,7 @@ export function alarmsOf(point, previous) {
     if (point.gap) return [{ key: 'status', title: 'The status could not be read' }];
     const configured = point.redis.filter(one => one.onFailure !== undefined);
     return [
-        ...configured.filter(one => one.open > 0).map(outOfReach),
+        ...configured.filter(one => one.open > 0).map(unreachable),
         ...configured.filter(one => isUnsubscribed(one) && previous?.redis?.some(earlier => earlier.name === one.name && isUnsubscribed(earlier)))
             .map(unsubscribed),
         ...point.outcomes.unavailable > 0 ? [unavailable(point)] : [],
@@ -26,7 +26,7 @@ export function alarmsOf(point, previous) {
 export const workers = one => one.open >= one.workers ? 'for all workers' : `for ${one.open} of ${one.workers} workers`;
 
 // In a cluster, one unreachable master does not concern the keys of the others.
-function outOfReach(one) {
+function unreachable(one) {
     const away = one.masters.filter(master => !master.reachable).length;
     const some = away > 0 && away < one.masters.length;
     return {

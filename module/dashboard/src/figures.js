@@ -30,7 +30,7 @@ export function showFigures(point, status) {
     });
     const fullest = maximum(point.zone.filter(store => !store.fillsUp), store => store.use);
     put('zone', format.percent(fullest?.use), {
-        detail: `${fullest ? `${fullest.name}; ` : ''}${format.bytes(status.zone.size)} in all`,
+        detail: `${fullest ? `${fullest.name}; ` : ''}${format.bytes(status.zone.size_bytes)} in all`,
     });
 }
 

@@ -18,7 +18,7 @@ export class History {
 
     add(status, time) {
         // nginx was restarted: its counters are not comparable with the earlier ones.
-        if (this.statuses.length && this.statuses[0].status.started !== status.started) this.statuses = [];
+        if (this.statuses.length && this.statuses[0].status.start_time_seconds !== status.start_time_seconds) this.statuses = [];
         const before = this.statuses.at(-1) ?? null;
         this.statuses.push({ status, time });
         while (this.statuses.length > 2 && this.statuses[1].time <= time - this.window) this.statuses.shift();

@@ -60,11 +60,11 @@ function redisOf(older, newer, rate) {
         const earlier = before.get(one.name) ?? one;
         const rates = member => Object.fromEntries(
             Object.keys(one[member]).map(name => [name, rate(one[member][name], earlier[member][name])]));
-        const cache = rates('key_cache');
+        const cache = rates('key_cache_lookups');
         return {
             name: one.name,
             onFailure: one.on_failure,
-            open: one.breaker.open_workers,
+            open: one.breaker_open_workers,
             workers: newer.workers,
             timed: older ? one.round_trip_seconds.count - earlier.round_trip_seconds.count : null,
             p50: quantile(0.5, earlier.round_trip_seconds, one.round_trip_seconds),
@@ -74,22 +74,23 @@ function redisOf(older, newer, rate) {
             reconnects: one.reconnects,
             failovers: one.failovers,
             redirections: rate(one.redirections, earlier.redirections),
-            tls: one.tls,
+            newSessions: one.tls_handshakes - one.tls_resumed,
+            resumedSessions: one.tls_resumed,
             masters: mastersOf(one),
             subscribed: one.subscribed_workers,
             keys: sum(Object.values(cache)),
-            lookups: cache.misses,
-            decisions: rates('decisions'),
-            owed: one.owed.noted - one.owed.settled - one.owed.lapsed,
+            lookups: cache.miss,
+            decisions: rates('quota_decisions'),
+            owed: one.owed_units.noted - one.owed_units.settled - one.owed_units.lapsed,
         };
     });
 }
 
 // The masters of a Redis with `sentinel`, `cluster` or TLS. The address of a `server` is not in the status.
 function mastersOf(one) {
-    if (one.kind === 'cluster') return one.masters.map(master => ({ ...master, mapAge: one.map_age }));
-    const address = one.master ?? (one.tls.handshakes > 0 ? '–' : null);
-    return address ? [{ address, reachable: one.breaker.open_workers === 0 }] : [];
+    if (one.kind === 'cluster') return one.masters.map(master => ({ ...master, mapAge: one.slot_map_age_seconds }));
+    const address = one.master ?? (one.tls_handshakes > 0 ? '–' : null);
+    return address ? [{ address, reachable: one.breaker_open_workers === 0 }] : [];
 }
 
 // The name of a plan in its tables. The plan of requests without a valid key is empty in the status.
@@ -103,9 +104,9 @@ function zoneOf(older, newer, rate) {
     return Object.entries(newer.zone.stores).map(([name, store]) => ({
         name: name.replaceAll('_', ' '),
         fillsUp: fillingUp.includes(name),
-        used: store.used,
-        size: store.size,
-        use: share(store.used, store.size),
+        used: store.entries,
+        size: store.entries_max,
+        use: share(store.entries, store.entries_max),
         evictions: rate(store.evictions, older?.zone.stores[name]?.evictions ?? store.evictions),
     }));
 }

@@ -45,8 +45,8 @@ const tables = [
             column('Age of the map', row => row.mapAge === undefined ? '–' : format.uptime(row.mapAge)),
             column('Failovers', row => format.count(row.failovers)),
             column('Redirected/s', row => format.rate(row.redirections)),
-            column('TLS: new', row => format.count(row.tls.handshakes - row.tls.resumed)),
-            column('resumed', row => format.count(row.tls.resumed)),
+            column('TLS: new', row => format.count(row.newSessions)),
+            column('resumed', row => format.count(row.resumedSessions)),
         ],
     },
     {

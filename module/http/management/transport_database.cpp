@@ -136,7 +136,7 @@ management::Task<management::Durability> TransportDatabase::acknowledge() {
     auto used = std::exchange(used_, {});
     auto durability = co_await acknowledge_changes(*this, transport_, used);
     // After ASK, another server has executed a call.
-    const auto redirections = transport_.engine().statistics().redirections.value();
+    const auto redirections = transport_.engine().statistics()["redirections"].value();
     if (std::exchange(redirections_, redirections) != redirections) {
         durability = std::max(durability, management::Durability::kUnverified);
     }

@@ -19,7 +19,7 @@ class TransportDatabase final : public management::Database {
     TransportDatabase(RedisClient& transport, SteadyTime arrival)
         : transport_(transport),
           arrival_(arrival),
-          redirections_(transport.engine().statistics().redirections.value()) {}
+          redirections_(transport.engine().statistics()["redirections"].value()) {}
 
     void execute(std::vector<management::Transaction> transactions, Done done) override;
     void wait(std::chrono::milliseconds time, Done done) override;

@@ -38,7 +38,7 @@ sub grown_by {
     $code->();
     my (undef, $after) = $self->_stores;
     return {} unless %$after;
-    my $share = max map { ($after->{$_}{used} - $before->{$_}{used}) / $after->{$_}{size} } keys %$after;
+    my $share = max map { ($after->{$_}{entries} - $before->{$_}{entries}) / $after->{$_}{entries_max} } keys %$after;
     my $evictions = sum0 map { $after->{$_}{evictions} - $before->{$_}{evictions} } keys %$after;
     return { bytes => $share * $size / $keys, evictions => $evictions };
 }
@@ -46,7 +46,7 @@ sub grown_by {
 sub _stores {
     my ($self) = @_;
     my $zone = http_get($self->{address}, '/')->json->{zone};
-    return ($zone->{size}, $zone->{stores} // {});
+    return ($zone->{size_bytes}, $zone->{stores} // {});
 }
 
 # Redis moves entries to a larger table in steps, and has both tables meanwhile.

@@ -28,7 +28,7 @@ test('customers over quota, addresses over budget and bans are told apart', () =
 
 test('the first status has no rates, but tells how Redis and the zone are', () => {
     const h = history();
-    h.add(statusOf({ free: { granted: 5 } }, { redis: { breaker: { open_workers: 1, opened: 1 } }, store: { used: 25 } }), 100);
+    h.add(statusOf({ free: { granted: 5 } }, { redis: { breaker_open_workers: 1, breaker_opened: 1 }, store: { entries: 25 } }), 100);
     assert.equal(h.now.requests, null);
     assert.equal(h.now.knownShare, null);
     assert.equal(h.now.plans[0].requests, null);
@@ -99,7 +99,7 @@ test('a gap is one, and no rate bridges it', () => {
 test('a look-up is a call of Redis: cached records and cached absences need none', () => {
     const h = history();
     h.add(statusOf({}), 100);
-    h.add(statusOf({}, { redis: { key_cache: { hits: 6, negative_hits: 3, misses: 1 } } }), 101);
+    h.add(statusOf({}, { redis: { key_cache_lookups: { hit: 6, negative_hit: 3, miss: 1 } } }), 101);
     assert.equal(h.now.knownShare, 0.9);
     assert.deepEqual([h.now.keys, h.now.lookups], [10, 1]);
 });
@@ -120,10 +120,10 @@ test('masters are those of Sentinel, of a cluster or behind TLS', () => {
     };
     assert.deepEqual(masters({}), []);
     assert.deepEqual(masters({ kind: 'sentinel' }), []);
-    assert.deepEqual(masters({ tls: { handshakes: 1, resumed: 0 } }), [{ address: '–', reachable: true }]);
+    assert.deepEqual(masters({ tls_handshakes: 1 }), [{ address: '–', reachable: true }]);
     assert.deepEqual(masters({ kind: 'sentinel', master: 'a:1' }), [{ address: 'a:1', reachable: true }]);
-    assert.equal(masters({ kind: 'sentinel', master: 'a:1', breaker: { open_workers: 1, opened: 1 } })[0].reachable, false);
-    assert.deepEqual(masters({ kind: 'cluster', map_age: 7, masters: [{ address: 'a:1', slots: 3, reachable: false }] }),
+    assert.equal(masters({ kind: 'sentinel', master: 'a:1', breaker_open_workers: 1, breaker_opened: 1 })[0].reachable, false);
+    assert.deepEqual(masters({ kind: 'cluster', slot_map_age_seconds: 7, masters: [{ address: 'a:1', slots: 3, reachable: false }] }),
         [{ address: 'a:1', slots: 3, reachable: false, mapAge: 7 }]);
     assert.deepEqual(masters({ kind: 'cluster', masters: [] }), []);
 });

@@ -134,7 +134,7 @@ TEST_F(AcquireBatcherTest, AHotKeyIsLeased) {
     }
     run_for(10ms);
     EXPECT_EQ(statuses(0), 1600);
-    EXPECT_GT(statistics.decisions.by_lease.value(), 1000);
+    EXPECT_GT(statistics["quota_decisions.lease"].value(), 1000);
     EXPECT_LT(worker.transport.calls, 150);
     run_for(3s);
     EXPECT_EQ(counted("k0"), 1600) << "the idle lease went back";
@@ -178,7 +178,7 @@ TEST_F(AcquireBatcherTest, AnErrorOfOneKeyIsItsOwn) {
     }
     EXPECT_EQ(statuses(503), 3);
     EXPECT_EQ(statuses(0), 3);
-    EXPECT_EQ(statistics.errors.value(), 3);
+    EXPECT_EQ(statistics["errors"].value(), 3);
     ASSERT_EQ(worker.log.lines.size(), 1U) << "one line a second";
     EXPECT_EQ(worker.log.lines[0], "redis \"main\": WRONGTYPE not a hash");
     run_for(1s);
@@ -349,8 +349,8 @@ TEST_F(AcquireBatcherTest, ALostReplyOfAReportIsCountedOnce) {
     run_for(5s);
     EXPECT_EQ(lost, 3);
     EXPECT_EQ(counted("k0"), 51);
-    EXPECT_EQ(statistics.owed.value(), 50);
-    EXPECT_EQ(statistics.settled.value(), 50);
+    EXPECT_EQ(statistics["owed_units.noted"].value(), 50);
+    EXPECT_EQ(statistics["owed_units.settled"].value(), 50);
 }
 
 TEST_F(AcquireBatcherTest, AnEngineThatIsDestroyedCallsNobody) {

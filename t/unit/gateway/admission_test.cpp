@@ -35,8 +35,8 @@ TEST_F(AdmissionTest, AnUnknownKeyIsLookedUpOnce) {
     EXPECT_EQ(ask(worker, "nobody").status(), 401);
     EXPECT_EQ(ask(worker, "nobody").status(), 401);
     EXPECT_EQ(worker.transport.calls, 1);
-    EXPECT_EQ(statistics.keys.misses.value(), 1);
-    EXPECT_EQ(statistics.keys.negative_hits.value(), 1);
+    EXPECT_EQ(statistics["key_cache_lookups.miss"].value(), 1);
+    EXPECT_EQ(statistics["key_cache_lookups.negative_hit"].value(), 1);
 }
 
 TEST_F(AdmissionTest, AValidKeyIsGrantedUpToItsLimit) {
@@ -52,7 +52,7 @@ TEST_F(AdmissionTest, AValidKeyIsGrantedUpToItsLimit) {
     EXPECT_TRUE(last.windows[0].exhausted);
     ASSERT_NE(last.quotas, nullptr);
     EXPECT_EQ(last.quotas->front().table, "api");
-    EXPECT_EQ(statistics.decisions.by_refusal.value(), 5) << "Redis's last reply shows it";
+    EXPECT_EQ(statistics["quota_decisions.refusal"].value(), 5) << "Redis's last reply shows it";
 }
 
 TEST_F(AdmissionTest, AKeyThatIsDisabledIsRefused) {
@@ -316,7 +316,7 @@ TEST_F(AdmissionTest, FewUnknownKeysOfSuchAnAddressAreLookedUp) {
     for (int i = 0; i < 50; ++i) {
         ask(worker, "made-up-" + std::to_string(i));
     }
-    EXPECT_LE(statistics.lookups.value(), 3 + 10 * 2);
+    EXPECT_LE(statistics["commands.lookup"].value(), 3 + 10 * 2);
     EXPECT_EQ(requests.back()->status(), 429);
     EXPECT_EQ(requests.back()->outcome().retry_after, 1);
     worker.engine.changes().on_change(hex(sha256("k")));
@@ -377,7 +377,7 @@ TEST_F(OutageTest, LocalCountsOn) {
     worker.transport.reachable = true;
     run_for(1s);
     EXPECT_EQ(counted("k"), 10) << "it is reported";
-    EXPECT_EQ(statistics.settled.value(), 9);
+    EXPECT_EQ(statistics["owed_units.settled"].value(), 9);
 }
 
 TEST_F(OutageTest, AllowGrantsWithoutACount) {

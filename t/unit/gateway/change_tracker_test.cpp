@@ -47,10 +47,10 @@ class ChangeTrackerTest : public EngineTest {
     }
     /// The number of look-ups that a request for each key needs.
     std::uint64_t lookups(Worker& worker) {
-        const auto before = statistics.lookups.value();
+        const auto before = statistics["commands.lookup"].value();
         ask(worker, "a");
         ask(worker, "b");
-        return statistics.lookups.value() - before;
+        return statistics["commands.lookup"].value() - before;
     }
 };
 

@@ -74,7 +74,7 @@ TEST_F(KeyUsesTest, AKeyThatASliceServesIsWritten) {
     const auto writes = redis.use_writes;
     run_minute();
     EXPECT_EQ(redis.use_writes, writes + 1);
-    EXPECT_GT(statistics.decisions.by_lease.value(), 100);
+    EXPECT_GT(statistics["quota_decisions.lease"].value(), 100);
 }
 
 TEST_F(KeyUsesTest, ARefusedRequestUsesItsKey) {
@@ -224,10 +224,10 @@ TEST_F(KeyUsesTest, RetiringKeysAreCountedOnceAMinute) {
         ask(second, "old");
         ask(first, "new");
     }
-    EXPECT_EQ(statistics.keys.retiring.value(), 1);
+    EXPECT_EQ(statistics["retiring_key_uses"].value(), 1);
     next_minute(first);
     ask(second, "old");
-    EXPECT_EQ(statistics.keys.retiring.value(), 2);
+    EXPECT_EQ(statistics["retiring_key_uses"].value(), 2);
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST_F(RequiredScopesTest, ASliceGrantsOnlyWhereTheKeyHasTheScopes) {
     for (int i = 0; i < 3000; ++i) {
         EXPECT_EQ(refusal(worker, "k", "read"), "");
     }
-    const auto by_lease = statistics.decisions.by_lease.value();
+    const auto by_lease = statistics["quota_decisions.lease"].value();
     const int locks = zone->locks();
     int refused = 0;
     for (int i = 0; i < 200; ++i) {
@@ -76,7 +76,7 @@ TEST_F(RequiredScopesTest, ASliceGrantsOnlyWhereTheKeyHasTheScopes) {
         refused += i % 2;
     }
     EXPECT_EQ(refused, 100);
-    EXPECT_GT(statistics.decisions.by_lease.value(), by_lease + 50) << "from slices";
+    EXPECT_GT(statistics["quota_decisions.lease"].value(), by_lease + 50) << "from slices";
     EXPECT_LT(zone->locks() - locks, 100) << "in the worker's own memory";
 }
 

@@ -59,7 +59,7 @@ TEST_F(SettlementTest, ALeaseGoesBackWhenItIsIdleForASecond) {
     run_for(1s);
     EXPECT_EQ(counted("k"), 1);
     EXPECT_EQ(state("k").lease, 0);
-    EXPECT_EQ(statistics.leases.returned.value(), 4);
+    EXPECT_EQ(statistics["lease_units.returned"].value(), 4);
 }
 
 TEST_F(SettlementTest, OneWorkerOfTheNodeSettles) {
@@ -200,7 +200,7 @@ TEST_F(LastSettlementTest, ReportsAllAlthoughFewReportsHaveRoom) {
     Worker& worker = start_with_many();
     shut_down(worker);
     EXPECT_EQ(counted_twice(), kIds);
-    EXPECT_EQ(statistics.settled.value(), kIds);
+    EXPECT_EQ(statistics["owed_units.settled"].value(), kIds);
 }
 
 TEST_F(LastSettlementTest, RepeatsCallsThatRedisDidNotExecute) {
@@ -222,7 +222,7 @@ TEST_F(LastSettlementTest, EndsIfRedisCountsNothing) {
     const std::int64_t calls = worker.transport.calls;
     run_for(5s);
     EXPECT_EQ(worker.transport.calls, calls);
-    EXPECT_EQ(statistics.settled.value(), 0U);
+    EXPECT_EQ(statistics["owed_units.settled"].value(), 0U);
 }
 
 /// In an outage, a node sends a report that is lost, and the plan's limits are changed. The node

@@ -38,7 +38,7 @@ TEST_F(SlicesTest, ABusyKeyRarelyTakesTheLock) {
     EXPECT_GT(granted, 900);
     // About twenty slices, as many looks for ended ones, and the acquires of twenty leases.
     EXPECT_LT(locks, 150);
-    EXPECT_GT(statistics.decisions.by_lease.value(), 2500U);
+    EXPECT_GT(statistics["quota_decisions.lease"].value(), 2500U);
 }
 
 TEST_F(SlicesTest, ASliceThatIsIdleGoesBackToTheZoneAndThenToRedis) {
@@ -138,14 +138,14 @@ TEST_F(SlicesTest, ARefusalIsRepeatedWithoutTheLock) {
     EXPECT_EQ(granted(worker, "k", 20), 10);
     run_for(50ms);
     ask(worker, "k");
-    const auto refused = statistics.decisions.by_refusal.value();
+    const auto refused = statistics["quota_decisions.refusal"].value();
     const int locks = locks_of([&] {
         for (int i = 0; i < 50; ++i) {
             EXPECT_EQ(begin(worker, "k").status(), 429);
         }
     });
     EXPECT_EQ(locks, 0);
-    EXPECT_EQ(statistics.decisions.by_refusal.value(), refused + 50);
+    EXPECT_EQ(statistics["quota_decisions.refusal"].value(), refused + 50);
 }
 
 TEST_F(SlicesTest, ARefusalOfManyUnitsDoesNotRefuseOne) {

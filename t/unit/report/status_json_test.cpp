@@ -30,8 +30,8 @@ Status empty_status() {
 
 TEST(StatusJson, HasTheVersionAndTheStart) {
     EXPECT_EQ(parsed(empty_status()),
-              json::parse(R"({"version":"1.2.3","started":1000000,"uptime":100,"workers":2,
-                              "zone":{"size":8388608,"stores":{}},"requests":[],"redis":[]})"));
+              json::parse(R"({"version":"1.2.3","start_time_seconds":1000000,"uptime":100,"workers":2,
+                              "zone":{"size_bytes":8388608,"stores":{}},"requests":[],"redis":[]})"));
 }
 
 TEST(StatusJson, ShowsRequestsByVerdict) {
@@ -57,15 +57,15 @@ TEST(StatusJson, ShowsARedis) {
     status.redis = {{"main", {}}};
     auto& counts = status.redis[0].counts;
     status.redis[0].nodes = 25;
-    counts.acquires.add(1);
-    counts.lookups.add(2);
-    counts.errors.add(3);
-    counts.reconnects.add(4);
-    counts.tls_handshakes.add(21);
-    counts.tls_resumed.add(22);
-    counts.breaker_opened.add(5);
-    counts.failovers.add(23);
-    counts.redirections.add(24);
+    counts["commands.acquire"].add(1);
+    counts["commands.lookup"].add(2);
+    counts["errors"].add(3);
+    counts["reconnects"].add(4);
+    counts["tls_handshakes"].add(21);
+    counts["tls_resumed"].add(22);
+    counts["breaker_opened"].add(5);
+    counts["failovers"].add(23);
+    counts["redirections"].add(24);
     status.redis[0].workers.breaker_open.start(1, 77);
     status.redis[0].workers.breaker_open.insert(1, 77);
     status.redis[0].workers.subscribed.start(0, 76);
@@ -74,34 +74,35 @@ TEST(StatusJson, ShowsARedis) {
     status.redis[0].workers.subscribed.insert(1, 77);
     status.redis[0].workers.subscribed.start(2, 78);
     status.redis[0].workers.subscribed.insert(2, 78);  // Of a worker that is no longer configured.
-    counts.keys.hits.add(6);
-    counts.keys.negative_hits.add(7);
-    counts.keys.misses.add(8);
-    counts.keys.retiring.add(26);
-    counts.decisions.by_redis.add(9);
-    counts.decisions.by_lease.add(10);
-    counts.decisions.by_refusal.add(11);
-    counts.decisions.alone.add(12);
-    counts.leases.note_granted(13);
-    counts.leases.note_granted(1);
-    counts.leases.spent.add(15);
-    counts.leases.returned.add(16);
-    counts.leases.lost.add(17);
-    counts.owed.add(18);
-    counts.settled.add(19);
-    counts.lapsed.add(20);
+    counts["key_cache_lookups.hit"].add(6);
+    counts["key_cache_lookups.negative_hit"].add(7);
+    counts["key_cache_lookups.miss"].add(8);
+    counts["retiring_key_uses"].add(26);
+    counts["quota_decisions.redis"].add(9);
+    counts["quota_decisions.lease"].add(10);
+    counts["quota_decisions.refusal"].add(11);
+    counts["quota_decisions.alone"].add(12);
+    counts.note_lease(13);
+    counts.note_lease(1);
+    counts["lease_units.spent"].add(15);
+    counts["lease_units.returned"].add(16);
+    counts["lease_units.lost"].add(17);
+    counts["owed_units.noted"].add(18);
+    counts["owed_units.settled"].add(19);
+    counts["owed_units.lapsed"].add(20);
     status.redis[0].kind = "sentinel";
     status.redis[0].master = "10.0.0.1:6379";
     auto redis = parsed(status)["redis"][0];
     redis.erase("round_trip_seconds");
     EXPECT_FALSE(redis.contains("masters"));
     EXPECT_EQ(redis, json::parse(R"({"name":"main","kind":"sentinel",
-        "master":"10.0.0.1:6379","nodes":25,"failovers":23,"commands":{"acquire":1,"lookup":2},"errors":3,
-        "reconnects":4,"redirections":24,"tls":{"handshakes":21,"resumed":22},"breaker":{"open_workers":1,"opened":5},"subscribed_workers":2,
-        "key_cache":{"hits":6,"negative_hits":7,"misses":8},"retiring_key_uses":26,
-        "decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},
-        "leases":{"number":2,"granted":14,"spent":15,"returned":16,"lost":17},
-        "owed":{"noted":18,"settled":19,"lapsed":20}})"));
+        "master":"10.0.0.1:6379","nodes":25,"failovers":23,"commands":{"acquire":1,"lookup":2},
+        "errors":3,"reconnects":4,"redirections":24,"tls_handshakes":21,"tls_resumed":22,
+        "breaker_open_workers":1,"breaker_opened":5,"subscribed_workers":2,
+        "key_cache_lookups":{"hit":6,"negative_hit":7,"miss":8},"retiring_key_uses":26,
+        "quota_decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},"leases":2,
+        "lease_units":{"granted":14,"spent":15,"returned":16,"lost":17},
+        "owed_units":{"noted":18,"settled":19,"lapsed":20}})"));
 }
 
 TEST(StatusJson, ShowsHoldsOfTheLockIfTheyAreMeasured) {
@@ -149,7 +150,7 @@ TEST(StatusJson, ShowsTheStoresThatAreThere) {
     quotas.used = 40;
     quotas.evictions = 3;
     EXPECT_EQ(parsed(status)["zone"]["stores"],
-              json::parse(R"({"long_quotas":{"size":100,"used":40,"evictions":3}})"));
+              json::parse(R"({"long_quotas":{"entries":40,"entries_max":100,"evictions":3}})"));
 }
 
 TEST(StatusJson, EscapesNames) {
@@ -168,7 +169,7 @@ TEST(StatusJson, ListsTheMastersOfACluster) {
     EXPECT_EQ(redis["masters"], json::parse(R"([
         {"address":"10.0.0.1:7000","slots":16000,"reachable":true},
         {"address":"10.0.0.2:7000","slots":384,"reachable":false}])"));
-    EXPECT_EQ(redis["map_age"], 7);
+    EXPECT_EQ(redis["slot_map_age_seconds"], 7);
 }
 
 TEST(StatusJson, ShowsOnFailureOfAConfiguredRedis) {

@@ -165,15 +165,15 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
     auto status = full_status();
     status.redis[1].master = "[::1]:6379";
     auto& counts = status.redis[1].counts;
-    counts.acquires.add(1);
-    counts.lookups.add(2);
-    counts.errors.add(3);
-    counts.reconnects.add(4);
-    counts.tls_handshakes.add(21);
-    counts.tls_resumed.add(22);
-    counts.breaker_opened.add(5);
-    counts.failovers.add(23);
-    counts.redirections.add(24);
+    counts["commands.acquire"].add(1);
+    counts["commands.lookup"].add(2);
+    counts["errors"].add(3);
+    counts["reconnects"].add(4);
+    counts["tls_handshakes"].add(21);
+    counts["tls_resumed"].add(22);
+    counts["breaker_opened"].add(5);
+    counts["failovers"].add(23);
+    counts["redirections"].add(24);
     status.redis[1].nodes = 25;
     status.redis[1].masters = {{"10.0.0.1:7000", 16000, true}};
     status.redis[1].map_age = std::chrono::seconds(7);
@@ -183,20 +183,20 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
     status.redis[1].workers.subscribed.insert(0, 76);
     status.redis[1].workers.subscribed.start(1, 77);
     status.redis[1].workers.subscribed.insert(1, 77);
-    counts.keys.hits.add(6);
-    counts.keys.negative_hits.add(7);
-    counts.keys.misses.add(8);
-    counts.keys.retiring.add(26);
-    counts.decisions.by_redis.add(9);
-    counts.decisions.by_lease.add(10);
-    counts.decisions.by_refusal.add(11);
-    counts.decisions.alone.add(12);
-    counts.leases.note_granted(13);
-    counts.leases.spent.add(14);
-    counts.leases.returned.add(15);
-    counts.leases.lost.add(16);
-    counts.owed.add(17);
-    counts.settled.add(18);
+    counts["key_cache_lookups.hit"].add(6);
+    counts["key_cache_lookups.negative_hit"].add(7);
+    counts["key_cache_lookups.miss"].add(8);
+    counts["retiring_key_uses"].add(26);
+    counts["quota_decisions.redis"].add(9);
+    counts["quota_decisions.lease"].add(10);
+    counts["quota_decisions.refusal"].add(11);
+    counts["quota_decisions.alone"].add(12);
+    counts.note_lease(13);
+    counts["lease_units.spent"].add(14);
+    counts["lease_units.returned"].add(15);
+    counts["lease_units.lost"].add(16);
+    counts["owed_units.noted"].add(17);
+    counts["owed_units.settled"].add(18);
     std::vector<std::string> shown;
     const std::string label = R"(redis="second")";
     for (const auto& line : lines_of(status, "tollgate_")) {
@@ -205,38 +205,38 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
             shown.push_back(line.substr(9, at - 10) + line.substr(at + label.size()));
         }
     }
-    EXPECT_EQ(shown,
-              (std::vector<std::string>{R"(redis_commands_total,command="acquire"} 1)",
-                                        R"(redis_commands_total,command="lookup"} 2)",
-                                        "redis_errors_total} 3",
-                                        "redis_reconnects_total} 4",
-                                        "redis_tls_handshakes_total} 21",
-                                        "redis_tls_resumed_total} 22",
-                                        "redis_failovers_total} 23",
-                                        "redis_nodes} 25",
-                                        R"(redis_master_info,address="[::1]:6379"} 1)",
-                                        "redis_redirections_total} 24",
-                                        R"(redis_master_slots,address="10.0.0.1:7000"} 16000)",
-                                        R"(redis_master_reachable,address="10.0.0.1:7000"} 1)",
-                                        "redis_slot_map_age_seconds} 7",
-                                        "redis_breaker_opened_total} 5",
-                                        "redis_breaker_open_workers} 1",
-                                        "redis_subscribed_workers} 2",
-                                        R"(key_cache_lookups_total,result="hit"} 6)",
-                                        R"(key_cache_lookups_total,result="negative_hit"} 7)",
-                                        R"(key_cache_lookups_total,result="miss"} 8)",
-                                        "retiring_key_uses_total} 26",
-                                        R"(quota_decisions_total,by="redis"} 9)",
-                                        R"(quota_decisions_total,by="lease"} 10)",
-                                        R"(quota_decisions_total,by="refusal"} 11)",
-                                        R"(quota_decisions_total,by="alone"} 12)",
-                                        "leases_total} 1",
-                                        R"(lease_units_total,event="granted"} 13)",
-                                        R"(lease_units_total,event="spent"} 14)",
-                                        R"(lease_units_total,event="returned"} 15)",
-                                        R"(lease_units_total,event="lost"} 16)",
-                                        R"(owed_units_total,event="noted"} 17)",
-                                        R"(owed_units_total,event="settled"} 18)"}));
+    EXPECT_EQ(shown, (std::vector<std::string>{
+                         R"(redis_commands_total,command="acquire"} 1)",
+                         R"(redis_commands_total,command="lookup"} 2)",
+                         "redis_errors_total} 3",
+                         "redis_reconnects_total} 4",
+                         "redis_redirections_total} 24",
+                         "redis_tls_handshakes_total} 21",
+                         "redis_tls_resumed_total} 22",
+                         "redis_breaker_opened_total} 5",
+                         "redis_failovers_total} 23",
+                         R"(redis_key_cache_lookups_total,result="hit"} 6)",
+                         R"(redis_key_cache_lookups_total,result="negative_hit"} 7)",
+                         R"(redis_key_cache_lookups_total,result="miss"} 8)",
+                         "redis_retiring_key_uses_total} 26",
+                         R"(redis_quota_decisions_total,by="redis"} 9)",
+                         R"(redis_quota_decisions_total,by="lease"} 10)",
+                         R"(redis_quota_decisions_total,by="refusal"} 11)",
+                         R"(redis_quota_decisions_total,by="alone"} 12)",
+                         "redis_leases_total} 1",
+                         R"(redis_lease_units_total,event="granted"} 13)",
+                         R"(redis_lease_units_total,event="spent"} 14)",
+                         R"(redis_lease_units_total,event="returned"} 15)",
+                         R"(redis_lease_units_total,event="lost"} 16)",
+                         R"(redis_owed_units_total,event="noted"} 17)",
+                         R"(redis_owed_units_total,event="settled"} 18)",
+                         "redis_nodes} 25",
+                         "redis_breaker_open_workers} 1",
+                         "redis_subscribed_workers} 2",
+                         R"(redis_master_info,address="[::1]:6379"} 1)",
+                         R"(redis_master_slots,address="10.0.0.1:7000"} 16000)",
+                         R"(redis_master_reachable,address="10.0.0.1:7000"} 1)",
+                         "redis_slot_map_age_seconds} 7"}));
 }
 
 TEST(StatusPrometheus, ShowsTheStoresThatAreThere) {

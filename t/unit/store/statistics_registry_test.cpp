@@ -68,7 +68,7 @@ TEST(StatisticsRegistry, SharesItsCountsWithAllViewsOfTheMemory) {
     counted.note(Verdict::kGranted, false);
     second.requests("api", "free", 0).note(Verdict::kGranted, false);
     counted.note(Verdict::kLimited, true);
-    first.redis("main", 0).own.errors.add(3);
+    first.redis("main", 0).own["errors"].add(3);
     const auto status = status_of(second);
     ASSERT_EQ(status.requests.size(), 1U);
     EXPECT_EQ(status.requests[0].tables, "api");
@@ -78,7 +78,7 @@ TEST(StatisticsRegistry, SharesItsCountsWithAllViewsOfTheMemory) {
     EXPECT_EQ(status.requests[0].counts.dry_run[Verdict::kLimited].value(), 1U);
     ASSERT_EQ(status.redis.size(), 1U);
     EXPECT_EQ(status.redis[0].name, "main");
-    EXPECT_EQ(status.redis[0].counts.errors.value(), 3U);
+    EXPECT_EQ(status.redis[0].counts["errors"].value(), 3U);
 }
 
 // A reload that removes a plan and adds others, in another order.
@@ -148,9 +148,9 @@ TEST(StatisticsRegistry, AddsUpTheCountsOfAllWorkers) {
         }
         registry.requests("api", "pro", worker).note(Verdict::kLimited, true);
         RedisStatistics& redis = registry.redis("main", worker).own;
-        redis.acquires.add(10 * (worker + 1));
+        redis["commands.acquire"].add(10 * (worker + 1));
         redis.round_trips.note(std::chrono::microseconds(worker + 1));
-        redis.lapsed.add(worker);
+        redis["owed_units.lapsed"].add(worker);
     }
     const auto status = status_of(registry);
     ASSERT_EQ(status.requests.size(), 2U);
@@ -159,10 +159,10 @@ TEST(StatisticsRegistry, AddsUpTheCountsOfAllWorkers) {
     EXPECT_EQ(status.requests[1].counts.dry_run[Verdict::kLimited].value(), 4U);
     ASSERT_EQ(status.redis.size(), 1U);
     const RedisStatistics& redis = status.redis[0].counts;
-    EXPECT_EQ(redis.acquires.value(), 100U);
+    EXPECT_EQ(redis["commands.acquire"].value(), 100U);
     EXPECT_EQ(redis.round_trips.classes[0].value(), 4U);
     EXPECT_EQ(redis.round_trips.microseconds.value(), 10U);
-    EXPECT_EQ(redis.lapsed.value(), 6U);
+    EXPECT_EQ(redis["owed_units.lapsed"].value(), 6U);
 }
 
 // The first and the last byte of a worker's counters, as numbers of cache lines.
@@ -218,7 +218,7 @@ TEST(StatisticsRegistry, LetsWorkersShareTheBlockOfANameWhenItIsFull) {
     for (std::size_t worker = 0; worker < 32; ++worker) {
         registry.requests("api", "free", worker).note(Verdict::kGranted, false);
         registry.requests("api", "pro", worker).note(Verdict::kGranted, false);
-        registry.redis("main", worker).own.acquires.add();
+        registry.redis("main", worker).own["commands.acquire"].add();
     }
     const auto status = status_of(registry);
     ASSERT_EQ(status.requests.size(), 2U);
@@ -227,7 +227,7 @@ TEST(StatisticsRegistry, LetsWorkersShareTheBlockOfANameWhenItIsFull) {
     EXPECT_EQ(status.requests[1].plan, "(other)");
     EXPECT_EQ(granted(status.requests[1]), 32U);
     ASSERT_EQ(status.redis.size(), 1U);
-    EXPECT_EQ(status.redis[0].counts.acquires.value(), 32U);
+    EXPECT_EQ(status.redis[0].counts["commands.acquire"].value(), 32U);
 }
 
 // A reload may add a plan after many workers have made their blocks.
@@ -309,7 +309,7 @@ TEST(StatisticsRegistry, FillsItsMemoryAndNoMore) {
         constexpr std::size_t kWorker = 3;
         for (int i = 0; i < 1000; ++i) {
             registry.requests("api", std::to_string(i), kWorker).note(Verdict::kUnavailable, true);
-            registry.redis(std::to_string(i), kWorker).own.settled.add();
+            registry.redis(std::to_string(i), kWorker).own["owed_units.settled"].add();
         }
         std::uint64_t counted = 0;
         for (const auto& requests : status_of(registry).requests) {
