@@ -1,17 +1,15 @@
-#include "module/cli/redis/cluster_masters.hpp"
-
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <set>
 #include <thread>
 #include <utility>
 
-#include "module/cli/failure.hpp"
+#include "module/cli/redis/masters.hpp"
 #include "module/redis/protocol/error_scope.hpp"
 #include "module/redis/topology/cluster_slots.hpp"
 #include "module/redis/topology/key_slot.hpp"
 #include "module/redis/topology/redirection.hpp"
+#include "module/redis/topology/slot_map.hpp"
 
 namespace tollgate::cli {
 
@@ -45,9 +43,8 @@ redis::SlotsByServer by_server(const SlotsByMaster& used) {
 
 /// The slot map of a server, over a connection of its own: the server may hang.
 std::optional<redis::SlotMap> map_of(const RedisUrl& url, const redis::ServerAddress& server) {
-    constexpr std::chrono::milliseconds kTimeout{1000};
     try {
-        RedisConnection connection({.address = server}, url.login, url.tls, kTimeout);
+        RedisConnection connection({.address = server}, url.login, url.tls, kWitnessTimeout);
         connection.append(redis::Command{"CLUSTER", "SLOTS"});
         return redis::read_cluster_slots(*connection.receive(), server.host).map;
     } catch (const Failure&) {
@@ -55,11 +52,40 @@ std::optional<redis::SlotMap> map_of(const RedisUrl& url, const redis::ServerAdd
     }
 }
 
-}  // namespace
+/// The masters of a Redis Cluster.
+class ClusterMasters final : public Masters {
+  public:
+    explicit ClusterMasters(RedisUrl url) : url_(std::move(url)) { require_map(); }
 
-ClusterMasters::ClusterMasters(RedisUrl url) : url_(std::move(url)) {
-    require_map();
-}
+    Route route(std::optional<std::string_view> key) override;
+    std::optional<Route> next_route(const Route& asked, std::optional<std::string_view> key,
+                                    const std::string& error, CallRetries& retries) override;
+    /// Only if the keys are the same: while a slot migrates, a transaction with two keys of it may
+    /// fail until the end of the migration (TRYAGAIN).
+    bool may_span(std::string_view key, std::string_view other) const override {
+        return key == other;
+    }
+    std::vector<RedisConnection*> all() override;
+    Presence presence_of(const SlotsByMaster& used) override;
+    bool reconnect() override;
+
+  private:
+    using Address = redis::ServerAddress;
+
+    RedisConnection& connection(const Address& address);
+    std::optional<Address> master_of(std::optional<std::string_view> key) const;
+    Route route(std::optional<std::string_view> key, CallRetries& retries);
+    std::optional<Route> redirected(const Route& asked, const std::string& error, bool asking);
+    void require_map();
+    std::string refresh();
+    std::string read_map_from(const Address& server);
+    void retire(const Address& server);
+
+    RedisUrl url_;
+    redis::SlotMap map_;
+    std::map<Address, std::unique_ptr<RedisConnection>> connections_;
+    std::vector<std::unique_ptr<RedisConnection>> retired_;  ///< failed: a Route may point there
+};
 
 bool ClusterMasters::reconnect() {
     connections_.clear();
@@ -261,6 +287,12 @@ void ClusterMasters::retire(const Address& server) {
         retired_.push_back(std::move(known->second));
     }
     connections_.erase(server);
+}
+
+}  // namespace
+
+std::unique_ptr<Masters> connect_to_cluster(const RedisUrl& url) {
+    return std::make_unique<ClusterMasters>(url);
 }
 
 }  // namespace tollgate::cli
