@@ -31,9 +31,7 @@ bool is_plain(std::string_view word) {
 std::string unknown(const std::string& what, std::string_view word,
                     const std::vector<std::string>& names) {
     return "unknown " + what +
-           (is_plain(word)
-                ? " \"" + std::string(word) + "\"" + did_you_mean(similar_names(word, names))
-                : "");
+           (is_plain(word) ? " \"" + std::string(word) + "\"" + did_you_mean(word, names) : "");
 }
 
 std::vector<std::string> subcommand_names(const CLI::App& app) {

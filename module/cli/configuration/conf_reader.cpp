@@ -1,5 +1,10 @@
 #include "module/cli/configuration/conf_reader.hpp"
 
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {
@@ -135,6 +140,15 @@ ConfDirective ConfReader::next() {
         }
         directive.words.push_back(first == '"' || first == '\'' ? quoted_word() : bare_word());
     }
+}
+
+std::string read_text_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        throw std::system_error(errno, std::generic_category());
+    }
+    // A failure to read, for example from a directory, is an exception of the library.
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 }  // namespace tollgate::cli

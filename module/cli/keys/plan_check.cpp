@@ -36,8 +36,8 @@ std::string unknown_plan(const std::vector<PlanTable>& tables, const std::string
             with_default.push_back(table.name);
         }
     }
-    std::string text = "no plan table has the plan \"" + plan + "\"" +
-                       did_you_mean(similar_names(plan, names)) + ": ";
+    std::string text =
+        "no plan table has the plan \"" + plan + "\"" + did_you_mean(plan, names) + ": ";
     if (with_default.size() < tables.size()) {
         text += "requests with the key are refused with 403 plan_not_allowed";
         text += with_default.empty() ? "" : ", except where the default plan applies: in ";

@@ -73,13 +73,13 @@ class ClusterMasters final : public Masters {
     using Address = redis::ServerAddress;
 
     RedisConnection& connection(const Address& address);
-    std::optional<Address> master_of(std::optional<std::string_view> key) const;
+    template <typename Connect>
+    auto reach(CallRetries& retries, const Connect& connect);
     Route route(std::optional<std::string_view> key, CallRetries& retries);
     std::optional<Route> redirected(const Route& asked, const std::string& error, bool asking);
     void require_map();
     std::string refresh();
     std::string read_map_from(const Address& server);
-    void retire(const Address& server);
 
     RedisUrl url_;
     redis::SlotMap map_;
@@ -143,14 +143,16 @@ std::string ClusterMasters::refresh() {
         }
         try {
             problem = read_map_from(server);
+            if (problem.empty()) {
+                break;
+            }
         } catch (const LoginRefused&) {
             throw;
         } catch (const Failure& failure) {
-            retire(server);
             problem = failure.what();
-        }
-        if (problem.empty()) {
-            return problem;
+            if (auto& failed = connections_[server]; failed != nullptr) {
+                retired_.push_back(std::move(failed));
+            }
         }
     }
     return problem;
@@ -179,12 +181,22 @@ RedisConnection& ClusterMasters::connection(const Address& address) {
     return *known;
 }
 
-std::optional<redis::ServerAddress> ClusterMasters::master_of(
-    std::optional<std::string_view> key) const {
-    if (!key) {
-        return map_.masters().front();
+/// Calls `connect` until it reaches a master. While none can be reached, reads the slot map again:
+/// a failover may be under way.
+template <typename Connect>
+auto ClusterMasters::reach(CallRetries& retries, const Connect& connect) {
+    while (true) {
+        try {
+            return connect();
+        } catch (const LoginRefused&) {
+            throw;
+        } catch (const Failure&) {
+            if (!waits_for_next(retries, ErrorAction::kRediscover)) {
+                throw;
+            }
+        }
+        refresh();
     }
-    return owner_of(map_, redis::key_slot(*key));
 }
 
 Route ClusterMasters::route(std::optional<std::string_view> key) {
@@ -193,25 +205,14 @@ Route ClusterMasters::route(std::optional<std::string_view> key) {
     return route(key, retries);
 }
 
-/// While no master can be reached, reads the slot map again: a failover may be under way.
 Route ClusterMasters::route(std::optional<std::string_view> key, CallRetries& retries) {
-    while (true) {
-        std::string problem = "no master serves a slot of the cluster";
-        if (const auto master = master_of(key)) {
-            try {
-                return {&connection(*master)};
-            } catch (const LoginRefused&) {
-                throw;
-            } catch (const Failure& failure) {
-                retire(*master);
-                problem = failure.what();
-            }
+    return reach(retries, [&] {
+        const auto master = key ? owner_of(map_, redis::key_slot(*key)) : map_.masters().front();
+        if (!master) {
+            throw Failure(ExitStatus::kRedis, "no master serves a slot of the cluster");
         }
-        if (!waits_for_next(retries, ErrorAction::kRediscover)) {
-            throw Failure(ExitStatus::kRedis, problem);
-        }
-        refresh();
-    }
+        return Route{&connection(*master)};
+    });
 }
 
 std::optional<Route> ClusterMasters::next_route(const Route& asked,
@@ -252,7 +253,6 @@ std::optional<Route> ClusterMasters::redirected(const Route& asked, const std::s
     } catch (const LoginRefused&) {
         throw;
     } catch (const Failure&) {
-        retire(to->server);
         return std::nullopt;
     }
 }
@@ -260,33 +260,14 @@ std::optional<Route> ClusterMasters::redirected(const Route& asked, const std::s
 std::vector<RedisConnection*> ClusterMasters::all() {
     require_map();
     CallRetries retries(Clock::now() + kPatience);
-    while (true) {
-        std::vector<Address> masters(map_.masters().begin(), map_.masters().end());
-        std::sort(masters.begin(), masters.end());
+    return reach(retries, [&] {
+        const std::set<Address> masters(map_.masters().begin(), map_.masters().end());
         std::vector<RedisConnection*> all;
-        try {
-            for (const auto& master : masters) {
-                all.push_back(&connection(master));
-            }
-            return all;
-        } catch (const LoginRefused&) {
-            throw;
-        } catch (const Failure&) {
-            retire(masters[all.size()]);
-            if (!waits_for_next(retries, ErrorAction::kRediscover)) {
-                throw;
-            }
+        for (const auto& master : masters) {
+            all.push_back(&connection(master));
         }
-        refresh();
-    }
-}
-
-void ClusterMasters::retire(const Address& server) {
-    const auto known = connections_.find(server);
-    if (known != connections_.end() && known->second != nullptr) {
-        retired_.push_back(std::move(known->second));
-    }
-    connections_.erase(server);
+        return all;
+    });
 }
 
 }  // namespace

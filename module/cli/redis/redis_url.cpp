@@ -145,33 +145,21 @@ void take_login(std::string_view& authority, RedisUrl& url) {
 }
 
 redis::ServerAddress parse_server(std::string_view text, std::string_view port) {
-    std::string_view host;
-    if (take_prefix(text, "[")) {
-        const auto in_brackets = take_until(text, ']');
-        if (!in_brackets) {
-            refuse_url("the ] after [ is missing");
-        }
-        host = *in_brackets;
-        if (take_prefix(text, ":")) {
-            port = text;
-        } else if (!text.empty()) {
-            refuse_url("unexpected text after ]");
-        }
-    } else if (const auto before_colon = take_until(text, ':')) {
-        host = *before_colon;
-        port = text;
-    } else {
-        host = text;
+    const bool in_brackets = text.starts_with('[');
+    const auto end = text.find(':', in_brackets ? std::min(text.find(']'), text.size()) : 0);
+    auto host = text.substr(0, end);
+    if (end != text.npos) {
+        port = text.substr(end + 1);
     }
-    if (host.empty()) {
-        refuse_url("the host is missing");
+    if (in_brackets && host.ends_with(']')) {
+        host = host.substr(1, host.size() - 2);
     }
-    if (!redis::is_valid_host(host)) {
-        refuse_url("the host must be a name or an address");
-    }
-    const auto server = redis::make_server_address(host, port);
+    const auto server =
+        redis::is_valid_host(host) ? redis::make_server_address(host, port) : std::nullopt;
     if (!server) {
-        refuse_url("the port must be 1 to 65535 (write an IPv6 address in brackets)");
+        refuse_url(
+            "a host must be a name or an address (an IPv6 address in brackets), and a port must be "
+            "1 to 65535");
     }
     return *server;
 }

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <optional>
 
+#include "module/text/utf8.hpp"
+
 namespace tollgate::cli {
 
 namespace {
@@ -38,17 +40,6 @@ bool is_in(const auto& ranges, char32_t character) {
     });
 }
 
-/// The length of a UTF-8 character in bytes, from its first byte. 0 if the byte is invalid.
-std::size_t length_of(unsigned char first) {
-    if (first < 0x80) {
-        return 1;
-    }
-    if (first < 0xc2 || first > 0xf4) {
-        return 0;
-    }
-    return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-}
-
 /// The escape sequence of a character, with a printf format for its number.
 std::string escape(const char* format, unsigned number) {
     std::array<char, 16> text{};
@@ -76,20 +67,14 @@ std::string json_escape(char32_t character) {
 /// Removes and returns the first UTF-8 character (RFC 3629) of a text that is not empty. If the
 /// text does not begin with a valid character, removes one byte and returns nothing.
 std::optional<char32_t> take_character(std::string_view& text) {
-    constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
+    const auto length = utf8_length(text);
     const auto first = static_cast<unsigned char>(text.front());
-    const auto length = length_of(first);
-    char32_t character = length == 1 ? first : first & (0x7fU >> length);
-    bool good = length != 0 && length <= text.size();
-    for (std::size_t i = 1; good && i < length; ++i) {
-        const auto byte = static_cast<unsigned char>(text[i]);
-        good = (byte & 0xc0U) == 0x80U;
-        character = character << 6U | (byte & 0x3fU);
+    char32_t character = length < 2 ? first : first & (0x7fU >> length);
+    for (std::size_t i = 1; i < length; ++i) {
+        character = character << 6U | (static_cast<unsigned char>(text[i]) & 0x3fU);
     }
-    good = good && character >= kLeast.at(length) && character <= 0x10ffff &&
-           (character < 0xd800 || character > 0xdfff);
-    text.remove_prefix(good ? length : 1);
-    return good ? std::optional(character) : std::nullopt;
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+    return length == 0 ? std::nullopt : std::optional(character);
 }
 
 /// Whether a terminal may interpret or hide a character: control characters, line separators and

@@ -143,19 +143,11 @@ std::string render_issued(Format format, const management::KeysOfId& keys,
 }
 
 std::string render_key(Format format, const management::KeysOfId& keys,
-                       std::chrono::sys_seconds now) {
-    if (format == Format::kJson) {
-        return json_document(object_of(keys, now));
-    }
-    return align_columns(rows_of(keys, now, ""));
-}
-
-std::string render_found(Format format, const management::KeysOfId& keys,
-                         std::chrono::sys_seconds now, const std::string& digest) {
+                       std::chrono::sys_seconds now, const std::string& found) {
     if (format == Format::kText) {
-        return align_columns(rows_of(keys, now, digest));
+        return align_columns(rows_of(keys, now, found));
     }
-    Json json = {{"sha256", digest}};
+    Json json = found.empty() ? Json::object() : Json{{"sha256", found}};
     json.update(object_of(keys, now));
     return json_document(json);
 }

@@ -45,7 +45,7 @@ double rounded(double rate) {
     return std::round(rate * kThousandths) / kThousandths;
 }
 
-Json time_or_null(const std::optional<Instant>& time) {
+Json time_json(const std::optional<Instant>& time) {
     return time ? Json(time_of(*time)) : Json(nullptr);
 }
 
@@ -60,8 +60,8 @@ std::string json_of(const QuotaWatch& watch, std::size_t active, const std::vect
              {"granted_per_second", rounded(quota.granted)},
              {"exact", quota.exact},
              {"refused_per_second", quota.refused ? Json(rounded(*quota.refused)) : Json(nullptr)},
-             {"banned_until", time_or_null(quota.banned_until)},
-             {"last_use", time_or_null(quota.last_use)}});
+             {"banned_until", time_json(quota.banned_until)},
+             {"last_use", time_json(quota.last_use)}});
     }
     return json_document({{"time", time_of(watch.now())},
                           {"ids", watch.ids()},
