@@ -204,8 +204,8 @@ void find_key(RedisSession& session, const CommandLine& line) {
         throw Failure(ExitStatus::kUnknownId, "no id has this key");
     }
     const auto keys = complete(reader.find(found.front().record.id));
-    require_print(render_key(line.format(), complete(reader.with_last_uses(keys)),
-                               time_of(session), digest));
+    require_print(
+        render_key(line.format(), complete(reader.with_last_uses(keys)), time_of(session), digest));
 }
 
 void show_key(RedisSession& session, const CommandLine& line) {

@@ -147,7 +147,10 @@ std::string render_key(Format format, const management::KeysOfId& keys,
     if (format == Format::kText) {
         return align_columns(rows_of(keys, now, found));
     }
-    Json json = found.empty() ? Json::object() : Json{{"sha256", found}};
+    Json json = Json::object();
+    if (!found.empty()) {
+        json["sha256"] = found;
+    }
     json.update(object_of(keys, now));
     return json_document(json);
 }
