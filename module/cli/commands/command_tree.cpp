@@ -15,8 +15,8 @@ std::vector<const CLI::App*> commands_of(const CLI::App& command) {
 
 std::vector<const CLI::Option*> options_of(const CLI::App& command) {
     auto options = command.get_options();
-    std::ranges::stable_partition(
-        options, is_positional, [](const auto* each) -> const auto& { return *each; });
+    std::stable_partition(options.begin(), options.end(),
+                          [](const CLI::Option* each) { return is_positional(*each); });
     return options;
 }
 

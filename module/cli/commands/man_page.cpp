@@ -9,6 +9,7 @@
 
 #include "module/cli/commands/command_line.hpp"
 #include "module/cli/terminal/text_layout.hpp"
+#include "module/redis/protocol/value.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::cli {

@@ -27,29 +27,14 @@ bool is_conf_space(char c) {
 
 /// A word without its escapes. A backslash before another character than these remains.
 std::string without_escapes(std::string_view text) {
+    constexpr std::string_view kEscapes = "\"'\\trn";
+    constexpr std::string_view kMeanings = "\"'\\\t\r\n";
     std::string word;
     for (std::size_t i = 0; i < text.size(); ++i) {
-        const char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
-        switch (next) {
-            case '"':
-            case '\'':
-            case '\\':
-                word += next;
-                break;
-            case 't':
-                word += '\t';
-                break;
-            case 'r':
-                word += '\r';
-                break;
-            case 'n':
-                word += '\n';
-                break;
-            default:
-                word += text[i];
-                continue;
-        }
-        ++i;
+        const bool is_escape = text[i] == '\\' && i + 1 < text.size();
+        const auto escape = is_escape ? kEscapes.find(text[i + 1]) : text.npos;
+        word += escape == text.npos ? text[i] : kMeanings[escape];
+        i += escape == text.npos ? 0 : 1;
     }
     return word;
 }

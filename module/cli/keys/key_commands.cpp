@@ -9,6 +9,7 @@
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/terminal/render.hpp"
+#include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/terminal.hpp"
 #include "module/cli/terminal/time_text.hpp"
 #include "module/key/api_key.hpp"
@@ -251,7 +252,8 @@ void revoke_key(RedisSession& session, const CommandLine& line) {
         confirm_revocation(session, line.id);
     }
     warn_unless_kept(line.id, complete(management::revoke_keys(caller_of(session), line.id)));
-    require_print(render_revoked(line.format(), line.id));
+    require_print(line.json ? json_document({{"id", line.id}, {"state", "revoked"}})
+                            : "revoked " + line.id + "\n");
 }
 
 void rotate_key(RedisSession& session, const CommandLine& line) {

@@ -58,7 +58,11 @@ std::string value_of(const redis::RecordField& field, const std::vector<std::str
         return "";
     }
     if (field.form == redis::FieldForm::kTime) {
-        return redis::unix_time(parse_expiry(text, now));
+        const auto time = parse_time(text, now);
+        if (time <= now) {
+            throw Failure(ExitStatus::kUsage, "the time \"" + text + "\" is not in the future");
+        }
+        return redis::unix_time(time);
     }
     auto value = check_options([&] { return management::new_value(field, text); });
     // It would be a scope of this name.

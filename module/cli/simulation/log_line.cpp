@@ -302,7 +302,12 @@ std::string_view LogLineParser::read_time(LoggedRequest& request) {
     if (text.empty()) {
         return "no time";
     }
-    const auto ended = times_.parse(text);
+    // Most lines have the time of the line before.
+    if (text != last_time_text_) {
+        last_time_ = parse_log_time(text);
+        last_time_text_ = text;
+    }
+    const auto& ended = last_time_;
     if (!ended) {
         return "invalid time";
     }

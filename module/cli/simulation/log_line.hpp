@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -86,7 +87,8 @@ class LogLineParser {
     std::array<std::string_view, kValues> values_;  ///< without data: the line has none
     std::vector<Word> words_;                       ///< of a line that is not JSON
     std::array<std::string, kValues> texts_;        ///< values without escapes
-    LogTimeParser times_;
+    std::string last_time_text_;
+    std::optional<LogTime> last_time_;
 };
 
 }  // namespace tollgate::cli

@@ -17,107 +17,35 @@ namespace tollgate::cli {
 
 namespace {
 
-/// Reads the lines of a file, which may be compressed by gzip.
-class LogFile {
-  public:
-    /// A longer line is cut: it is no line of an access log.
-    static constexpr std::size_t kLongestLine = std::size_t{1} << 20U;
-
-    /// Opens a file; `-` is standard input. Throws Failure.
-    explicit LogFile(std::string path);
-
-    /// Reads the next line, without its line end. The line is valid until the next call. Returns
-    /// false at the end. Throws Failure if the file can't be read or is damaged.
-    bool next(std::string_view& line);
-
-    /// The number of the last line, from 1.
-    std::size_t line_number() const { return line_number_; }
-    const std::string& path() const { return path_; }
-    /// Whether another object can read the same lines: it is a file, not a pipe.
-    bool can_reopen() const { return can_reopen_; }
-
-  private:
-    struct Close {
-        void operator()(gzFile file) const { gzclose_r(file); }
-    };
-
-    void require_end(int read_error) const;
-
-    std::string path_;
-    bool can_reopen_ = false;
-    std::unique_ptr<gzFile_s, Close> file_;
-    std::string buffer_ = std::string(kLongestLine + 1, '\0');
-    std::size_t line_number_ = 0;
-};
-
-LogFile::LogFile(std::string path) : path_(std::move(path)) {
-    const bool is_stdin = path_ == "-";
-    const int descriptor =
-        is_stdin ? ::dup(STDIN_FILENO) : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat status {};
-    if (descriptor < 0 || ::fstat(descriptor, &status) != 0) {
-        throw Failure(ExitStatus::kUsage, "cannot open the log " + path_ + ": " +
-                                              std::generic_category().message(errno));
-    }
-    can_reopen_ = !is_stdin && S_ISREG(status.st_mode);
-    file_.reset(gzdopen(descriptor, "rb"));
-    if (!file_) {
-        ::close(descriptor);
-        throw std::bad_alloc();
-    }
-    constexpr unsigned kReadSize = 1U << 17U;
-    gzbuffer(file_.get(), kReadSize);
-}
-
-bool LogFile::next(std::string_view& line) {
-    const auto begin = gztell(file_.get());
-    errno = 0;
-    if (gzgets(file_.get(), buffer_.data(), static_cast<int>(buffer_.size())) == nullptr) {
-        require_end(errno);
-        return false;
-    }
-    ++line_number_;
-    line =
-        std::string_view(buffer_).substr(0, static_cast<std::size_t>(gztell(file_.get()) - begin));
-    if (line.ends_with('\n')) {
-        line.remove_suffix(1);
-    } else {
-        for (int next = 0; next != -1 && next != '\n';) {
-            next = gzgetc(file_.get());
-        }
-    }
-    if (line.ends_with('\r')) {
-        line.remove_suffix(1);
-    }
-    return true;
-}
-
-/// Throws Failure if it is not the end of the file that ended the reading. A file that is cut off
-/// ends with Z_BUF_ERROR.
-void LogFile::require_end(int read_error) const {
-    int code = Z_OK;
-    std::string_view reason = gzerror(file_.get(), &code);
-    // zlib puts the number of the descriptor before it.
-    if (const auto colon = reason.find(": "); colon != reason.npos) {
-        reason.remove_prefix(colon + 2);
-    }
-    if (code != Z_OK) {
-        throw Failure(ExitStatus::kRedis,
-                      "cannot read the log " + path_ + ": " +
-                          (code == Z_ERRNO ? std::generic_category().message(read_error)
-                                           : std::string(reason)));
-    }
-}
-
-/// The requests of one log.
+/// The requests of a log, a file that may be compressed by gzip.
 class LogRequests {
   public:
-    LogRequests(const std::string& path, const LogFields& fields) : file_(path), parser_(fields) {}
+    /// Opens a file; `-` is standard input. Throws Failure.
+    LogRequests(std::string path, const LogFields& fields)
+        : path_(std::move(path)), parser_(fields) {
+        const bool is_stdin = path_ == "-";
+        const int descriptor =
+            is_stdin ? ::dup(STDIN_FILENO) : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+        struct stat status {};
+        if (descriptor < 0 || ::fstat(descriptor, &status) != 0) {
+            throw Failure(ExitStatus::kUsage, "cannot open the log " + path_ + ": " +
+                                                  std::generic_category().message(errno));
+        }
+        can_reopen_ = !is_stdin && S_ISREG(status.st_mode);
+        file_.reset(gzdopen(descriptor, "rb"));
+        if (!file_) {
+            ::close(descriptor);
+            throw std::bad_alloc();
+        }
+        constexpr unsigned kReadSize = 1U << 17U;
+        gzbuffer(file_.get(), kReadSize);
+    }
 
-    /// Reads up to the next line with a request. Returns false at the end.
+    /// Reads up to the next line with a request. Returns false at the end. Throws Failure if the
+    /// file can't be read or is damaged.
     bool next(LinesRead& read) {
         std::string_view line;
-        while (file_.next(line)) {
+        while (next_line(line)) {
             ++read.lines;
             const auto reason = parser_.parse(line, request_);
             if (reason.empty()) {
@@ -125,18 +53,71 @@ class LogRequests {
             }
             ++read.unreadable;
             if (read.first_unreadable.size() < LinesRead::kNamed) {
-                read.first_unreadable.push_back(
-                    {file_.path(), file_.line_number(), std::string(reason)});
+                read.first_unreadable.push_back({path_, lines_, std::string(reason)});
             }
         }
         return false;
     }
 
     const LoggedRequest& request() const { return request_; }
-    bool can_reopen() const { return file_.can_reopen(); }
+    /// Whether another object can read the same lines: it is a file, not a pipe.
+    bool can_reopen() const { return can_reopen_; }
 
   private:
-    LogFile file_;
+    /// A longer line is cut: it is no line of an access log.
+    static constexpr std::size_t kLongestLine = std::size_t{1} << 20U;
+
+    struct Close {
+        void operator()(gzFile file) const { gzclose_r(file); }
+    };
+
+    /// Reads the next line, without its line end. It is valid until the next call. Returns false at
+    /// the end.
+    bool next_line(std::string_view& line) {
+        const auto begin = gztell(file_.get());
+        errno = 0;
+        if (gzgets(file_.get(), buffer_.data(), static_cast<int>(buffer_.size())) == nullptr) {
+            require_end(errno);
+            return false;
+        }
+        ++lines_;
+        line = std::string_view(buffer_).substr(
+            0, static_cast<std::size_t>(gztell(file_.get()) - begin));
+        if (line.ends_with('\n')) {
+            line.remove_suffix(1);
+        } else {
+            for (int next = 0; next != -1 && next != '\n';) {
+                next = gzgetc(file_.get());
+            }
+        }
+        if (line.ends_with('\r')) {
+            line.remove_suffix(1);
+        }
+        return true;
+    }
+
+    /// Throws Failure if it is not the end of the file that ended the reading. A file that is cut
+    /// off ends with Z_BUF_ERROR.
+    void require_end(int read_error) const {
+        int code = Z_OK;
+        std::string_view reason = gzerror(file_.get(), &code);
+        // zlib puts the number of the descriptor before it.
+        if (const auto colon = reason.find(": "); colon != reason.npos) {
+            reason.remove_prefix(colon + 2);
+        }
+        if (code != Z_OK) {
+            throw Failure(ExitStatus::kRedis,
+                          "cannot read the log " + path_ + ": " +
+                              (code == Z_ERRNO ? std::generic_category().message(read_error)
+                                               : std::string(reason)));
+        }
+    }
+
+    std::string path_;
+    bool can_reopen_ = false;
+    std::unique_ptr<gzFile_s, Close> file_;
+    std::string buffer_ = std::string(kLongestLine + 1, '\0');
+    std::size_t lines_ = 0;
     LogLineParser parser_;
     LoggedRequest request_;
 };

@@ -178,17 +178,21 @@ RefusedId& Simulation::refusals_of(Id& id) {
     return refused_[id.refusals - 1];
 }
 
-/// Counts a refusal by a window.
-void Simulation::note_refusal(RefusedId& id, const Window& window, Instant at) {
-    ++id.refused;
-    const auto& [table, period] = window;
+/// Counts a refusal by a window; with 403 if there is none.
+void Simulation::note_refusal(RefusedId& id, const Window* window, Instant at) {
+    ++(window == nullptr ? id.forbidden : id.refused);
+    id.first = std::min(id.first, at);
+    id.last = std::max(id.last, at);
+    if (window == nullptr) {
+        return;
+    }
     auto found = std::ranges::find_if(id.windows, [&](const WindowRefusals& of) {
-        return of.period == period && of.table == table->name;
+        return of.period == window->period && of.table == window->table->name;
     });
     if (found == id.windows.end()) {
-        found = id.windows.insert(found, {.table = table->name, .period = period});
+        found = id.windows.insert(found, {.table = window->table->name, .period = window->period});
     }
-    const auto start = window_end(window_number(at, period) - 1, period);
+    const auto start = window_end(window_number(at, window->period) - 1, window->period);
     ++found->refused;
     found->refused_in_last = found->last == start ? found->refused_in_last + 1 : 1;
     found->last = start;
@@ -226,18 +230,13 @@ void Simulation::decide(const Waiting& request) {
         ++result_.refused_in_log;
         ++refusals_of(id).refused_in_log;
     }
-    const auto note_time = [&](RefusedId& refused) {
-        refused.first = std::min(refused.first, request.began);
-        refused.last = std::max(refused.last, request.began);
-    };
-    if (terms.kind == Terms::Kind::kForbidden) {
-        ++plan.forbidden;
-        ++refusals_of(id).forbidden;
-        note_time(refusals_of(id));
-        return;
-    }
     if (terms.kind == Terms::Kind::kWithoutLimits) {
         ++plan.without_limits;
+        return;
+    }
+    if (terms.kind == Terms::Kind::kForbidden) {
+        ++plan.forbidden;
+        note_refusal(refusals_of(id), nullptr, request.began);
         return;
     }
     deciding_ = terms.windows;
@@ -246,8 +245,7 @@ void Simulation::decide(const Waiting& request) {
     }
     if (const auto by = decide_windows(deciding_, request.cost, request.began)) {
         ++plan.refused;
-        note_refusal(refusals_of(id), windows_[terms.numbers[*by]], request.began);
-        note_time(refusals_of(id));
+        note_refusal(refusals_of(id), &windows_[terms.numbers[*by]], request.began);
     }
 }
 

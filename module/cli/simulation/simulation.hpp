@@ -158,7 +158,7 @@ class Simulation {
     void decide(const Waiting& request);
     WindowCount& count_of(std::uint32_t window, std::uint32_t id);
     RefusedId& refusals_of(Id& id);
-    static void note_refusal(RefusedId& id, const Window& window, Instant at);
+    static void note_refusal(RefusedId& id, const Window* window, Instant at);
 
     std::span<const PlanTable> tables_;
     std::vector<LocationTables> locations_;

@@ -155,11 +155,6 @@ std::string render_key(Format format, const management::KeysOfId& keys,
     return json_document(json);
 }
 
-std::string render_revoked(Format format, const std::string& id) {
-    return format == Format::kJson ? json_document({{"id", id}, {"state", "revoked"}})
-                                   : "revoked " + id + "\n";
-}
-
 KeyListText::KeyListText(Format format, std::chrono::sys_seconds now,
                          std::optional<std::size_t> width)
     : format_(format), now_(now) {

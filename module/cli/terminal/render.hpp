@@ -35,9 +35,6 @@ std::string render_issued(Format format, const management::KeysOfId& keys,
 std::string render_key(Format format, const management::KeysOfId& keys,
                        std::chrono::sys_seconds now, const std::string& found = {});
 
-/// The confirmation that an id was revoked.
-std::string render_revoked(Format format, const std::string& id);
-
 /// Renders a list of ids and their keys in parts: a line or a JSON object for each id.
 class KeyListText {
   public:
