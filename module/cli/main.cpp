@@ -8,13 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "module/cli/commands/command_definition.hpp"
+#include "module/cli/commands/command_line.hpp"
 #include "module/cli/commands/command_tree.hpp"
 #include "module/cli/failure.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/printable.hpp"
 #include "module/cli/terminal/spelling.hpp"
-#include "module/cli/terminal/standard_streams.hpp"
 
 namespace tollgate::cli {
 
@@ -28,86 +27,55 @@ bool is_plain(std::string_view word) {
            std::ranges::all_of(word, [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
 }
 
-std::string quoted_if_plain(std::string_view word) {
-    return is_plain(word) ? " \"" + std::string(word) + "\"" : "";
-}
-
-/// The commands that the parser has recognized, `tollgate` first.
-std::vector<const CLI::App*> parsed_commands(const CLI::App& app) {
-    std::vector<const CLI::App*> path{&app};
-    for (auto parsed = app.get_subcommands(); !parsed.empty();
-         parsed = path.back()->get_subcommands()) {
-        path.push_back(parsed.front());
-    }
-    return path;
-}
-
-std::string path_text(const std::vector<const CLI::App*>& path) {
-    std::string text;
-    for (const auto* command : path) {
-        text += (text.empty() ? "" : " ") + command->get_name();
-    }
-    return text;
+/// The message for a word that is none of these names.
+std::string unknown(const std::string& what, std::string_view word,
+                    const std::vector<std::string>& names) {
+    return "unknown " + what +
+           (is_plain(word) ? " \"" + std::string(word) + "\"" + did_you_mean(word, names) : "");
 }
 
 std::vector<std::string> subcommand_names(const CLI::App& app) {
     std::vector<std::string> names;
-    for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-        if (!is_hidden(*command)) {
-            names.push_back(command->get_name());
-        }
+    for (const auto* command : commands_of(app)) {
+        names.push_back(command->get_name());
     }
     return names;
 }
 
-std::string unknown_option(const std::vector<const CLI::App*>& path, std::string_view word) {
+std::string unknown_option(const CLI::App* command, std::string_view word) {
     word = word.substr(0, word.find('='));
     std::vector<std::string> names;
-    for (const auto* command : path) {
+    for (; command != nullptr; command = command->get_parent()) {
         for (const auto* option : command->get_options()) {
             for (const auto& name : option->get_lnames()) {
                 names.push_back("--" + name);
             }
         }
     }
-    const bool plain = is_plain(word);
-    return "unknown option" + quoted_if_plain(word) +
-           (plain ? did_you_mean(similar_names(word, names)) : "");
-}
-
-std::string unknown_command(const CLI::App& parent, std::string_view word) {
-    const auto names = subcommand_names(parent);
-    const auto near = is_plain(word) ? similar_names(word, names) : std::vector<std::string>{};
-    return "unknown command" + quoted_if_plain(word) + did_you_mean(near);
-}
-
-std::string comma_separated(const std::vector<std::string>& names) {
-    std::string text;
-    for (const auto& name : names) {
-        text += (text.empty() ? "" : ", ") + name;
-    }
-    return text;
+    return unknown("option", word, names);
 }
 
 /// The message for a command line that the parser rejects: which word is unknown, and which names
 /// are similar. Other arguments are not repeated, because one of them may be a key.
 std::string explain_mistake(const CLI::App& app, const CLI::ParseError& error) {
-    const auto path = parsed_commands(app);
-    const auto names = subcommand_names(*path.back());
-    const std::string see = ": see " + path_text(path) + " --help";
+    const CLI::App* command = &app;  // the last one that the parser has recognized
+    while (!command->get_subcommands().empty()) {
+        command = command->get_subcommands().front();
+    }
+    const auto names = subcommand_names(*command);
+    const std::string see = ": see " + path_of(*command) + " --help";
     const auto words = app.remaining(true);
     const auto option = std::ranges::find_if(
         words, [](const std::string& word) { return word.size() > 1 && word.front() == '-'; });
     if (option != words.end()) {
-        return unknown_option(path, *option) + see;
+        return unknown_option(command, *option) + see;
     }
     if (!words.empty()) {
-        return (names.empty() ? "too many arguments"
-                              : unknown_command(*path.back(), words.front())) +
+        return (names.empty() ? "too many arguments" : unknown("command", words.front(), names)) +
                see;
     }
     if (!names.empty()) {
-        return "no command given: use one of " + comma_separated(names) + see;
+        return "no command given: use one of " + CLI::detail::join(names, ", ") + see;
     }
     return error.what() + see;
 }

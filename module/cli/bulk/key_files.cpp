@@ -1,5 +1,3 @@
-#include "module/cli/bulk/key_files.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,13 +10,16 @@
 #include <utility>
 
 #include "module/cli/bulk/import_record.hpp"
-#include "module/cli/keys/actor.hpp"
+#include "module/cli/commands/commands.hpp"
+#include "module/cli/keys/audit_log.hpp"
 #include "module/cli/keys/operation_failure.hpp"
-#include "module/cli/terminal/printable.hpp"
+#include "module/cli/keys/plan_check.hpp"
+#include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/management/audit.hpp"
 #include "module/management/bulk_import.hpp"
 #include "module/management/key_json.hpp"
+#include "module/management/plan_rules.hpp"
 
 namespace tollgate::cli {
 
@@ -191,21 +192,29 @@ class FileImport {
 
 }  // namespace
 
-void import_files(management::Database& database, const redis::Keys& keys, Format format,
-                  const std::vector<std::string>& files,
-                  const std::function<void(const KeyRecord&)>& check,
-                  const std::function<void(management::Durability)>& done) {
-    require_readable(files);
+/// Prints each refused line to standard error and the counts to standard output. A file that stores
+/// records adds two entries to the audit: before the first record, and at its end. Records that a
+/// failover may have undone are stored again.
+void import_files(RedisSession& session, const CommandLine& line) {
+    const auto tables = tables_to_check(session).value_or(std::vector<PlanTable>());
+    const std::function<void(const KeyRecord&)> check = [&](const KeyRecord& record) {
+        if (!line.force) {
+            management::require_usable_plan(tables, record);
+        }
+        management::refuse_sliding_month(tables, record);
+    };
+    warn_of_dangers(session);
+    require_readable(line.files);
     management::ImportCounts all;
-    for (const auto& file : files) {
-        FileImport import(database, keys, check, file);
+    for (const auto& file : line.files) {
+        FileImport import(session, session.keys(), check, file);
         const auto counts = import.run();
-        done(import.durability());
+        warn_unless_kept("the import", import.durability());
         all.imported += counts.imported;
         all.unchanged += counts.unchanged;
         all.refused += counts.refused;
     }
-    if (format == Format::kJson) {
+    if (line.json) {
         require_print(json_document({{"records", all.records()},
                                      {"imported", all.imported},
                                      {"unchanged", all.unchanged},
@@ -221,18 +230,16 @@ void import_files(management::Database& database, const redis::Keys& keys, Forma
     }
 }
 
-void export_keys(management::Database& database, const redis::Keys& keys) {
+void export_keys(RedisSession& session, const CommandLine& /*line*/) {
     constexpr std::size_t kIdsPerPage = 500;
-    management::KeyReader reader(database, keys);
+    management::KeyReader reader(session, session.keys());
     const auto now = complete(reader.now());
     std::optional<management::Place> last;
     do {
         auto page = complete(reader.page(last, kIdsPerPage));
         std::string lines;
         for (const auto& id : complete(reader.with_last_uses(std::move(page.ids)))) {
-            JsonWriter json;
-            json.object([&] { write_key(json, id, now); });
-            lines += printable_json(std::move(json).take()) + "\n";
+            lines += json_line([&](JsonWriter& json) { write_key(json, id, now); });
         }
         require_print(lines);
         last = page.next();

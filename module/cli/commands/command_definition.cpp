@@ -1,20 +1,14 @@
-#include "module/cli/commands/command_definition.hpp"
-
 #include <CLI/CLI.hpp>
 #include <array>
 #include <utility>
 
 #include "module/cli/commands/command_tree.hpp"
 #include "module/cli/commands/commands.hpp"
-#include "module/cli/failure.hpp"
-#include "module/cli/keys/prefix_check.hpp"
-#include "module/cli/redis/data_safety.hpp"
-#include "module/cli/redis/passwords.hpp"
-#include "module/cli/redis/redis_session.hpp"
-#include "module/cli/redis/redis_url.hpp"
-#include "module/cli/terminal/output.hpp"
+#include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/usage/node_status.hpp"
+#include "module/redis/protocol/record_fields.hpp"
 
 namespace tollgate::cli {
 
@@ -113,13 +107,22 @@ void add_note(CLI::App& command, std::string_view note) {
     command.footer(wrap_text(note, kHelpWidth) + "\n" + command.get_footer());
 }
 
-using OptionalText = std::optional<std::string>;
-
 /// Defines an option without a default. An empty text is a value.
-CLI::Option* add_optional(CLI::App& app, const std::string& name, OptionalText& value,
+CLI::Option* add_optional(CLI::App& app, const std::string& name, std::optional<std::string>& value,
                           const std::string& description) {
     return app.add_option_function<std::string>(
         name, [&value](const std::string& text) { value = text; }, description);
+}
+
+/// Defines an option that may be repeated.
+CLI::Option* add_repeatable(CLI::App& app, const std::string& name,
+                            std::vector<std::string>& values, const std::string& description) {
+    return app.add_option(name, values, description)->allow_extra_args(false);
+}
+
+/// Defines a command that has commands.
+CLI::App& add_group(CLI::App& app, const std::string& name, const std::string& description) {
+    return *app.add_subcommand(name, description)->require_subcommand(1)->fallthrough();
 }
 
 /// Defines a command that does not connect to Redis.
@@ -151,50 +154,48 @@ RedisSession connect(const Configuration& configuration, bool asks_password) {
         url.login.password_file = *configuration.password_file;
     }
     read_passwords(url, asks_password);
-    return RedisSession(url);
+    return {url, configuration.prefix.value_or("")};
 }
 
-/// Defines a command that connects to Redis.
+/// What a command that connects to Redis does, see commands.hpp.
+using RedisAction = void (*)(RedisSession&, const CommandLine&);
+
+/// Defines a command that connects to Redis. `has_id`: it has the argument ID.
 CLI::App& add_redis_command(CLI::App& app, const std::string& name, const std::string& description,
-                            CommandLine& line, std::function<void(Commands&)> action) {
-    return add_command(app, name, description, line, [&line, action = std::move(action)] {
-        const auto configuration = configuration_of(line);
-        const auto prefix = configuration.prefix.value_or("");
-        auto session = connect(configuration, line.ask_password);
-        warn_of_prefix(session, prefix);
-        Commands commands(session, prefix, line.format());
-        action(commands);
+                            CommandLine& line, RedisAction action, bool has_id = false) {
+    CLI::App& command = add_command(app, name, description, line, [&line, action, has_id] {
+        auto session = connect(configuration_of(line), line.ask_password);
+        warn_of_prefix(session);
+        if (has_id) {
+            check_id(line.id);
+        }
+        action(session, line);
     });
-}
-
-/// Defines a command that connects to Redis and has the argument ID.
-CLI::App& add_id_command(CLI::App& app, const std::string& name, const std::string& description,
-                         CommandLine& line, std::function<void(Commands&)> action) {
-    CLI::App& command = add_redis_command(app, name, description, line, std::move(action));
-    command.add_option("ID", line.id, "Id of the key")->required()->type_name("ID");
+    if (has_id) {
+        command.add_option("ID", line.id, "Id of the key")->required()->type_name("ID");
+    }
     return command;
 }
 
-/// Defines an option that may be repeated.
-CLI::Option* add_repeatable(CLI::App& app, const std::string& name,
-                            std::vector<std::string>& values, const std::string& description) {
-    return app.add_option(name, values, description)->allow_extra_args(false);
+CLI::App& add_id_command(CLI::App& app, const std::string& name, const std::string& description,
+                         CommandLine& line, RedisAction action) {
+    return add_redis_command(app, name, description, line, action, true);
 }
 
-void add_force_option(CLI::App& command, KeyOptions& key) {
-    command.add_flag("--force", key.force,
+void add_force_option(CLI::App& command, CommandLine& line) {
+    command.add_flag("--force", line.force,
                      "Accept a plan that no plan table has, and a `custom` plan without limits");
 }
 
 /// Defines the options that describe a key. A new key needs those that each key has.
-void add_key_options(CLI::App& command, KeyOptions& key, bool is_new) {
+void add_key_options(CLI::App& command, CommandLine& line, bool is_new) {
     for (const auto& field : redis::record_fields()) {
         if (field.option.empty()) {
             continue;
         }
         const std::string name(field.option);
         const std::string description(field.option_text);
-        auto& values = key.values[field.name];
+        auto& values = line.key[field.name];
         CLI::Option* const option =
             field.is_list()
                 ? add_repeatable(command, name, values, description)
@@ -205,96 +206,77 @@ void add_key_options(CLI::App& command, KeyOptions& key, bool is_new) {
             option->type_name("PLAN");
         }
     }
-    add_force_option(command, key);
-}
-
-void add_list_options(CLI::App& command, ListOptions& list) {
-    add_optional(command, "--plan", list.plan, "Only keys with this plan")->type_name("PLAN");
-    add_optional(command, "--state", list.state, "Only keys in this state")
-        ->check(CLI::IsMember(
-            std::vector<std::string>(management::kStates.begin(), management::kStates.end())));
-    add_optional(command, "--expires-before", list.expires_before,
-                 "Only keys that expire before this time");
-    add_optional(command, "--name", list.name,
-                 "Only keys whose name has this part, or matches a pattern such as \"acme-*\"");
+    add_force_option(command, line);
+    if (is_new) {
+        add_optional(command, "--id", line.new_id, "Id of the key; without it an id is generated");
+    }
 }
 
 void add_key_commands(CLI::App& app, CommandLine& line) {
-    CLI::App& key = *app.add_subcommand("key", "API keys");
-    key.require_subcommand(1)->fallthrough();
-    CLI::App& issue =
+    CLI::App& key = add_group(app, "key", "API keys");
+    add_key_options(
         add_redis_command(key, "issue", "Make a key and print it; it is shown only once", line,
-                          [&](Commands& commands) { commands.issue(line.key, line.new_id); });
-    CLI::App& import = add_redis_command(
-        key, "import", "Store an existing key, which is read from standard input", line,
-        [&](Commands& commands) { commands.import(line.key, line.new_id); });
+                          issue_key),
+        line, true);
+    CLI::App& import =
+        add_redis_command(key, "import", "Store an existing key, which is read from standard input",
+                          line, import_key);
+    add_key_options(import, line, true);
     add_note(import, kReadNote);
-    for (CLI::App* command : {&issue, &import}) {
-        add_key_options(*command, line.key, true);
-        add_optional(*command, "--id", line.new_id, "Id of the key; without it an id is generated");
-    }
-    add_list_options(add_redis_command(key, "list", "List keys, the oldest first", line,
-                                       [&](Commands& commands) { commands.list(line.list); }),
-                     line.list);
+    CLI::App& list = add_redis_command(key, "list", "List keys, the oldest first", line, list_keys);
+    add_optional(list, "--plan", line.list.plan, "Only keys with this plan")->type_name("PLAN");
+    add_optional(list, "--state", line.list.state, "Only keys in this state")
+        ->check(CLI::IsMember(
+            std::vector<std::string>(management::kStates.begin(), management::kStates.end())));
+    add_optional(list, "--expires-before", line.list.expires_before,
+                 "Only keys that expire before this time");
+    add_optional(list, "--name", line.list.name,
+                 "Only keys whose name has this part, or matches a pattern such as \"acme-*\"");
     add_note(
         add_redis_command(key, "find", "Show whose a key is; the key is read from standard input",
-                          line, [](Commands& commands) { commands.find(); }),
+                          line, find_key),
         kReadNote);
-    add_id_command(key, "show", "Show one key", line,
-                   [&](Commands& commands) { commands.show(line.id); });
-    CLI::App& set = add_id_command(key, "set", "Change a key", line,
-                                   [&](Commands& commands) { commands.set(line.id, line.key); });
-    add_key_options(set, line.key, false);
-    add_id_command(key, "disable", "Disable a key until it is enabled again", line,
-                   [&](Commands& commands) { commands.set_active(line.id, false); });
-    add_id_command(key, "enable", "Enable a disabled key", line,
-                   [&](Commands& commands) { commands.set_active(line.id, true); });
+    add_id_command(key, "show", "Show one key", line, show_key);
+    add_key_options(add_id_command(key, "set", "Change a key", line, set_key), line, false);
+    add_id_command(key, "disable", "Disable a key until it is enabled again", line, disable_key);
+    add_id_command(key, "enable", "Enable a disabled key", line, enable_key);
     CLI::App& revoke =
-        add_id_command(key, "revoke", "Remove an id and its keys permanently", line,
-                       [&](Commands& commands) { commands.revoke(line.id, line.confirmed); });
+        add_id_command(key, "revoke", "Remove an id and its keys permanently", line, revoke_key);
     revoke.add_flag("--yes", line.confirmed, "Do not ask; required without a terminal");
     add_note(revoke, kRevokeNote);
     CLI::App& rotate = add_id_command(
         key, "rotate", "Make a new key for an id and print it; it is shown only once", line,
-        [&](Commands& commands) { commands.rotate(line.id, line.overlap); });
-    add_note(rotate, kRotateNote);
+        rotate_key);
     rotate.add_option("--overlap", line.overlap, "Time for which the old key remains valid")
         ->capture_default_str();
+    add_note(rotate, kRotateNote);
 }
 
 void add_other_commands(CLI::App& app, CommandLine& line) {
-    CLI::App& ban = *app.add_subcommand("ban", "Bans of keys that repeatedly exceed their quota");
-    ban.require_subcommand(1)->fallthrough();
-    add_id_command(ban, "show", "Show the strikes and the ban of a key", line,
-                   [&](Commands& commands) { commands.show_ban(line.id); });
-    add_id_command(ban, "lift", "Remove the ban and the strikes of a key", line,
-                   [&](Commands& commands) { commands.lift_ban(line.id); });
+    CLI::App& ban = add_group(app, "ban", "Bans of keys that repeatedly exceed their quota");
+    add_id_command(ban, "show", "Show the strikes and the ban of a key", line, show_ban);
+    add_id_command(ban, "lift", "Remove the ban and the strikes of a key", line, lift_ban);
     CLI::App& import = add_redis_command(
-        app, "import", "Import ids and their keys from files of JSON lines", line,
-        [&](Commands& commands) { commands.import_files(line.files, line.key.force); });
+        app, "import", "Import ids and their keys from files of JSON lines", line, import_files);
     import.add_option("FILE", line.files, "File of JSON lines; - is standard input")->required();
-    add_force_option(import, line.key);
+    add_force_option(import, line);
     add_note(import, kImportFilesNote);
-    CLI::App& exported = *app.add_subcommand("export", "Export data");
-    exported.require_subcommand(1)->fallthrough();
+    CLI::App& exported = add_group(app, "export", "Export data");
     add_redis_command(exported, "keys", "Print all ids and their keys as JSON lines", line,
-                      [](Commands& commands) { commands.export_keys(); });
+                      export_keys);
     CLI::App& days =
         add_redis_command(exported, "usage", "Print what each id was granted in each day, as CSV",
-                          line, [&](Commands& commands) { commands.export_usage(line.days); });
-    days.add_option("--from", line.days.from, "First day (UTC); by default the earliest");
-    days.add_option("--to", line.days.to, "Last day (UTC); by default yesterday");
+                          line, export_usage);
+    days.add_option("--from", line.from, "First day (UTC); by default the earliest");
+    days.add_option("--to", line.to, "Last day (UTC); by default yesterday");
     add_note(days, kExportUsageNote);
     CLI::App& audit =
-        add_redis_command(app, "audit", "Show who did what to which id", line,
-                          [&](Commands& commands) { commands.audit(line.id, line.follow); });
+        add_redis_command(app, "audit", "Show who did what to which id", line, print_audit);
     audit.add_option("ID", line.id, "Id of the key; without it, all entries are shown")
         ->type_name("ID");
     audit.add_flag("--follow", line.follow, "Wait for further entries");
-    CLI::App& usage = add_id_command(
-        app, "usage", "Show the quota usage of a key", line, [&](Commands& commands) {
-            line.history ? commands.history(line.id) : commands.usage(line.id);
-        });
+    CLI::App& usage =
+        add_id_command(app, "usage", "Show the quota usage of a key", line, show_usage);
     usage.add_flag("--history", line.history, "Show what the id was granted in each day (UTC)");
     add_note(usage, kUsageNote);
 }
@@ -316,9 +298,8 @@ void show_status(const CommandLine& line) {
 
 void add_watching_commands(CLI::App& app, CommandLine& line) {
     TopOptions& top = line.top;
-    CLI::App& command =
-        add_redis_command(app, "top", "Show the busiest ids by requests and refusals, refreshed",
-                          line, [&](Commands& commands) { commands.top(top); });
+    CLI::App& command = add_redis_command(
+        app, "top", "Show the busiest ids by requests and refusals, refreshed", line, watch_top);
     command.add_option("--interval", top.interval, "Time between two readings, 100ms to 1h")
         ->capture_default_str();
     command.add_option("--count", top.count, "Number of refreshes; 0: until interrupted")
@@ -351,23 +332,19 @@ void add_simulate_command(CLI::App& app, CommandLine& line) {
     CLI::App& command = add_command(app, "simulate",
                                     "Show which ids of access logs other limits would have refused",
                                     line, [&] { simulate(options, line.format()); });
-    const auto add_texts = [&](const std::string& name, std::vector<std::string>& values,
-                               const std::string& description) {
-        return command.add_option(name, values, description)->allow_extra_args(false);
-    };
     command
         .add_option("LOG", options.logs,
                     "Access logs, also compressed by gzip; - for standard input")
         ->required()
         ->type_name("FILE");
-    add_texts(
-        "--plans", options.plans,
+    add_repeatable(
+        command, "--plans", options.plans,
         "nginx.conf, or a file with tollgate_plans blocks or with the directives of one; may be "
         "repeated")
         ->required()
         ->type_name("FILE");
-    add_texts(
-        "--location", options.locations,
+    add_repeatable(
+        command, "--location", options.locations,
         "PREFIX=TABLE[,TABLE]... or PREFIX=off: the tables of the URIs with this prefix; may be "
         "repeated");
     command.add_option("--plan", options.keys.plan, "Plan of requests whose line has none");
@@ -391,7 +368,7 @@ void add_shell_commands(CLI::App& app, CommandLine& line) {
         ->check(CLI::IsMember({"bash", "zsh"}));
     CLI::App& complete = add_redis_command(
         app, "complete", "Print the plans or the ids that begin with WORD, one on a line", line,
-        [&](Commands& commands) { commands.list_words(line.listed, line.word); });
+        list_words);
     complete.group("");
     complete.add_option("KIND", line.listed)->required()->check(CLI::IsMember({"plans", "ids"}));
     complete.add_option("WORD", line.word)->required();

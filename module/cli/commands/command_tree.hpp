@@ -7,42 +7,28 @@
 
 namespace tollgate::cli {
 
-/// An option or a positional argument of a command.
-struct DefinedOption {
-    std::vector<std::string> names;  ///< such as `-h` and `--help`; one name if positional
-    std::string description;
-    std::string value;                 ///< name of the value, such as `TEXT`; empty for a flag;
-                                       ///< `FILE`: a path; `PLAN`, `ID`: of this Redis
-    std::vector<std::string> choices;  ///< the allowed values; empty: any
-    std::string default_value;         ///< empty: none
-    std::string environment;           ///< the variable that sets the option; empty: none
-    bool positional = false;
-    bool required = false;
-    bool repeatable = false;  ///< several values may be given
+// What the manual page and the completion read of a command definition of CLI11.
 
-    bool is_file() const { return value == "FILE"; }
-    /// What `tollgate complete` lists the values of: `plans` or `ids`. Empty: it lists none.
-    std::string_view listed() const {
-        return value == "PLAN" ? "plans" : value == "ID" ? "ids" : "";
-    }
-};
+/// The words of the command, such as `tollgate key issue`.
+std::string path_of(const CLI::App& command);
 
-/// A command with its options and subcommands.
-struct DefinedCommand {
-    std::string path;  ///< such as `tollgate key issue`
-    std::string name;  ///< the last word of the path
-    std::string description;
-    std::string note;  ///< the command's own footer, without the footer of `tollgate`
-    std::vector<DefinedOption> options;  ///< positional arguments first
-    std::vector<DefinedCommand> commands;
-};
+/// Its commands, without those for the completion scripts only, which have no group.
+std::vector<const CLI::App*> commands_of(const CLI::App& command);
 
-/// Whether a command is for the completion scripts only: the help does not list it.
-bool is_hidden(const CLI::App& command);
+/// Its options, positional arguments first.
+std::vector<const CLI::Option*> options_of(const CLI::App& command);
 
-/// Reads a command definition of CLI11. The next two functions generate their texts from the
-/// result.
-DefinedCommand read_command_tree(const CLI::App& app);
+bool is_positional(const CLI::Option& option);
+
+/// Such as `-h` and `--help`; one name if positional.
+std::vector<std::string> names_of(const CLI::Option& option);
+
+/// The name of the value, such as `TEXT`; empty for a flag; `FILE`: a path; `PLAN`, `ID`: of this
+/// Redis.
+std::string value_of(const CLI::Option& option);
+
+/// The allowed values; empty: any.
+std::vector<std::string> choices_of(const CLI::Option& option);
 
 /// Generates the completion script of a command definition. `shell` is `bash` or `zsh`. The zsh
 /// script works as a file of $fpath and with `source`.

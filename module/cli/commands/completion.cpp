@@ -1,7 +1,6 @@
 #include "module/cli/commands/command_tree.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <string_view>
 
@@ -13,7 +12,7 @@ namespace {
 // not a command. bash splits --option=VALUE into three words.
 constexpr std::string_view kBashBegin = R"(
 _tollgate() {
-    local path=tollgate commands='' options='' choices='' files='' listed='' word i
+    local path=tollgate commands='' options='' choices='' files='' listed='' value='' word i
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     if [[ $current == '=' ]]; then
@@ -44,6 +43,8 @@ constexpr std::string_view kBashValues = R"(    esac
     case $previous in
 )";
 constexpr std::string_view kBashEnd = R"(    esac
+    # Of a value that could be anything, offer nothing.
+    [[ -z $value || -n $choices$files$listed ]] || return
     # The words come from Redis: the shell must not expand them.
     if [[ -n $listed && $current != -* ]]; then
         mapfile -t COMPREPLY < <(timeout 2 "${COMP_WORDS[0]}" complete "$listed" "$current" < /dev/null 2> /dev/null)
@@ -73,108 +74,84 @@ _tollgate_listed() {
 }
 )zsh";
 
-using Visit = std::function<void(const DefinedCommand&)>;
+using CLI::detail::join;
 
-void for_each(const DefinedCommand& command, const Visit& visit) {
-    visit(command);
-    for (const auto& child : command.commands) {
-        for_each(child, visit);
-    }
+bool is_file(const CLI::Option& option) {
+    return value_of(option) == "FILE";
 }
 
-/// Joins words with a separator.
-template <typename Words>
-std::string joined(const Words& words, std::string_view between) {
-    std::string text;
-    for (const auto& word : words) {
-        text.append(text.empty() ? "" : between).append(word);
-    }
-    return text;
+/// What `tollgate complete` lists the values of; empty: it lists none.
+std::string listed_of(const CLI::Option& option) {
+    const auto value = value_of(option);
+    return value == "PLAN" ? "plans" : value == "ID" ? "ids" : "";
 }
 
-bool takes_files(const DefinedCommand& command) {
-    return std::ranges::any_of(command.options, [](const DefinedOption& option) {
-        return option.positional && option.is_file();
-    });
+std::string assignment(const std::string& name, const std::string& value) {
+    return " " + name + "='" + value + "'";
 }
 
-/// What `tollgate complete` lists for the positional argument of a command.
-std::string_view listed_of(const DefinedCommand& command) {
-    for (const auto& option : command.options) {
-        if (option.positional) {
-            return option.listed();
-        }
-    }
-    return "";
+/// What the values of an option are, as variables of the bash script.
+std::string value_variables(const CLI::Option& option) {
+    return assignment("files", is_file(option) ? "yes" : "") +
+           assignment("listed", listed_of(option));
 }
 
-std::set<std::string> options_of(const DefinedCommand& command) {
-    std::set<std::string> names;
-    for (const auto& option : command.options) {
-        if (!option.positional) {
-            names.insert(option.names.begin(), option.names.end());
-        }
-    }
-    return names;
-}
-
-/// The subcommands of a command, or the choices of its positional arguments if it has no
-/// subcommands.
-std::vector<std::string> words_of(const DefinedCommand& command) {
-    std::vector<std::string> words;
-    for (const auto& child : command.commands) {
-        words.push_back(child.name);
-    }
-    for (const auto& option : command.options) {
-        if (option.positional) {
-            words.insert(words.end(), option.choices.begin(), option.choices.end());
-        }
-    }
-    return words;
-}
-
-/// Generates the script for bash.
-std::string bash_completion(const DefinedCommand& all) {
-    std::set<std::string> with_value;
+/// The parts of the bash script that the commands determine.
+struct BashParts {
+    std::set<std::string> with_value;  ///< options
     std::set<std::string> paths;
     std::string commands;
     std::string values;
-    const auto global = options_of(all);
-    for_each(all, [&](const DefinedCommand& command) {
-        auto options = options_of(command);
-        options.insert(global.begin(), global.end());
-        commands +=
-            "        '" + command.path + "')\n            commands='" +
-            joined(words_of(command), " ") + "'\n            options='" + joined(options, " ") +
-            "'\n" + (takes_files(command) ? "            files=yes\n" : "") +
-            "            listed='" + std::string(listed_of(command)) + "'\n            ;;\n";
-        if (command.path != all.path) {
-            paths.insert("'" + command.path + "'");
+};
+
+/// Adds a command and its commands. `global` are the options that are valid for every command.
+void add_to(BashParts& parts, const CLI::App& command, const std::set<std::string>& global) {
+    std::vector<std::string> words;
+    auto options = global;
+    std::string arguments;
+    for (const auto* child : commands_of(command)) {
+        words.push_back(child->get_name());
+    }
+    for (const auto* option : options_of(command)) {
+        const auto names = names_of(*option);
+        const auto choices = choices_of(*option);
+        if (is_positional(*option)) {
+            words.insert(words.end(), choices.begin(), choices.end());
+            arguments += value_variables(*option);
+            continue;
         }
-        for (const auto& option : command.options) {
-            if (option.positional || option.value.empty()) {
-                continue;
-            }
-            with_value.insert(option.names.begin(), option.names.end());
-            if (!option.choices.empty()) {
-                values += "        " + joined(option.names, " | ") + ")\n            choices='" +
-                          joined(option.choices, " ") + "'\n            ;;\n";
-            } else if (option.is_file()) {
-                values += "        " + joined(option.names, " | ") +
-                          ")\n            files=yes\n            ;;\n";
-            } else if (!option.listed().empty()) {
-                values += "        " + joined(option.names, " | ") +
-                          ")\n            files=''\n            listed='" +
-                          std::string(option.listed()) + "'\n            ;;\n";
-            }
+        options.insert(names.begin(), names.end());
+        if (!value_of(*option).empty()) {
+            parts.with_value.insert(names.begin(), names.end());
+            parts.values += "        " + join(names, " | ") + ") value=yes" +
+                            assignment("choices", join(choices, " ")) + value_variables(*option) +
+                            " ;;\n";
         }
-    });
-    // After any other option with a value, offer nothing.
-    values += "        " + joined(with_value, " | ") + ")\n            return\n            ;;\n";
+    }
+    const auto path = path_of(command);
+    parts.commands += "        '" + path + "')" + assignment("commands", join(words, " ")) +
+                      assignment("options", join(options, " ")) + arguments + " ;;\n";
+    if (command.get_parent() != nullptr) {
+        parts.paths.insert("'" + path + "'");
+    }
+    for (const auto* child : commands_of(command)) {
+        add_to(parts, *child, global);
+    }
+}
+
+/// Generates the script for bash.
+std::string bash_completion(const CLI::App& app) {
+    std::set<std::string> global;
+    for (const auto* option : options_of(app)) {
+        const auto names = names_of(*option);
+        global.insert(names.begin(), names.end());
+    }
+    BashParts parts;
+    add_to(parts, app, global);
     return "# Completion of tollgate for bash, generated by `tollgate completion bash`." +
-           std::string(kBashBegin) + "            " + joined(with_value, " | ") +
-           std::string(kBashPath) + "            " + joined(paths, " | ") +
-           std::string(kBashCommands) + commands + std::string(kBashValues) + values +
+           std::string(kBashBegin) + "            " + join(parts.with_value, " | ") +
+           std::string(kBashPath) + "            " + join(parts.paths, " | ") +
+           std::string(kBashCommands) + parts.commands + std::string(kBashValues) + parts.values +
            std::string(kBashEnd);
 }
 
@@ -196,43 +173,34 @@ std::string escaped(std::string_view text, std::string_view special) {
 }
 
 /// The name of the zsh function that completes a command.
-std::string function_of(const DefinedCommand& command) {
-    std::string name = "_" + command.path;
-    for (char& c : name) {
-        c = c == ' ' ? '_' : c;
-    }
+std::string function_of(const CLI::App& command) {
+    auto name = "_" + path_of(command);
+    std::ranges::replace(name, ' ', '_');
     return name;
 }
 
 /// What _arguments offers as the value of an option.
-std::string values_of(const DefinedOption& option) {
-    if (option.is_file()) {
-        return "_files";
-    }
-    if (!option.listed().empty()) {
-        return "_tollgate_listed " + std::string(option.listed());
-    }
-    std::string values;
-    for (const auto& choice : option.choices) {
-        values += (values.empty() ? "(" : " ") + choice;
-    }
-    return values.empty() ? "" : values + ")";
+std::string values_of(const CLI::Option& option) {
+    const auto listed = listed_of(option);
+    const auto choices = join(choices_of(option), " ");
+    return is_file(option)   ? "_files"
+           : !listed.empty() ? "_tollgate_listed " + listed
+           : choices.empty() ? ""
+                             : "(" + choices + ")";
 }
 
-/// The options as arguments of _arguments, one per line.
-std::string option_lines(const DefinedCommand& command) {
+/// Options as arguments of _arguments, one per line.
+std::string option_lines(const std::vector<const CLI::Option*>& options) {
     std::string lines;
-    for (const auto& option : command.options) {
-        const std::string start = option.repeatable ? "        '*" : "        '";
-        if (option.positional) {
-            lines += start + ":" + escaped(option.names.front(), ":") + ":" + values_of(option) +
-                     "' \\\n";
-            continue;
-        }
-        for (const auto& name : option.names) {
-            lines += start + name + "[" + escaped(option.description, "[]:\\") + "]";
-            if (!option.value.empty()) {
-                lines += ":" + option.value + ":" + values_of(option);
+    for (const auto* option : options) {
+        const std::string start = option->get_expected_max() > 1 ? "        '*" : "        '";
+        for (const auto& name : names_of(*option)) {
+            const auto value = value_of(*option);
+            if (is_positional(*option)) {
+                lines += start + ":" + escaped(name, ":") + ":" + values_of(*option);
+            } else {
+                lines += start + name + "[" + escaped(option->get_description(), "[]:\\") + "]" +
+                         (value.empty() ? "" : ":" + value + ":" + values_of(*option));
             }
             lines += "' \\\n";
         }
@@ -243,24 +211,25 @@ std::string option_lines(const DefinedCommand& command) {
 /// Writes the function that completes a command, after the functions of its subcommands. `global`
 /// are the lines of the options that are valid for every command. The first command already has
 /// them.
-void write_function(const DefinedCommand& command, const std::string& global, bool is_first,
-                    std::string& script) {
-    for (const auto& child : command.commands) {
-        write_function(child, global, false, script);
+void write_function(const CLI::App& command, const std::string& global, std::string& script) {
+    const auto commands = commands_of(command);
+    for (const auto* child : commands) {
+        write_function(*child, global, script);
     }
-    const auto function = function_of(command);
-    const auto words = option_lines(command) + (is_first ? "" : global);
-    script += "\n" + function + "() {\n";
-    if (command.commands.empty()) {
+    const auto words =
+        option_lines(options_of(command)) + (command.get_parent() == nullptr ? "" : global);
+    script += "\n" + function_of(command) + "() {\n";
+    if (commands.empty()) {
         script += "    _arguments \\\n" + words + "        && return\n}\n";
         return;
     }
     script += "    local curcontext=\"$curcontext\" state line\n    local -a commands\n";
     script += "    commands=(\n";
     std::string cases;
-    for (const auto& child : command.commands) {
-        script += "        '" + child.name + ":" + escaped(child.description, "") + "'\n";
-        cases += "        " + child.name + ") " + function_of(child) + " ;;\n";
+    for (const auto* child : commands) {
+        script +=
+            "        '" + child->get_name() + ":" + escaped(child->get_description(), "") + "'\n";
+        cases += "        " + child->get_name() + ") " + function_of(*child) + " ;;\n";
     }
     script += "    )\n    _arguments -C \\\n" + words +
               "        '1:command:->command' \\\n        '*::argument:->argument' && return\n";
@@ -269,14 +238,15 @@ void write_function(const DefinedCommand& command, const std::string& global, bo
 }
 
 /// Generates the script for zsh.
-std::string zsh_completion(const DefinedCommand& all) {
+std::string zsh_completion(const CLI::App& app) {
     std::string script = "#compdef tollgate\n# Generated by `tollgate completion zsh`.\n";
-    DefinedCommand global = all;  // without the options that each command defines itself
-    std::erase_if(global.options, [](const DefinedOption& option) {
-        return option.names.front() == "-h" || option.names.front() == "--version";
-    });
     script += kZshListed;
-    write_function(all, option_lines(global), true, script);
+    // Each command defines --help itself, and only `tollgate` has --version.
+    auto global = options_of(app);
+    std::erase_if(global, [](const CLI::Option* option) {
+        return option->check_lname("help") || option->check_lname("version");
+    });
+    write_function(app, option_lines(global), script);
     return script +
            "\n# zsh autoloads this file as a function. If it is sourced, it registers the "
            "function.\n"
@@ -287,8 +257,7 @@ std::string zsh_completion(const DefinedCommand& all) {
 }  // namespace
 
 std::string completion(const CLI::App& app, const std::string& shell) {
-    const auto all = read_command_tree(app);
-    return shell == "zsh" ? zsh_completion(all) : bash_completion(all);
+    return shell == "zsh" ? zsh_completion(app) : bash_completion(app);
 }
 
 }  // namespace tollgate::cli

@@ -7,10 +7,9 @@
 #include <functional>
 #include <sstream>
 
-#include "module/cli/commands/command_definition.hpp"
-#include "module/cli/redis/redis_session.hpp"
+#include "module/cli/commands/command_line.hpp"
 #include "module/cli/terminal/text_layout.hpp"
-#include "module/cli/terminal/time_text.hpp"
+#include "module/redis/protocol/value.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::cli {
@@ -44,24 +43,12 @@ constexpr std::array kExamples{
 
 /// Escapes a text for roff.
 std::string escaped(std::string_view text) {
+    constexpr std::string_view kSpecial = "\\-'`";
+    constexpr std::array kEscapes{"\\e", "\\-", "\\(aq", "\\(ga"};
     std::string result;
     for (const char c : text) {
-        switch (c) {
-            case '\\':
-                result += "\\e";
-                break;
-            case '-':
-                result += "\\-";
-                break;
-            case '\'':
-                result += "\\(aq";
-                break;
-            case '`':
-                result += "\\(ga";
-                break;
-            default:
-                result += c;
-        }
+        const auto special = kSpecial.find(c);
+        special == kSpecial.npos ? result += c : result += kEscapes.at(special);
     }
     return result;
 }
@@ -82,93 +69,78 @@ std::string paragraph(std::string_view text) {
 std::string today() {
     // Reproducible builds set the date in the environment.
     const char* epoch = std::getenv("SOURCE_DATE_EPOCH");  // NOLINT(concurrency-mt-unsafe)
-    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const auto time =
         epoch == nullptr
-            ? now
+            ? std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now())
             : std::chrono::sys_seconds(std::chrono::seconds(redis::number_or_zero(epoch)));
     return format_time(time).substr(0, std::string_view("2027-01-01").size());
 }
 
-std::string upper(std::string_view text) {
-    std::string result(text);
-    std::ranges::transform(result, result.begin(),
+std::string upper(std::string text) {
+    std::ranges::transform(text, text.begin(),
                            [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    return result;
+    return text;
 }
 
 /// The names and the value of an option, for the heading of its paragraph.
-std::string head_of(const DefinedOption& option) {
+std::string head_of(const CLI::Option& option) {
     std::string head;
-    for (const auto& name : option.names) {
+    for (const auto& name : names_of(option)) {
         head += (head.empty() ? "" : ", ") +
-                (option.positional ? "\\fI" + escaped(name) : "\\fB" + escaped(name)) + "\\fR";
+                ((is_positional(option) ? "\\fI" : "\\fB") + escaped(name) + "\\fR");
     }
-    if (!option.positional && !option.value.empty()) {
-        head += " \\fI" + escaped(option.value) + "\\fR";
-    }
-    return head;
+    const auto value = value_of(option);
+    return is_positional(option) || value.empty() ? head : head + " \\fI" + escaped(value) + "\\fR";
 }
 
 /// The description of an option with its choices, default and environment variable.
-std::string details_of(const DefinedOption& option) {
-    std::string text = option.description;
-    const auto add = [&](const std::string& detail) { text += " (" + detail + ")"; };
-    if (!option.choices.empty()) {
-        std::string choices;
-        for (const auto& choice : option.choices) {
-            choices += (choices.empty() ? "" : ", ") + choice;
-        }
-        add(choices);
-    }
-    if (option.required && !option.positional) {
-        add("required");
-    }
-    if (!option.default_value.empty()) {
-        add("default: " + option.default_value);
-    }
-    if (!option.environment.empty()) {
-        add("environment: " + option.environment);
-    }
+std::string details_of(const CLI::Option& option) {
+    std::string text = option.get_description();
+    const auto add = [&](const std::string& label, const std::string& detail) {
+        text += detail.empty() ? "" : " (" + label + detail + ")";
+    };
+    add("", CLI::detail::join(choices_of(option), ", "));
+    add("", option.get_required() && !is_positional(option) ? "required" : "");
+    add("default: ", option.get_default_str());
+    add("environment: ", option.get_envname());
     return text;
 }
 
-bool is_help(const DefinedOption& option) {
-    return std::ranges::find(option.names, "--help") != option.names.end();
+bool is_help(const CLI::Option& option) {
+    return option.check_lname("help");
 }
 
 /// The synopsis of a command: its path, required options and arguments.
-std::string synopsis(const DefinedCommand& command) {
-    std::string text = "\\fB" + escaped(command.path) + "\\fR";
+std::string synopsis(const CLI::App& command) {
+    std::string required;
+    std::string arguments;
     bool has_optional = false;
-    for (const auto& option : command.options) {
-        if (option.required && !option.positional) {
-            text += " " + head_of(option);
+    for (const auto* option : options_of(command)) {
+        if (is_positional(*option)) {
+            arguments += " " + head_of(*option) + (option->get_expected_max() > 1 ? "..." : "");
+        } else if (option->get_required()) {
+            required += " " + head_of(*option);
         }
-        has_optional = has_optional || (!option.required && !is_help(option));
+        has_optional = has_optional || (!option->get_required() && !is_help(*option));
     }
-    text += has_optional ? " [options]" : "";
-    for (const auto& option : command.options) {
-        text += option.positional ? " " + head_of(option) + (option.repeatable ? "..." : "") : "";
-    }
-    return text;
+    return "\\fB" + escaped(path_of(command)) + "\\fR" + required +
+           (has_optional ? " [options]" : "") + arguments;
 }
 
-void write_options(const DefinedCommand& command, bool help, std::string& page) {
-    for (const auto& option : command.options) {
-        if (help || !is_help(option)) {
-            page += ".TP\n" + head_of(option) + "\n" + paragraph(details_of(option) + ".");
+void write_options(const CLI::App& command, bool help, std::string& page) {
+    for (const auto* option : options_of(command)) {
+        if (help || !is_help(*option)) {
+            page += ".TP\n" + head_of(*option) + "\n" + paragraph(details_of(*option) + ".");
         }
     }
 }
 
-void for_each_leaf(const DefinedCommand& command,
-                   const std::function<void(const DefinedCommand&)>& visit) {
-    for (const auto& child : command.commands) {
-        if (child.commands.empty()) {
-            visit(child);
+void for_each_leaf(const CLI::App& command, const std::function<void(const CLI::App&)>& visit) {
+    for (const auto* child : commands_of(command)) {
+        if (commands_of(*child).empty()) {
+            visit(*child);
         } else {
-            for_each_leaf(child, visit);
+            for_each_leaf(*child, visit);
         }
     }
 }
@@ -176,24 +148,24 @@ void for_each_leaf(const DefinedCommand& command,
 }  // namespace
 
 std::string man_page(const CLI::App& app) {
-    const DefinedCommand all = read_command_tree(app);
     std::string page = ".TH TOLLGATE 1 " + today() + " \"Tollgate " TOLLGATE_VERSION "\"\n";
     page += ".SH NAME\ntollgate \\- API keys and quotas of a Tollgate gateway\n.SH SYNOPSIS\n";
     page += ".nf\n";
-    for_each_leaf(all, [&](const auto& command) { page += synopsis(command) + "\n"; });
-    page += ".fi\n.SH DESCRIPTION\n" + paragraph(all.description);
+    for_each_leaf(app, [&](const auto& command) { page += synopsis(command) + "\n"; });
+    page += ".fi\n.SH DESCRIPTION\n" + paragraph(app.get_description());
     page += ".SH OPTIONS\nThe options may be given before or after a command.\n";
-    write_options(all, true, page);
+    write_options(app, true, page);
     page += ".SH COMMANDS\n";
-    for_each_leaf(all, [&](const auto& command) {
-        page += ".SS " + synopsis(command) + "\n" + paragraph(command.description + ".");
-        if (!command.note.empty()) {
-            page += ".PP\n" + paragraph(command.note);
-        }
+    for_each_leaf(app, [&](const CLI::App& command) {
+        page += ".SS " + synopsis(command) + "\n" + paragraph(command.get_description() + ".");
+        // The notes about all commands follow the command's own one.
+        auto note = command.get_footer();
+        note.resize(note.size() - app.get_footer().size());
+        page += note.empty() ? "" : ".PP\n" + paragraph(note);
         write_options(command, false, page);
     });
     for (const auto& note : notes()) {
-        page += ".SH " + upper(note.title) + "\n" + paragraph(note.text);
+        page += ".SH " + upper(std::string(note.title)) + "\n" + paragraph(note.text);
     }
     std::string before = ".SH EXAMPLES\n";
     for (const auto& [purpose, command] : kExamples) {

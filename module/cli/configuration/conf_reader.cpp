@@ -1,5 +1,10 @@
 #include "module/cli/configuration/conf_reader.hpp"
 
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {
@@ -22,29 +27,14 @@ bool is_conf_space(char c) {
 
 /// A word without its escapes. A backslash before another character than these remains.
 std::string without_escapes(std::string_view text) {
+    constexpr std::string_view kEscapes = "\"'\\trn";
+    constexpr std::string_view kMeanings = "\"'\\\t\r\n";
     std::string word;
     for (std::size_t i = 0; i < text.size(); ++i) {
-        const char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
-        switch (next) {
-            case '"':
-            case '\'':
-            case '\\':
-                word += next;
-                break;
-            case 't':
-                word += '\t';
-                break;
-            case 'r':
-                word += '\r';
-                break;
-            case 'n':
-                word += '\n';
-                break;
-            default:
-                word += text[i];
-                continue;
-        }
-        ++i;
+        const bool is_escape = text[i] == '\\' && i + 1 < text.size();
+        const auto escape = is_escape ? kEscapes.find(text[i + 1]) : text.npos;
+        word += escape == text.npos ? text[i] : kMeanings[escape];
+        i += escape == text.npos ? 0 : 1;
     }
     return word;
 }
@@ -135,6 +125,15 @@ ConfDirective ConfReader::next() {
         }
         directive.words.push_back(first == '"' || first == '\'' ? quoted_word() : bare_word());
     }
+}
+
+std::string read_text_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        throw std::system_error(errno, std::generic_category());
+    }
+    // A failure to read, for example from a directory, is an exception of the library.
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 }  // namespace tollgate::cli

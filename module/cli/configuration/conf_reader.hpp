@@ -43,4 +43,7 @@ class ConfReader {
     std::size_t line_ = 1;
 };
 
+/// The content of a file. Throws std::system_error if it cannot be read.
+std::string read_text_file(const std::string& path);
+
 }  // namespace tollgate::cli

@@ -1,13 +1,12 @@
 #include "module/cli/configuration/configuration.hpp"
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <utility>
 
 #include "module/cli/configuration/conf_reader.hpp"
-#include "module/cli/configuration/text_file.hpp"
 #include "module/cli/failure.hpp"
 #include "module/text/parse_error.hpp"
 
@@ -19,33 +18,23 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSystemFile = "/etc/tollgate/tollgate.conf";
 
-struct ConfigurationDirective {
-    std::string_view name;
-    std::optional<std::string> Configuration::*value;
-};
-
-constexpr std::array kConfigurationDirectives{
-    ConfigurationDirective{"redis", &Configuration::redis},
-    ConfigurationDirective{"prefix", &Configuration::prefix},
-    ConfigurationDirective{"password_file", &Configuration::password_file}};
-
 void set_value(const ConfDirective& directive, Configuration& configuration) {
+    const std::map<std::string_view, std::optional<std::string>*> values{
+        {"redis", &configuration.redis},
+        {"prefix", &configuration.prefix},
+        {"password_file", &configuration.password_file}};
     const auto& name = directive.words.front();
-    for (const auto& known : kConfigurationDirectives) {
-        if (known.name != name) {
-            continue;
-        }
-        auto& value = configuration.*known.value;
-        if (directive.words.size() != 2) {
-            throw ParseError("invalid number of arguments in " + in_quotes(name));
-        }
-        if (value) {
-            throw ParseError(in_quotes(name) + " is duplicate");
-        }
-        value = directive.words.back();
-        return;
+    const auto value = values.find(name);
+    if (value == values.end()) {
+        throw ParseError("unknown directive: use redis, prefix or password_file");
     }
-    throw ParseError("unknown directive: use redis, prefix or password_file");
+    if (directive.words.size() != 2) {
+        throw ParseError("invalid number of arguments in " + in_quotes(name));
+    }
+    if (*value->second) {
+        throw ParseError(in_quotes(name) + " is duplicate");
+    }
+    *value->second = directive.words.back();
 }
 
 /// The folder of the user's configuration (XDG Base Directory Specification). Empty if it is

@@ -1,6 +1,7 @@
 #include "module/cli/keys/operation_failure.hpp"
 
-#include <string>
+#include "module/cli/terminal/output.hpp"
+#include "module/management/key_changes.hpp"
 
 namespace tollgate::cli {
 
@@ -8,45 +9,83 @@ namespace {
 
 using management::Reason;
 
-ExitStatus status_of(Reason reason) {
+/// What a reason means for the command.
+struct Meaning {
+    ExitStatus status = ExitStatus::kConflict;
+    std::string advice = {};
+};
+
+Meaning meaning_of(Reason reason) {
     switch (reason) {
         case Reason::kInvalid:
-            return ExitStatus::kUsage;
-        case Reason::kUnknownId:
-        case Reason::kNoKey:
-            return ExitStatus::kUnknownId;
+            return {ExitStatus::kUsage};
         case Reason::kUnavailable:
-            return ExitStatus::kRedis;
-        default:
-            return ExitStatus::kConflict;
-    }
-}
-
-std::string advice_for(Reason reason) {
-    switch (reason) {
+            return {ExitStatus::kRedis};
         case Reason::kUnknownId:
-            return ": see tollgate key list";
-        case Reason::kIdExists:
-            return ": use another --id";
+            return {ExitStatus::kUnknownId, ": see tollgate key list"};
         case Reason::kNoKey:
-            return ": issue or import one with this --id, or revoke the id";
+            return {ExitStatus::kUnknownId,
+                    ": issue or import one with this --id, or revoke the id"};
+        case Reason::kIdExists:
+            return {.advice = ": use another --id"};
         case Reason::kTwoKeys:
-            return ": rotate it after that time, or end both keys now with --overlap 0s";
+            return {.advice =
+                        ": rotate it after that time, or end both keys now with --overlap 0s"};
         case Reason::kExpired:
-            return ": set --expires with tollgate key set first";
+            return {.advice = ": set --expires with tollgate key set first"};
         case Reason::kConcurrentChange:
-            return ": run the command again";
+            return {.advice = ": run the command again"};
         case Reason::kReplaced:
-            return ": the printed key is not valid, run the command again";
+            return {.advice = ": the printed key is not valid, run the command again"};
         default:
-            return "";
+            return {};
     }
 }
 
 }  // namespace
 
 Failure failure_of(const management::OperationError& error) {
-    return {status_of(error.reason()), error.what() + advice_for(error.reason())};
+    const auto meaning = meaning_of(error.reason());
+    return {meaning.status, error.what() + meaning.advice};
+}
+
+Failure failure_of_option(const management::OperationError& error, const std::string& advice) {
+    std::string message = error.what();
+    if (message.starts_with("scopes:")) {
+        message.erase(message.find('s', 1), 1);  // an option is one of them
+    }
+    return {ExitStatus::kUsage, "--" + message + advice};
+}
+
+void check_id(const std::string& id) {
+    try {
+        management::require_valid_id(id);
+    } catch (const management::OperationError& error) {
+        throw failure_of(error);
+    }
+}
+
+void warn_unless_kept(const std::string& id, management::Durability durability) {
+    switch (durability) {
+        case management::Durability::kConfirmed:
+        case management::Durability::kUndone:  // the operation was repeated
+            break;
+        case management::Durability::kUnconfirmed:
+            warn("no replica of Redis has confirmed the change of \"" + id +
+                 "\" within one second: a failover may undo it and make a key valid again. "
+                 "Run the command again");
+            break;
+        case management::Durability::kUnverified:
+            warn("it is unknown whether the change of \"" + id +
+                 "\" was made at the present master: not enough servers answer, or a failover "
+                 "does not end. Run the command again");
+            break;
+        case management::Durability::kForbidden:
+            warn(
+                "it is unknown whether a replica of Redis has the change: the user may not call "
+                "ROLE and WAIT. Add +role +wait to its ACL");
+            break;
+    }
 }
 
 }  // namespace tollgate::cli

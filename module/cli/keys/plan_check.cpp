@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/spelling.hpp"
 #include "module/management/plan_rules.hpp"
 
@@ -9,14 +11,13 @@ namespace tollgate::cli {
 
 namespace {
 
-/// The names of the tables in which a key with this plan has a plan of this kind. A table without
-/// the plan uses its default plan.
-std::vector<std::string> tables_with(const std::vector<PlanTable>& tables, const std::string& plan,
-                                     Plan::Kind kind) {
+/// The names of the tables in which the plan of a key is custom. A table without the plan uses its
+/// default plan.
+std::vector<std::string> custom_in(const std::vector<PlanTable>& tables, const std::string& plan) {
     std::vector<std::string> found;
     for (const auto& table : tables) {
         const Plan* of_key = table.find(plan);
-        if (of_key != nullptr && of_key->kind == kind) {
+        if (of_key != nullptr && of_key->kind == Plan::Kind::kCustom) {
             found.push_back(table.name);
         }
     }
@@ -35,8 +36,8 @@ std::string unknown_plan(const std::vector<PlanTable>& tables, const std::string
             with_default.push_back(table.name);
         }
     }
-    std::string text = "no plan table has the plan \"" + plan + "\"" +
-                       did_you_mean(similar_names(plan, names)) + ": ";
+    std::string text =
+        "no plan table has the plan \"" + plan + "\"" + did_you_mean(plan, names) + ": ";
     if (with_default.size() < tables.size()) {
         text += "requests with the key are refused with 403 plan_not_allowed";
         text += with_default.empty() ? "" : ", except where the default plan applies: in ";
@@ -48,26 +49,35 @@ std::string unknown_plan(const std::vector<PlanTable>& tables, const std::string
 
 }  // namespace
 
-std::vector<std::string> plan_warnings(const std::vector<PlanTable>& tables,
-                                       const KeyRecord& record) {
-    std::vector<std::string> warnings;
+std::vector<PlanTable> read_tables(RedisSession& session) {
+    return complete(management::read_published_tables(session, session.keys()));
+}
+
+std::optional<std::vector<PlanTable>> tables_to_check(RedisSession& session) {
+    try {
+        return read_tables(session);
+    } catch (const Failure& failure) {
+        warn(std::string("the plan cannot be checked: ") + failure.what());
+        return std::nullopt;
+    }
+}
+
+void warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record) {
     if (tables.empty()) {
-        return warnings;
+        return;
     }
-    if (auto unknown = unknown_plan(tables, record.plan); !unknown.empty()) {
-        warnings.push_back(std::move(unknown));
+    if (const auto unknown = unknown_plan(tables, record.plan); !unknown.empty()) {
+        warn(unknown);
     }
-    const auto custom = tables_with(tables, record.plan, Plan::Kind::kCustom);
+    const auto custom = custom_in(tables, record.plan);
     if (!record.limits.empty() && custom.empty()) {
-        warnings.push_back("the limits of the key have no effect: the plan \"" + record.plan +
-                           "\" is not custom in any plan table");
+        warn("the limits of the key have no effect: the plan \"" + record.plan +
+             "\" is not custom in any plan table");
     }
     if (record.limits.empty() && !custom.empty()) {
-        warnings.push_back("the plan \"" + record.plan + "\" is custom in " +
-                           management::quoted_list(custom) +
-                           " and the key has no limits: give --limits");
+        warn("the plan \"" + record.plan + "\" is custom in " + management::quoted_list(custom) +
+             " and the key has no limits: give --limits");
     }
-    return warnings;
 }
 
 }  // namespace tollgate::cli

@@ -1,50 +1,94 @@
 #include "module/cli/redis/redis_connection.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
-#include <stdexcept>
+#include <new>
+#include <system_error>
 #include <utility>
 
 namespace tollgate::cli {
-
-namespace {
-
-timeval timeval_of(std::chrono::milliseconds time) {
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-    return {.tv_sec = seconds.count(),
-            .tv_usec = std::chrono::microseconds(time - seconds).count()};
-}
-
-}  // namespace
 
 std::string Endpoint::text() const {
     return path.empty() ? to_text(address) : "unix:" + path;
 }
 
+void require_success(const redis::Value& reply) {
+    if (reply.is_error()) {
+        // With the URL of a cluster, such commands are sent to the master of their slot.
+        const bool is_of_cluster =
+            reply.text.starts_with("MOVED ") || reply.text.starts_with("CROSSSLOT ");
+        throw Failure(ExitStatus::kRedis,
+                      "Redis replies with an error: " + reply.text +
+                          (is_of_cluster ? ": use redis+cluster:// for a cluster" : ""));
+    }
+    std::ranges::for_each(reply.elements, require_success);
+}
+
 RedisConnection::RedisConnection(Endpoint endpoint, const Login& login, const TlsOptions& tls,
                                  std::chrono::milliseconds timeout)
-    : endpoint_(std::move(endpoint)) {
-    connect(tls, timeout);
+    : endpoint_(std::move(endpoint)),
+      timeout_(timeout),
+      curl_(curl_easy_init()),
+      reader_(redisReaderCreate()) {
+    if (!curl_ || !reader_) {
+        throw std::bad_alloc();
+    }
+    set(CURLOPT_ERRORBUFFER, error_.data());
+    set_address(tls);
+    if (tls.on) {
+        set_tls(tls);
+    }
+    if (const auto code = curl_easy_perform(curl_.get()); code != CURLE_OK) {
+        fail(code);
+    }
+    error_.front() = '\0';  // libcurl describes some errors that it ignores
+    // With TLS 1.3, the server reads the certificate of a client after the client's handshake.
+    lacks_certificate_ = tls.on && tls.certificate.empty();
     log_in(login);
 }
 
-void RedisConnection::connect(const TlsOptions& tls, std::chrono::milliseconds timeout) {
-    if (tls.on) {
-        try {
-            tls_ = std::make_unique<TlsConnection>(endpoint_.address, tls, timeout);
-        } catch (const std::runtime_error& e) {
-            fail_connection(e.what());
-        }
-        return;
+template <typename Value>
+void RedisConnection::set(CURLoption option, Value value) {
+    if (curl_easy_setopt(curl_.get(), option, value) != CURLE_OK) {
+        fail("libcurl does not support a required option: install a newer one");
     }
-    const auto time = timeval_of(timeout);
-    const auto& [host, port] = endpoint_.address;
-    context_.reset(endpoint_.path.empty()
-                       ? redisConnectWithTimeout(host.c_str(), port, time)
-                       : redisConnectUnixWithTimeout(endpoint_.path.c_str(), time));
-    if (!context_ || context_->err != 0 || redisSetTimeout(context_.get(), time) != REDIS_OK) {
-        fail_connection();
+}
+
+/// libcurl verifies the host of the URL, and connects to another one.
+void RedisConnection::set_address(const TlsOptions& tls) {
+    const auto& server = endpoint_.address;
+    auto named = endpoint_.path.empty() ? server : redis::ServerAddress{"localhost", 1};
+    if (!tls.server_name.empty()) {
+        named.host = tls.server_name;
+    }
+    set(CURLOPT_URL, ((tls.on ? "https://" : "http://") + to_text(named)).c_str());
+    if (endpoint_.path.empty()) {
+        connect_to_.reset(curl_slist_append(nullptr, ("::" + to_text(server)).c_str()));
+        set(CURLOPT_CONNECT_TO, connect_to_.get());
+    } else {
+        set(CURLOPT_UNIX_SOCKET_PATH, endpoint_.path.c_str());
+    }
+    set(CURLOPT_CONNECT_ONLY, 1L);
+    set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timeout_.count()));
+    set(CURLOPT_NOSIGNAL, 1L);
+    set(CURLOPT_NOPROXY, "*");  // A proxy for HTTP does not lead to Redis.
+}
+
+void RedisConnection::set_tls(const TlsOptions& tls) {
+    set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+    set(CURLOPT_SSL_ENABLE_ALPN, 0L);
+    set(CURLOPT_SSL_VERIFYPEER, tls.verify ? 1L : 0L);
+    set(CURLOPT_SSL_VERIFYHOST, tls.verify ? 2L : 0L);
+    if (!tls.ca.empty()) {
+        set(CURLOPT_CAINFO, tls.ca.c_str());
+        // Otherwise the CA certificates of the system are accepted, too.
+        set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+    }
+    if (!tls.certificate.empty()) {
+        set(CURLOPT_SSLCERT, tls.certificate.c_str());
+        set(CURLOPT_SSLKEY, tls.key.c_str());
     }
 }
 
@@ -73,46 +117,72 @@ void RedisConnection::append(const redis::Command& command) {
     append(words);
 }
 
-void RedisConnection::append(const redis::Words& words) {
-    std::string bytes;
-    redis::append_command(bytes, words);
-    if (tls_ != nullptr) {
-        tls_->append(bytes);
-    } else if (redisAppendFormattedCommand(context_.get(), bytes.data(), bytes.size()) !=
-               REDIS_OK) {
-        fail_connection();
+redis::ReplyPtr RedisConnection::receive() {
+    send();
+    while (true) {
+        void* reply = nullptr;
+        if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK) {
+            fail(reader_->errstr);
+        }
+        if (reply != nullptr) {
+            lacks_certificate_ = false;
+            return redis::ReplyPtr(static_cast<redisReply*>(reply));
+        }
+        read();
     }
 }
 
-redis::ReplyPtr RedisConnection::receive() {
-    if (tls_ != nullptr) {
-        try {
-            return tls_->receive();
-        } catch (const std::runtime_error& e) {
-            fail_connection(e.what());
+void RedisConnection::send() {
+    std::size_t written = 0;
+    while (written < out_.size()) {
+        std::size_t n = 0;
+        const auto code =
+            curl_easy_send(curl_.get(), out_.data() + written, out_.size() - written, &n);
+        if (code == CURLE_AGAIN) {
+            wait(POLLOUT);
+        } else if (code != CURLE_OK) {
+            fail(code);
         }
+        written += n;
     }
-    void* received = nullptr;
-    if (redisGetReply(context_.get(), &received) != REDIS_OK) {
-        fail_connection();
+    out_.clear();
+}
+
+void RedisConnection::read() {
+    std::array<char, 16384> buffer;
+    std::size_t n = 0;
+    auto code = curl_easy_recv(curl_.get(), buffer.data(), buffer.size(), &n);
+    while (code == CURLE_AGAIN) {
+        wait(POLLIN);
+        code = curl_easy_recv(curl_.get(), buffer.data(), buffer.size(), &n);
     }
-    return redis::ReplyPtr(static_cast<redisReply*>(received));
+    if (code != CURLE_OK) {
+        fail(code);
+    }
+    if (n == 0) {
+        fail("Server closed the connection");
+    }
+    if (redisReaderFeed(reader_.get(), buffer.data(), n) != REDIS_OK) {
+        fail(reader_->errstr);
+    }
+}
+
+void RedisConnection::wait(short events) {
+    curl_socket_t socket = CURL_SOCKET_BAD;
+    curl_easy_getinfo(curl_.get(), CURLINFO_ACTIVESOCKET, &socket);
+    pollfd polled{socket, events, 0};
+    const int rc = ::poll(&polled, 1, static_cast<int>(timeout_.count()));
+    if (rc == 0) {
+        fail("no reply in time");
+    }
+    if (rc < 0 && errno != EINTR) {
+        fail(std::generic_category().message(errno));
+    }
 }
 
 redis::Value RedisConnection::ask(const redis::Command& command) {
     append(command);
     return redis::copy_of(*receive());
-}
-
-std::vector<redis::Value> RedisConnection::ask_all(std::span<const redis::Command> commands) {
-    for (const auto& command : commands) {
-        append(command);
-    }
-    std::vector<redis::Value> replies;
-    replies.reserve(commands.size());
-    std::generate_n(std::back_inserter(replies), commands.size(),
-                    [this] { return redis::copy_of(*receive()); });
-    return replies;
 }
 
 void RedisConnection::select(std::uint32_t database) {
@@ -121,17 +191,19 @@ void RedisConnection::select(std::uint32_t database) {
     }
 }
 
-void RedisConnection::fail_connection() const {
-    std::string reason = "out of memory";
-    if (context_) {
-        // hiredis reports a timeout as EAGAIN.
-        const bool is_late = context_->err == REDIS_ERR_IO && errno == EAGAIN;
-        reason = is_late ? "no reply in time" : context_->errstr;
+void RedisConnection::fail(CURLcode code) const {
+    long error = 0;
+    curl_easy_getinfo(curl_.get(), CURLINFO_OS_ERRNO, &error);
+    if (code == CURLE_COULDNT_CONNECT && error != 0) {
+        fail(std::generic_category().message(static_cast<int>(error)));
     }
-    fail_connection(reason);
+    fail(error_.front() != '\0' ? error_.data() : curl_easy_strerror(code));
 }
 
-void RedisConnection::fail_connection(const std::string& reason) const {
+void RedisConnection::fail(std::string reason) const {
+    if (lacks_certificate_) {
+        reason += " (does it require a client certificate? Set tls_cert and tls_key)";
+    }
     throw Failure(ExitStatus::kRedis, "no connection to " + endpoint_.service + " at " +
                                           endpoint_.text() + ": " + reason);
 }

@@ -1,19 +1,18 @@
 #pragma once
 
+#include <curl/curl.h>
 #include <hiredis/hiredis.h>
 
+#include <array>
 #include <chrono>
 #include <memory>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "module/cli/failure.hpp"
-#include "module/cli/redis/redis_reply.hpp"
 #include "module/cli/redis/redis_url.hpp"
-#include "module/cli/redis/tls_connection.hpp"
 #include "module/redis/protocol/command.hpp"
 #include "module/redis/protocol/reply.hpp"
+#include "module/redis/protocol/value.hpp"
 
 namespace tollgate::cli {
 
@@ -33,9 +32,13 @@ struct Endpoint {
     std::string text() const;
 };
 
-/// A blocking connection to one server. All functions throw Failure with ExitStatus::kRedis if the
-/// connection fails or the server does not answer in time. Error replies are not failures, except
-/// where a function says so.
+/// Throws Failure with ExitStatus::kRedis if the reply, or an element of it, is an error.
+void require_success(const redis::Value& reply);
+
+/// A blocking connection to one server. libcurl connects and verifies a server with TLS, hiredis
+/// parses the replies: hiredis 0.14 has no TLS. All functions throw Failure with ExitStatus::kRedis
+/// if the connection fails or the server does not answer in time. Error replies are not failures,
+/// except where a function says so.
 class RedisConnection {
   public:
     /// The time for a connection, and for each reply. A busy server answers in this time. A command
@@ -48,14 +51,12 @@ class RedisConnection {
 
     /// Appends a command to the pipeline. receive() sends it.
     void append(const redis::Command& command);
-    void append(const redis::Words& words);
+    void append(const redis::Words& words) { redis::append_command(out_, words); }
     /// The next reply of the pipeline.
     redis::ReplyPtr receive();
 
     /// Sends one command and waits for the reply.
     redis::Value ask(const redis::Command& command);
-    /// Sends all commands in one pipeline. The replies are in the order of the commands.
-    std::vector<redis::Value> ask_all(std::span<const redis::Command> commands);
 
     /// Selects a database. Throws Failure if the server refuses it.
     void select(std::uint32_t database);
@@ -63,18 +64,31 @@ class RedisConnection {
     const Endpoint& endpoint() const { return endpoint_; }
 
   private:
-    struct ContextDeleter {
-        void operator()(redisContext* context) const { redisFree(context); }
+    struct Deleter {
+        void operator()(CURL* curl) const { curl_easy_cleanup(curl); }
+        void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+        void operator()(redisReader* reader) const { redisReaderFree(reader); }
     };
 
-    void connect(const TlsOptions& tls, std::chrono::milliseconds timeout);
+    template <typename Value>
+    void set(CURLoption option, Value value);
+    void set_address(const TlsOptions& tls);
+    void set_tls(const TlsOptions& tls);
     void log_in(const Login& login);
-    [[noreturn]] void fail_connection() const;
-    [[noreturn]] void fail_connection(const std::string& reason) const;
+    void send();
+    void read();
+    void wait(short events);
+    [[noreturn]] void fail(CURLcode code) const;
+    [[noreturn]] void fail(std::string reason) const;
 
     Endpoint endpoint_;
-    std::unique_ptr<redisContext, ContextDeleter> context_;  ///< without TLS
-    std::unique_ptr<TlsConnection> tls_;                     ///< with TLS
+    std::chrono::milliseconds timeout_;
+    std::array<char, CURL_ERROR_SIZE> error_{};
+    std::unique_ptr<curl_slist, Deleter> connect_to_;
+    std::unique_ptr<CURL, Deleter> curl_;
+    std::unique_ptr<redisReader, Deleter> reader_;
+    std::string out_;
+    bool lacks_certificate_ = false;  ///< the server may still refuse a client without one
 };
 
 }  // namespace tollgate::cli

@@ -1,10 +1,11 @@
 #include "module/cli/redis/redis_session.hpp"
 
 #include <algorithm>
+#include <array>
+#include <exception>
 #include <map>
-#include <utility>
+#include <thread>
 
-#include "module/management/database.hpp"
 #include "module/redis/protocol/error_scope.hpp"
 #include "module/redis/protocol/script.hpp"
 #include "module/redis/topology/key_slot.hpp"
@@ -24,10 +25,23 @@ redis::Value send_over(const Route& route, const redis::Command& command) {
     if (!route.asking) {
         return route.master->ask(command);
     }
-    const std::vector<redis::Command> with_asking{{"ASKING"}, command};
-    auto replies = route.master->ask_all(with_asking);
-    require_success(replies.front());
-    return std::move(replies.back());
+    route.master->append(redis::Command{"ASKING"});
+    route.master->append(command);
+    require_success(redis::copy_of(*route.master->receive()));
+    return redis::copy_of(*route.master->receive());
+}
+
+/// The key of a command: its first argument, or of EVAL and EVALSHA the first key. Empty for the
+/// commands without a key that this program sends, such as TIME and SCAN.
+std::optional<std::string_view> key_of(const redis::Command& command) {
+    constexpr std::array<std::string_view, 6> kWithoutKey{"DBSIZE", "PUBLISH", "ROLE",
+                                                          "SCAN",   "TIME",    "WAIT"};
+    const std::string_view name = command.front();
+    if (command.size() < 2 || std::ranges::find(kWithoutKey, name) != kWithoutKey.end()) {
+        return std::nullopt;
+    }
+    constexpr std::size_t kFirstKey = 3;
+    return command.at(name == "EVAL" || name == "EVALSHA" ? kFirstKey : 1);
 }
 
 std::optional<std::string_view> first_key(std::span<const redis::Command> commands) {
@@ -102,6 +116,8 @@ std::vector<redis::Value> RedisSession::run_all(std::span<const redis::Command> 
     return replies;
 }
 
+/// Calls redis::transaction_script(). Each call has a key. The values that the script returns after
+/// the token are in the order of the calls.
 std::vector<std::vector<redis::Value>> RedisSession::call(
     std::span<const management::ScriptCall> calls) {
     const auto& script = redis::transaction_script();
@@ -160,13 +176,6 @@ std::vector<redis::Value> RedisSession::answers_to(std::span<const redis::Comman
     return replies;
 }
 
-Instant RedisSession::time(const std::string& key) {
-    const redis::Command command{"TIME"};
-    const auto reply = send(key, command);
-    require_success(reply);
-    return management::time_of_reply(reply);
-}
-
 std::optional<std::int64_t> RedisSession::key_count() {
     std::int64_t keys = 0;
     for (auto* const master : masters_->all()) {
@@ -216,7 +225,7 @@ RedisSession::ScanPosition RedisSession::next_master(const ScanPosition& positio
     return {.master = is_last ? std::string() : address_of(*(master + 1)), .cursor = "0"};
 }
 
-Durability RedisSession::acknowledge() {
+management::Task<Durability> RedisSession::acknowledge() {
     auto durability = Durability::kUndone;
     try {
         durability = await_replicas();
@@ -243,7 +252,7 @@ Durability RedisSession::acknowledge() {
         used_.clear();
     }
     has_moved_ = false;
-    return durability;
+    co_return durability;
 }
 
 Durability RedisSession::await_replicas() const {
@@ -268,6 +277,60 @@ Durability RedisSession::await_replicas() const {
         }
     }
     return durability;
+}
+
+void RedisSession::execute(std::vector<management::Transaction> transactions, Done done) {
+    Outcome outcome;
+    try {
+        outcome = execute_all(transactions);
+    } catch (const std::exception&) {
+        outcome = std::current_exception();
+    }
+    done(std::move(outcome));
+}
+
+void RedisSession::wait(std::chrono::milliseconds time, Done done) {
+    std::this_thread::sleep_for(time);
+    done(std::vector<management::Replies>());
+}
+
+/// Single commands are sent as they are: a script costs Redis more.
+std::vector<management::Replies> RedisSession::execute_all(
+    const std::vector<management::Transaction>& transactions) {
+    std::vector<management::Replies> replies;
+    replies.reserve(transactions.size());
+    if (std::ranges::all_of(transactions, &management::Transaction::is_plain)) {
+        std::vector<redis::Command> commands;
+        commands.reserve(transactions.size());
+        for (const auto& transaction : transactions) {
+            commands.push_back(transaction.commands.front());
+        }
+        for (auto& value : run_all(commands)) {
+            replies.emplace_back().emplace().push_back(std::move(value));
+        }
+        return replies;
+    }
+    std::vector<management::ScriptCall> calls;
+    calls.reserve(transactions.size());
+    for (const auto& transaction : transactions) {
+        calls.push_back(call_of(transaction, keys_));
+    }
+    auto values = call(calls);
+    for (std::size_t i = 0; i < transactions.size(); ++i) {
+        replies.push_back(replies_of(std::move(values[i]), transactions[i]));
+    }
+    return replies;
+}
+
+std::string escape_glob(std::string_view text) {
+    std::string pattern;
+    for (const char c : text) {
+        if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) {
+            pattern += '\\';
+        }
+        pattern += c;
+    }
+    return pattern;
 }
 
 }  // namespace tollgate::cli

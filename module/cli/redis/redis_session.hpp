@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -8,14 +7,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "module/cli/redis/masters.hpp"
-#include "module/cli/redis/redis_reply.hpp"
 #include "module/cli/redis/redis_url.hpp"
-#include "module/management/durability.hpp"
-#include "module/management/transaction.hpp"
-#include "module/quota/window.hpp"
+#include "module/management/database.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
 
@@ -23,11 +21,26 @@ namespace tollgate::cli {
 /// server executed (MOVED, ASK, TRYAGAIN, CLUSTERDOWN, LOADING) is sent again to the right master
 /// of a cluster for up to kPatience. All functions throw Failure with ExitStatus::kRedis if a
 /// connection fails, if a server does not reply within 5 seconds, or if the reply is an error. It
-/// is then unknown whether the command was executed.
-class RedisSession {
+/// is then unknown whether the command was executed. The functions of Database block: every task
+/// runs to its end when it is started.
+class RedisSession final : public management::Database {
   public:
     /// Connects to the deployment of the URL, whose passwords are known.
-    explicit RedisSession(const RedisUrl& url) : masters_(connect_to_masters(url)) {}
+    RedisSession(const RedisUrl& url, std::string prefix)
+        : masters_(connect_to_masters(url)), prefix_(std::move(prefix)), keys_(prefix_) {}
+
+    const std::string& prefix() const { return prefix_; }  ///< of all keys
+    const redis::Keys& keys() const { return keys_; }
+
+    void execute(std::vector<management::Transaction> transactions, Done done) override;
+    void wait(std::chrono::milliseconds time, Done done) override;
+    bool may_span(std::string_view key, std::string_view other) const override {
+        return masters_->may_span(key, other);
+    }
+    /// Waits until a replica of each master that this session has used has the changes, up to one
+    /// second for each master. Then asks the Sentinels, or the cluster, whether these servers are
+    /// still the masters, and connects to the new ones otherwise.
+    management::Task<management::Durability> acknowledge() override;
 
     /// Replaces the connections with new ones. If another server is the master now, the changes
     /// since the last acknowledgement may be undone.
@@ -45,24 +58,12 @@ class RedisSession {
     /// in the order of the commands. A command without a key goes to the master of the first key.
     std::vector<redis::Value> run_all(std::span<const redis::Command> commands);
 
-    /// The clock of the master that serves the key.
-    Instant time(const std::string& key);
-
     /// The number of keys of all masters. Empty if the user may not run DBSIZE.
     std::optional<std::int64_t> key_count();
 
     /// The replies of all masters to INFO, by the address of the master. Without those that the
     /// user may not ask.
     std::map<std::string, std::string> info();
-
-    /// Calls redis::transaction_script(). Each call has a key. The values that the script returns
-    /// after the token are in the order of the calls. One pipeline for each master.
-    std::vector<std::vector<redis::Value>> call(std::span<const management::ScriptCall> calls);
-
-    /// Whether one transaction may change both keys.
-    bool may_span(std::string_view key, std::string_view other) const {
-        return masters_->may_span(key, other);
-    }
 
     /// Where an iteration of SCAN over all masters is.
     struct ScanPosition {
@@ -82,22 +83,25 @@ class RedisSession {
     /// The position at the first key of the master that follows.
     ScanPosition next_master(const ScanPosition& position);
 
-    /// Waits until a replica of each master that this session has used has the changes, up to one
-    /// second for each master. Then asks the Sentinels, or the cluster, whether these servers are
-    /// still the masters, and connects to the new ones otherwise.
-    management::Durability acknowledge();
-
   private:
     enum class Use { kNoted, kNotNoted };
     redis::Value send(std::optional<std::string_view> key, const redis::Command& command,
                       Use use = Use::kNoted);
+    std::vector<management::Replies> execute_all(
+        const std::vector<management::Transaction>& transactions);
+    std::vector<std::vector<redis::Value>> call(std::span<const management::ScriptCall> calls);
     void note_use(const Route& route, std::optional<std::string_view> key);
     management::Durability await_replicas() const;
     std::vector<redis::Value> answers_to(std::span<const redis::Command> commands);
 
     std::unique_ptr<Masters> masters_;
+    std::string prefix_;
+    redis::Keys keys_;
     SlotsByMaster used_;      ///< since the last acknowledgement that confirmed all
     bool has_moved_ = false;  ///< to another master, since the last acknowledgement
 };
+
+/// Escapes the special characters of a glob pattern of Redis (SCAN … MATCH).
+std::string escape_glob(std::string_view text);
 
 }  // namespace tollgate::cli

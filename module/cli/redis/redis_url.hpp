@@ -25,7 +25,7 @@ struct Login {
     std::string password;       ///< empty: AUTH is not sent
     std::string password_file;  ///< its first line is the password; empty: `password` is
 
-    /// Whether there is a user whose password is not known yet: see read_passwords().
+    /// Whether there is a user whose password read_passwords() asks for.
     bool lacks_password() const {
         return !user.empty() && password.empty() && password_file.empty();
     }
@@ -56,9 +56,17 @@ struct RedisUrl {
 ///   redis+cluster://[LOGIN@]HOST[:PORT],…                servers of a cluster; the port is 6379
 ///   rediss://…, rediss+sentinel://…, rediss+cluster://…  the same over TLS
 ///   unix:PATH, unix://[LOGIN@]PATH
-/// and parameters: see take_parameters(). LOGIN is USER:PASSWORD, :PASSWORD or USER,
-/// percent-encoded. An IPv6 address is in brackets. Reads no file. Throws Failure with
-/// ExitStatus::kUsage. The message contains no part of the URL.
+/// and parameters `?NAME=VALUE&…`: `password_file`; `db` with unix; `tls_ca`, `tls_cert`,
+/// `tls_key`, `tls_server_name` and `tls_verify` (`on` or `off`) with TLS; `sentinel_username` and
+/// `sentinel_password_file` with Sentinels. LOGIN is USER:PASSWORD, :PASSWORD or USER. It and the
+/// values are percent-encoded. An IPv6 address is in brackets. Reads no file. Throws Failure with
+/// ExitStatus::kUsage. The message contains no part of the URL, which may contain a password.
 RedisUrl parse_redis_url(std::string_view text);
+
+/// Sets the passwords of the URL: from its password files; from a prompt for a user without a
+/// password, and with `ask` for the servers with data. The prompt is on the terminal, without
+/// echo. Throws Failure with ExitStatus::kUsage if a file can't be read, if standard input is not a
+/// terminal, or if the URL already has the password that `ask` is for.
+void read_passwords(RedisUrl& url, bool ask);
 
 }  // namespace tollgate::cli

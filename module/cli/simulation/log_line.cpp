@@ -1,8 +1,8 @@
 #include "module/cli/simulation/log_line.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
-#include "module/cli/simulation/json_members.hpp"
 #include "module/report/verdict.hpp"
 #include "module/text/whole_number.hpp"
 
@@ -40,6 +40,91 @@ std::string_view uri_in(std::string_view request_line) {
     }
     const auto uri = request_line.substr(before + 1);
     return uri.substr(0, uri.rfind(' '));
+}
+
+/// The position of the quote that ends a text whose first byte is at `from`; npos if there is none.
+/// A backslash escapes a quote.
+std::size_t end_of_quoted(std::string_view text, std::size_t from) {
+    for (auto end = text.find('"', from); end != text.npos; end = text.find('"', end + 1)) {
+        std::size_t backslashes = 0;
+        while (end - backslashes > from && text[end - 1 - backslashes] == '\\') {
+            ++backslashes;
+        }
+        if (backslashes % 2 == 0) {
+            return end;
+        }
+    }
+    return text.npos;
+}
+
+void skip_json_space(std::string_view& rest) {
+    const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+    // nginx writes none.
+    while (!rest.empty() && is_space(rest.front())) {
+        rest.remove_prefix(1);
+    }
+}
+
+/// Takes a character and the spaces before it. Returns false if there is another one.
+bool take_json(std::string_view& rest, char c) {
+    skip_json_space(rest);
+    if (!rest.starts_with(c)) {
+        return false;
+    }
+    rest.remove_prefix(1);
+    return true;
+}
+
+/// Takes a text without its quotes, whose opening one was taken.
+bool take_json_text(std::string_view& rest, std::string_view& text) {
+    const auto end = end_of_quoted(rest, 0);
+    text = rest.substr(0, end);
+    rest.remove_prefix(end == rest.npos ? 0 : end + 1);
+    return end != rest.npos;
+}
+
+/// Takes a value that is not a text, up to the `,` or `}` after it. It is not checked.
+bool take_json_other(std::string_view& rest, std::string_view& value) {
+    std::size_t depth = 0;
+    std::size_t end = 0;
+    for (; end < rest.size(); ++end) {
+        const char next = rest[end];
+        const bool closes = next == '}' || next == ']';
+        if (depth == 0 && (closes || next == ',')) {
+            break;
+        }
+        end = next == '"' ? std::min(end_of_quoted(rest, end + 1), rest.size()) : end;
+        depth += next == '{' || next == '[' ? 1 : 0;
+        depth -= closes ? 1 : 0;
+    }
+    if (end >= rest.size()) {
+        return false;
+    }
+    value = rest.substr(0, end);
+    value = value.substr(0, value.find_last_not_of(" \t\r\n") + 1);
+    rest.remove_prefix(end);
+    return !value.empty();
+}
+
+/// A text without `\"`, `\u00e4` and so on; unchanged if it is not valid.
+std::string without_json_escapes(std::string_view text) {
+    const auto json = nlohmann::json::parse('"' + std::string(text) + '"', nullptr, false);
+    return json.is_string() ? json.get<std::string>() : std::string(text);
+}
+
+/// Takes a word without a quote or bracket at its start; a value in quotes may follow `=`.
+bool take_bare_word(std::string_view& rest, std::string_view& word) {
+    auto end = std::min(rest.find(' '), rest.size());
+    if (const auto quote = rest.substr(0, end).find("=\""); quote != rest.npos) {
+        end = end_of_quoted(rest, quote + 2);
+        if (end == rest.npos) {
+            return false;
+        }
+        ++end;
+    }
+    word = rest.substr(0, end);
+    rest.remove_prefix(end);
+    return true;
 }
 
 }  // namespace
@@ -84,23 +169,63 @@ LogLineParser::Value LogLineParser::value_of(std::size_t position, std::string_v
     return last_members_.back().second;
 }
 
-bool LogLineParser::read_document(std::string_view line) {
-    JsonMembers members(line);
-    JsonMember member;
-    for (std::size_t position = 0; members.next(member); ++position) {
-        const Value value = value_of(position, member.name);
+/// A JSON library is not used, because it refuses bytes that are not UTF-8: nginx logs what a
+/// client sends, and such a line must count.
+bool LogLineParser::read_document(std::string_view rest) {
+    if (!take_json(rest, '{')) {
+        return false;
+    }
+    for (std::size_t position = 0; !take_json(rest, '}'); ++position) {
+        std::string_view name;
+        std::string_view text;
+        if ((position > 0 && !take_json(rest, ',')) || !take_json(rest, '"') ||
+            !take_json_text(rest, name) || !take_json(rest, ':')) {
+            return false;
+        }
+        const bool is_text = take_json(rest, '"');
+        if (is_text ? !take_json_text(rest, text) : !take_json_other(rest, text)) {
+            return false;
+        }
+        const Value value = value_of(position, name);
         if (value == kValues) {
             continue;
         }
-        values_[value] = member.value;
-        if (!member.is_text && member.value == "null") {
-            values_[value] = "";
-        } else if (member.is_text && member.value.find('\\') != std::string_view::npos) {
-            texts_[value] = without_json_escapes(member.value);
+        values_[value] = !is_text && text == "null" ? "" : text;
+        if (is_text && text.find('\\') != text.npos) {
+            texts_[value] = without_json_escapes(text);
             values_[value] = texts_[value];
         }
     }
-    return members.is_complete();
+    skip_json_space(rest);
+    return rest.empty();
+}
+
+/// Splits a line into words at spaces, as nginx's format `combined` and formats like it need it: a
+/// word may be in quotes or in brackets, and the value of `NAME="value"` in quotes. Returns false
+/// if a quote or a bracket is not closed.
+bool LogLineParser::split(std::string_view line) {
+    words_.clear();
+    while (true) {
+        line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+        if (line.empty()) {
+            return true;
+        }
+        Word word{.text = {}, .opening = line.front()};
+        if (word.opening == '"' || word.opening == '[') {
+            const auto end = word.opening == '[' ? line.find(']') : end_of_quoted(line, 1);
+            if (end == line.npos) {
+                return false;
+            }
+            word.text = line.substr(1, end - 1);
+            line.remove_prefix(end + 1);
+        } else {
+            word.opening = '\0';
+            if (!take_bare_word(line, word.text)) {
+                return false;
+            }
+        }
+        words_.push_back(word);
+    }
 }
 
 void LogLineParser::read_named_word(std::string_view word) {
@@ -121,12 +246,12 @@ void LogLineParser::read_named_word(std::string_view word) {
 
 /// Reads the words that `combined` has: the time in brackets, the request line and the status.
 void LogLineParser::read_usual_words() {
-    const auto time = std::ranges::find(words_, '[', &LogWord::opening);
+    const auto time = std::ranges::find(words_, '[', &Word::opening);
     if (time != words_.end() && fields_.time.empty()) {
         values_[kTime] = time->text;
     }
     const auto request =
-        std::find_if(time, words_.end(), [](const LogWord& word) { return word.opening == '"'; });
+        std::find_if(time, words_.end(), [](const Word& word) { return word.opening == '"'; });
     if (request != words_.end()) {
         values_[kUri] = uri_in(request->text);
         if (request + 1 != words_.end()) {
@@ -139,7 +264,7 @@ void LogLineParser::read_usual_words() {
 std::string_view LogLineParser::word_at(std::string_view line, const std::string& field) const {
     if (field == "remote_user") {
         // A name may contain spaces: it ends before the time.
-        const auto time = std::ranges::find(words_, '[', &LogWord::opening);
+        const auto time = std::ranges::find(words_, '[', &Word::opening);
         if (time == words_.end() || time - words_.begin() < 3) {
             return {};
         }
@@ -153,10 +278,10 @@ std::string_view LogLineParser::word_at(std::string_view line, const std::string
 }
 
 bool LogLineParser::read_words(std::string_view line) {
-    if (!split_log_words(line, words_)) {
+    if (!split(line)) {
         return false;
     }
-    for (const LogWord& word : words_) {
+    for (const Word& word : words_) {
         if (word.opening == '\0') {
             read_named_word(word.text);
         }
@@ -177,7 +302,12 @@ std::string_view LogLineParser::read_time(LoggedRequest& request) {
     if (text.empty()) {
         return "no time";
     }
-    const auto ended = times_.parse(text);
+    // Most lines have the time of the line before.
+    if (text != last_time_text_) {
+        last_time_ = parse_log_time(text);
+        last_time_text_ = text;
+    }
+    const auto& ended = last_time_;
     if (!ended) {
         return "invalid time";
     }

@@ -3,13 +3,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "module/cli/simulation/log_time.hpp"
-#include "module/cli/simulation/log_words.hpp"
 #include "module/quota/window.hpp"
 
 namespace tollgate::cli {
@@ -63,11 +63,16 @@ class LogLineParser {
         kUri,
         kValues,
     };
+    struct Word {
+        std::string_view text;  ///< without its quotes or brackets
+        char opening = '\0';    ///< `"` or `[` if it has them
+    };
     using Names = std::vector<std::pair<std::string, Value>>;
 
     static Names names_of(const LogFields& fields);
     Value value_of(std::size_t position, std::string_view name);
-    bool read_document(std::string_view line);
+    bool read_document(std::string_view rest);
+    bool split(std::string_view line);
     bool read_words(std::string_view line);
     void read_named_word(std::string_view word);
     void read_usual_words();
@@ -80,9 +85,10 @@ class LogLineParser {
     Names word_names_;
     Names last_members_;  ///< of the last document, in its order; kValues: not a value
     std::array<std::string_view, kValues> values_;  ///< without data: the line has none
-    std::vector<LogWord> words_;
-    std::array<std::string, kValues> texts_;  ///< values without escapes
-    LogTimeParser times_;
+    std::vector<Word> words_;                       ///< of a line that is not JSON
+    std::array<std::string, kValues> texts_;        ///< values without escapes
+    std::string last_time_text_;
+    std::optional<LogTime> last_time_;
 };
 
 }  // namespace tollgate::cli

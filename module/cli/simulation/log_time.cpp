@@ -89,12 +89,4 @@ std::optional<LogTime> parse_log_time(std::string_view text) {
                    has_fraction};
 }
 
-std::optional<LogTime> LogTimeParser::parse(std::string_view text) {
-    if (text != text_) {
-        time_ = parse_log_time(text);
-        text_ = text;
-    }
-    return time_;
-}
-
 }  // namespace tollgate::cli

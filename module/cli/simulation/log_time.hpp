@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "module/quota/window.hpp"
@@ -22,15 +21,5 @@ std::optional<LogTime> parse_log_time(std::string_view text);
 /// Parses a number of seconds with a fraction, as `$request_time`, from zero to ten years. nullopt
 /// for another text.
 std::optional<std::chrono::milliseconds> parse_log_seconds(std::string_view text);
-
-/// parse_log_time with a memory: most lines of a log have the time of the line before.
-class LogTimeParser {
-  public:
-    std::optional<LogTime> parse(std::string_view text);
-
-  private:
-    std::string text_;
-    std::optional<LogTime> time_;
-};
 
 }  // namespace tollgate::cli

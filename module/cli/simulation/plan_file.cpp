@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "module/cli/configuration/conf_reader.hpp"
-#include "module/cli/configuration/text_file.hpp"
 #include "module/cli/failure.hpp"
 #include "module/key/key_record.hpp"
 #include "module/quota/plan_directives.hpp"
@@ -61,50 +60,31 @@ class PlanFileParser {
 
     /// Reads `tollgate_plans` blocks, and the directives of one such block.
     void read_plans() {
-        for (auto directive = next(); directive.end != End::kTextEnd; directive = next()) {
-            if (directive.end == End::kBlockEnd) {
-                fail("unexpected \"}\"");
-            }
+        read(End::kTextEnd, [](PlanFileParser& file, const ConfDirective& directive) {
             const bool is_block = directive.end == End::kBlockStart;
             if (is_block != (directive.words.front() == kPlansBlock)) {
-                fail(is_block ? "unexpected block " + in_quotes(directive.words.front())
-                              : "directive \"tollgate_plans\" has no opening \"{\"");
+                file.fail(is_block ? "unexpected block " + in_quotes(directive.words.front())
+                                   : "directive \"tollgate_plans\" has no opening \"{\"");
             }
             if (is_block) {
-                read_block(directive);
-            } else if (is_include(directive)) {
-                follow(directive, [](PlanFileParser& file) { file.read_plans(); });
+                file.read_block(directive);
             } else {
-                set(result_.own, directive);
-                result_.has_own = true;
+                file.set(file.result_.own, directive);
+                file.result_.has_own = true;
             }
-        }
+        });
     }
 
     /// Reads the `tollgate_plans` blocks of a configuration of nginx, or of a part of its `http`
     /// block. Skips what is not in `http`.
     void read_configuration() {
-        int open = 0;
-        for (auto directive = next(); directive.end != End::kTextEnd; directive = next()) {
-            if (directive.end == End::kBlockEnd) {
-                if (--open < 0) {
-                    fail("unexpected \"}\"");
-                }
-            } else if (directive.end == End::kSemicolon) {
-                if (is_include(directive)) {
-                    follow(directive, [](PlanFileParser& file) { file.read_configuration(); });
-                }
-            } else if (directive.words.front() == kPlansBlock) {
-                read_block(directive);
-            } else if (directive.words.front() == "http") {
-                ++open;
+        read(End::kTextEnd, [](PlanFileParser& file, const ConfDirective& directive) {
+            if (directive.end == End::kBlockStart && directive.words.front() == "http") {
+                file.read(End::kBlockEnd, read_block_of_http);
             } else {
-                skip_block();
+                read_block_of_http(file, directive);
             }
-        }
-        if (open > 0) {
-            fail("unexpected end of file, expecting \"}\"");
-        }
+        });
     }
 
   private:
@@ -120,13 +100,27 @@ class PlanFileParser {
         }
     }
 
-    static bool is_include(const ConfDirective& directive) {
-        return directive.words.front() == "include";
+    /// Calls `use` with each directive until `end`, also of the files that are included.
+    template <typename Use>
+    void read(End end, const Use& use) {
+        for (auto directive = next(); directive.end != end; directive = next()) {
+            if (directive.end == End::kTextEnd) {
+                fail("unexpected end of file, expecting \"}\"");
+            }
+            if (directive.end == End::kBlockEnd) {
+                fail("unexpected \"}\"");
+            }
+            if (directive.end == End::kSemicolon && directive.words.front() == "include") {
+                follow(directive, use);
+            } else {
+                use(*this, directive);
+            }
+        }
     }
 
-    /// Calls `read` with each file that is included.
-    template <typename Read>
-    void follow(const ConfDirective& directive, const Read& read) {
+    /// Calls `use` with the directives of each file that is included.
+    template <typename Use>
+    void follow(const ConfDirective& directive, const Use& use) {
         constexpr int kDeepest = 16;
         if (directive.words.size() != 2) {
             fail("invalid number of arguments in \"include\"");
@@ -138,11 +132,16 @@ class PlanFileParser {
             at_line(reader_.line(), [&] { return included_(directive.words.back()); });
         for (const auto& [path, text] : files) {
             try {
-                PlanFileParser file(text, included_, result_, depth_ + 1);
-                read(file);
+                PlanFileParser(text, included_, result_, depth_ + 1).read(End::kTextEnd, use);
             } catch (const ParseError& error) {
                 throw ParseError(path + ": " + error.what());
             }
+        }
+    }
+
+    static void read_block_of_http(PlanFileParser& file, const ConfDirective& directive) {
+        if (directive.end == End::kBlockStart) {
+            directive.words.front() == kPlansBlock ? file.read_block(directive) : file.skip_block();
         }
     }
 
@@ -151,34 +150,17 @@ class PlanFileParser {
         at_line(reader_.line(), [&] { set_plans_directive(table, words); });
     }
 
-    /// Reads the directives of a table until `end`.
-    void read_directives(PlanTable& table, End end) {
-        for (auto directive = next(); directive.end != end; directive = next()) {
-            switch (directive.end) {
-                case End::kTextEnd:
-                    fail("unexpected end of file, expecting \"}\"");
-                case End::kBlockEnd:
-                    fail("unexpected \"}\"");
-                case End::kBlockStart:
-                    fail("unexpected \"{\"");
-                case End::kSemicolon:
-                    break;
-            }
-            if (is_include(directive)) {
-                follow(directive,
-                       [&](PlanFileParser& file) { file.read_directives(table, End::kTextEnd); });
-            } else {
-                set(table, directive);
-            }
-        }
-    }
-
     void read_block(const ConfDirective& start) {
         const std::size_t line = reader_.line();
         const Words words(start.words.begin(), start.words.end());
         PlanTable table =
             at_line(line, [&] { return parse_table_directive(std::span(words).subspan(1)).table; });
-        read_directives(table, End::kBlockEnd);
+        read(End::kBlockEnd, [&](const PlanFileParser& file, const ConfDirective& directive) {
+            if (directive.end == End::kBlockStart) {
+                file.fail("unexpected \"{\"");
+            }
+            file.set(table, directive);
+        });
         at_line(line, [&] {
             check_plan_table(table);
             add_table(result_.tables, std::move(table));

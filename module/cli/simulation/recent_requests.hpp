@@ -1,7 +1,9 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace tollgate::cli {
@@ -14,10 +16,39 @@ class RecentRequests {
     explicit RecentRequests(std::size_t remembered) : remembered_(remembered) {}
 
     /// Adds a request by a hash of its id. Returns false if it is remembered.
-    bool add(std::uint64_t hash);
+    bool add(std::uint64_t hash) {
+        hash += hash == 0 ? 1 : 0;
+        if (newer_.empty()) {
+            // At most half of the places are used.
+            newer_.resize(std::bit_ceil(2 * remembered_));
+            older_.resize(newer_.size());
+        }
+        if (!put(older_, hash, false) || !put(newer_, hash, true)) {
+            return false;
+        }
+        if (++added_ == remembered_) {
+            added_ = 0;
+            std::swap(newer_, older_);
+            newer_.assign(newer_.size(), 0);
+        }
+        return true;
+    }
 
   private:
-    static bool put(std::vector<std::uint64_t>& table, std::uint64_t hash, bool is_adding);
+    /// Searches a table, and adds the hash if it is missing. Returns whether it was missing.
+    static bool put(std::vector<std::uint64_t>& table, std::uint64_t hash, bool is_adding) {
+        const std::size_t mask = table.size() - 1;
+        std::size_t place = hash & mask;
+        for (; table[place] != 0; place = (place + 1) & mask) {
+            if (table[place] == hash) {
+                return false;
+            }
+        }
+        if (is_adding) {
+            table[place] = hash;
+        }
+        return true;
+    }
 
     std::size_t remembered_;
     std::size_t added_ = 0;  ///< to the newer table

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
-#include "module/cli/simulation/log_line.hpp"
 #include "module/cli/simulation/simulation.hpp"
 #include "module/cli/terminal/output.hpp"
 
@@ -17,6 +17,11 @@ struct SimulateOptions {
     AssumedKeys keys;
     LogFields fields;
 };
+
+/// Parses the values of `--location`: `PREFIX=TABLE[,TABLE]...` or `PREFIX=off`. Without values,
+/// all tables decide every request. `tables` must outlive the result. Throws Failure.
+std::vector<LocationTables> parse_locations(std::span<const std::string> values,
+                                            std::span<const PlanTable> tables);
 
 /// Decides the requests of logs by the plan tables of files, and prints which ids would have been
 /// refused. Throws Failure.

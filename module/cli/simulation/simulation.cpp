@@ -11,6 +11,20 @@ namespace tollgate::cli {
 
 namespace {
 
+/// The index of the location with the longest prefix of the URI; as many as there are locations if
+/// there is none.
+std::size_t location_of(std::span<const LocationTables> locations, std::string_view uri) {
+    std::size_t best = locations.size();
+    for (std::size_t i = 0; i < locations.size(); ++i) {
+        const auto& prefix = locations[i].prefix;
+        if (uri.starts_with(prefix) &&
+            (best == locations.size() || prefix.size() > locations[best].prefix.size())) {
+            best = i;
+        }
+    }
+    return best;
+}
+
 std::string limits_in(const Plan& plan, const std::string& custom_limits) {
     switch (plan.kind) {
         case Plan::Kind::kUnlimited:
@@ -71,6 +85,7 @@ std::uint32_t Simulation::window_number_of(const PlanTable& table, Period period
     const auto index = std::ranges::find(windows_, window) - windows_.begin();
     if (static_cast<std::size_t>(index) == windows_.size()) {
         windows_.push_back(window);
+        counts_.emplace_back();
     }
     return static_cast<std::uint32_t>(index);
 }
@@ -155,12 +170,45 @@ void Simulation::decide_earliest(std::size_t count) {
     waiting_.erase(waiting_.begin(), end);
 }
 
-Refusals& Simulation::refusals_of(Id& id) {
+RefusedId& Simulation::refusals_of(Id& id) {
     if (id.refusals == 0) {
-        refusals_.emplace_back();
-        id.refusals = static_cast<std::uint32_t>(refusals_.size());
+        refused_.emplace_back();
+        id.refusals = static_cast<std::uint32_t>(refused_.size());
     }
-    return refusals_[id.refusals - 1];
+    return refused_[id.refusals - 1];
+}
+
+/// Counts a refusal by a window; with 403 if there is none.
+void Simulation::note_refusal(RefusedId& id, const Window* window, Instant at) {
+    ++(window == nullptr ? id.forbidden : id.refused);
+    id.first = std::min(id.first, at);
+    id.last = std::max(id.last, at);
+    if (window == nullptr) {
+        return;
+    }
+    auto found = std::ranges::find_if(id.windows, [&](const WindowRefusals& of) {
+        return of.period == window->period && of.table == window->table->name;
+    });
+    if (found == id.windows.end()) {
+        found = id.windows.insert(found, {.table = window->table->name, .period = window->period});
+    }
+    const auto start = window_end(window_number(at, window->period) - 1, window->period);
+    ++found->refused;
+    found->refused_in_last = found->last == start ? found->refused_in_last + 1 : 1;
+    found->last = start;
+    if (found->refused_in_last > found->worst_refused) {
+        found->worst = start;
+        found->worst_refused = found->refused_in_last;
+    }
+}
+
+/// Most ids have a count in most windows: nearly all plans have a minute or a day.
+WindowCount& Simulation::count_of(std::uint32_t window, std::uint32_t id) {
+    auto& counts = counts_[window];
+    if (counts.size() <= id) {
+        counts.resize(id + 1);
+    }
+    return counts[id];
 }
 
 void Simulation::decide(const Waiting& request) {
@@ -182,51 +230,23 @@ void Simulation::decide(const Waiting& request) {
         ++result_.refused_in_log;
         ++refusals_of(id).refused_in_log;
     }
-    if (terms.kind == Terms::Kind::kForbidden) {
-        ++plan.forbidden;
-        refusals_of(id).forbid(request.began);
-        return;
-    }
     if (terms.kind == Terms::Kind::kWithoutLimits) {
         ++plan.without_limits;
         return;
     }
-    counts_.add(id.windows, terms.numbers);
+    if (terms.kind == Terms::Kind::kForbidden) {
+        ++plan.forbidden;
+        note_refusal(refusals_of(id), nullptr, request.began);
+        return;
+    }
     deciding_ = terms.windows;
     for (std::size_t i = 0; i < deciding_.size(); ++i) {
-        deciding_[i].count = counts_.at(id.windows, terms.numbers[i]);
+        deciding_[i].count = &count_of(terms.numbers[i], request.id);
     }
     if (const auto by = decide_windows(deciding_, request.cost, request.began)) {
         ++plan.refused;
-        refusals_of(id).refuse(terms.numbers[*by],
-                               window_number(request.began, deciding_[*by].rate.period),
-                               request.began);
+        note_refusal(refusals_of(id), &windows_[terms.numbers[*by]], request.began);
     }
-}
-
-RefusedId Simulation::result_of(std::size_t number) const {
-    const Id& id = ids_[number];
-    const Refusals& refusals = refusals_[id.refusals - 1];
-    RefusedId result{.id = names_[number],
-                     .plan = result_.plans[id.plan].plan,
-                     .requests = id.requests,
-                     .refused = refusals.refused,
-                     .forbidden = refusals.forbidden,
-                     .refused_in_log = refusals.refused_in_log,
-                     .first = refusals.first,
-                     .last = refusals.last,
-                     .windows = {}};
-    for (const auto& of : refusals.windows) {
-        const Window& window = windows_[of.window];
-        result.windows.push_back({.table = window.table->name,
-                                  .period = window.period,
-                                  .refused = of.refused,
-                                  .worst = window_end(of.worst_number - 1, window.period),
-                                  .worst_refused = of.worst_count});
-    }
-    std::ranges::stable_sort(result.windows, std::ranges::greater{},
-                             &WindowRefusals::worst_refused);
-    return result;
 }
 
 SimulationResult Simulation::finish() {
@@ -243,9 +263,14 @@ SimulationResult Simulation::finish() {
         if (id.refusals == 0) {
             continue;
         }
-        auto refused = result_of(i);
+        auto& refused = refused_[id.refusals - 1];
         if (refused.refused + refused.forbidden > 0) {
             ++plan.refused_ids;
+            refused.id = names_[i];
+            refused.plan = plan.plan;
+            refused.requests = id.requests;
+            std::ranges::stable_sort(refused.windows, std::ranges::greater{},
+                                     &WindowRefusals::worst_refused);
             result_.refused_ids.push_back(std::move(refused));
         }
     }

@@ -10,16 +10,90 @@
 #include <unordered_map>
 #include <vector>
 
-#include "module/cli/simulation/id_windows.hpp"
-#include "module/cli/simulation/location_tables.hpp"
-#include "module/cli/simulation/log_line.hpp"
+#include "module/cli/simulation/log_reader.hpp"
 #include "module/cli/simulation/recent_requests.hpp"
-#include "module/cli/simulation/refusals.hpp"
-#include "module/cli/simulation/simulation_result.hpp"
-#include "module/cli/simulation/window_decision.hpp"
+#include "module/cli/terminal/output.hpp"
 #include "module/quota/plan.hpp"
+#include "module/quota/window_decision.hpp"
 
 namespace tollgate::cli {
+
+/// The plan tables that decide the requests of a location.
+struct LocationTables {
+    std::string prefix;                    ///< of the URI
+    std::vector<const PlanTable*> tables;  ///< empty: `off`
+};
+
+/// Refusals by one window of an id: those for which it is the window that a 429 shows.
+struct WindowRefusals {
+    std::string table;
+    Period period;
+    std::int64_t refused = 0;  ///< requests
+    Instant worst{};           ///< start of the window with the most refusals; the first of several
+    std::int64_t worst_refused = 0;
+    Instant last{};  ///< start of the window of the last refusal
+    std::int64_t refused_in_last = 0;
+};
+
+/// An id of which requests would have been refused.
+struct RefusedId {
+    std::string id;
+    std::string plan;  ///< of its last request
+    std::int64_t requests = 0;
+    std::int64_t refused = 0;         ///< with 429
+    std::int64_t forbidden = 0;       ///< with 403: its plan is not in a table
+    std::int64_t refused_in_log = 0;  ///< with 429, by the gateway that wrote the log
+    Instant first = Instant::max();   ///< the first request that would have been refused
+    Instant last = Instant::min();
+    std::vector<WindowRefusals> windows;  ///< the one with the worst window first
+};
+
+/// What a plan allows in one table, as the file defines it.
+struct PlanInTable {
+    std::string table;
+    std::string limits;  ///< rates, `custom`, `unlimited`; empty: the plan is not in the table
+    bool sliding = false;
+};
+
+/// The requests of one plan.
+struct PlanRequests {
+    std::string plan;  ///< may be empty
+    std::vector<PlanInTable> tables;
+    std::int64_t ids = 0;  ///< whose last request has this plan
+    std::int64_t refused_ids = 0;
+    std::int64_t requests = 0;
+    std::int64_t refused = 0;
+    std::int64_t forbidden = 0;
+    std::int64_t without_limits = 0;  ///< `custom` in a table, and no limits are given: not decided
+};
+
+/// Lines that are not counted.
+struct SkippedLines {
+    std::int64_t without_id = 0;
+    std::int64_t forbidden = 0;  ///< the gateway that wrote the log refused them with 403
+    std::int64_t outside = 0;    ///< no location, or `off`
+    std::int64_t repeated = 0;   ///< further lines of a request: of subrequests, or in another log
+};
+
+struct SimulationResult {
+    LinesRead read;
+    SkippedLines skipped;
+    std::int64_t requests = 0;  ///< counted
+    std::int64_t ids = 0;
+    std::int64_t refused = 0;
+    std::int64_t forbidden = 0;
+    std::int64_t without_limits = 0;
+    std::int64_t refused_in_log = 0;
+    std::int64_t late = 0;      ///< decided after requests that began later
+    bool has_id_field = false;  ///< in any line
+    Instant first{};            ///< of the counted requests
+    Instant last{};
+    std::vector<PlanRequests> plans;     ///< by name
+    std::vector<RefusedId> refused_ids;  ///< the one with the most refusals first
+};
+
+/// What `tollgate simulate` prints, with the last line end.
+std::string render_simulation(Format format, const SimulationResult& result);
 
 /// The keys that the simulation assumes.
 struct AssumedKeys {
@@ -64,10 +138,9 @@ class Simulation {
         std::uint32_t is_refused : 1;  ///< in the log
     };
     struct Id {
-        IdWindows::Place windows;
         std::int64_t requests = 0;
         std::uint32_t plan = 0;
-        std::uint32_t refusals = 0;  ///< index in refusals_, from 1; 0: none
+        std::uint32_t refusals = 0;  ///< index in refused_, from 1; 0: none
     };
     /// Counts of different plans are shared if the table and the period are the same, as in Redis.
     struct Window {
@@ -83,8 +156,9 @@ class Simulation {
     std::uint32_t window_number_of(const PlanTable& table, Period period);
     void decide_earliest(std::size_t count);
     void decide(const Waiting& request);
-    Refusals& refusals_of(Id& id);
-    RefusedId result_of(std::size_t number) const;
+    WindowCount& count_of(std::uint32_t window, std::uint32_t id);
+    RefusedId& refusals_of(Id& id);
+    static void note_refusal(RefusedId& id, const Window* window, Instant at);
 
     std::span<const PlanTable> tables_;
     std::vector<LocationTables> locations_;
@@ -94,10 +168,10 @@ class Simulation {
     std::deque<std::string> names_;  ///< of the ids
     std::unordered_map<std::string_view, std::uint32_t> id_numbers_;
     std::vector<Id> ids_;
-    IdWindows counts_;
-    std::vector<Refusals> refusals_;
+    std::vector<RefusedId> refused_;
 
     std::vector<Window> windows_;
+    std::vector<std::vector<WindowCount>> counts_;  ///< by window, then by id
     std::vector<Terms> terms_;
     std::vector<std::map<std::string, std::uint32_t, std::less<>>> terms_by_plan_;  ///< by location
 

@@ -1,5 +1,4 @@
-#include "module/cli/simulation/simulation_text.hpp"
-
+#include "module/cli/simulation/simulation.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/quota/rate.hpp"
@@ -17,15 +16,19 @@ Json time_or_null(Instant time, std::int64_t requests) {
     return requests == 0 ? Json(nullptr) : Json(second_of(time));
 }
 
-Json json_of(const PlanRequests& plan) {
-    Json tables = Json::array();
-    for (const auto& table : plan.tables) {
-        tables.push_back({{"table", table.table},
-                          {"limits", json_or_null(table.limits)},
-                          {"window", table.sliding ? "sliding" : "fixed"}});
-    }
-    return {{"plan", json_or_null(plan.plan)},
-            {"tables", std::move(tables)},
+}  // namespace
+
+// nlohmann_json calls these for the elements of an array.
+
+static void to_json(Json& json, const PlanInTable& table) {
+    json = {{"table", table.table},
+            {"limits", json_or_null(table.limits)},
+            {"window", table.sliding ? "sliding" : "fixed"}};
+}
+
+static void to_json(Json& json, const PlanRequests& plan) {
+    json = {{"plan", json_or_null(plan.plan)},
+            {"tables", plan.tables},
             {"ids", plan.ids},
             {"requests", plan.requests},
             {"refused_ids", plan.refused_ids},
@@ -34,19 +37,18 @@ Json json_of(const PlanRequests& plan) {
             {"without_limits", plan.without_limits}};
 }
 
-Json json_of(const RefusedId& id) {
-    Json windows = Json::array();
-    for (const auto& window : id.windows) {
-        windows.push_back(
-            {{"table", window.table},
-             {"window", period_name(window.period)},
-             {"seconds",
-              window.period.is_month() ? Json(nullptr) : Json(window.period.length().count())},
-             {"refused", window.refused},
-             {"worst", second_of(window.worst)},
-             {"worst_refused", window.worst_refused}});
-    }
-    return {{"id", id.id},
+static void to_json(Json& json, const WindowRefusals& window) {
+    const auto& period = window.period;
+    json = {{"table", window.table},
+            {"window", period_name(period)},
+            {"seconds", period.is_month() ? Json(nullptr) : Json(period.length().count())},
+            {"refused", window.refused},
+            {"worst", second_of(window.worst)},
+            {"worst_refused", window.worst_refused}};
+}
+
+static void to_json(Json& json, const RefusedId& id) {
+    json = {{"id", id.id},
             {"plan", json_or_null(id.plan)},
             {"requests", id.requests},
             {"refused", id.refused},
@@ -54,25 +56,17 @@ Json json_of(const RefusedId& id) {
             {"refused_in_log", id.refused_in_log},
             {"first", second_of(id.first)},
             {"last", second_of(id.last)},
-            {"windows", std::move(windows)}};
+            {"windows", id.windows}};
 }
 
-Json json_of(const SimulationResult& result) {
-    Json unreadable = Json::array();
-    for (const auto& line : result.read.first_unreadable) {
-        unreadable.push_back({{"log", line.log}, {"line", line.line}, {"reason", line.reason}});
-    }
-    Json plans = Json::array();
-    for (const auto& plan : result.plans) {
-        plans.push_back(json_of(plan));
-    }
-    Json ids = Json::array();
-    for (const auto& id : result.refused_ids) {
-        ids.push_back(json_of(id));
-    }
-    return {{"lines", result.read.lines},
+static void to_json(Json& json, const UnreadableLine& line) {
+    json = {{"log", line.log}, {"line", line.line}, {"reason", line.reason}};
+}
+
+static void to_json(Json& json, const SimulationResult& result) {
+    json = {{"lines", result.read.lines},
             {"unreadable", result.read.unreadable},
-            {"first_unreadable", std::move(unreadable)},
+            {"first_unreadable", result.read.first_unreadable},
             {"skipped",
              {{"without_id", result.skipped.without_id},
               {"forbidden", result.skipped.forbidden},
@@ -88,9 +82,11 @@ Json json_of(const SimulationResult& result) {
             {"forbidden", result.forbidden},
             {"without_limits", result.without_limits},
             {"refused_in_log", result.refused_in_log},
-            {"plans", std::move(plans)},
-            {"refusals", std::move(ids)}};
+            {"plans", result.plans},
+            {"refusals", result.refused_ids}};
 }
+
+namespace {
 
 std::string count_of(std::int64_t count, const std::string& noun) {
     return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
@@ -176,7 +172,7 @@ Rows id_rows(const SimulationResult& result) {
 
 std::string render_simulation(Format format, const SimulationResult& result) {
     if (format == Format::kJson) {
-        return json_document(json_of(result));
+        return json_document(Json(result));
     }
     std::string text = align_columns(summary_of(result));
     if (!result.plans.empty()) {

@@ -17,4 +17,9 @@ void require_print(std::string_view text);
 /// Writes a line `tollgate: warning: …` to standard error.
 void warn(std::string_view text);
 
+/// Opens the standard streams that the caller has closed, so that a connection or a file does not
+/// get their numbers: what is printed must not be sent to Redis. Reading from or writing to them
+/// fails. Throws std::system_error.
+void occupy_standard_streams();
+
 }  // namespace tollgate::cli

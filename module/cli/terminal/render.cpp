@@ -18,9 +18,13 @@ namespace {
 
 /// The keys of one id as a JSON object.
 Json object_of(const management::KeysOfId& keys, std::chrono::sys_seconds now) {
-    JsonWriter json;
-    json.object([&] { write_key(json, keys, now); });
-    return Json::parse(std::move(json).take());
+    return Json::parse(written_object([&](JsonWriter& json) { write_key(json, keys, now); }));
+}
+
+/// What `--json` prints of the members that `write` writes.
+template <typename Write>
+std::string document_of(const Write& write) {
+    return json_document(Json::parse(written_object(write)));
 }
 
 /// The last use of any key of an id.
@@ -77,9 +81,7 @@ std::string indented(std::string text) {
 
 std::string render_usage(Format format, const management::KeyUsage& usage) {
     if (format == Format::kJson) {
-        JsonWriter json;
-        json.object([&] { write_usage(json, usage); });
-        return json_document(Json::parse(std::move(json).take()));
+        return document_of([&](JsonWriter& json) { write_usage(json, usage); });
     }
     const auto& id = usage.keys.id;
     const KeyRecord record = usage.keys.keys.empty() ? KeyRecord{} : usage.keys.keys.front().record;
@@ -107,9 +109,7 @@ std::string render_usage(Format format, const management::KeyUsage& usage) {
 std::string render_history(Format format, const std::string& id,
                            const management::UsageHistory& history) {
     if (format == Format::kJson) {
-        JsonWriter json;
-        json.object([&] { write_history(json, id, history); });
-        return json_document(Json::parse(std::move(json).take()));
+        return document_of([&](JsonWriter& json) { write_history(json, id, history); });
     }
     if (history.empty()) {
         return "No history is kept, or nothing was granted.\n";
@@ -123,9 +123,7 @@ std::string render_history(Format format, const std::string& id,
 
 std::string render_ban(Format format, const management::KeyBan& ban) {
     if (format == Format::kJson) {
-        JsonWriter json;
-        json.object([&] { write_ban(json, ban); });
-        return json_document(Json::parse(std::move(json).take()));
+        return document_of([&](JsonWriter& json) { write_ban(json, ban); });
     }
     return align_columns({{"id", ban.id},
                           {"banned", ban.until ? "until " + format_time(*ban.until) : "no"},
@@ -145,26 +143,16 @@ std::string render_issued(Format format, const management::KeysOfId& keys,
 }
 
 std::string render_key(Format format, const management::KeysOfId& keys,
-                       std::chrono::sys_seconds now) {
-    if (format == Format::kJson) {
-        return json_document(object_of(keys, now));
-    }
-    return align_columns(rows_of(keys, now, ""));
-}
-
-std::string render_found(Format format, const management::KeysOfId& keys,
-                         std::chrono::sys_seconds now, const std::string& digest) {
+                       std::chrono::sys_seconds now, const std::string& found) {
     if (format == Format::kText) {
-        return align_columns(rows_of(keys, now, digest));
+        return align_columns(rows_of(keys, now, found));
     }
-    Json json = {{"sha256", digest}};
+    Json json = Json::object();
+    if (!found.empty()) {
+        json["sha256"] = found;
+    }
     json.update(object_of(keys, now));
     return json_document(json);
-}
-
-std::string render_revoked(Format format, const std::string& id) {
-    return format == Format::kJson ? json_document({{"id", id}, {"state", "revoked"}})
-                                   : "revoked " + id + "\n";
 }
 
 KeyListText::KeyListText(Format format, std::chrono::sys_seconds now,

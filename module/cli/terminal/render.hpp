@@ -31,16 +31,9 @@ std::string render_ban(Format format, const management::KeyBan& ban);
 std::string render_issued(Format format, const management::KeysOfId& keys,
                           std::chrono::sys_seconds now, const std::string& key);
 
-/// The keys of one id.
+/// The keys of one id. `found`: the digest by which the id was found.
 std::string render_key(Format format, const management::KeysOfId& keys,
-                       std::chrono::sys_seconds now);
-
-/// The keys of the id that has the key with this digest.
-std::string render_found(Format format, const management::KeysOfId& keys,
-                         std::chrono::sys_seconds now, const std::string& digest);
-
-/// The confirmation that an id was revoked.
-std::string render_revoked(Format format, const std::string& id);
+                       std::chrono::sys_seconds now, const std::string& found = {});
 
 /// Renders a list of ids and their keys in parts: a line or a JSON object for each id.
 class KeyListText {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "module/cli/terminal/printable.hpp"
-#include "module/cli/terminal/time_text.hpp"
+#include "module/text/json_writer.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::cli {
@@ -27,12 +27,23 @@ inline std::string json_document(const Json& json, int indent = 2) {
     return json_text(json, indent) + "\n";
 }
 
+/// The JSON object whose members `write` writes.
+template <typename Write>
+std::string written_object(const Write& write) {
+    JsonWriter json;
+    json.object([&] { write(json); });
+    return std::move(json).take();
+}
+
+/// The same as a line of JSON lines.
+template <typename Write>
+std::string json_line(const Write& write) {
+    return printable_json(written_object(write)) + "\n";
+}
+
 /// A value that may be missing, in JSON: `null` if it is empty.
 inline Json json_or_null(const std::string& text) {
     return text.empty() ? Json(nullptr) : Json(text);
-}
-inline Json json_or_null(const std::optional<std::int64_t>& number) {
-    return number ? Json(*number) : Json(nullptr);
 }
 
 /// A value that may be missing, in a table: `-` if it is empty.

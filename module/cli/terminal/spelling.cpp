@@ -1,6 +1,7 @@
 #include "module/cli/terminal/spelling.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace tollgate::cli {
 
@@ -29,7 +30,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::vector<std::string> similar_names(std::string_view word, std::span<const std::string> names) {
+std::string did_you_mean(std::string_view word, std::span<const std::string> names) {
     constexpr std::size_t kMost = 3;
     constexpr std::size_t kShare = 3;
     std::size_t least = std::max<std::size_t>(2, word.size() / kShare);
@@ -48,12 +49,8 @@ std::vector<std::string> similar_names(std::string_view word, std::span<const st
             found.push_back(name);
         }
     }
-    return found;
-}
-
-std::string did_you_mean(std::span<const std::string> names) {
     std::string text;
-    for (const auto& name : names) {
+    for (const auto& name : found) {
         text += (text.empty() ? " (did you mean \"" : "\" or \"") + name;
     }
     return text.empty() ? text : text + "\"?)";

@@ -33,15 +33,6 @@ std::chrono::sys_seconds parse_time(std::string_view text, std::chrono::sys_seco
     return *time;
 }
 
-std::chrono::sys_seconds parse_expiry(std::string_view text, std::chrono::sys_seconds now) {
-    const auto time = parse_time(text, now);
-    if (time <= now) {
-        throw Failure(ExitStatus::kUsage,
-                      "the time \"" + std::string(text) + "\" is not in the future");
-    }
-    return time;
-}
-
 std::chrono::seconds parse_duration_seconds(std::string_view text) {
     // Require a unit: a user who writes 24 for 24 hours must not end a key after 24 seconds.
     if (text != "0" && text.find_first_not_of(kDigits) == std::string_view::npos) {

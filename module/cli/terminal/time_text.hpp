@@ -10,9 +10,6 @@ namespace tollgate::cli {
 /// `now` (`90d`). Throws Failure with ExitStatus::kUsage.
 std::chrono::sys_seconds parse_time(std::string_view text, std::chrono::sys_seconds now);
 
-/// The same for the time when a key expires: throws Failure also if the time is not after `now`.
-std::chrono::sys_seconds parse_expiry(std::string_view text, std::chrono::sys_seconds now);
-
 /// Parses a duration with its unit (`24h`), or `0`. Rounds up to full seconds. Throws Failure with
 /// ExitStatus::kUsage.
 std::chrono::seconds parse_duration_seconds(std::string_view text);

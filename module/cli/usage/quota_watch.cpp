@@ -5,7 +5,6 @@
 #include <iterator>
 #include <utility>
 
-#include "module/management/database.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::cli {
@@ -31,10 +30,94 @@ std::optional<Instant> last_use_in(const redis::Value& hash) {
     return last;
 }
 
+/// The units that were granted between two readings of a quota.
+struct GrantedUnits {
+    std::int64_t units = 0;
+    bool exact = true;  ///< false: a lower bound, because a window ended between the readings
+};
+
+/// Computes the units that were granted between two readings of a quota. Uses the longest window
+/// whose count is known in both readings. If there is none, the result is the largest count of the
+/// windows that began in between. Never negative: returned units are ignored.
+GrantedUnits granted_between(const management::StoredWindows& before,
+                             const management::StoredWindows& after) {
+    GrantedUnits least{.units = 0, .exact = true};
+    auto stored = after.rbegin();
+    while (stored != after.rend()) {
+        const auto& [period, window] = *stored++;
+        const auto earlier = before.find(period);
+        if (earlier == before.end()) {
+            continue;  // the plan of the key has changed
+        }
+        const WindowCount& now = window.counted;
+        const WindowCount& then = earlier->second.counted;
+        if (now.number == then.number) {
+            return {.units = std::max<std::int64_t>(now.count - then.count, 0), .exact = true};
+        }
+        if (window.sliding && now.number == then.number + 1) {
+            return {.units = now.count + std::max<std::int64_t>(now.previous - then.count, 0),
+                    .exact = true};
+        }
+        // A window with a lower number gives no information: Redis's clock or data was changed.
+        if (now.number > then.number) {
+            least.units = std::max(least.units, now.count);
+        }
+        least.exact = false;
+    }
+    return least;
+}
+
+/// The largest count of all windows: the units granted so far to a quota that is new.
+std::int64_t largest_count(const management::StoredWindows& windows) {
+    std::int64_t units = 0;
+    for (const auto& [period, window] : windows) {
+        units = std::max(units, window.counted.count);
+    }
+    return units;
+}
+
+/// Units per second granted in the shortest current window, from its beginning until `now`. An
+/// estimate for a quota that was read only once.
+double average_rate(const management::StoredWindows& windows, Instant now) {
+    for (const auto& [period, window] : windows) {
+        if (window.counted.number == window_number(now, period)) {
+            const auto elapsed = now - window_end(window.counted.number - 1, period);
+            const double seconds = std::chrono::duration<double>(elapsed).count();
+            return static_cast<double>(window.counted.count) / std::max(seconds, 1.0);
+        }
+    }
+    return 0;
+}
+
+/// Parses the reply to HGETALL of a ban's hash. Empty if the hash does not exist.
+std::optional<StoredBan> read_stored_ban(const redis::Value& hash) {
+    if (hash.elements.empty()) {
+        return std::nullopt;
+    }
+    auto fields = hash.fields();
+    return StoredBan{.strikes = redis::number_or_zero(fields[redis::ban_field::kStrikes]),
+                     .since = redis::number_or_zero(fields[redis::ban_field::kSince]),
+                     .level = redis::number_or_zero(fields[redis::ban_field::kLevel]),
+                     .until = redis::number_or_zero(fields[redis::ban_field::kUntil])};
+}
+
+/// The strikes between two readings. A ban resets the strikes, so the result counts at least one
+/// for each reading with a new ban.
+std::int64_t strikes_between(const std::optional<StoredBan>& before, const StoredBan& after) {
+    if (!before) {
+        return std::max<std::int64_t>(after.strikes, after.level > 0 ? 1 : 0);
+    }
+    if (after.level > before->level) {
+        return std::max<std::int64_t>(after.strikes, 1);
+    }
+    const auto known = after.since == before->since ? before->strikes : 0;
+    return std::max<std::int64_t>(after.strikes - known, 0);
+}
+
 }  // namespace
 
-QuotaWatch::QuotaWatch(RedisSession& session, const redis::Keys& keys, std::size_t budget)
-    : session_(session), keys_(keys), budget_(budget) {
+QuotaWatch::QuotaWatch(RedisSession& session, std::size_t budget)
+    : session_(session), keys_(session.keys()), budget_(budget) {
     quota_prefix_ = keys_.quota("", "");
     quota_prefix_.resize(quota_prefix_.size() - std::string_view("}:").size());
     ban_prefix_ = keys_.ban("");
@@ -67,7 +150,7 @@ void QuotaWatch::scan() {
     }
     // The pattern matches the keys of bans and quotas only, so that Redis does not send key:…
     // names.
-    const auto pattern = escape_glob(ban_prefix_.substr(0, ban_prefix_.rfind("ban:{"))) + "[bq]*{*";
+    const auto pattern = escape_glob(session_.prefix()) + "[bq]*{*";
     const auto page = std::min(kKeysPerScan, budget_);
     std::size_t scanned = 0;
     do {

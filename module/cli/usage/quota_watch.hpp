@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "module/cli/redis/redis_session.hpp"
-#include "module/cli/usage/stored_usage.hpp"
-#include "module/redis/protocol/schema.hpp"
+#include "module/management/stored_windows.hpp"
 
 namespace tollgate::cli {
 
@@ -28,14 +27,22 @@ struct ActiveQuota {
     std::optional<Instant> last_use;  ///< of a banned id, to the minute, if it is known
 };
 
+/// The hash of an id's ban. Times are Unix times in milliseconds.
+struct StoredBan {
+    std::int64_t strikes = 0;
+    std::int64_t since = 0;  ///< time of the first strike
+    std::int64_t level = 0;
+    std::int64_t until = 0;  ///< end of the last ban
+};
+
 /// Polls quotas and bans in Redis and computes rates from the differences. It writes nothing. The
 /// cost of a poll is bounded: it scans up to 4 * `budget` keys (SCAN continues where the last poll
 /// stopped), and reads the hashes of the ids found there and of up to `budget` watched ids. It
 /// watches the busiest ids found so far.
 class QuotaWatch {
   public:
-    /// `session` and `keys` must outlive the object. `budget` is a number of ids.
-    QuotaWatch(RedisSession& session, const redis::Keys& keys, std::size_t budget);
+    /// `session` must outlive the object. `budget` is a number of ids.
+    QuotaWatch(RedisSession& session, std::size_t budget);
 
     /// Reads Redis once. Throws Failure.
     void poll();

@@ -1,28 +1,19 @@
-#include "module/cli/usage/top.hpp"
-
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <optional>
-#include <string>
 #include <tuple>
-#include <vector>
 
-#include "module/cli/failure.hpp"
+#include "module/cli/commands/commands.hpp"
 #include "module/cli/keys/operation_failure.hpp"
-#include "module/cli/redis/session_database.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/terminal.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
 #include "module/cli/usage/quota_watch.hpp"
-#include "module/key/key_record.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/parse_error.hpp"
-#include "module/text/rfc3339.hpp"
 
 namespace tollgate::cli {
 
@@ -34,16 +25,6 @@ using namespace std::chrono_literals;
 struct TopRow {
     ActiveQuota quota;
     KeyRecord record;  ///< empty if the key has expired
-};
-
-/// The content of one refresh of `tollgate top`.
-struct TopView {
-    Instant now;
-    std::size_t ids = 0;             ///< that are watched
-    bool complete = true;            ///< all there are
-    std::optional<double> progress;  ///< see QuotaWatch
-    std::size_t active = 0;
-    std::vector<TopRow> rows;
 };
 
 /// The number of lines of a refresh besides the rows.
@@ -64,9 +45,13 @@ double rounded(double rate) {
     return std::round(rate * kThousandths) / kThousandths;
 }
 
-std::string json_line(const TopView& view) {
+Json time_json(const std::optional<Instant>& time) {
+    return time ? Json(time_of(*time)) : Json(nullptr);
+}
+
+std::string json_of(const QuotaWatch& watch, std::size_t active, const std::vector<TopRow>& shown) {
     Json rows = Json::array();
-    for (const auto& [quota, record] : view.rows) {
+    for (const auto& [quota, record] : shown) {
         rows.push_back(
             {{"id", quota.id},
              {"name", json_or_null(record.name)},
@@ -75,33 +60,32 @@ std::string json_line(const TopView& view) {
              {"granted_per_second", rounded(quota.granted)},
              {"exact", quota.exact},
              {"refused_per_second", quota.refused ? Json(rounded(*quota.refused)) : Json(nullptr)},
-             {"banned_until",
-              quota.banned_until ? Json(time_of(*quota.banned_until)) : Json(nullptr)},
-             {"last_use", quota.last_use ? Json(time_of(*quota.last_use)) : Json(nullptr)}});
+             {"banned_until", time_json(quota.banned_until)},
+             {"last_use", time_json(quota.last_use)}});
     }
-    return json_document({{"time", time_of(view.now)},
-                          {"ids", view.ids},
-                          {"sampled", !view.complete},
-                          {"active", view.active},
+    return json_document({{"time", time_of(watch.now())},
+                          {"ids", watch.ids()},
+                          {"sampled", !watch.is_complete()},
+                          {"active", active},
                           {"rows", std::move(rows)}},
                          -1);
 }
 
-std::string heading(const TopView& view) {
-    std::string text = time_of(view.now) + "  ";
-    if (view.complete) {
-        text += std::to_string(view.ids) + " ids";
+std::string heading(const QuotaWatch& watch, std::size_t active, std::size_t shown) {
+    std::string text = time_of(watch.now()) + "  ";
+    if (watch.is_complete()) {
+        text += std::to_string(watch.ids()) + " ids";
     } else {
         constexpr double kPercent = 100;
-        text += "sample: the busiest " + std::to_string(view.ids) + " ids found so far";
-        if (view.progress) {
-            text += ", " + std::to_string(std::lround(*view.progress * kPercent)) +
-                    " % of Redis scanned";
+        text += "sample: the busiest " + std::to_string(watch.ids()) + " ids found so far";
+        if (const auto progress = watch.progress()) {
+            text +=
+                ", " + std::to_string(std::lround(*progress * kPercent)) + " % of Redis scanned";
         }
     }
-    text += ", " + std::to_string(view.active) + " active";
-    if (view.active > view.rows.size()) {
-        text += ", " + std::to_string(view.rows.size()) + " shown";
+    text += ", " + std::to_string(active) + " active";
+    if (active > shown) {
+        text += ", " + std::to_string(shown) + " shown";
     }
     return text + "\n\n";
 }
@@ -114,19 +98,20 @@ std::string ban_text(const ActiveQuota& quota) {
            (quota.last_use ? ", last request " + time_of(*quota.last_use) : "");
 }
 
-/// Formats one refresh: lines of text, or a JSON document on one line.
-std::string render_top(Format format, const TopView& view) {
+/// Formats one refresh: lines of text, or a JSON document on one line. `active` is the number of
+/// rows without a limit.
+std::string render_top(Format format, const QuotaWatch& watch, std::size_t active,
+                       const std::vector<TopRow>& shown) {
     if (format == Format::kJson) {
-        return json_line(view);
+        return json_of(watch, active, shown);
     }
-    std::vector<std::vector<std::string>> rows{
-        {"ID", "NAME", "PLAN", "TABLE", "GRANTED/S", "REFUSED/S", "BANNED"}};
-    for (const auto& [quota, record] : view.rows) {
+    Rows rows{{"ID", "NAME", "PLAN", "TABLE", "GRANTED/S", "REFUSED/S", "BANNED"}};
+    for (const auto& [quota, record] : shown) {
         rows.push_back({quota.id, text_or_dash(record.name), text_or_dash(record.plan),
                         text_or_dash(quota.table), rate_text(quota.granted, quota.exact),
                         quota.refused ? rate_text(*quota.refused, true) : "-", ban_text(quota)});
     }
-    return heading(view) + align_columns(rows);
+    return heading(watch, active, shown.size()) + align_columns(rows);
 }
 
 std::chrono::milliseconds parse_interval(const std::string& text) {
@@ -165,10 +150,8 @@ std::vector<ActiveQuota> busiest(std::vector<ActiveQuota> active, Instant now,
 }
 
 /// Reads the names and plans of the quotas on the screen.
-std::vector<TopRow> with_records(RedisSession& session, const redis::Keys& keys,
-                                 std::vector<ActiveQuota> active) {
-    SessionDatabase database(session, keys);
-    management::KeyReader reader(database, keys);
+std::vector<TopRow> with_records(RedisSession& session, std::vector<ActiveQuota> active) {
+    management::KeyReader reader(session, session.keys());
     std::vector<std::string> ids;
     std::ranges::transform(active, std::back_inserter(ids), &ActiveQuota::id);
     const auto found = complete(reader.keys_of(std::move(ids)));
@@ -183,11 +166,12 @@ std::vector<TopRow> with_records(RedisSession& session, const redis::Keys& keys,
 
 }  // namespace
 
-void run_top(RedisSession& session, const redis::Keys& keys, Format format,
-             const TopOptions& options) {
+/// On a terminal each refresh overwrites the previous one, and the key `q` ends the function.
+void watch_top(RedisSession& session, const CommandLine& line) {
+    const auto& options = line.top;
     const auto interval = parse_interval(options.interval);
-    QuotaWatch watch(session, keys, options.budget);
-    Screen screen(format == Format::kText);
+    QuotaWatch watch(session, options.budget);
+    Screen screen(line.format() == Format::kText);
     watch.poll();
     for (std::uint64_t printed = 0; options.count == 0 || printed < options.count; ++printed) {
         if (!screen.wait(interval)) {
@@ -195,16 +179,11 @@ void run_top(RedisSession& session, const redis::Keys& keys, Format format,
         }
         watch.poll();
         auto active = watch.active();
-        TopView view{.now = watch.now(),
-                     .ids = watch.ids(),
-                     .complete = watch.is_complete(),
-                     .progress = watch.progress(),
-                     .active = active.size(),
-                     .rows = {}};
+        const auto count = active.size();
         const auto limit = std::min(options.limit, screen.lines_left(kTopHeadLines));
-        view.rows =
-            with_records(session, keys, busiest(std::move(active), view.now, options.sort, limit));
-        screen.show(render_top(format, view));
+        const auto rows =
+            with_records(session, busiest(std::move(active), watch.now(), options.sort, limit));
+        screen.show(render_top(line.format(), watch, count, rows));
     }
 }
 

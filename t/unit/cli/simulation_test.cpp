@@ -4,6 +4,7 @@
 
 #include "module/cli/failure.hpp"
 #include "module/cli/simulation/plan_file.hpp"
+#include "module/cli/simulation/simulate.hpp"
 
 namespace tollgate::cli {
 namespace {
@@ -256,24 +257,6 @@ TEST(RecentRequests, RemembersAsManyAsItPromises) {
         EXPECT_FALSE(recent.add(earlier * 0x9e3779b97f4a7c15U)) << i;
     }
     EXPECT_TRUE(recent.add(0)) << "it is forgotten";
-}
-
-TEST(IdWindows, KeepsCountsWhenAnIdGetsFurtherWindows) {
-    IdWindows windows;
-    IdWindows::Place a;
-    IdWindows::Place b;
-    using Numbers = std::vector<std::uint32_t>;
-    windows.add(a, Numbers{3, 1});
-    windows.at(a, 3)->count = 7;
-    windows.at(a, 1)->count = 8;
-    windows.add(b, Numbers{1});
-    windows.at(b, 1)->count = 9;
-    windows.add(a, Numbers{1, 2});
-    windows.add(a, Numbers{2});
-    EXPECT_EQ(windows.at(a, 3)->count, 7);
-    EXPECT_EQ(windows.at(a, 1)->count, 8);
-    EXPECT_EQ(windows.at(a, 2)->count, 0);
-    EXPECT_EQ(windows.at(b, 1)->count, 9);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "module/cli/redis/data_safety.hpp"
+#include "module/cli/redis/deployment_warnings.hpp"
 
 #include <gtest/gtest.h>
 

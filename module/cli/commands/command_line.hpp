@@ -1,17 +1,18 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "module/cli/commands/commands.hpp"
 #include "module/cli/configuration/configuration.hpp"
 #include "module/cli/simulation/simulate.hpp"
 #include "module/cli/terminal/output.hpp"
-#include "module/cli/usage/top.hpp"
 
 namespace CLI {
 class App;
@@ -19,21 +20,42 @@ class App;
 
 namespace tollgate::cli {
 
-/// The values of the command line. The initial values are the defaults.
+/// The options of `tollgate top`.
+struct TopOptions {
+    std::string interval = "2s";    ///< between two readings, 100ms to 1h
+    std::uint64_t count = 0;        ///< number of refreshes; 0: no limit
+    std::size_t limit = 20;         ///< maximum number of rows
+    std::string sort = "requests";  ///< `requests` or `refusals`
+    std::size_t budget = 5000;      ///< maximum number of watched ids, see QuotaWatch
+};
+
+/// The options of `key list`.
+struct ListOptions {
+    std::optional<std::string> plan;
+    std::optional<std::string> name;            ///< see KeyFilter
+    std::optional<std::string> state;           ///< see state_of()
+    std::optional<std::string> expires_before;  ///< see parse_time
+};
+
+/// The values of the command line, unchecked. The initial values are the defaults.
 struct CommandLine {
     Configuration configuration;  ///< of the options and the environment
     bool ask_password = false;    ///< of Redis, on the terminal
     bool json = false;
     std::optional<std::string> new_id;  ///< `--id`; without it an id is generated
     std::string id;                     ///< the argument ID
-    KeyOptions key;
+    /// The options that describe a key: the values of each redis::RecordField::option, by the name
+    /// of its field.
+    std::map<std::string_view, std::vector<std::string>> key;
+    bool force = false;  ///< accept a plan that the gateways would not apply
     ListOptions list;
     bool confirmed = false;  ///< `key revoke --yes`
     std::string overlap = "24h";
     std::vector<std::string> files;  ///< the arguments FILE of `import`
     bool follow = false;             ///< `audit --follow`
     bool history = false;            ///< `usage --history`
-    ExportedDays days;               ///< `export usage`
+    std::string from;                ///< `export usage --from`; empty: the earliest day in Redis
+    std::string to;                  ///< `export usage --to`; empty: yesterday, by Redis's clock
     TopOptions top;
     SimulateOptions simulate;
     std::string url;               ///< the argument URL of `status`

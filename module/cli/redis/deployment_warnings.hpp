@@ -18,4 +18,9 @@ std::vector<std::string> dangers_in(std::string_view info);
 /// warning too, because the command itself has succeeded.
 void warn_of_dangers(RedisSession& session);
 
+/// Warns if gateways have published plan tables in this Redis, but none with the prefix of the
+/// session: it may be mistyped. Searches up to 10,000 keys of each master. Silent if the user may
+/// not search, and if Redis fails: the command fails as well then.
+void warn_of_prefix(RedisSession& session);
+
 }  // namespace tollgate::cli

@@ -1,4 +1,4 @@
-#include "module/cli/simulation/window_decision.hpp"
+#include "module/quota/window_decision.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "t/unit/gateway/redis_model.hpp"
 
-namespace tollgate::cli {
+namespace tollgate {
 namespace {
 
 using namespace std::chrono_literals;
@@ -127,4 +127,4 @@ TEST(WindowDecision, DecidesAsTheScript) {
 }
 
 }  // namespace
-}  // namespace tollgate::cli
+}  // namespace tollgate

@@ -7,7 +7,7 @@
 
 #include "module/quota/window.hpp"
 
-namespace tollgate::cli {
+namespace tollgate {
 
 /// A window of a quota, and what was granted in it.
 struct CountedWindow {
@@ -26,4 +26,4 @@ struct CountedWindow {
 std::optional<std::size_t> decide_windows(std::span<const CountedWindow> windows, std::int64_t cost,
                                           Instant now);
 
-}  // namespace tollgate::cli
+}  // namespace tollgate

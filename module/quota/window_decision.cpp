@@ -1,10 +1,10 @@
-#include "module/cli/simulation/window_decision.hpp"
+#include "module/quota/window_decision.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <vector>
 
-namespace tollgate::cli {
+namespace tollgate {
 
 namespace {
 
@@ -80,4 +80,4 @@ std::optional<std::size_t> decide_windows(std::span<const CountedWindow> windows
     return std::nullopt;
 }
 
-}  // namespace tollgate::cli
+}  // namespace tollgate
