@@ -8,6 +8,7 @@
 #include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/usage/node_status.hpp"
+#include "module/management/stored_key.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 
 namespace tollgate::cli {
