@@ -29,8 +29,9 @@ Status empty_status() {
 }
 
 TEST(StatusJson, HasTheVersionAndTheStart) {
-    EXPECT_EQ(parsed(empty_status()),
-              json::parse(R"({"version":"1.2.3","start_time_seconds":1000000,"uptime":100,"workers":2,
+    EXPECT_EQ(
+        parsed(empty_status()),
+        json::parse(R"({"version":"1.2.3","start_time_seconds":1000000,"uptime":100,"workers":2,
                               "zone":{"size_bytes":8388608,"stores":{}},"requests":[],"redis":[]})"));
 }
 
