@@ -15,10 +15,10 @@ namespace tollgate {
 
 /// What a request asks of its quotas.
 struct Demand {
-    std::int64_t cost = 1;         ///< 0 reads the quota and takes nothing
-    std::optional<BanPolicy> ban;  ///< empty: bans are not checked
-    bool refusals_strike = true;   ///< whether a refusal is a strike towards a ban
-    SteadyTime changed{};          ///< when an operator last changed the key or its id
+    std::int64_t cost = 1;           ///< 0 reads the quota and takes nothing
+    std::optional<BanPolicy> ban{};  ///< empty: bans are not checked
+    bool refusals_strike = true;     ///< whether a refusal is a strike towards a ban
+    SteadyTime changed{};            ///< when an operator last changed the key or its id
 };
 
 /// A correction of a window's count, which Redis applies before it decides, if it still counts that

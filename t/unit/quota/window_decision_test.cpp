@@ -105,7 +105,8 @@ void compare_with_model(const std::vector<TableQuota>& tables, unsigned seed) {
     for (int i = 0; i < kRequests; ++i) {
         now += std::chrono::milliseconds(random() % (random() % 50 == 0 ? 20'000 : 400));
         const auto cost = static_cast<std::int64_t>(random() % 4);
-        const auto acquired = model.run({.id = "k", .quotas = quotas, .demand = {.cost = cost}}, now);
+        const auto acquired =
+            model.run({.id = "k", .quotas = quotas, .demand = {.cost = cost}}, now);
         const bool is_granted = !decide_windows(windows, cost, now);
         ASSERT_EQ(is_granted, acquired.granted == 1) << "seed " << seed << ", request " << i;
         granted += is_granted ? 1 : 0;
