@@ -425,10 +425,12 @@ TEST_F(OutageTest, AKeyIsServedForStaleKeysOnly) {
 
 TEST_F(OutageTest, AKeyWhosePlanIsGoneIsForbidden) {
     settings.key_cache = 1s;
-    Worker& worker = start_in_outage();
+    start_in_outage();
     run_for(2s);
     tables[0].plans[0].name = "other";
-    EXPECT_EQ(ask(worker, "k").status(), 403);
+    Worker& after_reload = start();
+    after_reload.transport.reachable = false;
+    EXPECT_EQ(ask(after_reload, "k").status(), 403);
 }
 
 TEST_F(OutageTest, ARequestOfAnyCostIsCounted) {
