@@ -109,7 +109,7 @@ void check_request(std::string_view method, std::string_view path, std::string_v
                    bool is_valid) {
     auto redis = database();
     const auto response = response_to(redis, {},
-                                      {.method = method,
+                                      {.method = std::string(method),
                                        .path = ResourcePath::of_decoded(path),
                                        .body = std::string(body),
                                        .actor = "key:a"});

@@ -136,7 +136,7 @@ nlohmann::json body_of(const GivenReplies::Given& given, std::string_view method
                        std::string_view path, std::string query = {}, std::string body = {}) {
     GivenReplies database(given);
     const auto response = response_to(database, known_tables(tables()).known,
-                                      {.method = method,
+                                      {.method = std::string(method),
                                        .path = ResourcePath::of_decoded(path),
                                        .query = std::move(query),
                                        .body = std::move(body),
