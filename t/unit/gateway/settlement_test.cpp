@@ -113,13 +113,6 @@ TEST_F(SettlementTest, AKilledWorkerDoesNotKeepTheLastFromReturning) {
     EXPECT_EQ(counted("k"), 1);
 }
 
-TEST_F(SettlementTest, TheTimerShutsDownAWorkerThatExits) {
-    Worker& worker = start_with_lease();
-    worker.process.exiting = true;
-    run_for(300ms);
-    EXPECT_EQ(counted("k"), 1);
-}
-
 TEST_F(SettlementTest, ALeaseThatComesDuringTheShutdownGoesBackToo) {
     Worker& worker = start_with_lease();
     for (int i = 0; i < 8; ++i) {
