@@ -12,7 +12,7 @@
 namespace tollgate::redis {
 
 void Link::connect() noexcept {
-    const auto all = addresses_;
+    const auto& all = addresses_;
     untried_ = all.size();
     failures_ = {};
     if (all.empty()) {
@@ -173,7 +173,7 @@ void Link::on_timeout() {
 }
 
 void Link::move_on() noexcept {
-    const auto all = addresses_;
+    const auto& all = addresses_;
     if (all.empty()) {
         return;
     }
