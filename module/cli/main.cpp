@@ -34,14 +34,6 @@ std::string unknown(const std::string& what, std::string_view word,
            (is_plain(word) ? " \"" + std::string(word) + "\"" + did_you_mean(word, names) : "");
 }
 
-std::vector<std::string> subcommand_names(const CLI::App& app) {
-    std::vector<std::string> names;
-    for (const auto* command : commands_of(app)) {
-        names.push_back(command->get_name());
-    }
-    return names;
-}
-
 std::string unknown_option(const CLI::App* command, std::string_view word) {
     word = word.substr(0, word.find('='));
     std::vector<std::string> names;
@@ -62,7 +54,7 @@ std::string explain_mistake(const CLI::App& app, const CLI::ParseError& error) {
     while (!command->get_subcommands().empty()) {
         command = command->get_subcommands().front();
     }
-    const auto names = subcommand_names(*command);
+    const auto names = command_names(*command);
     const std::string see = ": see " + path_of(*command) + " --help";
     const auto words = app.remaining(true);
     const auto option = std::ranges::find_if(

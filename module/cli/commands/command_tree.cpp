@@ -13,6 +13,13 @@ std::vector<const CLI::App*> commands_of(const CLI::App& command) {
     return command.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); });
 }
 
+std::vector<std::string> command_names(const CLI::App& command) {
+    const auto commands = commands_of(command);
+    std::vector<std::string> names(commands.size());
+    std::ranges::transform(commands, names.begin(), &CLI::App::get_name);
+    return names;
+}
+
 std::vector<const CLI::Option*> options_of(const CLI::App& command) {
     auto options = command.get_options();
     std::stable_partition(options.begin(), options.end(),
@@ -29,6 +36,7 @@ std::vector<std::string> names_of(const CLI::Option& option) {
         return {option.get_name(true)};
     }
     std::vector<std::string> names;
+    names.reserve(option.get_snames().size() + option.get_lnames().size());
     for (const auto& name : option.get_snames()) {
         names.push_back("-" + name);
     }

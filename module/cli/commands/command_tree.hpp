@@ -15,6 +15,9 @@ std::string path_of(const CLI::App& command);
 /// Its commands, without those for the completion scripts only, which have no group.
 std::vector<const CLI::App*> commands_of(const CLI::App& command);
 
+/// The names of these commands.
+std::vector<std::string> command_names(const CLI::App& command);
+
 /// Its options, positional arguments first.
 std::vector<const CLI::Option*> options_of(const CLI::App& command);
 

@@ -106,12 +106,9 @@ struct BashParts {
 
 /// Adds a command and its commands. `global` are the options that are valid for every command.
 void add_to(BashParts& parts, const CLI::App& command, const std::set<std::string>& global) {
-    std::vector<std::string> words;
+    auto words = command_names(command);
     auto options = global;
     std::string arguments;
-    for (const auto* child : commands_of(command)) {
-        words.push_back(child->get_name());
-    }
     for (const auto* option : options_of(command)) {
         const auto names = names_of(*option);
         const auto choices = choices_of(*option);

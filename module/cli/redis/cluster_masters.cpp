@@ -97,6 +97,7 @@ class ClusterMasters final : public Masters {
         return reach(retries, [&] {
             const std::set<Address> masters(map_.masters().begin(), map_.masters().end());
             std::vector<RedisConnection*> all;
+            all.reserve(masters.size());
             for (const auto& master : masters) {
                 all.push_back(&connection(master));
             }
