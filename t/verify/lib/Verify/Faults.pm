@@ -21,8 +21,8 @@ use Wait qw(wait_until);
 # What each kind acts on; two faults never act on the same thing at the same time. `for` is its length in seconds.
 # `value` is its parameter.
 my %kind = (
-    kill_redis     => { on => 'server', for => [0.2, 3],   in => [qw(redis)] },
-    stop_redis     => { on => 'server', for => [0.3, 3],   in => [qw(redis cluster)] },
+    kill_redis     => { on => 'server', for => [0.2, 6],   in => [qw(redis)] },
+    stop_redis     => { on => 'server', for => [0.3, 6],   in => [qw(redis cluster)] },
     restart_redis  => { on => 'server', for => [0, 0],     in => [qw(redis)] },
     pause_redis    => { on => 'server', for => [0.3, 2.5], in => [qw(redis)] },
     lose_counts    => { on => 'server', for => [0, 0],     in => [qw(redis sentinel cluster)] },
@@ -55,7 +55,7 @@ sub kinds { my ($deployment) = @_; return grep { my $name = $_; grep { $_ eq $de
 sub schedule {
     my ($random, $kinds, %options) = @_;
     my (@schedule, %busy);
-    for (1 .. $options{number} // $random->whole(1, 4)) {
+    for (1 .. $options{number} // $random->whole(2, 6)) {
         my $name = $random->one_of(@$kinds);
         my $about = $kind{$name};
         my $node = $random->whole(0, $options{nodes} - 1);
@@ -110,9 +110,15 @@ sub _ended_and_started {
     my $run = $self->_info($server, 'server', 'run_id');
     return {
         begin => sub { $server->$how },
-        end => sub { $server->restart },
+        end => sub { $self->_start($server) },
         evidence => sub { my $new = $self->_info($server, 'server', 'run_id'); return $new ne $run ? "run_id $run is now $new" : undef },
     };
+}
+
+# A server that is started again keeps its clock.
+sub _start {
+    my ($self, $server) = @_;
+    return $self->{clock} ? $self->{clock}->start(sub { $server->restart }) : $server->restart;
 }
 
 sub _kill_redis    { my ($self) = @_; return $self->_ended_and_started($self->_server, 'kill') }

@@ -47,7 +47,8 @@ sub _life {
     my $random = $self->{random};
     my $id = sprintf 'life-%s-%d', substr(sha256_hex($self->{seed}), 0, 4), ++$self->{number};
     my $token = "their-$id";
-    my $issued = $self->_operate(issue => $id, 'POST', 'keys', { id => $id, plan => 'small', digest => sha256_hex($token) }) or return;
+    $self->_use($id, $token, 2) if $random->chance(0.5);    # nodes know now that there is no such key
+    $self->_operate(issue => $id, 'POST', 'keys', { id => $id, plan => 'small', digest => sha256_hex($token) }) or return;
     $self->_use($id, $token, 6);
     for (1 .. $random->whole(0, 2)) {
         my $change = $random->one_of('plan', 'disable');

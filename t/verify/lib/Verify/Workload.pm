@@ -43,8 +43,8 @@ sub new {
                 },
             },
             banning => {
-                lease => 0, plans => { small => { rates => [[5, 2]] } },
-                ban => { after => 6, within => 4, for => 3, up_to => 6 },
+                lease => 1, plans => { small => { rates => [[120, 20]] } },
+                ban => { after => 4, within => 4, for => 2, up_to => 4 },
             },
         },
         locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], n => ['banning'] },
@@ -76,7 +76,7 @@ sub lanes {
         elsif ($role eq 'solo')  { push @lanes, { %lane, locations => [$self->{ids}{$id}{loc}], gap => 0.06, obeys => 1, costs => [1, 1, 1, 0, 3] } }
         elsif ($role eq 'slide') { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.12 } } 1 .. 2 }
         elsif ($role eq 'month') { push @lanes, map { { %lane, locations => [qw(a b)], gap => 0.3 } } 1 .. 2 }
-        elsif ($role eq 'ban')   { push @lanes, { %lane, locations => ['n'], gap => 0.1 } }
+        elsif ($role eq 'ban')   { push @lanes, map { { %lane, locations => ['n'], gap => 0.1, costs => [(1) x 9, 70] } } 1 .. 2 }
     }
     push @lanes, { tokens => 'unknown', locations => ['a'], gap => 0.5 };
     return [@lanes[grep { $_ % $of == $nth } 0 .. $#lanes]];

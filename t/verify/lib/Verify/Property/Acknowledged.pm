@@ -32,7 +32,7 @@ sub check {
         my ($key) = @{ $keys{$id} // [] };
         my %actual = (exists => $key ? 1 : 0, state => $key && $key->{state}, plan => $key && $key->{plan});
         my $exists = $expected{exists} or next;
-        for my $what (grep { $expected{$_} } $exists->[0] ? sort keys %expected : 'exists') {
+        for my $what (grep { $expected{$_} } $exists->[0] && $key ? sort keys %expected : 'exists') {
             my ($value, $operation) = @{ $expected{$what} };
             next if ($actual{$what} // '') eq $value;
             push @violations, "$id: $what is " . ($actual{$what} // 'missing') . ", but $operation->{kind} was acknowledged at $operation->{end} ($operation->{status})";

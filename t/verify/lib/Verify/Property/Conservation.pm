@@ -15,6 +15,9 @@ use List::Util qw(max min sum0);
 use POSIX      qw(ceil);
 use Verify::Model qw(evidence);
 
+# A fault is in effect at most so many seconds after its record begins.
+my $still = 0.1;
+
 # The units of an id that Redis has counted in a table by the end of a round.
 sub counted {
     my ($history) = @_;
@@ -67,11 +70,24 @@ sub _check_round {
     return;
 }
 
+# Whether Redis may have executed the call of a request and its reply was lost. A Redis that stands still, or that data does
+# not reach, executes no call that was sent meanwhile and whose deadline has passed when it goes on.
+sub _may_be_lost {
+    my ($model, $faults, $request) = @_;
+    my $timeout = $model->config->{timeout} // 0.5;
+    my @own = grep { $_->{begin} - 1 < $request->{end} && $_->{end} + $Verify::Model::recovery > $request->{begin} } @$faults;
+    return 1 unless @own;
+    return scalar grep {
+        my $stands_still = $_->{kind} =~ /^(?:stop_redis|pause_redis|hold)$/;
+        !$stands_still || $request->{begin} < $_->{begin} + $still || $request->{end} > $_->{end} - $timeout - 0.1;
+    } @own;
+}
+
 # The units that Redis may have counted for calls and leases of which nothing was granted.
 sub _counted_only {
     my ($model, $id, $table, $faults, $requests) = @_;
     return 0 unless @$faults;
-    my $units = sum0(map { $_->{cost} } grep { $_->{status} == 503 || ($_->{verdict} // '') eq 'degraded' } @$requests);
+    my $units = sum0(map { $_->{cost} } grep { ($_->{status} == 503 || ($_->{verdict} // '') eq 'degraded') && _may_be_lost($model, $faults, $_) } @$requests);
     return $units unless $model->is_leased($table);
     # A lease is at most an eighth of what remains of the smallest window.
     my @limits = map { $_->{most} } $model->limits($id, $table, $requests->[0] ? ($requests->[0]{begin}, $requests->[-1]{end}) : (0, 0));
@@ -81,7 +97,9 @@ sub _counted_only {
         my $kind = $fault->{kind};
         # A worker has a slice, and perhaps a call under way; so has each worker of a node, which also holds a lease.
         if ($kind eq 'kill_worker') { $units += 2 * $lease }
-        elsif ($kind =~ /^(?:kill_node|resize_zone|move_address)$/) { $units += (1 + 2 * $workers) * $lease }
+        elsif ($kind eq 'kill_node') { $units += (1 + 2 * $workers) * $lease }
+        # The old workers return what they have, if Redis is in reach.
+        elsif ($kind =~ /^(?:resize_zone|move_address)$/) { $units += (1 + 2 * $workers) * $lease if $model->faults_of($fault->{node}, $fault->{begin}, $fault->{end}, 'outage') }
         elsif ($kind =~ /^(?:reload|rename_redis|change_limits|lose_scripts|step_clock)$/) { }
         else {
             # A worker has one call under way for an id; a call that is lost ends at `timeout`, or when the connection

@@ -26,7 +26,7 @@ sub check {
     }
     for my $probe (grep { $_->{probe} } $history->of('req')) {
         push @violations, evidence('a key is not served after a round', $probe) if $probe->{status} !~ /^(?:200|429)$/;
-        push @violations, evidence("refused again after waiting $probe->{waited} s", $probe) if $probe->{probe} == 2 && $probe->{status} != 200;
+        push @violations, evidence("refused again after waiting $probe->{waited} s", $probe) if $probe->{probe} == 2 && $probe->{status} != 200 && ($probe->{after} // '') ne 'api_key_banned';
     }
     for my $id (grep { $model->config->{ids}{$_}{alone} } sort keys %{ $model->config->{ids} }) {
         my @requests = $history->requests($id);

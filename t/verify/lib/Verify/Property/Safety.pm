@@ -51,6 +51,7 @@ sub _check_rate {
         elsif (!$losses && $rate->{sliding} && $in{ $window - 1 } && !$model->faults($from - $length, $to)) {
             push @violations, _check_sliding($model, $name, $rate, $limit, $window, $in{ $window - 1 }, \@by_redis);
         }
+        push @violations, _check_shares($model, $name, $limit, $window, $rate, @here);
         push @violations, _check_alone($model, $name, $limit, $window, $from, $to, @here);
     }
     return @violations;
@@ -71,6 +72,24 @@ sub _check_sliding {
             @by_end);
     }
     return;
+}
+
+# In an outage that contains the whole window, all nodes together grant at most twice the limit and one for each node
+# (module/README.md: Several nodes in an outage).
+sub _check_shares {
+    my ($model, $name, $limit, $window, $rate, @here) = @_;
+    return if $rate->{period} eq 'month' || $rate->{sliding};
+    my ($from, $to) = (@here[0, -1]);
+    my @alone = grep { $_->{verdict} eq 'degraded' } @here;
+    my $units = sum0(map { $_->{cost} } @alone);
+    return if $units <= 2 * $limit + $model->nodes;
+    # Earlier faults may have made nodes forget the others.
+    return if $model->faults($from->{begin} - 15, $to->{end}, 'forget');
+    my $offset = $from->{redis_time}[0] - $from->{begin};
+    my ($begin, $end) = map { $_ * $rate->{period} - $offset } $window, $window + 1;
+    my @outage = grep { $_->{kind} =~ /^(?:kill_redis|stop_redis|pause_redis|refuse_memory|refuse_user)$/ && $_->{begin} < $begin && $_->{end} > $end }
+        $model->faults($from->{begin}, $to->{end}, 'outage');
+    return @outage ? evidence("$name: all nodes granted $units units alone in window $window", @alone) : ();
 }
 
 sub _check_alone {
