@@ -51,15 +51,22 @@ sub _start_redis {
     $self->{proxies} = [map { [map { Verify::Proxy->start(to => $to, tcp => $self->{tls}) } 0, 1] } 1 .. $self->{nodes}];
 }
 
+# The lines for TLS of a server and its port, as RedisServer wants them.
+sub _tls {
+    my ($self, @more) = @_;
+    return $self->{tls} ? sub { $self->{certificates}->redis('server', $_[0], @more) } : undef;
+}
+
 sub _start_sentinel {
     my ($self) = @_;
-    $self->{sentinels} = Sentinels->start(replicas => 2, down_after => 1000, redis_options => { conf => [@durable] });
+    my $tls = $self->_tls('tls-replication yes');
+    $self->{sentinels} = Sentinels->start(replicas => 2, down_after => 1000, tls => $tls, redis_options => { tls => $tls, conf => [@durable] });
     $self->{servers} = [$self->{sentinels}->servers];
 }
 
 sub _start_cluster {
     my ($self) = @_;
-    $self->{cluster} = RedisCluster->start(masters => 3, replicas => 1, node_timeout => 2000, conf => [@durable]);
+    $self->{cluster} = RedisCluster->start(masters => 3, replicas => 1, node_timeout => 2000, tls => $self->_tls('tls-cluster yes', 'tls-replication yes'), conf => [@durable]);
     $self->{servers} = [$self->{cluster}->nodes];
 }
 
