@@ -152,6 +152,7 @@ subtest 'liveness' => sub {
     right('refused before Retry-After', [@refused, requests([1.6], status => 429)]);
     wrong('refused after Retry-After', qr/refused again after 2 s/, [@refused, requests([2.6], status => 429)]);
     right('... for a higher cost', [@refused, requests([2.6], status => 429, cost => 2)]);
+    right('... because of another window', [[@{ $refused[0] }, limit => 3], requests([2.6], status => 429, limit => 5)]);
     right('... during a fault', [@refused, requests([2.6], status => 429), fault(kill_redis => 1, 1.1)]);
 };
 

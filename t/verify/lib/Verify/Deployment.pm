@@ -27,7 +27,7 @@ use Verify::Proxy;
 use Wait qw(free_port);
 
 # Every write is on disk before it is answered: a server that is killed has lost nothing that it acknowledged.
-my @durable = ('appendonly yes', 'appendfsync always', 'auto-aof-rewrite-percentage 0');
+my @durable = ('appendonly yes', 'appendfsync always');
 
 sub start {
     my ($class, %options) = @_;

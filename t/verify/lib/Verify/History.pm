@@ -82,6 +82,7 @@ sub _read {
             $value =~ s/(\\.)/$unescape{$1} \/\/ $1/ge if index($value, "\\") >= 0;
             $record{$name} = length $value < 16 ? $seen{$value} //= $value : $value;
         }
+        delete @record{qw(client n)} if $kind eq 'req';    # for people only
         push @{ $self->{of}{$kind} }, \%record;
     }
     for my $records (values %{ $self->{of} }) {

@@ -77,7 +77,23 @@ sub faults {
     return grep {
         $_->{begin} <= $to && $_->{end} + $recovery >= $from
             && (!defined $what || ($group{$what} ? $group{$what}{ $_->{kind} } : $_->{kind} eq $what))
-    } @{ $self->{faults} };
+    } $self->_faults_near($from, $to);
+}
+
+# A long run has hundreds of faults, and asks for each request.
+my $bucket = 16;
+
+sub _faults_near {
+    my ($self, $from, $to) = @_;
+    return @{ $self->{faults} } if $to - $from > 10 * $bucket;
+    if (!$self->{near}) {
+        for my $fault (@{ $self->{faults} }) {
+            push @{ $self->{near}{$_} }, $fault for floor($fault->{begin} / $bucket) .. floor(($fault->{end} + $recovery) / $bucket);
+        }
+        $self->{near} //= {};
+    }
+    my %seen;
+    return grep { !$seen{$_}++ } map { @{ $self->{near}{$_} // [] } } floor($from / $bucket) .. floor($to / $bucket);
 }
 
 # Faults of a node, or of all nodes.
@@ -120,7 +136,7 @@ sub window {
 sub answered_by {
     my ($request) = @_;
     return join ' ', sprintf('%.4f..%.4f', @$request{qw(begin end)}), "node $request->{node}", $request->{id}, "/$request->{loc}", "cost $request->{cost}:",
-        $request->{status} || 'no answer', map { defined $request->{$_} ? ($_ eq 'verdict' ? $request->{$_} : "$_=$request->{$_}") : () } qw(verdict code retry remaining reset);
+        $request->{status} || 'no answer', map { defined $request->{$_} ? ($_ eq 'verdict' ? $request->{$_} : "$_=$request->{$_}") : () } qw(verdict code retry limit remaining reset);
 }
 
 # A violation: what is wrong, and the records that show it, at most so many of them.

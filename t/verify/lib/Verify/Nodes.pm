@@ -55,6 +55,7 @@ sub _conf {
             keepalive_requests 1000000;
             keepalive_timeout 600s;
             tollgate_json_errors on;
+            tollgate_log_level info;    # the log is for faults
             tollgate_headers both;
             add_header X-Verdict \$tollgate_verdict always;
             $locations
