@@ -177,6 +177,8 @@ subtest 'revocations and bans' => sub {
     wrong('granted during the ban', qr/is banned, but not here/, [@ban, [req => begin => 0.6, %n, node => 2]]);
     right('granted within 200 ms', [@ban, [req => begin => 0.4, %n, node => 2]]);
     wrong('only limited during the ban', qr/is banned, but not here/, [@ban, [req => begin => 0.6, %n, status => 429]]);
+    my @next = ([req => begin => 3.2, status => 429, code => 'api_key_banned', retry => 4, %n], [req => begin => 3.205, status => 429, %n, node => 2]);
+    right('only limited while the next ban begins', [@ban, @next]);
     right('granted after the ban', [@ban, [req => begin => 3.4, %n]]);
     wrong('never banned', qr/not banned after 5 refusals/, [map { [req => begin => $_ / 10, status => 429, %n] } 1 .. 5]);
 };

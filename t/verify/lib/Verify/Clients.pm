@@ -6,6 +6,7 @@ package Verify::Clients;
 #   my $clients = Verify::Clients->start(name => 'c1', part => "$dir/part-c1", seed => $text, nodes => [@addresses], lanes => [
 #       { id => 'hot1', token => '…', locations => ['a', 'b'], costs => [1, 3], gap => 0.05 },     # mean pause in seconds
 #       { id => 'solo1', …, obeys => 1 },        # waits as long as Retry-After says
+#       { id => 'rush1', …, stays => 3 },        # all its requests go to one node, another one after so many seconds
 #       { tokens => 'unknown', … },              # another token each time, which no key has; its id is "-"
 #   ]);
 #   $clients->pause        # waits until no request is under way
@@ -81,7 +82,7 @@ sub _turn {
 sub _send {
     my ($self, $lane) = @_;
     my $random = $self->{random};
-    my $node = $random->whole(0, $#{ $self->{nodes} });
+    my $node = $lane->{stays} ? int(now() / $lane->{stays}) % @{ $self->{nodes} } : $random->whole(0, $#{ $self->{nodes} });
     $lane->{record} = {
         client => $self->{name}, n => ++$self->{number}, node => $node, id => $lane->{id} // '-',
         loc => $random->one_of(@{ $lane->{locations} }), cost => $random->one_of(@{ $lane->{costs} // [1] }),

@@ -28,6 +28,7 @@ sub new {
                     small => { rates => [[20, 2], [50, 8]] },
                     wide  => { rates => [[80, 2], [1200, 30]] },
                     lazy  => { rates => [[1200, 60]] },
+                    rush  => { rates => [[1500, 60]] },
                     slide => { rates => [[30, 3]], sliding => 1 },
                     month => { rates => [[40, 2], [$random->one_of(60, 200), 'month']] },
                 },
@@ -38,6 +39,7 @@ sub new {
                     small => { rates => [[12, 2], [40, 8]] },
                     wide  => { rates => [[60, 2], [900, 30]] },
                     lazy  => { rates => [[900, 60]] },
+                    rush  => { rates => [[900, 60]] },
                     slide => { rates => [[20, 3]], sliding => 1 },
                     month => { rates => [[30, 2], [$random->one_of(60, 200), 'month']] },
                 },
@@ -53,6 +55,8 @@ sub new {
         (map { ("hot$_" => { plan => 'small', role => 'hot' }) } 1 .. 3),
         (map { ("even$_" => { plan => 'wide', role => 'even' }) } 1 .. 4),
         (map { ("lazy$_" => { plan => 'lazy', role => 'lazy' }) } 1 .. 2),
+        # So busy at a node that its workers take slices.
+        rush1 => { plan => 'rush', role => 'rush' },
         (map { ("solo$_" => { plan => 'small', role => 'solo', alone => 1, loc => $_ }) } qw(a s b)),
         (map { ("slide$_" => { plan => 'slide', role => 'slide' }) } 1 .. 2),
         (map { ("month$_" => { plan => 'month', role => 'month' }) } 1 .. 2),
@@ -73,6 +77,7 @@ sub lanes {
         if    ($role eq 'hot')   { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.14, costs => $costs } } 1 .. 4 }
         elsif ($role eq 'even')  { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.2, costs => $costs, burst => $random->one_of(0, 6) } } 1 .. 2 }
         elsif ($role eq 'lazy')  { push @lanes, map { { %lane, locations => ['a'], gap => 0.08, costs => [1] } } 1 .. 2 }
+        elsif ($role eq 'rush')  { push @lanes, map { { %lane, locations => ['a'], gap => 0.015, costs => [1], stays => 2 } } 1 .. 4 }
         elsif ($role eq 'solo')  { push @lanes, { %lane, locations => [$self->{ids}{$id}{loc}], gap => 0.06, obeys => 1, costs => [1, 1, 1, 0, 3] } }
         elsif ($role eq 'slide') { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.12 } } 1 .. 2 }
         elsif ($role eq 'month') { push @lanes, map { { %lane, locations => [qw(a b)], gap => 0.3 } } 1 .. 2 }

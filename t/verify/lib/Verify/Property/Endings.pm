@@ -69,11 +69,13 @@ sub _check_bans {
                         if $is_new && 1 + @strikes < $ban->{after} && !$model->faults($request->{begin} - 20, $request->{end}, 'step_clock')
                         && !$model->faults($request->{begin} - 20, $request->{end}, 'loss');
                     @refusals = ();
-                    # Retry-After is rounded up.
-                    $ends = max($ends, $request->{begin} + $request->{retry} - 1);
+                    # Retry-After is rounded up. A ban may follow the one before at once.
+                    my $ends_after = $request->{begin} + $request->{retry} - 1;
+                    if ($is_new || $ends_after > $latest_end) {
+                        ($ends, $last_banned) = ($ends_after, $request);
+                        $announced_at = $request->{end} + $announced + $model->stalled($request->{begin}, $request->{end} + $announced);
+                    }
                     $latest_end = max($latest_end, $request->{end} + $request->{retry});
-                    $announced_at = $request->{end} + $announced + $model->stalled($request->{begin}, $request->{end} + $announced) if $is_new;
-                    $last_banned = $request;
                 }
                 elsif ($request->{status} == 429 || !$request->{status}) {
                     push @refusals, $request;
