@@ -59,18 +59,18 @@ sub _turn {
     my @waiting = grep { $_->{waits} } @lanes;
     my $due = min(map { $_->{waits} ? $_->{begin} + $patience : $_->{next} } @lanes);
     my $timeout = $self->{running} || @waiting ? max(0, min($due - now(), 0.5)) : 0.5;
-    my $select = IO::Select->new($self->{control}, map { $_->{waits} } @waiting);
+    my $select = IO::Select->new($self->{control} // (), map { $_->{waits} } @waiting);
     my %ready = map { fileno($_) => 1 } $select->can_read($timeout);
     for my $lane (@waiting) {
         if    ($ready{ fileno $lane->{waits} })           { $self->_receive($lane) }
         elsif (now() - $lane->{begin} > $patience) { $self->_end($lane, {}) }
     }
-    return unless $ready{ fileno $self->{control} };
+    return unless $self->{control} && $ready{ fileno $self->{control} };
     TestProcess::answer($self->{control}, sub {
         my ($what) = @_;
         $self->{running} = $what eq 'resume';
         if (!$self->{running}) {
-            local $self->{control} = IO::Socket::UNIX->new(Local => '', Listen => 1);    # nothing else is asked meanwhile
+            local $self->{control};    # nothing else is asked meanwhile
             $self->_turn while grep { $_->{waits} } @lanes;
         }
         my $now = now();

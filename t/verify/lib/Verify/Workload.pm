@@ -44,12 +44,13 @@ sub new {
                     month => { rates => [[30, 2], [$random->one_of(60, 200), 'month']] },
                 },
             },
+            also => { lease => 1, plans => { lazy => { rates => [[1000, 60]] } } },
             banning => {
                 lease => 1, plans => { small => { rates => [[120, 20]] } },
                 ban => { after => 4, within => 4, for => 2, up_to => 4 },
             },
         },
-        locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], n => ['banning'] },
+        locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'] },
     }, $class;
     $self->{ids} = {
         (map { ("hot$_" => { plan => 'small', role => 'hot' }) } 1 .. 3),
@@ -76,7 +77,7 @@ sub lanes {
         my $costs = [(1) x 6, 0, 3];
         if    ($role eq 'hot')   { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.14, costs => $costs } } 1 .. 4 }
         elsif ($role eq 'even')  { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.2, costs => $costs, burst => $random->one_of(0, 6) } } 1 .. 2 }
-        elsif ($role eq 'lazy')  { push @lanes, map { { %lane, locations => ['a'], gap => 0.08, costs => [1] } } 1 .. 2 }
+        elsif ($role eq 'lazy')  { push @lanes, map { { %lane, locations => [qw(a c)], gap => 0.08, costs => [1, 1, 1, 3] } } 1 .. 2 }
         elsif ($role eq 'rush')  { push @lanes, map { { %lane, locations => ['a'], gap => 0.015, costs => [1], stays => 2 } } 1 .. 4 }
         elsif ($role eq 'solo')  { push @lanes, { %lane, locations => [$self->{ids}{$id}{loc}], gap => 0.06, obeys => 1, costs => [1, 1, 1, 0, 3] } }
         elsif ($role eq 'slide') { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.12 } } 1 .. 2 }
