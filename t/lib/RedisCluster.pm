@@ -2,7 +2,8 @@ package RedisCluster;
 
 # Starts a Redis Cluster of masters and replicas on free ports of 127.0.0.1.
 #
-#   my $cluster = RedisCluster->start(masters => 3, replicas => 1);     # of each master; node_timeout => 5000, in ms
+#   my $cluster = RedisCluster->start(masters => 3, replicas => 1);     # of each master; node_timeout => 5000, in ms;
+#                                              # tls => sub { my ($port) = @_; … }, as RedisServer->start
 #   $cluster->address                          # the first two nodes, as the directive `cluster` has them
 #   $cluster->nodes                            # RedisServer objects; the masters first
 #   my $node = $cluster->master_of('t:quota:{k1}:api');     # the node that serves the slot of a key now
@@ -24,7 +25,7 @@ sub start {
     my @conf = ('cluster-enabled yes', 'cluster-node-timeout ' . ($options{node_timeout} // 5000),
         'cluster-require-full-coverage no', 'cluster-replica-validity-factor 0', 'repl-diskless-sync-delay 0',
         @{ $options{conf} // [] });
-    my @nodes = map { RedisServer->start(tcp => 1, conf => [@conf, 'cluster-port ' . free_port()]) } 1 .. $masters * (1 + $replicas);
+    my @nodes = map { RedisServer->start(tcp => 1, tls => $options{tls}, conf => [@conf, 'cluster-port ' . free_port()]) } 1 .. $masters * (1 + $replicas);
     my $self = bless { nodes => \@nodes }, $class;
     for my $i (0 .. $masters - 1) {
         my ($first, $last) = map { int(16384 * $_ / $masters) } $i, $i + 1;

@@ -8,6 +8,7 @@ package RedisServer;
 #       password => 'secret',                         # requirepass
 #       acl      => ['user app on >pw ~petstore:* +@all'],   # lines of the configuration; for others:
 #       conf     => ['appendonly yes', 'maxmemory 2mb'],
+#       tls      => sub { my ($port) = @_; … },       # its port speaks TLS: these lines, as of Certificates->redis
 #   );
 #   $redis->address                                   # "unix:…/redis.sock", as nginx writes it
 #   $redis->socket, $redis->port, $redis->dir, $redis->pid, $redis->log
@@ -36,7 +37,7 @@ sub start {
     my $dir = File::Temp->newdir('redis-XXXXXX', TMPDIR => 1);
     my $self = bless { dir => $dir, port => $options{tcp} ? free_port() : 0, password => $options{password} }, $class;
     open my $conf, '>', "$dir/redis.conf" or die $!;
-    print $conf "$_\n" for "port $self->{port}", 'bind 127.0.0.1', "unixsocket $dir/redis.sock", "dir $dir",
+    print $conf "$_\n" for ($options{tls} ? ('port 0', $options{tls}->($self->{port})) : "port $self->{port}"), 'bind 127.0.0.1', "unixsocket $dir/redis.sock", "dir $dir",
         "logfile $dir/redis.log", 'save ""', 'daemonize no',
         (defined $options{password} ? "requirepass $options{password}" : ()),
         @{ $options{acl} // [] }, @{ $options{conf} // [] };

@@ -1,0 +1,174 @@
+package Verify::Clients;
+
+# Clients of the nodes, in a separate process. Each lane is one client: it has one request under way at a time, over a
+# kept-alive connection to each node. Every request is written to the history when it ends.
+#
+#   my $clients = Verify::Clients->start(name => 'c1', part => "$dir/part-c1", seed => $text, nodes => [@addresses], lanes => [
+#       { id => 'hot1', token => '…', locations => ['a', 'b'], costs => [1, 3], gap => 0.05 },     # mean pause in seconds
+#       { id => 'solo1', …, obeys => 1 },        # waits as long as Retry-After says
+#       { id => 'rush1', …, stays => 3 },        # all its requests go to one node, another one after so many seconds
+#       { tokens => 'unknown', … },              # another token each time, which no key has; its id is "-"
+#   ]);
+#   $clients->pause        # waits until no request is under way
+#   $clients->resume
+#
+#   Verify::Clients::ask($node, $token, $location, $cost)    # one request, blocking: the fields of its record
+
+use strict;
+use warnings;
+use IO::Select;
+use IO::Socket::UNIX;
+use List::Util qw(max min);
+use TestProcess;
+use Verify::Clock qw(now);
+use Verify::History;
+use Verify::Random;
+
+# A request that has no answer by then is given up: it may have been counted.
+my $patience = 15;
+
+my %field_of = (
+    'x-ratelimit-limit' => 'limit', 'x-ratelimit-remaining' => 'remaining', 'x-ratelimit-reset' => 'reset',
+    'ratelimit' => 'rl', 'retry-after' => 'retry', 'x-verdict' => 'verdict',
+);
+
+sub start {
+    my ($class, %options) = @_;
+    my $process = TestProcess->start('clients', sub {
+        my ($control) = @_;
+        my $self = bless { %options, control => $control, running => 0, number => 0 }, $class;
+        $self->{history} = Verify::History->append($options{part});
+        $self->{random} = Verify::Random->new($options{seed});
+        local $SIG{PIPE} = 'IGNORE';
+        $_->{next} = now() + $self->{random}->real(0, $_->{gap}) for @{ $self->{lanes} };
+        $self->_turn while 1;
+    });
+    return bless { process => $process }, $class;
+}
+
+sub pause  { $_[0]{process}->ask('pause') }
+sub resume { $_[0]{process}->ask('resume') }
+
+sub _turn {
+    my ($self) = @_;
+    my $now = now();
+    my @lanes = @{ $self->{lanes} };
+    if ($self->{running}) {
+        for my $lane (@lanes) { $self->_send($lane) if !$lane->{waits} && $lane->{next} <= $now }
+    }
+    my @waiting = grep { $_->{waits} } @lanes;
+    my $due = min(map { $_->{waits} ? $_->{begin} + $patience : $_->{next} } @lanes);
+    my $timeout = $self->{running} || @waiting ? max(0, min($due - now(), 0.5)) : 0.5;
+    my $select = IO::Select->new($self->{control} // (), map { $_->{waits} } @waiting);
+    my %ready = map { fileno($_) => 1 } $select->can_read($timeout);
+    for my $lane (@waiting) {
+        if    ($ready{ fileno $lane->{waits} })           { $self->_receive($lane) }
+        elsif (now() - $lane->{begin} > $patience) { $self->_end($lane, {}) }
+    }
+    return unless $self->{control} && $ready{ fileno $self->{control} };
+    TestProcess::answer($self->{control}, sub {
+        my ($what) = @_;
+        $self->{running} = $what eq 'resume';
+        if (!$self->{running}) {
+            local $self->{control};    # nothing else is asked meanwhile
+            $self->_turn while grep { $_->{waits} } @lanes;
+        }
+        my $now = now();
+        $_->{next} = max($_->{next}, $now) for @lanes;
+        return 1;
+    });
+}
+
+sub _send {
+    my ($self, $lane) = @_;
+    my $random = $self->{random};
+    my $node = $lane->{stays} ? int(now() / $lane->{stays}) % @{ $self->{nodes} } : $random->whole(0, $#{ $self->{nodes} });
+    $lane->{record} = {
+        client => $self->{name}, n => ++$self->{number}, node => $node, id => $lane->{id} // '-',
+        loc => $random->one_of(@{ $lane->{locations} }), cost => $random->one_of(@{ $lane->{costs} // [1] }),
+    };
+    my $token = $lane->{tokens} ? sprintf 'unknown-%08x', $random->whole(0, 2**32 - 1) : $lane->{token};
+    my $text = _format($lane->{record}, $token);
+    my $socket = $lane->{sockets}[$node];
+    # A connection that nginx has closed meanwhile is readable.
+    if ($socket && IO::Select->new($socket)->can_read(0)) { close $socket; undef $socket }
+    $socket //= IO::Socket::UNIX->new(Peer => $self->{nodes}[$node] =~ s/^unix://r);
+    if (!$socket) {    # the node is down
+        $lane->{sockets}[$node] = undef;
+        $lane->{next} = now() + 0.1;
+        return;
+    }
+    $socket->blocking(0);
+    $lane->{sockets}[$node] = $lane->{waits} = $socket;
+    @$lane{qw(begin buffer)} = (now(), '');
+    syswrite($socket, $text) // $self->_end($lane, {});
+}
+
+sub _format {
+    my ($record, $token) = @_;
+    return "GET /$record->{loc}?c=$record->{cost} HTTP/1.1\r\nHost: verify\r\nAuthorization: Bearer $token\r\n\r\n";
+}
+
+sub _receive {
+    my ($self, $lane) = @_;
+    my $read = sysread $lane->{waits}, $lane->{buffer}, 65536, length $lane->{buffer};
+    return if !defined $read && ($!{EAGAIN} || $!{EINTR});
+    return $self->_end($lane, {}) unless $read;
+    my $answer = _parse(\$lane->{buffer}) or return;
+    $self->_end($lane, $answer);
+}
+
+# The fields of a complete response, otherwise undef.
+sub _parse {
+    my ($buffer) = @_;
+    my ($head) = $$buffer =~ /^(.*?\r\n\r\n)/s or return;
+    my %answer;
+    ($answer{status}) = $head =~ m{^HTTP/1\.1 (\d+)} or return;
+    my $length = 0;
+    while ($head =~ /^([\w-]+): *(.*?)\r$/mg) {
+        my $name = lc $1;
+        $length = $2 if $name eq 'content-length';
+        $answer{close} = 1 if $name eq 'connection' && lc $2 eq 'close';
+        $answer{ $field_of{$name} } = $2 if $field_of{$name};
+    }
+    return if length($$buffer) < length($head) + $length;
+    ($answer{code}) = substr($$buffer, length $head) =~ /"code": *"(\w+)"/ if $answer{status} >= 400;
+    return \%answer;
+}
+
+sub _end {
+    my ($self, $lane, $answer) = @_;
+    my $end = now();
+    my $node = $lane->{record}{node};
+    if (!$answer->{status} || delete $answer->{close}) {
+        close $lane->{waits};
+        $lane->{sockets}[$node] = undef;
+    }
+    delete $lane->{waits};
+    $self->{history}->write(req => {
+        %{ $lane->{record} }, begin => sprintf('%.4f', $lane->{begin}), end => sprintf('%.4f', $end), status => 0, %$answer,
+    });
+    my $gap = $self->{random}->gap($lane->{gap});
+    # A lane that sends bursts sends some requests at once, then waits.
+    $gap = $self->{random}->chance(1 / $lane->{burst}) ? $gap * $lane->{burst} : 0 if $lane->{burst};
+    $gap = $answer->{retry} + 0.001 if $lane->{obeys} && ($answer->{status} // 0) == 429 && $answer->{retry};
+    $lane->{next} = $end + $gap;
+}
+
+sub ask {
+    my ($node, $address, $id, $token, $loc, $cost) = @_;
+    my $record = { node => $node, id => $id, loc => $loc, cost => $cost // 1, begin => sprintf('%.4f', now()), status => 0 };
+    my $socket = IO::Socket::UNIX->new(Peer => $address =~ s/^unix://r) or return;
+    local $SIG{PIPE} = 'IGNORE';
+    my $buffer = '';
+    my $answer;
+    if (syswrite $socket, _format($record, $token)) {
+        while (IO::Select->new($socket)->can_read($patience) && sysread $socket, $buffer, 65536, length $buffer) {
+            $answer = _parse(\$buffer) and last;
+        }
+    }
+    delete $answer->{close} if $answer;
+    return { %$record, %{ $answer // {} }, end => sprintf('%.4f', now()) };
+}
+
+1;

@@ -1,0 +1,140 @@
+package Verify::Deployment;
+
+# The Redis of a run: one server, a master that Sentinel manages with two replicas, or a cluster of three masters with a
+# replica each.
+#
+#   my $deployment = Verify::Deployment->start(kind => 'redis', tls => 0, nodes => 3, clock => $shifted_clock);
+#   $deployment->directives($node, $path)    # lines of tollgate_redis. `redis` has two paths to the server, 0 and 1, of
+#                                            #   which each is a proxy of this node
+#   $deployment->proxies($node)              # of `redis`: the Verify::Proxy objects
+#   $deployment->servers                     # RedisServer objects
+#   $deployment->masters                     # those that are masters now
+#   $deployment->ask($server, 'PING')        # a command, on a connection of its own
+#   $deployment->cmd('HSET', $key, …)        # at the master of the key
+#   $deployment->scan($pattern)              # the names of all keys
+#   $deployment->available                   # whether a master that answers serves every key
+#   $deployment->sentinels, $deployment->cluster     # the object that manages the servers, if any
+
+use strict;
+use warnings;
+use Certificates;
+use List::Util qw(first);
+use RedisCluster;
+use RedisServer;
+use Resp;
+use Sentinels;
+use Verify::Proxy;
+use Wait qw(free_port);
+
+# Every write is on disk before it is answered: a server that is killed has lost nothing that it acknowledged.
+my @durable = ('appendonly yes', 'appendfsync always');
+
+sub start {
+    my ($class, %options) = @_;
+    my $self = bless {%options}, $class;
+    if ($options{tls}) {
+        $self->{certificates} = Certificates->new;
+        $self->{certificates}->issue('server', 'DNS:redis.test,IP:127.0.0.1');
+    }
+    my $start = $options{kind} eq 'redis' ? '_start_redis' : $options{kind} eq 'sentinel' ? '_start_sentinel' : '_start_cluster';
+    my $begin = sub { $self->$start };
+    $options{clock} ? $options{clock}->start($begin) : $begin->();
+    return $self;
+}
+
+sub _start_redis {
+    my ($self) = @_;
+    my $tls_port = $self->{tls} ? free_port() : undef;
+    my $server = RedisServer->start(conf => [@durable, $tls_port ? $self->{certificates}->redis('server', $tls_port) : ()]);
+    $self->{servers} = [$server];
+    my $to = $tls_port ? "127.0.0.1:$tls_port" : $server->address;
+    $self->{proxies} = [map { [map { Verify::Proxy->start(to => $to, tcp => $self->{tls}) } 0, 1] } 1 .. $self->{nodes}];
+}
+
+# The lines for TLS of a server and its port, as RedisServer wants them.
+sub _tls {
+    my ($self, @more) = @_;
+    return $self->{tls} ? sub { $self->{certificates}->redis('server', $_[0], @more) } : undef;
+}
+
+sub _start_sentinel {
+    my ($self) = @_;
+    my $tls = $self->_tls('tls-replication yes');
+    $self->{sentinels} = Sentinels->start(replicas => 2, down_after => 1000, tls => $tls, redis_options => { tls => $tls, conf => [@durable] });
+    $self->{servers} = [$self->{sentinels}->servers];
+}
+
+sub _start_cluster {
+    my ($self) = @_;
+    $self->{cluster} = RedisCluster->start(masters => 3, replicas => 1, node_timeout => 2000, tls => $self->_tls('tls-cluster yes', 'tls-replication yes'), conf => [@durable]);
+    $self->{servers} = [$self->{cluster}->nodes];
+}
+
+sub directives {
+    my ($self, $node, $path) = @_;
+    my $servers =
+          $self->{proxies}   ? 'server ' . $self->{proxies}[$node][ $path // 0 ]->address . ';'
+        : $self->{sentinels} ? $self->{sentinels}->directive
+        :                      'cluster ' . $self->{cluster}->address . ';';
+    return $servers unless $self->{tls};
+    return "$servers tls on; tls_ca " . $self->{certificates}->certificate('ca') . '; tls_server_name redis.test;';
+}
+
+sub proxies   { my ($self, $node) = @_; return @{ ($self->{proxies} // [])->[$node] // [] } }
+sub servers   { @{ $_[0]{servers} } }
+sub sentinels { $_[0]{sentinels} }
+sub cluster   { $_[0]{cluster} }
+
+sub masters {
+    my ($self) = @_;
+    return grep { (eval { $self->ask($_, 'ROLE')->[0] } // '') eq 'master' } $self->servers;
+}
+
+sub ask {
+    my ($self, $server, @command) = @_;
+    die "it does not run\n" unless $server->pid;
+    return Resp->connect($server->address, timeout => 2)->cmd(@command);
+}
+
+sub master {
+    my ($self) = @_;
+    return ($self->servers)[0] unless $self->{sentinels};
+    my $sentinel = first { $_->is_running } $self->{sentinels}->sentinels;
+    my $port = $sentinel->cmd('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'mymaster')->[1];
+    return first { $_->port == $port } $self->servers;
+}
+
+sub cmd {
+    my ($self, $command, $key, @more) = @_;
+    if ($self->{cluster}) {
+        $_->disconnect for $self->servers;
+        return $self->{cluster}->cmd($command, $key, @more);
+    }
+    return $self->ask($self->master, $command, $key // (), @more);
+}
+
+sub scan {
+    my ($self, $pattern) = @_;
+    my %found;
+    for my $server ($self->{cluster} ? $self->masters : $self->master) {
+        my $cursor = 0;
+        do {
+            ($cursor, my $names) = @{ $self->ask($server, 'SCAN', $cursor, 'MATCH', $pattern, 'COUNT', 1000) };
+            $found{$_} = 1 for @$names;
+        } until $cursor eq '0';
+    }
+    return sort keys %found;
+}
+
+sub available {
+    my ($self) = @_;
+    return eval {
+        if ($self->{cluster}) {
+            my @masters = $self->masters;
+            return @masters && !grep { $self->ask($_, 'CLUSTER', 'INFO') !~ /cluster_state:ok.*cluster_slots_ok:16384/s } @masters;
+        }
+        return $self->ask($self->master, 'ROLE')->[0] eq 'master';
+    };
+}
+
+1;

@@ -1,0 +1,389 @@
+package Verify::Faults;
+
+# Faults: how each kind begins, how it ends, and what proves that it was in effect.
+#
+#   my @kinds = Verify::Faults::kinds('redis')
+#   my $faults = Verify::Faults->new(deployment => …, nodes => …, workload => …, clock => …, history => …);
+#   my @schedule = Verify::Faults::schedule($random, \@kinds, length => 10, nodes => 3)
+#                                  # [{ kind, node, at, for, value }, …]: seconds since the begin of a round
+#   $faults->begin($fault), $faults->end($fault)      # `end` writes the record `fault` to the history
+#
+# Each kind is a method that returns { begin => sub, end => sub, evidence => sub }. `evidence` runs at the end, and returns
+# a text, or undef if nothing shows that the fault was in effect: then the run is invalid.
+
+use strict;
+use warnings;
+use List::Util qw(first sum0);
+use Resp;
+use Verify::Clock qw(now);
+use Wait qw(wait_until);
+
+# What each kind acts on; two faults never act on the same thing at the same time. `for` is its length in seconds.
+# `value` is its parameter.
+my %kind = (
+    kill_redis     => { on => 'server', for => [0.2, 6],   in => [qw(redis)] },
+    stop_redis     => { on => 'server', for => [0.3, 6],   in => [qw(redis cluster)] },
+    restart_redis  => { on => 'server', for => [0, 0],     in => [qw(redis)] },
+    pause_redis    => { on => 'server', for => [0.3, 2.5], in => [qw(redis)] },
+    lose_counts    => { on => 'server', for => [0, 0],     in => [qw(redis sentinel cluster)] },
+    lose_scripts   => { on => 'server', for => [0, 0],     in => [qw(redis sentinel)] },
+    refuse_memory  => { on => 'server', for => [0.3, 3],   in => [qw(redis)] },
+    refuse_user    => { on => 'server', for => [0.3, 3],   in => [qw(redis)] },
+    step_clock     => { on => 'server', for => [0, 0],     in => [qw(redis)], value => [-5, 20] },
+    kill_worker    => { on => 'node',   for => [0, 0],     in => [qw(redis sentinel cluster)] },
+    kill_node      => { on => 'node',   for => [0.1, 2],   in => [qw(redis sentinel cluster)] },
+    reload         => { on => 'node',   for => [0, 0],     in => [qw(redis sentinel cluster)] },
+    rename_redis   => { on => 'node',   for => [0, 0],     in => [qw(redis sentinel cluster)] },
+    move_address   => { on => 'node',   for => [0, 0],     in => [qw(redis)] },
+    resize_zone    => { on => 'node',   for => [0, 0],     in => [qw(redis sentinel cluster)] },
+    change_limits  => { on => 'limits', for => [1, 6],     in => [qw(redis sentinel cluster)], value => [0.5, 2] },
+    delay          => { on => 'path',   for => [0.5, 4],   in => [qw(redis)], value => [0.02, 1] },
+    hold           => { on => 'path',   for => [0.3, 4],   in => [qw(redis)] },
+    refuse         => { on => 'path',   for => [0.3, 4],   in => [qw(redis)] },
+    mute           => { on => 'path',   for => [0.1, 2],   in => [qw(redis)], value => [0.05, 1] },
+    truncate       => { on => 'path',   for => [0.1, 1],   in => [qw(redis)], value => [1, 60] },
+    cut            => { on => 'path',   for => [0, 0],     in => [qw(redis)] },
+    kill_master    => { on => 'server', for => [3, 8],     in => [qw(sentinel cluster)] },
+    stop_master    => { on => 'server', for => [3, 6],     in => [qw(sentinel)] },
+    fail_over      => { on => 'server', for => [2, 4],     in => [qw(sentinel cluster)] },
+    stop_sentinels => { on => 'watch',  for => [1, 4],     in => [qw(sentinel)] },
+    move_slots     => { on => 'server', for => [0, 0],     in => [qw(cluster)] },
+);
+
+sub kinds { my ($deployment) = @_; return grep { my $name = $_; grep { $_ eq $deployment } @{ $kind{$name}{in} } } sort keys %kind }
+
+sub schedule {
+    my ($random, $kinds, %options) = @_;
+    my (@schedule, %busy);
+    for (1 .. $options{number} // $random->whole(2, 6)) {
+        my $name = $random->one_of(@$kinds);
+        my $about = $kind{$name};
+        my $node = $random->whole(0, $options{nodes} - 1);
+        my $on = $about->{on} =~ /^(?:node|path)$/ ? "$about->{on}$node" : $about->{on};
+        my $for = $random->real(@{ $about->{for} });
+        my $at = $random->real(0.05 * $options{length}, 0.9 * $options{length});
+        # A fault that would meet another one on the same thing is left out.
+        next if grep { $at < $_->[1] + 0.2 && $at + $for + 0.2 > $_->[0] } @{ $busy{$on} // [] };
+        push @{ $busy{$on} }, [$at, $at + $for];
+        push @schedule, { kind => $name, node => $node, at => $at, for => $for, value => $random->real(@{ $about->{value} // [0, 1] }) };
+    }
+    return sort { $a->{at} <=> $b->{at} } @schedule;
+}
+
+sub new { my ($class, %options) = @_; return bless {%options}, $class }
+
+sub begin {
+    my ($self, $fault) = @_;
+    my $method = "_$fault->{kind}";
+    $fault->{actions} = $self->$method($fault);
+    $fault->{begin} = now();
+    $fault->{actions}{begin}->();
+}
+
+sub end {
+    my ($self, $fault) = @_;
+    my $actions = $fault->{actions};
+    $actions->{end}->() if $actions->{end};
+    my $evidence = eval { $actions->{evidence}->() };
+    $evidence //= undef;
+    $self->{history}->write(fault => {
+        kind => $fault->{kind}, node => $fault->{node}, value => sprintf('%.3f', $fault->{value}),
+        begin => sprintf('%.4f', $fault->{begin}), end => sprintf('%.4f', now()), %{ $fault->{fields} // {} },
+        defined $evidence ? (evidence => $evidence) : (missing => $@ || 'no evidence'),
+    });
+    return defined $evidence;
+}
+
+sub _server { my ($self) = @_; return ($self->{deployment}->servers)[0] }
+sub _info {
+    my ($self, $server, $section, $field) = @_;
+    my ($value) = $self->{deployment}->ask($server, 'INFO', $section) =~ /^\Q$field\E:(.*?)\r$/m;
+    return $value;
+}
+
+sub _new_log { my ($self, $node) = @_; my $nginx = $self->{nodes}->nginx($node); my $from = length $nginx->error_log; return sub { substr $nginx->error_log, $from } }
+
+# --- one Redis
+
+sub _ended_and_started {
+    my ($self, $server, $how) = @_;
+    my $run = $self->_info($server, 'server', 'run_id');
+    return {
+        begin => sub { $server->$how },
+        end => sub { $self->_start($server) },
+        evidence => sub { my $new = $self->_info($server, 'server', 'run_id'); return $new ne $run ? "run_id $run is now $new" : undef },
+    };
+}
+
+# A server that is started again keeps its clock.
+sub _start {
+    my ($self, $server) = @_;
+    return $self->{clock} ? $self->{clock}->start(sub { $server->restart }) : $server->restart;
+}
+
+sub _kill_redis    { my ($self) = @_; return $self->_ended_and_started($self->_server, 'kill') }
+sub _restart_redis { my ($self) = @_; return $self->_ended_and_started($self->_server, 'stop') }
+
+sub _stop_redis {
+    my ($self, $fault) = @_;
+    my @servers = $self->{deployment}->cluster ? $self->{deployment}->masters : $self->_server;
+    my $server = $servers[ $fault->{node} % @servers ];
+    my ($waiting, $state);
+    return {
+        begin => sub { $server->sigstop; $waiting = Resp->connect($server->address); $waiting->send('PING') },
+        end => sub {
+            $state = $waiting->pending ? undef : 'a PING was not answered before the end of the stop';
+            $server->sigcont;
+        },
+        evidence => sub { $waiting->read; return $state },
+    };
+}
+
+sub _pause_redis {
+    my ($self, $fault) = @_;
+    my $server = $self->_server;
+    my ($waiting, $state);
+    return {
+        begin => sub {
+            $waiting = Resp->connect($server->address);
+            $self->{deployment}->ask($server, 'CLIENT', 'PAUSE', int(1000 * $fault->{for}) + 1000);
+            $waiting->send('PING');
+        },
+        end => sub {
+            $state = $waiting->pending ? undef : 'a PING was not answered before the end of the pause';
+            $self->{deployment}->ask($server, 'CLIENT', 'UNPAUSE');
+        },
+        evidence => sub { $waiting->read; return $state },
+    };
+}
+
+sub _lose_counts {
+    my ($self) = @_;
+    my $lost = 0;
+    my $delete = sub { for my $key ($self->{deployment}->scan('t:quota:*')) { $lost += $self->{deployment}->cmd('DEL', $key) } };
+    return { begin => sub { $delete->() }, evidence => sub { $lost ? "$lost quotas were deleted" : undef } };
+}
+
+sub _lose_scripts {
+    my ($self) = @_;
+    my $server = $self->{deployment}->master;
+    my $before;
+    return {
+        begin => sub { $before = $self->_info($server, 'memory', 'number_of_cached_scripts'); $self->{deployment}->ask($server, 'SCRIPT', 'FLUSH') },
+        evidence => sub { return $before ? "$before scripts were cached" : undef },
+    };
+}
+
+sub _errors {
+    my ($self, $server, $name) = @_;
+    return ($self->_info($server, 'errorstats', "errorstat_$name") // '') =~ /count=(\d+)/ ? $1 : 0;
+}
+
+sub _refuse_memory {
+    my ($self) = @_;
+    my $server = $self->_server;
+    my $before = $self->_errors($server, 'OOM');
+    my $set = sub { $self->{deployment}->ask($server, 'CONFIG', 'SET', 'maxmemory', $_[0]) };
+    return {
+        begin => sub { $set->(1) },
+        end => sub { $set->(0) },
+        evidence => sub { my $count = $self->_errors($server, 'OOM') - $before; return $count > 0 ? "$count commands got OOM" : undef },
+    };
+}
+
+sub _refuse_user {
+    my ($self) = @_;
+    my $server = $self->_server;
+    my $before = $self->_errors($server, 'NOPERM');
+    my $set = sub { $self->{deployment}->ask($server, 'ACL', 'SETUSER', 'default', @_) };
+    return {
+        begin => sub { $set->('-evalsha', '-eval') },
+        end => sub { $set->('+@all') },
+        evidence => sub { my $count = $self->_errors($server, 'NOPERM') - $before; return $count > 0 ? "$count commands got NOPERM" : undef },
+    };
+}
+
+sub _redis_ahead {
+    my ($self) = @_;
+    my ($seconds, $microseconds) = @{ $self->{deployment}->ask($self->_server, 'TIME') };
+    return $seconds + $microseconds / 1e6 - now();
+}
+
+sub _step_clock {
+    my ($self, $fault) = @_;
+    my $before;
+    my $step = int $fault->{value};
+    $step = 3 if $step == 0;
+    $fault->{fields}{step} = $step;
+    return {
+        begin => sub {
+            $before = $self->_redis_ahead;
+            $self->{clock}->set($self->{clock}->time + $step - 0.5);    # rounded up to whole seconds
+        },
+        evidence => sub {
+            my $moved = $self->_redis_ahead - $before;
+            $fault->{fields}{step} = sprintf '%.3f', $moved;
+            return abs($moved) > 0.5 ? "the clock of Redis moved by $fault->{fields}{step} s" : undef;
+        },
+    };
+}
+
+# --- nodes
+
+sub _kill_worker {
+    my ($self, $fault) = @_;
+    my $nginx = $self->{nodes}->nginx($fault->{node});
+    my @workers = $nginx->workers;
+    my $pid = $workers[ int($fault->{value} * @workers) ];
+    my $log = $self->_new_log($fault->{node});
+    return {
+        begin => sub { $nginx->kill_worker($pid) },
+        evidence => sub { wait_until('the log', sub { $log->() =~ /process $pid exited on signal 9/ }); return "worker $pid exited on signal 9" },
+    };
+}
+
+sub _kill_node {
+    my ($self, $fault) = @_;
+    my $nginx = $self->{nodes}->nginx($fault->{node});
+    my $before = $nginx->pid;
+    return {
+        begin => sub { $nginx->{killed}{$_} = 1 for $nginx->workers; $nginx->kill_all },
+        end => sub { $nginx->start_again },
+        evidence => sub { return $nginx->pid != $before ? "master $before was killed, with its workers" : undef },
+    };
+}
+
+sub _reloaded {
+    my ($self, $fault, %changed) = @_;
+    my $nginx = $self->{nodes}->nginx($fault->{node});
+    my %old = map { $_ => 1 } $nginx->workers;
+    return {
+        begin => sub { $self->{nodes}->reload($fault->{node}, %changed) },
+        evidence => sub { my @new = $nginx->workers; return !grep({ $old{$_} } @new) ? "the workers are now @new" : undef },
+    };
+}
+
+sub _reload       { my ($self, $fault) = @_; return $self->_reloaded($fault) }
+sub _rename_redis { my ($self, $fault) = @_; return $self->_reloaded($fault, name => 'main' . ++$self->{names}) }
+sub _resize_zone  { my ($self, $fault) = @_; return $self->_reloaded($fault, zone => 128 * (1 + ++$self->{sizes}[ $fault->{node} ] % 3) . 'k') }
+
+# The same Redis under another address: for the node it is another Redis.
+sub _move_address {
+    my ($self, $fault) = @_;
+    my $path = $self->{path}[ $fault->{node} ] = 1 - ($self->{path}[ $fault->{node} ] // 0);
+    return $self->_reloaded($fault, redis => sub { $self->{deployment}->directives($_[0], $path) });
+}
+
+sub _change_limits {
+    my ($self, $fault) = @_;
+    my $plan = $self->{workload}{tables}{strict}{plans}{small};
+    my @usual = @{ $plan->{rates} };
+    my $all = $self->{workload}{nodes} - 1;
+    my $reload = sub { $self->{nodes}->reload($_) for 0 .. $all };
+    my @changed = map { [int($_->[0] * $fault->{value}), $_->[1]] } @usual;
+    $fault->{fields} = { table => 'strict', plan => 'small', rates => \@changed };
+    return {
+        begin => sub { $plan->{rates} = \@changed; $reload->() },
+        end => sub { $plan->{rates} = \@usual; $reload->() },
+        evidence => sub { return "small has $changed[0][0]r/2s" },
+    };
+}
+
+# --- between a node and Redis
+
+sub _path {
+    my ($self, $fault, @mode) = @_;
+    my @proxies = $self->{deployment}->proxies($fault->{node});
+    return {
+        begin => sub { $_->set(@mode) for @proxies },
+        end => sub { $_->set('pass') for @proxies },
+        evidence => sub { my $count = sum0(map { $_->affected } @proxies); return $count ? "$count pieces of data or connections were affected" : undef },
+    };
+}
+
+sub _delay    { my ($self, $fault) = @_; return $self->_path($fault, 'delay', $fault->{value}) }
+sub _hold     { my ($self, $fault) = @_; return $self->_path($fault, 'hold') }
+sub _refuse   { my ($self, $fault) = @_; return $self->_path($fault, 'refuse') }
+sub _mute     { my ($self, $fault) = @_; return $self->_path($fault, 'mute', $fault->{value}) }
+sub _truncate { my ($self, $fault) = @_; return $self->_path($fault, 'truncate', int $fault->{value}) }
+
+sub _cut {
+    my ($self, $fault) = @_;
+    my @proxies = $self->{deployment}->proxies($fault->{node});
+    return {
+        begin => sub { $_->cut for @proxies },
+        evidence => sub { my $count = sum0(map { $_->affected } @proxies); return $count ? "$count connections were closed" : undef },
+    };
+}
+
+# --- Sentinel and Cluster
+
+# Another server has to serve what this one served.
+sub _replaced {
+    my ($self, $fault, $begin, $end) = @_;
+    my $deployment = $self->{deployment};
+    my @masters = $deployment->masters;
+    my $old = $deployment->cluster ? $masters[ $fault->{node} % @masters ] : $deployment->master;
+    my $is_master = sub { my ($server) = @_; return (eval { $deployment->ask($server, 'ROLE')->[0] } // '') eq 'master' };
+    my %before = map { $_->port => 1 } @masters;
+    my $new;
+    return {
+        begin => sub { $begin->($old) },
+        end => sub {
+            $new = wait_until('another master', sub { first { $_ != $old && !$before{ $_->port } && $is_master->($_) } $deployment->servers }, 60);
+            $end->($old);
+            wait_until('the old master to follow the new one', sub { !$is_master->($old) }, 60);
+            wait_until('the deployment', sub { $deployment->available }, 60);
+        },
+        evidence => sub { return $new ? 'port ' . $new->port . ' is a master now, and port ' . $old->port . ' is not' : undef },
+    };
+}
+
+sub _kill_master { my ($self, $fault) = @_; return $self->_replaced($fault, sub { $_[0]->kill }, sub { $_[0]->restart }) }
+sub _stop_master { my ($self, $fault) = @_; return $self->_replaced($fault, sub { $_[0]->sigstop }, sub { $_[0]->sigcont }) }
+
+sub _fail_over {
+    my ($self, $fault) = @_;
+    my $deployment = $self->{deployment};
+    return $self->_replaced($fault, sub {
+        my ($old) = @_;
+        if (my $sentinels = $deployment->sentinels) {
+            # A Sentinel refuses it for a while after the last one, and while it knows no good replica.
+            return wait_until('a failover to begin', sub { eval { ($sentinels->sentinels)[0]->cmd('SENTINEL', 'FAILOVER', 'mymaster') } }, 30);
+        }
+        my $id = $deployment->ask($old, 'CLUSTER', 'MYID');
+        my ($replica) = grep { $deployment->ask($_, 'CLUSTER', 'NODES') =~ /^\S+ \S+ myself,slave $id /m } $deployment->servers;
+        $deployment->ask($replica, 'CLUSTER', 'FAILOVER');
+    }, sub { });
+}
+
+sub _stop_sentinels {
+    my ($self) = @_;
+    my @some = ($self->{deployment}->sentinels->sentinels)[1, 2];
+    return {
+        begin => sub { $_->sigstop for @some },
+        end => sub { $_->sigcont for @some },
+        evidence => sub { return 'two Sentinels of three were stopped' },
+    };
+}
+
+sub _move_slots {
+    my ($self, $fault) = @_;
+    my $cluster = $self->{deployment}->cluster;
+    my ($from, $to, @slots);
+    return {
+        begin => sub {
+            $_->disconnect for $cluster->nodes;
+            my @keys = $self->{deployment}->scan('t:quota:*') or return;
+            my %wanted = map { $cluster->slot_of($_) => $_ } @keys;
+            ($from) = $cluster->master_of((values %wanted)[0]);
+            ($to) = grep { $_ != $from } $self->{deployment}->masters;
+            @slots = grep { $cluster->master_of($wanted{$_}) == $from } sort keys %wanted;
+            @slots = @slots[0 .. 2] if @slots > 3;
+            $cluster->move_slots($from, $to, @slots);
+        },
+        evidence => sub { return @slots ? 'slots ' . join(' ', @slots) . ' moved to port ' . $to->port : undef },
+    };
+}
+
+1;

@@ -1,0 +1,106 @@
+package Verify::Manager;
+
+# A program that manages keys, in a separate process: it issues keys, uses them at all nodes, changes, disables and
+# revokes them through tollgate_admin, and checks at once what the nodes do. Every operation (`op`) and every request
+# (`req`) is written to the history.
+#
+#   my $manager = Verify::Manager->start(part => …, seed => …, nodes => [@addresses], token => $of_the_admin);
+#   $manager->pause, $manager->resume
+
+use strict;
+use warnings;
+use Digest::SHA qw(sha256_hex);
+use Http qw(http_request);
+use IO::Select;
+use JSON::PP    ();
+use TestProcess;
+use Time::HiRes qw(sleep);
+use Verify::Clients;
+use Verify::Clock qw(now);
+use Verify::History;
+use Verify::Random;
+
+sub start {
+    my ($class, %options) = @_;
+    my $process = TestProcess->start('manager', sub {
+        my ($control) = @_;
+        my $self = bless { %options, number => 0 }, $class;
+        $self->{history} = Verify::History->append($options{part});
+        $self->{random} = Verify::Random->new($options{seed});
+        my $running = 0;
+        while (1) {
+            if (IO::Select->new($control)->can_read($running ? 0 : 0.5)) {
+                TestProcess::answer($control, sub { $running = $_[0] eq 'resume'; 1 });
+            }
+            $self->_life if $running;
+        }
+    });
+    return bless { process => $process }, $class;
+}
+
+sub pause  { $_[0]{process}->ask('pause') }
+sub resume { $_[0]{process}->ask('resume') }
+
+# One key, from its issue to its end.
+sub _life {
+    my ($self) = @_;
+    my $random = $self->{random};
+    my $id = sprintf 'life-%s-%d', substr(sha256_hex($self->{seed}), 0, 4), ++$self->{number};
+    my $token = "their-$id";
+    $self->_use($id, $token, 2) if $random->chance(0.5);    # nodes know now that there is no such key
+    $self->_operate(issue => $id, 'POST', 'keys', { id => $id, plan => 'small', digest => sha256_hex($token) }) or return;
+    $self->_use($id, $token, 6);
+    for (1 .. $random->whole(0, 2)) {
+        my $change = $random->one_of('plan', 'disable');
+        if ($change eq 'plan') {
+            my $plan = $random->one_of('wide', 'small');
+            $self->_operate(plan => $id, 'PATCH', "keys/$id", { plan => $plan }, $plan);
+            $self->_use($id, $token, 4);
+            next;
+        }
+        $self->_operate(disable => $id, 'PATCH', "keys/$id", { state => 'disabled' });
+        $self->_use($id, $token, 6);
+        $self->_operate(enable => $id, 'PATCH', "keys/$id", { state => 'active' });
+        $self->_use($id, $token, 4);
+    }
+    return if $random->chance(0.15);    # it stays
+    $self->_operate(revoke => $id, 'DELETE', "keys/$id");
+    $self->_use($id, $token, 8);
+}
+
+# An operation, repeated until it is acknowledged or refused, or ten seconds have passed. Returns true if acknowledged.
+sub _operate {
+    my ($self, $kind, $id, $method, $path, $body, $value) = @_;
+    my $limit = now() + 10;
+    while (1) {
+        my $node = $self->{random}->whole(0, $#{ $self->{nodes} });
+        my $begin = now();
+        my $response = eval {
+            http_request($self->{nodes}[$node], $method, "/admin/$path", {
+                'Authorization' => "Bearer $self->{token}", $body ? ('Content-Type' => 'application/json') : (),
+            }, $body ? JSON::PP->new->canonical->encode($body) : undef);
+        };
+        my $status = $response ? $response->status : 0;
+        my ($code) = ($response ? $response->body : '') =~ /"code":"(\w+)"/;
+        $self->{history}->write(op => {
+            kind => $kind, id => $id, node => $node, value => $value, begin => sprintf('%.4f', $begin), end => sprintf('%.4f', now()),
+            status => $status, code => $code, durability => scalar($response && $response->header("Tollgate-Durability")),
+        });
+        return 1 if $status =~ /^2/ || ($kind eq 'issue' && ($code // '') =~ /_exists$/);
+        return if $status =~ /^4/ && $status != 429 && $status != 409;
+        return if now() > $limit;
+        sleep 0.3;
+    }
+}
+
+sub _use {
+    my ($self, $id, $token, $times) = @_;
+    for (1 .. $times) {
+        my $node = $self->{random}->whole(0, $#{ $self->{nodes} });
+        my $record = Verify::Clients::ask($node, $self->{nodes}[$node], $id, $token, $self->{random}->one_of('a', 's'));
+        $self->{history}->write(req => { client => 'manager', %$record }) if $record;
+        sleep $self->{random}->real(0, 0.12);
+    }
+}
+
+1;

@@ -1,0 +1,149 @@
+package Verify::Model;
+
+# What a history says about limits, faults and answers. The properties build on it. Nothing here decides what is right.
+#
+#   my $model = Verify::Model->new($history);
+#   $model->limits($id, $table, $from, $to)     # [{ most, least, period, sliding }, …]: the rates that every plan of the id
+#                                               #   has, with the highest and lowest limit in this time
+#   $model->tables($loc)
+#   $model->faults($from, $to, 'outage')        # the faults of a group, or of all, whose effects overlap this time
+#   $model->stalled($from, $to)                 # for how many seconds the machine stood still
+#   $model->grants($id, $table)                 # the requests that were granted and cost something
+#   $model->window($rate, $request)             # the number of the window in which it was decided; undef if that is not certain
+#   $model->windows($rate, $request)            # the first and the last window in which it may have been decided
+#   answered_by($request)                       # a text: the request and its answer, as evidence
+
+use strict;
+use warnings;
+use Exporter 'import';
+use JSON::PP   ();
+use List::Util qw(first max min sum0 uniq);
+use POSIX      qw(floor);
+
+our @EXPORT_OK = qw(answered_by evidence);
+
+# A fault affects clients until a worker has connected again: at most one second between attempts, and one to connect
+# (connect_timeout); then the units of the outage are reported, and subscriptions and heartbeats are renewed.
+our $recovery = 5;
+
+my %group;
+$group{outage}{$_} = 1 for qw(kill_redis stop_redis restart_redis pause_redis refuse_memory refuse_user delay hold refuse mute truncate cut
+    kill_master stop_master fail_over stop_sentinels move_slots kill_node);
+$group{loss}{$_} = 1 for qw(lose_counts kill_master stop_master fail_over);          # counts may be lost
+$group{forget}{$_} = 1 for qw(kill_node resize_zone move_address);                    # a node loses what it knows
+$group{node}{$_} = 1 for qw(kill_worker kill_node);
+
+sub new {
+    my ($class, $history) = @_;
+    my $self = bless { history => $history, config => $history->config }, $class;
+    $self->{faults} = [$history->of('fault')];
+    $self->{stalls} = [$history->of('stall')];
+    for my $op ($history->of('op')) { push @{ $self->{plans}{ $op->{id} } }, $op->{value} if $op->{kind} eq 'plan' }
+    return $self;
+}
+
+sub history { $_[0]{history} }
+sub config  { $_[0]{config} }
+sub tables  { my ($self, $loc) = @_; return @{ $self->{config}{locations}{$loc} // [] } }
+sub is_leased { my ($self, $table) = @_; return $self->{config}{tables}{$table}{lease} }
+sub nodes   { $_[0]{config}{nodes} // 3 }
+
+sub plans {
+    my ($self, $id) = @_;
+    return uniq(($self->{config}{ids}{$id} // {})->{plan} // 'small', @{ $self->{plans}{$id} // [] });
+}
+
+sub limits {
+    my ($self, $id, $table, $from, $to) = @_;
+    my @plans = $self->plans($id);
+    my (%rates, %known);
+    for my $name (@plans) {
+        my $plan = $self->{config}{tables}{$table}{plans}{$name} or next;
+        my @sets = ($plan->{rates});
+        for my $change ($self->faults($from - 1, $to + 1, 'change_limits')) {
+            next unless $change->{table} eq $table && $change->{plan} eq $name;
+            $change->{decoded} //= JSON::PP::decode_json($change->{rates});
+            push @sets, $change->{decoded};
+        }
+        for my $rate (map { @$_ } @sets) { push @{ $rates{ $rate->[1] }{limits} }, $rate->[0]; $rates{ $rate->[1] }{plans}{$name} = 1 }
+        $rates{$_}{sliding} = $plan->{sliding} for map { $_->[1] } @{ $plan->{rates} };
+    }
+    return map { { period => $_, most => max(@{ $rates{$_}{limits} }), least => min(@{ $rates{$_}{limits} }), sliding => $rates{$_}{sliding} } }
+        grep { keys %{ $rates{$_}{plans} } == @plans } sort keys %rates;
+}
+
+sub faults {
+    my ($self, $from, $to, $what) = @_;
+    return grep {
+        $_->{begin} <= $to && $_->{end} + $recovery >= $from
+            && (!defined $what || ($group{$what} ? $group{$what}{ $_->{kind} } : $_->{kind} eq $what))
+    } $self->_faults_near($from, $to);
+}
+
+# A long run has hundreds of faults, and asks for each request.
+my $bucket = 16;
+
+sub _faults_near {
+    my ($self, $from, $to) = @_;
+    return @{ $self->{faults} } if $to - $from > 10 * $bucket;
+    if (!$self->{near}) {
+        for my $fault (@{ $self->{faults} }) {
+            push @{ $self->{near}{$_} }, $fault for floor($fault->{begin} / $bucket) .. floor(($fault->{end} + $recovery) / $bucket);
+        }
+        $self->{near} //= {};
+    }
+    my %seen;
+    return grep { !$seen{$_}++ } map { @{ $self->{near}{$_} // [] } } floor($from / $bucket) .. floor($to / $bucket);
+}
+
+# Faults of a node, or of all nodes.
+sub faults_of {
+    my ($self, $node, $from, $to, $what) = @_;
+    return grep { $_->{kind} !~ /^(?:delay|hold|refuse|mute|truncate|cut|kill_worker|kill_node|reload|rename_redis|move_address|resize_zone)$/ || $_->{node} == $node }
+        $self->faults($from, $to, $what);
+}
+
+sub stalled {
+    my ($self, $from, $to) = @_;
+    return sum0(map { $_->{end} - $_->{at} } grep { $_->{at} <= $to && $_->{end} >= $from } @{ $self->{stalls} });
+}
+
+sub grants {
+    my ($self, $id, $table) = @_;
+    my %loc = map { $_ => 1 } grep { first { $_ eq $table } $self->tables($_) } keys %{ $self->{config}{locations} };
+    return grep { $_->{status} == 200 && $_->{cost} > 0 && $loc{ $_->{loc} } } $self->{history}->requests($id);
+}
+
+sub _number {
+    my ($period, $time) = @_;
+    return floor($time / $period) unless $period eq 'month';
+    my (undef, undef, undef, undef, $month, $year) = gmtime $time;
+    return 12 * ($year - 70) + $month;
+}
+
+sub windows {
+    my ($self, $rate, $request) = @_;
+    my ($from, $to) = @{ $request->{redis_time} //= [$self->{history}->redis_time($request->{begin}, $request->{end})] };
+    return map { _number($rate->{period}, $_) } $from, $to;
+}
+
+sub window {
+    my ($self, $rate, $request) = @_;
+    my ($first, $last) = $self->windows($rate, $request);
+    return $first == $last ? $first : undef;
+}
+
+sub answered_by {
+    my ($request) = @_;
+    return join ' ', sprintf('%.4f..%.4f', @$request{qw(begin end)}), "node $request->{node}", $request->{id}, "/$request->{loc}", "cost $request->{cost}:",
+        $request->{status} || 'no answer', map { defined $request->{$_} ? ($_ eq 'verdict' ? $request->{$_} : "$_=$request->{$_}") : () } qw(verdict code retry limit remaining reset);
+}
+
+# A violation: what is wrong, and the records that show it, at most so many of them.
+sub evidence {
+    my ($what, @requests) = @_;
+    my @shown = @requests > 8 ? (@requests[0 .. 3], undef, @requests[-4 .. -1]) : @requests;
+    return join "\n", $what, map { '    ' . ($_ ? ref $_ ? answered_by($_) : $_ : '…') } @shown;
+}
+
+1;

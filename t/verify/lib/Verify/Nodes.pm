@@ -1,0 +1,94 @@
+package Verify::Nodes;
+
+# The nodes of a run: nginx processes that share a Redis.
+#
+#   my $nodes = Verify::Nodes->start($workload, redis => sub { my ($node) = @_; "server …;" });
+#   $nodes->all                        # Nginx objects
+#   $nodes->address($node)             # where clients connect
+#   $nodes->status($node)              # of tollgate_status, decoded; undef if the node does not answer
+#   $nodes->reload($node, %changed)    # with other settings: zone => '2m', redis => sub { … }; or with the same
+#   $nodes->resources($node)           # { fds, rss (KiB, the largest worker), log (bytes) }
+#   $nodes->complaints($node)          # lines of the log that no run should have
+
+use strict;
+use warnings;
+use Http qw(http_request);
+use List::Util qw(max);
+use Nginx;
+
+sub start {
+    my ($class, $workload, %settings) = @_;
+    my $self = bless { workload => $workload, settings => [map { +{ zone => '1m', %settings } } 1 .. $workload->{nodes}] }, $class;
+    $self->{nginx} = [map {
+        Nginx->start(
+            workers => $workload->{workers}, log_level => 'notice', conf => $self->_conf($_), events => 'worker_connections 512;',
+            files => { 'www/served' => "served\n" },
+        )
+    } 0 .. $workload->{nodes} - 1];
+    return $self;
+}
+
+sub all     { @{ $_[0]{nginx} } }
+sub nginx   { $_[0]{nginx}[$_[1]] }
+sub address { 'unix:' . $_[0]{nginx}[$_[1]]->dir . '/http.sock' }
+
+sub _conf {
+    my ($self, $node) = @_;
+    my ($workload, $settings) = ($self->{workload}, $self->{settings}[$node]);
+    my $name = $settings->{name} // 'main';
+    my $locations = join "\n", map {
+        "location = /$_ { tollgate @{ $workload->{locations}{$_} }; tollgate_cost \$verify_cost; alias %DIR%/www/served; }"
+    } sort keys %{ $workload->{locations} };
+    my $milliseconds = 1000 * $workload->{timeout};
+    return <<"CONF";
+        map \$arg_c \$verify_cost { default 1; ~^\\d+\$ \$arg_c; }
+        tollgate_zone $settings->{zone};
+        tollgate_redis $name {
+            @{[ $settings->{redis}->($node) ]}
+            prefix t:; timeout ${milliseconds}ms; connect_timeout 1s; key_cache $workload->{key_cache}s; on_failure $workload->{on_failure};
+        }
+        @{[ $workload->tables_text ]}
+        tollgate_plans ops { plan ops unlimited; }
+        default_type text/plain;
+        server {
+            listen unix:%DIR%/http.sock;
+            keepalive_requests 1000000;
+            keepalive_timeout 600s;
+            tollgate_json_errors on;
+            tollgate_log_level info;    # the log is for faults
+            tollgate_headers both;
+            add_header X-Verdict \$tollgate_verdict always;
+            $locations
+            location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin $name; }
+        }
+        server { listen unix:%DIR%/status.sock; location / { tollgate_status; } }
+CONF
+}
+
+sub status {
+    my ($self, $node) = @_;
+    return eval { http_request('unix:' . $self->{nginx}[$node]->dir . '/status.sock', 'GET', '/')->json };
+}
+
+sub reload {
+    my ($self, $node, %changed) = @_;
+    %{ $self->{settings}[$node] } = (%{ $self->{settings}[$node] }, %changed);
+    $self->{nginx}[$node]->reload(conf => $self->_conf($node));
+}
+
+sub resources {
+    my ($self, $node) = @_;
+    my $nginx = $self->{nginx}[$node];
+    my %most = (fds => 0, rss => 0, log => -s $nginx->dir . '/error.log');
+    for my $pid ($nginx->workers) {
+        my @fds = glob "/proc/$pid/fd/*";
+        $most{fds} = max($most{fds}, scalar @fds);
+        open my $file, '<', "/proc/$pid/status" or next;
+        while (<$file>) { $most{rss} = max($most{rss}, $1) if /^VmRSS:\s+(\d+)/ }
+    }
+    return \%most;
+}
+
+sub complaints { return $_[0]{nginx}[$_[1]]->_complaints }
+
+1;

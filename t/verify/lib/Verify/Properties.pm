@@ -1,0 +1,28 @@
+package Verify::Properties;
+
+# The properties that a history must have, with their names. Each takes a Verify::History and returns its violations, as
+# texts that contain the evidence.
+
+use strict;
+use warnings;
+use Exporter 'import';
+use Verify::Property::Acknowledged;
+use Verify::Property::Atomicity;
+use Verify::Property::Conservation;
+use Verify::Property::Endings;
+use Verify::Property::Liveness;
+use Verify::Property::Refusals;
+use Verify::Property::Safety;
+
+our @EXPORT_OK = qw(properties);
+
+sub properties {
+    return (
+        [safety => \&Verify::Property::Safety::check], [conservation => \&Verify::Property::Conservation::check],
+        [atomicity => \&Verify::Property::Atomicity::check], [liveness => \&Verify::Property::Liveness::check],
+        ['revocation and bans' => \&Verify::Property::Endings::check], ['no wrong refusal' => \&Verify::Property::Refusals::check],
+        ['acknowledged' => \&Verify::Property::Acknowledged::check],
+    );
+}
+
+1;

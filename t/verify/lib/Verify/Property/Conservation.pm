@@ -1,0 +1,117 @@
+package Verify::Property::Conservation;
+
+# Redis has counted what was granted, and nothing else, once a round has settled.
+#
+# Each table keeps a history, so Redis counts a day for every plan. What the day of an id grew by in a round is what the
+# round granted. An answer that never came counts as 0 or as its cost. Without faults, there is no other difference.
+#
+#   counted, not granted (module/README.md): the calls whose reply was lost: their requests were answered 503 or
+#     `degraded`, or not at all; the lease in such a call; the leases and slices of a killed node or worker
+#   granted, not counted: units that a node granted alone and lost before it reported them; counts that Redis lost
+
+use strict;
+use warnings;
+use List::Util qw(max min sum0);
+use POSIX      qw(ceil);
+use Verify::Model qw(evidence);
+
+# A fault is in effect at most so many seconds after its record begins.
+my $still = 0.1;
+
+# The units of an id that Redis has counted in a table by the end of a round.
+sub counted {
+    my ($history) = @_;
+    my %counted;
+    for my $quota ($history->of('quota')) { $counted{ $quota->{round} }{ $quota->{id} }{ $quota->{table} } += $quota->{'86400.count'} // 0 }
+    for my $past ($history->of('history')) {
+        for my $field (grep { /:/ } keys %$past) {
+            my ($table) = $field =~ /^(.*):\d+$/;
+            $counted{ $past->{round} }{ $past->{id} }{$table} += $past->{$field};
+        }
+    }
+    return \%counted;
+}
+
+sub check {
+    my ($history) = @_;
+    my $model = Verify::Model->new($history);
+    my $counted = counted($history);
+    my (@violations, $last);
+    for my $round ($history->rounds) {
+        my $here = $counted->{ $round->{number} } // {};
+        for my $id (grep { $_ ne '-' } $history->ids) {
+            my @requests = grep { $_->{begin} >= $round->{begin} && $_->{begin} <= $round->{end} } $history->requests($id);
+            for my $table (sort keys %{ $model->config->{tables} }) {
+                my @of_table = grep { my $request = $_; grep { $_ eq $table } $model->tables($request->{loc}) } @requests;
+                my $before = $last ? $last->{$id}{$table} // 0 : 0;
+                my $now = $here->{$id}{$table} // 0;
+                push @violations, _check_round($model, $round, $id, $table, $before, $now, @of_table) if @of_table || $now != $before;
+            }
+        }
+        $last = $here;
+    }
+    return @violations;
+}
+
+sub _check_round {
+    my ($model, $round, $id, $table, $before, $now, @requests) = @_;
+    my @grants = grep { $_->{status} == 200 && $_->{cost} } @requests;
+    my $granted = sum0(map { $_->{cost} } @grants);
+    my @unknown = grep { !$_->{status} } @requests;
+    my @faults = $model->faults($round->{begin} - 10, $round->{end});
+    my $what = sprintf 'round %d, %s in %s: %d units were granted, Redis counted %d', $round->{number}, $id, $table, $granted, $now - $before;
+    my $most = $before + $granted + sum0(map { $_->{cost} } @unknown) + _counted_only($model, $id, $table, \@faults, \@requests);
+    return evidence("$what; at most " . ($most - $before) . ' can be', map { "fault $_->{kind} at node $_->{node}, $_->{begin}..$_->{end}" } @faults) if $now > $most;
+    # Redis has lost counts: leases from before are given back to the new ones.
+    return if $model->faults($round->{begin} - 10, $round->{end}, 'loss');
+    my @lost = grep { my $grant = $_; $grant->{verdict} eq 'degraded' && grep { $_->{node} == $grant->{node} && $_->{end} + 1 >= $grant->{begin} } grep { $_->{kind} =~ /^(?:kill_node|resize_zone|move_address)$/ } @faults } @grants;
+    my $least = $before + $granted - sum0(map { $_->{cost} } @lost);
+    return evidence("$what; at least " . ($least - $before) . ' must be', (map { "fault $_->{kind} at node $_->{node}, $_->{begin}..$_->{end}" } @faults), @grants) if $now < $least;
+    return;
+}
+
+# Whether Redis may have executed the call of a request and its reply was lost. A Redis that stands still, or that data does
+# not reach, executes no call that was sent meanwhile and whose deadline has passed when it goes on.
+sub _may_be_lost {
+    my ($model, $faults, $request) = @_;
+    my $timeout = $model->config->{timeout} // 0.5;
+    my @own = grep { $_->{begin} - 1 < $request->{end} && $_->{end} + $Verify::Model::recovery > $request->{begin} } @$faults;
+    return 1 unless @own;
+    return scalar grep {
+        my $stands_still = $_->{kind} =~ /^(?:stop_redis|pause_redis|hold)$/;
+        !$stands_still || $request->{begin} < $_->{begin} + $still || $request->{end} > $_->{end} - $timeout - 0.1;
+    } @own;
+}
+
+# The units that Redis may have counted for calls and leases of which nothing was granted.
+sub _counted_only {
+    my ($model, $id, $table, $faults, $requests) = @_;
+    return 0 unless @$faults;
+    my $units = sum0(map { $_->{cost} } grep { ($_->{status} == 503 || ($_->{verdict} // '') eq 'degraded') && _may_be_lost($model, $faults, $_) } @$requests);
+    return $units unless $model->is_leased($table);
+    # A lease is at most an eighth of what remains of the smallest window.
+    my @limits = map { $_->{most} } $model->limits($id, $table, $requests->[0] ? ($requests->[0]{begin}, $requests->[-1]{end}) : (0, 0));
+    my $lease = @limits ? ceil(min(@limits) / 8) : 0;
+    my ($nodes, $workers) = ($model->nodes, $model->config->{workers} // 2);
+    for my $fault (@$faults) {
+        my $kind = $fault->{kind};
+        # A worker has a slice, and perhaps a call under way; so has each worker of a node, which also holds a lease.
+        if ($kind eq 'kill_worker') { $units += 2 * $lease }
+        elsif ($kind eq 'kill_node') { $units += (1 + 2 * $workers) * $lease }
+        # The old workers return what they have, if Redis is in reach.
+        elsif ($kind =~ /^(?:resize_zone|move_address)$/) { $units += (1 + 2 * $workers) * $lease if $model->faults_of($fault->{node}, $fault->{begin}, $fault->{end}, 'outage') }
+        elsif ($kind =~ /^(?:reload|rename_redis|change_limits|lose_scripts|step_clock)$/) { }
+        else {
+            # A worker has one call under way for an id; a call that is lost ends at `timeout`, or when the connection
+            # is closed, and the next one follows at once.
+            my $lasts = $model->config->{timeout} // 0.5;
+            $lasts = min($lasts, $fault->{value}) if $kind eq 'mute';
+            $lasts = 0.05 if $kind eq 'truncate';
+            my $calls = 1 + ceil(($fault->{end} - $fault->{begin}) / max($lasts, 0.05));
+            $units += ($kind =~ /^(?:delay|hold|refuse|mute|truncate|cut)$/ ? 1 : $nodes) * $workers * $calls * $lease;
+        }
+    }
+    return $units;
+}
+
+1;

@@ -1,0 +1,92 @@
+package Verify::Property::Endings;
+
+# A key that was disabled or revoked is refused within 200 ms at every node, and a ban begins at every node within 200 ms.
+#
+# The 200 ms hold while the nodes are subscribed. After a fault, a node notices a change when it is subscribed again, so
+# the bound is the end of the fault and its recovery. Time in which the machine stood still does not count. A ban begins
+# with the Nth refusal within a time that begins with the first one: there are never 2N - 1 refusals within this time
+# without a ban, and never a ban with less than N refusals.
+
+use strict;
+use warnings;
+use List::Util qw(max);
+use Verify::Model qw(evidence);
+
+my $announced = 0.2;
+
+sub check {
+    my ($history) = @_;
+    my $model = Verify::Model->new($history);
+    return (_check_ends($model), _check_bans($model));
+}
+
+sub _check_ends {
+    my ($model) = @_;
+    my $history = $model->history;
+    my (%operations, @violations);
+    push @{ $operations{ $_->{id} } }, $_ for $history->of('op');
+    for my $id (sort keys %operations) {
+        my @operations = @{ $operations{$id} };
+        for my $i (0 .. $#operations) {
+            my $end = $operations[$i];
+            next unless $end->{kind} =~ /^(?:disable|revoke)$/ && $end->{status} =~ /^2/ && !$end->{durability};
+            my $next = $i < $#operations ? $operations[ $i + 1 ]{begin} : 9**99;
+            my @faults = $model->faults($end->{begin} - 1, $end->{end} + $announced);
+            next if grep { $_->{kind} =~ /^(?:kill_master|stop_master|fail_over)$/ } $model->faults($end->{begin} - 10, $end->{end} + 10);
+            for my $request ($history->requests($id)) {
+                next if $request->{begin} <= $end->{end} + $announced || $request->{begin} >= $next || $request->{status} != 200;
+                my $bound = max($end->{end} + $announced, map { $_->{end} + $Verify::Model::recovery } @faults, $model->faults($end->{end}, $request->{begin}));
+                $bound += $model->stalled($end->{begin}, $request->{begin});
+                push @violations, evidence(sprintf('%s: granted %.3f s after the end of its key was acknowledged', $id, $request->{begin} - $end->{end}),
+                    "operation $end->{kind} $end->{begin}..$end->{end} at node $end->{node}", $request) if $request->{begin} > $bound;
+            }
+        }
+    }
+    return @violations;
+}
+
+sub _check_bans {
+    my ($model) = @_;
+    my $history = $model->history;
+    my @violations;
+    for my $table (grep { $model->config->{tables}{$_}{ban} } sort keys %{ $model->config->{tables} }) {
+        my $ban = $model->config->{tables}{$table}{ban};
+        for my $id ($history->ids) {
+            my @requests = grep { my $request = $_; grep { $_ eq $table } $model->tables($request->{loc}) } $history->requests($id);
+            my ($ends, $latest_end, $announced_at, $last_banned) = (0, 0, 0, undef);
+            my @refusals;
+            for my $request (@requests) {
+                my $is_banned = ($request->{code} // '') eq 'api_key_banned';
+                my $is_certain = !$model->faults($request->{begin} - 10, $request->{end});
+                if ($request->{begin} > $announced_at && $request->{end} < $ends && !$is_banned && $is_certain && $request->{status} =~ /^(?:200|429)$/) {
+                    push @violations, evidence("$id is banned, but not here", $last_banned, $request);
+                }
+                if ($is_banned) {
+                    # Each answer of 429, and each that never came, may be a strike.
+                    my @strikes = grep { $_->{end} > $request->{begin} - $ban->{within} - 0.1 } @refusals;
+                    my $is_new = $request->{begin} > $latest_end;
+                    push @violations, evidence("$id is banned after " . (1 + @strikes) . " refusals within $ban->{within} s", @strikes, $request)
+                        if $is_new && 1 + @strikes < $ban->{after} && !$model->faults($request->{begin} - 20, $request->{end}, 'step_clock')
+                        && !$model->faults($request->{begin} - 20, $request->{end}, 'loss');
+                    @refusals = ();
+                    # Retry-After is rounded up. A ban may follow the one before at once.
+                    my $ends_after = $request->{begin} + $request->{retry} - 1;
+                    if ($is_new || $ends_after > $latest_end) {
+                        ($ends, $last_banned) = ($ends_after, $request);
+                        $announced_at = $request->{end} + $announced + $model->stalled($request->{begin}, $request->{end} + $announced);
+                    }
+                    $latest_end = max($latest_end, $request->{end} + $request->{retry});
+                }
+                elsif ($request->{status} == 429 || !$request->{status}) {
+                    push @refusals, $request;
+                    my $first = $#refusals - 2 * ($ban->{after} - 1);
+                    push @violations, evidence("$id is not banned after " . (2 * $ban->{after} - 1) . ' refusals', @refusals[$first .. $#refusals])
+                        if $first >= 0 && $request->{end} - $refusals[$first]{begin} < $ban->{within} && $is_certain;
+                }
+            }
+        }
+    }
+    return @violations;
+}
+
+1;

@@ -1,0 +1,51 @@
+package Verify::Property::Liveness;
+
+# After the last fault everything heals: no unit stays idle, every key is served, and a client that obeys Retry-After is
+# granted.
+#
+# Units are given back one second after the last use at the latest, or when Redis has not renewed the lease for two
+# seconds; owed units are reported within about a second; workers connect again within two (module/README.md). So a round
+# has settled 15 s after its traffic at the latest. A client that is alone with its key and waits as long as Retry-After
+# says is not refused the same cost because of the same window. (Because of another one it may be: a node that refuses
+# from memory may not know what other nodes granted since.)
+
+use strict;
+use warnings;
+use Verify::Model qw(evidence);
+
+my $longest = 15;
+
+# Units of a lease come back, and Retry-After says when; but not if a fault has lost them.
+sub _may_have_lost_leases {
+    my ($model, $probe) = @_;
+    return (grep { $model->is_leased($_) } $model->tables($probe->{loc})) && $model->faults($probe->{begin} - 30, $probe->{end});
+}
+
+sub check {
+    my ($history) = @_;
+    my $model = Verify::Model->new($history);
+    my @violations;
+    for my $settled ($history->of('settled')) {
+        my @held = map { /^held(\d+)$/ ? "node $1 holds $settled->{$_}" : () } sort keys %$settled;
+        my $took = $settled->{at} - $settled->{begin} - $model->stalled($settled->{begin}, $settled->{at});
+        push @violations, evidence("round $settled->{round} has not settled", @held) if @held;
+        push @violations, sprintf 'round %d took %.1f s to settle', $settled->{round}, $took if !@held && $took > $longest;
+    }
+    for my $probe (grep { $_->{probe} } $history->of('req')) {
+        push @violations, evidence('a key is not served after a round', $probe) if $probe->{status} !~ /^(?:200|429)$/;
+        push @violations, evidence("refused again after waiting $probe->{waited} s", $probe)
+            if $probe->{probe} == 2 && $probe->{status} != 200 && !_may_have_lost_leases($model, $probe) && ($probe->{after} // '') ne 'api_key_banned' && ($probe->{after_limit} // 0) == ($probe->{limit} // 0);
+    }
+    for my $id (grep { $model->config->{ids}{$_}{alone} } sort keys %{ $model->config->{ids} }) {
+        my @requests = $history->requests($id);
+        for my $i (1 .. $#requests) {
+            my ($refused, $after) = @requests[$i - 1, $i];
+            next unless $refused->{status} == 429 && $refused->{retry} && $after->{status} == 429 && $after->{cost} <= $refused->{cost};
+            next if $after->{begin} < $refused->{end} + $refused->{retry} || $model->faults($refused->{begin} - 10, $after->{end});
+            push @violations, evidence("refused again after $refused->{retry} s", $refused, $after) if ($refused->{limit} // 0) == ($after->{limit} // 0);
+        }
+    }
+    return @violations;
+}
+
+1;

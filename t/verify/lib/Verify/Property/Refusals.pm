@@ -1,0 +1,142 @@
+package Verify::Property::Refusals;
+
+# No wrong refusal: no 401 or 403 for a good key, no 5xx but 503 `service_unavailable` in an outage, no 429 while the quota
+# certainly has room, no Retry-After that is too early; no crash, no alert; descriptors and memory do not grow.
+
+use strict;
+use warnings;
+use List::Util qw(max min sum0);
+use Verify::Model qw(evidence);
+
+sub check {
+    my ($history) = @_;
+    my $model = Verify::Model->new($history);
+    return (_check_answers($model), _check_refusals($model), _check_processes($model));
+}
+
+# Whether nodes may have been without Redis. A machine that stands still for half of `timeout` may look like that.
+sub _may_lack_redis {
+    my ($model, $request) = @_;
+    my $from = $request->{begin} - $Verify::Model::recovery;
+    return 1 if $model->faults_of($request->{node}, $request->{begin}, $request->{end}, 'outage');
+    return 1 if $model->faults_of($request->{node}, $request->{begin}, $request->{end}, 'forget');
+    return $model->stalled($from, $request->{end}) > ($model->config->{timeout} // 0.5) / 2;
+}
+
+sub _check_answers {
+    my ($model) = @_;
+    my $history = $model->history;
+    my @violations;
+    my %life;
+    push @{ $life{ $_->{id} } }, $_ for $history->of('op');
+    for my $request (grep { $_->{id} ne '-' && $_->{status} } $history->of('req')) {
+        my ($status, $code) = ($request->{status}, $request->{code} // '');
+        if ($status =~ /^40[13]$/) {
+            next if $life{ $request->{id} } && !_is_good(\@{ $life{ $request->{id} } }, $request);
+            push @violations, evidence('a good key is refused', $request);
+        }
+        elsif ($status == 503) {
+            push @violations, evidence('503 without its fields', $request) if $code ne 'service_unavailable' || ($request->{retry} // '') !~ /^[1-9]\d*$/;
+            push @violations, evidence('503 without an outage', $request) unless _may_lack_redis($model, $request);
+        }
+        elsif ($status == 429) {
+            push @violations, evidence('429 without its fields', $request) if $code !~ /^(?:rate_limit_exceeded|api_key_banned)$/ || ($request->{retry} // '') !~ /^[1-9]\d*$/;
+        }
+        elsif ($status != 200) {
+            push @violations, evidence("an answer with the status $status", $request);
+        }
+        elsif ($request->{verdict} eq 'degraded') {
+            push @violations, evidence('granted alone without an outage', $request) unless _may_lack_redis($model, $request);
+        }
+    }
+    return @violations;
+}
+
+# Whether a key was certainly valid: its issue or its last enabling was acknowledged before the request, and nothing else
+# began before the request ended. A node learns a change within 200 ms, or after a fault later.
+sub _is_good {
+    my ($operations, $request) = @_;
+    my ($last) = grep { $_->{begin} < $request->{end} } reverse @$operations;
+    return $last && $last->{kind} =~ /^(?:issue|plan|enable)$/ && $last->{status} =~ /^2/ && $last->{end} + 0.2 < $request->{begin}
+        && !grep { $_->{status} !~ /^2/ } @$operations;
+}
+
+sub _check_refusals {
+    my ($model) = @_;
+    my $history = $model->history;
+    my @violations;
+    for my $id (grep { $model->config->{ids}{$_} } $history->ids) {
+        my @requests = $history->requests($id);
+        my %possible;    # by table and period: units that may have been counted in a window, sorted by time
+        for my $request (@requests) {
+            next unless $request->{cost} && (!$request->{status} || $request->{status} == 200);
+            for my $table ($model->tables($request->{loc})) {
+                for my $rate ($model->limits($id, $table, $request->{begin}, $request->{end})) {
+                    my ($first, $last) = $model->windows($rate, $request);
+                    push @{ $possible{$table}{ $rate->{period} }{$_} }, $request for $first .. $last;
+                }
+            }
+        }
+        for my $request (grep { $_->{status} == 429 && ($_->{code} // '') eq 'rate_limit_exceeded' } @requests) {
+            next if $model->faults($request->{begin} - 40, $request->{end}) || $model->stalled($request->{begin} - 2, $request->{end}) > 0.3;
+            push @violations, _check_room($model, \%possible, $request), _check_retry($model, $request);
+        }
+    }
+    return @violations;
+}
+
+# With leases, each node holds at most an eighth of what remains for itself.
+sub _check_room {
+    my ($model, $possible, $request) = @_;
+    my @windows;
+    for my $table ($model->tables($request->{loc})) {
+        for my $rate ($model->limits($request->{id}, $table, $request->{begin} - 1, $request->{end})) {
+            my ($first, $last) = $model->windows($rate, $request);
+            my $held = $model->is_leased($table) ? $rate->{least} * $model->nodes / 8 : 0;
+            for my $window ($first .. $last) {
+                my $in = $possible->{$table}{ $rate->{period} };
+                my $units = sum0(map { $_->{cost} } grep { $_->{begin} < $request->{end} } @{ $in->{$window} // [] });
+                my $before = $rate->{sliding} ? sum0(map { $_->{cost} } @{ $in->{ $window - 1 } // [] }) : 0;
+                # The share of the window before, and its rounding.
+                $before = 1 + $before * (1 - max(0, $request->{redis_time}[0] / $rate->{period} - $window)) if $before;
+                return if $units + $before + $held + $request->{cost} > $rate->{least};
+                push @windows, sprintf '%s, window of %s: at most %.1f of %d units were used', $table, $rate->{period}, $units + $before, $rate->{least};
+            }
+        }
+    }
+    return evidence('refused while the quota has room', @windows, $request);
+}
+
+# Without leases, Retry-After is never earlier than the reset of the window, and less than a second and the precision of
+# clocks later.
+sub _check_retry {
+    my ($model, $request) = @_;
+    return unless $request->{reset} && $request->{retry};
+    my ($from, $to) = @{ $request->{redis_time} };
+    my $is_leased = grep { $model->is_leased($_) } $model->tables($request->{loc});
+    my $is_sliding = grep { $_->{sliding} } map { $model->limits($request->{id}, $_, $request->{begin}, $request->{end}) } $model->tables($request->{loc});
+    return evidence('Retry-After is before the reset', $request) if !$is_leased && !$is_sliding && $to + $request->{retry} < $request->{reset};
+    return evidence('Retry-After is more than a second after the reset', $request) if !$is_sliding && $from + $request->{retry} > $request->{reset} + 2;
+    return;
+}
+
+sub _check_processes {
+    my ($model) = @_;
+    my $history = $model->history;
+    my @violations = map { "node $_->{node}: $_->{line}" } $history->of('complaint');
+    my %of;
+    push @{ $of{ defined $_->{node} ? "node $_->{node}" : "Redis $_->{server}" } }, $_ for $history->of('resources');
+    for my $name (sort keys %of) {
+        # The first sample is from before any traffic.
+        my (undef, $first, @later) = @{ $of{$name} };
+        next unless @later;
+        my %allowed = (fds => 64, rss => 16384, memory => 48 << 20);
+        for my $what (grep { defined $first->{$_} } sort keys %allowed) {
+            my $last = $later[-1]{$what};
+            push @violations, "$name: $what has grown from $first->{$what} to $last" if $last > $first->{$what} + $allowed{$what};
+        }
+    }
+    return @violations;
+}
+
+1;

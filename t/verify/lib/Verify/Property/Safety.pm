@@ -1,0 +1,108 @@
+package Verify::Property::Safety;
+
+# In no window are more units granted than its limit.
+#
+# Units that Redis or a lease granted (verdict `granted`) never exceed the limit, whatever faults there are, unless Redis
+# has lost counts: each loss gives at most the limit once more. Units that nodes granted alone (`degraded`, with
+# on_failure local) come in addition: each node at most the limit, and once more for each time that it lost what it knew.
+# Only what is certain counts: a grant whose window is not certain is left out.
+
+use strict;
+use warnings;
+use List::Util qw(sum0);
+use Verify::Model qw(evidence);
+
+sub check {
+    my ($history) = @_;
+    my $model = Verify::Model->new($history);
+    my @violations;
+    for my $id (grep { $_ ne '-' } $history->ids) {
+        for my $table (sort keys %{ $model->config->{tables} }) {
+            my @grants = $model->grants($id, $table) or next;
+            # The limits of a time: without changes of limits, those of the whole run.
+            for my $rate ($model->limits($id, $table, $grants[0]{begin}, $grants[-1]{end})) {
+                push @violations, _check_rate($model, $id, $table, $rate, @grants);
+            }
+        }
+    }
+    return @violations;
+}
+
+sub _check_rate {
+    my ($model, $id, $table, $rate, @grants) = @_;
+    my (%in, @violations);
+    for my $grant (@grants) {
+        my $window = $model->window($rate, $grant);
+        push @{ $in{$window} }, $grant if defined $window;
+    }
+    my $length = $rate->{period} eq 'month' ? 0 : $rate->{period};
+    my $name = "$id in $table, $rate->{most} per $rate->{period}";
+    for my $window (sort { $a <=> $b } keys %in) {
+        my @here = @{ $in{$window} };
+        my ($from, $to) = ($here[0]{begin} - $length, $here[-1]{end});
+        next if $length && $model->faults($from - 20, $to, 'step_clock');
+        my ($limit) = map { $_->{most} } grep { $_->{period} eq $rate->{period} } $model->limits($id, $table, $here[0]{begin}, $to);
+        my @by_redis = grep { $_->{verdict} ne 'degraded' } @here;
+        my $losses = $model->faults($from, $to, 'loss');
+        my $units = sum0(map { $_->{cost} } @by_redis);
+        if ($units > $limit * (1 + $losses)) {
+            push @violations, evidence("$name: $units units were granted in window $window, after $losses losses of counts", @by_redis);
+        }
+        elsif (!$losses && $rate->{sliding} && $in{ $window - 1 } && !$model->faults($from - $length, $to)) {
+            push @violations, _check_sliding($model, $name, $rate, $limit, $window, $in{ $window - 1 }, \@by_redis);
+        }
+        push @violations, _check_shares($model, $name, $limit, $window, $rate, @here);
+        push @violations, _check_alone($model, $name, $limit, $window, $from, $to, @here);
+    }
+    return @violations;
+}
+
+# A sliding window counts the units of the window before by the share of it that it still covers.
+sub _check_sliding {
+    my ($model, $name, $rate, $limit, $window, $before, $here) = @_;
+    my $previous = sum0(map { $_->{cost} } grep { $_->{verdict} ne 'degraded' } @$before);
+    my $end = ($window + 1) * $rate->{period};
+    my @by_end = sort { $a->{end} <=> $b->{end} } @$here;
+    my $units = 0;
+    for my $grant (@by_end) {
+        $units += $grant->{cost};
+        my $rest = ($end - $grant->{redis_time}[1]) / $rate->{period};
+        next if $previous * $rest + $units <= $limit;
+        return evidence(sprintf('%s: %d units in the window before count %.2f, and %d are granted in window %d', $name, $previous, $previous * $rest, $units, $window),
+            @by_end);
+    }
+    return;
+}
+
+# In an outage that contains the whole window, all nodes together grant at most twice the limit and one for each node
+# (module/README.md: Several nodes in an outage).
+sub _check_shares {
+    my ($model, $name, $limit, $window, $rate, @here) = @_;
+    return if $rate->{period} eq 'month' || $rate->{sliding};
+    my ($from, $to) = (@here[0, -1]);
+    my @alone = grep { $_->{verdict} eq 'degraded' } @here;
+    my $units = sum0(map { $_->{cost} } @alone);
+    return if $units <= 2 * $limit + $model->nodes;
+    # Earlier faults may have made nodes forget the others.
+    return if $model->faults($from->{begin} - 15, $to->{end}, 'forget');
+    my $offset = $from->{redis_time}[0] - $from->{begin};
+    my ($begin, $end) = map { $_ * $rate->{period} - $offset } $window, $window + 1;
+    my @outage = grep { $_->{kind} =~ /^(?:kill_redis|stop_redis|pause_redis|refuse_memory|refuse_user)$/ && $_->{begin} < $begin && $_->{end} > $end }
+        $model->faults($from->{begin}, $to->{end}, 'outage');
+    return @outage ? evidence("$name: all nodes granted $units units alone in window $window", @alone) : ();
+}
+
+sub _check_alone {
+    my ($model, $name, $limit, $window, $from, $to, @here) = @_;
+    my %alone;
+    push @{ $alone{ $_->{node} } }, $_ for grep { $_->{verdict} eq 'degraded' } @here;
+    return map {
+        my @grants = @{ $alone{$_} };
+        my $units = sum0(map { $_->{cost} } @grants);
+        my $forgot = (() = $model->faults_of($_, $from, $to, 'forget')) + (() = $model->faults_of($_, $from, $to, 'loss'));
+        my $allowed = $model->config->{on_failure} eq 'local' ? $limit * (1 + $forgot) : 0;
+        $units > $allowed ? evidence("$name: node $_ granted $units units alone in window $window; $allowed are allowed", @grants) : ();
+    } sort keys %alone;
+}
+
+1;

@@ -1,0 +1,172 @@
+package Verify::Proxy;
+
+# A proxy between one node and Redis, in a separate process. It does not read what passes: it also serves TLS.
+#
+#   my $proxy = Verify::Proxy->start(to => 'unix:/…', tcp => 0);     # listens on a Unix socket, or on a port
+#   $proxy->address
+#   $proxy->set('delay', 0.2)     # each piece of data arrives so many seconds later, in both directions
+#   $proxy->set('hold')           # nothing passes; connections stay open, also new ones
+#   $proxy->set('refuse')         # connections are closed, also new ones
+#   $proxy->set('mute', 0.3)      # Redis gets everything; replies are dropped, and each connection that lost some is
+#                                 #   closed after so many seconds
+#   $proxy->set('truncate', 7)    # of the next data from Redis on each connection, so many bytes arrive; it is closed
+#   $proxy->set('pass')           # everything passes: the state at the start. Data that was held back arrives now
+#   $proxy->cut                   # closes all connections
+#   my $count = $proxy->affected  # how many pieces of data and connections the last fault has changed
+
+use strict;
+use warnings;
+use File::Temp ();
+use IO::Select;
+use IO::Socket::INET;
+use IO::Socket::UNIX;
+use List::Util qw(min);
+use TestProcess;
+use Verify::Clock qw(now);
+
+sub start {
+    my ($class, %options) = @_;
+    my $dir = File::Temp->newdir('proxy-XXXXXX', TMPDIR => 1);
+    my $listener =
+        $options{tcp}
+        ? IO::Socket::INET->new(Listen => 256, LocalAddr => '127.0.0.1', ReuseAddr => 1)
+        : IO::Socket::UNIX->new(Listen => 256, Local => "$dir/proxy.sock");
+    die "proxy: $!\n" unless $listener;
+    my $self = bless { dir => $dir, to => $options{to} }, $class;
+    $self->{address} = $options{tcp} ? '127.0.0.1:' . $listener->sockport : "unix:$dir/proxy.sock";
+    $self->{process} = TestProcess->start('proxy', sub {
+        my ($control) = @_;
+        @$self{qw(listener mode parameter affected links)} = ($listener, 'pass', 0, 0, {});
+        $self->_serve($control);
+    });
+    return $self;
+}
+
+sub address  { $_[0]{address} }
+sub set      { my ($self, @mode) = @_; $self->{process}->ask(set => @mode) }
+sub cut      { $_[0]{process}->ask('cut') }
+sub affected { $_[0]{process}->ask('affected') }
+
+sub _serve {
+    my ($self, $control) = @_;
+    local $SIG{PIPE} = 'IGNORE';
+    while (1) {
+        my $read = IO::Select->new($control, $self->{listener}, map { @$_{qw(client server)} } values %{ $self->{links} });
+        my ($ready) = IO::Select->select($read, undef, undef, $self->_next_event);
+        for my $socket (@{ $ready // [] }) {
+            if    ($socket == $control)          { TestProcess::answer($control, sub { $self->_command(@_) }) }
+            elsif ($socket == $self->{listener}) { $self->_accept }
+            elsif (defined fileno $socket)       { $self->_receive($socket) }
+        }
+        $self->_deliver;
+    }
+}
+
+sub _next_event {
+    my ($self) = @_;
+    my @due = map { $_->{close_at} // (), map { $_->[0] } @{ $_->{queue} }[0 .. ($#{ $_->{queue} } < 0 ? -1 : 0)] } values %{ $self->{links} };
+    @due = grep { $_ < 9**99 } @due;
+    my $wait = @due ? min(@due) - now() : 1;
+    return $wait < 0 ? 0 : $wait;
+}
+
+sub _command {
+    my ($self, $what, @arguments) = @_;
+    return $self->{affected} if $what eq 'affected';
+    my @links = values %{ $self->{links} };
+    if ($what eq 'cut') {
+        $self->{affected} = @links;
+        $self->_close($_) for @links;
+        return 1;
+    }
+    $self->{affected} = 0 unless $arguments[0] eq 'pass';
+    @$self{qw(mode parameter)} = @arguments;
+    if ($self->{mode} eq 'refuse') {
+        $self->{affected} = @links;
+        $self->_close($_) for @links;
+    }
+    elsif ($self->{mode} eq 'pass') {
+        for my $link (@links) { $_->[0] = 0 for @{ $link->{queue} } }
+    }
+    return 1;
+}
+
+sub _accept {
+    my ($self) = @_;
+    my $client = $self->{listener}->accept or return;
+    my ($path) = $self->{to} =~ /^unix:(.*)/;
+    my $server = $self->{mode} eq 'refuse' ? undef : $path ? IO::Socket::UNIX->new(Peer => $path) : IO::Socket::INET->new(PeerAddr => $self->{to});
+    if (!$server) {
+        $self->{affected}++;
+        return close $client;
+    }
+    my $link = { client => $client, server => $server, queue => [] };
+    $_->blocking(0) for $client, $server;
+    $self->{links}{ fileno $_ } = $link for $client, $server;
+}
+
+sub _receive {
+    my ($self, $socket) = @_;
+    my $link = $self->{links}{ fileno $socket } or return;
+    my $read = sysread $socket, my $data, 1 << 18;
+    return if !defined $read && $!{EAGAIN};
+    my $is_reply = $socket == $link->{server};
+    my $mode = $self->{mode};
+    if (!$read) {
+        # The end comes after the data that is under way.
+        return $self->_close($link) unless @{ $link->{queue} };
+        $link->{close_at} = now() + 0.01;
+        return;
+    }
+    if ($mode eq 'mute' && $is_reply) {
+        $self->{affected}++;
+        $link->{close_at} //= now() + $self->{parameter};
+        return;
+    }
+    my $due = 0;
+    $due = now() + $self->{parameter} if $mode eq 'delay';
+    $due = 9**99 if $mode eq 'hold';
+    $self->{affected}++ if $due;
+    if ($mode eq 'truncate' && $is_reply) {
+        $self->{affected}++;
+        $data = substr $data, 0, $self->{parameter};
+        $link->{close_at} = now();
+    }
+    # Nothing overtakes what was sent before on the same connection.
+    push @{ $link->{queue} }, [$due, $is_reply ? 'client' : 'server', $data];
+}
+
+sub _deliver {
+    my ($self) = @_;
+    my $now = now();
+    my %seen;
+    for my $link (grep { !$seen{$_}++ } values %{ $self->{links} }) {
+        my $queue = $link->{queue};
+        while (@$queue && $queue->[0][0] <= $now) {
+            my (undef, $target, $data) = @{ $queue->[0] };
+            my $sent = syswrite $link->{$target}, $data;
+            if (!defined $sent) {
+                last if $!{EAGAIN} && ($queue->[0][0] = $now + 0.002);
+                $self->_close($link);
+                last;
+            }
+            if ($sent < length $data) {
+                substr $queue->[0][2], 0, $sent, '';
+                last;
+            }
+            shift @$queue;
+        }
+        $self->_close($link) if defined $link->{close_at} && $link->{close_at} <= $now;
+    }
+}
+
+sub _close {
+    my ($self, $link) = @_;
+    for my $socket (@$link{qw(client server)}) {
+        next unless defined fileno $socket;
+        delete $self->{links}{ fileno $socket };
+        close $socket;
+    }
+}
+
+1;

@@ -1,0 +1,113 @@
+package Verify::Workload;
+
+# What a run consists of, apart from faults: plan tables, keys, clients, and settings that the seed chooses. The `config`
+# record of the history contains it, so that the checker needs nothing else.
+#
+#   my $workload = Verify::Workload->new(seed => 7, deployment => 'redis', tls => 0);
+#   $workload->{tables}{api}{plans}{small}      # { rates => [[20, 2], [50, 8]], sliding => 0 }; a month is the period "month"
+#   $workload->{locations}{b}                   # ['api', 'strict']
+#   $workload->{ids}{hot1}                      # { plan => 'small', role => 'hot', alone => 0 }
+#   $workload->{on_failure}, {timeout}          # of tollgate_redis; seconds
+#   $workload->lanes($n, $of)                   # the lanes of the nth of so many processes: see Verify::Clients
+#   $workload->tables_text                      # the plan tables, as nginx.conf has them
+
+use strict;
+use warnings;
+use Verify::Random;
+
+sub new {
+    my ($class, %options) = @_;
+    my $random = Verify::Random->new("$options{seed}/workload");
+    my $self = bless {
+        %options, nodes => 3, workers => 2, timeout => $random->one_of(0.3, 0.5, 1), key_cache => 60,
+        on_failure => $random->chance(0.7) ? 'local' : 'deny',
+        tables => {
+            api => {
+                lease => 1,
+                plans => {
+                    small => { rates => [[20, 2], [50, 8]] },
+                    wide  => { rates => [[80, 2], [1200, 30]] },
+                    lazy  => { rates => [[1200, 60]] },
+                    rush  => { rates => [[1500, 60]] },
+                    slide => { rates => [[30, 3]], sliding => 1 },
+                    month => { rates => [[40, 2], [$random->one_of(60, 200), 'month']] },
+                },
+            },
+            strict => {
+                lease => 0,
+                plans => {
+                    small => { rates => [[12, 2], [40, 8]] },
+                    wide  => { rates => [[60, 2], [900, 30]] },
+                    lazy  => { rates => [[900, 60]] },
+                    rush  => { rates => [[900, 60]] },
+                    slide => { rates => [[20, 3]], sliding => 1 },
+                    month => { rates => [[30, 2], [$random->one_of(60, 200), 'month']] },
+                },
+            },
+            also => { lease => 1, plans => { lazy => { rates => [[1000, 60]] } } },
+            banning => {
+                lease => 1, plans => { small => { rates => [[120, 20]] } },
+                ban => { after => 4, within => 4, for => 2, up_to => 4 },
+            },
+        },
+        locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'] },
+    }, $class;
+    $self->{ids} = {
+        (map { ("hot$_" => { plan => 'small', role => 'hot' }) } 1 .. 3),
+        (map { ("even$_" => { plan => 'wide', role => 'even' }) } 1 .. 4),
+        (map { ("lazy$_" => { plan => 'lazy', role => 'lazy' }) } 1 .. 2),
+        # So busy at a node that its workers take slices.
+        rush1 => { plan => 'rush', role => 'rush' },
+        (map { ("solo$_" => { plan => 'small', role => 'solo', alone => 1, loc => $_ }) } qw(a s b)),
+        (map { ("slide$_" => { plan => 'slide', role => 'slide' }) } 1 .. 2),
+        (map { ("month$_" => { plan => 'month', role => 'month' }) } 1 .. 2),
+        (map { ("ban$_" => { plan => 'small', role => 'ban' }) } 1 .. 2),
+    };
+    $self->{token}{$_} = "token-$_-$options{seed}" for keys %{ $self->{ids} };
+    return $self;
+}
+
+sub lanes {
+    my ($self, $nth, $of) = @_;
+    my $random = Verify::Random->new("$self->{seed}/lanes");
+    my @lanes;
+    for my $id (sort keys %{ $self->{ids} }) {
+        my $role = $self->{ids}{$id}{role};
+        my %lane = (id => $id, token => $self->{token}{$id});
+        my $costs = [(1) x 6, 0, 3];
+        if    ($role eq 'hot')   { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.14, costs => $costs } } 1 .. 4 }
+        elsif ($role eq 'even')  { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.2, costs => $costs, burst => $random->one_of(0, 6) } } 1 .. 2 }
+        elsif ($role eq 'lazy')  { push @lanes, map { { %lane, locations => [qw(a c)], gap => 0.08, costs => [1, 1, 1, 3] } } 1 .. 2 }
+        elsif ($role eq 'rush')  { push @lanes, map { { %lane, locations => ['a'], gap => 0.015, costs => [1], stays => 2 } } 1 .. 4 }
+        elsif ($role eq 'solo')  { push @lanes, { %lane, locations => [$self->{ids}{$id}{loc}], gap => 0.06, obeys => 1, costs => [1, 1, 1, 0, 3] } }
+        elsif ($role eq 'slide') { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.12 } } 1 .. 2 }
+        elsif ($role eq 'month') { push @lanes, map { { %lane, locations => [qw(a b)], gap => 0.3 } } 1 .. 2 }
+        elsif ($role eq 'ban')   { push @lanes, map { { %lane, locations => ['n'], gap => 0.1, costs => [(1) x 9, 70] } } 1 .. 2 }
+    }
+    push @lanes, { tokens => 'unknown', locations => ['a'], gap => 0.5 };
+    return [@lanes[grep { $_ % $of == $nth } 0 .. $#lanes]];
+}
+
+sub tables_text {
+    my ($self) = @_;
+    my $text = '';
+    for my $name (sort keys %{ $self->{tables} }) {
+        my $table = $self->{tables}{$name};
+        $text .= "tollgate_plans $name" . ($table->{lease} ? '' : ' lease=off') . " {\n";
+        for my $plan (sort keys %{ $table->{plans} }) {
+            my $rates = join ' ', map { "$_->[0]r/" . ($_->[1] eq 'month' ? 'month' : "$_->[1]s") } @{ $table->{plans}{$plan}{rates} };
+            $text .= "    plan $plan $rates" . ($table->{plans}{$plan}{sliding} ? ' window=sliding' : '') . ";\n";
+        }
+        if (my $ban = $table->{ban}) { $text .= "    ban after=$ban->{after} within=$ban->{within}s for=$ban->{for}s up_to=$ban->{up_to}s;\n" }
+        $text .= "    anonymous 30r/m;\n    history 3d;\n}\n";
+    }
+    return $text;
+}
+
+# What the history's `config` record contains.
+sub config {
+    my ($self) = @_;
+    return { map { $_ => $self->{$_} } qw(seed deployment tls nodes workers timeout key_cache on_failure tables locations ids) };
+}
+
+1;

@@ -1,0 +1,234 @@
+# Each property accepts a right history and reports a wrong one. The histories are written by hand: small ones, in which
+# one thing is wrong.
+
+use strict;
+use warnings;
+use lib 't/lib', 't/verify/lib';
+use Test::More;
+use Verify::History;
+use Verify::Property::Acknowledged;
+use Verify::Property::Atomicity;
+use Verify::Property::Conservation;
+use Verify::Property::Endings;
+use Verify::Property::Liveness;
+use Verify::Property::Refusals;
+use Verify::Property::Safety;
+
+# Windows of 2 s of Redis's clock, which is that of the clients here. The times of records are seconds after this one.
+my $zero = 1_800_000_000;
+
+my %config = (
+    nodes => 3, workers => 2, timeout => 0.5, on_failure => 'local',
+    tables => {
+        api     => { lease => 1, plans => { small => { rates => [[20, 2]] }, slide => { rates => [[10, 2]], sliding => 1 }, month => { rates => [[3, 'month']] } } },
+        strict  => { lease => 0, plans => { small => { rates => [[3, 2], [5, 8]] } } },
+        banning => { lease => 0, plans => { small => { rates => [[5, 2]] } }, ban => { after => 3, within => 4, for => 3, up_to => 6 } },
+    },
+    locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], n => ['banning'] },
+    ids => { k => { plan => 'small', alone => 1 }, slide => { plan => 'slide' }, month => { plan => 'month' }, b => { plan => 'small' } },
+);
+
+# A record: its times are relative, and a request has the usual fields.
+sub record {
+    my ($kind, %fields) = @_;
+    for my $name (grep { defined $fields{$_} } qw(begin end at quiet)) { $fields{$name} += $zero }
+    if ($kind eq 'req') {
+        %fields = (node => 0, id => 'k', loc => 's', cost => 1, status => 200, %fields);
+        $fields{end} //= $fields{begin} + 0.01;
+        $fields{verdict} //= { 200 => 'granted', 429 => 'limited', 503 => 'unavailable' }->{ $fields{status} };
+        $fields{code} //= { 429 => 'rate_limit_exceeded', 503 => 'service_unavailable' }->{ $fields{status} };
+        $fields{retry} //= 1 if $fields{status} =~ /^(?:429|503)$/;
+    }
+    return Verify::History::line($kind, \%fields);
+}
+
+sub history {
+    my ($records, %changed) = @_;
+    my $text = record(config => json => { %config, %changed });
+    $text .= record(clock => begin => $_, end => $_ + 0.001, redis => $zero + $_ + 0.0005) for -10, 0, 5;
+    return Verify::History->from_text(join '', $text, map { record(@$_) } @$records);
+}
+
+my $property;
+sub right { my ($name, $records, %changed) = @_; is_deeply([$property->(history($records, %changed))], [], "right: $name") }
+sub wrong {
+    my ($name, $pattern, $records, %changed) = @_;
+    my @violations = $property->(history($records, %changed));
+    is(scalar @violations, 1, "wrong: $name") or diag(explain \@violations);
+    like($violations[0] // '', $pattern, '... and the evidence says so');
+}
+sub requests { my ($times, %fields) = @_; return map { [req => begin => $_, %fields] } @$times }
+sub fault { my ($kind, $begin, $end, %fields) = @_; return [fault => kind => $kind, begin => $begin, end => $end, node => 0, value => 0.5, %fields] }
+
+subtest 'safety' => sub {
+    $property = \&Verify::Property::Safety::check;
+    right('as many as the limit', [requests([0.1, 0.2, 0.3])]);
+    right('more in two windows', [requests([0.1, 0.2, 0.3, 2.1, 2.2])]);
+    wrong('one more than the limit', qr/3 per 2: 4 units were granted in window/, [requests([0.1, 0.2, 0.3, 0.4])]);
+    wrong('more than the limit of the longer window', qr/5 per 8: 6 units/, [requests([0.1, 0.2, 0.3, 2.1, 2.2, 4.1])]);
+    wrong('costs', qr/4 units/, [requests([0.1, 0.2], cost => 2)]);
+    right('requests of cost 0', [requests([0.1, 0.2, 0.3, 0.4], cost => 0)]);
+    right('refused requests', [requests([0.1, 0.2, 0.3]), requests([0.4], status => 429)]);
+    right('requests without an answer', [requests([0.1, 0.2, 0.3]), requests([0.4], status => 0)]);
+    right('a request that may belong to the next window', [requests([0.1, 0.2, 0.3]), [req => begin => 1.9, end => 2.1]]);
+    right('a grant so near to a window that a node may count it there', [requests([0.1, 0.2, 0.3]), [req => begin => 1.99, end => 1.995]]);
+    wrong('two locations count together', qr/4 units/, [requests([0.1, 0.2]), requests([0.3, 0.4], loc => 'b')]);
+    right('the same after Redis has lost counts', [requests([0.1, 0.2, 0.3, 0.4]), fault(lose_counts => 0.25, 0.26)]);
+    wrong('more than twice the limit after one loss', qr/7 units were granted in window \d+, after 1 losses/,
+        [requests([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], loc => 's'), fault(lose_counts => 0.25, 0.26)], tables => { %{ $config{tables} }, strict => { lease => 0, plans => { small => { rates => [[3, 2]] } } } });
+    wrong('a month', qr/3 per month: 4 units/, [requests([0.1, 2000, 4000, 6000], id => 'month', loc => 'a')]);
+    wrong('a sliding window', qr/count 9\.\d+, and \d are granted/, [requests([map { 0.1 + $_ / 100 } 1 .. 10], id => 'slide', loc => 'a'), requests([2.1, 2.11, 2.12, 2.13], id => 'slide', loc => 'a')]);
+    right('a sliding window, late', [requests([map { 0.1 + $_ / 100 } 1 .. 10], id => 'slide', loc => 'a'), requests([map { 3.8 + $_ / 100 } 1 .. 8], id => 'slide', loc => 'a')]);
+    my @alone = (verdict => 'degraded');
+    right('alone in addition', [requests([0.1, 0.2, 0.3]), requests([0.4, 0.5, 0.6], @alone), fault(stop_redis => 0.35, 1.9)]);
+    wrong('a node alone, more than the limit', qr/node 0 granted 4 units alone/, [requests([0.4, 0.5, 0.6, 0.7], @alone), fault(stop_redis => 0.35, 1.9)]);
+    wrong('alone with deny', qr/0 are allowed/, [requests([0.4], @alone), fault(stop_redis => 0.35, 1.9)], on_failure => 'deny', tables => { strict => { lease => 0, plans => { small => { rates => [[3, 2]] } } } });
+    my @all = map { my $node = $_; requests([2.1, 2.2, 2.3], @alone, node => $node) } 0 .. 2;
+    right('each node its share', [@all, fault(stop_redis => 0.35, 5)]);
+    my %wide = (tables => { strict => { lease => 0, plans => { small => { rates => [[9, 2]] } } } });
+    my @nine = map { my $node = $_; requests([map { 2.1 + $_ / 20 } 1 .. 9], @alone, node => $node) } 0 .. 2;
+    wrong('each node all', qr/all nodes granted 27 units alone/, [@nine, fault(stop_redis => 0.35, 5)], %wide);
+    right('... of which each may be in a window with other counts', [@nine, fault(stop_redis => 2.35, 5)], %wide);
+    right('the clock of Redis steps', [requests([0.1, 0.2, 0.3, 0.4]), fault(step_clock => 0.25, 0.26, step => 3)]);
+    wrong('a changed limit', qr/5 per 2: 6 units/, [requests([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), fault(change_limits => 0, 3, table => 'strict', plan => 'small', rates => [[5, 2], [9, 8]])]);
+};
+
+subtest 'conservation' => sub {
+    $property = \&Verify::Property::Conservation::check;
+    my @round = ([round => number => 1, begin => 0, quiet => 9, end => 10, faults => 0]);
+    my $counted = sub { [quota => round => $_[2] // 1, id => 'k', table => $_[1] // 'strict', '86400.count' => $_[0]] };
+    right('counted', [@round, requests([1, 2]), requests([3], cost => 0), requests([4], status => 429), $counted->(2)]);
+    wrong('one more than was granted', qr/2 units were granted, Redis counted 3; at most 2/, [@round, requests([1, 2]), $counted->(3)]);
+    wrong('one less', qr/Redis counted 1; at least 2/, [@round, requests([1, 2]), $counted->(1)]);
+    wrong('nothing', qr/Redis counted 0/, [@round, requests([1, 2])]);
+    wrong('units of nobody', qr/0 units were granted, Redis counted 1/, [@round, requests([1], status => 429), $counted->(1)]);
+    right('no answer: counted', [@round, requests([1]), requests([2], status => 0), $counted->(2)]);
+    right('no answer: not counted', [@round, requests([1]), requests([2], status => 0), $counted->(1)]);
+    right('in a later day', [@round, requests([1, 2]), $counted->(1), [history => round => 1, id => 'k', 'strict:20000' => 1]]);
+    wrong('a table of two', qr/k in strict: 1 units were granted, Redis counted 0/, [@round, requests([1], loc => 'b'), $counted->(1, 'api')]);
+    my @second = ([round => number => 2, begin => 10, quiet => 19, end => 20, faults => 0]);
+    right('a second round', [@round, @second, requests([1, 11]), $counted->(1), $counted->(2, 'strict', 2)]);
+    wrong('too much in the second round', qr/round 2/, [@round, @second, requests([1, 11]), $counted->(1), $counted->(3, 'strict', 2)]);
+    my @lost = (requests([1]), requests([2], verdict => 'degraded'), $counted->(3));
+    right('a call whose reply was lost', [@round, @lost, fault(kill_redis => 1.9, 3)]);
+    wrong('... twice', qr/at most 3/, [@round, @lost[0, 1], $counted->(4), fault(kill_redis => 1.9, 3)]);
+    wrong('a call that a stopped Redis executed late', qr/at most 2/, [@round, requests([1]), requests([3], verdict => 'degraded'), $counted->(3), fault(stop_redis => 1.9, 6)]);
+    right('units that were granted alone and lost with the node', [@round, requests([1]), requests([2], verdict => 'degraded'), $counted->(1), fault(kill_node => 2.1, 2.2)]);
+    wrong('... of another node', qr/at least 2/, [@round, requests([1]), requests([2], verdict => 'degraded', node => 1), $counted->(1), fault(kill_node => 2.1, 2.2)]);
+    right('lost counts', [@round, requests([1, 5]), $counted->(1), fault(lose_counts => 3, 3)]);
+    right('a slice of a killed worker', [@round, requests([1], loc => 'a'), $counted->(4, 'api'), fault(kill_worker => 2, 2)]);
+    wrong('... without leases', qr/at most 1/, [@round, requests([1]), $counted->(4), fault(kill_worker => 2, 2)]);
+    wrong('a reload returns everything', qr/at most 1/, [@round, requests([1], loc => 'a'), $counted->(4, 'api'), fault(reload => 2, 2)]);
+};
+
+subtest 'atomicity' => sub {
+    $property = \&Verify::Property::Atomicity::check;
+    my $rl = sub { my ($first, $second) = @_; return (rl => qq("strict-small-2";r=$first;t=1, "strict-small-8";r=$second;t=3)) };
+    my @first = [req => begin => 0.1, $rl->(2, 4)];
+    right('each grant counts', [@first, [req => begin => 0.2, $rl->(1, 3)]]);
+    right('refused between', [@first, [req => begin => 0.2, status => 429, cost => 5, $rl->(2, 4)], [req => begin => 0.3, $rl->(1, 3)]]);
+    wrong('the refused request counts', qr/window of 2 s: 2 remained, then 0/, [@first, [req => begin => 0.2, status => 429, cost => 5, $rl->(2, 4)], [req => begin => 0.3, $rl->(0, 3)]]);
+    wrong('it counts in one window', qr/window of 8 s: 4 remained, then 2/, [@first, [req => begin => 0.2, $rl->(1, 2)]]);
+    right('another window', [@first, [req => begin => 2.2, $rl->(2, 3)]]);
+    wrong('another window of one rate', qr/window of 8 s/, [@first, [req => begin => 2.2, $rl->(2, 2)]]);
+    right('an answer is missing', [@first, [req => begin => 0.2, status => 0], [req => begin => 0.3, $rl->(0, 2)]]);
+    right('a fault', [@first, [req => begin => 0.3, $rl->(0, 2)], fault(kill_redis => 0.2, 0.21)]);
+    my @both = map { $_ =~ s/^/"api-small-2";r=19;t=1, /r } { $rl->(2, 4) }->{rl}, { $rl->(2, 4) }->{rl};
+    wrong('a table of two does not count', qr/in strict, window of 2 s: 2 remained, then 2/, [[req => begin => 0.1, loc => 'b', rl => $both[0]], [req => begin => 0.2, loc => 'b', rl => $both[1]]]);
+};
+
+subtest 'liveness' => sub {
+    $property = \&Verify::Property::Liveness::check;
+    right('settled', [[settled => round => 1, begin => 0, at => 2]]);
+    wrong('units are held', qr/node 1 holds leased=3/, [[settled => round => 1, begin => 0, at => 30, held1 => 'leased=3']]);
+    wrong('too late', qr/took 16\.0 s/, [[settled => round => 1, begin => 0, at => 16]]);
+    right('late on a machine that stood still', [[settled => round => 1, begin => 0, at => 16], [stall => at => 3, end => 8]]);
+    right('a probe', [[req => begin => 0, probe => 1], [req => begin => 1, probe => 1, status => 429], [req => begin => 3, probe => 2, waited => 1]]);
+    wrong('a probe has no answer', qr/no answer/, [[req => begin => 0, probe => 1, status => 0]]);
+    wrong('a probe is unavailable', qr/503/, [[req => begin => 0, probe => 1, status => 503]]);
+    wrong('a probe is refused again', qr/refused again after waiting 1 s/, [[req => begin => 3, probe => 2, waited => 1, status => 429]]);
+    my @refused = [req => begin => 0.5, status => 429, retry => 2];
+    right('granted after Retry-After', [@refused, requests([2.6])]);
+    right('refused before Retry-After', [@refused, requests([1.6], status => 429)]);
+    wrong('refused after Retry-After', qr/refused again after 2 s/, [@refused, requests([2.6], status => 429)]);
+    right('... for a higher cost', [@refused, requests([2.6], status => 429, cost => 2)]);
+    right('... because of another window', [[@{ $refused[0] }, limit => 3], requests([2.6], status => 429, limit => 5)]);
+    right('... during a fault', [@refused, requests([2.6], status => 429), fault(kill_redis => 1, 1.1)]);
+};
+
+subtest 'revocations and bans' => sub {
+    $property = \&Verify::Property::Endings::check;
+    my @revoked = [op => kind => 'revoke', id => 'k', node => 1, begin => 1, end => 1.1, status => 200];
+    right('refused afterwards', [@revoked, requests([0.5]), requests([1.4], status => 401)]);
+    right('granted within 200 ms', [@revoked, requests([1.25])]);
+    wrong('granted after 200 ms', qr/granted 0\.300 s after the end of its key/, [@revoked, requests([1.4])]);
+    right('the machine stood still', [@revoked, requests([1.4]), [stall => at => 1.1, end => 1.3]]);
+    right('a fault before', [@revoked, requests([1.4]), fault(cut => 0.9, 0.9)]);
+    wrong('long after a fault', qr/granted 9\.\d+ s after/, [@revoked, requests([10.5]), fault(cut => 0.9, 0.9)]);
+    right('not acknowledged', [[@{ $revoked[0] }, status => 503], requests([1.4])]);
+    right('enabled again', [[@{ $revoked[0] }, kind => 'disable'], [op => kind => 'enable', id => 'k', begin => 1.2, end => 1.3, status => 200, node => 0], requests([1.6])]);
+
+    my %n = (id => 'b', loc => 'n');
+    my @ban = ((map { [req => begin => $_, status => 429, %n] } 0.1, 0.2), [req => begin => 0.3, status => 429, code => 'api_key_banned', retry => 3, %n]);
+    right('banned at the third refusal', [@ban]);
+    wrong('banned at the second', qr/banned after 2 refusals within 4 s/, [@ban[1, 2]]);
+    wrong('banned by old refusals', qr/banned after 1 refusals/, [[req => begin => -20, status => 429, %n], [req => begin => -19, status => 429, %n], $ban[2]]);
+    right('banned again by the same ban', [@ban, [req => begin => 2, status => 429, code => 'api_key_banned', retry => 2, %n]]);
+    wrong('granted during the ban', qr/is banned, but not here/, [@ban, [req => begin => 0.6, %n, node => 2]]);
+    right('granted within 200 ms', [@ban, [req => begin => 0.4, %n, node => 2]]);
+    wrong('only limited during the ban', qr/is banned, but not here/, [@ban, [req => begin => 0.6, %n, status => 429]]);
+    my @next = ([req => begin => 3.2, status => 429, code => 'api_key_banned', retry => 4, %n], [req => begin => 3.205, status => 429, %n, node => 2]);
+    right('only limited while the next ban begins', [@ban, @next]);
+    right('granted after the ban', [@ban, [req => begin => 3.4, %n]]);
+    wrong('never banned', qr/not banned after 5 refusals/, [map { [req => begin => $_ / 10, status => 429, %n] } 1 .. 5]);
+};
+
+subtest 'no wrong refusal' => sub {
+    $property = \&Verify::Property::Refusals::check;
+    right('grants', [requests([0.1, 0.2])]);
+    wrong('401 for a good key', qr/a good key is refused/, [requests([0.1], status => 401)]);
+    wrong('403 for a good key', qr/a good key is refused/, [requests([0.1], status => 403)]);
+    my @issued = [op => kind => 'issue', id => 'life', node => 0, begin => 1, end => 1.1, status => 201];
+    right('401 before the issue', [@issued, requests([0.5], id => 'life', status => 401)]);
+    wrong('401 after the issue', qr/a good key is refused/, [@issued, requests([1.5], id => 'life', status => 401)]);
+    right('401 after the revocation', [@issued, [op => kind => 'revoke', id => 'life', node => 0, begin => 2, end => 2.1, status => 200], requests([2.05], id => 'life', status => 401)]);
+    wrong('a 5xx', qr/status 502/, [requests([0.1], status => 502)]);
+    wrong('503 without an outage', qr/503 without an outage/, [requests([0.1], status => 503)]);
+    right('503 in an outage', [requests([0.1], status => 503), fault(kill_redis => 0, 1)]);
+    wrong('503 without Retry-After', qr/without its fields/, [requests([0.1], status => 503, retry => ''), fault(kill_redis => 0, 1)]);
+    wrong('503 in the outage of another node', qr/503 without an outage/, [requests([0.1], status => 503, node => 1), fault(hold => 0, 1)]);
+    wrong('granted alone without an outage', qr/granted alone/, [requests([0.1], verdict => 'degraded')]);
+    right('429 after the limit', [requests([0.1, 0.2, 0.3]), requests([0.4], status => 429, reset => $zero + 2, retry => 2)]);
+    wrong('429 while there is room', qr/refused while the quota has room/, [requests([0.1, 0.2]), requests([0.4], status => 429, reset => $zero + 2, retry => 2)]);
+    right('429 while an answer is missing', [requests([0.1, 0.2]), requests([0.3], status => 0), requests([0.4], status => 429, reset => $zero + 2, retry => 2)]);
+    right('429 for a higher cost', [requests([0.1, 0.2]), requests([0.4], status => 429, cost => 2, reset => $zero + 2, retry => 2)]);
+    my @many = requests([map { $_ / 100 } 1 .. 13], loc => 'a');
+    right('429 while other nodes may have leases', [@many, requests([0.4], loc => 'a', status => 429)]);
+    wrong('429 while leases can\'t hold the rest', qr/refused while/, [@many[0 .. 9], requests([0.4], loc => 'a', status => 429)]);
+    my @spent = requests([0.1, 0.2, 0.3]);
+    wrong('Retry-After is too early', qr/before the reset/, [@spent, requests([0.4], status => 429, reset => $zero + 2, retry => 1)]);
+    wrong('Retry-After is too late', qr/more than a second after the reset/, [@spent, requests([0.4], status => 429, reset => $zero + 2, retry => 4)]);
+    wrong('an alert', qr/node 1: \[alert\]/, [[complaint => node => 1, line => '[alert] worker exited on signal 11']]);
+    my $fds = sub { [resources => at => $_[0], node => 0, fds => $_[1], rss => 9000] };
+    right('descriptors', [$fds->(0, 10), $fds->(1, 40), $fds->(2, 41)]);
+    wrong('descriptors leak', qr/fds has grown from 40 to 400/, [$fds->(0, 10), $fds->(1, 40), $fds->(2, 400)]);
+};
+
+subtest 'acknowledged operations' => sub {
+    $property = \&Verify::Property::Acknowledged::check;
+    my $op = sub { my ($kind, $begin, %more) = @_; [op => kind => $kind, id => 'life', node => 0, begin => $begin, end => $begin + 0.1, status => 200, %more] };
+    my @key = [key => id => 'life', plan => 'small', state => 'active'];
+    my @other = [key => id => 'other', plan => 'small', state => 'active'];
+    right('issued', [$op->(issue => 1), @key]);
+    wrong('issued and missing', qr/exists is 0, but issue was acknowledged/, [$op->(issue => 1), @other]);
+    right('a refused issue', [$op->(issue => 1, status => 400), @other]);
+    right('an issue that may not have happened', [$op->(issue => 1, status => 503), @other]);
+    wrong('revoked and there', qr/exists is 1, but revoke/, [$op->(issue => 1), $op->(revoke => 2), @key]);
+    right('a revocation that may not have happened', [$op->(issue => 1), $op->(revoke => 2, status => 0), @key]);
+    wrong('another plan', qr/plan is small, but plan was acknowledged/, [$op->(issue => 1), $op->(plan => 2, value => 'wide'), @key]);
+    wrong('disabled and active', qr/state is active, but disable/, [$op->(issue => 1), $op->(disable => 2), @key]);
+    right('enabled', [$op->(issue => 1), $op->(disable => 2), $op->(enable => 3), @key]);
+    right('a failover may undo it', [$op->(issue => 1), $op->(disable => 2, durability => 'unconfirmed'), @key]);
+};
+
+done_testing;
