@@ -36,7 +36,7 @@ sub descriptors { return scalar(my @all = glob "/proc/$worker/fd/*") }
 
 sub resident {
     open my $file, '<', "/proc/$worker/status" or die "status: $!\n";
-    return (map { /^VmRSS:\s+(\d+) kB/ ? $1 : () } <$file>)[0];
+    return (map { /^RssAnon:\s+(\d+) kB/ ? $1 : () } <$file>)[0];
 }
 
 sub logged {

@@ -184,9 +184,10 @@ subtest 'different costs take no memory while Redis is unreachable' => sub {
     is($gateway->get('/?cost=1', 'k')->status, 200, 'known');
     $gateway->redis->kill;
     my ($worker) = $gateway->nginx->workers;
+    # Not the pages of files and of the zone: the kernel may evict and load them at any time.
     my $resident = sub {
         open my $file, '<', "/proc/$worker/status" or die $!;
-        return (map { /^VmRSS:\s+(\d+)/ ? $1 : () } <$file>)[0];
+        return (map { /^RssAnon:\s+(\d+)/ ? $1 : () } <$file>)[0];
     };
     my ($units, $before) = (1);
     my $grant = sub {

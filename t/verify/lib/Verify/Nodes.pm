@@ -84,7 +84,7 @@ sub resources {
         my @fds = glob "/proc/$pid/fd/*";
         $most{fds} = max($most{fds}, scalar @fds);
         open my $file, '<', "/proc/$pid/status" or next;
-        while (<$file>) { $most{rss} = max($most{rss}, $1) if /^VmRSS:\s+(\d+)/ }
+        while (<$file>) { $most{rss} = max($most{rss}, $1) if /^RssAnon:\s+(\d+)/ }
     }
     return \%most;
 }
