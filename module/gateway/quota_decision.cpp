@@ -78,7 +78,7 @@ Decision QuotaDecision::take_from_slice(const KnownKey& known, ExactSteadyTime n
     RedisStatistics& statistics = engine().statistics();
     statistics["quota_decisions.lease"].add();
     statistics["lease_units.spent"].add(static_cast<std::uint64_t>(request_.demand.cost) *
-                                request_.quotas->size());
+                                        request_.quotas->size());
     return {.answer = LocalAnswer::kGranted,
             .windows = known.slice.windows(),
             .now = known.slice.redis_time(now),

@@ -35,9 +35,10 @@ TEST(JsonWriter, WritesObjectsAndArrays) {
         });
         json.object("inner", [&] { json.member("last", false); });
     });
-    EXPECT_EQ(std::move(json).take(),
-              R"({"text":"a","number":-5,"large":18446744073709551615,"half":0.5,"yes":true,)"
-              R"("nothing":null,"none":null,"some":7,"empty":null,"list":[1,{},["b"]],"inner":{"last":false}})");
+    EXPECT_EQ(
+        std::move(json).take(),
+        R"({"text":"a","number":-5,"large":18446744073709551615,"half":0.5,"yes":true,)"
+        R"("nothing":null,"none":null,"some":7,"empty":null,"list":[1,{},["b"]],"inner":{"last":false}})");
 }
 
 TEST(JsonWriter, WritesLargeNumbersAsNoIntegers) {
