@@ -9,7 +9,8 @@ package Verify::Faults;
 #   $faults->begin($fault), $faults->end($fault)      # `end` writes the record `fault` to the history
 #
 # Each kind is a method that returns { begin => sub, end => sub, evidence => sub }. `evidence` runs at the end, and returns
-# a text, or undef if nothing shows that the fault was in effect: then the run is invalid.
+# a text, or undef if nothing shows that the fault was in effect: then the run is invalid. With `goes_on`, the fault lasts
+# until there is evidence, for at most 5 s more.
 
 use strict;
 use warnings;
@@ -83,6 +84,8 @@ sub begin {
 sub end {
     my ($self, $fault) = @_;
     my $actions = $fault->{actions};
+    # A short fault that met no traffic goes on until it does.
+    eval { wait_until('evidence', sub { defined eval { $actions->{evidence}->() } }, 5) } if $actions->{goes_on};
     $actions->{end}->() if $actions->{end};
     my $evidence = eval { $actions->{evidence}->() };
     $evidence //= undef;
@@ -185,6 +188,7 @@ sub _refuse_memory {
     my $before = $self->_errors($server, 'OOM');
     my $set = sub { $self->{deployment}->ask($server, 'CONFIG', 'SET', 'maxmemory', $_[0]) };
     return {
+        goes_on => 1,
         begin => sub { $set->(1) },
         end => sub { $set->(0) },
         evidence => sub { my $count = $self->_errors($server, 'OOM') - $before; return $count > 0 ? "$count commands got OOM" : undef },
@@ -197,6 +201,7 @@ sub _refuse_user {
     my $before = $self->_errors($server, 'NOPERM');
     my $set = sub { $self->{deployment}->ask($server, 'ACL', 'SETUSER', 'default', @_) };
     return {
+        goes_on => 1,
         begin => sub { $set->('-evalsha', '-eval') },
         end => sub { $set->('+@all') },
         evidence => sub { my $count = $self->_errors($server, 'NOPERM') - $before; return $count > 0 ? "$count commands got NOPERM" : undef },
@@ -295,6 +300,7 @@ sub _path {
     my ($self, $fault, @mode) = @_;
     my @proxies = $self->{deployment}->proxies($fault->{node});
     return {
+        goes_on => 1,
         begin => sub { $_->set(@mode) for @proxies },
         end => sub { $_->set('pass') for @proxies },
         evidence => sub { my $count = sum0(map { $_->affected } @proxies); return $count ? "$count pieces of data or connections were affected" : undef },
