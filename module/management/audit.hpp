@@ -20,7 +20,7 @@ struct AuditEntry {
     std::string actor;   ///< `USER@HOST` of a command, or `key:ID` of a request
     std::string action;  ///< such as `issue`
     std::string id;
-    /// Such as `plan=pro name="A shop"`: see text_of(). No keys in clear.
+    /// Such as `plan=pro name="A shop"`: see audit_text(). No keys in clear.
     std::string detail{};
 };
 

@@ -64,7 +64,7 @@ void apply(const KeyChanges& changes, KeyRecord& record) {
     }
 }
 
-std::string text_of(const KeyChanges& changes) {
+std::string audit_text(const KeyChanges& changes) {
     std::string text;
     const auto add = [&](std::string_view name, std::string_view value) {
         text.append(text.empty() ? "" : " ").append(name).append("=");

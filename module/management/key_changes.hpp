@@ -36,7 +36,7 @@ std::string new_value(const redis::RecordField& field, std::string_view text);
 void apply(const KeyChanges& changes, KeyRecord& record);
 
 /// The changes as `NAME=VALUE…`, for the audit.
-std::string text_of(const KeyChanges& changes);
+std::string audit_text(const KeyChanges& changes);
 
 /// Throws OperationError with Reason::kInvalid if the id is not valid, or if it is a key: ids are
 /// printed, logged and sent to Redis.

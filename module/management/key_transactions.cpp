@@ -21,7 +21,7 @@ const std::string kReservationTime = "60000";
 constexpr auto kPause = 20ms;
 constexpr int kMostWaits = 25;
 
-bool names(const std::vector<StoredKey>& keys, std::string_view digest) {
+bool has_digest(const std::vector<StoredKey>& keys, std::string_view digest) {
     return std::ranges::find(keys, digest, &StoredKey::digest) != keys.end();
 }
 
@@ -45,8 +45,8 @@ Task<std::vector<StoredKey>> KeyTransactions::settled_keys(std::string id, std::
         std::erase_if(keys, [&](const StoredKey& key) { return key.digest == own; });
         if (std::ranges::any_of(
                 keys, [&](const StoredKey& key) { return key.is_unfinished() && !is_own(key); })) {
-            const bool has_waited = co_await wait_or_time_out();
-            if (!has_waited) {
+            const bool is_over = co_await wait_or_time_out();
+            if (!is_over) {
                 continue;
             }
         }
@@ -72,8 +72,8 @@ Task<void> KeyTransactions::reserve(std::string digest, std::string id) {
                                  "the key already exists: its id is \"" + found->record.id + "\"");
         }
         if (found) {
-            const bool has_waited = co_await wait_or_time_out();
-            if (!has_waited) {
+            const bool is_over = co_await wait_or_time_out();
+            if (!is_over) {
                 continue;
             }
         }
@@ -97,7 +97,7 @@ Task<bool> KeyTransactions::claim(std::string id, std::string digest, std::vecto
     const auto keys = co_await reader_.read(id, digests);
     const auto is_own = [&](const StoredKey& key) { return key.digest == digest; };
     const bool all_known = std::ranges::all_of(
-        keys, [&](const StoredKey& key) { return is_own(key) || names(known, key.digest); });
+        keys, [&](const StoredKey& key) { return is_own(key) || has_digest(known, key.digest); });
     // If none of the known keys is left, the id was revoked in the meantime.
     const bool revoked = !first && std::ranges::all_of(keys, is_own);
     if (!all_known || revoked) {
@@ -108,7 +108,7 @@ Task<bool> KeyTransactions::claim(std::string id, std::string digest, std::vecto
     transaction.commands.push_back({"SADD", set, digest});
     redis::Command forget_uses{"HDEL", keys_.used(id)};
     for (const auto& old : digests) {
-        if (old != digest && !names(keys, old)) {
+        if (old != digest && !has_digest(keys, old)) {
             transaction.commands.push_back({"SREM", set, old});
             forget_uses.push_back(old);
         }
@@ -337,7 +337,7 @@ Task<void> KeyTransactions::announce_again(std::vector<std::string> names) {
 Task<void> KeyTransactions::announce_ended(std::string id) {
     auto digests = co_await reader_.digests_of(id);
     const auto keys = co_await reader_.read(id, digests);
-    std::erase_if(digests, [&](const std::string& digest) { return names(keys, digest); });
+    std::erase_if(digests, [&](const std::string& digest) { return has_digest(keys, digest); });
     if (!digests.empty()) {
         co_await announce_again(std::move(digests));
     }

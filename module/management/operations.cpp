@@ -35,7 +35,7 @@ KeyMaking::KeyMaking(const Caller& caller, FirstKey first)
       id_(first.record.id),
       operation_(
           caller.database, caller.keys,
-          entry_of(caller, first.is_imported ? "import" : "issue", id_, text_of(first.values))),
+          entry_of(caller, first.is_imported ? "import" : "issue", id_, audit_text(first.values))),
       how_(std::move(first)) {}
 
 KeyMaking::KeyMaking(const Caller& caller, Successor successor)
@@ -86,7 +86,7 @@ Task<Durability> change_keys(Caller caller, std::string action, std::string id, 
                              std::function<void(const KeyRecord&)> check,
                              AcceptsVersion condition) {
     KeyOperation operation(caller.database, caller.keys,
-                           entry_of(caller, std::move(action), id, text_of(changes)),
+                           entry_of(caller, std::move(action), id, audit_text(changes)),
                            std::move(condition));
     const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
         apply(changes, record);

@@ -60,7 +60,7 @@ class ClusterMasters final : public Masters {
 
     Route route(std::optional<std::string_view> key) override {
         require_map();
-        CallRetries retries(Clock::now() + kPatience);
+        CallRetries retries(Clock::now() + kSearchTime);
         return route(key, retries);
     }
 
@@ -93,7 +93,7 @@ class ClusterMasters final : public Masters {
 
     std::vector<RedisConnection*> all() override {
         require_map();
-        CallRetries retries(Clock::now() + kPatience);
+        CallRetries retries(Clock::now() + kSearchTime);
         return reach(retries, [&] {
             const std::set<Address> masters(map_.masters().begin(), map_.masters().end());
             std::vector<RedisConnection*> all;

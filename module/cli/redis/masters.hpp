@@ -19,7 +19,7 @@ namespace tollgate::cli {
 
 /// How long a command searches for a master, and repeats a call that no server executed: a failover
 /// may be under way.
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kSearchTime{5};
 
 /// The same for the answer of a server that tells where the masters are. A gateway waits less: a
 /// command may be far away, and asks rarely.

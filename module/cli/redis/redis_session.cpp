@@ -74,7 +74,7 @@ void RedisSession::reconnect() {
 /// Sends the command until a server executes it or the error is the answer.
 redis::Value RedisSession::send(std::optional<std::string_view> key, const redis::Command& command,
                                 Use use) {
-    redis::CallRetries retries(Clock::now() + kPatience);
+    redis::CallRetries retries(Clock::now() + kSearchTime);
     Route route = masters_->route(key);
     while (true) {
         auto reply = send_over(route, command);

@@ -19,7 +19,7 @@ namespace tollgate::cli {
 
 /// The commands of one program run, sent to the masters of a Redis deployment. A call that no
 /// server executed (MOVED, ASK, TRYAGAIN, CLUSTERDOWN, LOADING) is sent again to the right master
-/// of a cluster for up to kPatience. All functions throw Failure with ExitStatus::kRedis if a
+/// of a cluster for up to kSearchTime. All functions throw Failure with ExitStatus::kRedis if a
 /// connection fails, if a server does not reply within 5 seconds, or if the reply is an error. It
 /// is then unknown whether the command was executed. The functions of Database block: every task
 /// runs to its end when it is started.

@@ -70,7 +70,7 @@ RedisConnection connect_to_sentinel(const RedisUrl& url, const redis::ServerAddr
         {.address = sentinel, .service = "Sentinel"}, url.sentinel_login, url.tls, kWitnessTimeout};
 }
 
-/// Does what a SentinelSearch asks for. Searches for kPatience, and asks each Sentinel at least
+/// Does what a SentinelSearch asks for. Searches for kSearchTime, and asks each Sentinel at least
 /// once.
 class MasterSearch {
   public:
@@ -80,7 +80,7 @@ class MasterSearch {
     /// Throws LoginRefused if the master refuses the password, and Failure with what each Sentinel
     /// and the last server answered if no server is the master.
     Connection run() {
-        const auto deadline = Clock::now() + kPatience;
+        const auto deadline = Clock::now() + kSearchTime;
         search_.start(Clock::now(), random());
         while (master_ == nullptr) {
             const auto step = search_.step();
@@ -207,10 +207,10 @@ class SentinelMaster final : public OneMaster {
   public:
     explicit SentinelMaster(const RedisUrl& url) : OneMaster(url, MasterSearch(url).run()) {}
 
-    /// Asks all Sentinels. While one of them promotes a replica, asks again for kPatience.
+    /// Asks all Sentinels. While one of them promotes a replica, asks again for kSearchTime.
     Presence presence_of(const SlotsByMaster& /*used*/) override {
         constexpr std::chrono::milliseconds kPause{100};
-        const auto deadline = Clock::now() + kPatience;
+        const auto deadline = Clock::now() + kSearchTime;
         named_.reset();
         while (true) {
             std::vector<redis::MasterState> answers;

@@ -32,8 +32,8 @@ constexpr std::chrono::milliseconds kSlotsTimeout = 500ms;
 constexpr std::chrono::milliseconds kReplicaTimeout = 1s;
 /// How long Sentinels are asked while one of them promotes a replica, and masters of a cluster
 /// while they disagree.
-constexpr std::chrono::milliseconds kFailoverPatience = 5s;
-constexpr std::chrono::milliseconds kSlotsPatience = 1s;
+constexpr std::chrono::milliseconds kFailoverTime = 5s;
+constexpr std::chrono::milliseconds kAgreementTime = 1s;
 constexpr std::chrono::milliseconds kBetweenQuestions = 100ms;
 
 std::vector<redis::SocketAddresses> addresses_of(const Electorate& electorate) {
@@ -169,9 +169,9 @@ Task<Presence> find_presence(management::Database& database, RedisClient& transp
     if (!is_cluster && used.size() > 1) {
         co_return Presence::kReplaced;
     }
-    const auto patience = is_cluster ? kSlotsPatience : kFailoverPatience;
+    const auto limit = is_cluster ? kAgreementTime : kFailoverTime;
     while (true) {
-        const bool is_last = Clock::now() - start >= patience;
+        const bool is_last = Clock::now() - start >= limit;
         std::optional<Presence> presence;
         if (is_cluster) {
             presence = co_await ask_masters(*electorate, used, is_last);

@@ -8,20 +8,21 @@ namespace tollgate::management {
 namespace {
 
 TEST(KeyChangesTest, AreUnambiguousAsText) {
-    EXPECT_EQ(text_of({.values = {{"name", "A_shop"}, {"plan", "pro"}}}), "plan=pro name=A_shop");
-    EXPECT_EQ(text_of({.values = {{"name", "x scopes=admin"}}}), "name=\"x scopes=admin\"");
-    EXPECT_EQ(text_of({.values = {{"name", "none"}}}), "name=\"none\"");
-    EXPECT_EQ(text_of({.values = {{"name", ""}}}), "name=none");
-    EXPECT_EQ(text_of({.values = {{"name", "\""}}}), "name=\"\\\"\"");
-    EXPECT_EQ(text_of({.values = {{"limits", "60r/m 1000r/d"}}}), "limits=\"60r/m 1000r/d\"");
+    EXPECT_EQ(audit_text({.values = {{"name", "A_shop"}, {"plan", "pro"}}}),
+              "plan=pro name=A_shop");
+    EXPECT_EQ(audit_text({.values = {{"name", "x scopes=admin"}}}), "name=\"x scopes=admin\"");
+    EXPECT_EQ(audit_text({.values = {{"name", "none"}}}), "name=\"none\"");
+    EXPECT_EQ(audit_text({.values = {{"name", ""}}}), "name=none");
+    EXPECT_EQ(audit_text({.values = {{"name", "\""}}}), "name=\"\\\"\"");
+    EXPECT_EQ(audit_text({.values = {{"limits", "60r/m 1000r/d"}}}), "limits=\"60r/m 1000r/d\"");
     EXPECT_EQ(
-        text_of({.meta = MetaChanges{.members = {{"a", MetaValue(true)}, {"b", std::nullopt}}}}),
+        audit_text({.meta = MetaChanges{.members = {{"a", MetaValue(true)}, {"b", std::nullopt}}}}),
         "meta=a,b");
-    EXPECT_EQ(text_of({.meta = MetaChanges{.is_cleared = true}}), "meta=none");
+    EXPECT_EQ(audit_text({.meta = MetaChanges{.is_cleared = true}}), "meta=none");
     EXPECT_EQ(
-        text_of({.meta = MetaChanges{.is_cleared = true, .members = {{"a", MetaValue(true)}}}}),
+        audit_text({.meta = MetaChanges{.is_cleared = true, .members = {{"a", MetaValue(true)}}}}),
         "meta=none meta=a");
-    EXPECT_EQ(text_of({.meta = MetaChanges{}}), "");
+    EXPECT_EQ(audit_text({.meta = MetaChanges{}}), "");
 }
 
 TEST(AuditTest, CutsALongDetail) {
