@@ -59,7 +59,7 @@ struct LookupWaiter::Pending : WaitLink<LookupWaiter::Pending> {
 /// The look-ups of keys' records that a worker makes in one Redis. Look-ups of the same key share a
 /// call. At most kMostCalls are under way; further look-ups queue, so that an acquire never waits
 /// behind more. A queued look-up without waiters is dropped. Records are put into the zone.
-class KeyLookups : private Pinned {
+class KeyLookups {
   public:
     static constexpr std::size_t kMostCalls = 64;
 
@@ -73,6 +73,8 @@ class KeyLookups : private Pinned {
     KeyLookups(EngineContext& context, Settlement& settlement);
     /// Waiters get no callback.
     ~KeyLookups();
+    KeyLookups(const KeyLookups&) = delete;
+    KeyLookups& operator=(const KeyLookups&) = delete;
 
     /// Adds a waiter, which must not wait already, for this key's record. Its callback may be
     /// called before this returns. Throws std::bad_alloc; then it does not wait.

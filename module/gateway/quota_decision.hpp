@@ -50,7 +50,8 @@ class QuotaDecision {
     Decision decide(LoadedStates& states, KnownKey* known, const ClockBounds& now);
     bool counts_alone() const;
     Decision count_alone(LoadedStates& states, const ClockBounds& now);
-    Decision describe(LocalAnswer answer, const LoadedStates& states, const ClockBounds& now) const;
+    Decision describe(LocalAnswer answer, const LoadedStates& states,
+                      const ClockBounds& time) const;
 
     TableSet& tables_;
     const Authenticator& key_;

@@ -14,12 +14,14 @@ class LoadedStates;
 
 /// The slices of a worker's known keys: takes them from the leases in the zone, and returns what
 /// is left when they end, also if no request comes.
-class Slices : private Pinned {
+class Slices {
   public:
     /// The arguments must outlive it.
     Slices(EngineContext& context, Settlement& settlement);
     /// Returns all units.
     ~Slices() { end_all(); }
+    Slices(const Slices&) = delete;
+    Slices& operator=(const Slices&) = delete;
 
     /// Takes a slice for a key whose request was granted just now from a lease in these states.
     /// `shown` are the windows that the request shows. No effect if the key has few requests, or if
