@@ -15,9 +15,11 @@ namespace {
 
 template <typename T>
 T read_at(const void* place) {
-    T value;
-    std::memcpy(&value, place, sizeof(T));
-    return value;
+    struct {
+        T value;
+    } read;
+    std::memcpy(&read, place, sizeof(read));
+    return read.value;
 }
 
 /// A directive of another module and the module's index. No header declares the structures of these
@@ -143,7 +145,7 @@ void warn_of_early_return(ngx_conf_t* cf) {
         const bool is_page = core.named != 0 || core.internal != 0;
         // The directives of the server run before those of the location.
         for (void** loc_conf : {server_of(place), place.loc_conf}) {
-            const ngx_array_t* codes = rewrite->read<const ngx_array_t*>(loc_conf, 0);
+            const auto* codes = rewrite->read<const ngx_array_t*>(loc_conf, 0);
             const auto status = codes == nullptr ? std::nullopt : unconditional_return(*codes);
             const bool is_beside = loc_conf == place.loc_conf && !place.is_inherited;
             if (!status || !(is_beside || (is_success(*status) && !is_page)) ||
