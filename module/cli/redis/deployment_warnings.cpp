@@ -117,7 +117,8 @@ void warn_of_dangers(RedisSession& session) {
     try {
         for (const auto& [address, info] : session.info()) {
             for (const auto& danger : dangers_in(info)) {
-                warn("Redis at " + address + " " + danger);
+                std::string text = "Redis at " + address;
+                warn(text.append(" ").append(danger));
             }
         }
     } catch (const Failure& failure) {
