@@ -47,12 +47,13 @@ install(FILES ${DEBIAN_FILES}/mod-http-tollgate.conf DESTINATION share/nginx/mod
 install(TARGETS ngx_http_petstore_module LIBRARY DESTINATION lib/nginx/modules COMPONENT petstore)
 install(FILES ${DEBIAN_FILES}/mod-http-petstore.conf DESTINATION share/nginx/modules-available COMPONENT petstore)
 
-# The documents keep their folders, because they link to each other. Documents for contributors are not packaged, nor is
-# the line of README.md that links to them.
+# The documents keep their folders, because they link to each other. Documents for contributors are not packaged, nor are
+# the lines of README.md that link to them.
 set(GATEWAY_DOC share/doc/${GATEWAY_PACKAGE})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/README.md)
 file(READ ${CMAKE_SOURCE_DIR}/README.md readme)
 string(REGEX REPLACE "\n- \\[\\.github/[^\n]*" "" readme "${readme}")
+string(REGEX REPLACE "\nHow we know: [^\n]*\n[^\n]+\n" "" readme "${readme}")
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/debian/README.md CONTENT "${readme}" @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/debian/README.md DESTINATION ${GATEWAY_DOC} COMPONENT gateway)
 foreach(part module backend)
