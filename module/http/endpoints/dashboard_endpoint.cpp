@@ -38,7 +38,7 @@ ngx_int_t send_dashboard(ngx_http_request_t* r) {
 Dashboard make_dashboard(std::string_view status_uri) {
     const DashboardTemplate* page = dashboard_template();
     if (page == nullptr) {
-        throw ParseError("the page is not in this build of the module");
+        throw ParseError("\"tollgate_dashboard\": the page is not in this build of the module");
     }
     Dashboard dashboard{
         .page = dashboard_page(*page, status_uri), .etag = {}, .policy = page->policy};
