@@ -65,7 +65,7 @@ void check_shown(const KeyRecord& record) {
 }
 
 void check_changes(const KeyChanges& changes) {
-    require(is_utf8_line(text_of(changes)));
+    require(is_utf8_line(audit_text(changes)));
     for (const auto* stored : {"", R"({"a":1,"b":"x","customer":"c_1042"})"}) {
         const auto changed = accepted([&] {
             KeyRecord record;
