@@ -98,7 +98,7 @@ sub _counted_only {
         # A worker has a slice, and perhaps a call under way; so has each worker of a node, which also holds a lease.
         if ($kind eq 'kill_worker') { $units += 2 * $lease }
         elsif ($kind eq 'kill_node') { $units += (1 + 2 * $workers) * $lease }
-        # The old workers return what they have, if Redis is in reach.
+        # The old workers return what they have, if Redis is reachable.
         elsif ($kind =~ /^(?:resize_zone|move_address)$/) { $units += (1 + 2 * $workers) * $lease if $model->faults_of($fault->{node}, $fault->{begin}, $fault->{end}, 'outage') }
         elsif ($kind =~ /^(?:reload|rename_redis|change_limits|lose_scripts|step_clock)$/) { }
         else {
