@@ -12,7 +12,8 @@ AcquireBatcher::AcquireBatcher(EngineContext& context, Settlement& settlement)
     : context_(context),
       settlement_(settlement),
       node_(context.zone().node_name()),
-      end_of_turn_(context.make_timer([this] { flush(); })) {}
+      end_of_turn_(context.make_timer([this] { flush(); })),
+      renewal_tick_(context.make_timer([this] { send_renewals(); })) {}
 
 AcquireBatcher::Key AcquireBatcher::key_of(const AcquireRequest& request) {
     return {request.id_hash, request.quotas.get(), request.demand.cost,
@@ -45,8 +46,38 @@ void AcquireBatcher::enqueue(Group& group) {
         return;
     }
     queued_.push_back(&group);
+    drop_renewal(group);
     group.is_queued = true;
     end_of_turn_->post();
+}
+
+void AcquireBatcher::renew_lease(const AcquireRequest& request) noexcept {
+    Group* group = nullptr;
+    attempt(context_.log(), [&] { group = &group_of(request); });
+    if (group == nullptr || group->is_queued || group->is_under_way || group->is_renewal) {
+        return;
+    }
+    if (!attempt(context_.log(), [&] { renewals_.push_back(group); })) {
+        fail(*group);
+        return;
+    }
+    group->is_renewal = true;
+    renewal_tick_->start(kRenewalTick);
+}
+
+void AcquireBatcher::drop_renewal(Group& group) noexcept {
+    if (std::exchange(group.is_renewal, false)) {
+        std::erase(renewals_, &group);
+    }
+}
+
+void AcquireBatcher::send_renewals() noexcept {
+    for (Group* group : std::exchange(renewals_, {})) {
+        group->is_renewal = false;
+        group->request.renews_lease = true;
+        enqueue_or_fail(*group);
+    }
+    flush();
 }
 
 void AcquireBatcher::enqueue_or_fail(Group& group) noexcept {
@@ -114,7 +145,7 @@ void AcquireBatcher::finish(Group& group) noexcept {
     waiting.drain([](AcquireWaiter& waiter) { waiter.on_retry(); });
     if (std::exchange(group.settle_again, false)) {
         enqueue_or_fail(group);
-    } else if (!group.is_queued && !group.is_under_way) {
+    } else if (!group.is_queued && !group.is_under_way && !group.is_renewal) {
         groups_.erase(key_of(group.request));
         if (is_idle()) {
             settlement_.go_on();
@@ -125,6 +156,7 @@ void AcquireBatcher::finish(Group& group) noexcept {
 /// No call can be made for the group.
 void AcquireBatcher::fail(Group& group) noexcept {
     group.is_queued = false;
+    drop_renewal(group);
     WaitList<AcquireWaiter> waiting(std::move(group.waiting));
     waiting.drain(
         [](AcquireWaiter& waiter) { waiter.on_unavailable(AcquireFailure::kNotApplied); });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -36,6 +37,10 @@ class AcquireBatcher : private Pinned {
     /// Throws std::bad_alloc.
     void settle(const AcquireRequest& request);
 
+    /// Asks for a lease soon, if one is still due then (see renewal_size), without a request. Waits
+    /// for other renewals, so that one call has many ids.
+    void renew_lease(const AcquireRequest& request) noexcept;
+
     /// Sends queued groups now rather than at the end of this turn.
     void flush() noexcept;
 
@@ -45,6 +50,8 @@ class AcquireBatcher : private Pinned {
   private:
     /// The most groups of one call; 1 after Redis answered CROSSSLOT.
     static constexpr std::size_t kMostGroups = 32;
+    /// How long a renewal of a lease waits for others.
+    static constexpr std::chrono::milliseconds kRenewalTick{5};
 
     struct Group {
         Group(const AcquireRequest& first, redis::Slot slot_of_id)
@@ -57,6 +64,7 @@ class AcquireBatcher : private Pinned {
         redis::Slot slot;  ///< of the id's quotas
         WaitList<AcquireWaiter> waiting;
         bool is_queued = false;     ///< in `queued_`
+        bool is_renewal = false;    ///< in `renewals_`, and neither queued nor under way
         bool is_under_way = false;  ///< in a call
         bool was_late = false;      ///< Redis refused the last call: its deadline had passed
         bool settle_again = false;  ///< queue it once more when its call has ended
@@ -82,6 +90,8 @@ class AcquireBatcher : private Pinned {
     Group& group_of(const AcquireRequest& request);
     void enqueue(Group& group);
     void enqueue_or_fail(Group& group) noexcept;
+    void drop_renewal(Group& group) noexcept;
+    void send_renewals() noexcept;
     std::span<Group* const> first_batch(std::span<Group* const> groups) const noexcept;
     void send(std::span<Group* const> groups) noexcept;
     void finish(Group& group) noexcept;
@@ -94,6 +104,8 @@ class AcquireBatcher : private Pinned {
     std::vector<Group*> queued_;  ///< to be sent at the end of this turn
     std::size_t most_groups_ = kMostGroups;
     std::unique_ptr<Timer> end_of_turn_;
+    std::vector<Group*> renewals_;  ///< to be sent when their tick ends
+    std::unique_ptr<Timer> renewal_tick_;
 };
 
 }  // namespace tollgate::gateway

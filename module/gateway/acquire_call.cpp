@@ -55,6 +55,7 @@ bool AcquireCall::add(Group& group) {
     const ClockBounds now = context_.clock_bounds(slot_, context_.clock().steady());
     const bool returns_leases =
         batcher_.settlement_.returns_leases(quotas) || (request.returns_lease && count == 0);
+    const bool renews_lease = std::exchange(group.request.renews_lease, false) && !returns_leases;
     const LockedStripe stripe(context_.zone(), request.id_hash);
     std::uint64_t* last_report = &stripe.shared().last_report;
     for (;;) {
@@ -65,10 +66,16 @@ bool AcquireCall::add(Group& group) {
         if (count > 0) {
             note_arrivals(states, quotas, request.demand, count, now.steady);
         }
-        acquire = tollgate::prepare(states, quotas, request.demand, count, now, last_report);
+        std::int64_t lease = 0;
+        if (count > 0 && request.demand.cost > 0) {
+            lease = lease_size(states, quotas, request.demand.cost, count, now);
+        } else if (renews_lease) {
+            lease = renewal_size(states, quotas, request.demand, now);
+        }
+        acquire = tollgate::prepare(states, quotas, request.demand, count, lease, now, last_report);
         acquire.id = request.id;
         acquire.quotas = request.quotas;
-        const bool is_needed = count > 0 || !acquire.adjustments.empty();
+        const bool is_needed = count > 0 || lease > 0 || !acquire.adjustments.empty();
         const bool saved = states.save(now.steady);
         if (is_needed && (saved || last_report == nullptr)) {
             // A lease needs room in the zone.

@@ -20,6 +20,7 @@ struct AcquireRequest {
     std::shared_ptr<const Quotas> quotas;
     Demand demand;
     bool returns_lease = false;  ///< without a request: returns the lease though it is not idle
+    bool renews_lease = false;   ///< without a request: asks for a lease, see renewal_size
 };
 
 /// How one request was decided, by Redis or by the node.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "module/gateway/engine.hpp"
+#include "module/quota/lease.hpp"
 #include "module/quota/local_decision.hpp"
 #include "module/quota/shown_windows.hpp"
 
@@ -40,7 +41,14 @@ Decision QuotaDecision::decide(ExactSteadyTime time) {
     }
     request_.demand.changed =
         engine().zone().last_change(key_.key().redis, key_.key().digest, request_.id_hash);
-    const ClockBounds now = clock_bounds(time);
+    Decision decision = decide_in_zone(known, clock_bounds(time));
+    if (std::exchange(is_renewal_due_, false)) {
+        renew_lease();
+    }
+    return decision;
+}
+
+Decision QuotaDecision::decide_in_zone(KnownKey* known, const ClockBounds& now) {
     const LockedStripe stripe(engine().zone(), request_.id_hash);
     LoadedStates states(stripe, engine(), request_);
     const bool is_changed = known != nullptr && return_slice(*known, states, now.steady);
@@ -126,12 +134,21 @@ Decision QuotaDecision::decide(LoadedStates& states, KnownKey* known, const Cloc
             known->refusal.set(answer, request_.demand, states, decision.windows, shown);
         }
     }
+    is_renewal_due_ = answer == LocalAnswer::kGranted &&
+                      renewal_size(states, *request_.quotas, request_.demand, now) > 0;
     states.save(now.steady);
     RedisStatistics& statistics = engine().statistics();
     (answer == LocalAnswer::kGranted ? statistics["quota_decisions.lease"]
                                      : statistics["quota_decisions.refusal"])
         .add();
     return decision;
+}
+
+/// A request that comes later does not wait for Redis.
+void QuotaDecision::renew_lease() const noexcept {
+    if (engine().transport().is_reachable(engine().slot_of(request_.id))) {
+        engine().acquires().renew_lease(request_);
+    }
 }
 
 /// Whether the node decides this request alone if Redis has to.

@@ -47,7 +47,9 @@ class QuotaDecision {
     Decision take_from_slice(const KnownKey& known, ExactSteadyTime now) const;
     Decision repeat(RecentRefusal& refusal, ExactSteadyTime now) const;
     bool return_slice(KnownKey& known, LoadedStates& states, SteadyTime now) const;
+    Decision decide_in_zone(KnownKey* known, const ClockBounds& now);
     Decision decide(LoadedStates& states, KnownKey* known, const ClockBounds& now);
+    void renew_lease() const noexcept;
     bool counts_alone() const;
     Decision count_alone(LoadedStates& states, const ClockBounds& now);
     Decision describe(LocalAnswer answer, const LoadedStates& states,
@@ -56,6 +58,7 @@ class QuotaDecision {
     TableSet& tables_;
     const Authenticator& key_;
     AcquireRequest request_;
+    bool is_renewal_due_ = false;  ///< of the lease that has granted the request
 };
 
 }  // namespace tollgate::gateway

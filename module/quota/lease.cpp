@@ -1,6 +1,7 @@
 #include "module/quota/lease.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "module/quota/local_decision.hpp"
@@ -19,6 +20,9 @@ constexpr SteadyTime kIdleAfter{1000};
 constexpr int kOldAfter = 2;
 /// How long an idle lease waits to be returned: for the settlement's next pass, and for its call.
 constexpr std::chrono::milliseconds kSettledWithin{500};
+/// A lease is renewed while Redis has at least so many times its units left. Towards the end of a
+/// quota, units that no request asks for yet would be missing at other nodes.
+constexpr std::int64_t kRoomForRenewal = 16;
 /// The fewest requests that are worth a lease.
 constexpr std::int64_t kLeastRequests = 2;
 /// The largest lease to ask for. A double represents it exactly.
@@ -44,26 +48,75 @@ std::chrono::milliseconds lease_returns_within(const TableQuota& quota) {
     return kOldAfter * idle_after(lease_horizon(quota)) + kSettledWithin;
 }
 
-std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
-                        std::int64_t deciding, const ClockBounds& now) {
+namespace {
+
+/// The units that requests are expected to need in each table: per ms, and the time to lease for.
+struct Expected {
     double units_per_ms = kMostUnits;
-    SteadyTime span = kMostLeaseTime;
+    SteadyTime horizon = kMostLeaseTime;  ///< the shortest one
+    SteadyTime span = kMostLeaseTime;     ///< at most `horizon`; 0: no lease
+
+    std::int64_t units(SteadyTime time) const {
+        return static_cast<std::int64_t>(
+            std::min(units_per_ms * static_cast<double>(time.count()), kMostUnits));
+    }
+};
+
+Expected expect(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
+                std::int64_t deciding, const ClockBounds& now) {
+    Expected expected;
     for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
         const SteadyTime horizon = lease_horizon(quota);
-        const double expected =
+        const double units =
             state.arrivals.at(now.steady, horizon) - static_cast<double>(deciding * cost);
-        units_per_ms = std::min(units_per_ms, expected / static_cast<double>(horizon.count()));
+        expected.units_per_ms =
+            std::min(expected.units_per_ms, units / static_cast<double>(horizon.count()));
+        expected.horizon = std::min(expected.horizon, horizon);
         const bool has_units =
             quota.lease_time > SteadyTime(0) && !is_exhausted(state, quota, cost, now.latest);
-        span = std::min(span, has_units ? horizon : SteadyTime(0));
+        expected.span = std::min(expected.span, has_units ? horizon : SteadyTime(0));
         for (const Rate& rate : quota.rates) {
-            span = std::min(
-                span, window_end(window_number(now.latest, rate.period), rate.period) - now.latest);
+            expected.span = std::min(
+                expected.span,
+                window_end(window_number(now.latest, rate.period), rate.period) - now.latest);
         }
     });
-    const double units = std::min(units_per_ms * static_cast<double>(span.count()), kMostUnits);
-    const bool is_enough = units >= static_cast<double>(kLeastRequests * cost);
-    return is_enough ? static_cast<std::int64_t>(units) : 0;
+    return expected;
+}
+
+}  // namespace
+
+std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
+                        std::int64_t deciding, const ClockBounds& now) {
+    const Expected expected = expect(states, quotas, cost, deciding, now);
+    const std::int64_t units = expected.units(expected.span);
+    return units >= kLeastRequests * cost ? units : 0;
+}
+
+std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quotas,
+                          const Demand& demand, const ClockBounds& now) {
+    std::int64_t held = std::numeric_limits<std::int64_t>::max();
+    bool is_possible = true;
+    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
+        held = std::min(held, state.lease);
+        is_possible = is_possible && state.lease_calls == 0 && are_current(state, quota, now) &&
+                      knows_change(state, demand, now);
+    });
+    if (!is_possible) {
+        return 0;
+    }
+    const Expected expected = expect(states, quotas, demand.cost, 0, now);
+    const SteadyTime ahead = std::min({kRenewedAhead, expected.horizon / 4, expected.span});
+    if (held >= std::max(demand.cost, expected.units(ahead))) {
+        return 0;
+    }
+    const std::int64_t units = expected.units(expected.span) - held;
+    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
+        is_possible =
+            is_possible &&
+            !is_exhausted(state, quota, state.lease + kRoomForRenewal * units, now.latest);
+    });
+    return is_possible && units >= kLeastRequests * demand.cost ? units : 0;
 }
 
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,

@@ -7,6 +7,10 @@
 
 namespace tollgate {
 
+/// How long a lease lasts when it is renewed: a worker may take a slice of it for 100 ms (see
+/// Slice::kLongest), and the renewal waits for others, and for Redis.
+constexpr SteadyTime kRenewedAhead{120};
+
 /// The time for which a node leases units: a sixtieth of the shortest window, at least 50 ms, at
 /// most TableQuota::lease_time. Also the time constant of QuotaState::arrivals.
 std::chrono::milliseconds lease_horizon(const TableQuota& quota);
@@ -23,6 +27,13 @@ std::chrono::milliseconds lease_returns_within(const TableQuota& quota);
 /// acquire decides them. Redis grants at most an eighth of what is left (see Acquire::lease).
 std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
                         std::int64_t deciding, const ClockBounds& now);
+
+/// How many units to lease before a request needs them: what lease_size() tells, without the units
+/// of the lease. 0 if the lease still lasts for kRenewedAhead, or for a quarter of the shortest
+/// horizon if that is shorter; if a call that may bring a lease is under way; if the states are not
+/// those of the current windows or older than Demand::changed; or if Redis has little left.
+std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quotas,
+                          const Demand& demand, const ClockBounds& now);
 
 /// Takes `cost` from the lease of every table, or from none. Returns false if a lease is too small,
 /// its window may have ended, or more is counted than the limit.

@@ -165,11 +165,14 @@ void for_each_adjusted(std::span<QuotaState> states, const Quotas& quotas, const
 }  // namespace
 
 Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
-                std::int64_t count, const ClockBounds& now, std::uint64_t* last_report) {
-    Acquire acquire{.id = {}, .quotas = nullptr, .demand = demand, .count = count};
-    const bool takes_units = count > 0 && demand.cost > 0;
-    const std::int64_t wanted =
-        takes_units ? lease_size(states, quotas, demand.cost, count, now) : 0;
+                std::int64_t count, std::int64_t lease, const ClockBounds& now,
+                std::uint64_t* last_report) {
+    Acquire acquire{.id = {},
+                    .quotas = nullptr,
+                    .demand = demand,
+                    .count = count,
+                    .lease = lease,
+                    .is_lease_call = lease > 0};
     bool adjusts = false;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         // If only the lease has room for the request, Redis would refuse it: return the lease
@@ -179,10 +182,10 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
             (!are_current(state, quota, now) || !knows_change(state, demand, now) ||
              is_idle(state, lease_horizon(quota), now) ||
              is_exhausted(state, quota, state.lease + demand.cost, now.latest) ||
-             (wanted > 0 && state.lease / 2 >= wanted))) {
+             (lease > 0 && state.lease / 2 >= lease))) {
             return_lease(state, quota);
         }
-        begin_lease_call(state, quota, wanted > 0, now);
+        begin_lease_call(state, quota, lease > 0, now);
         drop_ended_report(state, quota, now);
         adjusts = adjusts || owes(state) || state.report;
     });
@@ -201,8 +204,6 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
             acquire.counted_at.clear();
         }
     }
-    acquire.lease = wanted;
-    acquire.is_lease_call = wanted > 0;
     if (demand.ban) {
         take_strikes(states.front().ban, *demand.ban, now.steady, acquire);
     }

@@ -13,10 +13,11 @@ namespace tollgate {
 /// lost too, which costs the key at most what was idle. The same holds for strikes: if that reply
 /// is lost, they are lost, so that none counts twice. `last_report` is the node's last report
 /// number and is incremented; with nullptr no report is made and owed units stay owed. `count` is
-/// the number of requests that the acquire decides; note_arrivals has counted them. 0: it only
-/// reports, and asks for no lease.
+/// the number of requests that the acquire decides; note_arrivals has counted them. `lease` is the
+/// number of units to lease in addition. If both are 0, it only reports.
 Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
-                std::int64_t count, const ClockBounds& now, std::uint64_t* last_report);
+                std::int64_t count, std::int64_t lease, const ClockBounds& now,
+                std::uint64_t* last_report);
 
 /// Why an acquire has no result.
 enum class AcquireFailure {

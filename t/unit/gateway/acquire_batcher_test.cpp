@@ -99,6 +99,67 @@ TEST_F(AcquireBatcherTest, ACallHasAtMost32Keys) {
     EXPECT_EQ(statuses(0), 33);
 }
 
+TEST_F(AcquireBatcherTest, NoRequestOfAKeyWithALeaseWaitsForRedis) {
+    tables[0].plans[0].rates = {{10'000, 60s}};
+    Worker& worker = start_with_keys(1);
+    // Ten a second: the lease is for ten.
+    int waited = 0;
+    for (int i = 0; i < 100; ++i) {
+        const auto& request = begin(worker, "k0");
+        waited += i >= 20 && !request.outcome().is_decided() ? 1 : 0;
+        run_for(100ms);
+    }
+    EXPECT_EQ(statuses(0), 100);
+    EXPECT_EQ(waited, 0);
+    EXPECT_LT(worker.transport.calls, 40);
+    run_for(3s);
+    EXPECT_EQ(counted("k0"), 100) << "the rest is returned";
+}
+
+TEST_F(AcquireBatcherTest, RenewalsOfManyKeysShareACall) {
+    zone_size = std::size_t{256} << 10U;
+    tables[0].plans[0].rates = {{10'000, 60s}};
+    constexpr int kKeys = 30;
+    Worker& worker = start_with_keys(kKeys);
+    const auto round = [&] {
+        for (int i = 0; i < kKeys; ++i) {
+            begin(worker, "k" + std::to_string(i));
+            run_for(1ms);
+        }
+        run_for(100ms - kKeys * 1ms);
+    };
+    for (int i = 0; i < 20; ++i) {
+        round();
+    }
+    worker.transport.calls = 0;
+    for (int i = 0; i < 50; ++i) {
+        round();
+    }
+    EXPECT_EQ(statuses(0), 70 * kKeys);
+    EXPECT_LT(worker.transport.calls, 250) << "at least about one for each lease without it";
+}
+
+TEST_F(AcquireBatcherTest, ARequestDoesNotWaitForTheRenewalsOfATick) {
+    tables[0].plans[0].rates = {{10'000, 60s}};
+    Worker& worker = start_with_keys(1);
+    for (int i = 0; i < 20; ++i) {
+        ask(worker, "k0");
+        run_for(50ms);
+    }
+    while (state("k0").lease > 0) {
+        begin(worker, "k0");
+    }
+    // The renewal waits for its tick.
+    const Request& request = begin(worker, "k0");
+    EXPECT_FALSE(request.outcome().is_decided());
+    run_for(3ms);
+    EXPECT_EQ(request.status(), 0);
+    EXPECT_GT(state("k0").lease, 0) << "its call brought the lease";
+    const int calls = worker.transport.calls;
+    run_for(10ms);
+    EXPECT_EQ(worker.transport.calls, calls) << "there is nothing left to renew";
+}
+
 TEST_F(AcquireBatcherTest, RequestsOfAKeyThatComeDuringItsCallShareTheNext) {
     Worker& worker = start_with_keys(1);
     begin(worker, "k0");

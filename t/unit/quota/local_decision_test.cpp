@@ -209,7 +209,7 @@ TEST(Decide, RefusesForATableOnlyAfterARecentReply) {
     // A location with only the first table gets requests all the time.
     const Quotas api_alone{node.quotas[0]};
     node.now += 1s;
-    prepare(std::span(node.states).first(1), api_alone, Demand{}, 1, node.moment(),
+    prepare(std::span(node.states).first(1), api_alone, Demand{}, 1, 0, node.moment(),
             &node.last_report);
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
 }

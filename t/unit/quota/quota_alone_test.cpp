@@ -323,7 +323,7 @@ TEST(Report, IsDroppedWhenAllItsWindowsHaveEnded) {
 TEST(Report, IsNotMadeIfThereIsNoRoomForIt) {
     Node node({{10, 10s}});
     node.granted_alone(4);
-    EXPECT_TRUE(prepare(node.states, node.quotas, node.demand, 1, node.moment(), nullptr)
+    EXPECT_TRUE(prepare(node.states, node.quotas, node.demand, 1, 0, node.moment(), nullptr)
                     .adjustments.empty());
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 4}}));
 }

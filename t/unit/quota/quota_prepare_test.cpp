@@ -121,6 +121,65 @@ TEST(Prepare, AsksForALeaseForTheShortestHorizon) {
     EXPECT_EQ(node.ask().lease, 49);
 }
 
+class Renewal : public testing::Test {
+  protected:
+    /// Requests of 100 units a second, and a lease of `held` units.
+    explicit Renewal(std::vector<Rate> rates = {{10'000, 60s}}) : node(std::move(rates)) {
+        node.ask();
+        node.apply_reply({{.count = 200}}, 100);
+        node.states[0].arrivals.note(node.moment().steady, 100, 1s);
+    }
+    std::int64_t size_with(std::int64_t held) {
+        node.states[0].lease = held;
+        return renewal_size(node.states, node.quotas, node.demand, node.moment());
+    }
+
+    Node node;
+};
+
+TEST_F(Renewal, IsDueWhenTheLeaseLastsFor120MsAndCompletesIt) {
+    EXPECT_EQ(size_with(12), 0);
+    EXPECT_EQ(size_with(11), 89);
+    EXPECT_EQ(size_with(0), 100);
+}
+
+TEST_F(Renewal, OfAKeyWithFewRequestsIsDueWhenTheLeaseHasNoUnitForTheNextOne) {
+    node.states[0].arrivals.units = 4;
+    EXPECT_EQ(size_with(1), 0);
+    EXPECT_EQ(size_with(0), 4);
+    node.states[0].arrivals.units = 1.9F;
+    EXPECT_EQ(size_with(0), 0) << "one request needs no lease";
+}
+
+TEST_F(Renewal, WaitsForACallThatMayBringALease) {
+    node.states[0].lease_calls = 1;
+    EXPECT_EQ(size_with(0), 0);
+}
+
+TEST_F(Renewal, IsNotMadeForAnotherWindowOrAnotherKey) {
+    node.demand.changed = node.moment().steady;
+    EXPECT_EQ(size_with(0), 0) << "an operator has changed the key since";
+    node.demand.changed = {};
+    EXPECT_EQ(size_with(0), 100);
+    node.now += 60s;
+    EXPECT_EQ(size_with(0), 0);
+}
+
+TEST_F(Renewal, IsNotMadeIfRedisHasLittleLeft) {
+    node.states[0].windows[0].counted.count = 10'000 - 16 * 95;
+    EXPECT_EQ(size_with(5), 95);
+    node.states[0].windows[0].counted.count += 1;
+    EXPECT_EQ(size_with(5), 0);
+}
+
+TEST_F(Renewal, LastsUntilTheWindowEnds) {
+    node.now += 59'950ms;
+    node.states[0].arrivals = {};
+    node.states[0].arrivals.note(node.moment().steady, 100, 1s);
+    EXPECT_EQ(size_with(5), 0) << "enough for 50 ms";
+    EXPECT_EQ(size_with(2), 3);
+}
+
 TEST(Prepare, ReportsNothingIfNothingIsOwed) {
     Node node({{100, 10s}, {1000, 60s}});
     node.apply_reply({{.count = 20}, {.count = 20}}, 5);
