@@ -14,6 +14,7 @@ package Verify::Deployment;
 #   $deployment->scan($pattern)              # the names of all keys
 #   $deployment->available                   # whether a master that answers serves every key
 #   $deployment->sentinels, $deployment->cluster     # the object that manages the servers, if any
+#   $deployment->certificates        # with TLS: the Certificates object
 
 use strict;
 use warnings;
@@ -45,7 +46,7 @@ sub start {
 sub _start_redis {
     my ($self) = @_;
     my $tls_port = $self->{tls} ? free_port() : undef;
-    my $server = RedisServer->start(conf => [@durable, $tls_port ? $self->{certificates}->redis('server', $tls_port) : ()]);
+    my $server = RedisServer->start(tcp => 1, conf => [@durable, 'repl-diskless-sync-delay 0', $tls_port ? $self->{certificates}->redis('server', $tls_port) : ()]);
     $self->{servers} = [$server];
     my $to = $tls_port ? "127.0.0.1:$tls_port" : $server->address;
     $self->{proxies} = [map { [map { Verify::Proxy->start(to => $to, tcp => $self->{tls}) } 0, 1] } 1 .. $self->{nodes}];
@@ -83,6 +84,7 @@ sub directives {
 sub proxies   { my ($self, $node) = @_; return @{ ($self->{proxies} // [])->[$node] // [] } }
 sub servers   { @{ $_[0]{servers} } }
 sub sentinels { $_[0]{sentinels} }
+sub certificates { $_[0]{certificates} }
 sub cluster   { $_[0]{cluster} }
 
 sub masters {

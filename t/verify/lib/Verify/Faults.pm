@@ -2,7 +2,7 @@ package Verify::Faults;
 
 # Faults: how each kind begins, how it ends, and what proves that it was in effect.
 #
-#   my @kinds = Verify::Faults::kinds('redis')
+#   my @kinds = Verify::Faults::kinds('redis', $tls)
 #   my $faults = Verify::Faults->new(deployment => …, nodes => …, workload => …, clock => …, history => …);
 #   my @schedule = Verify::Faults::schedule($random, \@kinds, length => 10, nodes => 3)
 #                                  # [{ kind, node, at, for, value }, …]: seconds since the begin of a round
@@ -15,12 +15,13 @@ package Verify::Faults;
 use strict;
 use warnings;
 use List::Util qw(first sum0);
+use RedisServer;
 use Resp;
 use Verify::Clock qw(now);
 use Wait qw(wait_until);
 
 # What each kind acts on; two faults never act on the same thing at the same time. `for` is its length in seconds.
-# `value` is its parameter.
+# `value` is its parameter. `tls`: only with TLS.
 my %kind = (
     kill_redis     => { on => 'server', for => [0.2, 6],   in => [qw(redis)] },
     stop_redis     => { on => 'server', for => [0.3, 6],   in => [qw(redis cluster)] },
@@ -30,6 +31,8 @@ my %kind = (
     lose_scripts   => { on => 'server', for => [0, 0],     in => [qw(redis sentinel)] },
     refuse_memory  => { on => 'server', for => [0.3, 3],   in => [qw(redis)] },
     refuse_user    => { on => 'server', for => [0.3, 3],   in => [qw(redis)] },
+    wrong_master   => { on => 'server', for => [0.5, 3],   in => [qw(redis)] },
+    refuse_tls     => { on => 'server', for => [0.3, 3],   in => [qw(redis)], tls => 1 },
     step_clock     => { on => 'server', for => [0, 0],     in => [qw(redis)], value => [-5, 20] },
     kill_worker    => { on => 'node',   for => [0, 0],     in => [qw(redis sentinel cluster)] },
     kill_node      => { on => 'node',   for => [0.1, 2],   in => [qw(redis sentinel cluster)] },
@@ -51,7 +54,13 @@ my %kind = (
     move_slots     => { on => 'server', for => [0, 0],     in => [qw(cluster)] },
 );
 
-sub kinds { my ($deployment) = @_; return grep { my $name = $_; grep { $_ eq $deployment } @{ $kind{$name}{in} } } sort keys %kind }
+sub kinds {
+    my ($deployment, $tls) = @_;
+    return grep {
+        my $about = $kind{$_};
+        ($tls || !$about->{tls}) && grep { $_ eq $deployment } @{ $about->{in} }
+    } sort keys %kind;
+}
 
 sub schedule {
     my ($random, $kinds, %options) = @_;
@@ -205,6 +214,62 @@ sub _refuse_user {
         begin => sub { $set->('-evalsha', '-eval') },
         end => sub { $set->('+@all') },
         evidence => sub { my $count = $self->_errors($server, 'NOPERM') - $before; return $count > 0 ? "$count commands got NOPERM" : undef },
+    };
+}
+
+# Somebody makes Redis a replica of an empty server: it serves reads, has no key, and its connections stay open. Another
+# replica keeps the data, and gives it back. No write is lost: none is executed until all are copied.
+sub _wrong_master {
+    my ($self) = @_;
+    my $server = $self->_server;
+    my $start = sub { RedisServer->start(tcp => 1, conf => ['repl-diskless-sync-delay 0']) };
+    my ($empty, $keeper) = map { $self->{clock} ? $self->{clock}->start($start) : $start->() } 1 .. 2;
+    my $ask = sub { $self->{deployment}->ask(@_) };
+    my $follow = sub {
+        my ($replica, $master) = @_;
+        $ask->($replica, 'REPLICAOF', '127.0.0.1', $master->port);
+        wait_until('a replica', sub { $self->_info($replica, 'replication', 'master_link_status') eq 'up' });
+    };
+    my $offset = sub { $self->_info($_[0], 'replication', 'master_repl_offset') };
+    my $errors = sub { $self->_errors($server, 'READONLY') };
+    my $before;
+    return {
+        goes_on => 1,
+        begin => sub {
+            $follow->($keeper, $server);
+            $ask->($server, 'CLIENT', 'PAUSE', 10_000, 'WRITE');
+            wait_until('all writes to be copied', sub { $offset->($keeper) == $offset->($server) });
+            $ask->($keeper, 'REPLICAOF', 'NO', 'ONE');
+            $before = $errors->();
+            $follow->($server, $empty);
+            $ask->($server, 'CLIENT', 'UNPAUSE');
+        },
+        end => sub {
+            $follow->($server, $keeper);
+            $ask->($server, 'REPLICAOF', 'NO', 'ONE');
+            $_->stop for $empty, $keeper;
+        },
+        evidence => sub { my $count = $errors->() - $before; return $count > 0 ? "$count commands got READONLY" : undef },
+    };
+}
+
+# Redis shows a certificate that the gateway does not trust.
+sub _refuse_tls {
+    my ($self) = @_;
+    my $server = $self->_server;
+    my $certificates = $self->{deployment}->certificates;
+    $certificates->authority('stranger');
+    $certificates->issue('strange', 'DNS:redis.test', ca => 'stranger');
+    my @logs = map { $self->_new_log($_) } 0 .. $self->{workload}{nodes} - 1;
+    my $show = sub {
+        $self->{deployment}->ask($server, 'CONFIG', 'SET', 'tls-cert-file', $certificates->certificate($_[0]), 'tls-key-file', $certificates->key($_[0]));
+        $self->{deployment}->ask($server, 'CLIENT', 'KILL', 'TYPE', $_) for 'normal', 'pubsub';
+    };
+    return {
+        goes_on => 1,
+        begin => sub { $show->('strange') },
+        end => sub { $show->('server') },
+        evidence => sub { my $count = grep { $_->() =~ /certificate/ } @logs; return $count ? "$count nodes refused the certificate" : undef },
     };
 }
 
