@@ -13,7 +13,7 @@ AcquireBatcher::AcquireBatcher(EngineContext& context, Settlement& settlement)
       settlement_(settlement),
       node_(context.zone().node_name()),
       end_of_turn_(context.make_timer([this] { flush(); })),
-      renewal_tick_(context.make_timer([this] { send_renewals(); })) {}
+      renewal_tick_(context.make_timer([this] { flush(); })) {}
 
 AcquireBatcher::Key AcquireBatcher::key_of(const AcquireRequest& request) {
     return {request.id_hash, request.quotas.get(), request.demand.cost,
@@ -71,13 +71,19 @@ void AcquireBatcher::drop_renewal(Group& group) noexcept {
     }
 }
 
-void AcquireBatcher::send_renewals() noexcept {
-    for (Group* group : std::exchange(renewals_, {})) {
-        group->is_renewal = false;
-        group->request.renews_lease = true;
-        enqueue_or_fail(*group);
+/// Renewals share the next call, whoever needs it.
+void AcquireBatcher::queue_renewals() noexcept {
+    if (!attempt(context_.log(), [&] { queued_.reserve(queued_.size() + renewals_.size()); })) {
+        renewal_tick_->start(kRenewalTick);
+        return;
     }
-    flush();
+    for (Group* group : renewals_) {
+        group->request.renews_lease = true;
+        group->is_renewal = false;
+        group->is_queued = true;
+        queued_.push_back(group);
+    }
+    renewals_.clear();
 }
 
 void AcquireBatcher::enqueue_or_fail(Group& group) noexcept {
@@ -88,6 +94,7 @@ void AcquireBatcher::enqueue_or_fail(Group& group) noexcept {
 
 void AcquireBatcher::flush() noexcept {
     end_of_turn_->cancel();
+    queue_renewals();
     auto groups = std::exchange(queued_, {});
     if (context_.settings().is_cluster) {
         std::ranges::sort(groups, {}, &Group::slot);

@@ -50,7 +50,7 @@ class AcquireBatcher : private Pinned {
   private:
     /// The most groups of one call; 1 after Redis answered CROSSSLOT.
     static constexpr std::size_t kMostGroups = 32;
-    /// How long a renewal of a lease waits for others.
+    /// How long a renewal of a lease waits for another call.
     static constexpr std::chrono::milliseconds kRenewalTick{5};
 
     struct Group {
@@ -91,7 +91,7 @@ class AcquireBatcher : private Pinned {
     void enqueue(Group& group);
     void enqueue_or_fail(Group& group) noexcept;
     void drop_renewal(Group& group) noexcept;
-    void send_renewals() noexcept;
+    void queue_renewals() noexcept;
     std::span<Group* const> first_batch(std::span<Group* const> groups) const noexcept;
     void send(std::span<Group* const> groups) noexcept;
     void finish(Group& group) noexcept;
@@ -104,7 +104,7 @@ class AcquireBatcher : private Pinned {
     std::vector<Group*> queued_;  ///< to be sent at the end of this turn
     std::size_t most_groups_ = kMostGroups;
     std::unique_ptr<Timer> end_of_turn_;
-    std::vector<Group*> renewals_;  ///< to be sent when their tick ends
+    std::vector<Group*> renewals_;  ///< to be sent with the next call, or when the tick ends
     std::unique_ptr<Timer> renewal_tick_;
 };
 

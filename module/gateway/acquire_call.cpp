@@ -58,6 +58,11 @@ bool AcquireCall::add(Group& group) {
     const bool renews_lease = std::exchange(group.request.renews_lease, false) && !returns_leases;
     const LockedStripe stripe(context_.zone(), request.id_hash);
     std::uint64_t* last_report = &stripe.shared().last_report;
+    const auto skip = [&] {
+        items_.pop_back();
+        acquires_.pop_back();
+        return false;
+    };
     for (;;) {
         LoadedStates states(stripe, context_, request);
         if (returns_leases) {
@@ -71,6 +76,9 @@ bool AcquireCall::add(Group& group) {
             lease = lease_size(states, quotas, request.demand.cost, count, now);
         } else if (renews_lease) {
             lease = renewal_size(states, quotas, request.demand, now);
+            if (lease == 0) {
+                return skip();
+            }
         }
         acquire = tollgate::prepare(states, quotas, request.demand, count, lease, now, last_report);
         acquire.id = request.id;
@@ -84,9 +92,7 @@ bool AcquireCall::add(Group& group) {
             return true;
         }
         if (!is_needed) {
-            items_.pop_back();
-            acquires_.pop_back();
-            return false;
+            return skip();
         }
         // The zone has no room for a report: the units stay owed and are reported later. A table
         // that has a place is saved already, without what the acquire takes.
