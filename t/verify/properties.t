@@ -172,6 +172,8 @@ subtest 'revocations and bans' => sub {
     my @ban = ((map { [req => begin => $_, status => 429, %n] } 0.1, 0.2), [req => begin => 0.3, status => 429, code => 'api_key_banned', retry => 3, %n]);
     right('banned at the third refusal', [@ban]);
     wrong('banned at the second', qr/banned after 2 refusals within 4 s/, [@ban[1, 2]]);
+    right('banned at the third refusal, of which one was not known', [$ban[0], [req => begin => 0.25, status => $_, verdict => 'degraded', %n], $ban[2]])
+        for 200, 503;
     wrong('banned by old refusals', qr/banned after 1 refusals/, [[req => begin => -20, status => 429, %n], [req => begin => -19, status => 429, %n], $ban[2]]);
     right('banned again by the same ban', [@ban, [req => begin => 2, status => 429, code => 'api_key_banned', retry => 2, %n]]);
     wrong('granted during the ban', qr/is banned, but not here/, [@ban, [req => begin => 0.6, %n, node => 2]]);

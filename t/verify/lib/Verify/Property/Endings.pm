@@ -45,6 +45,12 @@ sub _check_ends {
     return @violations;
 }
 
+# Redis refused the request, or its decision has not arrived.
+sub _may_be_strike {
+    my ($request) = @_;
+    return !$request->{status} || $request->{status} =~ /^(?:429|503)$/ || ($request->{verdict} // '') eq 'degraded';
+}
+
 sub _check_bans {
     my ($model) = @_;
     my $history = $model->history;
@@ -62,7 +68,6 @@ sub _check_bans {
                     push @violations, evidence("$id is banned, but not here", $last_banned, $request);
                 }
                 if ($is_banned) {
-                    # Each answer of 429, and each that never came, may be a strike.
                     my @strikes = grep { $_->{end} > $request->{begin} - $ban->{within} - 0.1 } @refusals;
                     my $is_new = $request->{begin} > $latest_end;
                     push @violations, evidence("$id is banned after " . (1 + @strikes) . " refusals within $ban->{within} s", @strikes, $request)
@@ -77,7 +82,7 @@ sub _check_bans {
                     }
                     $latest_end = max($latest_end, $request->{end} + $request->{retry});
                 }
-                elsif ($request->{status} == 429 || !$request->{status}) {
+                elsif (_may_be_strike($request)) {
                     push @refusals, $request;
                     my $first = $#refusals - 2 * ($ban->{after} - 1);
                     push @violations, evidence("$id is not banned after " . (2 * $ban->{after} - 1) . ' refusals', @refusals[$first .. $#refusals])
