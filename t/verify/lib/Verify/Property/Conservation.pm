@@ -71,16 +71,18 @@ sub _check_round {
 }
 
 # Whether Redis may have executed the call of a request and its reply was lost. A Redis that stands still, or that data does
-# not reach, executes no call that was sent meanwhile and whose deadline has passed when it goes on.
+# not reach, executes no call that was sent meanwhile and whose deadline has passed when it goes on, whatever else happens.
 sub _may_be_lost {
     my ($model, $faults, $request) = @_;
     my $timeout = $model->config->{timeout} // 0.5;
     my @own = grep { $_->{begin} - 1 < $request->{end} && $_->{end} + $Verify::Model::recovery > $request->{begin} } @$faults;
-    return 1 unless @own;
-    return scalar grep {
-        my $stands_still = $_->{kind} =~ /^(?:stop_redis|pause_redis|hold)$/;
-        !$stands_still || $request->{begin} < $_->{begin} + $still || $request->{end} > $_->{end} - $timeout - 0.1;
+    my @still = grep {
+        my $stands_still = $_->{kind} =~ /^(?:stop_redis|pause_redis)$/ || $_->{kind} eq 'hold' && $_->{node} == $request->{node};
+        $stands_still && $request->{begin} >= $_->{begin} + $still && $request->{end} <= $_->{end} - $timeout - 0.1;
     } @own;
+    return 1 unless @still;
+    # The other masters of a cluster go on.
+    return ($model->config->{deployment} // '') eq 'cluster' && @still < @own;
 }
 
 # The units that Redis may have counted for calls and leases of which nothing was granted.
