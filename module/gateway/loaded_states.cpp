@@ -12,6 +12,8 @@ void add(Counter& counter, std::int64_t units) noexcept {
     }
 }
 
+}  // namespace
+
 void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept {
     add(statistics["lease_units.spent"], counts.spent);
     statistics.taken.add(static_cast<std::uint64_t>(counts.spent + counts.sliced));
@@ -21,8 +23,6 @@ void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept {
     add(statistics["owed_units.settled"], counts.settled);
     add(statistics["owed_units.lapsed"], counts.lapsed);
 }
-
-}  // namespace
 
 LoadedStates::LoadedStates(const LockedStripe& stripe, const EngineContext& context,
                            const AcquireRequest& request)

@@ -9,6 +9,9 @@
 
 namespace tollgate::gateway {
 
+/// Adds the counts to the statistics.
+void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept;
+
 /// The states of an id's quotas, loaded from its stripe, to be saved under the same lock; and its
 /// ban, if the demand can be banned.
 class LoadedStates : private Pinned {

@@ -7,6 +7,7 @@
 
 #include "module/gateway/acquire_batcher.hpp"
 #include "module/gateway/held_quotas.hpp"
+#include "module/gateway/loaded_states.hpp"
 #include "module/gateway/slices.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/owed_units.hpp"
@@ -95,10 +96,11 @@ bool Settlement::is_ours(const QuotaCache::Held& held) const {
 }
 
 /// Drops a quota of a table that the configuration no longer has, unless an old worker can still
-/// settle it.
+/// settle it. Its Redis may no longer be configured, so this one's statistics count the units.
 void Settlement::drop_if_left(const QuotaCache::Held& held) {
     if (!may_be_used(held)) {
-        LockedStripe(context_.zone(), held.id).quotas().drop(held);
+        const QuotaState state = LockedStripe(context_.zone(), held.id).quotas().drop(held);
+        count(context_.statistics(), lost_with(state, held.quota("")));
     }
 }
 

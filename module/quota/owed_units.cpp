@@ -258,6 +258,18 @@ bool needs_settling(const QuotaState& state, std::chrono::milliseconds horizon,
     return owes(state) || state.report || (state.lease > 0 && is_idle(state, horizon, now));
 }
 
+UnitCounts lost_with(const QuotaState& state, const TableQuota& quota) {
+    UnitCounts counts;
+    tollgate::count_dropped(counts, -state.lease);
+    const QuotaState::Window& longest = state.windows[quota.rates.size() - 1];
+    tollgate::count_dropped(counts, longest.owed);
+    tollgate::count_dropped(counts, longest.owed_previous);
+    if (state.report) {
+        count_dropped(counts, adjustments_of(*state.report, quota).back());
+    }
+    return counts;
+}
+
 bool is_held(const QuotaState& state) {
     return state.lease > 0 || owes(state) || state.report;
 }

@@ -38,6 +38,9 @@ void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acqui
 bool needs_settling(const QuotaState& state, std::chrono::milliseconds horizon,
                     const ClockBounds& now);
 
+/// The units that are lost with a state: its lease, owed units and report.
+UnitCounts lost_with(const QuotaState& state, const TableQuota& quota);
+
 /// Whether it has a lease, owed units or a report. Such a state must not be evicted.
 bool is_held(const QuotaState& state);
 

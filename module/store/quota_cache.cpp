@@ -265,10 +265,13 @@ TableQuota QuotaCache::Held::quota(std::string_view table_name) const {
     return quota;
 }
 
-void QuotaCache::drop(const Held& held) const {
-    const Key key(held.id, held.redis, held.quota(""), held.api_key);
+QuotaState QuotaCache::drop(const Held& held) const {
+    const TableQuota quota = held.quota("");
+    const Key key(held.id, held.redis, quota, held.api_key);
+    QuotaState state = load(key, quota);
     reports_.remove(key);
     (held.is_small ? small_.remove(key) : large_.remove(key));
+    return state;
 }
 
 bool QuotaCache::visit_held(Cursor& cursor, const std::function<bool(const Held&)>& visit) const {

@@ -82,8 +82,8 @@ class QuotaCache {
     /// number was visited. Returns true at the end; the cursor is then at the beginning.
     bool visit_held(Cursor& cursor, const std::function<bool(const Held&)>& visit) const;
 
-    /// Removes a held quota.
-    void drop(const Held& held) const;
+    /// Removes a held quota. Returns the state that it had.
+    QuotaState drop(const Held& held) const;
 
     Occupancy small() const { return small_.occupancy(); }
     Occupancy large() const { return large_.occupancy(); }

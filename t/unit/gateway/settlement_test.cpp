@@ -347,6 +347,7 @@ TEST_F(SettlementTest, QuotasOfARemovedRedisAreDroppedIfAnotherHasATableOfTheSam
     EXPECT_EQ(next.transport.calls, 0) << "nothing is reported to the other Redis";
     settings.name_hash = name_hash("main");
     EXPECT_EQ(state("k").windows[0].owed, 0);
+    EXPECT_EQ(statistics["owed_units.lapsed"].value(), 5) << "an operator sees that they are lost";
 }
 
 TEST_F(SettlementTest, QuotasOfATableThatIsGoneRemainWhileAnyOldWorkerIsLeft) {
@@ -362,6 +363,7 @@ TEST_F(SettlementTest, QuotasOfATableThatIsGoneRemainWhileAnyOldWorkerIsLeft) {
     zone->processes.erase(old.process.process());
     run_for(1s);
     EXPECT_EQ(state("k").lease, 0);
+    EXPECT_EQ(statistics["lease_units.lost"].value(), 4);
 }
 
 TEST_F(SettlementTest, QuotasOfATableThatIsGoneAreDropped) {

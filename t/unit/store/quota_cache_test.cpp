@@ -281,7 +281,7 @@ TEST_F(QuotaCacheTest, DropsWhatIsHeld) {
     })) {
     }
     ASSERT_EQ(held.size(), 1U);
-    cache_.drop(held.front());
+    EXPECT_EQ(cache_.drop(held.front()), reporting);
     EXPECT_EQ(cache_.load(key(1, two_), two_), QuotaState{});
     EXPECT_EQ(cache_.reports().used, 0);
 }
