@@ -81,8 +81,11 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
         // leased from. The lease then pays for them.
         const bool pays =
             (owes(state) || state.report) && is_exhausted(state, quota, state.lease, acquired.now);
+        // Redis had no lease to grant, but the call has made the old one younger. Other nodes
+        // expect its units earlier.
+        const bool is_too_young = acquire.lease > 0 && acquired.lease == 0;
         // The node may forget a ban: no lease of the id may then be left.
-        if (state.lease > 0 && (pays || acquired.banned_until > acquired.now)) {
+        if (state.lease > 0 && (pays || is_too_young || acquired.banned_until > acquired.now)) {
             return_lease(state, quota);
         }
         note_own(state, quota, counts[quota.rates.size() - 1].number,

@@ -49,6 +49,20 @@ TEST(ApplyReply, KeepsTheOwedUnitsOfTheWindow) {
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, 2}}));
 }
 
+TEST(ApplyReply, ReturnsALeaseThatRedisDoesNotRenew) {
+    Node node({{100, 10s}});
+    node.apply_reply({{.count = 50}}, 5);
+    node.now += 900ms;
+    node.arrive();
+    const Acquire renewal =
+        prepare(node.states, node.quotas, node.demand, 0, 8, node.moment(), nullptr);
+    EXPECT_EQ(node.states[0].lease, 5);
+    node.apply_reply({{.count = 98}}, 0, {}, {}, renewal);
+    EXPECT_EQ(node.states[0].lease, 0);
+    EXPECT_EQ(node.ask(0).adjustments, (std::vector{Adjustment{kFirst10s, -5}}))
+        << "other nodes expect it two seconds after Redis granted it";
+}
+
 TEST(ApplyReply, DropsTheOwedUnitsOfAnEndedWindow) {
     Node node({{10, 10s}, {100, 60s}});
     node.granted_alone(2);
