@@ -303,7 +303,8 @@ sub _step_clock {
 sub _kill_worker {
     my ($self, $fault) = @_;
     my $nginx = $self->{nodes}->nginx($fault->{node});
-    my @workers = $nginx->workers;
+    # Other faults end workers, too.
+    my @workers = wait_until('workers', sub { my @now = $nginx->workers; return @now ? \@now : undef })->@*;
     my $pid = $workers[ int($fault->{value} * @workers) ];
     my $log = $self->_new_log($fault->{node});
     return {

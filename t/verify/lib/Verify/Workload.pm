@@ -25,7 +25,7 @@ sub new {
             api => {
                 lease => 1,
                 plans => {
-                    small => { rates => [[20, 2], [50, 8]] },
+                    small => { rates => [[20, 2], [60, 8]] },    # both can be exhausted at once
                     wide  => { rates => [[80, 2], [1200, 30]] },
                     lazy  => { rates => [[1200, 60]] },
                     rush  => { rates => [[1500, 60]] },
@@ -36,7 +36,7 @@ sub new {
             strict => {
                 lease => 0,
                 plans => {
-                    small => { rates => [[12, 2], [40, 8]] },
+                    small => { rates => [[12, 2], [36, 8]] },
                     wide  => { rates => [[60, 2], [900, 30]] },
                     lazy  => { rates => [[900, 60]] },
                     rush  => { rates => [[900, 60]] },
