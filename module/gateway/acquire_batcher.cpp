@@ -52,17 +52,18 @@ void AcquireBatcher::enqueue(Group& group) {
 }
 
 void AcquireBatcher::renew_lease(const AcquireRequest& request) noexcept {
-    Group* group = nullptr;
-    attempt(context_.log(), [&] { group = &group_of(request); });
-    if (group == nullptr || group->is_queued || group->is_under_way || group->is_renewal) {
-        return;
-    }
-    if (!attempt(context_.log(), [&] { renewals_.push_back(group); })) {
-        fail(*group);
-        return;
-    }
-    group->is_renewal = true;
-    renewal_tick_->start(kRenewalTick);
+    attempt(context_.log(), [&] {
+        // A group is not made without a place for it.
+        if (renewals_.size() == renewals_.capacity()) {
+            renewals_.reserve(2 * renewals_.size() + kMostGroups);
+        }
+        Group& group = group_of(request);
+        if (!group.is_queued && !group.is_under_way && !group.is_renewal) {
+            renewals_.push_back(&group);
+            group.is_renewal = true;
+            renewal_tick_->start(kRenewalTick);
+        }
+    });
 }
 
 void AcquireBatcher::drop_renewal(Group& group) noexcept {
@@ -71,17 +72,21 @@ void AcquireBatcher::drop_renewal(Group& group) noexcept {
     }
 }
 
-/// Renewals share the next call, whoever needs it.
+/// Renewals share the next call, whoever needs it. In an outage none is made.
 void AcquireBatcher::queue_renewals() noexcept {
     if (!attempt(context_.log(), [&] { queued_.reserve(queued_.size() + renewals_.size()); })) {
         renewal_tick_->start(kRenewalTick);
         return;
     }
     for (Group* group : renewals_) {
-        group->request.renews_lease = true;
         group->is_renewal = false;
-        group->is_queued = true;
-        queued_.push_back(group);
+        if (context_.transport().is_reachable(group->slot)) {
+            group->request.renews_lease = true;
+            group->is_queued = true;
+            queued_.push_back(group);
+        } else {
+            groups_.erase(key_of(group->request));
+        }
     }
     renewals_.clear();
 }

@@ -83,7 +83,8 @@ bool AcquireCall::add(Group& group) {
         acquire = tollgate::prepare(states, quotas, request.demand, count, lease, now, last_report);
         acquire.id = request.id;
         acquire.quotas = request.quotas;
-        const bool is_needed = count > 0 || lease > 0 || !acquire.adjustments.empty();
+        const bool is_needed =
+            count > 0 || lease > 0 || acquire.strikes > 0 || !acquire.adjustments.empty();
         const bool saved = states.save(now.steady);
         if (is_needed && (saved || last_report == nullptr)) {
             // A lease needs room in the zone.

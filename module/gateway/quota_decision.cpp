@@ -144,9 +144,11 @@ Decision QuotaDecision::decide(LoadedStates& states, KnownKey* known, const Cloc
     return decision;
 }
 
-/// A request that comes later does not wait for Redis.
+/// A request that comes later does not wait for Redis. A worker that is exiting waits for its last
+/// calls, but not for a renewal.
 void QuotaDecision::renew_lease() const noexcept {
-    if (engine().transport().is_reachable(engine().slot_of(request_.id))) {
+    if (!engine().worker().is_exiting() &&
+        engine().transport().is_reachable(engine().slot_of(request_.id))) {
         engine().acquires().renew_lease(request_);
     }
 }

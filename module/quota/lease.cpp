@@ -116,6 +116,8 @@ std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quot
             is_possible &&
             !is_exhausted(state, quota, state.lease + kRoomForRenewal * units, now.latest);
     });
+    // Compared with a small lease, prepare() would take the old one for too large.
+    is_possible = is_possible && held / kLargeLease < units;
     return is_possible && units >= kLeastRequests * demand.cost ? units : 0;
 }
 

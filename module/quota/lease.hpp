@@ -11,6 +11,9 @@ namespace tollgate {
 /// Slice::kLongest), and the renewal waits for others, and for Redis.
 constexpr SteadyTime kRenewedAhead{120};
 
+/// A lease that is this many times the next one is larger than the node expects to need.
+constexpr std::int64_t kLargeLease = 2;
+
 /// The time for which a node leases units: a sixtieth of the shortest window, at least 50 ms, at
 /// most TableQuota::lease_time. Also the time constant of QuotaState::arrivals.
 std::chrono::milliseconds lease_horizon(const TableQuota& quota);

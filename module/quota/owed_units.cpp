@@ -182,7 +182,7 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
             (!are_current(state, quota, now) || !knows_change(state, demand, now) ||
              is_idle(state, lease_horizon(quota), now) ||
              is_exhausted(state, quota, state.lease + demand.cost, now.latest) ||
-             (lease > 0 && state.lease / 2 >= lease))) {
+             (lease > 0 && state.lease / kLargeLease >= lease))) {
             return_lease(state, quota);
         }
         begin_lease_call(state, quota, lease > 0, now);

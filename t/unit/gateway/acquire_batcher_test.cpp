@@ -23,6 +23,20 @@ class AcquireBatcherTest : public EngineTest {
         worker.transport.calls = 0;
         return worker;
     }
+    /// A worker that has a lease for the key `k0`.
+    Worker& start_with_lease() {
+        Worker& worker = start_with_keys(1);
+        for (int i = 0; i < 20; ++i) {
+            ask(worker, "k0");
+            run_for(50ms);
+        }
+        return worker;
+    }
+    void spend_lease(Worker& worker) {
+        while (state("k0").lease > 0) {
+            begin(worker, "k0");
+        }
+    }
     std::string reply_to_all(const std::string& reply) {
         for (auto& worker : workers) {
             worker->transport.replace_reply = [reply](const redis::Call& call) {
@@ -141,14 +155,8 @@ TEST_F(AcquireBatcherTest, RenewalsOfManyKeysShareACall) {
 
 TEST_F(AcquireBatcherTest, ARequestDoesNotWaitForTheRenewalsOfATick) {
     tables[0].plans[0].rates = {{10'000, 60s}};
-    Worker& worker = start_with_keys(1);
-    for (int i = 0; i < 20; ++i) {
-        ask(worker, "k0");
-        run_for(50ms);
-    }
-    while (state("k0").lease > 0) {
-        begin(worker, "k0");
-    }
+    Worker& worker = start_with_lease();
+    spend_lease(worker);
     // The renewal waits for its tick.
     const Request& request = begin(worker, "k0");
     EXPECT_FALSE(request.outcome().is_decided());
@@ -158,6 +166,61 @@ TEST_F(AcquireBatcherTest, ARequestDoesNotWaitForTheRenewalsOfATick) {
     const int calls = worker.transport.calls;
     run_for(10ms);
     EXPECT_EQ(worker.transport.calls, calls) << "there is nothing left to renew";
+}
+
+TEST_F(AcquireBatcherTest, AWorkerThatExitsRenewsNoLease) {
+    tables[0].plans[0].rates = {{10'000, 60s}};
+    Worker& worker = start_with_lease();
+    worker.process.exiting = true;
+    spend_lease(worker);
+    EXPECT_TRUE(worker.engine.acquires().is_idle()) << "its last settlement goes on";
+}
+
+TEST_F(AcquireBatcherTest, NoLeaseIsRenewedInAnOutage) {
+    tables[0].plans[0].rates = {{10'000, 60s}};
+    Worker& worker = start_with_lease();
+    spend_lease(worker);
+    EXPECT_FALSE(worker.engine.acquires().is_idle());
+    worker.transport.reachable = false;
+    const int calls = worker.transport.calls;
+    run_for(20ms);
+    EXPECT_EQ(worker.transport.calls, calls);
+    EXPECT_TRUE(worker.engine.acquires().is_idle());
+}
+
+// Another location, without a ban, may have brought the lease.
+TEST_F(AcquireBatcherTest, ARenewalThatRedisDidNotExecuteLosesNoStrikes) {
+    ban = BanPolicy{9, 1min, 10min, 24h};
+    tables[0].plans[0].rates = {{10'000, 60s}};
+    Worker& worker = start_with_keys(2);
+    for (int i = 0; i < 20; ++i) {
+        ask(worker, "k0");
+        ask(worker, "k1");
+        run_for(50ms);
+    }
+    for (const char* const id : {"k0", "k1"}) {
+        while (state(id).lease > 1) {
+            begin(worker, id);
+        }
+        QuotaState held = state(id);
+        held.ban = {.until = {}, .strikes = 2, .struck_since = worker.engine.steady_time()};
+        save(id, held);
+    }
+    std::int64_t strikes = 0;
+    int refused = 0;
+    worker.transport.error_of = [&](const redis::Call& call) -> std::string {
+        return call.script == &redis::acquire_script() && refused++ == 0 ? "CROSSSLOT x" : "";
+    };
+    worker.transport.on_executed = [&](const auto& executed) {
+        for (const auto& one : executed) {
+            strikes += one.acquire.strikes;
+        }
+    };
+    EXPECT_EQ(begin(worker, "k0").status(), 0);
+    EXPECT_EQ(begin(worker, "k1").status(), 0);
+    run_for(20ms);
+    EXPECT_GE(refused, 1);
+    EXPECT_EQ(strikes, 4);
 }
 
 TEST_F(AcquireBatcherTest, RequestsOfAKeyThatComeDuringItsCallShareTheNext) {

@@ -151,6 +151,15 @@ TEST_F(Renewal, OfAKeyWithFewRequestsIsDueWhenTheLeaseHasNoUnitForTheNextOne) {
     EXPECT_EQ(size_with(0), 0) << "one request needs no lease";
 }
 
+TEST_F(Renewal, IsNotSmallerThanHalfOfTheLease) {
+    // prepare() would return the lease.
+    node.now += 59'900ms;
+    node.states[0].arrivals = {};
+    node.states[0].arrivals.note(node.moment().steady, 1000, 1s);
+    EXPECT_EQ(size_with(66), 34);
+    EXPECT_EQ(size_with(68), 0);
+}
+
 TEST_F(Renewal, WaitsForACallThatMayBringALease) {
     node.states[0].lease_calls = 1;
     EXPECT_EQ(size_with(0), 0);
