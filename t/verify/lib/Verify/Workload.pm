@@ -62,6 +62,8 @@ sub new {
         (map { ("slide$_" => { plan => 'slide', role => 'slide' }) } 1 .. 2),
         (map { ("month$_" => { plan => 'month', role => 'month' }) } 1 .. 2),
         (map { ("ban$_" => { plan => 'small', role => 'ban' }) } 1 .. 2),
+        # Its strikes are too old for a ban when the fourth one comes.
+        slow1 => { plan => 'small', role => 'slow' },
     };
     $self->{token}{$_} = "token-$_-$options{seed}" for keys %{ $self->{ids} };
     return $self;
@@ -82,6 +84,7 @@ sub lanes {
         elsif ($role eq 'solo')  { push @lanes, { %lane, locations => [$self->{ids}{$id}{loc}], gap => 0.06, obeys => 1, costs => [1, 1, 1, 0, 3] } }
         elsif ($role eq 'slide') { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.12 } } 1 .. 2 }
         elsif ($role eq 'month') { push @lanes, map { { %lane, locations => [qw(a b)], gap => 0.3 } } 1 .. 2 }
+        elsif ($role eq 'slow')  { push @lanes, { %lane, locations => ['n'], gap => 0.5, costs => [(1) x 9, 119] } }
         elsif ($role eq 'ban')   { push @lanes, map { { %lane, locations => ['n'], gap => 0.1, costs => [(1) x 9, 70] } } 1 .. 2 }
     }
     push @lanes, { tokens => 'unknown', locations => ['a'], gap => 0.5 };
