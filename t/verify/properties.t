@@ -147,6 +147,9 @@ subtest 'liveness' => sub {
     wrong('a probe has no answer', qr/no answer/, [[req => begin => 0, probe => 1, status => 0]]);
     wrong('a probe is unavailable', qr/503/, [[req => begin => 0, probe => 1, status => 503]]);
     wrong('a probe is refused again', qr/refused again after waiting 1 s/, [[req => begin => 3, probe => 2, waited => 1, status => 429]]);
+    my @again = [req => begin => 3, loc => 'a', probe => 2, waited => 1, status => 429];
+    right('the units of leases were used', [requests([map { 2 + $_ / 100 } 1 .. 20], loc => 'a'), @again]);
+    wrong('they were not', qr/refused again after waiting 1 s/, [requests([map { 2 + $_ / 100 } 1 .. 19], loc => 'a'), @again]);
     my @refused = [req => begin => 0.5, status => 429, retry => 2];
     right('granted after Retry-After', [@refused, requests([2.6])]);
     right('refused before Retry-After', [@refused, requests([1.6], status => 429)]);

@@ -11,6 +11,7 @@ package Verify::Property::Liveness;
 
 use strict;
 use warnings;
+use List::Util qw(any sum0);
 use Verify::Model qw(evidence);
 
 my $longest = 15;
@@ -19,6 +20,27 @@ my $longest = 15;
 sub _may_have_lost_leases {
     my ($model, $probe) = @_;
     return (grep { $model->is_leased($_) } $model->tables($probe->{loc})) && $model->faults($probe->{begin} - 30, $probe->{end});
+}
+
+# Retry-After says when leases of other nodes are back at the latest. If their units were used, which the refusing node
+# does not know, the window is full then.
+sub _were_leases_used {
+    my ($model, $request) = @_;
+    return any {
+        my $table = $_;
+        any { !$_->{sliding} && _granted($model, $request, $table, $_) + $request->{cost} > $_->{least} }
+            $model->limits($request->{id}, $table, $request->{begin}, $request->{end});
+    } grep { $model->is_leased($_) } $model->tables($request->{loc});
+}
+
+# The units that may have been granted in the window of a request before it ended.
+sub _granted {
+    my ($model, $request, $table, $rate) = @_;
+    my ($first, $last) = $model->windows($rate, $request);
+    return sum0(map { $_->{cost} } grep {
+        my ($from, $to) = $model->windows($rate, $_);
+        $from <= $last && $to >= $first && $_->{begin} <= $request->{end};
+    } $model->grants($request->{id}, $table));
 }
 
 sub check {
@@ -34,7 +56,7 @@ sub check {
     for my $probe (grep { $_->{probe} } $history->of('req')) {
         push @violations, evidence('a key is not served after a round', $probe) if $probe->{status} !~ /^(?:200|429)$/;
         push @violations, evidence("refused again after waiting $probe->{waited} s", $probe)
-            if $probe->{probe} == 2 && $probe->{status} != 200 && !_may_have_lost_leases($model, $probe) && ($probe->{after} // '') ne 'api_key_banned' && ($probe->{after_limit} // 0) == ($probe->{limit} // 0);
+            if $probe->{probe} == 2 && $probe->{status} != 200 && !_may_have_lost_leases($model, $probe) && !_were_leases_used($model, $probe) && ($probe->{after} // '') ne 'api_key_banned' && ($probe->{after_limit} // 0) == ($probe->{limit} // 0);
     }
     for my $id (grep { $model->config->{ids}{$_}{alone} } sort keys %{ $model->config->{ids} }) {
         my @requests = $history->requests($id);
@@ -42,6 +64,7 @@ sub check {
             my ($refused, $after) = @requests[$i - 1, $i];
             next unless $refused->{status} == 429 && $refused->{retry} && $after->{status} == 429 && $after->{cost} <= $refused->{cost};
             next if $after->{begin} < $refused->{end} + $refused->{retry} || $model->faults($refused->{begin} - 10, $after->{end});
+            next if _were_leases_used($model, $after);
             next if $model->stalled($refused->{begin} - 3, $after->{end});    # a node may return its units as late
             push @violations, evidence("refused again after $refused->{retry} s", $refused, $after) if ($refused->{limit} // 0) == ($after->{limit} // 0);
         }
