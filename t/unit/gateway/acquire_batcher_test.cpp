@@ -163,7 +163,7 @@ TEST_F(AcquireBatcherTest, ARequestDoesNotWaitForTheRenewalsOfATick) {
     run_for(3ms);
     EXPECT_EQ(request.status(), 0);
     EXPECT_GT(state("k0").lease, 0) << "its call brought the lease";
-    const int calls = worker.transport.calls;
+    const auto calls = worker.transport.calls;
     run_for(10ms);
     EXPECT_EQ(worker.transport.calls, calls) << "there is nothing left to renew";
 }
@@ -182,7 +182,7 @@ TEST_F(AcquireBatcherTest, NoLeaseIsRenewedInAnOutage) {
     spend_lease(worker);
     EXPECT_FALSE(worker.engine.acquires().is_idle());
     worker.transport.reachable = false;
-    const int calls = worker.transport.calls;
+    const auto calls = worker.transport.calls;
     run_for(20ms);
     EXPECT_EQ(worker.transport.calls, calls);
     EXPECT_TRUE(worker.engine.acquires().is_idle());
