@@ -73,7 +73,10 @@ sub status {
 sub reload {
     my ($self, $node, %changed) = @_;
     %{ $self->{settings}[$node] } = (%{ $self->{settings}[$node] }, %changed);
-    $self->{nginx}[$node]->reload(conf => $self->_conf($node));
+    my $nginx = $self->{nginx}[$node];
+    my %conf = (conf => $self->_conf($node));
+    # A node that was killed has it when it is started again.
+    return $nginx->pid ? $nginx->reload(%conf) : $nginx->_write_conf(%conf);
 }
 
 sub resources {
