@@ -69,7 +69,7 @@ subtest 'differences between two readings' => sub {
         $redis->cmd('HSET', "${prefix}ban:{both}", strikes => 8);
         $redis->cmd('HSET', "${prefix}ban:{struck}", strikes => 2, since => 9000);
         $redis->cmd('HSET', "${prefix}ban:{banned}", strikes => 0, level => 1, until => $until);
-    }, qw(--interval 1s --count 1 --json));
+    }, qw(--interval 2s --count 1 --json));
     is $status, 0, 'it ends after --count';
     my ($view) = json_lines(@out);
     is scalar(@out), 1, 'one document a line';
@@ -79,7 +79,7 @@ subtest 'differences between two readings' => sub {
         'those who did something are shown, of this prefix alone';
     # An interval may be longer than requested on a busy machine, but not shorter.
     my $unit = $row{'both/api'}{granted_per_second} / 30;
-    ok $unit > 0.2 && $unit <= 1, 'the length of the interval' or diag $unit;
+    ok $unit > 0.1 && $unit <= 0.5, 'the length of the interval' or diag $unit;
     my $is = sub {
         my ($row, $member, $units, $name) = @_;
         my $value = $row{$row}{$member};
@@ -131,8 +131,13 @@ subtest 'options' => sub {
         $redis->cmd('HINCRBY', quota($_, 'api'), '86400.count', 10) for qw(both idle fell);
         $redis->cmd('HINCRBY', "${prefix}ban:{struck}", 'strikes', 3);
     };
-    my ($status, @out) = top_while($tollgate, $redis, $grow, qw(--interval 500ms --count 2 --limit 2 --sort refusals));
-    my ($first, $second) = split /\n\n(?=\d{4}-)/, join('', @out);
+    my (@out, $first, $second);
+    # On a busy machine, the change may come after the second reading. It is made again then.
+    for (1 .. 5) {
+        (undef, @out) = top_while($tollgate, $redis, $grow, qw(--interval 500ms --count 2 --limit 2 --sort refusals));
+        ($first, $second) = split /\n\n(?=\d{4}-)/, join('', @out);
+        last if $first !~ / [01] active/;
+    }
     like $first, qr/\A\d{4}-\S+Z  \d+ ids, 5 active, 2 shown\n\nID +NAME +PLAN +TABLE +GRANTED\/S +REFUSED\/S +BANNED\nstruck +- +- +- +0\.0 +\d\.\d +-\n\w+ .*\z/,
         'lines of text, the most refused first';
     like $second, qr/ 1 active\n\nID .*\nbanned .* until \S+\n\z/, 'then what happened since: nothing but a ban that lasts';
