@@ -70,4 +70,33 @@ subtest 'of a worker that is killed' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'of a worker that is killed while it returns a lease' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 1000000r/h;', redis => 'timeout 20s;');
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    $gateway->subscribed(1);
+    my $main = sub { $gateway->status->{redis}[0] };
+    my $units = sub {
+        my $units = $main->()->{lease_units};
+        return $units->{granted} - $units->{spent} - $units->{returned} - $units->{lost};
+    };
+    my $before;
+    wait_until('a lease that nobody uses', sub {
+        my $connection = Http->connect($gateway);
+        $connection->request('GET', '/', { Authorization => 'Bearer k' }) for 1 .. 50;
+        wait_until('the end of the slice', sub { $main->()->{lease_units}{spent} == $main->()->{quota_decisions}{lease} });
+        $gateway->redis->cmd('CLIENT', 'PAUSE', 20_000, 'WRITE');
+        $before = $main->()->{commands}{acquire};
+        return 1 if $units->() > 0;
+        $gateway->redis->cmd('CLIENT', 'UNPAUSE');
+        return 0;
+    });
+    wait_until('the call that returns it', sub { $main->()->{commands}{acquire} > $before });
+    $gateway->nginx->kill_worker(($gateway->nginx->workers)[0]);
+    wait_until('its successor', sub { eval { $gateway->status } });
+    $gateway->redis->cmd('CLIENT', 'UNPAUSE');
+    becomes($units, 0, 'no unit is shown as held');
+    cmp_ok($main->()->{lease_units}{lost}, '>', 0, '… the units are lost');
+    $gateway->nginx->stop;
+};
+
 done_testing;

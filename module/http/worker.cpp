@@ -59,7 +59,7 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
     memory.start_worker(process_.number());
     const std::uint32_t predecessor = zone_.workers().member(process_.number());
     if (predecessor != 0 && !process_.is_alive(predecessor)) {
-        registry.lose_slices(process_.number());
+        registry.lose_carried(process_.number());
     }
     zone_.start_worker(process_, served_);
     const gateway::Environment environment{clock_, events_, log_, process_};

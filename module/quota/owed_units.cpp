@@ -71,6 +71,11 @@ std::array<Adjustment, kMaxWindows> take_owed(QuotaState& state, const TableQuot
     return owed;
 }
 
+/// The units of leases that adjustments without a report return.
+std::int64_t returned_by(std::span<const Adjustment> adjustments) {
+    return -adjustments.back().units - adjustments.back().previous;
+}
+
 bool adds(const Adjustment& adjustment) {
     return adjustment.units > 0 || adjustment.previous > 0;
 }
@@ -129,6 +134,7 @@ std::pair<std::uint64_t, std::array<Adjustment, kMaxWindows>> adjust(QuotaState&
     }
     // Count them here until Redis answers, because requests may be decided alone in the meantime.
     add_to_counted(state, adjustments, 1);
+    state.counts.carried += returned_by(adjustments);
     return {0, owed};
 }
 
@@ -228,6 +234,7 @@ void restore(std::span<QuotaState> states, const Quotas& quotas, const Acquire& 
                           if (state.counted_at == acquire.counted_at[table]) {
                               add_to_counted(state, adjustments, -1);
                           }
+                          state.counts.carried -= returned_by(adjustments);
                           if (failure == AcquireFailure::kUnknown) {
                               count_dropped(state.counts, adjustments.back());
                           } else {
@@ -242,6 +249,9 @@ void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acqui
                           std::span<const Adjustment> adjustments, std::size_t table) {
                           const std::uint64_t number = acquire.report_numbers[table];
                           const bool is_report = state.report && state.report->number == number;
+                          if (number == 0) {
+                              state.counts.carried -= returned_by(adjustments);
+                          }
                           if (number == 0 || is_report) {
                               count_settled(state.counts, adjustments.back());
                               note_own(state, quota, adjustments.back().number,

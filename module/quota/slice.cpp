@@ -79,7 +79,7 @@ void Slice::take(std::span<QuotaState> states, const Quotas& quotas,
     shown_.assign(shown.begin(), shown.end());
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         state.lease -= units;
-        state.counts.sliced += units;
+        state.counts.carried += units;
         if (sharing.is_shared) {
             // The same time as for a lease that another node gets now.
             state.returns_until =
@@ -119,7 +119,7 @@ void Slice::end(std::span<QuotaState> states, const Quotas& quotas, const Demand
     }
     std::span<const WindowCount> counts = counted_;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        state.counts.sliced -= units_;
+        state.counts.carried -= units_;
         if (units_ > 0) {
             restore_if_evicted(state, quota, counts);
             add_lease(state, quota, counts.first(quota.rates.size()), units_);

@@ -49,8 +49,8 @@ struct RequestStatistics {
 /// add_counters.
 struct RedisStatistics {
     std::array<Counter, kRedisCounterCount> counters{};  ///< in the order of kRedisCounters
-    /// Units taken out of the leases for requests: spent, or in a slice of a worker. Decreases if a
-    /// slice is put back.
+    /// Units that the worker took out of the leases: spent, in a slice, or in a call that returns
+    /// them. Decreases when a slice or such a call ends.
     Counter taken;
     Histogram round_trips;
 
@@ -61,8 +61,8 @@ struct RedisStatistics {
         (*this)["leases"].add();
         (*this)["lease_units.granted"].add(units);
     }
-    /// These are the counts of a worker that was killed: its slices are lost.
-    void lose_slices() noexcept {
+    /// These are the counts of a worker that was killed: the units that it carried are lost.
+    void lose_carried() noexcept {
         const std::uint64_t units = taken.value() - (*this)["lease_units.spent"].value();
         (*this)["lease_units.lost"].add(units);
         taken.add(-units);

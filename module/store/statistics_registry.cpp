@@ -67,8 +67,8 @@ RequestStatistics& StatisticsRegistry::requests(std::string_view tables, std::st
     return requests_.find_or_make(tables, plan, worker, kOthers).counts;
 }
 
-void StatisticsRegistry::lose_slices(std::size_t worker) const {
-    redis_.for_each_of(worker, [](RedisStatistics& counts) { counts.lose_slices(); });
+void StatisticsRegistry::lose_carried(std::size_t worker) const {
+    redis_.for_each_of(worker, [](RedisStatistics& counts) { counts.lose_carried(); });
 }
 
 void StatisticsRegistry::copy_to(Status& status) const {

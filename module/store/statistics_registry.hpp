@@ -53,9 +53,9 @@ class StatisticsRegistry {
     RequestStatistics& requests(std::string_view tables, std::string_view plan,
                                 std::size_t worker) const;
 
-    /// The worker of this number was killed: counts the units of its slices as lost, unless it
+    /// The worker of this number was killed: counts the units that it carried as lost, unless it
     /// shared its counts with others. To be called before its successor counts.
-    void lose_slices(std::size_t worker) const;
+    void lose_carried(std::size_t worker) const;
 
     NodeStatistics& node() const { return header_->node; }
 
