@@ -27,7 +27,8 @@ our @EXPORT_OK = qw(answered_by evidence);
 our $recovery = 5;
 
 my %group;
-$group{outage}{$_} = 1 for qw(kill_redis stop_redis restart_redis pause_redis refuse_memory refuse_user wrong_master refuse_tls delay hold refuse mute truncate cut
+$group{full_outage}{$_} = 1 for qw(kill_redis stop_redis pause_redis refuse_memory refuse_user wrong_master);    # at every node, all the time
+$group{outage}{$_} = 1 for keys %{ $group{full_outage} }, qw(restart_redis refuse_tls delay hold refuse mute truncate cut
     kill_master stop_master fail_over stop_sentinels move_slots kill_node);
 $group{loss}{$_} = 1 for qw(lose_counts kill_master stop_master fail_over);          # counts may be lost
 $group{forget}{$_} = 1 for qw(kill_node resize_zone move_address);                    # a node loses what it knows

@@ -47,7 +47,8 @@ sub new {
             also => { lease => 1, plans => { lazy => { rates => [[1000, 60]] } } },
             banning => {
                 lease => 1, plans => { small => { rates => [[120, 20]] } },
-                ban => { after => 4, within => 4, for => 2, up_to => 4 },
+                # A ban is remembered for longer than strikes are.
+                ban => { after => 4, within => 2, for => 2, up_to => 6 },
             },
         },
         locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'] },
@@ -61,9 +62,9 @@ sub new {
         (map { ("solo$_" => { plan => 'small', role => 'solo', alone => 1, loc => $_ }) } qw(a s b)),
         (map { ("slide$_" => { plan => 'slide', role => 'slide' }) } 1 .. 2),
         (map { ("month$_" => { plan => 'month', role => 'month' }) } 1 .. 2),
-        (map { ("ban$_" => { plan => 'small', role => 'ban' }) } 1 .. 2),
-        # Its strikes are too old for a ban when the fourth one comes.
-        slow1 => { plan => 'small', role => 'slow' },
+        (map { ("ban$_" => { plan => 'small', role => 'ban', loc => 'n' }) } 1 .. 2),
+        # Most of its strikes are too old for a ban when the fourth one comes.
+        slow1 => { plan => 'small', role => 'slow', loc => 'n' },
     };
     $self->{token}{$_} = "token-$_-$options{seed}" for keys %{ $self->{ids} };
     return $self;
@@ -84,7 +85,7 @@ sub lanes {
         elsif ($role eq 'solo')  { push @lanes, { %lane, locations => [$self->{ids}{$id}{loc}], gap => 0.06, obeys => 1, costs => [1, 1, 1, 0, 3] } }
         elsif ($role eq 'slide') { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.12 } } 1 .. 2 }
         elsif ($role eq 'month') { push @lanes, map { { %lane, locations => [qw(a b)], gap => 0.3 } } 1 .. 2 }
-        elsif ($role eq 'slow')  { push @lanes, { %lane, locations => ['n'], gap => 0.5, costs => [(1) x 9, 119] } }
+        elsif ($role eq 'slow')  { push @lanes, { %lane, locations => ['n'], gap => 0.25 }, { %lane, locations => ['n'], gap => 1.3, costs => [119] } }
         elsif ($role eq 'ban')   { push @lanes, map { { %lane, locations => ['n'], gap => 0.1, costs => [(1) x 9, 70] } } 1 .. 2 }
     }
     push @lanes, { tokens => 'unknown', locations => ['a'], gap => 0.5 };

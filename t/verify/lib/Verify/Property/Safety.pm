@@ -87,8 +87,7 @@ sub _check_shares {
     return if $model->faults($from->{begin} - 15, $to->{end}, 'forget');
     my $offset = $from->{redis_time}[0] - $from->{begin};
     my ($begin, $end) = map { $_ * $rate->{period} - $offset } $window, $window + 1;
-    my @outage = grep { $_->{kind} =~ /^(?:kill_redis|stop_redis|pause_redis|refuse_memory|refuse_user|wrong_master)$/ && $_->{begin} < $begin && $_->{end} > $end }
-        $model->faults($from->{begin}, $to->{end}, 'outage');
+    my @outage = grep { $_->{begin} < $begin && $_->{end} > $end } $model->faults($from->{begin}, $to->{end}, 'full_outage');
     return @outage ? evidence("$name: all nodes granted $units units alone in window $window", @alone) : ();
 }
 
