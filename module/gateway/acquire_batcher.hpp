@@ -37,8 +37,8 @@ class AcquireBatcher : private Pinned {
     /// Throws std::bad_alloc.
     void settle(const AcquireRequest& request);
 
-    /// Asks for a lease soon, if one is still due then (see renewal_size), without a request. Waits
-    /// for other renewals, so that one call has many ids.
+    /// Asks for a lease without a request, if one is still due then (see renewal_size): with the
+    /// next call for any id, after kRenewalTick at the latest.
     void renew_lease(const AcquireRequest& request) noexcept;
 
     /// Sends queued groups now rather than at the end of this turn.
