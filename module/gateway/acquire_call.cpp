@@ -71,10 +71,8 @@ bool AcquireCall::add(Group& group) {
         if (count > 0) {
             note_arrivals(states, quotas, request.demand, count, now.steady);
         }
-        std::int64_t lease = 0;
-        if (count > 0 && request.demand.cost > 0) {
-            lease = lease_size(states, quotas, request.demand.cost, count, now);
-        } else if (renews_lease) {
+        std::int64_t lease = lease_size(states, quotas, request.demand.cost, count, now);
+        if (count == 0 && renews_lease) {
             lease = renewal_size(states, quotas, request.demand, now);
             if (lease == 0) {
                 return skip();

@@ -53,6 +53,8 @@ Decision QuotaDecision::decide_in_zone(KnownKey* known, const ClockBounds& now) 
     LoadedStates states(stripe, engine(), request_);
     const bool is_changed = known != nullptr && return_slice(*known, states, now.steady);
     Decision decision = decide(states, known, now);
+    is_renewal_due_ = decision.answer == LocalAnswer::kGranted &&
+                      renewal_size(states, *request_.quotas, request_.demand, now) > 0;
     if (decision.answer == LocalAnswer::kAsk && counts_alone()) {
         return count_alone(states, now);  // The states are loaded, under the lock.
     }
@@ -134,8 +136,6 @@ Decision QuotaDecision::decide(LoadedStates& states, KnownKey* known, const Cloc
             known->refusal.set(answer, request_.demand, states, decision.windows, shown);
         }
     }
-    is_renewal_due_ = answer == LocalAnswer::kGranted &&
-                      renewal_size(states, *request_.quotas, request_.demand, now) > 0;
     states.save(now.steady);
     RedisStatistics& statistics = engine().statistics();
     (answer == LocalAnswer::kGranted ? statistics["quota_decisions.lease"]

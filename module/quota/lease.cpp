@@ -20,6 +20,8 @@ constexpr SteadyTime kIdleAfter{1000};
 constexpr int kOldAfter = 2;
 /// How long an idle lease waits to be returned: for the settlement's next pass, and for its call.
 constexpr std::chrono::milliseconds kSettledWithin{500};
+/// A lease is renewed when it lasts for this part of the horizon, or for kRenewedAhead.
+constexpr int kRenewedAheadPart = 4;
 /// A lease is renewed while Redis has at least so many times its units left. Towards the end of a
 /// quota, units that no request asks for yet would be missing at other nodes.
 constexpr std::int64_t kRoomForRenewal = 16;
@@ -88,6 +90,9 @@ Expected expect(std::span<const QuotaState> states, const Quotas& quotas, std::i
 
 std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
                         std::int64_t deciding, const ClockBounds& now) {
+    if (deciding == 0 || cost == 0) {
+        return 0;
+    }
     const Expected expected = expect(states, quotas, cost, deciding, now);
     const std::int64_t units = expected.units(expected.span);
     return units >= kLeastRequests * cost ? units : 0;
@@ -96,9 +101,17 @@ std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas
 std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quotas,
                           const Demand& demand, const ClockBounds& now) {
     std::int64_t held = std::numeric_limits<std::int64_t>::max();
+    float arrived = std::numeric_limits<float>::max();
+    for (const QuotaState& state : states) {
+        held = std::min(held, state.lease);
+        arrived = std::min(arrived, state.arrivals.units);
+    }
+    // Most leases last long enough even if no request had left the arrivals yet.
+    if (held >= demand.cost && static_cast<float>(held) >= arrived / kRenewedAheadPart) {
+        return 0;
+    }
     bool is_possible = true;
     for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        held = std::min(held, state.lease);
         is_possible = is_possible && state.lease_calls == 0 && are_current(state, quota, now) &&
                       knows_change(state, demand, now);
     });
@@ -106,7 +119,8 @@ std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quot
         return 0;
     }
     const Expected expected = expect(states, quotas, demand.cost, 0, now);
-    const SteadyTime ahead = std::min({kRenewedAhead, expected.horizon / 4, expected.span});
+    const SteadyTime ahead =
+        std::min({kRenewedAhead, expected.horizon / kRenewedAheadPart, expected.span});
     if (held >= std::max(demand.cost, expected.units(ahead))) {
         return 0;
     }

@@ -25,9 +25,9 @@ std::chrono::milliseconds lease_returns_within(const TableQuota& quota);
 
 /// How many units to lease in addition to an acquire's requests: the units that requests are
 /// expected to need in each table within the shortest horizon, or until the shortest window ends. 0
-/// if these are less than two requests, if a window has none left, or if a table has no leases.
-/// `deciding` requests of the demand are in the arrivals and not part of the estimate, because the
-/// acquire decides them. Redis grants at most an eighth of what is left (see Acquire::lease).
+/// if these are less than two requests, if a window has none left, if a table has no leases, or if
+/// the acquire takes no units. `deciding` requests of the demand are in the arrivals and not part of
+/// the estimate, because the acquire decides them. Redis grants at most an eighth of what is left (see Acquire::lease).
 std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
                         std::int64_t deciding, const ClockBounds& now);
 

@@ -76,9 +76,7 @@ struct Node {
     }
     /// Asks Redis about one request, which arrive() need not have counted.
     Acquire ask(std::int64_t count = 1) {
-        const bool takes_units = count > 0 && demand.cost > 0;
-        const std::int64_t lease =
-            takes_units ? lease_size(states, quotas, demand.cost, count, moment()) : 0;
+        const std::int64_t lease = lease_size(states, quotas, demand.cost, count, moment());
         return prepare(states, quotas, demand, count, lease, moment(), &last_report);
     }
     void restore(const Acquire& acquire, AcquireFailure failure = AcquireFailure::kUnknown) {
