@@ -402,6 +402,8 @@ sub _replaced {
     return {
         begin => sub { $begin->($old) },
         end => sub {
+            # Sentinels that are still stopped could not choose one, and nothing ends a fault during the wait.
+            $_->sigcont for @{ $self->{stopped_sentinels} // [] };
             $new = wait_until('another master', sub { first { $_ != $old && !$before{ $_->port } && $is_master->($_) } $deployment->servers }, 60);
             $end->($old);
             wait_until('the old master to follow the new one', sub { !$is_master->($old) }, 60);
@@ -433,8 +435,8 @@ sub _stop_sentinels {
     my ($self) = @_;
     my @some = ($self->{deployment}->sentinels->sentinels)[1, 2];
     return {
-        begin => sub { $_->sigstop for @some },
-        end => sub { $_->sigcont for @some },
+        begin => sub { $_->sigstop for @some; $self->{stopped_sentinels} = \@some },
+        end => sub { $_->sigcont for @some; delete $self->{stopped_sentinels} },
         evidence => sub { return 'two Sentinels of three were stopped' },
     };
 }
