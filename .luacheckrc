@@ -2,4 +2,5 @@
 std = "lua51"
 max_line_length = 125
 globals = {"ARGV"}
-read_globals = {"KEYS", "redis", "struct", "ban_field", "lease_field", "kBanKey", "kEventsKey", "kReportNumber"}
+read_globals = {"KEYS", "redis", "struct", "ban_field", "lease_field", "kBanKey", "kEventsKey", "kQuotaKey",
+                "kRecallOf", "kReportNumber"}

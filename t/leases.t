@@ -8,6 +8,7 @@ use Test::More;
 use Gateway qw(spend_rest wait_for_room);
 use Http;
 use Load;
+use Resp;
 use Wait qw(becomes);
 
 my $ample = 'plan free 1000000r/h 10000000r/d;';
@@ -42,6 +43,41 @@ subtest 'three nodes grant the limit, and no more' => sub {
     is(spend_rest(\@nodes, 'k', $result->{status}{200}, 2000), 2000, '2,000 are granted');
     cmp_ok($calls, '<', 1000, "... with $calls calls");
     $_->nginx->stop for @nodes;
+};
+
+subtest 'a node that is refused recalls the lease of another one' => sub {
+    my $first = Gateway->start(plans => 'plan free 400r/h;', workers => 2);
+    my $second = Gateway->start(plans => 'plan free 400r/h;', workers => 2, share => $first);
+    $first->subscribed(4);
+    my $redis = $first->redis;
+    my $events = Resp->connect($redis->address);
+    $events->send('SUBSCRIBE', 't:events');
+    $events->read;
+    wait_for_room($redis, 3600);
+    # Whether the first node has a lease when the second one is refused depends on the time.
+    my ($granted, $refusal, $id);
+    for my $try (1 .. 10) {
+        $id = "k$try";
+        $first->import_key($id, id => $id, plan => 'free');
+        $second->get('/', $id);
+        $granted = 1 + Load->run(servers => [$first->address], connections => 8, requests => 200, token => $id)->{status}{200};
+        my $spent = Load->run(servers => [$second->address], connections => 8, requests => 250, token => $id)->{status};
+        $granted += $spent->{200};
+        $refusal = $second->get('/', $id);
+        ++$granted if $refusal->status == 200;
+        last if $granted < 400 && $refusal->status == 429;
+    }
+    is($refusal->status, 429, 'a refusal');
+    cmp_ok($granted, '<', 400, '… while the first node has units');
+    is($refusal->header('Retry-After'), 1, '… says when they are back');
+    my $message = '';
+    $message = $events->read->[2] while $message !~ /\Arecall:$id\z/;
+    pass('the leases are recalled');
+    sleep $refusal->header('Retry-After');
+    is($second->get('/', $id)->status, 200, 'a client that obeys is granted');
+    is(spend_rest([$first, $second], $id, $granted + 1, 400), 400, 'all units are granted');
+    cmp_ok($first->status->{redis}[0]{leases_recalled}, '>', 0, 'the status counts it');
+    $_->nginx->stop for $second, $first;
 };
 
 subtest 'a graceful exit returns the lease' => sub {

@@ -55,7 +55,10 @@ bool AcquireCall::add(Group& group) {
     const ClockBounds now = context_.clock_bounds(slot_, context_.clock().steady());
     const bool returns_leases =
         batcher_.settlement_.returns_leases(quotas) || (request.returns_lease && count == 0);
-    const bool renews_lease = std::exchange(group.request.renews_lease, false) && !returns_leases;
+    const bool renews_lease =
+        std::exchange(group.request.renews_lease, false) && !returns_leases && count == 0;
+    const bool is_recalled = tollgate::is_recalled(
+        quotas, context_.zone().last_recall(context_.settings().name_hash, request.id_hash), now);
     const LockedStripe stripe(context_.zone(), request.id_hash);
     std::uint64_t* last_report = &stripe.shared().last_report;
     const auto skip = [&] {
@@ -71,12 +74,13 @@ bool AcquireCall::add(Group& group) {
         if (count > 0) {
             note_arrivals(states, quotas, request.demand, count, now.steady);
         }
-        std::int64_t lease = lease_size(states, quotas, request.demand.cost, count, now);
-        if (count == 0 && renews_lease) {
-            lease = renewal_size(states, quotas, request.demand, now);
-            if (lease == 0) {
-                return skip();
-            }
+        std::int64_t lease = 0;
+        if (!is_recalled) {
+            lease = renews_lease ? renewal_size(states, quotas, request.demand, now)
+                                 : lease_size(states, quotas, request.demand.cost, count, now);
+        }
+        if (renews_lease && lease == 0) {
+            return skip();
         }
         acquire = tollgate::prepare(states, quotas, request.demand, count, lease, now, last_report);
         acquire.id = request.id;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "module/redis/protocol/node_calls.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::gateway {
 
@@ -52,6 +53,14 @@ void Engine::publish_plans() noexcept {
                             std::make_unique<PublicationReply>(*this));
         }
     });
+}
+
+void Engine::on_event(std::string_view message) noexcept {
+    if (message.starts_with(redis::kRecallOf)) {
+        settlement_.recall(message.substr(redis::kRecallOf.size()));
+    } else {
+        changes_.on_change(message);
+    }
 }
 
 void Engine::shut_down() noexcept {

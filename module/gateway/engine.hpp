@@ -32,6 +32,9 @@ class Engine : public EngineContext {
     /// depends on it.
     void publish_plans() noexcept;
 
+    /// The channel `events` has this message: a recall, or a change that ChangeTracker knows.
+    void on_event(std::string_view message) noexcept;
+
     /// A graceful shutdown of this worker has begun.
     void shut_down() noexcept;
 

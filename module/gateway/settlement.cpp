@@ -18,6 +18,8 @@ namespace tollgate::gateway {
 namespace {
 
 constexpr SteadyTime kSettlementInterval{250};
+/// The same after a recall.
+constexpr SteadyTime kRecallInterval{50};
 /// How soon an unfinished pass continues.
 constexpr SteadyTime kContinueAfter{1};
 /// A worker that exits settles nothing more after this time.
@@ -55,7 +57,7 @@ bool Settlement::may_reach_redis() const {
 }
 
 /// Whether this worker runs the pass that is due now.
-bool Settlement::claim_turn() const {
+bool Settlement::claim_turn() {
     if (!may_reach_redis()) {
         return false;
     }
@@ -63,11 +65,26 @@ bool Settlement::claim_turn() const {
     const LockedNode node(context_.zone());
     const SteadyTime now = context_.steady_time();
     const bool continues = stripe_ != 0 || cursor_ != QuotaCache::Cursor{};
-    if (!continues && last <= now && now - last < kSettlementInterval - kContinueAfter) {
+    const SteadyTime interval = is_hurried_ ? kRecallInterval : kSettlementInterval;
+    if (!continues && last <= now && now - last < interval - kContinueAfter) {
         return false;
     }
+    is_hurried_ = false;
     last = now;
     return true;
+}
+
+void Settlement::recall(std::string_view id) noexcept {
+    const IdHash hash = id_hash(id);
+    LockedNode(context_.zone())
+        .recalls()
+        .note(context_.settings().name_hash, hash, context_.steady_time());
+    slices_.end(hash);
+    if (!is_shutting_down_) {
+        // The other workers return their slices meanwhile.
+        is_hurried_ = true;
+        timer_->start(kRecallInterval / 2);
+    }
 }
 
 /// Copies some held quotas of this Redis, and adds what it has visited to `visited`. True if they
@@ -134,7 +151,11 @@ std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, Whi
     if (which == Which::kLeft && std::ranges::find(left_, held.table) == left_.end()) {
         return std::nullopt;
     }
-    const bool is_due = which == Which::kLeft || held.has_report ||
+    const bool is_recalled =
+        held.state.lease > 0 &&
+        tollgate::is_recalled(Period::of_code(held.layout.periods.front()),
+                              context_.zone().last_recall(held.redis, held.id), bounds);
+    const bool is_due = which == Which::kLeft || held.has_report || is_recalled ||
                         needs_settling(held.state, horizon_of(held), bounds);
     if (!is_due || !context_.transport().is_reachable(slot)) {
         return std::nullopt;
@@ -142,7 +163,7 @@ std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, Whi
     if (!is_cluster) {
         id = find_id(held.api_key, held.id);
     }
-    return Due{held, std::move(id), held.has_ended(bounds.earliest)};
+    return Due{held, std::move(id), is_recalled, held.has_ended(bounds.earliest)};
 }
 
 /// A turn of a pass. True if no held quota is left to look at.
@@ -205,11 +226,12 @@ void Settlement::settle(const Due& due, Which which) {
     if (due.id.empty() && due.has_ended) {
         LockedStripe(context_.zone(), held.id).quotas().drop(held);
     } else if (!due.id.empty()) {
-        request.returns_lease = which == Which::kLeft;
+        request.returns_lease = which == Which::kLeft || due.is_recalled;
         request.id = due.id;
         request.id_hash = held.id;
         request.api_key = held.api_key;
         acquires_.settle(request);
+        context_.statistics()["leases_recalled"].add(due.is_recalled ? 1 : 0);
     }
 }
 

@@ -34,6 +34,10 @@ class Settlement : private Pinned {
     /// std::bad_alloc.
     void settle_without_record(const AcquireRequest& request);
 
+    /// Another node refuses requests of this id while units lie in leases. Returns those of this
+    /// node soon.
+    void recall(std::string_view id) noexcept;
+
     /// A graceful shutdown of this worker has begun. Settles, leases included, every held quota of
     /// the plan tables that no other worker serves: those that a reload has removed, or all if this
     /// is the last worker. Throws std::bad_alloc.
@@ -52,13 +56,14 @@ class Settlement : private Pinned {
     };
     struct Due {
         QuotaCache::Held held;
-        std::string id;  ///< empty if the zone has no record of the id
-        bool has_ended;  ///< no window of the quota counts any more
+        std::string id;    ///< empty if the zone has no record of the id
+        bool is_recalled;  ///< see is_recalled
+        bool has_ended;    ///< no window of the quota counts any more
     };
     void run() noexcept;
     void on_timer();
     bool may_reach_redis() const;
-    bool claim_turn() const;
+    bool claim_turn();
     bool visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited);
     std::optional<Due> due(const QuotaCache::Held& held, Which which, ExactSteadyTime now) const;
     std::string find_id(std::uint64_t api_key, const IdHash& id) const;
@@ -78,6 +83,7 @@ class Settlement : private Pinned {
     std::size_t stripe_ = 0;  ///< whose quotas the pass visits next
     QuotaCache::Cursor cursor_;
     std::vector<std::shared_ptr<const Quotas>> quotas_;  ///< from quotas_of; one table each
+    bool is_hurried_ = false;                            ///< by a recall
     bool is_shutting_down_ = false;
     std::vector<std::uint32_t> left_;  ///< tables that no other worker served when a shutdown began
     bool is_last_ = false;             ///< in a shutdown: what is left may not be settled yet

@@ -34,7 +34,9 @@ Slices::Slices(EngineContext& context, Settlement& settlement)
 
 void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowState> shown,
                   const ClockBounds& now) {
-    if (is_shutting_down_) {
+    const std::uint32_t redis = context_.settings().name_hash;
+    if (is_shutting_down_ ||
+        is_recalled(*key.quotas, context_.zone().last_recall(redis, key.id), now)) {
         return;
     }
     if (!key.is_watched) {
@@ -58,6 +60,14 @@ void Slices::end(KnownKey& key) noexcept {
     }
     if (std::exchange(key.is_watched, false)) {
         std::erase(active_, &key);
+    }
+}
+
+void Slices::end(const IdHash& id) noexcept {
+    for (KnownKey* key : active_) {
+        if (key->id == id && key->slice.is_taken()) {
+            attempt(context_.log(), [&] { return_slice(*key); });
+        }
     }
 }
 

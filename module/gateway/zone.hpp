@@ -15,6 +15,7 @@
 #include "module/redis/topology/shared_master.hpp"
 #include "module/report/counter.hpp"
 #include "module/store/changes.hpp"
+#include "module/store/recalls.hpp"
 #include "module/store/stripe_layout.hpp"
 #include "module/store/table_workers.hpp"
 
@@ -49,6 +50,7 @@ struct SharedNode {
     WorkerSet workers;  ///< workers that serve requests and are not shutting down
     TableWorkers table_workers;
     std::array<SharedSentinels, 16> sentinels;
+    Recalls::Memory recalls;
 };
 
 /// What belongs to a stripe besides its tables. Plain memory, all zeros at first.
@@ -69,7 +71,7 @@ class Zone : private Pinned {
     /// has fewer than two sets.
     Zone(SharedNode& node, std::span<SharedRedis> redis, std::span<LatestTimes::Set> changes,
          ZoneMutex& mutex)
-        : node_(node), redis_(redis), changes_(changes), mutex_(mutex) {}
+        : node_(node), redis_(redis), changes_(changes), recalls_(node.recalls), mutex_(mutex) {}
 
     /// Adds a stripe with this memory; see StripeTables. Each process adds the same stripes before
     /// it uses the zone.
@@ -112,6 +114,10 @@ class Zone : private Pinned {
     SteadyTime last_made_change(std::uint32_t redis, const KeyDigest& key, const IdHash& id) const {
         return std::max(changes_.last_made(redis, key), changes_.last_made(redis, id));
     }
+    /// See Recalls::last. Needs no lock.
+    SteadyTime last_recall(std::uint32_t redis, const IdHash& id) const {
+        return recalls_.last(redis, id);
+    }
     /// The entry of this name: name_hash of a `tollgate_redis`, or Transport::master_name. If all
     /// entries are taken, the least recently used one is used again. Locks the node
     /// for a new name.
@@ -148,6 +154,7 @@ class Zone : private Pinned {
     SharedNode& node_;
     std::span<SharedRedis> redis_;
     Changes changes_;
+    Recalls recalls_;
     ZoneMutex& mutex_;
     std::deque<Stripe> stripes_;
     LockStatistics* holds_ = nullptr;
@@ -160,6 +167,7 @@ class LockedNode {
     explicit LockedNode(Zone& zone) noexcept : lock_(zone.mutex_, zone.holds_), zone_(zone) {}
 
     Changes& changes() const { return zone_.changes_; }
+    Recalls& recalls() const { return zone_.recalls_; }
     TableWorkers& table_workers() const { return zone_.node_.table_workers; }
     /// The entry of this name_hash of a `tollgate_redis` with `sentinel`; see Zone::redis.
     redis::SharedMaster& sentinel_master(std::uint32_t name) const;

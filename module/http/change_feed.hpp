@@ -25,7 +25,7 @@ class ChangeFeed final : private redis::MessageListener {
     redis::Subscription& subscription() { return subscription_; }
 
   private:
-    void on_message(std::string_view text) noexcept override { engine_.changes().on_change(text); }
+    void on_message(std::string_view text) noexcept override { engine_.on_event(text); }
     void on_subscribed(bool is_subscribed) noexcept override {
         const gateway::WorkerProcess& worker = engine_.worker();
         WorkerSet& subscribed = workers_.subscribed;

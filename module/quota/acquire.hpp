@@ -51,6 +51,13 @@ struct Acquire {
     std::vector<Instant> counted_at{};
 };
 
+/// The last lease of a table that other nodes got. Times are those of Redis's clock.
+struct LeaseElsewhere {
+    Instant at{};        ///< 0: there is none
+    Instant recalled{};  ///< when the nodes were asked to return it: see kRecallHolds; 0: never
+    bool operator==(const LeaseElsewhere&) const = default;
+};
+
 /// The answer of Redis. It grants the first `granted` requests, refuses the next `limited` because
 /// a window is exhausted, and refuses the rest because of a ban.
 struct Acquired {
@@ -61,9 +68,8 @@ struct Acquired {
     Instant banned_until{};              ///< 0: not banned
     std::int64_t strikes = 0;            ///< counted now, within the ban policy's time
     std::vector<WindowCount> windows{};  ///< afterwards, with the lease; as `adjustments`
-    /// For each table: when Redis last granted a lease of it to another node, if a further request
-    /// would be refused; 0: none. Empty if all are 0.
-    std::vector<Instant> leased_elsewhere{};
+    /// For each table, if a further request would be refused. Empty if other nodes have no lease.
+    std::vector<LeaseElsewhere> leased_elsewhere{};
 };
 
 }  // namespace tollgate

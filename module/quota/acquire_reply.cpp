@@ -19,16 +19,40 @@ bool is_late(const QuotaState& state, const Acquired& acquired) {
     return lag > 0ms && lag <= kLate;
 }
 
-/// Notes until when units of this table may be returned from the leases of other nodes. It keeps a
-/// later time, until which slices of this node's workers may return units.
+/// Whether each window that has no room for the cost has counted a lease of this time.
+bool may_help(const QuotaState& state, const TableQuota& quota, std::int64_t cost, Instant leased,
+              Instant now) {
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        const std::int64_t number = state.windows[i].counted.number - (quota.sliding ? 2 : 1);
+        if (left(state, quota, i, now) < std::max<std::int64_t>(cost, 1) &&
+            leased < window_end(number, quota.rates[i].period)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Notes until when units of this table may be returned from the leases of other nodes. If they
+/// were recalled, this includes the slices of this node's workers. Otherwise a later time remains,
+/// until which slices may return units.
 void note_leased_elsewhere(QuotaState& state, const TableQuota& quota, const Acquired& acquired,
-                           std::size_t table) {
-    if (!acquired.leased_elsewhere.empty() && acquired.leased_elsewhere[table] != Instant{}) {
-        const Instant until = acquired.leased_elsewhere[table] + lease_returns_within(quota);
-        state.returns_until = std::max(state.returns_until, until);
+                           std::int64_t cost, std::size_t table) {
+    const auto& all = acquired.leased_elsewhere;
+    const LeaseElsewhere lease = all.empty() ? LeaseElsewhere{} : all[table];
+    const Instant until = lease.at + lease_returns_within(quota);
+    const Instant recalled_until = lease.recalled + kRecallHolds;
+    if (lease.at != Instant{} && until > acquired.now) {
+        if (recalled_until > acquired.now && recalled_until < until &&
+            may_help(state, quota, cost, lease.at, acquired.now)) {
+            state.returns_until = recalled_until;
+            state.is_recalled = true;
+        } else {
+            state.expect_returns(until);
+        }
     }
     if (state.returns_until <= acquired.now) {
         state.returns_until = {};
+        state.is_recalled = false;
     }
 }
 
@@ -62,20 +86,20 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
     if (acquire.demand.ban && !is_late(states.front(), acquired)) {
         states.front().ban.until = acquired.banned_until;
     }
-    for (std::size_t i = 0; i < quotas.size(); ++i) {
-        if (!is_late(states[i], acquired)) {
-            note_leased_elsewhere(states[i], quotas[i], acquired, i);
-        }
-    }
     std::span<const WindowCount> counts = acquired.windows;
+    std::size_t table = 0;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         end_lease_call(state, acquire.is_lease_call);
+        const bool is_new = !is_late(state, acquired);
         take_counts(state, quota, counts.first(quota.rates.size()), acquired);
+        if (is_new) {
+            note_leased_elsewhere(state, quota, acquired, acquire.demand.cost, table);
+        }
+        ++table;
         // Redis may have granted the rest as a lease, in a reply that another worker receives
         // later.
         if (state.lease_calls > 0 && is_exhausted(state, quota, 1, acquired.now)) {
-            state.returns_until =
-                std::max(state.returns_until, acquired.now + lease_returns_within(quota));
+            state.expect_returns(acquired.now + lease_returns_within(quota));
         }
         // Requests that were granted alone during the call may have taken the units that Redis
         // leased from. The lease then pays for them.

@@ -151,6 +151,18 @@ bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64
     return true;
 }
 
+bool is_recalled(Period shortest, SteadyTime recalled, const ClockBounds& now) {
+    const SteadyTime age = now.steady - recalled;
+    return recalled != SteadyTime{} && age < kRecallHolds &&
+           window_number(now.latest - age, shortest) == window_number(now.latest, shortest);
+}
+
+bool is_recalled(const Quotas& quotas, SteadyTime recalled, const ClockBounds& now) {
+    return std::ranges::all_of(quotas, [&](const TableQuota& quota) {
+        return is_recalled(quota.rates.front().period, recalled, now);
+    });
+}
+
 void begin_lease_call(QuotaState& state, const TableQuota& quota, bool wants_lease,
                       const ClockBounds& now) {
     if (now.steady - state.asked >= kRefusalHolds) {

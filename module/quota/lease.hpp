@@ -11,6 +11,10 @@ namespace tollgate {
 /// Slice::kLongest), and the renewal waits for others, and for Redis.
 constexpr SteadyTime kRenewedAhead{120};
 
+/// A recall of an id's leases holds for this time, or until its shortest window ends: a node returns
+/// them and takes none. Until then all are back, from nodes that are subscribed to `events`.
+constexpr SteadyTime kRecallHolds{1000};
+
 /// A lease that is this many times the next one is larger than the node expects to need.
 constexpr std::int64_t kLargeLease = 2;
 
@@ -26,8 +30,9 @@ std::chrono::milliseconds lease_returns_within(const TableQuota& quota);
 /// How many units to lease in addition to an acquire's requests: the units that requests are
 /// expected to need in each table within the shortest horizon, or until the shortest window ends. 0
 /// if these are less than two requests, if a window has none left, if a table has no leases, or if
-/// the acquire takes no units. `deciding` requests of the demand are in the arrivals and not part of
-/// the estimate, because the acquire decides them. Redis grants at most an eighth of what is left (see Acquire::lease).
+/// the acquire takes no units. `deciding` requests of the demand are in the arrivals and not part
+/// of the estimate, because the acquire decides them. Redis grants at most an eighth of what is
+/// left (see Acquire::lease).
 std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
                         std::int64_t deciding, const ClockBounds& now);
 
@@ -42,6 +47,10 @@ std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quot
 /// its window may have ended, or more is counted than the limit.
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,
                   const ClockBounds& now);
+
+/// Whether a recall that was noticed at `recalled` holds; 0: there was none.
+bool is_recalled(Period shortest, SteadyTime recalled, const ClockBounds& now);
+bool is_recalled(const Quotas& quotas, SteadyTime recalled, const ClockBounds& now);
 
 /// Redis is asked now. Sets QuotaState::asked, and counts the call in QuotaState::lease_calls if it
 /// asks for a lease.

@@ -97,11 +97,20 @@ struct QuotaState {
     /// Redis's clock: until then, leases of other nodes and slices of this node's workers may give
     /// back units of a window that had none left at the last reply; 0: none are known.
     Instant returns_until{};
-    Ban ban;  ///< of the id; used in the first table only; stored in BanCache
+    bool is_recalled = false;  ///< they were recalled kRecallHolds before `returns_until`
+    Ban ban;                   ///< of the id; used in the first table only; stored in BanCache
     Arrivals arrivals;
     std::optional<Report> report;  ///< not acknowledged yet; not part of `owed`
     std::int64_t nodes = 0;        ///< in an outage: how many share what is left; not stored
     UnitCounts counts;             ///< not stored
+
+    /// Units may be given back until then, or until a later time that is known.
+    void expect_returns(Instant until) {
+        if (until > returns_until) {
+            returns_until = until;
+            is_recalled = false;
+        }
+    }
     bool operator==(const QuotaState&) const = default;
 };
 

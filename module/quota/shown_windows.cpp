@@ -35,8 +35,8 @@ bool may_be_returned(const QuotaState& state, const TableQuota& quota, std::size
     }
     // A lease of an earlier window does not help this one, unless windows slide.
     const std::int64_t before = state.windows[window].counted.number - (quota.sliding ? 2 : 1);
-    return state.returns_until - lease_returns_within(quota) >=
-           window_end(before, quota.rates[window].period);
+    const auto within = state.is_recalled ? kRecallHolds : lease_returns_within(quota);
+    return state.returns_until - within >= window_end(before, quota.rates[window].period);
 }
 
 }  // namespace

@@ -82,8 +82,7 @@ void Slice::take(std::span<QuotaState> states, const Quotas& quotas,
         state.counts.carried += units;
         if (sharing.is_shared) {
             // The same time as for a lease that another node gets now.
-            state.returns_until =
-                std::max(state.returns_until, now.earliest + lease_returns_within(quota));
+            state.expect_returns(now.earliest + lease_returns_within(quota));
         }
     });
     is_taken_ = true;

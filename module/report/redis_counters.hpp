@@ -49,6 +49,7 @@ inline constexpr auto kRedisCounters = std::to_array<CounterFamily>({
      "by",
      {"redis", "lease", "refusal", "alone"}},
     {"leases", "Leases taken from Redis."},
+    {"leases_recalled", "Leases returned because a node refused a request."},
     {"lease_units",
      "Leased units: granted by Redis; spent on requests, returned to Redis, or lost.",
      "event",

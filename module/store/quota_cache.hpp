@@ -113,6 +113,7 @@ class QuotaCache {
         std::uint32_t first_period : 29;
         std::uint32_t sliding : 1;
         std::uint32_t has_report : 1;
+        std::uint32_t is_recalled : 1;
         std::uint32_t second_period;
         std::array<std::uint32_t, 2> api_key;
         std::array<Window, kMostSmallWindows> windows;
@@ -151,7 +152,8 @@ class QuotaCache {
         QuotaState unpack_state() const;
 
         StoredKey key;
-        std::uint32_t has_report;
+        std::uint32_t has_report : 1;
+        std::uint32_t is_recalled : 1;
         std::uint32_t lease_calls;
         std::array<QuotaState::Window, kMaxWindows> windows;
         std::int64_t lease;

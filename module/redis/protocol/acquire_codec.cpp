@@ -274,14 +274,14 @@ bool read_leases(Numbers& numbers, std::span<const Acquire> acquires,
     while (numbers.good() && !numbers.at_end()) {
         const auto id = static_cast<std::size_t>(numbers.next());
         const auto table = static_cast<std::size_t>(numbers.next());
-        const Instant at = numbers.next_instant();
+        const LeaseElsewhere lease{numbers.next_instant(), numbers.next_instant()};
         if (id < 1 || id > acquires.size() || table < 1 ||
             table > acquires[id - 1].quotas->size()) {
             return false;
         }
         if (auto* const acquired = std::get_if<Acquired>(&results[id - 1])) {
             acquired->leased_elsewhere.resize(acquires[id - 1].quotas->size());
-            acquired->leased_elsewhere[table - 1] = at;
+            acquired->leased_elsewhere[table - 1] = lease;
         }
     }
     return numbers.good() && numbers.take_in_range();

@@ -12,7 +12,10 @@ namespace tollgate::redis {
 
 /// Parts of the names of keys that scripts need, too.
 inline constexpr std::string_view kBanKey = "ban:";
+inline constexpr std::string_view kQuotaKey = "quota:";
 inline constexpr std::string_view kEventsKey = "events";
+/// The begin of a message of `events`: nodes return the leases of the id that follows.
+inline constexpr std::string_view kRecallOf = "recall:";
 
 /// The names of all Redis keys of Tollgate, after the prefix of `tollgate_redis`. All quota keys of
 /// one request have the same `{ID}` hash tag, so that one script can decide it on a cluster.
@@ -37,8 +40,8 @@ class Keys {
         return key;
     }
     /// The parts of quota(), without an allocation: every request that Redis decides needs them.
-    std::array<std::string_view, 5> quota_parts(std::string_view id, std::string_view table) const {
-        return {prefix_, "quota:{", id, "}:", table};
+    std::array<std::string_view, 6> quota_parts(std::string_view id, std::string_view table) const {
+        return {prefix_, kQuotaKey, "{", id, "}:", table};
     }
     /// Stores the number of the last report of a node that was applied to a quota. `layout` is its
     /// layout_name: a node may have reports of several layouts, which it numbers separately.
@@ -163,6 +166,7 @@ inline constexpr std::string_view kNode = "lease_node";  ///< the node that got 
 inline constexpr std::string_view kTime = "lease_time";  ///< when it got it
 inline constexpr std::string_view kOfOther =
     "lease_time_of_other";  ///< when any other node got its last lease
+inline constexpr std::string_view kRecalled = "lease_recalled";  ///< when leases were last recalled
 }  // namespace lease_field
 
 /// Fields of the hash `ban:{ID}`. Times are Unix times in milliseconds.

@@ -29,10 +29,13 @@ const Script& acquire_script() {
            {"ban_field.kUntil", ban_field::kUntil},
            {"kBanKey", kBanKey},
            {"kEventsKey", kEventsKey},
+           {"kQuotaKey", kQuotaKey},
+           {"kRecallOf", kRecallOf},
            {"kReportNumber", kReportNumber},
            {"lease_field.kNode", lease_field::kNode},
            {"lease_field.kTime", lease_field::kTime},
-           {"lease_field.kOfOther", lease_field::kOfOther}});
+           {"lease_field.kOfOther", lease_field::kOfOther},
+           {"lease_field.kRecalled", lease_field::kRecalled}});
     return script;
 }
 

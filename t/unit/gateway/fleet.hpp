@@ -151,8 +151,9 @@ class Fleet {
             link.choose_fate = [this, &node, &server](const redis::Call& call) {
                 return choose_fate(node, server, call);
             };
-            link.on_executed = [=, this, &node](const Ledger::Executed& executed) {
+            link.on_executed = [=, this, &node, &server](const Ledger::Executed& executed) {
                 ledger.note_executed(executed);
+                announce_recalls(server);
                 if (servers_.is_lost(node.is_minority)) {
                     ledger.note_not_replicated(executed);
                 }
@@ -184,13 +185,33 @@ class Fleet {
             ++server.calls;
         }
         ledger.lookups += call.script == &redis::lookup_script() ? 1 : 0;
-        const auto now = timeline_.now();
-        if (!node.is_hit || now < scenario_.outage.from || now >= scenario_.outage.to) {
+        if (!is_hit(node)) {
             return SimulatedTransport::Fate::kAnswered;
         }
         return std::bernoulli_distribution(scenario_.outage.executed)(random_)
                    ? SimulatedTransport::Fate::kUnanswered
                    : SimulatedTransport::Fate::kNotExecuted;
+    }
+
+    /// Every node is subscribed to the channel, unless an outage hits it.
+    void announce_recalls(SimulatedServer& server) {
+        for (const std::string& id : std::exchange(server.redis.counts.recalled, {})) {
+            for (Node& node : nodes_) {
+                if (is_hit(node)) {
+                    continue;
+                }
+                timeline_.at(timeline_.now() + one_way(), [&node, id] {
+                    for (auto& worker : node.workers) {
+                        worker->announce("recall:" + id);
+                    }
+                });
+            }
+        }
+    }
+
+    bool is_hit(const Node& node) const {
+        const auto now = timeline_.now();
+        return node.is_hit && now >= scenario_.outage.from && now < scenario_.outage.to;
     }
 
     void arrive(FleetWorker& worker) {

@@ -59,6 +59,9 @@ class FleetWorker {
                       [](const auto& one) { return one->admission.outcome().is_decided(); });
     }
 
+    /// The channel `events` has this message.
+    void announce(std::string_view message) { engine_->on_event(message); }
+
     Transport& transport() { return *transport_; }
 
     const int node;

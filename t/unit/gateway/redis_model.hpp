@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "module/quota/acquire.hpp"
 
@@ -66,11 +67,10 @@ class RedisModel {
             }
             Lease& lease = leases_[std::string(acquire.id) + ":" + quota.table];
             if (acquired.lease > 0) {
-                lease = {node, now, lease.node == node ? lease.of_other : lease.at};
+                lease = {node, now, lease.node == node ? lease.of_other : lease.at, lease.recalled};
             }
             if (room < acquire.demand.cost && !was_banned) {
-                const Instant at = lease.node == node ? lease.of_other : lease.at;
-                acquired.leased_elsewhere.push_back(at <= now ? at : Instant{});
+                acquired.leased_elsewhere.push_back(lease_elsewhere(lease, acquire.id, now));
             }
         }
         if (ban != nullptr) {
@@ -113,6 +113,8 @@ class RedisModel {
 
     /// Names the node that sends the next acquires.
     std::string node;
+    /// The ids whose leases were recalled; nobody was told yet.
+    std::vector<std::string> recalled;
 
   private:
     template <typename Entries, typename IsMoved>
@@ -132,6 +134,7 @@ class RedisModel {
         std::string node;
         Instant at{};
         Instant of_other{};
+        Instant recalled{};
     };
     struct Ban {
         std::int64_t strikes = 0;
@@ -139,6 +142,18 @@ class RedisModel {
         int level = 0;
         Instant until{};
     };
+
+    LeaseElsewhere lease_elsewhere(Lease& lease, std::string_view id, Instant now) {
+        const Instant at = lease.node == node ? lease.of_other : lease.at;
+        if (at == Instant{} || at > now) {
+            return {};
+        }
+        if (lease.recalled < at || lease.recalled > now) {
+            lease.recalled = now;
+            recalled.emplace_back(id);
+        }
+        return {at, lease.recalled};
+    }
 
     Ban& current_ban(const Acquire& acquire, Instant now) {
         Ban& ban = bans_[std::string(acquire.id)];

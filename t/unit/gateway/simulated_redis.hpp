@@ -287,12 +287,13 @@ class SimulatedRedis {
     static std::string leases_of(const std::vector<Executed>& executed) {
         std::string leases;
         for (std::size_t id = 0; id < executed.size(); ++id) {
-            const auto& times = executed[id].acquired.leased_elsewhere;
-            for (std::size_t table = 0; table < times.size(); ++table) {
-                if (times[table] != Instant{}) {
+            const auto& last = executed[id].acquired.leased_elsewhere;
+            for (std::size_t table = 0; table < last.size(); ++table) {
+                if (last[table].at != Instant{}) {
                     leases += packed(static_cast<std::int64_t>(id) + 1);
                     leases += packed(static_cast<std::int64_t>(table) + 1);
-                    leases += packed(times[table].time_since_epoch().count());
+                    leases += packed(last[table].at.time_since_epoch().count());
+                    leases += packed(last[table].recalled.time_since_epoch().count());
                 }
             }
         }

@@ -124,7 +124,7 @@ TEST(Decide, RefusesNothingIfASlidingWindowHasFaded) {
 /// A reply that refused a request: another node got a lease so long before kStart.
 Acquired leased_elsewhere(std::chrono::milliseconds before) {
     Acquired answer{};
-    answer.leased_elsewhere = {kStart - before};
+    answer.leased_elsewhere = {{.at = kStart - before}};
     return answer;
 }
 
@@ -148,12 +148,54 @@ TEST(Decide, AsksAgainWhenUnitsMayBeBackFromLeasesOfOtherNodes) {
     EXPECT_EQ(retry_at(node.windows(true)), kStart + 60s);
 }
 
+/// The same. The leases were recalled so long before kStart.
+Acquired recalled_elsewhere(std::chrono::milliseconds leased, std::chrono::milliseconds recalled) {
+    Acquired answer{};
+    answer.leased_elsewhere = {{.at = kStart - leased, .recalled = kStart - recalled}};
+    return answer;
+}
+
+TEST(Decide, ExpectsRecalledUnitsWithinASecond) {
+    Node node({{10, 60s}});
+    node.now += 10s;
+    node.ask();
+    node.apply_reply({{.count = 10}}, 0, recalled_elsewhere(-9s, -10s));
+    EXPECT_EQ(retry_at(node.windows(true)), kStart + 11s);
+    node.now += 999ms;
+    EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
+    node.now += 1ms;
+    EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "a client that was told so is not refused";
+    node.ask();
+    node.apply_reply({{.count = 10}}, 0, recalled_elsewhere(-10'500ms, -10s));
+    EXPECT_EQ(retry_at(node.windows(true)), kStart + 13s)
+        << "they did not come back: 2.5 s after the lease";
+}
+
+TEST(Decide, ExpectsNoUnitsBackFromARecalledLeaseThatIsOver) {
+    Node node({{10, 60s}});
+    node.now += 10s;
+    node.ask();
+    node.apply_reply({{.count = 10}}, 0, recalled_elsewhere(-7s, -10s));
+    EXPECT_EQ(retry_at(node.windows(true)), kStart + 60s) << "its units came back before";
+}
+
+TEST(Decide, ExpectsNoUnitsBackFromARecalledLeaseOfAnEarlierWindow) {
+    for (const bool slides : {false, true}) {
+        Node node({{10, 60s}}, slides);
+        node.now += 100ms;
+        node.ask();
+        node.apply_reply({{.count = 10}}, 0, recalled_elsewhere(1ms, -100ms));
+        EXPECT_EQ(retry_at(node.windows(true)) == kStart + 1'100ms, slides)
+            << "unless that window still counts";
+    }
+}
+
 TEST(Decide, ExpectsNoUnitsBackAfterTheReset) {
     Node node({{10, 1s}, {1000, 60s}});
     node.now += 60s;
     node.ask();
     Acquired answer{};
-    answer.leased_elsewhere = {node.now + 100ms};
+    answer.leased_elsewhere = {{.at = node.now + 100ms}};
     node.now += 200ms;
     node.apply_reply({{.count = 10}, {.count = 10}}, 0, answer);
     EXPECT_EQ(retry_at(node.windows(true)), kStart + 61s) << "which is before them";
@@ -175,7 +217,7 @@ TEST(Decide, WaitsForEveryExhaustedWindow) {
     Node node(Quotas{api({{10, 60s}}), search({{10, 10s}})});
     node.ask();
     Acquired answer{};
-    answer.leased_elsewhere = {kStart, Instant{}};
+    answer.leased_elsewhere = {{.at = kStart}, {}};
     node.apply_reply({{.count = 10}, {.count = 10}}, 0, answer);
     EXPECT_EQ(retry_at(node.windows(true)), kStart + 10s) << "no units of the second come back";
     EXPECT_EQ(node.windows(true).front().retry, kStart + 2'500ms);

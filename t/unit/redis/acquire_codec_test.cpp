@@ -207,14 +207,15 @@ TEST(ReadAcquired, ReadsLeasesOfOtherNodes) {
     const std::array acquires{two_tables(), two_tables(), two_tables()};
     const auto first = packed({5'000'000, 7, 11, 4, 0, 5, 12, 6, 2, -1, 0, 1, 2, 3, 4, 5, 6, 7});
     const auto reply =
-        parsed(array({bulk(first), error("ERR"), bulk(packed({2, 1, 7, 3, 2, 4'000}))}));
+        parsed(array({bulk(first), error("ERR"), bulk(packed({2, 1, 7, 0, 3, 2, 4'000, 5'000}))}));
     const auto results = read_acquired(elements_of(*reply), acquires);
     ASSERT_TRUE(results);
     EXPECT_TRUE(std::get<Acquired>(results->of_ids[0]).leased_elsewhere.empty());
     EXPECT_EQ(std::get<Acquired>(results->of_ids[2]).leased_elsewhere,
-              (std::vector{Instant{}, Instant(4s)}));
-    for (const auto& further : {packed({4, 1, 5}), packed({0, 1, 5}), packed({1, 3, 5}),
-                                packed({1, 0, 5}), packed({1, 1}), packed({1, 1, -1})}) {
+              (std::vector<LeaseElsewhere>{{}, {.at = Instant(4s), .recalled = Instant(5s)}}));
+    for (const auto& further :
+         {packed({4, 1, 5, 6}), packed({0, 1, 5, 6}), packed({1, 3, 5, 6}), packed({1, 0, 5, 6}),
+          packed({1, 1, 5}), packed({1, 1, -1, 6}), packed({1, 1, 5, -1})}) {
         const auto wrong = parsed(array({bulk(first), error("ERR"), bulk(further)}));
         EXPECT_FALSE(read_acquired(elements_of(*wrong), acquires));
     }

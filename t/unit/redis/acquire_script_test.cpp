@@ -567,7 +567,7 @@ TEST_F(AcquireScript, TellsOfTheLastLeaseOfAnotherNode) {
         context_.node = node;
         acquire.lease = 0;
         const auto times = decide(acquire).leased_elsewhere;
-        return times.empty() ? Instant{} : times.front();
+        return times.empty() ? Instant{} : times.front().at;
     };
     const auto is_within = [](Instant at, std::pair<Instant, Instant> bounds) {
         return bounds.first <= at && at <= bounds.second;
@@ -594,6 +594,44 @@ TEST_F(AcquireScript, TellsOfTheLastLeaseOfAnotherNode) {
     EXPECT_TRUE(is_within(told("n2"), by_n1));
     put(kHour, 0, 10);
     EXPECT_EQ(told("n2"), Instant{});
+}
+
+TEST_F(AcquireScript, RecallsALeaseOnce) {
+    Acquire acquire = acquire_of({{100, kHour}});
+    const auto lease_at = [&](Instant time) {
+        set_clock(time);
+        context_.node = "n1";
+        acquire.lease = 2;
+        EXPECT_EQ(decide(acquire).lease, 2);
+    };
+    // Nothing is left for the node.
+    const auto refuse_at = [&](Instant time, const char* node) {
+        set_clock(time);
+        context_.node = node;
+        acquire.lease = 0;
+        put(kHour, 0, 100);
+        const LeaseElsewhere told = decide(acquire).leased_elsewhere.front();
+        put(kHour, 0, 10);
+        return told;
+    };
+    const auto published = [&] {
+        const std::string info = redis_->text({"INFO", "commandstats"});
+        const std::string name = "cmdstat_publish:calls=";
+        const auto at = info.find(name);
+        return at == std::string::npos ? 0 : std::stoi(info.substr(at + name.size()));
+    };
+    const int before = published();
+    lease_at(start_);
+    const LeaseElsewhere first{.at = start_, .recalled = start_ + 5ms};
+    EXPECT_EQ(refuse_at(start_ + 5ms, "n2"), first);
+    EXPECT_EQ(refuse_at(start_ + 6ms, "n2"), first) << "the nodes were told";
+    EXPECT_EQ(refuse_at(start_ + 7ms, "n3"), first);
+    EXPECT_EQ(published(), before + 1);
+    lease_at(start_ + 8ms);
+    const LeaseElsewhere second{.at = start_ + 8ms, .recalled = start_ + 9ms};
+    EXPECT_EQ(refuse_at(start_ + 9ms, "n2"), second) << "a lease that is younger";
+    EXPECT_EQ(published(), before + 2);
+    EXPECT_EQ(refuse_at(start_ + 8ms, "n2").recalled, start_ + 8ms) << "the clock went back";
 }
 
 class AcquireScriptHistory : public AcquireScript {

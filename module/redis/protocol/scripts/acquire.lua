@@ -32,12 +32,14 @@
 --            if bans are counted, the requests limited, the end of the ban in ms or 0, and the strikes so far;
 --            per window its number, its count and, if it slides, the count of the previous window.
 --          The further numbers are, for each table that another node has leased units of and that has too few units left
---          for one more request: the id and the table, counted from 1, and the time of that node's last lease in ms.
+--          for one more request: the id and the table, counted from 1, the time of that node's last lease in ms, and the
+--          time when it was recalled, or 0.
 --
 -- The hash of a table has for each window the number of the last counted window, its count and, if it slides, the count
--- of the previous window; and the node that got the last lease, its time, and the time of the last lease of any other
--- node. If the table keeps a history, the last day remains in this hash until an acquire of a later day moves its count
--- to the hash of the history. Adjustments of a day that was moved change the history.
+-- of the previous window; and the node that got the last lease, its time, the time of the last lease of any other node,
+-- and when the leases were last recalled. If the table keeps a history, the last day remains in this hash until an
+-- acquire of a later day moves its count to the hash of the history. Adjustments of a day that was moved change the
+-- history.
 
 -- Each call allocates its functions, upvalues and tables again. Therefore one loop decides, and rare() has what few calls
 -- need. Tables begin with enough elements for one id, because growth allocates again. Comparisons and arithmetic replace
@@ -109,6 +111,21 @@ local function rare(which)
                 redis.call('PEXPIREAT', ban.name, expires)
             end
             return limited
+        end
+    elseif which == 'recall' then
+        -- Asks the other nodes to return the units of a table that they lease. The last of these leases was granted at
+        -- `leased_at`, and the leases were last recalled at `recalled`: a lease is recalled once. Returns the time of
+        -- its recall; 0 if Redis refuses it.
+        return function(name, leased_at, recalled, now)
+            if recalled >= leased_at and recalled <= now then
+                return recalled
+            end
+            local prefix, id = name:match('^(.*)' .. kQuotaKey .. '{(.*)}:')
+            local done = redis.pcall('PUBLISH', prefix .. kEventsKey, kRecallOf .. id)
+            if type(done) ~= 'table' then
+                done = redis.pcall('HSET', name, lease_field.kRecalled, now)
+            end
+            return type(done) == 'table' and 0 or now
         end
     elseif which == 'month' then
         -- Returns the number of the calendar month in UTC, 0 for January 1970, and its end in ms.
@@ -246,7 +263,7 @@ local current = {0, 0, 0, 0}
 -- The current calendar month, see rare(); nil until a window needs it.
 local month, month_ends
 -- Functions of rare(); nil until they are needed.
-local read_ban, strike, adjust, add_to_history, expire
+local read_ban, strike, recall, adjust, add_to_history, expire
 
 -- Per table of the current id: the values of HMGET, where the number of each window is replaced by whether it must be
 -- written. If a lease is wanted, the node and the time of the last lease precede them. `adjusted` is true if an
@@ -532,18 +549,18 @@ while id < ids_end do
                 at = after
             end
         end
-        -- Too few units are left for one more request: the reply has the last lease of another node.
+        -- Too few units are left for one more request: the leases of other nodes are recalled.
         if not failure and left - taken < cost and not (ban and ban.stands) then
             for t = 1, tables do
-                local values = found[t]
-                if wanted == 0 or values[1] == ARGV[4] then
-                    values = redis.call('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime, lease_field.kOfOther)
-                end
+                local values = redis.call('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime,
+                                          lease_field.kOfOther, lease_field.kRecalled)
                 local leased_at = tonumber(values[values[1] == ARGV[4] and 3 or 2])
                 if leased_at and leased_at <= now then
+                    recall = recall or rare('recall')
                     leased = leased or {}
                     local n = #leased
                     leased[n + 1], leased[n + 2], leased[n + 3] = nth, t, leased_at
+                    leased[n + 4] = recall(KEYS[key + t], leased_at, tonumber(values[4]) or 0, now)
                 end
             end
         end

@@ -1,0 +1,25 @@
+#include "module/store/recalls.hpp"
+
+#include <span>
+
+#include "module/store/set_associative.hpp"
+
+namespace tollgate {
+
+namespace {
+
+std::uint64_t recall_hash(std::uint32_t redis, const IdHash& id) {
+    return place_hash(std::span(id).first<8>(), redis);
+}
+
+}  // namespace
+
+void Recalls::note(std::uint32_t redis, const IdHash& id, SteadyTime now) {
+    times_.raise(recall_hash(redis, id), now);
+}
+
+SteadyTime Recalls::last(std::uint32_t redis, const IdHash& id) const {
+    return times_.exact(recall_hash(redis, id));
+}
+
+}  // namespace tollgate

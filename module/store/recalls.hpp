@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "module/key/digest.hpp"
+#include "module/quota/redis_clock.hpp"
+#include "module/store/latest_times.hpp"
+
+namespace tollgate {
+
+/// When the node noticed the last recall of the leases of an id (see is_recalled), in memory that
+/// workers share; all zeros at first. Of more ids at once than it has places for, the earliest
+/// recalls are forgotten: their units come back when the leases are idle. The caller of note()
+/// holds the lock of the node; reading needs none.
+class Recalls {
+  public:
+    using Memory = std::array<LatestTimes::Set, 64>;
+
+    explicit Recalls(Memory& memory) : times_(memory) {}
+
+    /// The leases of this id are recalled now.
+    void note(std::uint32_t redis, const IdHash& id, SteadyTime now);
+    /// 0 if there was none, or if it is forgotten.
+    SteadyTime last(std::uint32_t redis, const IdHash& id) const;
+
+  private:
+    LatestTimes times_;
+};
+
+}  // namespace tollgate
