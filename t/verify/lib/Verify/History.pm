@@ -102,10 +102,10 @@ sub config   { $_[0]{config} }
 sub rounds   { $_[0]->of('round') }
 
 # Samples of Redis's clock are taken while nobody sets it: the offset of a sample is that of its time, until the next
-# fault of kind `clock`.
+# fault of kind `step_clock`.
 sub _read_clock {
     my ($self) = @_;
-    my @steps = sort { $a <=> $b } map { $_->{begin}, $_->{end} } grep { $_->{kind} eq 'clock' } $self->of('fault');
+    my @steps = sort { $a <=> $b } map { $_->{begin}, $_->{end} } grep { $_->{kind} eq 'step_clock' } $self->of('fault');
     my @bounds = (-9**99, @steps, 9**99);
     my @epochs;
     for my $i (0 .. $#bounds - 1) {

@@ -32,7 +32,7 @@ sub _check_answers {
     for my $request (grep { $_->{id} ne '-' && $_->{status} } $history->of('req')) {
         my ($status, $code) = ($request->{status}, $request->{code} // '');
         if ($status =~ /^40[13]$/) {
-            next if $life{ $request->{id} } && !_is_good(\@{ $life{ $request->{id} } }, $request);
+            next if $life{ $request->{id} } && !_is_good($model, $life{ $request->{id} }, $request);
             push @violations, evidence('a good key is refused', $request);
         }
         elsif ($status == 503) {
@@ -55,10 +55,11 @@ sub _check_answers {
 # Whether a key was certainly valid: its issue or its last enabling was acknowledged before the request, and nothing else
 # began before the request ended. A node learns a change within 200 ms, or after a fault later.
 sub _is_good {
-    my ($operations, $request) = @_;
+    my ($model, $operations, $request) = @_;
     my ($last) = grep { $_->{begin} < $request->{end} } reverse @$operations;
-    return $last && $last->{kind} =~ /^(?:issue|plan|enable)$/ && $last->{status} =~ /^2/ && $last->{end} + 0.2 < $request->{begin}
-        && !grep { $_->{status} !~ /^2/ } @$operations;
+    return if !$last || $last->{kind} !~ /^(?:issue|plan|enable)$/ || grep { $_->{status} !~ /^2/ } @$operations;
+    my @faults = $model->faults($last->{begin} - 1, $request->{begin});
+    return $request->{begin} > max($last->{end} + 0.2, map { $_->{end} + $Verify::Model::recovery } @faults);
 }
 
 sub _check_refusals {
