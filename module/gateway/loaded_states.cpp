@@ -1,5 +1,6 @@
 #include "module/gateway/loaded_states.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace tollgate::gateway {
@@ -72,6 +73,22 @@ bool LoadedStates::save(SteadyTime now) noexcept {
         done = done && saved;
     }
     return done;
+}
+
+bool LoadedStates::save_all_or_none(SteadyTime now) noexcept {
+    // First, each gets a place. Later ones may take the place of earlier ones, which hold nothing.
+    for (std::size_t i = 0; i < quotas_.size(); ++i) {
+        const QuotaCache::Key key = key_of(i);
+        if (!places_[i] && !stripe_.quotas().save(key, quotas_[i], {}, now)) {
+            return false;
+        }
+    }
+    for (std::size_t i = 0; i < quotas_.size(); ++i) {
+        stripe_.quotas().load(key_of(i), quotas_[i], places_[i]);
+    }
+    const bool have_places =
+        std::ranges::all_of(places_, [](const Place& place) { return static_cast<bool>(place); });
+    return have_places && save(now);
 }
 
 }  // namespace tollgate::gateway

@@ -167,7 +167,7 @@ Decision QuotaDecision::count_alone(LoadedStates& states, const ClockBounds& now
     const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);
     Decision decision = describe(answer, states, now);
     decision.is_alone = true;
-    if (!states.save(now.steady) && answer == LocalAnswer::kGranted) {
+    if (!states.save_all_or_none(now.steady) && answer == LocalAnswer::kGranted) {
         return {};
     }
     engine().statistics()["quota_decisions.alone"].add();

@@ -218,6 +218,37 @@ TEST_F(LastSettlementTest, EndsIfRedisCountsNothing) {
     EXPECT_EQ(statistics["owed_units.settled"].value(), 0U);
 }
 
+// A zone that is full has room for the units of one table, and none for those of the other.
+TEST_F(SettlementTest, ARequestIsCountedInAllTablesOrInNone) {
+    add_table("search", {{10, 60s}});
+    zone_size = std::size_t{32} << 10U;
+    constexpr int kMany = 300;
+    const auto id = [](int i) { return "k" + std::to_string(i); };
+    for (int i = 0; i < kMany; ++i) {
+        add_key(id(i));
+    }
+    Worker& worker = start();
+    std::map<std::string, int> granted_to;
+    for (const bool reachable : {true, false}) {
+        for (int i = 0; i < kMany; ++i) {
+            // The record of the key may have been evicted.
+            worker.transport.reachable = true;
+            Request& request = begin(worker, id(i));
+            run_for(5ms);
+            EXPECT_EQ(request.status(), 0);
+            ++granted_to[id(i)];
+            worker.transport.reachable = reachable;
+            granted_to[id(i)] += ask(worker, id(i)).status() == 0 ? 1 : 0;
+        }
+    }
+    worker.transport.reachable = true;
+    run_for(20s);
+    for (const auto& [key, granted] : granted_to) {
+        EXPECT_EQ(counted(key, 0), granted) << key;
+        EXPECT_EQ(counted(key, 1), granted) << key;
+    }
+}
+
 /// In an outage, a node sends a report that is lost, and the plan's limits are changed. The node
 /// owes units in the old and in the new limits, and reports the new ones first.
 class ChangedPlanTest : public SettlementTest, public testing::WithParamInterface<Rate> {};
