@@ -18,8 +18,8 @@ namespace tollgate::gateway {
 namespace {
 
 constexpr SteadyTime kSettlementInterval{250};
-/// The same after a recall.
-constexpr SteadyTime kRecallInterval{50};
+/// The next pass begins this time after a recall: the other workers return their slices meanwhile.
+constexpr SteadyTime kRecallDelay{50};
 /// How soon an unfinished pass continues.
 constexpr SteadyTime kContinueAfter{1};
 /// A worker that exits settles nothing more after this time.
@@ -47,7 +47,8 @@ void Settlement::run() noexcept {
 
 void Settlement::on_timer() {
     const bool is_complete = !claim_turn() || settle(Which::kDue);
-    timer_->start(is_complete ? kSettlementInterval : kContinueAfter);
+    const SteadyTime next = pass_due_ != SteadyTime{} ? kRecallDelay : kSettlementInterval;
+    timer_->start(is_complete ? next : kContinueAfter);
 }
 
 /// Whether a call may succeed. In a cluster, each call finds out whether its own master is
@@ -59,31 +60,33 @@ bool Settlement::may_reach_redis() const {
 /// Whether this worker runs the pass that is due now.
 bool Settlement::claim_turn() {
     if (!may_reach_redis()) {
+        pass_due_ = {};
         return false;
     }
     SteadyTime& last = context_.zone().redis(context_.settings().name_hash).settled;
     const LockedNode node(context_.zone());
     const SteadyTime now = context_.steady_time();
     const bool continues = stripe_ != 0 || cursor_ != QuotaCache::Cursor{};
-    const SteadyTime interval = is_hurried_ ? kRecallInterval : kSettlementInterval;
+    if (last >= pass_due_) {
+        pass_due_ = {};  // Another worker has run it.
+    }
+    const SteadyTime interval = pass_due_ != SteadyTime{} ? kRecallDelay : kSettlementInterval;
     if (!continues && last <= now && now - last < interval - kContinueAfter) {
         return false;
     }
-    is_hurried_ = false;
     last = now;
+    pass_due_ = now >= pass_due_ ? SteadyTime{} : pass_due_;
     return true;
 }
 
 void Settlement::recall(std::string_view id) noexcept {
     const IdHash hash = id_hash(id);
-    LockedNode(context_.zone())
-        .recalls()
-        .note(context_.settings().name_hash, hash, context_.steady_time());
+    const SteadyTime now = context_.steady_time();
+    LockedNode(context_.zone()).recalls().note(context_.settings().name_hash, hash, now);
     slices_.end(hash);
     if (!is_shutting_down_) {
-        // The other workers return their slices meanwhile.
-        is_hurried_ = true;
-        timer_->start(kRecallInterval / 2);
+        pass_due_ = now + kRecallDelay;
+        timer_->start(kRecallDelay);
     }
 }
 

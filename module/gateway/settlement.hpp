@@ -83,7 +83,7 @@ class Settlement : private Pinned {
     std::size_t stripe_ = 0;  ///< whose quotas the pass visits next
     QuotaCache::Cursor cursor_;
     std::vector<std::shared_ptr<const Quotas>> quotas_;  ///< from quotas_of; one table each
-    bool is_hurried_ = false;                            ///< by a recall
+    SteadyTime pass_due_{};  ///< after a recall, when a pass is due; 0: none is
     bool is_shutting_down_ = false;
     std::vector<std::uint32_t> left_;  ///< tables that no other worker served when a shutdown began
     bool is_last_ = false;             ///< in a shutdown: what is left may not be settled yet

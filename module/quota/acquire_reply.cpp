@@ -40,19 +40,19 @@ void note_leased_elsewhere(QuotaState& state, const TableQuota& quota, const Acq
     const auto& all = acquired.leased_elsewhere;
     const LeaseElsewhere lease = all.empty() ? LeaseElsewhere{} : all[table];
     const Instant until = lease.at + lease_returns_within(quota);
-    const Instant recalled_until = lease.recalled + kRecallHolds;
+    const Instant recalled_until = lease.recalled + kReturnsSoon;
     if (lease.at != Instant{} && until > acquired.now) {
         if (recalled_until > acquired.now && recalled_until < until &&
             may_help(state, quota, cost, lease.at, acquired.now)) {
             state.returns_until = recalled_until;
-            state.is_recalled = true;
+            state.returns_soon = true;
         } else {
-            state.expect_returns(until);
+            state.expect_returns(until, false);
         }
     }
     if (state.returns_until <= acquired.now) {
         state.returns_until = {};
-        state.is_recalled = false;
+        state.returns_soon = false;
     }
 }
 
@@ -99,7 +99,7 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
         // Redis may have granted the rest as a lease, in a reply that another worker receives
         // later.
         if (state.lease_calls > 0 && is_exhausted(state, quota, 1, acquired.now)) {
-            state.expect_returns(acquired.now + lease_returns_within(quota));
+            state.expect_returns(acquired.now + kReturnsSoon, true);
         }
         // Requests that were granted alone during the call may have taken the units that Redis
         // leased from. The lease then pays for them.

@@ -11,9 +11,10 @@ namespace tollgate {
 /// Slice::kLongest), and the renewal waits for others, and for Redis.
 constexpr SteadyTime kRenewedAhead{120};
 
-/// A recall of an id's leases holds for this time, or until its shortest window ends: a node returns
-/// them and takes none. Until then all are back, from nodes that are subscribed to `events`.
-constexpr SteadyTime kRecallHolds{1000};
+/// A recall of an id's leases holds for this time, or until its shortest window ends: a node
+/// returns them and takes none. Until then all are back, from nodes that are subscribed to
+/// `events`.
+constexpr SteadyTime kRecallHolds = kReturnsSoon;
 
 /// A lease that is this many times the next one is larger than the node expects to need.
 constexpr std::int64_t kLargeLease = 2;

@@ -36,7 +36,7 @@ struct BanPolicy {
 };
 
 /// `lease=`: the default, the minimum and the maximum.
-constexpr std::chrono::milliseconds kLeaseTime{1000};
+constexpr std::chrono::milliseconds kLeaseTime{3000};
 constexpr std::chrono::milliseconds kLeastLeaseTime{50};
 constexpr std::chrono::milliseconds kMostLeaseTime{60'000};
 

@@ -72,6 +72,9 @@ struct UnitCounts {
     bool operator==(const UnitCounts&) const = default;
 };
 
+/// The units of recalled leases, and those of slices, are given back in this time.
+constexpr std::chrono::milliseconds kReturnsSoon{1000};
+
 /// The largest QuotaState::lease_calls: it has 16 bits in the zone.
 constexpr int kMostLeaseCalls = 65'535;
 
@@ -97,18 +100,18 @@ struct QuotaState {
     /// Redis's clock: until then, leases of other nodes and slices of this node's workers may give
     /// back units of a window that had none left at the last reply; 0: none are known.
     Instant returns_until{};
-    bool is_recalled = false;  ///< they were recalled kRecallHolds before `returns_until`
-    Ban ban;                   ///< of the id; used in the first table only; stored in BanCache
+    bool returns_soon = false;  ///< `returns_until` is kReturnsSoon after such units were last seen
+    Ban ban;                    ///< of the id; used in the first table only; stored in BanCache
     Arrivals arrivals;
     std::optional<Report> report;  ///< not acknowledged yet; not part of `owed`
     std::int64_t nodes = 0;        ///< in an outage: how many share what is left; not stored
     UnitCounts counts;             ///< not stored
 
-    /// Units may be given back until then, or until a later time that is known.
-    void expect_returns(Instant until) {
+    /// Units may be given back until then, unless a later time is known.
+    void expect_returns(Instant until, bool soon) {
         if (until > returns_until) {
             returns_until = until;
-            is_recalled = false;
+            returns_soon = soon;
         }
     }
     bool operator==(const QuotaState&) const = default;

@@ -35,7 +35,7 @@ bool may_be_returned(const QuotaState& state, const TableQuota& quota, std::size
     }
     // A lease of an earlier window does not help this one, unless windows slide.
     const std::int64_t before = state.windows[window].counted.number - (quota.sliding ? 2 : 1);
-    const auto within = state.is_recalled ? kRecallHolds : lease_returns_within(quota);
+    const auto within = state.returns_soon ? kReturnsSoon : lease_returns_within(quota);
     return state.returns_until - within >= window_end(before, quota.rates[window].period);
 }
 

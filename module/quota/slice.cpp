@@ -77,14 +77,13 @@ void Slice::take(std::span<QuotaState> states, const Quotas& quotas,
         }
     });
     shown_.assign(shown.begin(), shown.end());
-    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+    for (QuotaState& state : states) {
         state.lease -= units;
         state.counts.carried += units;
         if (sharing.is_shared) {
-            // The same time as for a lease that another node gets now.
-            state.expect_returns(now.earliest + lease_returns_within(quota));
+            state.expect_returns(now.earliest + kReturnsSoon, true);
         }
-    });
+    }
     is_taken_ = true;
     units_ = units;
     spent_ = 0;

@@ -49,7 +49,7 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
       first_period(key.layout.periods[0] & ((1U << 29U) - 1)),
       sliding(key.layout.sliding ? 1U : 0U),
       has_report(state.report ? 1U : 0U),
-      is_recalled(state.is_recalled ? 1U : 0U),
+      returns_soon(state.returns_soon ? 1U : 0U),
       second_period(key.layout.periods[1]),
       api_key{static_cast<std::uint32_t>(key.api_key),
               static_cast<std::uint32_t>(key.api_key >> 32U)},
@@ -97,7 +97,7 @@ QuotaState QuotaCache::Small::unpack_state() const {
     state.asked = SteadyTime(asked.value());
     state.lease_calls = static_cast<int>(lease_calls);
     state.returns_until = Instant(std::chrono::milliseconds(returns_until.value()));
-    state.is_recalled = is_recalled != 0;
+    state.returns_soon = returns_soon != 0;
     // A worker that is killed may leave invalid bytes.
     state.arrivals = {state.asked + SteadyTime(last_arrival), std::isfinite(arrived) ? arrived : 0};
     return state;
@@ -142,7 +142,7 @@ WindowLayout QuotaCache::StoredKey::layout() const {
 QuotaCache::Large::Large(const Key& whose, const QuotaState& state)
     : key(whose),
       has_report(state.report ? 1 : 0),
-      is_recalled(state.is_recalled ? 1 : 0),
+      returns_soon(state.returns_soon ? 1 : 0),
       lease_calls(static_cast<std::uint32_t>(state.lease_calls)),
       windows(state.windows),
       lease(state.lease),
@@ -168,7 +168,7 @@ QuotaState QuotaCache::Large::unpack_state() const {
     state.asked = asked;
     state.lease_calls = static_cast<int>(lease_calls % (kMostLeaseCalls + 1));
     state.returns_until = returns_until;
-    state.is_recalled = is_recalled != 0;
+    state.returns_soon = returns_soon != 0;
     state.arrivals = arrivals;
     return state;
 }

@@ -83,9 +83,12 @@ struct Node {
         tollgate::restore(states, quotas, acquire, failure);
     }
     bool needs_settling() const {
-        return std::ranges::any_of(states, [&](const auto& state) {
-            return tollgate::needs_settling(state, kLeaseTime, moment());
-        });
+        for (std::size_t i = 0; i < states.size(); ++i) {
+            if (tollgate::needs_settling(states[i], lease_horizon(quotas[i]), moment())) {
+                return true;
+            }
+        }
+        return false;
     }
     bool is_held() const { return std::ranges::any_of(states, tollgate::is_held); }
 

@@ -85,6 +85,7 @@ TEST(StatusJson, ShowsARedis) {
     counts["quota_decisions.alone"].add(12);
     counts.note_lease(13);
     counts.note_lease(1);
+    counts["leases_recalled"].add(27);
     counts["lease_units.spent"].add(15);
     counts["lease_units.returned"].add(16);
     counts["lease_units.lost"].add(17);
@@ -101,7 +102,7 @@ TEST(StatusJson, ShowsARedis) {
         "errors":3,"reconnects":4,"redirections":24,"tls_handshakes":21,"tls_resumed":22,
         "breaker_open_workers":1,"breaker_opened":5,"subscribed_workers":2,
         "key_cache_lookups":{"hit":6,"negative_hit":7,"miss":8},"retiring_key_uses":26,
-        "quota_decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},"leases":2,
+        "quota_decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},"leases":2,"leases_recalled":27,
         "lease_units":{"granted":14,"spent":15,"returned":16,"lost":17},
         "owed_units":{"noted":18,"settled":19,"lapsed":20}})"));
 }
