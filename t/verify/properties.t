@@ -116,6 +116,9 @@ subtest 'conservation' => sub {
     right('units that were granted alone and lost with the node', [@round, requests([1]), requests([2], verdict => 'degraded'), $counted->(1), fault(kill_node => 2.1, 2.2)]);
     wrong('... of another node', qr/at least 2/, [@round, requests([1]), requests([2], verdict => 'degraded', node => 1), $counted->(1), fault(kill_node => 2.1, 2.2)]);
     right('lost counts', [@round, requests([1, 5]), $counted->(1), fault(lose_counts => 3, 3)]);
+    my @cluster = (deployment => 'cluster');
+    right('... of a master of a cluster that stood still', [@round, requests([1, 5]), $counted->(1), fault(stop_redis => 2, 4.5)], @cluster);
+    wrong('... for a short time', qr/at least 2/, [@round, requests([1, 5]), $counted->(1), fault(stop_redis => 2, 3)], @cluster);
     right('a slice of a killed worker', [@round, requests([1], loc => 'a'), $counted->(4, 'api'), fault(kill_worker => 2, 2)]);
     wrong('... without leases', qr/at most 1/, [@round, requests([1]), $counted->(4), fault(kill_worker => 2, 2)]);
     wrong('a reload returns everything', qr/at most 1/, [@round, requests([1], loc => 'a'), $counted->(4, 'api'), fault(reload => 2, 2)]);
@@ -196,6 +199,8 @@ subtest 'no wrong refusal' => sub {
     my @issued = [op => kind => 'issue', id => 'life', node => 0, begin => 1, end => 1.1, status => 201];
     right('401 before the issue', [@issued, requests([0.5], id => 'life', status => 401)]);
     wrong('401 after the issue', qr/a good key is refused/, [@issued, requests([1.5], id => 'life', status => 401)]);
+    right('... in a fault', [@issued, requests([1.5], id => 'life', status => 401), fault(restart_redis => 1, 1.2)]);
+    wrong('... long after it', qr/a good key is refused/, [@issued, requests([7], id => 'life', status => 401), fault(restart_redis => 1, 1.2)]);
     right('401 after the revocation', [@issued, [op => kind => 'revoke', id => 'life', node => 0, begin => 2, end => 2.1, status => 200], requests([2.05], id => 'life', status => 401)]);
     wrong('a 5xx', qr/status 502/, [requests([0.1], status => 502)]);
     wrong('503 without an outage', qr/503 without an outage/, [requests([0.1], status => 503)]);

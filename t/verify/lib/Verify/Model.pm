@@ -77,8 +77,15 @@ sub faults {
     my ($self, $from, $to, $what) = @_;
     return grep {
         $_->{begin} <= $to && $_->{end} + $recovery >= $from
-            && (!defined $what || ($group{$what} ? $group{$what}{ $_->{kind} } : $_->{kind} eq $what))
+            && (!defined $what || ($group{$what} ? $group{$what}{ $self->_kind($_) } : $_->{kind} eq $what))
     } $self->_faults_near($from, $to);
+}
+
+# In a cluster, a master that stands still for longer than cluster-node-timeout (Deployment.pm) may be replaced.
+sub _kind {
+    my ($self, $fault) = @_;
+    my $is_replaced = $fault->{kind} eq 'stop_redis' && ($self->{config}{deployment} // '') eq 'cluster' && $fault->{end} - $fault->{begin} > 2;
+    return $is_replaced ? 'stop_master' : $fault->{kind};
 }
 
 # A long run has hundreds of faults, and asks for each request.
