@@ -167,7 +167,9 @@ Decision QuotaDecision::count_alone(LoadedStates& states, const ClockBounds& now
     const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);
     Decision decision = describe(answer, states, now);
     decision.is_alone = true;
-    if (!states.save_all_or_none(now.steady) && answer == LocalAnswer::kGranted) {
+    if (answer != LocalAnswer::kGranted) {
+        states.save(now.steady);
+    } else if (!states.save_all_or_none(now.steady)) {
         return {};
     }
     engine().statistics()["quota_decisions.alone"].add();

@@ -19,7 +19,7 @@ namespace {
 
 constexpr SteadyTime kSettlementInterval{250};
 /// The next pass begins this time after a recall: the other workers return their slices meanwhile.
-constexpr SteadyTime kRecallDelay{50};
+constexpr SteadyTime kRecallDelay{100};
 /// How soon an unfinished pass continues.
 constexpr SteadyTime kContinueAfter{1};
 /// A worker that exits settles nothing more after this time.
@@ -63,31 +63,34 @@ bool Settlement::claim_turn() {
         pass_due_ = {};
         return false;
     }
-    SteadyTime& last = context_.zone().redis(context_.settings().name_hash).settled;
+    SharedRedis& shared = context_.zone().redis(context_.settings().name_hash);
     const LockedNode node(context_.zone());
     const SteadyTime now = context_.steady_time();
     const bool continues = stripe_ != 0 || cursor_ != QuotaCache::Cursor{};
-    if (last >= pass_due_) {
-        pass_due_ = {};  // Another worker has run it.
+    if (shared.pass_began >= pass_due_) {
+        pass_due_ = {};
     }
     const SteadyTime interval = pass_due_ != SteadyTime{} ? kRecallDelay : kSettlementInterval;
+    const SteadyTime last = shared.settled;
     if (!continues && last <= now && now - last < interval - kContinueAfter) {
         return false;
     }
-    last = now;
-    pass_due_ = now >= pass_due_ ? SteadyTime{} : pass_due_;
+    shared.settled = now;
+    shared.pass_began = continues ? shared.pass_began : now;
     return true;
 }
 
 void Settlement::recall(std::string_view id) noexcept {
-    const IdHash hash = id_hash(id);
-    const SteadyTime now = context_.steady_time();
-    LockedNode(context_.zone()).recalls().note(context_.settings().name_hash, hash, now);
-    slices_.end(hash);
-    if (!is_shutting_down_) {
-        pass_due_ = now + kRecallDelay;
-        timer_->start(kRecallDelay);
-    }
+    attempt(context_.log(), [&] {
+        const IdHash hash = id_hash(id);
+        const SteadyTime now = context_.steady_time();
+        LockedNode(context_.zone()).recalls().note(context_.settings().name_hash, hash, now);
+        slices_.end(hash);
+        if (!is_shutting_down_) {
+            pass_due_ = now + kRecallDelay;
+            timer_->start(kRecallDelay);
+        }
+    });
 }
 
 /// Copies some held quotas of this Redis, and adds what it has visited to `visited`. True if they

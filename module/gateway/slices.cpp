@@ -64,6 +64,9 @@ void Slices::end(KnownKey& key) noexcept {
 }
 
 void Slices::end(const IdHash& id) noexcept {
+    if (active_.size() > kMostKeysVisited) {
+        return;
+    }
     for (KnownKey* key : active_) {
         if (key->id == id && key->slice.is_taken()) {
             attempt(context_.log(), [&] { return_slice(*key); });

@@ -28,6 +28,7 @@ struct SharedRedis {
     SharedNumber<std::uint32_t> nodes;  ///< see NodeHeartbeat::nodes; 0: never counted
     SharedClock clock;
     SteadyTime settled;        ///< when a worker last looked for quotas to settle
+    SteadyTime pass_began;     ///< when it began with the first of them
     SteadyTime heartbeat_due;  ///< see NodeHeartbeat; of the `tollgate_redis`, like the next two
     SteadyTime nodes_counted;  ///< when Redis last counted the nodes
     SteadyTime fewer_nodes_since;  ///< when Redis began to count fewer than `nodes`; 0: it does not

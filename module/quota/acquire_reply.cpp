@@ -42,13 +42,14 @@ void note_leased_elsewhere(QuotaState& state, const TableQuota& quota, const Acq
     const Instant until = lease.at + lease_returns_within(quota);
     const Instant recalled_until = lease.recalled + kReturnsSoon;
     if (lease.at != Instant{} && until > acquired.now) {
-        if (recalled_until > acquired.now && recalled_until < until &&
+        const bool is_recalled = lease.recalled >= lease.at;
+        if (is_recalled && recalled_until > acquired.now && recalled_until < until &&
             may_help(state, quota, cost, lease.at, acquired.now)) {
             state.returns_until = recalled_until;
             state.returns_soon = true;
-        } else {
+        } else if (!is_recalled || recalled_until > acquired.now) {
             state.expect_returns(until, false);
-        }
+        }  // Otherwise, its units are back.
     }
     if (state.returns_until <= acquired.now) {
         state.returns_until = {};

@@ -158,7 +158,7 @@ bool is_recalled(Period shortest, SteadyTime recalled, const ClockBounds& now) {
 }
 
 bool is_recalled(const Quotas& quotas, SteadyTime recalled, const ClockBounds& now) {
-    return std::ranges::all_of(quotas, [&](const TableQuota& quota) {
+    return std::ranges::any_of(quotas, [&](const TableQuota& quota) {
         return is_recalled(quota.rates.front().period, recalled, now);
     });
 }

@@ -51,6 +51,7 @@ bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64
 
 /// Whether a recall that was noticed at `recalled` holds; 0: there was none.
 bool is_recalled(Period shortest, SteadyTime recalled, const ClockBounds& now);
+/// The same for quotas of which at least one is recalled.
 bool is_recalled(const Quotas& quotas, SteadyTime recalled, const ClockBounds& now);
 
 /// Redis is asked now. Sets QuotaState::asked, and counts the call in QuotaState::lease_calls if it

@@ -70,7 +70,8 @@ class RedisModel {
                 lease = {node, now, lease.node == node ? lease.of_other : lease.at, lease.recalled};
             }
             if (room < acquire.demand.cost && !was_banned) {
-                acquired.leased_elsewhere.push_back(lease_elsewhere(lease, acquire.id, now));
+                acquired.leased_elsewhere.push_back(
+                    lease_elsewhere(lease, acquire, quota, acquired.windows, now));
             }
         }
         if (ban != nullptr) {
@@ -143,16 +144,40 @@ class RedisModel {
         Instant until{};
     };
 
-    LeaseElsewhere lease_elsewhere(Lease& lease, std::string_view id, Instant now) {
+    LeaseElsewhere lease_elsewhere(Lease& lease, const Acquire& acquire, const TableQuota& quota,
+                                   std::span<const WindowCount> windows, Instant now) {
         const Instant at = lease.node == node ? lease.of_other : lease.at;
         if (at == Instant{} || at > now) {
             return {};
         }
         if (lease.recalled < at || lease.recalled > now) {
+            if (!would_help(at, acquire.demand.cost, quota, windows.last(quota.rates.size()),
+                            now)) {
+                return {at, {}};
+            }
             lease.recalled = now;
-            recalled.emplace_back(id);
+            recalled.emplace_back(acquire.id);
         }
         return {at, lease.recalled};
+    }
+    /// Whether the units of a lease would help each full window, and none resets within a second.
+    static bool would_help(Instant leased, std::int64_t cost, const TableQuota& quota,
+                           std::span<const WindowCount> windows, Instant now) {
+        bool helps = false;
+        for (std::size_t i = 0; i < windows.size(); ++i) {
+            const Rate& rate = quota.rates[i];
+            if (rate.requests - spent(windows[i], rate.period, quota.sliding, now) >= cost) {
+                continue;
+            }
+            const Instant begins =
+                window_end(windows[i].number - (quota.sliding ? 2 : 1), rate.period);
+            const Instant ends = window_end(windows[i].number, rate.period);
+            if (leased < begins || (!quota.sliding && ends <= now + std::chrono::seconds(1))) {
+                return false;
+            }
+            helps = true;
+        }
+        return helps;
     }
 
     Ban& current_ban(const Acquire& acquire, Instant now) {

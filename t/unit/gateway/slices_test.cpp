@@ -108,9 +108,9 @@ TEST_F(SlicesTest, ARecallReturnsTheLeaseAndTheSlicesOfAllWorkers) {
     ASSERT_GT(counted("k"), granted);
     one.engine.on_event("recall:k");
     two.engine.on_event("recall:k");
-    run_for(60ms);
+    run_for(110ms);
     EXPECT_EQ(counted("k"), granted) << "back in Redis";
-    granted += granted_for(one, "k", 900ms);
+    granted += granted_for(one, "k", 850ms);
     EXPECT_EQ(leased_in_zone(), 0) << "nothing is leased for a second";
     EXPECT_EQ(counted("k"), granted);
     granted_for(one, "k", 200ms);

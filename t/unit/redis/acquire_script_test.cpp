@@ -634,6 +634,36 @@ TEST_F(AcquireScript, RecallsALeaseOnce) {
     EXPECT_EQ(refuse_at(start_ + 8ms, "n2").recalled, start_ + 8ms) << "the clock went back";
 }
 
+TEST_F(AcquireScript, RecallsNoLeaseThatWouldNotHelp) {
+    Acquire acquire = acquire_of({{100, kHour}});
+    acquire.quotas = std::make_shared<const Quotas>(
+        Quotas{table("api", {{100, kHour}}), table("search", {{1'000'000, kHour}})});
+    // A window to come: entries of ended windows expire by the clock of Redis.
+    const std::int64_t window = number(kHour) + 1;
+    const Instant begins = window_end(window - 1, kHour);
+    const Instant ends = window_end(window, kHour);
+    const auto recalled_after = [&](Instant leased, Instant refused) {
+        redis_->run({"FLUSHALL"});
+        set_clock(leased);
+        context_.node = "n1";
+        acquire.lease = 2;
+        EXPECT_EQ(decide(acquire).lease, 2);
+        set_clock(refused);
+        redis_->run({"HSET", keys_.quota("k", "api"), std::to_string(kHour.count()) + ".number",
+                     std::to_string(window), std::to_string(kHour.count()) + ".count", "100"});
+        context_.node = "n2";
+        acquire.lease = 0;
+        const auto leases = decide(acquire).leased_elsewhere;
+        EXPECT_NE(leases[1].at, Instant{});
+        EXPECT_EQ(leases[1].recalled, Instant{}) << "this table has room";
+        return leases[0].recalled;
+    };
+    EXPECT_EQ(recalled_after(begins, begins + 2s), begins + 2s);
+    EXPECT_EQ(recalled_after(begins - 1ms, begins + 2s), Instant{}) << "of another window";
+    EXPECT_EQ(recalled_after(begins, ends - 1s), Instant{}) << "the window resets at that time";
+    EXPECT_EQ(recalled_after(begins, ends - 1001ms), ends - 1001ms);
+}
+
 class AcquireScriptHistory : public AcquireScript {
   protected:
     static constexpr std::chrono::days kKept{90};

@@ -114,11 +114,33 @@ local function rare(which)
         end
     elseif which == 'recall' then
         -- Asks the other nodes to return the units of a table that they lease. The last of these leases was granted at
-        -- `leased_at`, and the leases were last recalled at `recalled`: a lease is recalled once. Returns the time of
-        -- its recall; 0 if Redis refuses it.
-        return function(name, leased_at, recalled, now)
+        -- `leased_at`, and the leases were last recalled at `recalled`: a lease is recalled once. `at` is the index of
+        -- the table's terms, and its windows follow reply[last]. Nothing is recalled if the units would not help a full
+        -- window, or if one resets within a second. Returns the time of the recall; 0 if there is none.
+        return function(name, leased_at, recalled, now, at, reply, last, cost)
             if recalled >= leased_at and recalled <= now then
                 return recalled
+            end
+            local windows, width, helps = ARGV[at], 2, false
+            if windows < 0 then
+                windows, width = -windows, 3
+            end
+            for argument = at + 2, at + 2 * windows, 2 do
+                local room, number, length = ARGV[argument] - reply[last + 2], reply[last + 1], ARGV[argument + 1]
+                if width == 3 then
+                    room = room - reply[last + 3] * math.min(1, (number + 1) - now / length)
+                end
+                if room < cost then
+                    helps = true
+                    local from, ends = (number - width + 2) * length, (number + 1) * length
+                    if leased_at < from or (length > 0 and width == 2 and ends <= now + 1000) then
+                        return 0
+                    end
+                end
+                last = last + width
+            end
+            if not helps then
+                return 0
             end
             local prefix, id = name:match('^(.*)' .. kQuotaKey .. '{(.*)}:')
             local done = redis.pcall('PUBLISH', prefix .. kEventsKey, kRecallOf .. id)
@@ -551,7 +573,12 @@ while id < ids_end do
         end
         -- Too few units are left for one more request: the leases of other nodes are recalled.
         if not failure and left - taken < cost and not (ban and ban.stands) then
+            at, last = first, start
             for t = 1, tables do
+                local windows, width = ARGV[at], 2
+                if windows < 0 then
+                    windows, width = -windows, 3
+                end
                 local values = redis.call('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime,
                                           lease_field.kOfOther, lease_field.kRecalled)
                 local leased_at = tonumber(values[values[1] == ARGV[4] and 3 or 2])
@@ -560,8 +587,9 @@ while id < ids_end do
                     leased = leased or {}
                     local n = #leased
                     leased[n + 1], leased[n + 2], leased[n + 3] = nth, t, leased_at
-                    leased[n + 4] = recall(KEYS[key + t], leased_at, tonumber(values[4]) or 0, now)
+                    leased[n + 4] = recall(KEYS[key + t], leased_at, tonumber(values[4]) or 0, now, at, reply, last, cost)
                 end
+                at, last = at + 2 + windows * (2 + width), last + windows * width
             end
         end
     end
