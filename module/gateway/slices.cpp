@@ -5,6 +5,7 @@
 
 #include "module/gateway/loaded_states.hpp"
 #include "module/gateway/settlement.hpp"
+#include "module/quota/lease.hpp"
 
 namespace tollgate::gateway {
 
