@@ -19,7 +19,9 @@ namespace {
 
 constexpr SteadyTime kSettlementInterval{250};
 /// The next pass begins this time after a recall: the other workers return their slices meanwhile.
-constexpr SteadyTime kRecallDelay{100};
+constexpr SteadyTime kRecallDelay{25};
+/// But not earlier than this time after the one before: a pass visits all held quotas.
+constexpr SteadyTime kRecallInterval{100};
 /// How soon an unfinished pass continues.
 constexpr SteadyTime kContinueAfter{1};
 /// A worker that exits settles nothing more after this time.
@@ -70,7 +72,7 @@ bool Settlement::claim_turn() {
     if (shared.pass_began >= pass_due_) {
         pass_due_ = {};
     }
-    const SteadyTime interval = pass_due_ != SteadyTime{} ? kRecallDelay : kSettlementInterval;
+    const SteadyTime interval = pass_due_ != SteadyTime{} ? kRecallInterval : kSettlementInterval;
     const SteadyTime last = shared.settled;
     if (!continues && last <= now && now - last < interval - kContinueAfter) {
         return false;
