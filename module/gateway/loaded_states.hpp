@@ -29,7 +29,7 @@ class LoadedStates : private Pinned {
     /// Saves them, and adds their unit counts to the statistics. False if the zone has no room for
     /// one of them: that one stays as it was in the zone, and its units are not counted.
     bool save(SteadyTime now) noexcept;
-    /// The same, but if the zone has no room for one of them, all stay as they were.
+    /// The same, but if the zone has no room for one of them, no units of any are saved.
     bool save_all_or_none(SteadyTime now) noexcept;
 
   private:
