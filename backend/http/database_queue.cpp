@@ -78,8 +78,16 @@ void DatabaseQueue::post_start() {
     ngx_post_event(&start_event_, &ngx_posted_next_events);
 }
 
+/// A batch that needs no thread only in part leaves the rest to the next turn: a change of threads
+/// is more expensive, and other events come in between.
 void DatabaseQueue::start_batch() {
-    if (!waiting_.jobs.empty() && task_.is_idle() && !task_.post(waiting_)) {
+    if (waiting_.jobs.empty() || !task_.is_idle()) {
+        return;
+    }
+    Batch done = guarded(ngx_cycle->log, Batch{}, [&] { return task_.run_now(waiting_); });
+    if (!done.requests.empty()) {
+        finish_batch(std::move(done));
+    } else if (!task_.post(waiting_)) {
         fail_jobs(waiting_.jobs, kDatabaseUnavailable);
         finish_batch(std::exchange(waiting_, {}));
     }

@@ -1,5 +1,8 @@
 #include "backend/http/database_task.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 
 namespace petstore {
@@ -21,6 +24,23 @@ DatabaseTask::DatabaseTask(std::string path, PetDatabase::Access access, ngx_thr
     task_.handler = run_in_thread;
     task_.event.data = this;
     task_.event.handler = finish_in_event_loop;
+}
+
+Batch DatabaseTask::run_now(Batch& batch) {
+    const auto count = static_cast<std::ptrdiff_t>(runner_.run_without_waiting(batch.jobs));
+    Batch done;
+    if (count == static_cast<std::ptrdiff_t>(batch.jobs.size())) {
+        std::swap(done, batch);
+    } else if (count > 0) {
+        const auto jobs = batch.jobs.begin();
+        const auto requests = batch.requests.begin();
+        done.requests.assign(requests, requests + count);
+        done.jobs.reserve(static_cast<std::size_t>(count));
+        std::move(jobs, jobs + count, std::back_inserter(done.jobs));
+        batch.jobs.erase(jobs, jobs + count);
+        batch.requests.erase(requests, requests + count);
+    }
+    return done;
 }
 
 bool DatabaseTask::post(Batch& batch) {

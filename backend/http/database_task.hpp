@@ -36,6 +36,10 @@ class DatabaseTask {
     const std::string& path() const { return runner_.path(); }
     bool is_idle() const { return task_.event.active == 0; }
 
+    /// Runs those of the first jobs that need no thread, and moves them out of the batch. The task
+    /// must be idle. Throws std::bad_alloc; the batch then still has all jobs.
+    Batch run_now(Batch& batch);
+
     /// Posts the task to the pool, and takes the batch. The task must be idle. Returns false, and
     /// leaves the batch to the caller, if the pool's queue is full.
     bool post(Batch& batch);

@@ -22,6 +22,11 @@ bool is_same_inode(const struct stat& a, const struct stat& b) {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+bool is_same_version(const struct stat& a, const struct stat& b) {
+    return is_same_inode(a, b) && a.st_size == b.st_size && a.st_ctim.tv_sec == b.st_ctim.tv_sec &&
+           a.st_ctim.tv_nsec == b.st_ctim.tv_nsec;
+}
+
 bool is_not_later(const timespec& a, const timespec& b) {
     return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec <= b.tv_nsec);
 }
@@ -129,15 +134,17 @@ DatabaseFile::DatabaseFile(const Connection& connection)
     check_not_moved(connection);
 }
 
+bool DatabaseFile::is_unchanged(const Connection& connection) const {
+    return is_same_version(status_of(connection.path()), file_) &&
+           is_same_inode(status_of(connection.wal_path()), wal_);
+}
+
 bool DatabaseFile::is_replaced(const Connection& connection) {
     const struct stat file = status_of(connection.path());
     if (!is_same_inode(file, file_) || !is_same_inode(status_of(connection.wal_path()), wal_)) {
         return true;
     }
-    const bool is_unchanged = is_not_later(file.st_ctim, file_.st_ctim) &&
-                              is_not_later(file_.st_ctim, file.st_ctim) &&
-                              file.st_size == file_.st_size;
-    if (is_unchanged) {
+    if (is_same_version(file, file_)) {
         return false;
     }
     // A checkpoint or another program has written to the file.

@@ -37,6 +37,11 @@ class DatabaseFile {
     /// file is no longer at its path.
     explicit DatabaseFile(const Connection& connection);
 
+    /// Whether the files at both paths have the inodes, and the database file the size and the time
+    /// of its last change, that is_replaced() has seen. Reads only metadata, no file. True is a
+    /// sufficient condition for !is_replaced().
+    bool is_unchanged(const Connection& connection) const;
+
     /// Whether another program has removed, replaced or overwritten the file or the WAL since the
     /// constructor. If so, the connection must not be used any more, not even for a checkpoint.
     /// Throws StorageError if the file can't be read.

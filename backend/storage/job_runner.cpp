@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/storage/no_waiting.hpp"
+
 namespace petstore {
 namespace {
 
@@ -25,6 +27,9 @@ Runners& runners() {
 /// The size of the responses that one read transaction produces, in bytes: about, because a
 /// response is never split. Checkpoints wait for read transactions.
 constexpr std::size_t kReadSize = 65536;
+
+/// What run_without_waiting() reads from files at most, in bytes. The kernel copies it in 0.3 ms.
+constexpr std::size_t kReadSizeWithoutWaiting = 1U << 20U;
 
 /// Runs an operation on the database. Returns the response; nothing if more parts follow.
 struct RunOperation {
@@ -56,6 +61,29 @@ struct RunOperation {
         body += ']';
         return orders_listed(std::move(body));
     }
+};
+
+/// Runs an operation that takes little time. Returns nothing for the others.
+struct RunShortOperation {
+    PetDatabase& database;
+
+    std::optional<Response> operator()(const GetPet& operation) const {
+        const std::optional<Pet> pet = database.find(operation.id);
+        return pet && pet->name.size() > kReadSize ? std::nullopt : std::optional(pet_found(pet));
+    }
+    std::optional<Response> operator()(const ListPets& operation) const {
+        PetPage page(operation.query);
+        std::size_t size = 0;
+        database.list(operation.query, [&](const Pet& pet) {
+            size += pet.name.size();
+            if (size <= kReadSize) {
+                page.add(pet);
+            }
+        });
+        return size > kReadSize ? std::nullopt : std::optional(std::move(page).response());
+    }
+    std::optional<Response> operator()(const CreatePet& /*operation*/) const { return {}; }
+    std::optional<Response> operator()(const ListOrders& /*operation*/) const { return {}; }
 };
 
 /// The message to the client. The error log has the details.
@@ -110,6 +138,41 @@ std::string JobRunner::run(std::vector<Job>& jobs) noexcept {
     } catch (const std::exception& error) {
         fail_jobs(jobs, kInternalError);
         return error.what();
+    }
+}
+
+std::size_t JobRunner::run_without_waiting(std::vector<Job>& jobs) noexcept {
+    if (access_ != PetDatabase::Access::kRead || NoWaiting::vfs_name() == nullptr) {
+        return 0;
+    }
+    const NoWaiting no_waiting(kReadSizeWithoutWaiting);
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    std::size_t done = 0;
+    try {
+        if (!lock || !database_ || !database_->is_unchanged()) {
+            return 0;
+        }
+        run_short_jobs(jobs, done);
+        return database_->is_unchanged() ? done : 0;
+    } catch (const std::exception&) {
+        return 0;
+    }
+}
+
+/// Increments `done` for each of the first jobs that has its response.
+void JobRunner::run_short_jobs(std::vector<Job>& jobs, std::size_t& done) {
+    const PetDatabase::Transaction transaction(*database_, access_);
+    try {
+        for (std::size_t read = 0; done < jobs.size() && read <= kReadSize; ++done) {
+            Job& job = jobs[done];
+            job.response = std::visit(RunShortOperation{*database_}, job.operation);
+            if (!job.response) {
+                return;
+            }
+            read += job.response->body.size();
+        }
+    } catch (const std::exception&) {
+        return;  // the jobs before this one have read the same state of the database
     }
 }
 

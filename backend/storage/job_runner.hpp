@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <mutex>
@@ -44,8 +45,8 @@ struct Job {
 /// Gives all jobs an error response of this kind.
 void fail_jobs(std::vector<Job>& jobs, ErrorKind kind) noexcept;
 
-/// Runs jobs on one connection to a database. The first run opens it. After an error that needs a
-/// new connection, the next run reopens it. One thread at a time may call run().
+/// Runs jobs on one connection to a database. The first run() opens it. After an error that needs a
+/// new connection, the next one reopens it. One thread at a time may use an object.
 class JobRunner {
   public:
     /// `path` is the database file. Jobs with CreatePet need Access::kWrite.
@@ -63,9 +64,17 @@ class JobRunner {
     /// success.
     std::string run(std::vector<Job>& jobs) noexcept;
 
+    /// Runs jobs as far as that is possible without waiting for a disk, for a lock or for another
+    /// thread, and in about a millisecond. Returns how many of the first jobs have their response
+    /// then. If it is 0, only run() can run the first job. It is 0 for jobs with Access::kWrite, if
+    /// the connection is not open, after each change of the database file by a checkpoint, and
+    /// after an error, which run() meets too and reports.
+    std::size_t run_without_waiting(std::vector<Job>& jobs) noexcept;
+
   private:
     void open(std::unique_lock<std::mutex>& lock);
     void run_transactions(std::vector<Job>& jobs);
+    void run_short_jobs(std::vector<Job>& jobs, std::size_t& done);
     std::string limit_wal_size() noexcept;
     void close() noexcept;
     void close_if_replaced();

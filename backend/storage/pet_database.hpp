@@ -61,6 +61,9 @@ class PetDatabase {
     /// Whether other files are at the paths of the database or of its WAL: see DatabaseFile.
     bool is_replaced() { return file_.is_replaced(connection_); }
 
+    /// A quick check: true is a sufficient condition for !is_replaced(). See DatabaseFile.
+    bool is_unchanged() const { return file_.is_unchanged(connection_); }
+
     /// Makes a checkpoint if the WAL has grown by 4 MiB. SQLite's automatic checkpoint never
     /// reaches the end of the WAL while readers overlap. This one makes writers wait up to 250 ms
     /// for readers. If they block it for longer, the next try is after another 4 MiB.

@@ -36,8 +36,9 @@ class StorageError : public std::runtime_error {
     Recovery recovery_;
 };
 
-/// A connection to a database file. One thread at a time may use it. It waits up to 5 s for a lock.
-/// It makes no automatic checkpoints. Members that can fail throw StorageError.
+/// A connection to a database file. One thread at a time may use it. It waits up to 5 s for a lock,
+/// unless a NoWaiting exists in the thread. It makes no automatic checkpoints. Members that can
+/// fail throw StorageError.
 class Connection {
   public:
     /// Opens the file, or creates it. Reads nothing from it: the first statement does.

@@ -1,6 +1,8 @@
 #include "backend/storage/job_runner.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -39,6 +41,19 @@ class JobRunnerTest : public ::testing::Test {
         return error.empty()
                    ? std::to_string(jobs[0].response->status) + " " + jobs[0].response->body
                    : error;
+    }
+
+    /// Writes the database file to the disk, and removes it from the kernel's cache. Returns false
+    /// if this file system can't tell what is in that cache.
+    bool drop_cached_file() {
+        const int file = open(path_.c_str(), O_RDWR);
+        EXPECT_EQ(fdatasync(file), 0);
+        EXPECT_EQ(posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED), 0);
+        char byte = 0;
+        const iovec part{&byte, 1};
+        const bool is_dropped = preadv2(file, &part, 1, 0, RWF_NOWAIT) == -1 && errno == EAGAIN;
+        close(file);
+        return is_dropped;
     }
 
     fs::path directory_;
@@ -164,6 +179,90 @@ TEST_F(JobRunnerTest, SetsWalModeAfterTheTransactionOfAnotherWriter) {
     EXPECT_EQ(wal_mode.wait_for(std::chrono::milliseconds{100}), std::future_status::timeout);
     writer.execute("COMMIT");
     EXPECT_NO_THROW(wal_mode.get());
+}
+
+TEST_F(JobRunnerTest, ReadsWithoutWaitingWhatIsCached) {
+    JobRunner writer(path_, Access::kWrite);
+    run(writer, add("Rex"));
+    JobRunner reader(path_, Access::kRead);
+    std::vector<Job> jobs{{GetPet{1}, {}}, {GetPet{2}, {}}, list({}), {ListOrders{}, {}}};
+    EXPECT_EQ(reader.run_without_waiting(jobs), 0U) << "the database is not open";
+    ASSERT_EQ(reader.run(jobs), "");
+    std::vector<Job> again{{GetPet{1}, {}}, {GetPet{2}, {}}, list({}), {ListOrders{}, {}}};
+    ASSERT_EQ(reader.run_without_waiting(again), 3U) << "all but the orders";
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(again[i].response->status, jobs[i].response->status);
+        EXPECT_EQ(again[i].response->body, jobs[i].response->body);
+    }
+    EXPECT_FALSE(again[3].response);
+    std::vector<Job> write{add("b")};
+    EXPECT_EQ(writer.run_without_waiting(write), 0U);
+    EXPECT_EQ(run(writer, {GetPet{2}, {}}).substr(0, 3), "404");
+}
+
+TEST_F(JobRunnerTest, ReadsTheLastWriteWithoutWaiting) {
+    JobRunner writer(path_, Access::kWrite);
+    run(writer, add("a"));
+    JobRunner reader(path_, Access::kRead);
+    run(reader, {GetPet{1}, {}});
+    constexpr std::int64_t kPets = 20;
+    for (std::int64_t id = 2; id <= kPets; ++id) {
+        run(writer, add("a"));
+        std::vector<Job> jobs{{GetPet{id}, {}}};
+        if (reader.run_without_waiting(jobs) == 0) {
+            ASSERT_EQ(reader.run(jobs), "");
+        }
+        EXPECT_EQ(jobs[0].response->status, 200);
+    }
+}
+
+TEST_F(JobRunnerTest, LeavesReadsOfTheDiskToAThread) {
+    std::optional<JobRunner> writer(std::in_place, path_, Access::kWrite);
+    run(*writer, add("a"));
+    writer.reset();  // moves the WAL into the file
+    JobRunner reader(path_, Access::kRead);
+    std::vector<Job> no_jobs;
+    ASSERT_EQ(reader.run(no_jobs), "");
+    if (!drop_cached_file()) {
+        GTEST_SKIP() << "this file system can't tell what is cached";
+    }
+    std::vector<Job> jobs{{GetPet{1}, {}}};
+    EXPECT_EQ(reader.run_without_waiting(jobs), 0U);
+    EXPECT_EQ(run(reader, {GetPet{1}, {}}).substr(0, 3), "200");
+    EXPECT_EQ(reader.run_without_waiting(jobs), 1U);
+}
+
+TEST_F(JobRunnerTest, LeavesAReplacedFileToAThread) {
+    const std::string other = path_ + ".other";
+    {
+        JobRunner writer(other, Access::kWrite);
+        run(writer, add("other"));
+    }
+    JobRunner reader(path_, Access::kRead);
+    EXPECT_EQ(run(reader, {GetPet{1}, {}}).substr(0, 3), "404");
+    fs::rename(other, path_);
+    fs::remove(path_ + "-wal");
+    fs::remove(path_ + "-shm");
+    std::vector<Job> jobs{{GetPet{1}, {}}};
+    EXPECT_EQ(reader.run_without_waiting(jobs), 0U);
+    EXPECT_EQ(run(reader, {GetPet{1}, {}}).substr(0, 3), "200");
+}
+
+TEST_F(JobRunnerTest, LeavesLongReadsToAThread) {
+    JobRunner writer(path_, Access::kWrite);
+    run(writer, add(std::string(100'000, 'a')));
+    for (int i = 0; i < 10; ++i) {
+        run(writer, add(std::string(10'000, 'a')));
+    }
+    JobRunner reader(path_, Access::kRead);
+    std::vector<Job> jobs{{GetPet{1}, {}}};
+    ASSERT_EQ(reader.run(jobs), "");
+    EXPECT_EQ(reader.run_without_waiting(jobs), 0U) << "one long name";
+    jobs = {list({100, {}, 1})};
+    EXPECT_EQ(reader.run_without_waiting(jobs), 0U) << "a long page";
+    jobs.assign(10, {GetPet{2}, {}});
+    ASSERT_EQ(reader.run(jobs), "");
+    EXPECT_EQ(reader.run_without_waiting(jobs), 7U) << "stops after 64 KiB";
 }
 
 }  // namespace
