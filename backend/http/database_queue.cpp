@@ -63,7 +63,7 @@ void DatabaseQueue::push(ngx_http_request_t* r, Operation operation) {
         hold_timer_.log = ngx_cycle->log;
         ngx_add_timer(&hold_timer_, kHoldTime);
     }
-    post_start();
+    post_start(ngx_posted_events);  // at the end of this turn: it has all requests of the turn
 }
 
 void DatabaseQueue::open_database() {
@@ -71,11 +71,10 @@ void DatabaseQueue::open_database() {
     task_.post(no_jobs);
 }
 
-/// Starts the next batch in the next turn of the event loop, so that it has all requests of this
-/// turn.
-void DatabaseQueue::post_start() {
+/// Starts the next batch when nginx runs the events of `queue`.
+void DatabaseQueue::post_start(ngx_queue_t& queue) {
     start_event_.log = ngx_cycle->log;
-    ngx_post_event(&start_event_, &ngx_posted_next_events);
+    ngx_post_event(&start_event_, &queue);
 }
 
 /// A batch that needs no thread only in part leaves the rest to the next turn: a change of threads
@@ -104,7 +103,11 @@ void DatabaseQueue::finish_batch(Batch batch) {
     if (pending_ == 0 && hold_timer_.timer_set) {
         ngx_del_timer(&hold_timer_);
     }
-    post_start();
+    batch.clear();
+    if (waiting_.jobs.empty()) {
+        std::swap(waiting_, batch);  // the next batch needs no new memory
+    }
+    post_start(ngx_posted_next_events);
 }
 
 /// Queues an unfinished job again. False if nginx has terminated the request, or if there is no

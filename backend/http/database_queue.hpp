@@ -8,9 +8,10 @@
 
 namespace petstore {
 
-/// The requests of a worker that wait for a database. Requests that arrive while a batch runs form
-/// the next batch, which is one transaction: many writes share one sync of the disk, and many reads
-/// share one change of threads. All members are for the event loop.
+/// The requests of a worker that wait for a database. Those of one turn of the event loop are a
+/// batch, and so are those that arrive while a batch runs in a thread. A batch is one transaction:
+/// many writes share one sync of the disk. Reads that need no disk and no lock run in the event
+/// loop, the others in a thread. All members are for the event loop.
 class DatabaseQueue {
   public:
     /// `path` is the database file. `pool` runs the batches.
@@ -29,7 +30,7 @@ class DatabaseQueue {
     void open_database();
 
   private:
-    void post_start();
+    void post_start(ngx_queue_t& queue);
     void start_batch();
     void finish_batch(Batch batch);
     bool push_again(Job job, ngx_http_request_t* r) noexcept;

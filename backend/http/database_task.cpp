@@ -17,6 +17,11 @@ void Batch::add(Job job, ngx_http_request_t* r) {
     }
 }
 
+void Batch::clear() noexcept {
+    jobs.clear();
+    requests.clear();
+}
+
 DatabaseTask::DatabaseTask(std::string path, PetDatabase::Access access, ngx_thread_pool_t* pool,
                            DoneHandler on_done)
     : runner_(std::move(path), access), pool_(pool), on_done_(std::move(on_done)) {

@@ -13,6 +13,8 @@ namespace petstore {
 struct Batch {
     /// Throws std::bad_alloc; the batch is then unchanged.
     void add(Job job, ngx_http_request_t* r);
+    /// Keeps the memory.
+    void clear() noexcept;
 
     std::vector<Job> jobs;
     std::vector<ngx_http_request_t*> requests;
