@@ -37,9 +37,12 @@ struct NewPet {
     std::optional<PetStatus> status;  ///< has no default: an absent status stays absent
 };
 
-/// Pet: a pet as the service stores and returns it.
-struct Pet : NewPet {
+/// Pet: a pet as the service returns it. The owner of the name says how long it is valid.
+struct Pet {
     std::int64_t id = 0;
+    std::string_view name;
+    std::int64_t category_id = 0;
+    std::optional<PetStatus> status;
 };
 
 /// The parameters of `GET pets`: one page of pets, in ascending order of ids.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,11 +18,19 @@ struct Field {
     std::string value;
 };
 
+/// A header field whose value is a string literal too.
+struct ConstantField {
+    std::string_view name;
+    std::string_view value;
+};
+
 /// A response, without the fields that nginx adds to every response. The body is JSON.
 struct Response {
     int status = 200;
     std::string body;
     std::vector<Field> fields;
+    /// More fields, of static duration.
+    std::span<const ConstantField> constant_fields;
 };
 
 // Location and Link hold references relative to the URI of the request (RFC 3986, section 4.2).
@@ -30,9 +39,10 @@ struct Response {
 /// The response to `POST pets`: 201, the pet and its Location.
 Response pet_created(const Pet& pet);
 
-/// The response to `GET pets/ID`: 200 and the pet, or 404 if there is none. Both have the fields of
-/// a deprecated operation: Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 5829).
-Response pet_found(const std::optional<Pet>& pet);
+/// The responses to `GET pets/ID`: 200 and the pet, or 404. Both have the fields of a deprecated
+/// operation: Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 5829).
+Response pet_found(const Pet& pet);
+Response pet_not_found();
 
 /// Builds the response to `GET pets`: 200 and an array of pets. If there are more pets, a Link
 /// refers to the next page (RFC 8288).

@@ -38,7 +38,7 @@ Operation read_operation(ngx_http_request_t* r, const Route& route) {
 /// Handles GET and HEAD.
 ngx_int_t handle_read(ngx_http_request_t* r, const Route& route) {
     if (route.resource == Resource::kPet && !route.pet_id) {
-        return send_response(r, pet_found({}));
+        return send_response(r, pet_not_found());
     }
     LocationConf::of(r).queues->reads.push(r, read_operation(r, route));
     r->main->count++;

@@ -69,6 +69,9 @@ ngx_int_t send_response(ngx_http_request_t* r, const Response& response) {
     for (const Field& field : response.fields) {
         tollgate::nginx::add_field(r, field.name, field.value);
     }
+    for (const ConstantField& field : response.constant_fields) {
+        tollgate::nginx::add_literal_field(r, field.name, field.value);
+    }
     return tollgate::nginx::send_body(r, "application/json", view(copy(r->pool, response.body)),
                                       static_cast<ngx_uint_t>(response.status));
 }

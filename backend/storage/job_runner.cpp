@@ -35,13 +35,17 @@ constexpr std::size_t kReadSizeWithoutWaiting = 1U << 20U;
 struct RunOperation {
     PetDatabase& database;
 
-    std::optional<Response> operator()(CreatePet& operation) const {
-        Pet pet{std::move(operation.pet), 0};
-        pet.id = database.insert(pet);
-        return pet_created(pet);
+    std::optional<Response> operator()(const CreatePet& operation) const {
+        const NewPet& pet = operation.pet;
+        return pet_created({.id = database.insert(pet),
+                            .name = pet.name,
+                            .category_id = pet.category_id,
+                            .status = pet.status});
     }
     std::optional<Response> operator()(const GetPet& operation) const {
-        return pet_found(database.find(operation.id));
+        Response response;
+        const auto make_response = [&](const Pet& pet) { response = pet_found(pet); };
+        return database.find(operation.id, make_response) ? std::move(response) : pet_not_found();
     }
     std::optional<Response> operator()(const ListPets& operation) const {
         PetPage page(operation.query);
@@ -68,8 +72,13 @@ struct RunShortOperation {
     PetDatabase& database;
 
     std::optional<Response> operator()(const GetPet& operation) const {
-        const std::optional<Pet> pet = database.find(operation.id);
-        return pet && pet->name.size() > kReadSize ? std::nullopt : std::optional(pet_found(pet));
+        std::optional<Response> response;
+        const bool is_found = database.find(operation.id, [&](const Pet& pet) {
+            if (pet.name.size() <= kReadSize) {
+                response = pet_found(pet);
+            }
+        });
+        return is_found ? std::move(response) : pet_not_found();
     }
     std::optional<Response> operator()(const ListPets& operation) const {
         PetPage page(operation.query);

@@ -20,11 +20,12 @@ struct Reset {
 /// open.
 using Run = std::unique_ptr<Statement, Reset>;
 
-void read_row(const Statement& row, Pet& pet) {
-    pet.id = row.int64(0);
-    pet.name = row.text(1);
-    pet.category_id = row.int64(2);
-    pet.status = parse_pet_status(row.text(3));  // NULL reads as empty, which is no status
+/// The pet is valid until the statement goes to the next row.
+Pet read_row(const Statement& row) {
+    return {.id = row.int64(0),
+            .name = row.text(1),
+            .category_id = row.int64(2),
+            .status = parse_pet_status(row.text(3))};  // NULL reads as empty, which is no status
 }
 
 // The size of the WAL at which a checkpoint is due, in pages of 4096 bytes. The limit in bytes is
@@ -136,15 +137,14 @@ std::int64_t PetDatabase::insert(const NewPet& pet) {
     return connection_.last_insert_rowid();
 }
 
-std::optional<Pet> PetDatabase::find(std::int64_t id) {
+bool PetDatabase::find(std::int64_t id, const std::function<void(const Pet&)>& found) {
     const Run run(&find_);
     find_.bind(1, id);
     if (!find_.step()) {
-        return std::nullopt;
+        return false;
     }
-    Pet pet;
-    read_row(find_, pet);
-    return pet;
+    found(read_row(find_));
+    return true;
 }
 
 void PetDatabase::list(const PetQuery& query, const std::function<void(const Pet&)>& each) {
@@ -155,10 +155,8 @@ void PetDatabase::list(const PetQuery& query, const std::function<void(const Pet
     if (query.status) {
         statement.bind(3, to_string(*query.status));
     }
-    Pet pet;
     while (statement.step()) {
-        read_row(statement, pet);
-        each(pet);
+        each(read_row(statement));
     }
 }
 

@@ -46,10 +46,12 @@ class PetDatabase {
     /// Stores a pet and returns its id.
     std::int64_t insert(const NewPet& pet);
 
-    std::optional<Pet> find(std::int64_t id);
+    /// Calls `found` with the pet that has this id, or returns false if there is none. The pet is
+    /// valid during the call.
+    bool find(std::int64_t id, const std::function<void(const Pet&)>& found);
 
     /// Calls `each` with the pets of a query, in ascending order of ids. If there are more than the
-    /// limit, it also gets the first of the next page.
+    /// limit, it also gets the first of the next page. A pet is valid during its call.
     void list(const PetQuery& query, const std::function<void(const Pet&)>& each);
 
     /// Calls `each` with the JSON documents of the orders, in ascending order of ids, beginning

@@ -14,19 +14,24 @@
 /// Responses whose body is one text in memory, for both modules.
 namespace tollgate::nginx {
 
-/// Adds a header field; `name` must be a literal. Throws std::bad_alloc.
-inline ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name,
-                                  std::string_view value) {
-    const ngx_str_t copied = copy(r->pool, value);
+/// Adds a header field; both texts must be literals. Throws std::bad_alloc.
+inline ngx_table_elt_t* add_literal_field(ngx_http_request_t* r, std::string_view name,
+                                          std::string_view value) {
     auto* const field = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
     if (field == nullptr) {
         throw std::bad_alloc();
     }
     *field = {};
     field->key = borrow(name);
-    field->value = copied;
+    field->value = borrow(value);
     field->hash = 1;
     return field;
+}
+
+/// The same with a copy of the value.
+inline ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name,
+                                  std::string_view value) {
+    return add_literal_field(r, name, view(copy(r->pool, value)));
 }
 
 /// The same for a number.

@@ -164,9 +164,8 @@ TEST(ParseNewPet, RejectsDeepNesting) {
 }
 
 TEST(PetCreated, EscapesTheName) {
-    const Pet pet{
-        {"a\0\"\\\n\x7f\xc3\xa9\xf0\x9f\x90\x95"s, std::numeric_limits<std::int64_t>::min(), {}},
-        5};
+    const std::string name = "a\0\"\\\n\x7f\xc3\xa9\xf0\x9f\x90\x95"s;
+    const Pet pet{5, name, std::numeric_limits<std::int64_t>::min(), {}};
     const std::string json = pet_created(pet).body;
     EXPECT_EQ(json,
               "{\"id\":5,\"name\":\"a\\u0000\\\"\\\\\\n\x7f\xc3\xa9\xf0\x9f\x90\x95\","
@@ -175,7 +174,7 @@ TEST(PetCreated, EscapesTheName) {
 }
 
 TEST(PetCreated, ReplacesInvalidUtf8) {
-    EXPECT_EQ(pet_created(Pet{{"a\xff", 1, PetStatus::kSold}, 2}).body,
+    EXPECT_EQ(pet_created(Pet{2, "a\xff", 1, PetStatus::kSold}).body,
               "{\"id\":2,\"name\":\"a\xef\xbf\xbd\",\"categoryId\":1,\"status\":\"sold\"}");
 }
 
