@@ -4,7 +4,11 @@ package ApiKeys;
 #
 #   my $keys = ApiKeys->make(plan => 'endless', count => 10_000);
 #   my $keys = ApiKeys->make(plan => 'endless', count => 1000, zipf => 1);
+#   my $keys = ApiKeys->make(plan => 'endless', count => 10_000, new => 100_000, new_every => 20);
 #   $keys->count, $keys->file                     # the file has one token per line, each token at least once
+#   $keys->total                                  # with the new ones
+#   $keys->new_file, $keys->new_every             # more tokens, one per line: every 20th request has the next of them;
+#                                                 #   undefined without `new`
 #   $keys->draw                                   # a token at random (srand): all are equally likely or, with zipf, the
 #                                                 #   n-th has 1/n of the requests of the first
 #   $keys->token(0), $keys->id(0)
@@ -25,14 +29,24 @@ sub make {
     my ($class, %options) = @_;
     my $self = bless { created => time, %options }, $class;
     $self->{drawn} = $self->_zipf if $self->{zipf};
-    $self->{file} = File::Temp->new;
-    print { $self->{file} } $self->token($_), "\n" for $self->{drawn} ? @{ $self->{drawn} } : 0 .. $self->{count} - 1;
-    $self->{file}->flush;
+    $self->{file} = $self->_write_tokens($self->{drawn} ? @{ $self->{drawn} } : 0 .. $self->{count} - 1);
+    $self->{new_file} = $self->_write_tokens($self->{count} .. $self->total - 1) if $self->{new};
     return $self;
 }
 
-sub count { $_[0]{count} }
-sub file  { $_[0]{file}->filename }
+sub count     { $_[0]{count} }
+sub file      { $_[0]{file}->filename }
+sub new_file  { $_[0]{new_file} && $_[0]{new_file}->filename }
+sub new_every { $_[0]{new_every} }
+sub total     { $_[0]{count} + ($_[0]{new} // 0) }
+
+sub _write_tokens {
+    my ($self, @numbers) = @_;
+    my $file = File::Temp->new;
+    print $file $self->token($_), "\n" for @numbers;
+    $file->flush;
+    return $file;
+}
 
 sub draw {
     my ($self) = @_;
@@ -87,13 +101,14 @@ sub _write {
     my ($self, $redis, $command) = @_;
     my $answer = File::Temp->new;
     open my $pipe, '|-', "redis-cli -s '@{[ $redis->socket ]}' --pipe > '$answer' 2>&1" or die "redis-cli: $!\n";
-    for my $number (0 .. $self->{count} - 1) {
+    my $total = $self->total;
+    for my $number (0 .. $total - 1) {
         my @words = $command->($number);
         print $pipe Resp::encode(@words);
     }
     my $done = close $pipe;
     my $said = join '', <$answer>;
-    die "redis-cli --pipe: $said" unless $done && $said =~ /errors: 0, replies: $self->{count}\b/;
+    die "redis-cli --pipe: $said" unless $done && $said =~ /errors: 0, replies: $total\b/;
 }
 
 1;

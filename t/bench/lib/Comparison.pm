@@ -44,9 +44,10 @@ sub ratios {
 
 sub print_head {
     my ($class, $divisor) = @_;
-    printf "%-32s %8s %7s %-12s %-13s %7s %7s %-12s %-13s %7s %7s %7s %9s %6s\n", '', 'req/s', 'ratio', 'min..max', 'target',
-        'CPU', 'ratio', 'min..max', 'target', 'Redis', 'scripts', 'ids', 'requests', 'errors';
-    printf "%-32s %8s %-34s %7s %-34s %7s %7s %7s\n", '', '', " of $divisor", 'us/req', " of $divisor", 'us/req', '/req', '/req';
+    printf "%-32s %8s %7s %-12s %-13s %7s %7s %-12s %-13s %7s %7s %7s %7s %9s %6s\n", '', 'req/s', 'ratio', 'min..max',
+        'target', 'CPU', 'ratio', 'min..max', 'target', 'Redis', 'scripts', 'ids', 'ids', 'requests', 'errors';
+    printf "%-32s %8s %-34s %7s %-34s %7s %7s %7s %7s\n", '', '', " of $divisor", 'us/req', " of $divisor", 'us/req', '/req',
+        '/req', '/script';
 }
 
 sub print_divisors {
@@ -92,10 +93,10 @@ sub _print_line {
         my @values = grep { defined } map { $_->{$what} } @$results;
         return @values ? sprintf $format, median(@values) : '-';
     };
-    printf "%-32s %8s %7s %-12s %-13s %7s %7s %-12s %-13s %7s %7s %7s %9d %6d\n", $name,
+    printf "%-32s %8s %7s %-12s %-13s %7s %7s %-12s %-13s %7s %7s %7s %7s %9d %6d\n", $name,
         $typical->('%.0f', 'rate'),  @{ $columns{rate}  // ['', '', ''] },
         $typical->('%.1f', 'cpu'),   @{ $columns{cpu}   // ['', '', ''] },
-        $typical->('%.1f', 'redis'), $typical->('%.4f', 'calls'), $typical->('%.4f', 'ids'),
+        $typical->('%.1f', 'redis'), $typical->('%.4f', 'calls'), $typical->('%.4f', 'ids'), $typical->('%.1f', 'ids_a_call'),
         sum0(map { $_->{requests} } @$results), sum0(map { $_->{errors} } @$results);
 }
 
