@@ -39,49 +39,67 @@ bool is_plain(std::string_view text) {
                        [](char c) { return kIsPlain[static_cast<unsigned char>(c)]; });
 }
 
-void append_number(std::string& out, std::int64_t number) {
-    constexpr std::size_t kLongest = std::string_view("-9223372036854775808").size();
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): to_chars fills it
-    std::array<char, kLongest> text;
-    const char* const end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
-    out += std::string_view(text.data(), end);
-}
-
-/// Appends a JSON string. Printable ASCII is the usual case. Invalid UTF-8 becomes U+FFFD: another
-/// program may have written it to the database.
-void append_string(std::string& out, std::string_view text) {
+/// `text` with the escapes of a JSON string, without the quotes. `memory` holds it if it needs
+/// escapes, which is unusual. Invalid UTF-8 becomes U+FFFD: another program may have written it to
+/// the database.
+std::string_view escape(std::string_view text, std::string& memory) {
     if (is_plain(text)) {
-        out += '"';
-        out += text;
-        out += '"';
-    } else {
-        constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-        out += nlohmann::json(text).dump(-1, ' ', false, kReplace);
+        return text;
     }
+    constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+    memory = nlohmann::json(text).dump(-1, ' ', false, kReplace);
+    return std::string_view(memory).substr(1, memory.size() - 2);
 }
 
-void append_pet(std::string& out, const Pet& pet) {
-    // Literals as views: their length is known to the compiler.
-    out += R"({"id":)"sv;
-    append_number(out, pet.id);
-    out += R"(,"name":)"sv;
-    append_string(out, pet.name);
-    out += R"(,"categoryId":)"sv;
-    append_number(out, pet.category_id);
-    if (pet.status) {
-        out += R"(,"status":")"sv;
-        out += to_string(*pet.status);
-        out += '"';
+/// Writes to memory that is large enough.
+class Writer {
+  public:
+    explicit Writer(char* next) : next_(next) {}
+
+    void text(std::string_view text) { next_ = std::copy(text.begin(), text.end(), next_); }
+    void number(std::int64_t number) {
+        next_ = std::to_chars(next_, next_ + kLongestNumber, number).ptr;
     }
-    out += '}';
+    const char* next() const { return next_; }
+
+    static constexpr std::size_t kLongestNumber = std::string_view("-9223372036854775808").size();
+
+  private:
+    char* next_;
+};
+
+/// Many appends to a string would take as long as reading the pet from the database.
+void append_pet(std::string& out, const Pet& pet) {
+    std::string memory;
+    const std::string_view name = escape(pet.name, memory);
+    constexpr std::size_t kMostWithoutName =
+        R"({"id":,"name":"","categoryId":,"status":"available"})"sv.size() +
+        2 * Writer::kLongestNumber;
+    const std::size_t begin = out.size();
+    out.resize(begin + kMostWithoutName + name.size());
+    Writer writer(out.data() + begin);
+    writer.text(R"({"id":)"sv);
+    writer.number(pet.id);
+    writer.text(R"(,"name":")"sv);
+    writer.text(name);
+    writer.text(R"(","categoryId":)"sv);
+    writer.number(pet.category_id);
+    if (pet.status) {
+        writer.text(R"(,"status":")"sv);
+        writer.text(to_string(*pet.status));
+        writer.text(R"(")"sv);
+    }
+    writer.text("}"sv);
+    out.resize(static_cast<std::size_t>(writer.next() - out.data()));
 }
 
 void append_error(std::string& out, ErrorKind kind, std::string_view message) {
-    out += R"({"code":)";
-    append_string(out, kind.code);
-    out += R"(,"message":)";
-    append_string(out, message);
-    out += R"(,"status":)";
+    std::string memory;
+    out += R"({"code":")";
+    out += kind.code;
+    out += R"(","message":")";
+    out += escape(message, memory);
+    out += R"(","status":)";
     out += std::to_string(kind.status);
     out += '}';
 }
