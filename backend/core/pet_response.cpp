@@ -11,7 +11,7 @@
 namespace petstore {
 namespace {
 
-using std::string_view_literals::operator""sv;
+using namespace std::string_view_literals;
 
 // The service's description has a date of removal, but none of deprecation. The backend takes
 // 2025-12-05T00:00:00Z, five years before the removal.
