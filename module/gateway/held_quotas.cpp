@@ -30,7 +30,7 @@ Quotas held_quotas(std::span<const ServedTable> tables, const LockedStripe& stri
         }
         for (TableQuota& quota : quotas_in(*served.table, found.record).value_or(Quotas{})) {
             const QuotaCache::Key key(found.id, redis, quota, 0);
-            if (is_held(stripe.quotas().load(key, quota))) {
+            if (is_held(stripe.quotas().load(key))) {
                 held.push_back(std::move(quota));
             }
         }

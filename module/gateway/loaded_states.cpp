@@ -30,20 +30,24 @@ LoadedStates::LoadedStates(const LockedStripe& stripe, const EngineContext& cont
     : stripe_(stripe),
       statistics_(context.statistics()),
       request_(request),
-      redis_(context.settings().name_hash),
-      quotas_(*request.quotas) {
-    const Quotas& quotas = quotas_;
+      redis_(context.settings().name_hash) {
+    const Quotas& quotas = *request.quotas;
+    const auto stored = [&](const TableQuota& quota, QuotaState& state) {
+        Stored of{.key = {request.id_hash, redis_, quota, request.api_key}, .place = {}};
+        of.place = stripe.quotas().load(of.key, state);
+        return of;
+    };
     if (quotas.size() == 1) {
         states_ = {&one_, 1};
-        places_ = {&place_of_one_, 1};
+        stored_ = {&one_stored_.emplace(stored(quotas.front(), one_)), 1};
     } else {
         several_.resize(quotas.size());
-        places_of_several_.resize(quotas.size());
+        several_stored_.reserve(quotas.size());
+        for (std::size_t i = 0; i < quotas.size(); ++i) {
+            several_stored_.push_back(stored(quotas[i], several_[i]));
+        }
         states_ = several_;
-        places_ = places_of_several_;
-    }
-    for (std::size_t i = 0; i < quotas.size(); ++i) {
-        states_[i] = stripe.quotas().load(key_of(i), quotas[i], places_[i]);
+        stored_ = several_stored_;
     }
     if (request.demand.ban) {
         ban_ = stripe.bans().load(ban_key());
@@ -63,9 +67,8 @@ bool LoadedStates::save(SteadyTime now) noexcept {
         stripe_.bans().save(ban_key(), ban_, now);
     }
     bool done = true;
-    for (std::size_t i = 0; i < quotas_.size(); ++i) {
-        const bool saved =
-            stripe_.quotas().save(places_[i], key_of(i), quotas_[i], states_[i], now);
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+        const bool saved = stripe_.quotas().save(stored_[i].place, stored_[i].key, states_[i], now);
         const UnitCounts counts = std::exchange(states_[i].counts, {});
         if (saved) {
             count(statistics_, counts);
@@ -76,19 +79,22 @@ bool LoadedStates::save(SteadyTime now) noexcept {
 }
 
 bool LoadedStates::save_all_or_none(SteadyTime now) noexcept {
-    // First, each gets a place. Later ones may take the place of earlier ones, which hold nothing.
-    for (std::size_t i = 0; i < quotas_.size(); ++i) {
-        const QuotaCache::Key key = key_of(i);
-        if (!places_[i] && !stripe_.quotas().save(key, quotas_[i], {}, now)) {
-            return false;
+    if (std::ranges::any_of(stored_, [](const Stored& of) { return !of.place; })) {
+        // First, each gets a place. Later ones may take the place of earlier ones, which hold
+        // nothing.
+        for (const Stored& of : stored_) {
+            if (!of.place && !stripe_.quotas().save(of.key, {}, now)) {
+                return false;
+            }
+        }
+        for (Stored& of : stored_) {
+            of.place = stripe_.quotas().find(of.key);
+            if (!of.place) {
+                return false;
+            }
         }
     }
-    for (std::size_t i = 0; i < quotas_.size(); ++i) {
-        stripe_.quotas().load(key_of(i), quotas_[i], places_[i]);
-    }
-    const bool have_places =
-        std::ranges::all_of(places_, [](const Place& place) { return static_cast<bool>(place); });
-    return have_places && save(now);
+    return save(now);
 }
 
 }  // namespace tollgate::gateway

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,25 +34,26 @@ class LoadedStates : private Pinned {
     bool save_all_or_none(SteadyTime now) noexcept;
 
   private:
-    QuotaCache::Key key_of(std::size_t quota) const {
-        return {request_.id_hash, redis_, quotas_[quota], request_.api_key};
-    }
-
     BanCache::Key ban_key() const { return {request_.id_hash, redis_}; }
 
     const LockedStripe& stripe_;
     RedisStatistics& statistics_;
     const AcquireRequest& request_;
     std::uint32_t redis_;
-    const Quotas& quotas_;
+    /// Where a state is stored.
+    struct Stored {
+        QuotaCache::Key key;
+        Place place;
+    };
+
+    Ban ban_;  ///< as it is stored
     /// Most locations have one table, which needs no allocation.
     QuotaState one_;
-    Ban ban_;  ///< as it is stored
-    Place place_of_one_;
+    std::optional<Stored> one_stored_;
     std::vector<QuotaState> several_;
-    std::vector<Place> places_of_several_;
+    std::vector<Stored> several_stored_;
     std::span<QuotaState> states_;
-    std::span<Place> places_;
+    std::span<Stored> stored_;  ///< in the order of the states
 };
 
 }  // namespace tollgate::gateway

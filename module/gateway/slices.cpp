@@ -36,7 +36,7 @@ Slices::Slices(EngineContext& context, Settlement& settlement)
 void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowState> shown,
                   const ClockBounds& now) {
     const std::uint32_t redis = context_.settings().name_hash;
-    if (is_shutting_down_ ||
+    if (is_shutting_down_ || !key.slice.is_worthwhile(states, *key.quotas, now.steady) ||
         is_recalled(*key.quotas, context_.zone().last_recall(redis, key.id), now)) {
         return;
     }

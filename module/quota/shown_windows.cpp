@@ -1,6 +1,7 @@
 #include "module/quota/shown_windows.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "module/quota/lease.hpp"
 #include "module/quota/quota_windows.hpp"
@@ -56,12 +57,14 @@ std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Qu
     });
     std::vector<WindowState> windows;
     windows.reserve(window_count(quotas));
-    for_each_table(states, quotas, [&](QuotaState state, const TableQuota& quota) {
+    for_each_table(states, quotas, [&](const QuotaState& stored, const TableQuota& quota) {
         // If no window is exhausted, Redis refused because the node's lease holds the rest of one.
-        const std::int64_t reserve = any_exhausted ? 0 : state.lease;
-        if (!are_current(state, quota, now)) {
-            roll_windows(state, quota, now.earliest);
+        const std::int64_t reserve = any_exhausted ? 0 : stored.lease;
+        std::optional<QuotaState> rolled;
+        if (!are_current(stored, quota, now)) {
+            roll_windows(rolled.emplace(stored), quota, now.earliest);
         }
+        const QuotaState& state = rolled ? *rolled : stored;
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {
             const Rate& rate = quota.rates[i];
             if (rate.requests == kNoLimit) {

@@ -57,6 +57,13 @@ std::int64_t Slice::wanted(std::span<const QuotaState> states, const Quotas& quo
     return static_cast<std::int64_t>(of_all / static_cast<double>(workers));
 }
 
+bool Slice::is_worthwhile(std::span<const QuotaState> states, const Quotas& quotas,
+                          SteadyTime now) const {
+    const auto is_large = [](const QuotaState& state) { return state.lease >= kLeastSlice; };
+    return std::ranges::all_of(states, is_large) &&
+           wanted(states, quotas, now, now + kLongest, 1) >= kLeastSlice;
+}
+
 void Slice::take(std::span<QuotaState> states, const Quotas& quotas,
                  std::span<const WindowState> shown, const ClockBounds& now,
                  const Sharing& sharing) {

@@ -47,6 +47,11 @@ class Slice {
     /// Redis's clock, as far as it was known when the slice was taken.
     ExactInstant redis_time(ExactSteadyTime now) const { return earliest_.at(now); }
 
+    /// Whether take() may take a slice if no other worker uses the leases. Most ordinary keys have
+    /// too few requests.
+    bool is_worthwhile(std::span<const QuotaState> states, const Quotas& quotas,
+                       SteadyTime now) const;
+
     /// Takes from every lease the units that this worker is expected to need for kLongest, or until
     /// half of the horizon or a window ends, if these are at least a few. `shown` is what a request
     /// shows that was granted just now from these states. There must be no slice. Throws

@@ -75,7 +75,12 @@ void LatestTimes::raise(std::uint64_t hash, SteadyTime time) {
 }
 
 SteadyTime LatestTimes::exact(std::uint64_t hash) const {
-    for (std::uint64_t& place : set_of(hash).places) {
+    Set& set = set_of(hash);
+    // Most sets are empty. The first place is used first, and never becomes free.
+    if (read(set.places.front()) == 0) {
+        return SteadyTime();
+    }
+    for (std::uint64_t& place : set.places) {
         const std::uint64_t value = read(place);
         if (belongs_to(value, hash)) {
             return time_in(value);

@@ -28,9 +28,7 @@ QuotaCache::Key::Key(const IdHash& of, std::uint32_t redis_id, const TableQuota&
       table(quota.table_id),
       layout(quota),
       is_small(tollgate::is_small(quota)),
-      api_key(used) {}
-
-std::uint64_t QuotaCache::Key::hash() const {
+      api_key(used) {
     std::uint64_t hash_of_id = 0;
     std::memcpy(&hash_of_id, id.data(), sizeof(hash_of_id));
     std::uint64_t of_shape = layout.sliding ? 1 : 0;
@@ -38,8 +36,8 @@ std::uint64_t QuotaCache::Key::hash() const {
         of_shape = of_shape * 31 + period;
     }
     // Odd factors spread both over all bits. No two pairs of Redis and table have the same product.
-    return hash_of_id ^ (std::uint64_t{redis} << 32U | table) * 0x9e3779b97f4a7c15U ^
-           of_shape * 0xc4ceb9fe1a85ec53U;
+    place_hash = hash_of_id ^ (std::uint64_t{redis} << 32U | table) * 0x9e3779b97f4a7c15U ^
+                 of_shape * 0xc4ceb9fe1a85ec53U;
 }
 
 QuotaCache::Small::Small(const Key& key, const QuotaState& state)
@@ -84,8 +82,7 @@ bool QuotaCache::Small::is_held() const {
            });
 }
 
-QuotaState QuotaCache::Small::unpack_state() const {
-    QuotaState state;
+void QuotaCache::Small::unpack(QuotaState& state) const {
     for (std::size_t i = 0; i < windows.size(); ++i) {
         const Window& window = windows[i];
         state.windows[i] = {
@@ -100,7 +97,6 @@ QuotaState QuotaCache::Small::unpack_state() const {
     state.returns_soon = returns_soon != 0;
     // A worker that is killed may leave invalid bytes.
     state.arrivals = {state.asked + SteadyTime(last_arrival), std::isfinite(arrived) ? arrived : 0};
-    return state;
 }
 
 QuotaCache::Held QuotaCache::Small::unpack() const {
@@ -109,9 +105,10 @@ QuotaCache::Held QuotaCache::Small::unpack() const {
               .redis = redis,
               .table = table,
               .layout = {},
-              .state = unpack_state(),
+              .state = {},
               .has_report = has_report != 0,
               .is_small = true};
+    unpack(held.state);
     held.layout.periods = {first_period, second_period};
     held.layout.sliding = sliding != 0;
     return held;
@@ -159,8 +156,7 @@ bool QuotaCache::Large::is_held() const {
            });
 }
 
-QuotaState QuotaCache::Large::unpack_state() const {
-    QuotaState state;
+void QuotaCache::Large::unpack(QuotaState& state) const {
     state.windows = windows;
     state.lease = lease;
     state.own = own;
@@ -170,76 +166,72 @@ QuotaState QuotaCache::Large::unpack_state() const {
     state.returns_until = returns_until;
     state.returns_soon = returns_soon != 0;
     state.arrivals = arrivals;
-    return state;
 }
 
 QuotaCache::Held QuotaCache::Large::unpack() const {
-    return {.id = key.id,
-            .api_key = key.api_key,
-            .redis = key.redis,
-            .table = key.table,
-            .layout = key.layout(),
-            .state = unpack_state(),
-            .has_report = has_report != 0,
-            .is_small = false};
+    Held held{.id = key.id,
+              .api_key = key.api_key,
+              .redis = key.redis,
+              .table = key.table,
+              .layout = key.layout(),
+              .state = {},
+              .has_report = has_report != 0,
+              .is_small = false};
+    unpack(held.state);
+    return held;
 }
 
-void QuotaCache::load_report(const Key& key, QuotaState& state) const {
-    if (const Place place = reports_.find(key)) {
-        state.report = reports_.at(place).report;
+template <typename Table>
+Place QuotaCache::load_from(const Table& table, const Key& key, QuotaState& state) const {
+    const Place place = table.find(key);
+    if (!place) {
+        return place;
     }
+    const auto& entry = table.at(place);
+    entry.unpack(state);
+    if (entry.has_report != 0) {
+        if (const Place report = reports_.find(key)) {
+            state.report = reports_.at(report).report;
+        }
+    }
+    return place;
 }
 
-QuotaState QuotaCache::load(const Key& key, const TableQuota& quota) const {
-    Place place;
-    return load(key, quota, place);
-}
-
-QuotaState QuotaCache::load(const Key& key, const TableQuota& quota, Place& place) const {
-    static_assert(SmallTable::place_size() == 120, "a million keys must fit 256 MiB");
+QuotaState QuotaCache::load(const Key& key) const {
     QuotaState state;
-    bool has_report = false;
-    if (is_small(quota)) {
-        place = small_.find(key);
-        if (place) {
-            state = small_.at(place).unpack_state();
-            has_report = small_.at(place).has_report != 0;
-        }
-    } else {
-        place = large_.find(key);
-        if (place) {
-            state = large_.at(place).unpack_state();
-            has_report = large_.at(place).has_report != 0;
-        }
-    }
-    if (has_report) {
-        load_report(key, state);
-    }
+    load(key, state);
     return state;
 }
 
-bool QuotaCache::save(const Key& key, const TableQuota& quota, const QuotaState& state,
-                      SteadyTime now) {
-    return save(Place{}, key, quota, state, now);
+Place QuotaCache::load(const Key& key, QuotaState& state) const {
+    static_assert(SmallTable::place_size() == 120, "a million keys must fit 256 MiB");
+    return key.is_small ? load_from(small_, key, state) : load_from(large_, key, state);
 }
 
-bool QuotaCache::save(Place place, const Key& key, const TableQuota& quota, const QuotaState& state,
-                      SteadyTime now) {
+bool QuotaCache::save(const Key& key, const QuotaState& state, SteadyTime now) {
+    return save(Place{}, key, state, now);
+}
+
+bool QuotaCache::save(Place place, const Key& key, const QuotaState& state, SteadyTime now) {
     // Store the report first: units that have left the windows must not be lost if it has no room.
     if (state.report && !reports_.put(key, now, key, *state.report)) {
         return false;
     }
-    const auto put = [&](const auto& table) {
-        const Place known = place ? place : table.find(key);
-        const bool had_report = known && table.at(known).has_report != 0;
-        const bool done = static_cast<bool>(table.put_at(known, key, now, key, state));
-        if (had_report && !state.report) {
-            reports_.remove(key);
-        }
-        return done;
-    };
-    const bool done = is_small(quota) ? put(small_) : put(large_);
+    const bool done = key.is_small ? save_in(small_, place, key, state, now)
+                                   : save_in(large_, place, key, state, now);
     if (!done) {
+        reports_.remove(key);
+    }
+    return done;
+}
+
+template <typename Table>
+bool QuotaCache::save_in(const Table& table, Place place, const Key& key, const QuotaState& state,
+                         SteadyTime now) const {
+    const Place known = place ? place : table.find(key);
+    const bool had_report = known && table.at(known).has_report != 0;
+    const bool done = static_cast<bool>(table.put_at(known, key, now, key, state));
+    if (had_report && !state.report) {
         reports_.remove(key);
     }
     return done;
@@ -272,7 +264,7 @@ TableQuota QuotaCache::Held::quota(std::string_view table_name) const {
 QuotaState QuotaCache::drop(const Held& held) const {
     const TableQuota quota = held.quota("");
     const Key key(held.id, held.redis, quota, held.api_key);
-    QuotaState state = load(key, quota);
+    QuotaState state = load(key);
     reports_.remove(key);
     (held.is_small ? small_.remove(key) : large_.remove(key));
     return state;

@@ -31,10 +31,11 @@ class QuotaCache {
         /// KeyCache::Key::hash of the API key that was used last; its record contains the id in
         /// clear text. Not part of the identity of a quota.
         std::uint64_t api_key = 0;
+        std::uint64_t place_hash;  ///< of its identity
 
         Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota, std::uint64_t used);
         /// For SetAssociative.
-        std::uint64_t hash() const;
+        std::uint64_t hash() const { return place_hash; }
     };
 
     /// A quota that holds a lease or owed units.
@@ -60,17 +61,18 @@ class QuotaCache {
         : small_(small), large_(large), reports_(reports) {}
 
     /// The stored state, or an empty one. Only save() marks the quota as used.
-    QuotaState load(const Key& key, const TableQuota& quota) const;
-    /// The same. Also returns the place, for a save() under the same lock.
-    QuotaState load(const Key& key, const TableQuota& quota, Place& place) const;
+    QuotaState load(const Key& key) const;
+    /// The same, into an empty state. Returns the place, for a save() under the same lock.
+    Place load(const Key& key, QuotaState& state) const;
+    /// The quota's place; none if it is not stored.
+    Place find(const Key& key) const { return key.is_small ? small_.find(key) : large_.find(key); }
 
     /// Stores the state and marks the quota as used now. In a small place, values are clamped:
     /// counts and leases have 32 bits. QuotaState::ban is not stored. Returns false if all entries
     /// that could be evicted are held.
-    bool save(const Key& key, const TableQuota& quota, const QuotaState& state, SteadyTime now);
+    bool save(const Key& key, const QuotaState& state, SteadyTime now);
     /// The same, and faster if the quota is still at the place that load() returned.
-    bool save(Place place, const Key& key, const TableQuota& quota, const QuotaState& state,
-              SteadyTime now);
+    bool save(Place place, const Key& key, const QuotaState& state, SteadyTime now);
 
     /// The position of an iteration over the held quotas.
     struct Cursor {
@@ -105,7 +107,8 @@ class QuotaCache {
         bool is(const Key& other) const;
         bool is_held() const;
         Held unpack() const;
-        QuotaState unpack_state() const;
+        /// Into an empty state; all but the report.
+        void unpack(QuotaState& state) const;
 
         IdHash id;
         std::uint32_t redis;
@@ -149,7 +152,8 @@ class QuotaCache {
         bool is(const Key& other) const { return key.is(other); }
         bool is_held() const;
         Held unpack() const;
-        QuotaState unpack_state() const;
+        /// Into an empty state; all but the report.
+        void unpack(QuotaState& state) const;
 
         StoredKey key;
         std::uint32_t has_report : 1;
@@ -175,7 +179,11 @@ class QuotaCache {
         Report report;
     };
 
-    void load_report(const Key& key, QuotaState& state) const;
+    template <typename Table>
+    Place load_from(const Table& table, const Key& key, QuotaState& state) const;
+    template <typename Table>
+    bool save_in(const Table& table, Place place, const Key& key, const QuotaState& state,
+                 SteadyTime now) const;
 
   public:
     // For divide_stripe.

@@ -53,8 +53,7 @@ class AcquireBatcherTest : public EngineTest {
         quota.table_id = name_hash("api");
         quota.rates = tables[0].plans[0].rates;
         const LockedStripe locked(*zone, id_hash(id));
-        locked.quotas().save({id_hash(id), settings.name_hash, quota, 0}, quota, held,
-                             SteadyTime(1));
+        locked.quotas().save({id_hash(id), settings.name_hash, quota, 0}, held, SteadyTime(1));
         locked.bans().save({id_hash(id), settings.name_hash}, held.ban, SteadyTime(1));
     }
     /// Every free place of the zone holds owed units of other keys.

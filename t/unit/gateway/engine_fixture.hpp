@@ -151,7 +151,7 @@ class EngineTest : public testing::Test {
         quota.rates = tables[table].plans.front().rates;
         quota.sliding = tables[table].plans.front().sliding;
         const LockedStripe locked(*zone, id_hash(id));
-        return locked.quotas().load({id_hash(id), settings.name_hash, quota, 0}, quota);
+        return locked.quotas().load({id_hash(id), settings.name_hash, quota, 0});
     }
     Timeline timeline;
     SimulatedRedis redis;

@@ -295,8 +295,8 @@ class BusySettlementTest : public SettlementTest {
             quota.rates = tables[0].plans[0].rates;
             const IdHash id = id_hash("k" + std::to_string(i));
             const LockedStripe locked(*zone, id);
-            ASSERT_TRUE(locked.quotas().save({id, settings.name_hash, quota, 0}, quota, held,
-                                             SteadyTime(1)));
+            ASSERT_TRUE(
+                locked.quotas().save({id, settings.name_hash, quota, 0}, held, SteadyTime(1)));
         }
     }
     /// The number of turns of the worker's passes in this time.

@@ -58,16 +58,16 @@ class QuotaCacheTest : public testing::Test {
 };
 
 TEST_F(QuotaCacheTest, IsEmptyAtFirst) {
-    EXPECT_EQ(cache_.load(key(1, two_), two_), QuotaState{});
-    EXPECT_EQ(cache_.load(key(1, four_), four_), QuotaState{});
+    EXPECT_EQ(cache_.load(key(1, two_)), QuotaState{});
+    EXPECT_EQ(cache_.load(key(1, four_)), QuotaState{});
 }
 
 TEST_F(QuotaCacheTest, LoadsWhatWasSaved) {
-    EXPECT_TRUE(cache_.save(key(1, two_), two_, state(2), 1s));
-    EXPECT_EQ(cache_.load(key(1, two_), two_), state(2));
-    EXPECT_EQ(cache_.load(key(2, two_), two_), QuotaState{});
-    EXPECT_TRUE(cache_.save(key(1, two_), two_, QuotaState{}, 1s));
-    EXPECT_EQ(cache_.load(key(1, two_), two_), QuotaState{});
+    EXPECT_TRUE(cache_.save(key(1, two_), state(2), 1s));
+    EXPECT_EQ(cache_.load(key(1, two_)), state(2));
+    EXPECT_EQ(cache_.load(key(2, two_)), QuotaState{});
+    EXPECT_TRUE(cache_.save(key(1, two_), QuotaState{}, 1s));
+    EXPECT_EQ(cache_.load(key(1, two_)), QuotaState{});
     EXPECT_EQ(cache_.small().used, 1);
 }
 
@@ -76,62 +76,62 @@ TEST_F(QuotaCacheTest, DistinguishesTablesAndRedisWithSwappedNames) {
     const TableQuota us = quota({{60, 60s}}, 23);
     const std::array keys{key(1, eu, 17), key(1, us, 23), key(1, eu, 23), key(1, us, 17)};
     for (std::size_t i = 0; i < keys.size(); ++i) {
-        EXPECT_EQ(cache_.load(keys[i], eu), QuotaState{}) << i;
-        cache_.save(keys[i], eu, state(1), 1s);
+        EXPECT_EQ(cache_.load(keys[i]), QuotaState{}) << i;
+        cache_.save(keys[i], state(1), 1s);
     }
     EXPECT_EQ(cache_.small().used, 4);
 }
 
 TEST_F(QuotaCacheTest, ManyWindowsAndLargeLimitsTakeLargePlaces) {
-    cache_.save(key(1, four_), four_, state(4), 1s);
-    EXPECT_EQ(cache_.load(key(1, four_), four_), state(4));
+    cache_.save(key(1, four_), state(4), 1s);
+    EXPECT_EQ(cache_.load(key(1, four_)), state(4));
     const TableQuota large = quota({{std::int64_t{1} << 31U, 1s}}, 8);
-    cache_.save(key(2, large), large, state(1), 1s);
-    EXPECT_EQ(cache_.load(key(2, large), large), state(1));
+    cache_.save(key(2, large), state(1), 1s);
+    EXPECT_EQ(cache_.load(key(2, large)), state(1));
     EXPECT_EQ(cache_.small().used, 0);
     EXPECT_EQ(cache_.large().used, 2);
     const TableQuota small = quota({{(std::int64_t{1} << 31U) - 1, 1s}});
-    cache_.save(key(3, small), small, state(1), 1s);
+    cache_.save(key(3, small), state(1), 1s);
     const TableQuota sliding = quota({{9, 1s}}, 7, true);
-    cache_.save(key(4, sliding), sliding, state(1), 1s);
+    cache_.save(key(4, sliding), state(1), 1s);
     EXPECT_EQ(cache_.small().used, 2);
 }
 
 TEST_F(QuotaCacheTest, KeepsQuotasApartThatAreNotCountedAlike) {
     const TableQuota other = quota({{60, 60s}, {2000, 3600s}});
-    cache_.save(key(1, two_), two_, state(2), 1s);
-    EXPECT_EQ(cache_.load(key(1, other), other), QuotaState{});
-    cache_.save(key(1, other), other, state(1), 1s);
-    EXPECT_EQ(cache_.load(key(1, two_), two_), state(2));
+    cache_.save(key(1, two_), state(2), 1s);
+    EXPECT_EQ(cache_.load(key(1, other)), QuotaState{});
+    cache_.save(key(1, other), state(1), 1s);
+    EXPECT_EQ(cache_.load(key(1, two_)), state(2));
     const TableQuota higher = quota({{90, 60s}, {2000, 86400s}});
-    EXPECT_EQ(cache_.load(key(1, higher), higher), state(2)) << "limits are no part of it";
+    EXPECT_EQ(cache_.load(key(1, higher)), state(2)) << "limits are no part of it";
 }
 
 TEST_F(QuotaCacheTest, ADayWithoutALimitTakesASmallPlace) {
     const TableQuota counted = quota({{60, 60s}, {kNoLimit, 86400s}});
-    cache_.save(key(1, counted), counted, state(2), 1s);
+    cache_.save(key(1, counted), state(2), 1s);
     EXPECT_EQ(cache_.small().used, 1);
-    EXPECT_EQ(cache_.load(key(1, counted), counted), state(2));
-    EXPECT_EQ(cache_.load(key(1, two_), two_), state(2)) << "limits are no part of it";
+    EXPECT_EQ(cache_.load(key(1, counted)), state(2));
+    EXPECT_EQ(cache_.load(key(1, two_)), state(2)) << "limits are no part of it";
 }
 
 TEST_F(QuotaCacheTest, StoresTheWindowsOfFourRatesAndADay) {
     const TableQuota five =
         quota({{1, 1s}, {60, 60s}, {100, 3600s}, {kNoLimit, 86400s}, {1000, 172800s}});
-    cache_.save(key(1, five), five, state(5), 1s);
-    EXPECT_EQ(cache_.load(key(1, five), five), state(5));
-    EXPECT_EQ(cache_.load(key(1, four_), four_), QuotaState{});
+    cache_.save(key(1, five), state(5), 1s);
+    EXPECT_EQ(cache_.load(key(1, five)), state(5));
+    EXPECT_EQ(cache_.load(key(1, four_)), QuotaState{});
 }
 
 TEST_F(QuotaCacheTest, KnowsAMonthFromItsMeanLength) {
     const TableQuota month = quota({{60, Period::month()}});
     const TableQuota last = quota({{60, 60s}, {1000, Period::month()}});
     const TableQuota mean = quota({{60, Period::month().length()}});
-    cache_.save(key(1, month), month, state(1), 1s);
-    EXPECT_EQ(cache_.load(key(1, month), month), state(1));
-    EXPECT_EQ(cache_.load(key(1, mean), mean), QuotaState{});
-    cache_.save(key(1, last), last, state(2), 1s);
-    EXPECT_EQ(cache_.load(key(1, last), last), state(2));
+    cache_.save(key(1, month), state(1), 1s);
+    EXPECT_EQ(cache_.load(key(1, month)), state(1));
+    EXPECT_EQ(cache_.load(key(1, mean)), QuotaState{});
+    cache_.save(key(1, last), state(2), 1s);
+    EXPECT_EQ(cache_.load(key(1, last)), state(2));
     std::vector<Period> held;
     QuotaCache::Cursor cursor;
     cache_.visit_held(cursor, [&](const QuotaCache::Held& found) {
@@ -145,11 +145,11 @@ TEST_F(QuotaCacheTest, KeepsAReportUntilItIsGone) {
     for (const TableQuota& quota : {two_, four_}) {
         QuotaState reporting = state(2);
         reporting.report = Report{9, {{{1, 2, 3}, {4, 5, 6}}}};
-        EXPECT_TRUE(cache_.save(key(1, quota), quota, reporting, 1s));
-        EXPECT_EQ(cache_.load(key(1, quota), quota), reporting);
+        EXPECT_TRUE(cache_.save(key(1, quota), reporting, 1s));
+        EXPECT_EQ(cache_.load(key(1, quota)), reporting);
         reporting.report.reset();
-        EXPECT_TRUE(cache_.save(key(1, quota), quota, reporting, 1s));
-        EXPECT_EQ(cache_.load(key(1, quota), quota), reporting);
+        EXPECT_TRUE(cache_.save(key(1, quota), reporting, 1s));
+        EXPECT_EQ(cache_.load(key(1, quota)), reporting);
         EXPECT_EQ(cache_.reports().used, 0);
     }
 }
@@ -160,23 +160,23 @@ TEST_F(QuotaCacheTest, KeepsReportsOfSmallAndLargeLimitsApart) {
     of_small.report = Report{9, {{{1, 2, 3}, {4, 5, 6}}}};
     QuotaState of_large = state(2);
     of_large.report = Report{10, {{{1, 7, 0}, {4, 8, 0}}}};
-    EXPECT_TRUE(cache_.save(key(1, two_), two_, of_small, 1s));
-    EXPECT_TRUE(cache_.save(key(1, large), large, of_large, 1s));
-    EXPECT_EQ(cache_.load(key(1, two_), two_), of_small);
+    EXPECT_TRUE(cache_.save(key(1, two_), of_small, 1s));
+    EXPECT_TRUE(cache_.save(key(1, large), of_large, 1s));
+    EXPECT_EQ(cache_.load(key(1, two_)), of_small);
     of_large.report.reset();
-    EXPECT_TRUE(cache_.save(key(1, large), large, of_large, 1s));
-    EXPECT_EQ(cache_.load(key(1, two_), two_), of_small);
+    EXPECT_TRUE(cache_.save(key(1, large), of_large, 1s));
+    EXPECT_EQ(cache_.load(key(1, two_)), of_small);
 }
 
 TEST_F(QuotaCacheTest, SavesNothingIfAReportHasNoRoom) {
     QuotaState reporting = state(2);
     reporting.report = Report{9, {}};
     unsigned n = 0;
-    while (cache_.save(key(++n, two_), two_, reporting, 1s)) {
+    while (cache_.save(key(++n, two_), reporting, 1s)) {
         ASSERT_LT(n, 17U);
     }
     EXPECT_EQ(n, 17U) << "two sets of eight";
-    EXPECT_EQ(cache_.load(key(n, two_), two_), QuotaState{});
+    EXPECT_EQ(cache_.load(key(n, two_)), QuotaState{});
 }
 
 TEST_F(QuotaCacheTest, HeldQuotasAreNotEvicted) {
@@ -184,15 +184,15 @@ TEST_F(QuotaCacheTest, HeldQuotasAreNotEvicted) {
     idle.lease = 0;
     idle.windows = {};
     for (unsigned n = 1; n <= 15; ++n) {
-        EXPECT_TRUE(cache_.save(key(n, two_), two_, state(2), 1s));
+        EXPECT_TRUE(cache_.save(key(n, two_), state(2), 1s));
     }
     for (unsigned n = 16; n <= 100; ++n) {
-        EXPECT_TRUE(cache_.save(key(n, two_), two_, idle, 2s)) << "one place changes hands";
+        EXPECT_TRUE(cache_.save(key(n, two_), idle, 2s)) << "one place changes hands";
     }
-    EXPECT_TRUE(cache_.save(key(16, two_), two_, state(2), 3s));
-    EXPECT_FALSE(cache_.save(key(17, two_), two_, state(2), 4s));
+    EXPECT_TRUE(cache_.save(key(16, two_), state(2), 3s));
+    EXPECT_FALSE(cache_.save(key(17, two_), state(2), 4s));
     for (unsigned n = 1; n <= 16; ++n) {
-        EXPECT_EQ(cache_.load(key(n, two_), two_), state(2));
+        EXPECT_EQ(cache_.load(key(n, two_)), state(2));
     }
 }
 
@@ -201,9 +201,9 @@ TEST_F(QuotaCacheTest, VisitsWhatIsHeld) {
     owing.windows[0].owed = 1;
     QuotaState reporting;
     reporting.report = Report{9, {}};
-    cache_.save(key(1, two_), two_, owing, 1s);
-    cache_.save(key(2, two_), two_, QuotaState{}, 1s);
-    cache_.save(key(3, four_), four_, reporting, 1s);
+    cache_.save(key(1, two_), owing, 1s);
+    cache_.save(key(2, two_), QuotaState{}, 1s);
+    cache_.save(key(3, four_), reporting, 1s);
     std::vector<IdHash> seen;
     QuotaCache::Cursor cursor;
     while (!cache_.visit_held(cursor, [&](const QuotaCache::Held& held) {
@@ -213,8 +213,7 @@ TEST_F(QuotaCacheTest, VisitsWhatIsHeld) {
         EXPECT_EQ(held.table, 7U);
         EXPECT_EQ(held.layout, WindowLayout(held.is_small ? two_ : four_));
         EXPECT_EQ(held.has_report, !held.is_small);
-        EXPECT_NE(cache_.load(key(held.id.front(), held.quota("api")), held.quota("api")),
-                  QuotaState{})
+        EXPECT_NE(cache_.load(key(held.id.front(), held.quota("api"))), QuotaState{})
             << "it is found where it lies";
         return true;
     })) {
@@ -231,7 +230,7 @@ TEST_F(QuotaCacheTest, VisitsFewHeldQuotasAtATime) {
     owing.windows[0].owed = 1;
     constexpr int kHeld = 200;
     for (unsigned i = 0; i < kHeld; ++i) {
-        ASSERT_TRUE(cache.save(key(i, two_), two_, owing, 1s));
+        ASSERT_TRUE(cache.save(key(i, two_), owing, 1s));
     }
     QuotaCache::Cursor cursor;
     int all = 0;
@@ -272,7 +271,7 @@ TEST_F(QuotaCacheTest, KnowsWhenAMonthHasEnded) {
 TEST_F(QuotaCacheTest, DropsWhatIsHeld) {
     QuotaState reporting = state(2);
     reporting.report = Report{9, {}};
-    cache_.save(key(1, two_), two_, reporting, 1s);
+    cache_.save(key(1, two_), reporting, 1s);
     QuotaCache::Cursor cursor;
     std::vector<QuotaCache::Held> held;
     while (!cache_.visit_held(cursor, [&](const QuotaCache::Held& one) {
@@ -282,7 +281,7 @@ TEST_F(QuotaCacheTest, DropsWhatIsHeld) {
     }
     ASSERT_EQ(held.size(), 1U);
     EXPECT_EQ(cache_.drop(held.front()), reporting);
-    EXPECT_EQ(cache_.load(key(1, two_), two_), QuotaState{});
+    EXPECT_EQ(cache_.load(key(1, two_)), QuotaState{});
     EXPECT_EQ(cache_.reports().used, 0);
 }
 
@@ -295,7 +294,7 @@ TEST_F(QuotaCacheTest, ValuesThatDoNotFitAreClamped) {
     extreme.asked = SteadyTime(kMost);
     extreme.returns_until = Instant(SteadyTime(kMost));
     extreme.arrivals = {SteadyTime(kMost), 1e30F};
-    cache_.save(key(1, two_), two_, extreme, 1s);
+    cache_.save(key(1, two_), extreme, 1s);
 
     constexpr std::int64_t kMost32 = 0xffff'ffff;
     constexpr std::int64_t kMost48 = 0xffff'ffff'ffff;
@@ -307,24 +306,26 @@ TEST_F(QuotaCacheTest, ValuesThatDoNotFitAreClamped) {
     nearest.asked = SteadyTime(kMost48);
     nearest.returns_until = Instant(SteadyTime(kMost48));
     nearest.arrivals = {SteadyTime(kMost48), 1e30F};
-    EXPECT_EQ(cache_.load(key(1, two_), two_), nearest);
-    cache_.save(key(1, two_), two_, nearest, 1s);
-    EXPECT_EQ(cache_.load(key(1, two_), two_), nearest);
+    EXPECT_EQ(cache_.load(key(1, two_)), nearest);
+    cache_.save(key(1, two_), nearest, 1s);
+    EXPECT_EQ(cache_.load(key(1, two_)), nearest);
 
-    cache_.save(key(1, four_), four_, extreme, 1s);
-    EXPECT_EQ(cache_.load(key(1, four_), four_), extreme) << "large places hold all";
+    cache_.save(key(1, four_), extreme, 1s);
+    EXPECT_EQ(cache_.load(key(1, four_)), extreme) << "large places hold all";
 }
 
 TEST_F(QuotaCacheTest, SavesWhereItWasLoaded) {
     for (const TableQuota& quota : {two_, four_}) {
-        Place place;
-        EXPECT_EQ(cache_.load(key(1, quota), quota, place), QuotaState{});
+        QuotaState loaded;
+        Place place = cache_.load(key(1, quota), loaded);
+        EXPECT_EQ(loaded, QuotaState{});
         EXPECT_FALSE(place);
-        cache_.save(place, key(1, quota), quota, state(1), 1s);
-        EXPECT_EQ(cache_.load(key(1, quota), quota, place), state(1));
+        cache_.save(place, key(1, quota), state(1), 1s);
+        place = cache_.load(key(1, quota), loaded);
+        EXPECT_EQ(loaded, state(1));
         EXPECT_TRUE(place);
-        cache_.save(place, key(1, quota), quota, state(2), 1s);
-        EXPECT_EQ(cache_.load(key(1, quota), quota), state(2));
+        cache_.save(place, key(1, quota), state(2), 1s);
+        EXPECT_EQ(cache_.load(key(1, quota)), state(2));
     }
     EXPECT_EQ(cache_.small().used, 1);
     EXPECT_EQ(cache_.large().used, 1);
@@ -337,14 +338,14 @@ TEST_F(QuotaCacheTest, OnlySavingCountsAsUse) {
         return state;
     };
     for (unsigned n = 1; n <= 16; ++n) {
-        cache_.save(key(n, two_), two_, with_count(1), std::chrono::seconds(n));
+        cache_.save(key(n, two_), with_count(1), std::chrono::seconds(n));
     }
-    cache_.save(key(1, two_), two_, with_count(2), 17s);
-    cache_.load(key(2, two_), two_);
-    cache_.save(key(17, two_), two_, with_count(1), 18s);
-    EXPECT_EQ(cache_.load(key(1, two_), two_), with_count(2));
-    EXPECT_EQ(cache_.load(key(2, two_), two_), QuotaState{});
-    EXPECT_EQ(cache_.load(key(3, two_), two_), with_count(1));
+    cache_.save(key(1, two_), with_count(2), 17s);
+    cache_.load(key(2, two_));
+    cache_.save(key(17, two_), with_count(1), 18s);
+    EXPECT_EQ(cache_.load(key(1, two_)), with_count(2));
+    EXPECT_EQ(cache_.load(key(2, two_)), QuotaState{});
+    EXPECT_EQ(cache_.load(key(3, two_)), with_count(1));
 }
 
 }  // namespace

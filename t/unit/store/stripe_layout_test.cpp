@@ -67,10 +67,10 @@ const TableQuota kQuota{.table = "api",
                         .table_id = 7};
 
 QuotaCache::Key quota_key(std::mt19937_64& random) {
-    QuotaCache::Key key{{}, 1, kQuota, 0};
     const std::array<std::uint64_t, 2> part{random(), random()};
-    std::memcpy(key.id.data(), part.data(), key.id.size());
-    return key;
+    IdHash id;
+    std::memcpy(id.data(), part.data(), id.size());
+    return {id, 1, kQuota, 0};
 }
 
 TEST(StripeLayout, PartsLieApartAndWithin) {
@@ -109,7 +109,7 @@ TEST(StripeTables, TheSmallestStripeWorks) {
     std::mt19937_64 random(1);
     for (int i = 0; i < 200; ++i) {
         tables.keys.put(key(random), record("a"), 1s);
-        tables.quotas.save(quota_key(random), kQuota, {}, 1s);
+        tables.quotas.save(quota_key(random), {}, 1s);
     }
     EXPECT_EQ(tables.keys.small().evicted, 0);
     EXPECT_EQ(tables.keys.small().used, 200);
@@ -131,7 +131,7 @@ TEST(StripeTables, AMillionKeysFit256MiB) {
     for (int i = 0; i < 1'000'000; ++i) {
         tables.keys.put(key(random), shop, 1s);
         state.windows[0].counted.count = i;
-        tables.quotas.save(quota_key(random), kQuota, state, 1s);
+        tables.quotas.save(quota_key(random), state, 1s);
     }
     // At this load, fewer than one in 50,000 entries are evicted.
     EXPECT_LE(tables.keys.small().evicted, 20);
@@ -150,7 +150,7 @@ TEST(StripeTables, AMillionKeysFit256MiB) {
     for (int i = 0; i < 1'000'000; ++i) {
         missing += mapped.keys.find(key(again), 1s, found) && found.record == shop ? 0 : 1;
         missing +=
-            mapped.quotas.load(quota_key(again), kQuota).windows[0].counted.count == i ? 0 : 1;
+            mapped.quotas.load(quota_key(again)).windows[0].counted.count == i ? 0 : 1;
     }
     EXPECT_EQ(missing, evicted);
 }
@@ -160,13 +160,12 @@ int use(std::span<std::byte> memory, unsigned seed) {
     StripeTables tables(memory);
     std::mt19937_64 random(1);
     std::minstd_rand choice(seed);
-    TableQuota large = kQuota;
-    large.rates = {{1, 1s}, {2, 2s}, {3, 3s}, {4, 4s}};
     KeyCache::Found found;
     int known = 0;
     for (int i = 0; i < 400; ++i) {
         const KeyCache::Key who = key(random);
-        const QuotaCache::Key whose = quota_key(random);
+        QuotaCache::Key whose = quota_key(random);
+        whose.is_small = choice() % 4 != 0;
         const SteadyTime now = std::chrono::seconds(choice());
         known += tables.keys.find(who, now, found) ? 1 : 0;
         EXPECT_LE(found.record.id.size() + found.record.name.size(), 512);
@@ -175,11 +174,11 @@ int use(std::span<std::byte> memory, unsigned seed) {
         } else {
             tables.keys.put(who, record(std::string(choice() % 60, 'x')), now);
         }
-        const TableQuota& quota = choice() % 4 == 0 ? large : kQuota;
-        Place place;
-        const QuotaState state = tables.quotas.load(whose, quota, place);
+        QuotaState state;
+        const Place place = tables.quotas.load(whose, state);
         known += place ? 1 : 0;
-        tables.quotas.save(place, whose, choice() % 4 == 0 ? large : kQuota, state, now);
+        whose.is_small = choice() % 4 != 0;  // The place may be one of the other table.
+        tables.quotas.save(place, whose, state, now);
         tables.addresses.charge({whose.table, {4, {}}}, kQuota.rates, 1, Instant(now));
     }
     return known;
