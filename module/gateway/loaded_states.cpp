@@ -1,6 +1,7 @@
 #include "module/gateway/loaded_states.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace tollgate::gateway {
@@ -61,6 +62,23 @@ void LoadedStates::share_among(std::int64_t nodes) noexcept {
     }
 }
 
+bool LoadedStates::prepare_records(Slice& slice, std::uint32_t process) {
+    std::uint64_t hash = 0;
+    std::memcpy(&hash, request_.id_hash.data(), sizeof(hash));
+    records_.resize(states_.size());
+    // Workers have slices of the same id: they begin at different records.
+    if (!stripe_.slices().find_free(hash + process, records_)) {
+        return false;
+    }
+    std::vector<std::int64_t*> copies(records_.size());
+    std::ranges::transform(records_, copies.begin(),
+                           [](SliceRecord* record) { return &record->units; });
+    slice.copy_units_to(copies);
+    slice_ = &slice;
+    process_ = process;
+    return true;
+}
+
 bool LoadedStates::save(SteadyTime now) noexcept {
     if (request_.demand.ban && states_.front().ban != ban_) {
         ban_ = states_.front().ban;
@@ -74,6 +92,11 @@ bool LoadedStates::save(SteadyTime now) noexcept {
             count(statistics_, counts);
         }
         done = done && saved;
+    }
+    // After the leases: if the worker is killed before, the units must not return twice.
+    const bool has_slice = slice_ != nullptr && slice_->is_taken();
+    for (std::size_t i = 0; i < states_.size() && has_slice; ++i) {
+        records_[i]->write(process_, stored_[i].key, states_[i], slice_->units());
     }
     return done;
 }

@@ -6,6 +6,7 @@
 
 #include "module/gateway/acquire_waiter.hpp"
 #include "module/gateway/engine_context.hpp"
+#include "module/quota/slice.hpp"
 #include "module/store/quota_cache.hpp"
 
 namespace tollgate::gateway {
@@ -26,6 +27,11 @@ class LoadedStates : private Pinned {
 
     /// Decisions are made in an outage, by this number of nodes.
     void share_among(std::int64_t nodes) noexcept;
+
+    /// Finds free records in the zone for a slice, which is taken before save() and lives as long
+    /// as these states. save() then writes them, for this worker process. False if there are too
+    /// few. Throws std::bad_alloc.
+    bool prepare_records(Slice& slice, std::uint32_t process);
 
     /// Saves them, and adds their unit counts to the statistics. False if the zone has no room for
     /// one of them: that one stays as it was in the zone, and its units are not counted.
@@ -52,6 +58,9 @@ class LoadedStates : private Pinned {
     std::optional<Stored> one_stored_;
     std::vector<QuotaState> several_;
     std::vector<Stored> several_stored_;
+    std::vector<SliceRecord*> records_;  ///< of `slice_`
+    const Slice* slice_ = nullptr;
+    std::uint32_t process_ = 0;
     std::span<QuotaState> states_;
     std::span<Stored> stored_;  ///< in the order of the states
 };

@@ -40,6 +40,9 @@ void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowSta
         is_recalled(*key.quotas, context_.zone().last_recall(redis, key.id), now)) {
         return;
     }
+    if (!states.prepare_records(key.slice, context_.worker().process())) {
+        return;
+    }
     if (!key.is_watched) {
         active_.push_back(&key);
         key.is_watched = true;

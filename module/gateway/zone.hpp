@@ -202,6 +202,7 @@ class LockedStripe {
     QuotaCache& quotas() const { return stripe_.tables.quotas; }
     AddressBudgets& addresses() const { return stripe_.tables.addresses; }
     BanCache& bans() const { return stripe_.tables.bans; }
+    SliceRecords& slices() const { return stripe_.tables.slices; }
     SharedStripe& shared() const { return stripe_.shared; }
 
   private:

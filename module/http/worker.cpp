@@ -4,6 +4,7 @@
 #include <string>
 #include <type_traits>
 
+#include "module/gateway/slice_recovery.hpp"
 #include "module/http/cluster_client.hpp"
 #include "module/http/master_client.hpp"
 #include "module/http/request/log_redaction.hpp"
@@ -59,7 +60,7 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
     memory.start_worker(process_.number());
     const std::uint32_t predecessor = zone_.workers().member(process_.number());
     if (predecessor != 0 && !process_.is_alive(predecessor)) {
-        registry.lose_carried(process_.number());
+        recover_from(predecessor, conf, registry);
     }
     zone_.start_worker(process_, served_);
     const gateway::Environment environment{clock_, events_, log_, process_};
@@ -89,6 +90,20 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
             set.tables, set.ban, client.engine(),
             request_statistics(memory, set, process_.number())));
     }
+}
+
+/// Returns what a worker had that was killed, and counts the rest as lost.
+void Worker::recover_from(std::uint32_t killed, const MainConf& conf,
+                          const StatisticsRegistry& registry) {
+    std::vector<gateway::CountsOfRedis> counts;
+    for (const auto& redis : conf.redis) {
+        const gateway::LockedNode node(zone_);
+        counts.push_back({redis->settings.name_hash,
+                          registry.redis(redis->endpoint.name, process_.number()).own});
+    }
+    gateway::recover_slices(zone_, killed, process_, counts,
+                            std::chrono::floor<SteadyTime>(clock_.steady()));
+    registry.lose_carried(process_.number());
 }
 
 Worker::~Worker() {

@@ -38,6 +38,8 @@ class Worker {
     AdminTasks& admin_tasks() { return admin_tasks_; }
 
   private:
+    void recover_from(std::uint32_t killed, const MainConf& conf,
+                      const StatisticsRegistry& registry);
     void shut_down() noexcept;
 
     gateway::Zone& zone_;

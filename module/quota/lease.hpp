@@ -67,9 +67,14 @@ void end_lease_call(QuotaState& state, bool wanted_lease);
 bool is_idle(const QuotaState& state, std::chrono::milliseconds horizon, const ClockBounds& now);
 
 /// Adds a lease that Redis counted in the windows `counts`. If the state has other windows by now,
-/// the units become units to return instead, in the windows where Redis takes them.
+/// the units become units to return instead.
 void add_lease(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
                std::int64_t lease);
+
+/// Turns leased units that these windows count into units to return, in the windows where Redis
+/// takes them.
+void return_units(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
+                  std::int64_t units);
 
 /// Turns the lease into units to return, in every window.
 void return_lease(QuotaState& state, const TableQuota& quota);

@@ -122,12 +122,15 @@ void Slice::end(std::span<QuotaState> states, const Quotas& quotas, const Demand
         each.cost = 1;
         note_arrivals(states, quotas, each, spent_, now);
     }
+    const std::int64_t units = units_;
+    // The copies first: if the worker is killed now, the units must not return twice.
+    set_units(0);
     std::span<const WindowCount> counts = counted_;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        state.counts.carried -= units_;
-        if (units_ > 0) {
+        state.counts.carried -= units;
+        if (units > 0) {
             restore_if_evicted(state, quota, counts);
-            add_lease(state, quota, counts.first(quota.rates.size()), units_);
+            add_lease(state, quota, counts.first(quota.rates.size()), units);
             if (began_ <= demand.changed) {
                 return_lease(state, quota);
             }
@@ -136,7 +139,6 @@ void Slice::end(std::span<QuotaState> states, const Quotas& quotas, const Demand
     });
     // `spent_` and `began_` remain: they tell the size of the next slice.
     is_taken_ = false;
-    units_ = 0;
     ends_ = {};
 }
 

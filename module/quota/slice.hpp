@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,6 +30,8 @@ class Slice {
 
     /// Whether there are units to return, or spent units that the states do not know.
     bool is_taken() const { return is_taken_; }
+    /// The units that are left.
+    std::int64_t units() const { return units_; }
     /// No unit is granted from this time on.
     SteadyTime ends() const { return ends_; }
 
@@ -37,7 +40,7 @@ class Slice {
         if (units_ < cost || now >= ends_) {
             return false;
         }
-        units_ -= cost;
+        set_units(units_ - cost);
         spent_ += cost;
         return true;
     }
@@ -59,6 +62,12 @@ class Slice {
     void take(std::span<QuotaState> states, const Quotas& quotas,
               std::span<const WindowState> shown, const ClockBounds& now, const Sharing& sharing);
 
+    /// Writes units() to these numbers when it changes, until it is 0. They are in memory that
+    /// outlives the worker.
+    void copy_units_to(std::span<std::int64_t* const> copies) {
+        copies_.assign(copies.begin(), copies.end());
+    }
+
     /// Returns the rest to the leases, and counts what was spent. No effect without a slice.
     void end(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
              SteadyTime now);
@@ -67,11 +76,21 @@ class Slice {
     std::int64_t wanted(std::span<const QuotaState> states, const Quotas& quotas, SteadyTime now,
                         SteadyTime ends, std::size_t workers) const;
 
+    void set_units(std::int64_t units) {
+        units_ = units;
+        for (std::int64_t* copy : copies_) {
+            std::atomic_ref(*copy).store(units, std::memory_order_relaxed);
+        }
+        if (units == 0) {
+            copies_.clear();
+        }
+    }
     void restore_if_evicted(QuotaState& state, const TableQuota& quota,
                             std::span<const WindowCount> counts) const;
 
     bool is_taken_ = false;
     std::int64_t units_ = 0;
+    std::vector<std::int64_t*> copies_;
     std::int64_t spent_ = 0;
     SteadyTime began_{};
     SteadyTime ends_{};

@@ -19,6 +19,21 @@ Number nearest(std::int64_t value) {
                                                         std::numeric_limits<Number>::max()));
 }
 
+TableQuota quota_of(const WindowLayout& layout, bool is_small, std::uint32_t table,
+                    std::string_view table_name) {
+    TableQuota quota;
+    quota.table = table_name;
+    quota.sliding = layout.sliding;
+    quota.table_id = table;
+    for (const std::uint32_t period : layout.periods) {
+        if (period != 0) {
+            quota.rates.push_back(
+                {is_small ? kLargestSmallLimit : kLargestSmallLimit + 1, Period::of_code(period)});
+        }
+    }
+    return quota;
+}
+
 }  // namespace
 
 QuotaCache::Key::Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota,
@@ -136,6 +151,10 @@ WindowLayout QuotaCache::StoredKey::layout() const {
     return layout;
 }
 
+TableQuota QuotaCache::StoredKey::quota(std::string_view table_name) const {
+    return quota_of(layout(), is_small != 0, table, table_name);
+}
+
 QuotaCache::Large::Large(const Key& whose, const QuotaState& state)
     : key(whose),
       has_report(state.report ? 1 : 0),
@@ -248,17 +267,7 @@ bool QuotaCache::Held::has_ended(Instant now) const {
 }
 
 TableQuota QuotaCache::Held::quota(std::string_view table_name) const {
-    TableQuota quota;
-    quota.table = table_name;
-    quota.sliding = layout.sliding;
-    quota.table_id = table;
-    for (const std::uint32_t period : layout.periods) {
-        if (period != 0) {
-            quota.rates.push_back(
-                {is_small ? kLargestSmallLimit : kLargestSmallLimit + 1, Period::of_code(period)});
-        }
-    }
-    return quota;
+    return quota_of(layout, is_small, table, table_name);
 }
 
 QuotaState QuotaCache::drop(const Held& held) const {

@@ -38,6 +38,24 @@ class QuotaCache {
         std::uint64_t hash() const { return place_hash; }
     };
 
+    /// A key as it is stored. Contains only numbers, because a worker that is killed may
+    /// leave invalid bytes.
+    struct StoredKey {
+        explicit StoredKey(const Key& key);
+        bool is(const Key& key) const;
+        WindowLayout layout() const;
+        /// See Held::quota.
+        TableQuota quota(std::string_view table_name) const;
+
+        IdHash id;
+        std::uint32_t redis;
+        std::uint32_t table;
+        std::array<std::uint32_t, kMaxWindows> periods;
+        std::uint32_t sliding : 1;
+        std::uint32_t is_small : 1;  ///< whether the quota is in a small place
+        std::uint64_t api_key;
+    };
+
     /// A quota that holds a lease or owed units.
     struct Held {
         IdHash id;
@@ -128,22 +146,6 @@ class QuotaCache {
         std::uint16_t lease_calls;
         std::int32_t last_arrival;  ///< ms after `asked`
         float arrived;
-    };
-
-    /// A key as stored in a large place. Contains only numbers, because a worker that is killed may
-    /// leave invalid bytes.
-    struct StoredKey {
-        explicit StoredKey(const Key& key);
-        bool is(const Key& key) const;
-        WindowLayout layout() const;
-
-        IdHash id;
-        std::uint32_t redis;
-        std::uint32_t table;
-        std::array<std::uint32_t, kMaxWindows> periods;
-        std::uint32_t sliding : 1;
-        std::uint32_t is_small : 1;  ///< of a report: that of a quota in a small place
-        std::uint64_t api_key;
     };
 
     struct Large {

@@ -14,6 +14,11 @@ namespace {
 /// a time.
 constexpr std::size_t kMostReports = std::size_t{128} << 10U;
 
+/// Bytes for the records of slices: 16 records, for all workers of a small node, and 512. With 16
+/// stripes, these are more slices than a node takes in the 100 ms that one lasts.
+constexpr std::size_t kLeastSlices = 16 * sizeof(SliceRecord);
+constexpr std::size_t kMostSlices = 512 * sizeof(SliceRecord);
+
 /// Cuts memory into parts, one after the other.
 class Divider {
   public:
@@ -62,6 +67,7 @@ StripeLayout divide_stripe(std::size_t size) {
     layout.unknown_keys = divider.cut_table<KeyCache::UnknownTable>(size / 128);
     layout.addresses = divider.cut_table<AddressBudgets::Table>(size / 64);
     layout.bans = divider.cut_table<BanCache::Table>(size / 256);
+    layout.slices = divider.cut(std::clamp(size / 128, kLeastSlices, kMostSlices));
     layout.reports = divider.cut_table<QuotaCache::ReportTable>(std::min(size / 64, kMostReports));
     layout.large_quotas = divider.cut_table<QuotaCache::LargeTable>(size / 64);
     layout.large_keys = divider.cut_table<KeyCache::LargeTable>(size / 64);
@@ -80,6 +86,7 @@ StripeTables::StripeTables(std::span<std::byte> memory, const StripeLayout& layo
       quotas(bytes_of(memory, layout.small_quotas), bytes_of(memory, layout.large_quotas),
              bytes_of(memory, layout.reports)),
       addresses(bytes_of(memory, layout.addresses)),
-      bans(bytes_of(memory, layout.bans)) {}
+      bans(bytes_of(memory, layout.bans)),
+      slices(bytes_of(memory, layout.slices)) {}
 
 }  // namespace tollgate

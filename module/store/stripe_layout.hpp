@@ -7,6 +7,7 @@
 #include "module/store/ban_cache.hpp"
 #include "module/store/key_cache.hpp"
 #include "module/store/quota_cache.hpp"
+#include "module/store/slice_records.hpp"
 
 namespace tollgate {
 
@@ -32,6 +33,7 @@ struct StripeLayout {
     Part reports;
     Part addresses;
     Part bans;
+    Part slices;
 };
 
 /// Divides this number of bytes: as many small keys as small quotas, and a share for each of the
@@ -47,6 +49,7 @@ struct StripeTables {
     QuotaCache quotas;
     AddressBudgets addresses;
     BanCache bans;
+    SliceRecords slices;
 
   private:
     StripeTables(std::span<std::byte> memory, const StripeLayout& layout);

@@ -1,6 +1,7 @@
 // A worker grants and refuses requests of known keys in its own memory.
 
 #include "module/gateway/slices.hpp"
+#include "module/gateway/slice_recovery.hpp"
 
 #include "t/unit/gateway/engine_fixture.hpp"
 
@@ -159,6 +160,89 @@ TEST_F(SlicesTest, AStateThatWasEvictedGetsItsUnitsBack) {
     run_for(20ms);
     granted += granted_for(worker, "k", 100ms);
     run_for(4s);
+    EXPECT_EQ(counted("k"), granted);
+}
+
+class RecoveryTest : public SlicesTest {
+  protected:
+    RecoveryTest() {
+        killed_ = &start();
+        successor_ = &start();
+        granted_ = granted_for(*killed_, "k", 2s);
+        while (state("k").lease_calls > 0) {
+            granted_ += granted_for(*killed_, "k", 1ms);
+        }
+    }
+
+    std::int64_t in_slice() { return counted("k") - granted_ - leased_in_zone(); }
+    void recover() {
+        zone->processes.erase(killed_->process.process());
+        const CountsOfRedis counts{settings.name_hash, statistics};
+        recover_slices(*zone, killed_->process.process(), successor_->process, {&counts, 1},
+                       successor_->engine.steady_time());
+    }
+    std::uint64_t carried() {
+        return statistics.taken.value() - statistics["lease_units.spent"].value();
+    }
+
+    Worker* killed_;
+    Worker* successor_;
+    std::int64_t granted_;
+};
+
+TEST_F(RecoveryTest, TheSuccessorOfAKilledWorkerReturnsItsSlices) {
+    const std::int64_t units = in_slice();
+    ASSERT_GT(units, 0);
+    recover();
+    EXPECT_EQ(state("k").windows[0].owed, -units);
+    EXPECT_EQ(carried(), 0U);
+    recover();
+    EXPECT_EQ(state("k").windows[0].owed, -units) << "once";
+}
+
+TEST_F(RecoveryTest, NothingReturnsOfASliceThatIsSpent) {
+    int requests = 0;
+    for (; in_slice() > 0 && requests < 1000; ++requests) {
+        granted_ += begin(*killed_, "k").status() == 0 ? 1 : 0;
+    }
+    ASSERT_LT(requests, 1000);
+    recover();
+    EXPECT_EQ(state("k").windows[0].owed, 0);
+}
+
+TEST_F(RecoveryTest, UnitsOfAQuotaThatWasEvictedAreLost) {
+    const auto units = static_cast<std::uint64_t>(in_slice());
+    {
+        const LockedStripe locked(*zone, id_hash("k"));
+        QuotaCache::Cursor cursor;
+        std::optional<QuotaCache::Held> held;
+        locked.quotas().visit_held(cursor, [&](const QuotaCache::Held& found) {
+            held = found;
+            return true;
+        });
+        ASSERT_TRUE(held);
+        locked.quotas().drop(*held);
+    }
+    recover();
+    EXPECT_EQ(state("k"), QuotaState{});
+    EXPECT_EQ(carried(), units);
+}
+
+TEST_F(SlicesTest, WithoutAFreeRecordNoSliceIsTaken) {
+    Worker& worker = start();
+    const IdHash id = id_hash("k");
+    {
+        const LockedStripe locked(*zone, id);
+        std::vector<SliceRecord*> records(16);
+        ASSERT_TRUE(locked.slices().find_free(0, records));
+        for (SliceRecord* record : records) {
+            record->write(worker.process.process(), {id, 1, {.table = "api", .rates = {}}, 0}, {},
+                          1);
+        }
+    }
+    const int granted = granted_for(worker, "k", 2s);
+    EXPECT_EQ(statistics.taken.value(), statistics["lease_units.spent"].value());
+    run_for(5s);
     EXPECT_EQ(counted("k"), granted);
 }
 

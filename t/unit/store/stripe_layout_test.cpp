@@ -78,8 +78,9 @@ TEST(StripeLayout, PartsLieApartAndWithin) {
          {32UL << 10U, 96UL << 10U, 100'001UL, 1UL << 20U, 8UL << 20U, 1UL << 30U, 1UL << 40U}) {
         const StripeLayout layout = divide_stripe(size);
         std::vector<StripeLayout::Part> parts{
-            layout.small_keys,   layout.large_keys, layout.unknown_keys, layout.small_quotas,
-            layout.large_quotas, layout.reports,    layout.addresses,    layout.bans};
+            layout.small_keys,   layout.large_keys,   layout.unknown_keys,
+            layout.small_quotas, layout.large_quotas, layout.reports,
+            layout.addresses,    layout.bans,         layout.slices};
         std::ranges::sort(parts, {}, &StripeLayout::Part::offset);
         std::size_t end = 0;
         for (const StripeLayout::Part& part : parts) {
@@ -149,8 +150,7 @@ TEST(StripeTables, AMillionKeysFit256MiB) {
     std::uint64_t missing = 0;
     for (int i = 0; i < 1'000'000; ++i) {
         missing += mapped.keys.find(key(again), 1s, found) && found.record == shop ? 0 : 1;
-        missing +=
-            mapped.quotas.load(quota_key(again)).windows[0].counted.count == i ? 0 : 1;
+        missing += mapped.quotas.load(quota_key(again)).windows[0].counted.count == i ? 0 : 1;
     }
     EXPECT_EQ(missing, evicted);
 }

@@ -1,0 +1,50 @@
+#include "module/gateway/slice_recovery.hpp"
+
+#include <algorithm>
+
+#include "module/gateway/loaded_states.hpp"
+#include "module/quota/lease.hpp"
+
+namespace tollgate::gateway {
+
+namespace {
+
+/// Returns the units of a record. If their quota was evicted, they are lost.
+void recover(const LockedStripe& stripe, SliceRecord& record, RedisStatistics& statistics,
+             SteadyTime now) {
+    const TableQuota quota = record.key.quota("");
+    const QuotaCache::Key key(record.key.id, record.key.redis, quota, record.key.api_key);
+    std::array<WindowCount, kMaxWindows> windows{};
+    std::ranges::transform(record.windows, windows.begin(),
+                           [](std::int64_t number) { return WindowCount{.number = number}; });
+    const std::int64_t units = record.take();
+    QuotaState state;
+    if (const Place place = stripe.quotas().load(key, state)) {
+        state.counts.carried = -units;
+        return_units(state, quota, windows, units);
+        stripe.quotas().save(place, key, state, now);
+        count(statistics, state.counts);
+    }
+}
+
+}  // namespace
+
+void recover_slices(Zone& zone, std::uint32_t killed, const WorkerProcess& successor,
+                    std::span<const CountsOfRedis> counts, SteadyTime now) noexcept {
+    const auto is_gone = [&](std::uint32_t process) {
+        return !zone.workers().contains(process) && !successor.is_alive(process);
+    };
+    for (std::size_t i = 0; i < zone.stripes(); ++i) {
+        const LockedStripe stripe(zone, StripeNumber{i});
+        stripe.slices().for_each([&](SliceRecord& record) {
+            const auto own = std::ranges::find(counts, record.key.redis, &CountsOfRedis::redis);
+            if (record.process == killed && own != counts.end()) {
+                recover(stripe, record, own->statistics, now);
+            } else if (record.process == killed || is_gone(record.process)) {
+                record.take();
+            }
+        });
+    }
+}
+
+}  // namespace tollgate::gateway
