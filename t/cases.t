@@ -314,6 +314,29 @@ subtest 'Bytes and uploads' => sub {
     $nginx->stop;
 };
 
+subtest 'Costs known at the end' => sub {
+    my ($port, $service) = service(sub {
+        my ($head, $connection) = @_;
+        my $units = $head =~ /units=(\d+)/ ? "X-Units: $1\r\n" : '';
+        $connection->syswrite("HTTP/1.0 200 OK\r\n${units}Content-Length: 7\r\n\r\nanswer\n");
+    });
+    my $nginx = start('Costs known at the end', replace => { '100000r/d' => '5000r/d' }, service => $port);
+    my $key = key('settled');
+    my $tokens = sub { return count('settled', table => 'tokens') };
+    my $response = http_get($nginx, '/v1/chat?units=700', bearer($key));
+    is($response->status, 200, 'a request');
+    is($response->header('X-Units'), undef, '… whose cost the client does not see');
+    is($response->header('X-RateLimit-Remaining'), 1000, '… needs 4000 units');
+    wait_until('the cost', sub { $tokens->() == 700 });
+    is(http_get($nginx, '/v1/chat?units=300', bearer($key))->status, 200, 'the next one');
+    wait_until('its cost', sub { $tokens->() == 1000 });
+    is(http_get($nginx, '/v1/chat', bearer($key))->status, 200, 'without the field');
+    is(http_get($nginx, '/v1/chat', bearer($key))->status, 429, '… it has cost what it took');
+    is(http_get($nginx, '/files/a', bearer($key))->status, 200, 'a file');
+    wait_until('the cost of a file', sub { my $bytes = count('settled', table => 'bytes'); return $bytes > 7 && $bytes < 1000 });
+    $nginx->stop;
+};
+
 subtest 'Costs that the service knows' => sub {
     my $nginx = start('Costs that the service knows', replace => { '100000r/d' => '1000r/d' });
     my $key = key('tokens');

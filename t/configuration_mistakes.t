@@ -240,6 +240,9 @@ subtest 'directives of servers and locations' => sub {
     my %refused = (
         'tollgate_cost -1'                      => '"tollgate_cost" directive has an invalid number',
         'tollgate_cost 1.5'                     => '"tollgate_cost" directive has an invalid number',
+        'tollgate_cost 1 used=$arg_a'           => 'invalid parameter "used=.arg_a"',
+        'tollgate_cost 1 settle=2'              => '"settle=" needs a variable',
+        'tollgate_cost 1 settle='               => '"settle=" needs a variable',
         'tollgate_headers draft'                => 'invalid value "draft"',
         'tollgate_log_level crit'               => 'invalid value "crit"',
         'tollgate_dry_run yes'                  => 'invalid value "yes" in "tollgate_dry_run" directive',

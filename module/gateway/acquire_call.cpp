@@ -213,10 +213,14 @@ void AcquireCall::decide_waiters(Item& item, const Acquired& acquired, ExactInst
                           .windows = {},
                           .now = now,
                           .banned_until = acquired.banned_until};
-        const bool done =
-            attempt(context_.log(),
-                    [&] { decision.windows = granted ? item.granted : item.refused; }) &&
-            item.is_applied;
+        const bool done = attempt(context_.log(),
+                                  [&] {
+                                      decision.windows = granted ? item.granted : item.refused;
+                                      if (granted && waiter.settles()) {
+                                          decision.counting = acquired.windows;
+                                      }
+                                  }) &&
+                          item.is_applied;
         if (granted) {
             for (WindowState& window : decision.windows) {
                 window.remaining += (present - 1 - index) * cost;

@@ -30,6 +30,9 @@ struct Decision {
     ExactInstant now{};      ///< Redis's clock
     Instant banned_until{};  ///< if banned
     bool is_alone = false;   ///< while Redis is unreachable
+    /// The windows that count the request: see settle_cost. Empty unless it is granted, and its
+    /// cost is settled.
+    std::vector<WindowCount> counting{};
 };
 
 /// Waits for the quotas of one request. May be destroyed at any time; no callback follows.
@@ -37,6 +40,8 @@ class AcquireWaiter : public WaitLink<AcquireWaiter> {
   public:
     virtual ~AcquireWaiter() = default;
 
+    /// Whether the request's cost is settled when it ends: it needs Decision::counting.
+    virtual bool settles() const noexcept = 0;
     /// Redis decided the request; the answer is not kAsk.
     virtual void on_decision(Decision decision) noexcept = 0;
     /// A call for other requests of this id has ended. Its lease may serve this request: decide it

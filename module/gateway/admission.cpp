@@ -45,6 +45,21 @@ void Admission::abandon() noexcept {
     AcquireWaiter::leave_list();
 }
 
+void Admission::settle(std::optional<std::int64_t> used) noexcept {
+    const auto counting = std::exchange(outcome_.counting, {});
+    if (counting.empty()) {
+        return;
+    }
+    const std::int64_t reserved = *outcome_.cost;
+    outcome_.cost = used.value_or(reserved);
+    engine().statistics()["cost_units.reserved"].add(static_cast<std::uint64_t>(reserved));
+    engine().statistics()["cost_units.settled"].add(static_cast<std::uint64_t>(*outcome_.cost));
+    if (*outcome_.cost != reserved) {
+        attempt(client_.log(),
+                [&] { quota_.settle(outcome_.quotas, counting, *outcome_.cost - reserved); });
+    }
+}
+
 void Admission::time_out() noexcept {
     // Its acquire may still be decided, or may have been already.
     options_.refusals_strike = false;
@@ -105,7 +120,7 @@ bool Admission::choose_quotas() {
     } else {
         const std::int64_t cost = client_.cost();
         outcome_.cost = cost;
-        quota_.set_demand(cost, options_.refusals_strike);
+        quota_.set_demand(cost, options_.refusals_strike, options_.settles);
         return true;
     }
     return false;
@@ -122,6 +137,7 @@ void Admission::apply(Decision decision) {
     }
     outcome_.quotas = std::move(quota_.quotas());
     outcome_.windows = std::move(decision.windows);
+    outcome_.counting = std::move(decision.counting);
     outcome_.now = decision.now;
     if (decision.answer == LocalAnswer::kGranted) {
         grant(decision.is_alone ? Verdict::kDegraded : Verdict::kGranted);

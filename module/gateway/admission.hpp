@@ -42,6 +42,8 @@ class Admission : private AcquireWaiter, private LookupWaiter {
         /// The scopes that the key must have, in the form of parse_scopes. Must outlive the
         /// admission.
         std::string_view scopes{};
+        /// settle() follows when a granted request ends.
+        bool settles = false;
         /// Of a request without a key.
         Error missing_key = kMissingApiKey;
     };
@@ -72,6 +74,10 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     void refuse_unavailable() noexcept;
     /// The request has ended: no callback follows.
     void abandon() noexcept;
+    /// A request that was granted has used so many units: charges or refunds the difference to its
+    /// cost. Without a value, its cost stands. No effect if it has taken no units of a quota, and
+    /// the second time.
+    void settle(std::optional<std::int64_t> used) noexcept;
 
     /// Why the key may not be used with another set of tables that requires these scopes: it lacks
     /// a scope, its plan is not in all of them, or they count in another Redis. Nothing if it may.
@@ -96,6 +102,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     bool on_turn() noexcept override;
     void on_record(const redis::Lookup& lookup) noexcept override;
     void on_lookup_failed() noexcept override;
+    bool settles() const noexcept override { return options_.settles; }
     void on_decision(Decision decision) noexcept override;
     void on_retry() noexcept override;
     void on_unavailable(AcquireFailure failure) noexcept override;

@@ -19,6 +19,7 @@ void add(Counter& counter, std::int64_t units) noexcept {
 void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept {
     add(statistics["lease_units.spent"], counts.spent);
     statistics.taken.add(static_cast<std::uint64_t>(counts.spent + counts.carried));
+    add(statistics["lease_units.granted"], counts.refunded);
     add(statistics["lease_units.returned"], counts.returned);
     add(statistics["lease_units.lost"], counts.lost);
     add(statistics["owed_units.noted"], counts.noted);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "module/gateway/engine.hpp"
+#include "module/quota/cost_settlement.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/local_decision.hpp"
 #include "module/quota/shown_windows.hpp"
@@ -18,7 +19,8 @@ bool QuotaDecision::choose(const KeyRecord& record) {
     return request_.quotas != nullptr;
 }
 
-void QuotaDecision::set_demand(std::int64_t cost, bool refusals_strike) {
+void QuotaDecision::set_demand(std::int64_t cost, bool refusals_strike, bool settles) {
+    settles_ = settles;
     request_.demand.cost = cost;
     // A key without limits is never refused, also if its units are counted.
     request_.demand.ban = have_limit(*request_.quotas) ? tables_.ban() : std::nullopt;
@@ -89,10 +91,14 @@ Decision QuotaDecision::take_from_slice(const KnownKey& known, ExactSteadyTime n
     statistics["quota_decisions.lease"].add();
     statistics["lease_units.spent"].add(static_cast<std::uint64_t>(request_.demand.cost) *
                                         request_.quotas->size());
-    return {.answer = LocalAnswer::kGranted,
-            .windows = known.slice.windows(),
-            .now = known.slice.redis_time(now),
-            .banned_until = {}};
+    Decision decision{.answer = LocalAnswer::kGranted,
+                      .windows = known.slice.windows(),
+                      .now = known.slice.redis_time(now),
+                      .banned_until = {}};
+    if (settles_) {
+        decision.counting = known.slice.counting();
+    }
+    return decision;
 }
 
 Decision QuotaDecision::repeat(RecentRefusal& refusal, ExactSteadyTime now) const {
@@ -180,11 +186,32 @@ Decision QuotaDecision::describe(LocalAnswer answer, const LoadedStates& states,
                                  const ClockBounds& time) const {
     const std::span<const QuotaState> shown = states;
     const ClockBounds now = no_earlier_than_replies(time, shown);
-    return {.answer = answer,
-            .windows = windows_of(shown, *request_.quotas, now, request_.demand.cost,
-                                  answer != LocalAnswer::kGranted),
-            .now = now.exact,
-            .banned_until = shown.front().ban.until};
+    Decision decision{.answer = answer,
+                      .windows = windows_of(shown, *request_.quotas, now, request_.demand.cost,
+                                            answer != LocalAnswer::kGranted),
+                      .now = now.exact,
+                      .banned_until = shown.front().ban.until};
+    if (settles_ && answer == LocalAnswer::kGranted) {
+        decision.counting = counting_windows(shown, *request_.quotas, time);
+    }
+    return decision;
+}
+
+void QuotaDecision::settle(std::shared_ptr<const Quotas> quotas,
+                           std::span<const WindowCount> counting, std::int64_t units) const {
+    AcquireRequest request = request_;
+    request.quotas = std::move(quotas);
+    const ClockBounds now = clock_bounds(engine().clock().steady());
+    const std::uint32_t redis = engine().settings().name_hash;
+    {
+        const LockedStripe stripe(engine().zone(), request.id_hash);
+        LoadedStates states(stripe, engine(), request);
+        const SteadyTime recalled = engine().zone().last_recall(redis, request.id_hash);
+        settle_cost(states, *request.quotas, counting, units,
+                    is_recalled(*request.quotas, recalled, now));
+        states.save(now.steady);
+    }
+    engine().settlement().settle_without_record(request);
 }
 
 }  // namespace tollgate::gateway

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "module/gateway/acquire_waiter.hpp"
 #include "module/gateway/authenticator.hpp"
@@ -19,8 +20,8 @@ class QuotaDecision {
     /// Chooses the quotas of the key with this record, which must outlive this object. False if its
     /// plan is not in every table, or its limits are invalid. Throws std::bad_alloc.
     bool choose(const KeyRecord& record);
-    /// What the request asks of them.
-    void set_demand(std::int64_t cost, bool refusals_strike);
+    /// What the request asks of them. `settles`: Decision::counting is needed.
+    void set_demand(std::int64_t cost, bool refusals_strike, bool settles);
     /// Redis may have counted a strike for the request: no refusal of it is a further one.
     void end_strikes() { request_.demand.refusals_strike = false; }
 
@@ -40,6 +41,10 @@ class QuotaDecision {
     /// LocalAnswer::kAsk: the zone has no room for them. Throws std::bad_alloc.
     Decision decide_alone();
 
+    /// See settle_cost. The quotas are those that were chosen. Throws std::bad_alloc.
+    void settle(std::shared_ptr<const Quotas> quotas, std::span<const WindowCount> counting,
+                std::int64_t units) const;
+
   private:
     Engine& engine() const { return tables_.engine(); }
 
@@ -58,6 +63,7 @@ class QuotaDecision {
     TableSet& tables_;
     const Authenticator& key_;
     AcquireRequest request_;
+    bool settles_ = false;
     bool is_renewal_due_ = false;  ///< of the lease that has granted the request
 };
 

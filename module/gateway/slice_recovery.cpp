@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "module/gateway/loaded_states.hpp"
-#include "module/quota/lease.hpp"
+#include "module/quota/quota_windows.hpp"
 
 namespace tollgate::gateway {
 
@@ -21,7 +21,7 @@ void recover(const LockedStripe& stripe, SliceRecord& record, RedisStatistics& s
     QuotaState state;
     if (const Place place = stripe.quotas().load(key, state)) {
         state.counts.carried = -units;
-        return_units(state, quota, windows, units);
+        owe_to_windows(state, quota, windows, -units);
         stripe.quotas().save(place, key, state, now);
         count(statistics, state.counts);
     }

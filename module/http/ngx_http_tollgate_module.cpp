@@ -51,8 +51,8 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, realm), nullptr},
     {ngx_string("tollgate_headers"), kEverywhere | NGX_CONF_TAKE1, ngx_conf_set_enum_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, headers), header_families},
-    {ngx_string("tollgate_cost"), kEverywhere | NGX_CONF_TAKE1, read_cost, NGX_HTTP_LOC_CONF_OFFSET,
-     offsetof(LocationConf, cost), nullptr},
+    {ngx_string("tollgate_cost"), kEverywhere | NGX_CONF_TAKE12, read_cost,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate_bypass"), kEverywhere | NGX_CONF_1MORE, ngx_http_set_predicate_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, bypass), nullptr},
     {ngx_string("tollgate_scope"), kEverywhere | NGX_CONF_1MORE, read_scope,
@@ -98,7 +98,8 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         warn_of_auth_basic(cf);
         warn_of_early_return(cf);
         const bool done = resolve_key_sources(cf) && add_zones(cf, block) &&
-                          add_tls_session_zone(cf, block) && add_field_stripping(cf) &&
+                          add_tls_session_zone(cf, block) &&
+                          add_first_log_handler(cf, settle_request) && add_field_stripping(cf) &&
                           add_log_redaction(cf) &&
                           !add_phase_handler(cf, NGX_HTTP_LOG_PHASE, count_request).empty() &&
                           !add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access).empty();

@@ -204,20 +204,7 @@ void add_lease(QuotaState& state, const TableQuota& quota, std::span<const Windo
     if (are_same(state, counts)) {
         state.lease += lease;
     } else {
-        return_units(state, quota, counts, lease);
-    }
-}
-
-void return_units(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
-                  std::int64_t units) {
-    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        if (state.windows[i].counted.number == counts[i].number) {
-            add_owed(state, quota, i, -units);
-        } else if (keeps_history(quota, i)) {
-            add_owed_previous(state, quota, i, -units);
-        } else if (i + 1 == quota.rates.size()) {
-            count_dropped(state.counts, -units);
-        }
+        owe_to_windows(state, quota, counts, -lease);
     }
 }
 

@@ -71,11 +71,6 @@ bool is_idle(const QuotaState& state, std::chrono::milliseconds horizon, const C
 void add_lease(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
                std::int64_t lease);
 
-/// Turns leased units that these windows count into units to return, in the windows where Redis
-/// takes them.
-void return_units(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
-                  std::int64_t units);
-
 /// Turns the lease into units to return, in every window.
 void return_lease(QuotaState& state, const TableQuota& quota);
 

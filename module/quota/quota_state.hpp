@@ -64,6 +64,7 @@ struct UnitCounts {
     std::int64_t spent = 0;     ///< of leases: granted to requests, not from a slice
     std::int64_t carried = 0;   ///< of leases: taken by a worker, into a slice or into a call that
                                 ///< returns them; below 0: the slice or the call has ended
+    std::int64_t refunded = 0;  ///< by requests that used less than they took: they are like leased
     std::int64_t returned = 0;  ///< of leases: returned to Redis
     std::int64_t lost = 0;      ///< of leases: the window ended, or the reply is missing
     std::int64_t noted = 0;     ///< granted while Redis was unreachable

@@ -130,6 +130,19 @@ void add_owed_previous(QuotaState& state, const TableQuota& quota, std::size_t w
     merge_owed(state, quota, window, state.windows[window].owed_previous, units);
 }
 
+void owe_to_windows(QuotaState& state, const TableQuota& quota,
+                    std::span<const WindowCount> windows, std::int64_t units) {
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        if (state.windows[i].counted.number == windows[i].number) {
+            add_owed(state, quota, i, units);
+        } else if (keeps_history(quota, i)) {
+            add_owed_previous(state, quota, i, units);
+        } else if (is_longest(quota, i)) {
+            count_dropped(state.counts, units);
+        }
+    }
+}
+
 void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
                 const WindowCount& count) {
     auto& [counted, owed, owed_previous] = state.windows[window];

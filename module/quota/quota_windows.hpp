@@ -51,6 +51,11 @@ void add_owed(QuotaState& state, const TableQuota& quota, std::size_t window, st
 void add_owed_previous(QuotaState& state, const TableQuota& quota, std::size_t window,
                        std::int64_t units);
 
+/// Adds units to those owed to the windows with the numbers of `windows`. Units of a window that
+/// has ended are dropped, unless it is a day of a history.
+void owe_to_windows(QuotaState& state, const TableQuota& quota,
+                    std::span<const WindowCount> windows, std::int64_t units);
+
 /// Sets a window to Redis's count, or to an empty one. Units owed to the window before are kept if
 /// windows slide or have a history. Other units owed to earlier windows are dropped.
 void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,

@@ -51,12 +51,18 @@ inline constexpr auto kRedisCounters = std::to_array<CounterFamily>({
     {"leases", "Leases taken from Redis."},
     {"leases_recalled", "Leases returned because a node refused a request."},
     {"lease_units",
-     "Leased units: granted by Redis; spent on requests, returned to Redis, or lost.",
+     "Leased units: granted by Redis, or refunded by requests; spent on requests, returned to "
+     "Redis, "
+     "or lost.",
      "event",
      {"granted", "spent", "returned", "lost"}},
+    {"cost_units",
+     "Units of requests with `settle=`, once per request; reserved before, settled at the end.",
+     "event",
+     {"reserved", "settled"}},
     {"owed_units",
-     "Units granted while Redis was unreachable: noted; settled (reported to Redis) or lapsed "
-     "(their window ended first).",
+     "Units granted while Redis was unreachable, or used beyond a reservation: noted; settled "
+     "(reported to Redis) or lapsed (their window ended first).",
      "event",
      {"noted", "settled", "lapsed"}},
 });

@@ -7,7 +7,7 @@ package Load;
 #       connections => 64,                       # on each of them
 #       requests    => 1000,                     # in all; or `until => sub { … }`, called before each request
 #       token       => sub { … },                # the bearer token of the next request; or a text
-#       path        => '/',
+#       path        => '/',                      # or a sub, as for the token
 #   );
 #   $result->{status}{200}                       # the number of responses with this status
 #   $result->{by_token}{$token}{200}
@@ -66,7 +66,7 @@ sub _next {
     return if $self->{until} ? $self->{until}->() : $self->{sent} >= $self->{requests};
     $self->{sent}++;
     my $token = ref $self->{token} ? $self->{token}->() : $self->{token};
-    my $path = $self->{path} // '/';
+    my $path = ref $self->{path} ? $self->{path}->() : $self->{path} // '/';
     @$connection{qw(token start buffer)} = ($token, time, '');
     $connection->{socket} //= $self->_connect($connection->{server});
     syswrite $connection->{socket}, "GET $path HTTP/1.1\r\nHost: load\r\nAuthorization: Bearer $token\r\n\r\n";

@@ -81,6 +81,27 @@ std::optional<std::string_view> evaluate(ngx_http_request_t* r, ngx_http_complex
     return view(text);
 }
 
+/// A variable can contain decoded client input. No line break of it may get into the log.
+void log_invalid_cost(ngx_http_request_t* r, std::string_view text, const char* consequence) {
+    ngx_str_t printed = borrow(is_valid_key_name(text) ? text : "?");
+    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "invalid tollgate_cost \"%V\", %s", &printed,
+                  consequence);
+}
+
+/// Throws std::bad_alloc, or LoggedConfError.
+ngx_http_complex_value_t compile(ngx_conf_t* cf, std::string_view text) {
+    ngx_str_t value = copy(cf->pool, text);
+    ngx_http_complex_value_t compiled{};
+    ngx_http_compile_complex_value_t compilation{};
+    compilation.cf = cf;
+    compilation.value = &value;
+    compilation.complex_value = &compiled;
+    if (ngx_http_compile_complex_value(&compilation) != NGX_OK) {
+        throw LoggedConfError();
+    }
+    return compiled;
+}
+
 }  // namespace
 
 const LocationConf& LocationConf::of(ngx_http_request_t* r) {
@@ -96,15 +117,21 @@ std::int64_t LocationConf::cost_of(ngx_http_request_t* r) const {
     if (cost == nullptr) {
         return 1;
     }
-    const auto text = evaluate(r, cost).value_or("");
+    const auto text = evaluate(r, &cost->before).value_or("");
     const auto number = parse_cost(text);
     if (!number) {
-        // A variable can contain decoded client input. No line break of it may get into the log.
-        ngx_str_t printed = borrow(is_valid_key_name(text) ? text : "?");
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "invalid tollgate_cost \"%V\", 1 is taken", &printed);
+        log_invalid_cost(r, text, "1 is taken");
     }
     return number.value_or(1);
+}
+
+std::optional<std::int64_t> LocationConf::used_by(ngx_http_request_t* r) const {
+    const auto text = evaluate(r, cost->settle).value_or("");
+    const auto number = parse_cost(text);
+    if (!number && !text.empty()) {
+        log_invalid_cost(r, text, "the reservation stands");
+    }
+    return number;
 }
 
 void* create_location_conf(ngx_conf_t* cf) noexcept {
@@ -199,16 +226,27 @@ char* read_scope(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcep
     });
 }
 
-char* read_cost(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
-    char* result = ngx_http_set_complex_value_slot(cf, command, conf);
-    if (result != conf_ok()) {
-        return result;
-    }
-    const auto* cost = static_cast<LocationConf*>(conf)->cost;
-    if (cost->lengths == nullptr && !parse_cost(view(cost->value))) {
-        return const_cast<char*>("has an invalid number");
-    }
-    return conf_ok();
+char* read_cost(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
+    auto& cost = static_cast<LocationConf*>(conf)->cost;
+    return read_once(cf, cost, [&](Words words) -> CostConf* {
+        constexpr std::string_view kSettle = "settle=";
+        auto* read = make_pooled<CostConf>(cf->pool);
+        read->before = compile(cf, words[1]);
+        if (read->before.lengths == nullptr && !parse_cost(words[1])) {
+            throw ParseError("\"tollgate_cost\" directive has an invalid number");
+        }
+        if (words.size() > 2) {
+            if (!words[2].starts_with(kSettle)) {
+                throw ParseError("invalid parameter " + in_quotes(words[2]));
+            }
+            read->settle = make_pooled<ngx_http_complex_value_t>(
+                cf->pool, compile(cf, words[2].substr(kSettle.size())));
+            if (read->settle->lengths == nullptr) {
+                throw ParseError("\"settle=\" needs a variable");
+            }
+        }
+        return read;
+    });
 }
 
 }  // namespace tollgate::http

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,12 @@ struct ContentHandler {
     Position position{};
 };
 
+/// `tollgate_cost`.
+struct CostConf {
+    ngx_http_complex_value_t before;   ///< what a request takes
+    ngx_http_complex_value_t* settle;  ///< what it has used when it ends; nullptr: the same
+};
+
 /// The configuration of a location: plain memory from nginx's pool. Each field is one word, so that
 /// all are merged alike.
 struct LocationConf {
@@ -39,7 +46,7 @@ struct LocationConf {
     const KeySourcesConf* key_from;
     ngx_http_complex_value_t* realm;
     ngx_uint_t headers;
-    ngx_http_complex_value_t* cost;  ///< nullptr: 1
+    CostConf* cost;  ///< nullptr: 1
     ngx_array_t* bypass;
     const std::string* scopes;  ///< in the form of parse_scopes; empty: any valid key
     ngx_flag_t dry_run;
@@ -58,6 +65,11 @@ struct LocationConf {
     std::string_view realm_of(ngx_http_request_t* r) const;
     /// `tollgate_cost` for this request. If it is invalid, logs an error and returns 1.
     std::int64_t cost_of(ngx_http_request_t* r) const;
+    /// Whether the cost of a request is settled when it ends.
+    bool settles() const { return cost != nullptr && cost->settle != nullptr; }
+    /// What a request has used that ends now, if the cost is settled; empty if that is not known.
+    /// If it is invalid, logs an error.
+    std::optional<std::int64_t> used_by(ngx_http_request_t* r) const;
 };
 
 /// nginx's create_loc_conf and merge_loc_conf.
@@ -72,7 +84,7 @@ const char* set_content_handler(ngx_conf_t* cf, void* conf, const ContentHandler
 char* read_tollgate(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 /// Reads `tollgate_scope NAME… | off`.
 char* read_scope(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
-/// Reads `tollgate_cost NUMBER | $variable`.
+/// Reads `tollgate_cost NUMBER | $variable [settle=$variable]`.
 char* read_cost(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
 }  // namespace tollgate::http

@@ -88,6 +88,14 @@ ngx_int_t handle_access(ngx_http_request_t* r) noexcept {
     });
 }
 
+ngx_int_t settle_request(ngx_http_request_t* r) noexcept {
+    RequestContext* context = r == r->main ? RequestContext::find(r) : nullptr;
+    if (context != nullptr) {
+        context->settle();
+    }
+    return NGX_OK;
+}
+
 ngx_int_t count_request(ngx_http_request_t* r) noexcept {
     const RequestContext* context = r == r->main ? RequestContext::find(r) : nullptr;
     if (context == nullptr) {

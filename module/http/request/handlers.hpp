@@ -15,10 +15,18 @@ ngx_int_t note_guarded(ngx_http_request_t* r) noexcept;
 /// waiting; a status: refused.
 ngx_int_t handle_access(ngx_http_request_t* r) noexcept;
 
+/// Adds a handler to NGX_HTTP_LOG_PHASE, before all that are there. Returns false if memory is
+/// short.
+bool add_first_log_handler(ngx_conf_t* cf, ngx_http_handler_pt handler);
+
 /// Adds the handlers that remove keys from requests that handle_access does not see: requests that
 /// `satisfy any` grants before its turn, subrequests, and, for the access log, requests that nginx
 /// or `return` answers earlier. Returns false if memory is short.
 bool add_field_stripping(ngx_conf_t* cf);
+
+/// A handler of NGX_HTTP_LOG_PHASE, before the one that writes access logs: settles the cost of the
+/// request. Call add_first_log_handler before add_field_stripping: `settle=` cannot read keys.
+ngx_int_t settle_request(ngx_http_request_t* r) noexcept;
 
 /// A handler of NGX_HTTP_LOG_PHASE: counts the request once, by its last outcome.
 ngx_int_t count_request(ngx_http_request_t* r) noexcept;

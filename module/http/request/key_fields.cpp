@@ -200,15 +200,19 @@ ngx_int_t note_guarded(ngx_http_request_t* r) noexcept {
     });
 }
 
-bool add_field_stripping(ngx_conf_t* cf) {
+bool add_first_log_handler(ngx_conf_t* cf, ngx_http_handler_pt handler) {
     // Most phases run their handlers from the last added to the first, the log phase from the first
     // to the last.
-    const auto logging = add_phase_handler(cf, NGX_HTTP_LOG_PHASE, remove_before_log);
-    if (logging.empty()) {
-        return false;
+    const auto logging = add_phase_handler(cf, NGX_HTTP_LOG_PHASE, handler);
+    if (!logging.empty()) {
+        std::rotate(logging.begin(), logging.end() - 1, logging.end());
     }
-    std::rotate(logging.begin(), logging.end() - 1, logging.end());
-    return !add_phase_handler(cf, NGX_HTTP_PRECONTENT_PHASE, remove_before_content).empty();
+    return !logging.empty();
+}
+
+bool add_field_stripping(ngx_conf_t* cf) {
+    return add_first_log_handler(cf, remove_before_log) &&
+           !add_phase_handler(cf, NGX_HTTP_PRECONTENT_PHASE, remove_before_content).empty();
 }
 
 }  // namespace tollgate::http

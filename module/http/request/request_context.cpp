@@ -11,6 +11,7 @@ gateway::Admission::Options options_for(const LocationConf& conf, RequestContext
     return {.refusals_strike = conf.dry_run == 0,
             .checks_key_only = purpose == RequestContext::Purpose::kCheckKey,
             .scopes = *conf.scopes,
+            .settles = conf.settles(),
             .missing_key =
                 conf.key_from->challenge_field().empty() ? kMissingApiKey : kMissingApiKeyField};
 }
@@ -81,6 +82,12 @@ void RequestContext::admit() noexcept {
 void RequestContext::time_out() noexcept {
     is_waiting_ = false;  // The caller runs the request.
     admission_.time_out();
+}
+
+void RequestContext::settle() noexcept {
+    if (conf_.settles() && !outcome().counting.empty()) {
+        admission_.settle(conf_.used_by(r_));
+    }
 }
 
 void RequestContext::strip_request_fields(std::span<const KeyField> keys) {

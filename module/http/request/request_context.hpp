@@ -60,6 +60,9 @@ class RequestContext : private gateway::Admission::Client {
     /// Decides the request because Redis took too long.
     void time_out() noexcept;
 
+    /// Settles the cost of the request, which has ended, if the location says so. Once.
+    void settle() noexcept;
+
     /// Where the key was found; nullptr if there was none.
     const KeySource* key_source() const { return key_.source; }
     /// Removes the fields of the request that must not reach the upstream: these keys, and those

@@ -24,6 +24,7 @@ struct RequestOptions {
     std::int64_t cost = 1;
     bool checks_key_only = false;
     std::string_view scopes{};
+    bool settles = false;
 };
 
 /// Workers of one node with a simulated Redis. Tests change `tables`, `settings` and `zone_size`
@@ -57,7 +58,9 @@ class EngineTest : public testing::Test {
             : worker(at),
               own_cost(options.cost),
               admission(at.tables, *this,
-                        {.checks_key_only = options.checks_key_only, .scopes = options.scopes}) {}
+                        {.checks_key_only = options.checks_key_only,
+                         .scopes = options.scopes,
+                         .settles = options.settles}) {}
 
         std::int64_t cost() override {
             if (cost_throws) {

@@ -89,6 +89,8 @@ TEST(StatusJson, ShowsARedis) {
     counts["lease_units.spent"].add(15);
     counts["lease_units.returned"].add(16);
     counts["lease_units.lost"].add(17);
+    counts["cost_units.reserved"].add(28);
+    counts["cost_units.settled"].add(29);
     counts["owed_units.noted"].add(18);
     counts["owed_units.settled"].add(19);
     counts["owed_units.lapsed"].add(20);
@@ -104,6 +106,7 @@ TEST(StatusJson, ShowsARedis) {
         "key_cache_lookups":{"hit":6,"negative_hit":7,"miss":8},"retiring_key_uses":26,
         "quota_decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},"leases":2,"leases_recalled":27,
         "lease_units":{"granted":14,"spent":15,"returned":16,"lost":17},
+        "cost_units":{"reserved":28,"settled":29},
         "owed_units":{"noted":18,"settled":19,"lapsed":20}})"));
 }
 

@@ -1,0 +1,61 @@
+#include "module/quota/cost_settlement.hpp"
+
+#include "module/quota/lease.hpp"
+#include "module/quota/quota_windows.hpp"
+
+namespace tollgate {
+
+namespace {
+
+/// The state may have been evicted since the request was granted.
+void catch_up(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> windows) {
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        if (state.windows[i].counted.number < windows[i].number) {
+            return_lease(state, quota);
+            set_window(state, quota, i, windows[i]);
+        }
+    }
+}
+
+void settle_cost_of(QuotaState& state, const TableQuota& quota,
+                    std::span<const WindowCount> windows, std::int64_t units, bool is_recalled) {
+    catch_up(state, quota, windows);
+    const bool has_lease = state.lease > 0 && are_same(state, windows);
+    if (units < 0) {
+        state.counts.refunded -= units;
+    }
+    if (has_lease && units < 0 && !is_recalled) {
+        state.lease -= units;
+    } else if (has_lease && units > 0 && units <= state.lease) {
+        state.lease -= units;
+        state.counts.spent += units;
+    } else {
+        state.counts.noted += units > 0 ? units : 0;
+        owe_to_windows(state, quota, windows, units);
+    }
+}
+
+}  // namespace
+
+std::vector<WindowCount> counting_windows(std::span<const QuotaState> states, const Quotas& quotas,
+                                          const ClockBounds& now) {
+    std::vector<WindowCount> windows;
+    windows.reserve(window_count(quotas));
+    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
+        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+            // A request of cost 0 may be granted alone from windows that have ended.
+            windows.push_back(roll(state.windows[i].counted, quota.rates[i].period, now.earliest));
+        }
+    });
+    return windows;
+}
+
+void settle_cost(std::span<QuotaState> states, const Quotas& quotas,
+                 std::span<const WindowCount> counting, std::int64_t units, bool is_recalled) {
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        settle_cost_of(state, quota, counting.first(quota.rates.size()), units, is_recalled);
+        counting = counting.subspan(quota.rates.size());
+    });
+}
+
+}  // namespace tollgate

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "module/quota/quota_state.hpp"
+
+// A cost that is known when the request ends: the difference to what the request took before.
+namespace tollgate {
+
+/// The windows that count the units of a request, of all tables, in the order of
+/// Acquire::adjustments. The request was granted just now from these states.
+std::vector<WindowCount> counting_windows(std::span<const QuotaState> states, const Quotas& quotas,
+                                          const ClockBounds& now);
+
+/// Charges these units in addition, or refunds them if they are below 0, in the windows that count
+/// the request. A window that has ended meanwhile is not changed, unless it is a day of a history.
+///
+/// If a table has a lease in the same windows, a refund becomes a part of it, unless `is_recalled`,
+/// and a charge that is not larger is taken from it. Otherwise the units are owed to Redis.
+void settle_cost(std::span<QuotaState> states, const Quotas& quotas,
+                 std::span<const WindowCount> counting, std::int64_t units, bool is_recalled);
+
+}  // namespace tollgate

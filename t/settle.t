@@ -1,0 +1,236 @@
+# `tollgate_cost VALUE settle=$variable`: a request takes units before, and what it has used is settled when it ends, in
+# the windows that counted it.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use File::Temp qw(tempdir);
+use Gateway qw(wait_for_room wait_for_window);
+use Http;
+use IO::Socket::UNIX;
+use Load;
+use Test::More;
+use Wait qw(becomes wait_until);
+
+my $settled = 'tollgate_cost 10 settle=$upstream_http_x_used;';
+my $durable = { conf => ['appendonly yes', 'appendfsync always'] };
+
+sub start {
+    my (%options) = @_;
+    my $gateway = Gateway->start(
+        plans    => 'plan free 1000r/h 5000r/d;',
+        upstream => 'location /used/ { add_header X-Used $arg_used always; return 200 "done\n"; }
+                     location /error/ { return 503; }',
+        location => $settled,
+        %options,
+    );
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    wait_for_room($gateway->redis, 3600);
+    return $gateway;
+}
+
+sub counts { my ($gateway, $table) = @_; return [map { $gateway->count('k1', $table // 'api', $_) // 0 } 3600, 86400] }
+
+# Waits until Redis has counted these units, in both windows.
+sub counted {
+    my ($gateway, $units, $name, $table) = @_;
+    becomes(sub { join ' ', @{ counts($gateway, $table) } }, "$units $units", $name);
+}
+
+# An upstream whose responses the test sends.
+sub held_upstream {
+    my $path = tempdir(CLEANUP => 1) . '/held.sock';
+    my $listening = IO::Socket::UNIX->new(Local => $path, Listen => 16, Timeout => 30) or die "$path: $!\n";
+    return ($path, $listening);
+}
+
+sub accept_request {
+    my ($listening) = @_;
+    my $connection = $listening->accept or die "accept: $!\n";
+    my $request = '';
+    $connection->sysread($request, 4096, length $request) or die "no request\n" until $request =~ /\r\n\r\n/;
+    return $connection;
+}
+
+sub answer {
+    my ($connection, $used) = @_;
+    $connection->syswrite("HTTP/1.0 200 OK\r\nX-Used: $used\r\nContent-Length: 3\r\n\r\nok\n");
+    $connection->close;
+}
+
+sub send_request {
+    my ($gateway, $path) = @_;
+    my $client = Http->connect($gateway);
+    $client->send("GET $path HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer k\r\n\r\n");
+    return $client;
+}
+
+for my $table ('lease=off', '') {
+    subtest "what was used is counted, $table" => sub {
+        my $gateway = start(
+            table  => $table,
+            http   => 'log_format cost "$tollgate_cost";',
+            server => 'access_log %DIR%/cost.log cost;',
+        );
+        my $cost = sub { my $log = Nginx::_read($gateway->nginx->dir . '/cost.log'); return ($log =~ /(.*)\n\z/)[0] };
+        my $sum = 0;
+        for my $case (['3', 3], ['25', 25], ['0', 0], ['', 10], ['3.5', 10], ['-1', 10], ['1e3', 10], ['10', 10]) {
+            my ($used, $units) = @$case;
+            is($gateway->get("/used/?used=$used", 'k')->status, 200, "used '$used'");
+            $sum += $units;
+            counted($gateway, $sum, '... is counted');
+            is($cost->(), $units, '... and logged');
+        }
+        is($gateway->get('/error/', 'k')->status, 503, 'an error of the upstream');
+        counted($gateway, $sum += 10, '... leaves the reservation');
+        is(scalar(() = $gateway->nginx->error_log =~ /invalid tollgate_cost "[^"]*", the reservation stands/g), 3, 'a line for each invalid value');
+        my $main = $gateway->status->{redis}[0];
+        is_deeply($main->{cost_units}, { reserved => 90, settled => $sum }, 'the status has both sums');
+        becomes(sub { $gateway->unsettled }, 0, 'nothing is left to report');
+        $gateway->nginx->stop;
+    };
+}
+
+subtest 'two tables' => sub {
+    my $gateway = start(
+        http   => 'tollgate_plans search { plan free 2000r/h 3000r/d; }',
+        server => "location /used/both { tollgate api search; $settled proxy_pass http://unix:%DIR%/upstream.sock; }",
+    );
+    my $sum = 0;
+    for my $used (4, 40, 7) {
+        is($gateway->get("/used/both?used=$used", 'k')->status, 200, "used $used");
+        $sum += $used;
+    }
+    counted($gateway, $sum, "counted in $_", $_) for qw(api search);
+    $gateway->nginx->stop;
+};
+
+subtest 'requests at the same time never get more than the limit' => sub {
+    my $gateway = start(plans => 'plan free 3000r/h;', location => 'tollgate_cost 100 settle=$upstream_http_x_used;', workers => 2);
+    my $used = 0;
+    my $n = 0;
+    my $load = Load->run(
+        servers => [$gateway->address], connections => 32, requests => 600, token => 'k',
+        path => sub { '/used/?used=' . (10 + $n++ % 91) },
+    );
+    my $granted = $load->{status}{200};
+    cmp_ok($granted, '>=', 30, 'more requests than reservations');
+    is($granted + ($load->{status}{429} // 0), 600, 'each is granted or refused');
+    becomes(sub { $gateway->unsettled }, 0, 'all is reported');
+    my $main = sub { $gateway->status->{redis}[0] };
+    wait_until('the end of leases', sub { my $u = $main->()->{lease_units}; $u->{granted} == $u->{spent} + $u->{returned} + $u->{lost} });
+    my $count = $gateway->count('k1', 'api', 3600);
+    is($count, $main->()->{cost_units}{settled}, 'the count is the sum that was used');
+    cmp_ok($count, '<=', 3000, '... and not above the limit');
+    $gateway->nginx->stop;
+};
+
+subtest 'a window that has ended is not changed' => sub {
+    my ($path, $listening) = held_upstream();
+    my $gateway = start(
+        plans    => 'plan free 1000r/2s 5000r/d;', table => 'lease=off', location => '',
+        server   => "location /held { tollgate api; $settled proxy_pass http://unix:$path; }",
+    );
+    wait_for_window($gateway->redis, 2, 0.5);
+    my $client = send_request($gateway, '/held');
+    my $upstream = accept_request($listening);
+    my $field = sub { $gateway->redis->cmd('HGET', 't:quota:{k1}:api', $_[0]) };
+    my $number = $field->('2.number');
+    is($field->('2.count'), 10, 'the reservation');
+    wait_until('the next window', sub { $gateway->redis->cmd('TIME')->[0] >= 2 * ($number + 1) });
+    $gateway->get('/', 'k');
+    answer($upstream, 4);
+    is($client->response('GET')->status, 200, 'the response');
+    becomes(sub { $gateway->count('k1', 'api', 86400) }, 4 + 1, 'the day has what was used');
+    SKIP: {
+        skip 'the machine was too slow: another window has begun', 1 if $field->('2.number') != $number + 1;
+        is($field->('2.count'), 1, 'the next window has its own request only');
+    }
+    $gateway->nginx->stop;
+};
+
+subtest 'a client that leaves' => sub {
+    my ($path, $listening) = held_upstream();
+    my $gateway = start(
+        location => '',
+        server   => "location /held { tollgate api; $settled proxy_pass http://unix:$path; }
+                     location /sent { tollgate api; tollgate_cost 10 settle=\$bytes_sent; proxy_pass http://unix:$path; }",
+    );
+    my $leave = sub {
+        my $client = send_request($gateway, $_[0]);
+        my $upstream = accept_request($listening);
+        $client->close;
+        $upstream->sysread(my $nothing, 1);    # the gateway closes its connection
+    };
+    $leave->('/held');
+    wait_until('its end', sub { $gateway->status->{redis}[0]{cost_units}{reserved} == 10 });
+    counted($gateway, 10, 'without a value, the reservation stands');
+    $leave->('/sent');
+    counted($gateway, 10, 'a variable of nginx has a value: no byte was sent');
+    $gateway->nginx->stop;
+};
+
+subtest 'a reload, and the end of Redis, while the request runs' => sub {
+    my ($path, $listening) = held_upstream();
+    my $gateway = start(
+        redis_options => $durable, location => '',
+        server => "location /held { tollgate api; $settled proxy_pass http://unix:$path; }",
+    );
+    my $client = send_request($gateway, '/held');
+    my $upstream = accept_request($listening);
+    $gateway->nginx->reload;
+    answer($upstream, 3);
+    is($client->response('GET')->status, 200, 'an old worker answers');
+    counted($gateway, 3, '... and settles');
+
+    $gateway->get('/', 'k');
+    my @clients = map { send_request($gateway, '/held') } 1 .. 2;
+    my @upstreams = map { accept_request($listening) } 1 .. 2;
+    $gateway->redis->kill;
+    answer($upstreams[0], 7);
+    is($clients[0]->response('GET')->status, 200, 'answered without Redis');
+    push @clients, my $alone = send_request($gateway, '/held');
+    push @upstreams, accept_request($listening);
+    answer($upstreams[2], 50);
+    is($alone->response('GET')->status, 200, 'granted and answered without Redis');
+    $gateway->redis->restart;
+    answer($upstreams[1], 30);
+    is($clients[1]->response('GET')->status, 200, 'answered when it is back');
+    counted($gateway, 3 + 1 + 7 + 50 + 30, 'all is settled');
+    $gateway->nginx->stop;
+};
+
+subtest 'a worker that is killed leaves the reservation' => sub {
+    my ($path, $listening) = held_upstream();
+    my $gateway = start(location => '', server => "location /held { tollgate api; $settled proxy_pass http://unix:$path; }");
+    my $client = send_request($gateway, '/held');
+    my $upstream = accept_request($listening);
+    $gateway->nginx->kill_worker;
+    wait_until('its successor', sub { eval { $gateway->status } });
+    counted($gateway, 10, 'counted');
+    $gateway->nginx->stop;
+};
+
+subtest 'a dry run, a refusal, an error page' => sub {
+    my $gateway = start(
+        plans  => 'plan free 30r/h;', location => '',
+        server => "location /dry/ { tollgate api; tollgate_dry_run on; $settled proxy_pass http://unix:%DIR%/upstream.sock:/used/; }
+                   location /used/ { tollgate api; $settled proxy_pass http://unix:%DIR%/upstream.sock; }
+                   location /page/ { tollgate api; $settled error_page 503 = /used/?used=5; proxy_intercept_errors on;
+                                     proxy_pass http://unix:%DIR%/upstream.sock:/error/; }",
+    );
+    my $count = sub { $gateway->count('k1', 'api', 3600) // 0 };
+    is($gateway->get('/dry/?used=2', 'k')->status, 200, 'a dry run');
+    becomes($count, 2, '... counts what was used');
+    is($gateway->get('/page/', 'k')->status, 200, 'an error page of another location');
+    becomes($count, 7, '... is settled once, by the location that decided');
+    is($gateway->get('/used/?used=20', 'k')->status, 200, 'more than it took');
+    becomes($count, 27, '... is counted');
+    is($gateway->get('/used/?used=1', 'k')->status, 429, 'a refused request');
+    is($gateway->get('/dry/?used=1', 'k')->status, 200, '... passes a dry run');
+    $gateway->get('/', 'k');
+    is($count->(), 28, 'and neither takes anything');
+    $gateway->nginx->stop;
+};
+
+done_testing;

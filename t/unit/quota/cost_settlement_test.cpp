@@ -1,0 +1,147 @@
+#include "module/quota/cost_settlement.hpp"
+
+#include <gtest/gtest.h>
+
+#include "module/quota/lease.hpp"
+
+namespace tollgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kNow(1'800'000'030'000ms);
+constexpr std::int64_t kMinute = kNow.time_since_epoch() / 60s;
+constexpr std::int64_t kDay = kNow.time_since_epoch() / 86400s;
+
+class CostSettlement : public testing::Test {
+  protected:
+    CostSettlement() {
+        TableQuota quota;
+        quota.table = "api";
+        quota.rates = {{100, 60s}, {1000, 86400s}};
+        quotas_ = {quota};
+        state().windows[0].counted = {.number = kMinute, .count = 40};
+        state().windows[1].counted = {.number = kDay, .count = 400};
+        state().counted_at = kNow;
+        counting_ = counting_windows(states_, quotas_, {1s, kNow, kNow, kNow});
+    }
+
+    QuotaState& state() { return states_.front(); }
+    void settle(std::int64_t units, bool is_recalled = false) {
+        settle_cost(states_, quotas_, counting_, units, is_recalled);
+    }
+    void expect_owed(std::int64_t minute, std::int64_t day) {
+        EXPECT_EQ(state().windows[0].owed, minute);
+        EXPECT_EQ(state().windows[1].owed, day);
+    }
+    void begin_next_minute() { state().windows[0].counted = {.number = kMinute + 1, .count = 1}; }
+
+    std::vector<QuotaState> states_{1};
+    Quotas quotas_;
+    std::vector<WindowCount> counting_;
+};
+
+TEST_F(CostSettlement, OwesTheDifferenceInEachWindow) {
+    settle(7);
+    expect_owed(7, 7);
+    EXPECT_EQ(state().counts.noted, 7);
+    settle(-10);
+    expect_owed(-3, -3);
+    EXPECT_EQ(state().counts.refunded, 10);
+}
+
+TEST_F(CostSettlement, ARefundBecomesAPartOfTheLease) {
+    state().lease = 5;
+    settle(-4);
+    EXPECT_EQ(state().lease, 9);
+    expect_owed(0, 0);
+    EXPECT_EQ(state().counts.refunded, 4);
+}
+
+TEST_F(CostSettlement, ARefundOfARecalledIdIsReturned) {
+    state().lease = 5;
+    settle(-4, true);
+    EXPECT_EQ(state().lease, 5);
+    expect_owed(-4, -4);
+}
+
+TEST_F(CostSettlement, AChargeIsTakenFromALeaseThatHasEnough) {
+    state().lease = 5;
+    settle(5);
+    EXPECT_EQ(state().lease, 0);
+    EXPECT_EQ(state().counts.spent, 5);
+    expect_owed(0, 0);
+    state().lease = 5;
+    settle(6);
+    EXPECT_EQ(state().lease, 5);
+    EXPECT_EQ(state().counts.noted, 6);
+    expect_owed(6, 6);
+}
+
+TEST_F(CostSettlement, AWindowThatHasEndedIsNotChanged) {
+    begin_next_minute();
+    state().lease = 5;
+    settle(-4);
+    EXPECT_EQ(state().lease, 5) << "the lease belongs to the next window";
+    expect_owed(0, -4);
+    settle(6);
+    expect_owed(0, 2);
+}
+
+TEST_F(CostSettlement, UnitsOfTheLongestWindowThatHasEndedAreDropped) {
+    state().windows[1].counted.number = kDay + 1;
+    begin_next_minute();
+    settle(-4);
+    expect_owed(0, 0);
+    EXPECT_EQ(state().counts.refunded, 4);
+    EXPECT_EQ(state().counts.lost, 4);
+    settle(3);
+    EXPECT_EQ(state().counts.noted, 3);
+    EXPECT_EQ(state().counts.lapsed, 3);
+}
+
+TEST_F(CostSettlement, TheDayOfAHistoryIsChangedAfterItsEnd) {
+    quotas_.front().history = std::chrono::days(30);
+    state().windows[1].counted.number = kDay + 1;
+    begin_next_minute();
+    settle(-4);
+    expect_owed(0, 0);
+    EXPECT_EQ(state().windows[1].owed_previous, -4);
+    EXPECT_EQ(state().counts.lost, 0);
+}
+
+TEST_F(CostSettlement, AStateThatWasEvictedOwesIt) {
+    states_.front() = QuotaState{};
+    settle(-4);
+    expect_owed(-4, -4);
+    EXPECT_EQ(state().windows[0].counted.number, kMinute);
+    EXPECT_EQ(state().counted_at, Instant{}) << "its counts are not those of Redis";
+}
+
+TEST_F(CostSettlement, WindowsThatHaveEndedCountNothing) {
+    const Instant later = kNow + 60s;
+    const auto counting = counting_windows(states_, quotas_, {1s, later, later, later});
+    EXPECT_EQ(counting[0].number, kMinute + 1);
+    EXPECT_EQ(counting[1].number, kDay);
+}
+
+TEST_F(CostSettlement, EachTableHasItsOwnWindows) {
+    TableQuota hourly;
+    hourly.table = "search";
+    hourly.rates = {{50, 3600s}};
+    quotas_.push_back(hourly);
+    QuotaState second;
+    second.windows[0].counted = {.number = kNow.time_since_epoch() / 3600s, .count = 3};
+    second.counted_at = kNow;
+    second.lease = 8;
+    states_.push_back(second);
+    counting_ = counting_windows(states_, quotas_, {1s, kNow, kNow, kNow});
+    ASSERT_EQ(counting_.size(), 3U);
+    settle(-2);
+    expect_owed(-2, -2);
+    EXPECT_EQ(states_[1].lease, 10);
+    EXPECT_EQ(states_[1].windows[0].owed, 0);
+}
+
+}  // namespace
+}  // namespace tollgate
