@@ -200,6 +200,21 @@ subtest 'a reload, and the end of Redis, while the request runs' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'a graceful shutdown' => sub {
+    my ($path, $listening) = held_upstream();
+    my $gateway = start(location => '', server => "location /held { tollgate api; $settled proxy_pass http://unix:$path; }");
+    my $client = send_request($gateway, '/held');
+    my $upstream = accept_request($listening);
+    my ($worker) = $gateway->nginx->workers;
+    kill QUIT => $gateway->nginx->pid;
+    wait_until('the shutdown', sub { !eval { $gateway->status } });
+    answer($upstream, 3);
+    is($client->response('GET')->status, 200, 'the last request');
+    counted($gateway, 3, '... is settled');
+    wait_until('the end', sub { !kill 0 => $worker });
+    $gateway->nginx->stop;
+};
+
 subtest 'a worker that is killed leaves the reservation' => sub {
     my ($path, $listening) = held_upstream();
     my $gateway = start(location => '', server => "location /held { tollgate api; $settled proxy_pass http://unix:$path; }");

@@ -136,7 +136,7 @@ void AcquireCall::apply(const redis::AcquireResults& results) {
         const auto* acquired = std::get_if<Acquired>(&results.of_ids[i]);
         if (acquired != nullptr &&
             apply_to_zone(items_[i], *acquired, std::chrono::floor<SteadyTime>(received))) {
-            batcher_.settlement_.settle_without_record(items_[i].group->request);
+            batcher_.settlement_.settle_without_pass(items_[i].group->request);
         }
     }
     auto items = std::exchange(items_, {});

@@ -211,7 +211,7 @@ void QuotaDecision::settle(std::shared_ptr<const Quotas> quotas,
                     is_recalled(*request.quotas, recalled, now));
         states.save(now.steady);
     }
-    engine().settlement().settle_without_record(request);
+    engine().settlement().settle_without_pass(request);
 }
 
 }  // namespace tollgate::gateway

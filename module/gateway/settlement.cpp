@@ -213,12 +213,12 @@ void Settlement::settle_ended(const KeyCache::Found& ended, std::uint64_t api_ke
     }
 }
 
-void Settlement::settle_without_record(const AcquireRequest& request) {
+void Settlement::settle_without_pass(const AcquireRequest& request) {
     Zone& zone = context_.zone();
     const bool has_record = LockedStripe(zone, zone.stripe_of_key(request.api_key))
                                 .keys()
                                 .has_id(request.api_key, request.id_hash);
-    if (!has_record) {
+    if (!has_record || returns_leases(*request.quotas)) {
         AcquireRequest settling = request;
         settling.returns_lease = true;
         acquires_.settle(settling);

@@ -29,10 +29,10 @@ class Settlement : private Pinned {
     /// KeyCache::Key::hash. Throws std::bad_alloc.
     void settle_ended(const KeyCache::Found& ended, std::uint64_t api_key);
 
-    /// Settles at once what the request's id holds if the zone has no record of its key. The key
-    /// was deleted, or the record was evicted while the zone held nothing of the id. Throws
-    /// std::bad_alloc.
-    void settle_without_record(const AcquireRequest& request);
+    /// Settles at once what the request's id holds if no pass can: the zone has no record of its
+    /// key (the key was deleted, or the record was evicted while the zone held nothing of the id),
+    /// or this worker is shutting down and no other serves its tables. Throws std::bad_alloc.
+    void settle_without_pass(const AcquireRequest& request);
 
     /// Another node refuses requests of this id while units lie in leases. Returns those of this
     /// node soon.

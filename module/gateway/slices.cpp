@@ -88,7 +88,7 @@ void Slices::return_slice(KnownKey& key) {
         key.slice.end(states, *key.quotas, request.demand, now);
         states.save(now);
     }
-    settlement_.settle_without_record(request);
+    settlement_.settle_without_pass(request);
 }
 
 void Slices::end_expired() noexcept {
