@@ -95,16 +95,8 @@ void add_adjustments(Words& ids, const Acquire& acquire) {
     }
 }
 
-/// The arguments of an id. Its terms start at ARGV[terms].
-void add_id(Words& ids, const Acquire& acquire, SteadyTime sent, std::size_t terms) {
-    const bool adjusts = has_adjustments(acquire);
-    const bool has_more = adjusts || acquire.lease > 0 || acquire.strikes > 0;
-    ids.add(terms);
-    ids.add(acquire.count);
-    if (!has_more) {
-        ids.add(0);
-        return;
-    }
+/// The further arguments of an id; nothing if it has none.
+void add_further(Words& ids, const Acquire& acquire, bool adjusts, SteadyTime sent) {
     ids.add(adjusts ? 3 + acquire.quotas->size() + 3 * acquire.adjustments.size() : 2);
     ids.add(acquire.lease);
     if (acquire.strikes > 0) {
@@ -118,11 +110,56 @@ void add_id(Words& ids, const Acquire& acquire, SteadyTime sent, std::size_t ter
     }
 }
 
+/// The arguments of the ids. Ids that follow each other, are alike and have no further arguments
+/// share them.
+class IdArguments {
+  public:
+    IdArguments(std::size_t ids, SteadyTime sent) : sent_(sent) {
+        constexpr std::size_t kOfAnId = 24;
+        words_.reserve(kOfAnId * ids);
+    }
+
+    /// Adds an id, whose terms start at ARGV[terms].
+    void add(const Acquire& acquire, std::size_t terms, bool adjusts) {
+        const bool has_further = adjusts || acquire.lease > 0 || acquire.strikes > 0;
+        if (alike_ && !has_further && terms == terms_ && acquire.count == count_) {
+            ++*alike_;
+            return;
+        }
+        end_alike();
+        words_.add(terms);
+        words_.add(acquire.count);
+        if (has_further) {
+            add_further(words_, acquire, adjusts, sent_);
+        } else {
+            alike_ = 0;
+            terms_ = terms;
+            count_ = acquire.count;
+        }
+    }
+    /// All of them, after the last add().
+    const Words& end() {
+        end_alike();
+        return words_;
+    }
+
+  private:
+    void end_alike() {
+        if (alike_) {
+            words_.add(-*alike_);
+            alike_.reset();
+        }
+    }
+
+    SteadyTime sent_;
+    Words words_;
+    std::optional<std::int64_t> alike_;  ///< further ids that share the last arguments
+    std::size_t terms_ = 0;
+    std::int64_t count_ = 0;
+};
+
 void add_report_keys(Words& words, const Acquire& acquire, const Keys& keys,
                      std::string_view node) {
-    if (!has_adjustments(acquire)) {
-        return;
-    }
     for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
         if (acquire.report_numbers[table] != 0) {
             const TableQuota& quota = (*acquire.quotas)[table];
@@ -292,14 +329,13 @@ bool read_leases(Numbers& numbers, std::span<const Acquire> acquires,
 Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
                   const AcquireContext& context) {
     constexpr std::size_t kOfAKey = 48;
-    constexpr std::size_t kOfAnId = 24;
     Call call{&acquire_script()};
     call.keys.reserve(kOfAKey * acquires.size());
     SharedTerms terms;
-    Words ids;
-    ids.reserve(kOfAnId * acquires.size());
+    IdArguments ids(acquires.size(), context.sent);
     for (const Acquire& acquire : acquires) {
-        add_id(ids, acquire, context.sent, terms.place_of(acquire));
+        const bool adjusts = has_adjustments(acquire);
+        ids.add(acquire, terms.place_of(acquire), adjusts);
         if (acquire.demand.ban) {
             call.keys.add(keys.ban(acquire.id));
         }
@@ -309,13 +345,15 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
         for (const auto& quota : *acquire.quotas) {
             call.keys.add_joined(keys.quota_parts(acquire.id, quota.table));
         }
-        add_report_keys(call.keys, acquire, keys, context.node);
+        if (adjusts) {
+            add_report_keys(call.keys, acquire, keys, context.node);
+        }
     }
     call.arguments.add(terms.end());
     call.arguments.add(context.deadline.time_since_epoch().count());
     call.arguments.add(context.node);
     call.arguments.add(terms.words());
-    call.arguments.add(ids);
+    call.arguments.add(ids.end());
     return call;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -175,8 +176,12 @@ class SimulatedRedis {
         std::vector<Executed> read() {
             std::vector<Executed> found;
             for (std::size_t at = number_at(2); at < arguments_.size() + 2;) {
-                found.push_back(read_id(at));
-                at += 3 + number_at(at + 2);
+                const std::int64_t further = integer_at(at + 2);
+                // Below 0: so many ids that follow are alike.
+                for (std::int64_t ids = std::min<std::int64_t>(further, 0); ids <= 0; ++ids) {
+                    found.push_back(read_id(at));
+                }
+                at += 3 + static_cast<std::size_t>(std::max<std::int64_t>(further, 0));
             }
             return found;
         }
@@ -221,7 +226,7 @@ class SimulatedRedis {
                 read_key(quota.table, one.id);
             }
             EXPECT_TRUE(!has_history || keys_[history].ends_with("history:{" + one.id + "}"));
-            const auto more = number_at(at + 2);
+            const std::int64_t more = integer_at(at + 2);
             if (more > 0) {
                 one.acquire.lease = integer_at(at + 3);
                 read_strikes(at + 4, one.acquire);

@@ -128,6 +128,18 @@ TEST(AcquireCall, GivesTermsOnce) {
                Texts{"25", "1", "0"} + Texts{"5", "1", "0"}));
 }
 
+TEST(AcquireCall, GivesArgumentsOfAlikeIdsOnce) {
+    std::array<Acquire, 6> acquires;
+    acquires.fill(two_tables());
+    acquires[3].lease = 2;
+    acquires[5].count = 1;
+    const auto call = acquire_call(acquires, Keys(""), {});
+    EXPECT_EQ(call.keys.size(), 12);
+    EXPECT_EQ(texts(call.arguments),
+              (Texts{"25", "0", ""} + kTerms + Texts{"5", "7", "-2"} +
+               Texts{"5", "7", "2", "2", "0"} + Texts{"5", "7", "0"} + Texts{"5", "1", "0"}));
+}
+
 TEST(AcquireCall, WritesTheBanInMilliseconds) {
     Acquire acquire = two_tables();
     acquire.demand.ban = BanPolicy{20, 1min, 10min, 24h};

@@ -1130,17 +1130,102 @@ TEST_F(AcquireScript, OneIdsErrorIsItsOwn) {
     }
 }
 
+/// Most ids of a call have the most frequent terms: two fixed windows. They share arguments.
+TEST_F(AcquireScript, IdsOfTheMostFrequentTermsCountAsTheModel) {
+    std::mt19937 random(1);
+    const auto any = [&](int most) { return std::uniform_int_distribution<>(0, most)(random); };
+    const auto quotas = acquire_of({{5, kHour}, {8, kDay}}).quotas;
+    for (int round = 0; round < 20; ++round) {
+        RedisModel model;
+        std::array<std::string, 30> ids;
+        std::vector<Acquire> acquires;
+        for (int i = 0; i < 30; ++i) {
+            const std::string& id = ids.at(i) = std::to_string(round) + "-" + std::to_string(i);
+            Acquire& acquire = acquires.emplace_back();
+            acquire.id = id;
+            acquire.quotas = quotas;
+            acquire.count = any(9) < 7 ? 1 : any(3);
+            acquire.demand.cost = round % 5 == 4 ? 2 : 1;
+            for (const Rate& rate : any(9) == 0 ? std::vector<Rate>() : quotas->front().rates) {
+                const std::int64_t which = number(rate.period.length()) + 1 - std::min(any(9), 3);
+                const std::int64_t units = any(8);
+                const auto begin = std::to_string(rate.period.length().count());
+                redis_->run({"HSET", keys_.quota(id, "api"), begin + ".number",
+                             std::to_string(which), begin + ".count", std::to_string(units)});
+                model.count(id, quotas->front(), rate) = {which, units, 0};
+            }
+        }
+        const auto results = decide(acquires);
+        for (int i = 0; i < 30; ++i) {
+            Acquired expected = model.run(acquires[i], start_);
+            for (WindowCount& window : expected.windows) {
+                window.previous = 0;  // the script has it of sliding windows only
+            }
+            ASSERT_TRUE(std::holds_alternative<Acquired>(results[i]));
+            const auto& acquired = std::get<Acquired>(results[i]);
+            EXPECT_EQ(acquired.granted, expected.granted);
+            EXPECT_EQ(acquired.limited, expected.limited);
+            EXPECT_EQ(acquired.windows, expected.windows);
+            Acquire reads = acquires[i];
+            reads.count = 0;
+            EXPECT_EQ(decide(reads).windows, expected.windows) << "as stored";
+        }
+    }
+}
+
+TEST_F(AcquireScript, WhatIsNoNumberIsNoCount) {
+    std::array<std::string, 8> ids;
+    std::vector<Acquire> acquires;
+    for (int i = 0; i < 8; ++i) {
+        ids.at(i) = "k" + std::to_string(i);
+        Acquire& acquire = acquires.emplace_back(acquire_of({{10, kHour}, {20, kDay}}));
+        acquire.id = ids.at(i);
+        const std::array values{std::to_string(number(kHour)), std::string("3"),
+                                std::to_string(number(kDay)), std::string("4")};
+        const auto value = [&](int which) { return i == which ? "x" : values.at(which); };
+        redis_->run({"HSET", keys_.quota(ids.at(i), "api"), "360000.number", value(0),
+                     "360000.count", value(1), "8640000.number", value(2), "8640000.count",
+                     value(3)});
+    }
+    redis_->run({"HDEL", keys_.quota("k4", "api"), "360000.count"});
+    redis_->run({"HDEL", keys_.quota("k5", "api"), "8640000.count"});
+    redis_->run({"HDEL", keys_.quota("k6", "api"), "360000.number"});
+    const auto results = decide(acquires);
+    const std::array<std::pair<int, int>, 8> expected{
+        {{1, 5}, {1, 5}, {4, 1}, {4, 1}, {1, 5}, {4, 1}, {1, 5}, {4, 5}}};
+    for (int i = 0; i < 8; ++i) {
+        const auto& windows = std::get<Acquired>(results[i]).windows;
+        EXPECT_EQ(windows[0], (WindowCount{number(kHour), expected.at(i).first, 0})) << i;
+        EXPECT_EQ(windows[1], (WindowCount{number(kDay), expected.at(i).second, 0})) << i;
+    }
+}
+
+TEST_F(AcquireScript, AnErrorOfAnIdThatSharesArgumentsIsItsOwn) {
+    const Acquire acquire = acquire_of({{10, kHour}, {20, kDay}});
+    std::array<Acquire, 3> acquires{acquire, acquire, acquire};
+    acquires[1].id = "wrong";
+    redis_->run({"SET", keys_.quota("wrong", "api"), "text"});
+    const auto results = decide({acquires.begin(), acquires.end()});
+    EXPECT_EQ(std::get<Acquired>(results[0]).windows[0].count, 1);
+    EXPECT_TRUE(std::holds_alternative<std::string_view>(results[1]));
+    EXPECT_EQ(std::get<Acquired>(results[2]).windows[0].count, 2);
+}
+
 TEST_F(AcquireScript, MemoryThatRanOutIsEachIdsError) {
+    put(kHour, 0, 1);
+    put(kDay, 0, 1);
     redis_->run({"CONFIG", "SET", "maxmemory", "1"});
     Acquire acquire = acquire_of({{5, kHour}});
     Acquire looks = acquire;
     looks.demand.cost = 0;
-    const auto results = decide({acquire, looks, acquire});
+    const Acquire known = acquire_of({{5, kHour}, {5, kDay}});
+    const auto results = decide({acquire, looks, acquire, known, known});
     redis_->run({"CONFIG", "SET", "maxmemory", "0"});
-    ASSERT_TRUE(std::holds_alternative<std::string_view>(results[0]));
-    EXPECT_TRUE(std::get<std::string_view>(results[0]).starts_with("OOM"));
     EXPECT_TRUE(std::holds_alternative<Acquired>(results[1]));
-    EXPECT_TRUE(std::holds_alternative<std::string_view>(results[2]));
+    for (const int i : {0, 2, 3, 4}) {
+        ASSERT_TRUE(std::holds_alternative<std::string_view>(results[i]));
+        EXPECT_TRUE(std::get<std::string_view>(results[i]).starts_with("OOM"));
+    }
 }
 
 TEST_F(AcquireScript, CountsTheSameIdTwiceInOneCall) {

@@ -18,7 +18,9 @@
 --                    per window, ascending, its limit and its length in ms; 0: a calendar month in UTC
 --                    per window its fields, as window_field() names them: of the number, the count and, if it slides,
 --                      the previous count
---       ...      ids: the index in ARGV of its terms, the number of requests, and how many further arguments follow (or 0):
+--       ...      ids: the index in ARGV of its terms, the number of requests, and one of: 0; -N, if the next N ids have the
+--                  same terms and number of requests, are not listed, and none of them has further arguments; or how many
+--                  further arguments follow:
 --                  the units wanted as a lease, and the strikes that are not counted yet, STRIKES:AGE, with the time since
 --                    the first of them in ms; or 0
 --                  optionally the number of its report keys and, per table: the number of the node's report, which is
@@ -265,7 +267,7 @@ local function rare(which)
     end
 end
 
-local KEYS, ARGV, pcall, tonumber, unpack = KEYS, ARGV, redis.pcall, tonumber, unpack
+local KEYS, ARGV, pcall, tonumber, unpack, format = KEYS, ARGV, redis.pcall, tonumber, unpack, string.format
 
 local time = redis.call('TIME')
 local seconds, microseconds = time[1] + 0, time[2] + 0
@@ -277,8 +279,13 @@ if ARGV[3] ~= '0' and now > ARGV[3] + 0 then
 end
 
 -- The terms of the last id: `known` is their index as in ARGV, and `first` the index of the first of their tables.
--- `keeps` is true if one of the tables keeps a history.
-local known, terms, cost, bans, first, tables, keeps
+-- `keeps` is true if one of the tables keeps a history. `count` is the number of requests.
+local known, terms, cost, bans, first, tables, keeps, count
+-- The number of ids that follow and are like the last one.
+local alike = 0
+-- The most frequent terms are those of one table with two fixed windows, without bans and history. Of these, the names of
+-- the fields and the limits. number1 is nil for other terms.
+local number1, count1, number2, count2, limit1, limit2
 -- Per window of these terms: the number of the current window; and the text that Redis returned for it, or 0 before
 -- that.
 local current = {0, 0, 0, 0}
@@ -294,332 +301,413 @@ local read_ban, strike, recall, adjust, add_to_history, expire
 local found = {false}
 -- The arguments of HSET, where they differ from id to id.
 local changes
+-- Conversions of counts: the number of a text, and the text of a number. Each takes as long as about fifty other
+-- operations, and in many calls most ids have few different counts.
+local converted = {}
 
 local nth, key, id, ids_end = 0, 0, ARGV[2] + 0, #ARGV
-while id < ids_end do
-    local more, further, wanted, pending, age, reports, adjustments = ARGV[id + 2], 0, 0, 0, 0, 0, nil
-    if more ~= '0' then
-        further, wanted = more + 0, ARGV[id + 3] + 0
-        if ARGV[id + 4] ~= '0' then
-            pending, age = ARGV[id + 4]:match('(%d+):(%d+)')
-            pending, age = pending + 0, age + 0
-        end
-        if more ~= '2' then
-            reports, adjustments = ARGV[id + 5] + 0, id + 6
-        end
-    end
+while alike > 0 or id < ids_end do
+    local further, wanted, pending, age, reports, adjustments = 0, 0, 0, 0, 0, nil
+    local read, plain
     nth = nth + 1
-
-    -- To convert a string to a number takes as long as about ten other operations. Therefore 1, the usual number of
-    -- requests, is compared as a string; and terms are converted in place, once, because most ids share them.
-    local count = ARGV[id + 1] == '1' and 1 or ARGV[id + 1] + 0
-    if ARGV[id] ~= known then
-        known = ARGV[id]
-        terms = known + 0
-        cost, bans, first = ARGV[terms] + 0, ARGV[terms + 1] ~= '0', terms + 2
-        if bans then
-            first = terms + 6
-        end
-        tables, first, keeps = ARGV[first] + 0, first + 1, false
-        local at, window = first, 0
-        for _ = 1, tables do
-            local windows, width = ARGV[at] + 0, 2
-            ARGV[at] = windows
-            if windows < 0 then
-                windows, width = -windows, 3
+    if alike > 0 then
+        alike, plain = alike - 1, number1
+    else
+        -- To convert a string to a number takes as long as about ten other operations. Therefore 1, the usual number of
+        -- requests, is compared as a string; and terms are converted in place, once, because most ids share them.
+        count = ARGV[id + 1] == '1' and 1 or ARGV[id + 1] + 0
+        if ARGV[id] ~= known then
+            known = ARGV[id]
+            terms = known + 0
+            cost, bans, first = ARGV[terms] + 0, ARGV[terms + 1] ~= '0', terms + 2
+            if bans then
+                first = terms + 6
             end
-            if ARGV[at + 1] ~= '0' then
-                ARGV[at + 1], keeps = ARGV[at + 1] + 0, true
-            end
-            for argument = at + 2, at + 2 * windows, 2 do
-                local length = ARGV[argument + 1] + 0
-                ARGV[argument], ARGV[argument + 1] = ARGV[argument] + 0, length
-                if length > 0 then
-                    current[window + 1] = (now - now % length) / length
-                else
-                    if not month then
-                        month, month_ends = rare('month')(now)
-                    end
-                    current[window + 1] = month
-                end
-                current[window + 2] = 0
-                window = window + 2
-            end
-            at = at + 2 + windows * (2 + width)
-        end
-    end
-
-    local start, granted, ban, failure = size + 1, count, nil, nil
-    if wanted > 0 then
-        start = size + 2
-    end
-    if bans then
-        key, start = key + 1, start + 3
-        read_ban = read_ban or rare('read_ban')
-        ban, failure = read_ban(KEYS[key], terms, now)
-        if ban and ban.stands then
-            granted = 0
-        end
-    end
-
-    if keeps then
-        key = key + 1
-    end
-
-    -- Reads the windows, and stores their current state after reply[start]. `granted` becomes how many requests fit;
-    -- `left` is the number of units left in the fullest window.
-    local left, marker, at, last, window, moves = math.huge, key + tables, first, start, 0, false
-    if not failure then
-        for t = 1, tables do
-            local windows, width = ARGV[at], 2
-            if windows < 0 then
-                windows, width = -windows, 3
-            end
-            local fields, value, values = at + 2 + 2 * windows, 1
-            local after = fields + windows * width
-            if wanted > 0 then
-                -- The last lease is read with the windows, which saves a command.
-                value = 3
-                values = pcall('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime,
-                               unpack(ARGV, fields, after - 1))
-            else
-                values = pcall('HMGET', KEYS[key + t], unpack(ARGV, fields, after - 1))
-            end
-            if values.err then
-                failure = values
-                break
-            end
-            found[t] = values
-            local applies = adjustments
-            if adjustments then
-                local report = ARGV[adjustments]
-                adjustments = adjustments + 1
-                if report ~= '0' then
-                    marker = marker + 1
-                    local applied = pcall('HMGET', KEYS[marker], kReportNumber)
-                    if applied.err then
-                        failure = applied
-                        break
-                    end
-                    applies = (tonumber(applied[1]) or 0) < report + 0
-                    values.report, values.marker = applies and report, marker
-                end
-            end
-            for argument = at + 2, fields - 1, 2 do
-                local room, number, units, before = ARGV[argument], values[value], tonumber(values[value + 1]) or 0, 0
-                local now_number, new = current[window + 1], false
-                if width == 3 then
-                    before = tonumber(values[value + 2])
-                    new = not before
-                    before = before or 0
-                end
-                -- An earlier id usually had the same number. Then its text is compared, and not converted.
-                if number == current[window + 2] then
-                    number = now_number
-                else
-                    number = tonumber(number)
-                    if number == now_number then
-                        current[window + 2] = values[value]
-                    else
-                        -- A future window was counted before the clock went back (a failover). It is kept if it is at
-                        -- most one minute or one window ahead. One that is further ahead was counted with a wrong
-                        -- clock.
-                        local ahead, length = (number or -2) - now_number, ARGV[argument + 1]
-                        if ahead ~= 1 and not (ahead > 1 and length > 0 and number * length - now <= 60000) then
-                            before = ahead == -1 and units or 0
-                            if length == 86400000 and ARGV[at + 1] ~= '0' then
-                                values.day = now_number
-                                if units > 0 then
-                                    values.past, moves = {number, units}, true
-                                end
-                            end
-                            number, units = now_number, 0
-                        end
-                        new = true
-                    end
-                end
-                if adjustments then
-                    local adjusted = ARGV[adjustments] + 0
-                    local by, by_before = ARGV[adjustments + 1] + 0, ARGV[adjustments + 2] + 0
-                    adjustments = adjustments + 3
-                    if applies and (by ~= 0 or by_before ~= 0) then
-                        adjust = adjust or rare('adjust')
-                        local keeps_history = ARGV[argument + 1] == 86400000 and ARGV[at + 1] ~= '0'
-                        units, before = adjust(values, keeps_history, width == 3, number, units, before,
-                                               adjusted, by, by_before)
-                        moves = moves or values.past
-                    end
-                end
-                values[value] = new
-                window = window + 2
-                value = value + width
-                reply[last + 1], reply[last + 2] = number, units
-                room = room - units
-                if width == 3 then
-                    local length = ARGV[argument + 1]
-                    reply[last + 3] = before
-                    local elapsed = now - number * length
-                    local part = elapsed > 0 and before * (length - elapsed) / length or before
-                    room = room - math.ceil(part)
-                end
-                last = last + width
-                if cost > 0 and room < granted * cost then
-                    granted = room > 0 and (room - room % cost) / cost or 0
-                end
-                if room < left then
-                    left = room
-                end
-            end
-            at = after
-        end
-    end
-
-    local lease, taken = 0, granted * cost
-    if not failure then
-        if wanted > 0 and granted == count and not (ban and ban.stands) then
-            local rest = left - taken
-            if rest >= 8 * wanted then
-                lease = wanted
-            elseif rest > 0 then
-                lease = (rest - rest % 8) / 8
-            end
-        end
-
-        local added = taken + lease
-        if moves and (added > 0 or adjustments) then
-            at = first
-            for t = 1, tables do
-                local past, windows, width = found[t].past, ARGV[at], 2
+            tables, first, keeps = ARGV[first] + 0, first + 1, false
+            local at, window = first, 0
+            for _ = 1, tables do
+                local windows, width = ARGV[at] + 0, 2
+                ARGV[at] = windows
                 if windows < 0 then
                     windows, width = -windows, 3
                 end
-                if past and (added > 0 or found[t].adjusted) then
-                    add_to_history = add_to_history or rare('add_to_history')
-                    failure = add_to_history(KEYS[key], KEYS[key + t], past, ARGV[at + 1], now)
-                    if failure then
-                        break
+                if ARGV[at + 1] ~= '0' then
+                    ARGV[at + 1], keeps = ARGV[at + 1] + 0, true
+                end
+                for argument = at + 2, at + 2 * windows, 2 do
+                    local length = ARGV[argument + 1] + 0
+                    ARGV[argument], ARGV[argument + 1] = ARGV[argument] + 0, length
+                    if length > 0 then
+                        current[window + 1] = (now - now % length) / length
+                    else
+                        if not month then
+                            month, month_ends = rare('month')(now)
+                        end
+                        current[window + 1] = month
                     end
+                    current[window + 2] = 0
+                    window = window + 2
                 end
                 at = at + 2 + windows * (2 + width)
             end
+            number1 = nil
+            if tables == 1 and ARGV[first] == 2 and cost > 0 and not bans and not keeps then
+                limit1, limit2 = ARGV[first + 2], ARGV[first + 4]
+                number1, count1, number2, count2 = unpack(ARGV, first + 6, first + 9)
+                current[2], current[4] = format('%d', current[1]), format('%d', current[3])
+            end
+        end
+        local more = ARGV[id + 2]
+        id = id + 3
+        if more == '0' then
+            plain = number1
+        else
+            further = more + 0
+            if further < 0 then
+                alike, further, plain = -further, 0, number1
+            else
+                wanted = ARGV[id] + 0
+                if ARGV[id + 1] ~= '0' then
+                    pending, age = ARGV[id + 1]:match('(%d+):(%d+)')
+                    pending, age = pending + 0, age + 0
+                end
+                if further > 2 then
+                    reports, adjustments = ARGV[id + 2] + 0, id + 3
+                end
+            end
+        end
+    end
+
+    -- Decides the most frequent requests: of the most frequent terms, in windows of which the longest is the current one,
+    -- with units left for one more request. What it does not decide, the rest of the loop does, with the same values.
+    if plain and count > 0 then
+        local name = KEYS[key + 1]
+        read = pcall('HMGET', name, number1, count1, number2, count2)
+        local number, at_number, units, of_longest = read[1], current[1]
+        if read[3] == current[4] then
+            if number == current[2] then
+                units = converted[read[2]]
+                if not units then
+                    units = tonumber(read[2]) or 0
+                    converted[read[2]] = units
+                end
+            elseif number and (tonumber(number) or at_number) < at_number then
+                units, at_number = 0, nil
+            end
+            if units then
+                of_longest = converted[read[4]]
+                if not of_longest then
+                    of_longest = tonumber(read[4]) or 0
+                    converted[read[4]] = of_longest
+                end
+                local taken = count * cost
+                units, of_longest = units + taken, of_longest + taken
+                if units + cost <= limit1 and of_longest + cost <= limit2 then
+                    local text, text_of_longest, done = converted[units], converted[of_longest]
+                    if not text then
+                        text = format('%d', units)
+                        converted[units] = text
+                    end
+                    if not text_of_longest then
+                        text_of_longest = format('%d', of_longest)
+                        converted[of_longest] = text_of_longest
+                    end
+                    if at_number then
+                        done = pcall('HSET', name, count1, text, count2, text_of_longest)
+                    else
+                        done = pcall('HSET', name, number1, current[2], count1, text, count2, text_of_longest)
+                    end
+                    if done == 0 or type(done) ~= 'table' then
+                        reply[size + 1], reply[size + 2], reply[size + 3] = count, current[1], units
+                        reply[size + 4], reply[size + 5] = current[3], of_longest
+                        size = size + 5
+                    else
+                        size = size + 1
+                        reply[size] = -1
+                        errors = errors or {}
+                        errors[#errors + 1] = done
+                    end
+                    key, plain = key + 1, 'decided'
+                end
+            end
+        end
+    end
+    if plain ~= 'decided' then
+        local start, granted, ban, failure = size + 1, count, nil, nil
+        if wanted > 0 then
+            start = size + 2
+        end
+        if bans then
+            key, start = key + 1, start + 3
+            read_ban = read_ban or rare('read_ban')
+            ban, failure = read_ban(KEYS[key], terms, now)
+            if ban and ban.stands then
+                granted = 0
+            end
         end
 
-        -- Adds what is taken, and writes the windows that this or an adjustment changed.
-        if not failure and (added > 0 or adjustments) then
-            at, last = first, start
+        if keeps then
+            key = key + 1
+        end
+
+        -- Reads the windows, and stores their current state after reply[start]. `granted` becomes how many requests fit;
+        -- `left` is the number of units left in the fullest window.
+        local left, marker, at, last, window, moves = math.huge, key + tables, first, start, 0, false
+        if not failure then
             for t = 1, tables do
                 local windows, width = ARGV[at], 2
                 if windows < 0 then
                     windows, width = -windows, 3
                 end
-                local values, field, new, n = found[t], at + 2 + 2 * windows, false, 0
-                local after = field + windows * width
-                local adjusted = adjustments and values.adjusted
-                if added > 0 or adjusted then
-                    local name, done = KEYS[key + t]
-                    if windows == 2 and width == 2 and wanted == 0 and not (values[1] or values[3]) then
-                        -- The most frequent case: two fixed windows, of which only the counts change.
-                        local units, of_longest = reply[last + 2] + added, reply[last + 4] + added
-                        reply[last + 2], reply[last + 4] = units, of_longest
-                        last = last + 4
-                        done = pcall('HSET', name, ARGV[field + 1], units, ARGV[field + 3], of_longest)
-                    else
-                        changes = changes or {false, false, false, false, false, false, false, false}
-                        local value = wanted > 0 and 3 or 1
-                        for field_at = field, after - 1, width do
-                            local units = reply[last + 2] + added
-                            reply[last + 2] = units
-                            new = values[value]
-                            if new then
-                                changes[n + 1], changes[n + 2] = ARGV[field_at], reply[last + 1]
-                                n = n + 2
-                            end
-                            changes[n + 1], changes[n + 2] = ARGV[field_at + 1], units
-                            n = n + 2
-                            if width == 3 and (new or adjusted) then
-                                changes[n + 1], changes[n + 2] = ARGV[field_at + 2], reply[last + 3]
-                                n = n + 2
-                            end
-                            value = value + width
-                            last = last + width
-                        end
-                        if lease > 0 then
-                            if values[1] ~= ARGV[4] then
-                                if values[1] then
-                                    changes[n + 1], changes[n + 2] = lease_field.kOfOther, values[2]
-                                    n = n + 2
-                                end
-                                changes[n + 1], changes[n + 2] = lease_field.kNode, ARGV[4]
-                                n = n + 2
-                            end
-                            changes[n + 1], changes[n + 2] = lease_field.kTime, now
-                            n = n + 2
-                        end
-                        done = pcall('HSET', name, unpack(changes, 1, n))
-                    end
-                    if type(done) == 'table' then
-                        failure = done
-                        break
-                    end
-                    if new or (adjustments and values.report) or (keeps and values.day) then
-                        expire = expire or rare('expire')
-                        expire(name, values, at, windows, width, reply[last - width + 1], new, month, month_ends, now)
-                    end
+                local fields, value, values = at + 2 + 2 * windows, 1
+                local after = fields + windows * width
+                if read then
+                    values = read
+                elseif wanted > 0 then
+                    -- The last lease is read with the windows, which saves a command.
+                    value = 3
+                    values = pcall('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime,
+                                   unpack(ARGV, fields, after - 1))
                 else
-                    last = last + windows * width
+                    values = pcall('HMGET', KEYS[key + t], unpack(ARGV, fields, after - 1))
+                end
+                if values.err then
+                    failure = values
+                    break
+                end
+                found[t] = values
+                local applies = adjustments
+                if adjustments then
+                    local report = ARGV[adjustments]
+                    adjustments = adjustments + 1
+                    if report ~= '0' then
+                        marker = marker + 1
+                        local applied = pcall('HMGET', KEYS[marker], kReportNumber)
+                        if applied.err then
+                            failure = applied
+                            break
+                        end
+                        applies = (tonumber(applied[1]) or 0) < report + 0
+                        values.report, values.marker = applies and report, marker
+                    end
+                end
+                for argument = at + 2, fields - 1, 2 do
+                    local room, number, units, before = ARGV[argument], values[value], tonumber(values[value + 1]) or 0, 0
+                    local now_number, new = current[window + 1], false
+                    if width == 3 then
+                        before = tonumber(values[value + 2])
+                        new = not before
+                        before = before or 0
+                    end
+                    -- An earlier id usually had the same number. Then its text is compared, and not converted.
+                    if number == current[window + 2] then
+                        number = now_number
+                    else
+                        number = tonumber(number)
+                        if number == now_number then
+                            current[window + 2] = values[value]
+                        else
+                            -- A future window was counted before the clock went back (a failover). It is kept if it is at
+                            -- most one minute or one window ahead. One that is further ahead was counted with a wrong
+                            -- clock.
+                            local ahead, length = (number or -2) - now_number, ARGV[argument + 1]
+                            if ahead ~= 1 and not (ahead > 1 and length > 0 and number * length - now <= 60000) then
+                                before = ahead == -1 and units or 0
+                                if length == 86400000 and ARGV[at + 1] ~= '0' then
+                                    values.day = now_number
+                                    if units > 0 then
+                                        values.past, moves = {number, units}, true
+                                    end
+                                end
+                                number, units = now_number, 0
+                            end
+                            new = true
+                        end
+                    end
+                    if adjustments then
+                        local adjusted = ARGV[adjustments] + 0
+                        local by, by_before = ARGV[adjustments + 1] + 0, ARGV[adjustments + 2] + 0
+                        adjustments = adjustments + 3
+                        if applies and (by ~= 0 or by_before ~= 0) then
+                            adjust = adjust or rare('adjust')
+                            local keeps_history = ARGV[argument + 1] == 86400000 and ARGV[at + 1] ~= '0'
+                            units, before = adjust(values, keeps_history, width == 3, number, units, before,
+                                                   adjusted, by, by_before)
+                            moves = moves or values.past
+                        end
+                    end
+                    values[value] = new
+                    window = window + 2
+                    value = value + width
+                    reply[last + 1], reply[last + 2] = number, units
+                    room = room - units
+                    if width == 3 then
+                        local length = ARGV[argument + 1]
+                        reply[last + 3] = before
+                        local elapsed = now - number * length
+                        local part = elapsed > 0 and before * (length - elapsed) / length or before
+                        room = room - math.ceil(part)
+                    end
+                    last = last + width
+                    if cost > 0 and room < granted * cost then
+                        granted = room > 0 and (room - room % cost) / cost or 0
+                    end
+                    if room < left then
+                        left = room
+                    end
                 end
                 at = after
             end
         end
-        -- Too few units are left for one more request: the leases of other nodes are recalled.
-        if not failure and left - taken < cost and not (ban and ban.stands) then
-            at, last = first, start
-            for t = 1, tables do
-                local windows, width = ARGV[at], 2
-                if windows < 0 then
-                    windows, width = -windows, 3
+
+        local lease, taken = 0, granted * cost
+        if not failure then
+            if wanted > 0 and granted == count and not (ban and ban.stands) then
+                local rest = left - taken
+                if rest >= 8 * wanted then
+                    lease = wanted
+                elseif rest > 0 then
+                    lease = (rest - rest % 8) / 8
                 end
-                local values = redis.call('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime,
-                                          lease_field.kOfOther, lease_field.kRecalled)
-                local leased_at = tonumber(values[values[1] == ARGV[4] and 3 or 2])
-                if leased_at and leased_at <= now then
-                    recall = recall or rare('recall')
-                    leased = leased or {}
-                    local n = #leased
-                    leased[n + 1], leased[n + 2], leased[n + 3] = nth, t, leased_at
-                    leased[n + 4] = recall(KEYS[key + t], leased_at, tonumber(values[4]) or 0, now, at, reply, last, cost)
+            end
+
+            local added = taken + lease
+            if moves and (added > 0 or adjustments) then
+                at = first
+                for t = 1, tables do
+                    local past, windows, width = found[t].past, ARGV[at], 2
+                    if windows < 0 then
+                        windows, width = -windows, 3
+                    end
+                    if past and (added > 0 or found[t].adjusted) then
+                        add_to_history = add_to_history or rare('add_to_history')
+                        failure = add_to_history(KEYS[key], KEYS[key + t], past, ARGV[at + 1], now)
+                        if failure then
+                            break
+                        end
+                    end
+                    at = at + 2 + windows * (2 + width)
                 end
-                at, last = at + 2 + windows * (2 + width), last + windows * width
+            end
+
+            -- Adds what is taken, and writes the windows that this or an adjustment changed.
+            if not failure and (added > 0 or adjustments) then
+                at, last = first, start
+                for t = 1, tables do
+                    local windows, width = ARGV[at], 2
+                    if windows < 0 then
+                        windows, width = -windows, 3
+                    end
+                    local values, field, new, n = found[t], at + 2 + 2 * windows, false, 0
+                    local after = field + windows * width
+                    local adjusted = adjustments and values.adjusted
+                    if added > 0 or adjusted then
+                        local name, done = KEYS[key + t]
+                        if windows == 2 and width == 2 and wanted == 0 and not (values[1] or values[3]) then
+                            -- The most frequent case: two fixed windows, of which only the counts change.
+                            local units, of_longest = reply[last + 2] + added, reply[last + 4] + added
+                            reply[last + 2], reply[last + 4] = units, of_longest
+                            last = last + 4
+                            done = pcall('HSET', name, ARGV[field + 1], units, ARGV[field + 3], of_longest)
+                        else
+                            changes = changes or {false, false, false, false, false, false, false, false}
+                            local value = wanted > 0 and 3 or 1
+                            for field_at = field, after - 1, width do
+                                local units = reply[last + 2] + added
+                                reply[last + 2] = units
+                                new = values[value]
+                                if new then
+                                    changes[n + 1], changes[n + 2] = ARGV[field_at], reply[last + 1]
+                                    n = n + 2
+                                end
+                                changes[n + 1], changes[n + 2] = ARGV[field_at + 1], units
+                                n = n + 2
+                                if width == 3 and (new or adjusted) then
+                                    changes[n + 1], changes[n + 2] = ARGV[field_at + 2], reply[last + 3]
+                                    n = n + 2
+                                end
+                                value = value + width
+                                last = last + width
+                            end
+                            if lease > 0 then
+                                if values[1] ~= ARGV[4] then
+                                    if values[1] then
+                                        changes[n + 1], changes[n + 2] = lease_field.kOfOther, values[2]
+                                        n = n + 2
+                                    end
+                                    changes[n + 1], changes[n + 2] = lease_field.kNode, ARGV[4]
+                                    n = n + 2
+                                end
+                                changes[n + 1], changes[n + 2] = lease_field.kTime, now
+                                n = n + 2
+                            end
+                            done = pcall('HSET', name, unpack(changes, 1, n))
+                        end
+                        if type(done) == 'table' then
+                            failure = done
+                            break
+                        end
+                        if new or (adjustments and values.report) or (keeps and values.day) then
+                            expire = expire or rare('expire')
+                            expire(name, values, at, windows, width, reply[last - width + 1], new, month, month_ends, now)
+                        end
+                    else
+                        last = last + windows * width
+                    end
+                    at = after
+                end
+            end
+            -- Too few units are left for one more request: the leases of other nodes are recalled.
+            if not failure and left - taken < cost and not (ban and ban.stands) then
+                at, last = first, start
+                for t = 1, tables do
+                    local windows, width = ARGV[at], 2
+                    if windows < 0 then
+                        windows, width = -windows, 3
+                    end
+                    local values = redis.call('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime,
+                                              lease_field.kOfOther, lease_field.kRecalled)
+                    local leased_at = tonumber(values[values[1] == ARGV[4] and 3 or 2])
+                    if leased_at and leased_at <= now then
+                        recall = recall or rare('recall')
+                        leased = leased or {}
+                        local n = #leased
+                        leased[n + 1], leased[n + 2], leased[n + 3] = nth, t, leased_at
+                        leased[n + 4] = recall(KEYS[key + t], leased_at, tonumber(values[4]) or 0, now, at, reply, last, cost)
+                    end
+                    at, last = at + 2 + windows * (2 + width), last + windows * width
+                end
             end
         end
-    end
 
-    reply[size + 1] = granted
-    if wanted > 0 then
-        reply[size + 2] = lease
-    end
-    if ban then
-        local limited = 0
-        if not ban.stands and not failure then
-            strike = strike or rare('strike')
-            limited, failure = strike(ban, terms, now, pending, age, count - granted)
+        reply[size + 1] = granted
+        if wanted > 0 then
+            reply[size + 2] = lease
         end
-        reply[start - 2], reply[start - 1], reply[start] = limited, ban.stands and ban.ends or 0, ban.strikes
+        if ban then
+            local limited = 0
+            if not ban.stands and not failure then
+                strike = strike or rare('strike')
+                limited, failure = strike(ban, terms, now, pending, age, count - granted)
+            end
+            reply[start - 2], reply[start - 1], reply[start] = limited, ban.stands and ban.ends or 0, ban.strikes
+        end
+        if failure then
+            last = size + 1
+            reply[last] = -1
+            errors = errors or {}
+            errors[#errors + 1] = failure
+        end
+        key, size = key + tables + reports, last
     end
-    if failure then
-        last = size + 1
-        reply[last] = -1
-        errors = errors or {}
-        errors[#errors + 1] = failure
-    end
-    key, id, size = key + tables + reports, id + 3 + further, last
+    id = id + further
 end
 
 -- To make a format takes as long as about a hundred operations. The first three are those of one id in two fixed windows:
 -- without a lease, with one, and with bans.
-local format = size == 6 and '<i8i8i8i8i8i8' or size == 7 and '<i8i8i8i8i8i8i8' or size == 9 and '<i8i8i8i8i8i8i8i8i8'
+local layout = size == 6 and '<i8i8i8i8i8i8' or size == 7 and '<i8i8i8i8i8i8i8' or size == 9 and '<i8i8i8i8i8i8i8i8i8'
                or '<' .. ('i8'):rep(size)
-local numbers = struct.pack(format, unpack(reply, 1, size))
+local numbers = struct.pack(layout, unpack(reply, 1, size))
 if not errors and not leased then
     return {ARGV[1], numbers}
 end
