@@ -28,12 +28,14 @@ AcquireBatcher::Group& AcquireBatcher::group_of(const AcquireRequest& request) {
 void AcquireBatcher::submit(AcquireWaiter& waiter, const AcquireRequest& request) {
     Group& group = group_of(request);
     enqueue(group);
+    group.request.is_plain = group.request.is_plain && request.is_plain;
     group.request.demand.changed = std::max(group.request.demand.changed, request.demand.changed);
     group.waiting.push(waiter);
 }
 
 void AcquireBatcher::settle(const AcquireRequest& request) {
     Group& group = group_of(request);
+    group.request.is_plain = false;
     if (request.returns_lease) {
         group.request.returns_lease = true;
         group.settle_again = group.is_under_way;
@@ -58,6 +60,7 @@ void AcquireBatcher::renew_lease(const AcquireRequest& request) noexcept {
             renewals_.reserve(2 * renewals_.size() + kMostGroups);
         }
         Group& group = group_of(request);
+        group.request.is_plain = false;
         if (!group.is_queued && !group.is_under_way && !group.is_renewal) {
             renewals_.push_back(&group);
             group.is_renewal = true;

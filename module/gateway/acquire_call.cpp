@@ -7,6 +7,7 @@
 #include "module/gateway/settlement.hpp"
 #include "module/quota/acquire_reply.hpp"
 #include "module/quota/lease.hpp"
+#include "module/quota/plain_acquire.hpp"
 #include "module/quota/shown_windows.hpp"
 
 namespace tollgate::gateway {
@@ -40,8 +41,28 @@ redis::Call AcquireCall::call() const {
                                 .sent = std::chrono::floor<SteadyTime>(sent_)});
 }
 
+/// As add(), for a group that needs nothing of the states.
+bool AcquireCall::add_plain(Group& group) {
+    group.is_queued = false;
+    if (group.waiting.empty()) {
+        return false;
+    }
+    Acquire& acquire = acquires_.emplace_back();
+    Item& item = items_.emplace_back(group, acquire);
+    item.asking.append(group.waiting);
+    acquire.id = group.request.id;
+    acquire.quotas = group.request.quotas;
+    acquire.demand = group.request.demand;
+    acquire.count = static_cast<std::int64_t>(item.asking.size());
+    group.is_under_way = true;
+    return true;
+}
+
 /// False if there is nothing to ask and nothing to report.
 bool AcquireCall::add(Group& group) {
+    if (group.request.is_plain) {
+        return add_plain(group);
+    }
     group.request.demand.changed =
         std::max(group.request.demand.changed,
                  context_.zone().last_change(context_.settings().name_hash, group.request.id_hash));
@@ -162,6 +183,9 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     const bool returns_leases = batcher_.settlement_.returns_leases(quotas);  // locks the node
     const LockedStripe stripe(context_.zone(), request.id_hash);
     LoadedStates states(stripe, context_, request);
+    if (item.is_plain) {
+        note_plain(states, quotas, *item.acquire, std::chrono::floor<SteadyTime>(sent_));
+    }
     apply_reply(states, quotas, *item.acquire, acquired);
     // Requests that were granted but have ended meanwhile do not need their units.
     const std::int64_t present =
@@ -254,6 +278,7 @@ void AcquireCall::send_again(bool was_late) noexcept {
             continue;
         }
         restore(item, AcquireFailure::kNotApplied);
+        group.request.is_plain = false;  // The states may have changed.
         group.is_under_way = false;
         item.asking.append(group.waiting);
         group.waiting.append(item.asking);
@@ -262,6 +287,9 @@ void AcquireCall::send_again(bool was_late) noexcept {
 }
 
 void AcquireCall::restore(const Item& item, AcquireFailure failure) noexcept {
+    if (item.is_plain) {
+        return;
+    }
     attempt(context_.log(), [&] {
         const AcquireRequest& request = item.group->request;
         const LockedStripe stripe(context_.zone(), request.id_hash);

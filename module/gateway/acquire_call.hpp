@@ -44,10 +44,12 @@ class AcquireCall : public redis::ReplyHandler {
   private:
     /// What the call asks for one group.
     struct Item {
-        Item(Group& asked, Acquire& sent) : group(&asked), acquire(&sent) {}
+        Item(Group& asked, Acquire& sent)
+            : group(&asked), acquire(&sent), is_plain(asked.request.is_plain) {}
 
         Group* group;
         Acquire* acquire;
+        bool is_plain;  ///< see tollgate::is_plain: the states do not know of the call
         WaitList<AcquireWaiter> asking;
         std::vector<WindowState> granted;  ///< windows after the last granted request
         std::vector<WindowState> refused;  ///< windows that a refused request shows
@@ -55,6 +57,7 @@ class AcquireCall : public redis::ReplyHandler {
     };
 
     bool add(Group& group);
+    bool add_plain(Group& group);
     void apply(const redis::AcquireResults& results);
     bool apply_to_zone(Item& item, const Acquired& acquired, SteadyTime now);
     void decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept;

@@ -19,6 +19,7 @@ struct AcquireRequest {
     std::uint64_t api_key = 0;  ///< KeyCache::Key::hash of the key that was sent
     std::shared_ptr<const Quotas> quotas;
     Demand demand;
+    bool is_plain = false;       ///< see tollgate::is_plain
     bool returns_lease = false;  ///< without a request: returns the lease though it is not idle
     bool renews_lease = false;   ///< without a request: asks for a lease, see renewal_size
 };

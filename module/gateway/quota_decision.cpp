@@ -6,6 +6,7 @@
 #include "module/quota/cost_settlement.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/local_decision.hpp"
+#include "module/quota/plain_acquire.hpp"
 #include "module/quota/shown_windows.hpp"
 
 namespace tollgate::gateway {
@@ -129,6 +130,7 @@ bool QuotaDecision::return_slice(KnownKey& known, LoadedStates& states, SteadyTi
 Decision QuotaDecision::decide(LoadedStates& states, KnownKey* known, const ClockBounds& now) {
     const LocalAnswer answer = tollgate::decide(states, *request_.quotas, request_.demand, now);
     if (answer == LocalAnswer::kAsk) {
+        request_.is_plain = is_plain(states, *request_.quotas, request_.demand);
         return {};  // The acquire notes the arrival.
     }
     Decision decision = describe(answer, states, now);

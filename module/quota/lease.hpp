@@ -37,6 +37,9 @@ std::chrono::milliseconds lease_returns_within(const TableQuota& quota);
 std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
                         std::int64_t deciding, const ClockBounds& now);
 
+/// Whether lease_size() may be above 0 for requests of this cost. Faster.
+bool may_lease(const QuotaState& state, std::int64_t cost);
+
 /// How many units to lease before a request needs them: what lease_size() tells, without the units
 /// of the lease. 0 if the lease still lasts for kRenewedAhead, or for a quarter of the shortest
 /// horizon if that is shorter; if a call that may bring a lease is under way; if the states are not

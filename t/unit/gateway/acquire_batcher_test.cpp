@@ -97,8 +97,9 @@ TEST_F(AcquireBatcherTest, ACallHoldsALockForOneKeyAtATime) {
     run_for(5ms);
     EXPECT_EQ(worker.transport.calls, 1);
     EXPECT_EQ(statuses(0), kKeys);
-    // For the call and for its reply.
-    EXPECT_GE(zone->locks() - before, 2 * kKeys);
+    // For the reply. The call needs nothing of the zone.
+    EXPECT_GE(zone->locks() - before, kKeys);
+    EXPECT_LT(zone->locks() - before, 2 * kKeys);
 }
 
 TEST_F(AcquireBatcherTest, ACallHasAtMost32Keys) {
@@ -542,7 +543,7 @@ TEST_F(AcquireBatcherTest, ShortMemoryInACallLosesNoGrant) {
         granted += request->status() == 0 ? 1 : 0;
     }
     EXPECT_GT(granted, 100) << "by Redis, or by on_failure";
-    run_for(3s);
+    run_for(5s);  // the lease is returned
     // If a reply can't be applied, Redis has counted its requests, and the node counts them again.
     EXPECT_GE(counted("k0"), granted);
     EXPECT_LE(counted("k0"), granted + 80);

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+
+#include "module/quota/quota_state.hpp"
+
+// Acquires that need nothing of the node's states. Most keys are rare: each of their requests needs
+// one. Such an acquire is sent without loading and saving the states. They are loaded once, with
+// its reply.
+namespace tollgate {
+
+/// Whether prepare() would only ask for the decision of a few requests like this one, if it was
+/// called soon: the states have no lease, nothing to report, no strikes and no window that is full,
+/// and requests come too rarely for a lease. If this changes before the call is sent, what is new
+/// waits for a later call.
+bool is_plain(std::span<const QuotaState> states, const Quotas& quotas, const Demand& demand);
+
+/// Notes the requests of such an acquire, and that Redis was asked at `sent`. Call it before
+/// apply_reply.
+void note_plain(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
+                SteadyTime sent);
+
+}  // namespace tollgate
