@@ -13,7 +13,9 @@ AcquireBatcher::AcquireBatcher(EngineContext& context, Settlement& settlement)
       settlement_(settlement),
       node_(context.zone().node_name()),
       end_of_turn_(context.make_timer([this] { flush(); })),
-      renewal_tick_(context.make_timer([this] { flush(); })) {}
+      renewal_tick_(context.make_timer([this] { flush(); })) {
+    spare_.reserve(kMostSpare);
+}
 
 AcquireBatcher::Key AcquireBatcher::key_of(const AcquireRequest& request) {
     return {request.id_hash, request.quotas.get(), request.demand.cost,
@@ -21,8 +23,28 @@ AcquireBatcher::Key AcquireBatcher::key_of(const AcquireRequest& request) {
 }
 
 AcquireBatcher::Group& AcquireBatcher::group_of(const AcquireRequest& request) {
-    return groups_.try_emplace(key_of(request), request, context_.slot_of(request.id))
-        .first->second;
+    const Key key = key_of(request);
+    if (const auto known = groups_.find(key); known != groups_.end()) {
+        return known->second;
+    }
+    const redis::Slot slot = context_.slot_of(request.id);
+    if (spare_.empty()) {
+        return groups_.try_emplace(key, request, slot).first->second;
+    }
+    auto node = std::move(spare_.back());
+    spare_.pop_back();
+    node.key() = key;
+    node.mapped().begin(request, slot);
+    return groups_.insert(std::move(node)).position->second;
+}
+
+/// Nobody waits for the group any more.
+void AcquireBatcher::end(Group& group) noexcept {
+    auto node = groups_.extract(key_of(group.request));
+    if (spare_.size() < kMostSpare) {
+        node.mapped().request.quotas = nullptr;
+        spare_.push_back(std::move(node));
+    }
 }
 
 void AcquireBatcher::submit(AcquireWaiter& waiter, const AcquireRequest& request) {
@@ -88,7 +110,7 @@ void AcquireBatcher::queue_renewals() noexcept {
             group->is_queued = true;
             queued_.push_back(group);
         } else {
-            groups_.erase(key_of(group->request));
+            end(*group);
         }
     }
     renewals_.clear();
@@ -103,7 +125,7 @@ void AcquireBatcher::enqueue_or_fail(Group& group) noexcept {
 void AcquireBatcher::flush() noexcept {
     end_of_turn_->cancel();
     queue_renewals();
-    auto groups = std::exchange(queued_, {});
+    auto groups = std::exchange(queued_, std::exchange(sent_, {}));
     if (context_.settings().is_cluster) {
         std::ranges::sort(groups, {}, &Group::slot);
     }
@@ -112,6 +134,8 @@ void AcquireBatcher::flush() noexcept {
         send(batch);
         rest = rest.subspan(batch.size());
     }
+    groups.clear();
+    sent_ = std::move(groups);
 }
 
 /// The first groups that one call may decide: their keys must be in one slot.
@@ -161,7 +185,7 @@ void AcquireBatcher::finish(Group& group) noexcept {
     if (std::exchange(group.settle_again, false)) {
         enqueue_or_fail(group);
     } else if (!group.is_queued && !group.is_under_way && !group.is_renewal) {
-        groups_.erase(key_of(group.request));
+        end(group);
         if (is_idle()) {
             settlement_.go_on();
         }
@@ -175,7 +199,7 @@ void AcquireBatcher::fail(Group& group) noexcept {
     WaitList<AcquireWaiter> waiting(std::move(group.waiting));
     waiting.drain(
         [](AcquireWaiter& waiter) { waiter.on_unavailable(AcquireFailure::kNotApplied); });
-    groups_.erase(key_of(group.request));
+    end(group);
 }
 
 }  // namespace tollgate::gateway

@@ -11,6 +11,7 @@
 
 #include "module/gateway/acquire_waiter.hpp"
 #include "module/gateway/engine_context.hpp"
+#include "module/redis/protocol/acquire_codec.hpp"
 #include "module/redis/topology/key_slot.hpp"
 #include "module/store/set_associative.hpp"
 
@@ -53,15 +54,24 @@ class AcquireBatcher : private Pinned {
     /// How long a renewal of a lease waits for another call.
     static constexpr std::chrono::milliseconds kRenewalTick{5};
 
+    /// The most nodes of `groups_` that are kept for further groups.
+    static constexpr std::size_t kMostSpare = 2 * kMostGroups;
+
     struct Group {
-        Group(const AcquireRequest& first, redis::Slot slot_of_id)
-            : id(first.id), request(first), slot(slot_of_id) {
+        Group(const AcquireRequest& first, redis::Slot slot_of_id) { begin(first, slot_of_id); }
+
+        /// Makes an ended group a new one. Throws std::bad_alloc.
+        void begin(const AcquireRequest& first, redis::Slot slot_of_id) {
+            id = first.id;
+            request = first;
             request.id = id;
+            slot = slot_of_id;
+            is_queued = is_renewal = is_under_way = was_late = settle_again = false;
         }
 
-        const std::string id;
+        std::string id;
         AcquireRequest request;
-        redis::Slot slot;  ///< of the id's quotas
+        redis::Slot slot = 0;  ///< of the id's quotas
         WaitList<AcquireWaiter> waiting;
         bool is_queued = false;     ///< in `queued_`
         bool is_renewal = false;    ///< in `renewals_`, and neither queued nor under way
@@ -84,10 +94,12 @@ class AcquireBatcher : private Pinned {
                    std::hash<const Quotas*>()(key.quotas);
         }
     };
+    using Groups = std::unordered_map<Key, Group, KeyHash>;
     friend class AcquireCall;
 
     static Key key_of(const AcquireRequest& request);
     Group& group_of(const AcquireRequest& request);
+    void end(Group& group) noexcept;
     void enqueue(Group& group);
     void enqueue_or_fail(Group& group) noexcept;
     void drop_renewal(Group& group) noexcept;
@@ -100,8 +112,11 @@ class AcquireBatcher : private Pinned {
     EngineContext& context_;
     Settlement& settlement_;
     std::string node_;  ///< Zone::node_name
-    std::unordered_map<Key, Group, KeyHash> groups_;
-    std::vector<Group*> queued_;  ///< to be sent at the end of this turn
+    Groups groups_;
+    std::vector<Groups::node_type> spare_;  ///< of ended groups
+    std::vector<Group*> queued_;            ///< to be sent at the end of this turn
+    std::vector<Group*> sent_;              ///< empty; its memory is used again
+    redis::AcquireResults results_;         ///< of an earlier call; their memory is used again
     std::size_t most_groups_ = kMostGroups;
     std::unique_ptr<Timer> end_of_turn_;
     std::vector<Group*> renewals_;  ///< to be sent with the next call, or when the tick ends

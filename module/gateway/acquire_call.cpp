@@ -129,7 +129,8 @@ bool AcquireCall::add(Group& group) {
 void AcquireCall::on_values(redis::ReplyValues values) noexcept {
     bool is_reply = true;
     const bool done = attempt(context_.log(), [&] {
-        const auto results = redis::read_acquired(values, acquires_);
+        auto results =
+            redis::read_acquired(values, acquires_, std::exchange(batcher_.results_, {}));
         is_reply = results.has_value();
         if (!is_reply) {
             return;
@@ -139,6 +140,7 @@ void AcquireCall::on_values(redis::ReplyValues values) noexcept {
         } else {
             apply(*results);
         }
+        batcher_.results_ = *std::move(results);
     });
     if (!is_reply) {
         context_.report_error(slot_, "unexpected reply");
@@ -239,7 +241,11 @@ void AcquireCall::decide_waiters(Item& item, const Acquired& acquired, ExactInst
                           .banned_until = acquired.banned_until};
         const bool done = attempt(context_.log(),
                                   [&] {
-                                      decision.windows = granted ? item.granted : item.refused;
+                                      if (index + 1 == present) {
+                                          decision.windows = std::move(item.granted);
+                                      } else {
+                                          decision.windows = granted ? item.granted : item.refused;
+                                      }
                                       if (granted && waiter.settles()) {
                                           decision.counting = acquired.windows;
                                       }

@@ -49,11 +49,11 @@ std::string sha1_hex(std::string_view text) {
 
 std::string hex(std::span<const unsigned char> bytes) {
     constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string text;
-    text.reserve(2 * bytes.size());
+    std::string text(2 * bytes.size(), '\0');
+    char* to = text.data();
     for (const unsigned char byte : bytes) {
-        text += kDigits[byte >> 4U];
-        text += kDigits[byte & 0xfU];
+        *to++ = kDigits[byte >> 4U];
+        *to++ = kDigits[byte & 0xfU];
     }
     return text;
 }

@@ -1,6 +1,8 @@
 #include "module/redis/protocol/acquire_codec.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <utility>
 
 #include "module/redis/protocol/reply.hpp"
@@ -262,8 +264,9 @@ class Numbers {
             return std::nullopt;
         }
         std::uint64_t number = 0;
-        for (std::size_t i = 0; i < kWidth; ++i) {
-            number |= std::uint64_t{static_cast<unsigned char>(numbers_[i])} << (8 * i);
+        std::memcpy(&number, numbers_.data(), kWidth);
+        if constexpr (std::endian::native == std::endian::big) {
+            number = __builtin_bswap64(number);
         }
         return static_cast<std::int64_t>(number);
     }
@@ -274,18 +277,22 @@ class Numbers {
     bool in_range_ = true;
 };
 
-Acquired read_one(Numbers& numbers, const Acquire& acquire, Instant now) {
-    Acquired acquired{.now = now, .granted = numbers.next()};
-    if (acquire.lease > 0) {
-        acquired.lease = numbers.next();
-    }
+/// Reads the numbers of an id. What `acquired` had is replaced.
+void read_one(Numbers& numbers, const Acquire& acquire, Instant now, Acquired& acquired) {
+    acquired.now = now;
+    acquired.granted = numbers.next();
+    acquired.lease = acquire.lease > 0 ? numbers.next() : 0;
     acquired.limited = acquire.count - acquired.granted;
+    acquired.banned_until = {};
+    acquired.strikes = 0;
     if (acquire.demand.ban) {
         acquired.limited = numbers.next();
         acquired.banned_until = numbers.next_instant();
         acquired.strikes = numbers.next();
     }
+    acquired.windows.clear();
     acquired.windows.reserve(window_count(*acquire.quotas));
+    acquired.leased_elsewhere.clear();
     for (const auto& quota : *acquire.quotas) {
         for (const Rate& rate : quota.rates) {
             auto& window = acquired.windows.emplace_back();
@@ -294,7 +301,12 @@ Acquired read_one(Numbers& numbers, const Acquire& acquire, Instant now) {
             window.previous = quota.sliding ? numbers.next() : 0;
         }
     }
-    return acquired;
+}
+
+/// The decision in a result, which may have been an error.
+Acquired& decision_in(AcquireResult& result) {
+    auto* const acquired = std::get_if<Acquired>(&result);
+    return acquired != nullptr ? *acquired : result.emplace<Acquired>();
 }
 
 /// Whether the result is plausible: at most as many requests granted or limited as were sent, and
@@ -357,38 +369,43 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
     return call;
 }
 
-std::optional<AcquireResults> read_acquired(ReplyValues values, std::span<const Acquire> acquires) {
+std::optional<AcquireResults> read_acquired(ReplyValues values, std::span<const Acquire> acquires,
+                                            AcquireResults results) {
     Numbers numbers(values);
     auto leases = numbers.take_further();
-    AcquireResults results{.now = numbers.next_exact_instant(), .of_ids = {}};
+    results.now = numbers.next_exact_instant();
+    results.late = false;
     if (!numbers.take_in_range()) {
         return std::nullopt;
     }
     if (numbers.good() && numbers.at_end() && !acquires.empty() && !leases) {
         results.late = true;
+        results.of_ids.clear();
         return results;
     }
-    results.of_ids.reserve(acquires.size());
-    for (const Acquire& acquire : acquires) {
+    results.of_ids.resize(acquires.size());
+    const auto now = std::chrono::floor<std::chrono::milliseconds>(results.now);
+    for (std::size_t i = 0; i < acquires.size(); ++i) {
+        const Acquire& acquire = acquires[i];
+        AcquireResult& result = results.of_ids[i];
         if (const auto error = numbers.next_error()) {
-            results.of_ids.emplace_back(*error);
+            result = *error;
             continue;
         }
-        auto acquired =
-            read_one(numbers, acquire, std::chrono::floor<std::chrono::milliseconds>(results.now));
+        Acquired& acquired = decision_in(result);
+        read_one(numbers, acquire, now, acquired);
         if (!numbers.good()) {
             return std::nullopt;
         }
         if (!numbers.take_in_range()) {
             // An entry of this id holds a number that no gateway writes. Other ids are not
             // affected.
-            results.of_ids.emplace_back(std::string_view("a number of an id is out of range"));
+            result = std::string_view("a number of an id is out of range");
             continue;
         }
         if (!answers(acquired, acquire)) {
             return std::nullopt;
         }
-        results.of_ids.emplace_back(std::move(acquired));
     }
     const bool is_whole = numbers.good() && numbers.at_end() &&
                           (!leases || read_leases(*leases, acquires, results.of_ids));

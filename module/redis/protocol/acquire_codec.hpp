@@ -35,7 +35,9 @@ struct AcquireResults {
 };
 
 /// Reads the values that the script returned after the token; nothing if they are malformed. An
-/// error of one id (WRONGTYPE) does not affect the others.
-std::optional<AcquireResults> read_acquired(ReplyValues values, std::span<const Acquire> acquires);
+/// error of one id (WRONGTYPE) does not affect the others. Uses the memory of `results`, earlier
+/// results that nobody needs any more.
+std::optional<AcquireResults> read_acquired(ReplyValues values, std::span<const Acquire> acquires,
+                                            AcquireResults results = {});
 
 }  // namespace tollgate::redis

@@ -1,5 +1,6 @@
 #include "module/redis/protocol/command.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -21,9 +22,29 @@ class Digits {
     const char* end_;
 };
 
-void append_line(std::string& out, char type, std::size_t number) {
-    out.append(1, type).append(Digits(static_cast<std::int64_t>(number))).append("\r\n");
+constexpr std::string_view kEndOfLine = "\r\n";
+
+char* write(char* to, std::string_view text) {
+    return std::copy(text.begin(), text.end(), to);
 }
+
+/// The type of what follows, and its length. Most lengths have one or two digits.
+char* write_line(char* to, char type, std::size_t number) {
+    constexpr std::size_t kTen = 10;
+    *to++ = type;
+    if (number < kTen * kTen) {
+        if (number >= kTen) {
+            *to++ = static_cast<char>('0' + number / kTen);
+        }
+        *to++ = static_cast<char>('0' + number % kTen);
+    } else {
+        to = std::to_chars(to, to + kLongestNumber, number).ptr;
+    }
+    return write(to, kEndOfLine);
+}
+
+/// The type, the digits of a length and the end of the line.
+constexpr std::size_t kLongestLine = 1 + kLongestNumber + kEndOfLine.size();
 
 }  // namespace
 
@@ -36,11 +57,14 @@ void Words::add_joined(std::span<const std::string_view> parts) {
     for (const auto part : parts) {
         length += part.size();
     }
-    append_line(bytes_, '$', length);
+    const std::size_t begin = bytes_.size();
+    bytes_.resize(begin + kLongestLine + length + kEndOfLine.size());
+    char* to = write_line(bytes_.data() + begin, '$', length);
     for (const auto part : parts) {
-        bytes_ += part;
+        to = write(to, part);
     }
-    bytes_ += "\r\n";
+    to = write(to, kEndOfLine);
+    bytes_.resize(static_cast<std::size_t>(to - bytes_.data()));
     ++size_;
 }
 
@@ -54,7 +78,8 @@ void Words::add(const Words& words) {
 }
 
 void append_command(std::string& out, const Words& words) {
-    append_line(out, '*', words.size());
+    std::array<char, kLongestLine> line;  // NOLINT(*-member-init): written at once
+    out.append(line.data(), write_line(line.data(), '*', words.size()));
     out += words.bytes();
 }
 
