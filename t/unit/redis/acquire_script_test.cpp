@@ -1134,10 +1134,16 @@ TEST_F(AcquireScript, OneIdsErrorIsItsOwn) {
 TEST_F(AcquireScript, IdsOfTheMostFrequentTermsCountAsTheModel) {
     std::mt19937 random(1);
     const auto any = [&](int most) { return std::uniform_int_distribution<>(0, most)(random); };
-    const auto quotas = acquire_of({{5, kHour}, {8, kDay}}).quotas;
-    for (int round = 0; round < 20; ++round) {
+    int leases = 0;
+    const auto few = acquire_of({{5, kHour}, {8, kDay}}).quotas;
+    const auto many = acquire_of({{60, kHour}, {80, kDay}}).quotas;
+    for (int round = 0; round < 30; ++round) {
+        const bool is_small = round % 2 == 0;
+        const auto& quotas = is_small ? few : many;
         RedisModel model;
+        model.node = "n1";
         std::array<std::string, 30> ids;
+        std::array<bool, 30> was_of_n2{};
         std::vector<Acquire> acquires;
         for (int i = 0; i < 30; ++i) {
             const std::string& id = ids.at(i) = std::to_string(round) + "-" + std::to_string(i);
@@ -1146,13 +1152,19 @@ TEST_F(AcquireScript, IdsOfTheMostFrequentTermsCountAsTheModel) {
             acquire.quotas = quotas;
             acquire.count = any(9) < 7 ? 1 : any(3);
             acquire.demand.cost = round % 5 == 4 ? 2 : 1;
+            acquire.lease = any(2) == 0 ? 1 + any(3) : 0;
             for (const Rate& rate : any(9) == 0 ? std::vector<Rate>() : quotas->front().rates) {
                 const std::int64_t which = number(rate.period.length()) + 1 - std::min(any(9), 3);
-                const std::int64_t units = any(8);
+                const std::int64_t units = any(is_small ? 8 : 80);
                 const auto begin = std::to_string(rate.period.length().count());
                 redis_->run({"HSET", keys_.quota(id, "api"), begin + ".number",
                              std::to_string(which), begin + ".count", std::to_string(units)});
                 model.count(id, quotas->front(), rate) = {which, units, 0};
+            }
+            was_of_n2.at(i) = any(4) == 0;
+            if (was_of_n2.at(i) || any(3) > 0) {
+                redis_->run({"HSET", keys_.quota(id, "api"), lease_field::kNode,
+                             was_of_n2.at(i) ? "n2" : "n1", lease_field::kTime, "77"});
             }
         }
         const auto results = decide(acquires);
@@ -1165,12 +1177,26 @@ TEST_F(AcquireScript, IdsOfTheMostFrequentTermsCountAsTheModel) {
             const auto& acquired = std::get<Acquired>(results[i]);
             EXPECT_EQ(acquired.granted, expected.granted);
             EXPECT_EQ(acquired.limited, expected.limited);
+            EXPECT_EQ(acquired.lease, expected.lease);
             EXPECT_EQ(acquired.windows, expected.windows);
             Acquire reads = acquires[i];
-            reads.count = 0;
+            reads.count = reads.lease = 0;
             EXPECT_EQ(decide(reads).windows, expected.windows) << "as stored";
+            const std::string name = keys_.quota(acquires[i].id, "api");
+            const auto lease = [&](std::string_view field) {
+                return redis_->text({"HGET", name, field});
+            };
+            if (acquired.lease > 0) {
+                EXPECT_EQ(lease(lease_field::kNode), "n1");
+                EXPECT_EQ(lease(lease_field::kTime).size(), 13);
+                EXPECT_EQ(lease(lease_field::kOfOther), was_of_n2[i] ? "77" : "");
+                ++leases;
+            } else {
+                EXPECT_NE(lease(lease_field::kTime).size(), 13);
+            }
         }
     }
+    EXPECT_GT(leases, 50);
 }
 
 TEST_F(AcquireScript, WhatIsNoNumberIsNoCount) {

@@ -304,6 +304,8 @@ local changes
 -- Conversions of counts: the number of a text, and the text of a number. Each takes as long as about fifty other
 -- operations, and in many calls most ids have few different counts.
 local converted = {}
+-- The time `now` as a text; nil until a lease needs it.
+local now_text
 
 local nth, key, id, ids_end = 0, 0, ARGV[2] + 0, #ARGV
 while alike > 0 or id < ids_end do
@@ -367,7 +369,9 @@ while alike > 0 or id < ids_end do
                 alike, further, plain = -further, 0, number1
             else
                 wanted = ARGV[id] + 0
-                if ARGV[id + 1] ~= '0' then
+                if further == 2 and wanted > 0 and ARGV[id + 1] == '0' then
+                    plain = number1
+                elseif ARGV[id + 1] ~= '0' then
                     pending, age = ARGV[id + 1]:match('(%d+):(%d+)')
                     pending, age = pending + 0, age + 0
                 end
@@ -379,31 +383,51 @@ while alike > 0 or id < ids_end do
     end
 
     -- Decides the most frequent requests: of the most frequent terms, in windows of which the longest is the current one,
-    -- with units left for one more request. What it does not decide, the rest of the loop does, with the same values.
-    if plain and count > 0 then
-        local name = KEYS[key + 1]
-        read = pcall('HMGET', name, number1, count1, number2, count2)
-        local number, at_number, units, of_longest = read[1], current[1]
-        if read[3] == current[4] then
+    -- with units left for one more request; a lease only of the node that got the last one, in windows that both are
+    -- current. What it does not decide, the rest of the loop does, with the same values.
+    if plain and count + wanted > 0 then
+        local name, value = KEYS[key + 1], 1
+        if wanted == 0 then
+            read = pcall('HMGET', name, number1, count1, number2, count2)
+        else
+            -- The last lease is read with the windows, which saves a command.
+            read = pcall('HMGET', name, lease_field.kNode, lease_field.kTime, number1, count1, number2, count2)
+            value = 3
+        end
+        local number, at_number, units, of_longest = read[value], current[1]
+        if read[value + 2] == current[4] then
             if number == current[2] then
-                units = converted[read[2]]
+                local text = read[value + 1]
+                units = converted[text]
                 if not units then
-                    units = tonumber(read[2]) or 0
-                    converted[read[2]] = units
+                    units = tonumber(text) or 0
+                    converted[text] = units
                 end
             elseif number and (tonumber(number) or at_number) < at_number then
                 units, at_number = 0, nil
             end
             if units then
-                of_longest = converted[read[4]]
+                local text = read[value + 3]
+                of_longest = converted[text]
                 if not of_longest then
-                    of_longest = tonumber(read[4]) or 0
-                    converted[read[4]] = of_longest
+                    of_longest = tonumber(text) or 0
+                    converted[text] = of_longest
                 end
-                local taken = count * cost
+                local taken, lease = count * cost, 0
                 units, of_longest = units + taken, of_longest + taken
-                if units + cost <= limit1 and of_longest + cost <= limit2 then
-                    local text, text_of_longest, done = converted[units], converted[of_longest]
+                local decides = units + cost <= limit1 and of_longest + cost <= limit2
+                if decides and wanted > 0 then
+                    local rest, of_longest_left = limit1 - units, limit2 - of_longest
+                    if of_longest_left < rest then
+                        rest = of_longest_left
+                    end
+                    lease = rest >= 8 * wanted and wanted or (rest - rest % 8) / 8
+                    units, of_longest = units + lease, of_longest + lease
+                    decides = at_number and read[1] == ARGV[4] and taken + lease > 0
+                end
+                if decides then
+                    local text_of_longest, done = converted[of_longest]
+                    text = converted[units]
                     if not text then
                         text = format('%d', units)
                         converted[units] = text
@@ -412,13 +436,21 @@ while alike > 0 or id < ids_end do
                         text_of_longest = format('%d', of_longest)
                         converted[of_longest] = text_of_longest
                     end
-                    if at_number then
+                    if lease > 0 then
+                        now_text = now_text or format('%d', now)
+                        done = pcall('HSET', name, count1, text, count2, text_of_longest, lease_field.kTime, now_text)
+                    elseif at_number then
                         done = pcall('HSET', name, count1, text, count2, text_of_longest)
                     else
                         done = pcall('HSET', name, number1, current[2], count1, text, count2, text_of_longest)
                     end
                     if done == 0 or type(done) ~= 'table' then
-                        reply[size + 1], reply[size + 2], reply[size + 3] = count, current[1], units
+                        reply[size + 1] = count
+                        if wanted > 0 then
+                            size = size + 1
+                            reply[size + 1] = lease
+                        end
+                        reply[size + 2], reply[size + 3] = current[1], units
                         reply[size + 4], reply[size + 5] = current[3], of_longest
                         size = size + 5
                     else
@@ -461,11 +493,12 @@ while alike > 0 or id < ids_end do
                 end
                 local fields, value, values = at + 2 + 2 * windows, 1
                 local after = fields + windows * width
+                if wanted > 0 then
+                    value = 3
+                end
                 if read then
                     values = read
                 elseif wanted > 0 then
-                    -- The last lease is read with the windows, which saves a command.
-                    value = 3
                     values = pcall('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime,
                                    unpack(ARGV, fields, after - 1))
                 else
