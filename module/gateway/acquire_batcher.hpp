@@ -116,6 +116,7 @@ class AcquireBatcher : private Pinned {
     std::vector<Groups::node_type> spare_;  ///< of ended groups
     std::vector<Group*> queued_;            ///< to be sent at the end of this turn
     std::vector<Group*> sent_;              ///< empty; its memory is used again
+    redis::KnownTerms terms_;               ///< of earlier calls
     redis::AcquireResults results_;         ///< of an earlier call; their memory is used again
     std::size_t most_groups_ = kMostGroups;
     std::unique_ptr<Timer> end_of_turn_;

@@ -34,11 +34,12 @@ void AcquireCall::finish_idle() noexcept {
     }
 }
 
-redis::Call AcquireCall::call() const {
+redis::Call AcquireCall::call() {
     return redis::acquire_call(acquires_, context_.settings().keys,
                                {.node = batcher_.node_,
                                 .deadline = deadline_,
-                                .sent = std::chrono::floor<SteadyTime>(sent_)});
+                                .sent = std::chrono::floor<SteadyTime>(sent_),
+                                .terms = &batcher_.terms_});
 }
 
 /// As add(), for a group that needs nothing of the states.
@@ -196,9 +197,11 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     if (unused > 0) {
         keep_unused(states, quotas, acquired, unused);
     }
+    const bool holds = std::ranges::any_of(std::span<const QuotaState>(states), is_held);
     const ClockBounds at_decision{now, acquired.now, acquired.now, acquired.now};
     if (present > 0) {
-        item.granted = windows_of(states, quotas, at_decision, cost, false);
+        item.granted = holds ? windows_of(states, quotas, at_decision, cost, false)
+                             : windows_of(acquired.windows, quotas, acquired.now, cost);
     }
     if (acquired.granted < item.acquire->count) {
         item.refused = windows_of(states, quotas, at_decision, cost, true);
@@ -215,7 +218,6 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     }
     // Before it exits, the node's last worker settles everything: a lease that this reply granted,
     // and owed units that were not in this call's report.
-    const bool holds = std::ranges::any_of(std::span<const QuotaState>(states), is_held);
     if (holds && returns_leases) {
         item.group->settle_again = true;
     }

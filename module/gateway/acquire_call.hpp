@@ -32,7 +32,7 @@ class AcquireCall : public redis::ReplyHandler {
     void finish_idle() noexcept;
     bool empty() const { return items_.empty(); }
     /// The call to send. Throws std::bad_alloc.
-    redis::Call call() const;
+    redis::Call call();
 
     void on_values(redis::ReplyValues values) noexcept override;
     void on_error(std::string_view message) noexcept override;

@@ -89,4 +89,29 @@ std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Qu
     return windows;
 }
 
+std::vector<WindowState> windows_of(std::span<const WindowCount> counts, const Quotas& quotas,
+                                    Instant now, std::int64_t cost) {
+    std::vector<WindowState> windows;
+    windows.reserve(counts.size());
+    for (const TableQuota& quota : quotas) {
+        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+            const Rate& rate = quota.rates[i];
+            const WindowCount& count = counts[i];
+            if (rate.requests == kNoLimit) {
+                continue;
+            }
+            const auto rest = std::max<std::int64_t>(
+                rate.requests - spent(count, rate.period, quota.sliding, now), 0);
+            windows.push_back({.rate = rate,
+                               .remaining = rest,
+                               .reset = quota.sliding && rest == 0
+                                            ? room_at(count, rate, std::max<std::int64_t>(cost, 1))
+                                            : window_end(count.number, rate.period),
+                               .policy = quota.policies[i]});
+        }
+        counts = counts.subspan(quota.rates.size());
+    }
+    return windows;
+}
+
 }  // namespace tollgate

@@ -173,6 +173,8 @@ void add_report_keys(Words& words, const Acquire& acquire, const Keys& keys,
 /// The terms of all ids. Ids with the same terms share them.
 class SharedTerms {
   public:
+    explicit SharedTerms(KnownTerms* known) : known_(known) {}
+
     /// The index in ARGV of the terms of this acquire, which must outlive this object.
     std::size_t place_of(const Acquire& acquire) {
         const auto known = std::ranges::find_if(
@@ -181,7 +183,11 @@ class SharedTerms {
             return known->second;
         }
         const auto place = end();
-        add_terms(words_, acquire);
+        if (known_ != nullptr) {
+            words_.add(known_->of(acquire));
+        } else {
+            add_terms(words_, acquire);
+        }
         places_.emplace_back(&acquire, place);
         return place;
     }
@@ -193,6 +199,7 @@ class SharedTerms {
     /// Lua counts from 1. The token, the index of the first id, the deadline and the node precede
     /// the terms.
     static constexpr std::size_t kFirst = 5;
+    KnownTerms* known_;
     Words words_;
     std::vector<std::pair<const Acquire*, std::size_t>> places_;
 };
@@ -338,12 +345,28 @@ bool read_leases(Numbers& numbers, std::span<const Acquire> acquires,
 
 }  // namespace
 
+const Words& KnownTerms::of(const Acquire& acquire) {
+    const auto known = std::ranges::find_if(
+        known_, [&](const Encoded& encoded) { return share_terms(encoded.acquire, acquire); });
+    if (known != known_.end()) {
+        return known->words;
+    }
+    Encoded encoded{.acquire = {.id = {}, .quotas = acquire.quotas, .demand = acquire.demand},
+                    .words = {}};
+    add_terms(encoded.words, acquire);
+    if (known_.size() < kMost) {
+        return known_.emplace_back(std::move(encoded)).words;
+    }
+    next_ = (next_ + 1) % kMost;
+    return (known_[next_] = std::move(encoded)).words;
+}
+
 Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
                   const AcquireContext& context) {
     constexpr std::size_t kOfAKey = 48;
     Call call{&acquire_script()};
     call.keys.reserve(kOfAKey * acquires.size());
-    SharedTerms terms;
+    SharedTerms terms(context.terms);
     IdArguments ids(acquires.size(), context.sent);
     for (const Acquire& acquire : acquires) {
         const bool adjusts = has_adjustments(acquire);

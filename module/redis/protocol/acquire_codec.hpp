@@ -14,11 +14,31 @@
 
 namespace tollgate::redis {
 
+/// The terms of earlier calls, encoded. Most calls have the same terms.
+class KnownTerms {
+  public:
+    /// The terms of an acquire. Valid until the next call of this function. Throws std::bad_alloc.
+    const Words& of(const Acquire& acquire);
+
+  private:
+    struct Encoded {
+        Acquire acquire;  ///< has these terms
+        Words words;
+    };
+
+    /// The most terms that are kept: an acquire compares its own with all of them.
+    static constexpr std::size_t kMost = 8;
+
+    std::vector<Encoded> known_;
+    std::size_t next_ = 0;  ///< to be replaced if there are kMost
+};
+
 /// The context of all acquires of one call.
 struct AcquireContext {
-    std::string_view node;  ///< the node's name, of its leases and in the keys of its reports
-    Instant deadline{};     ///< Redis rejects the call after this time of its clock; 0: never
-    SteadyTime sent{};      ///< when the call is sent
+    std::string_view node;        ///< the node's name, of its leases and in the keys of its reports
+    Instant deadline{};           ///< Redis rejects the call after this time of its clock; 0: never
+    SteadyTime sent{};            ///< when the call is sent
+    KnownTerms* terms = nullptr;  ///< of earlier calls; may be nullptr
 };
 
 /// The call of acquire_script() for these acquires. The text of the script describes its arguments.

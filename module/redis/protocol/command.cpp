@@ -22,10 +22,10 @@ class Digits {
     const char* end_;
 };
 
-constexpr std::string_view kEndOfLine = "\r\n";
-
-char* write(char* to, std::string_view text) {
-    return std::copy(text.begin(), text.end(), to);
+char* write_end_of_line(char* to) {
+    *to++ = '\r';
+    *to++ = '\n';
+    return to;
 }
 
 /// The type of what follows, and its length. Most lengths have one or two digits.
@@ -40,11 +40,11 @@ char* write_line(char* to, char type, std::size_t number) {
     } else {
         to = std::to_chars(to, to + kLongestNumber, number).ptr;
     }
-    return write(to, kEndOfLine);
+    return write_end_of_line(to);
 }
 
 /// The type, the digits of a length and the end of the line.
-constexpr std::size_t kLongestLine = 1 + kLongestNumber + kEndOfLine.size();
+constexpr std::size_t kLongestLine = 1 + kLongestNumber + 2;
 
 }  // namespace
 
@@ -58,12 +58,12 @@ void Words::add_joined(std::span<const std::string_view> parts) {
         length += part.size();
     }
     const std::size_t begin = bytes_.size();
-    bytes_.resize(begin + kLongestLine + length + kEndOfLine.size());
+    bytes_.resize(begin + kLongestLine + length + 2);
     char* to = write_line(bytes_.data() + begin, '$', length);
     for (const auto part : parts) {
-        to = write(to, part);
+        to = std::copy(part.begin(), part.end(), to);
     }
-    to = write(to, kEndOfLine);
+    to = write_end_of_line(to);
     bytes_.resize(static_cast<std::size_t>(to - bytes_.data()));
     ++size_;
 }

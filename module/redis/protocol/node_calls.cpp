@@ -40,8 +40,8 @@ Call use_call() {
 
 void add_use(Call& call, const Keys& keys, std::string_view id, const Sha256& digest,
              std::chrono::milliseconds age) {
-    call.keys.add(keys.used(id));
-    call.keys.add(keys.id(id));
+    call.keys.add_joined(keys.used_parts(id));
+    call.keys.add_joined(keys.id_parts(id));
     call.arguments.add(hex(digest));
     call.arguments.add(age.count());
 }

@@ -60,6 +60,14 @@ class Keys {
     /// A hash: for each digest of an id the Unix time when the key was last used, rounded down to a
     /// minute. It expires kUseLifetime after the last use.
     std::string used(std::string_view id) const { return tagged("used:", id); }
+    /// The parts of used() and of id(), without an allocation: many requests are the first ones of
+    /// their keys in a minute.
+    std::array<std::string_view, 5> used_parts(std::string_view id) const {
+        return {prefix_, "used:", "{", id, "}"};
+    }
+    std::array<std::string_view, 5> id_parts(std::string_view id) const {
+        return {prefix_, "id:", "{", id, "}"};
+    }
     /// A hash: what an id was granted in earlier days, see history_field. The last day is in the
     /// hash quota(), until the first request of a later day.
     std::string history(std::string_view id) const { return tagged("history:", id); }

@@ -63,6 +63,18 @@ TEST(PlainAcquire, IsNotThatOfAFullWindow) {
     EXPECT_FALSE(is_plain(node));
 }
 
+std::vector<std::pair<Instant, std::int64_t>> resets_and_rests(
+    const std::vector<WindowState>& windows) {
+    std::vector<std::pair<Instant, std::int64_t>> all;
+    for (const WindowState& window : windows) {
+        EXPECT_FALSE(window.exhausted);
+        EXPECT_FALSE(window.policy.empty());
+        EXPECT_EQ(window.retry, Instant{});
+        all.emplace_back(window.reset, window.remaining);
+    }
+    return all;
+}
+
 /// The acquire and the states after its reply are as if it was prepared.
 TEST(PlainAcquire, IsWhatPrepareWouldSend) {
     std::mt19937 random(7);
@@ -74,11 +86,12 @@ TEST(PlainAcquire, IsWhatPrepareWouldSend) {
                                 : Node({{10, 10s}, {20, 60s}}, sliding);
         node.demand.cost = 1 + any(1);
         std::uint64_t last_report = 0;
-        for (QuotaState& state : node.states) {
-            for (std::size_t w = 0; w < 2; ++w) {
-                state.windows[w].counted = {
-                    (w == 0 && node.quotas.size() == 1 ? kFirst10s : kFirst60s) - any(1), any(11),
-                    sliding ? any(3) : 0};
+        for (std::size_t table = 0; table < node.states.size(); ++table) {
+            QuotaState& state = node.states[table];
+            for (std::size_t w = 0; w < node.quotas[table].rates.size(); ++w) {
+                const Period period = node.quotas[table].rates[w].period;
+                state.windows[w].counted = {window_number(kStart, period) - any(1), any(11),
+                                            sliding ? any(3) : 0};
                 state.windows[w].owed = any(9) == 0 ? any(2) - 1 : 0;
             }
             state.lease = any(9) == 0 ? 1 : 0;
@@ -103,13 +116,21 @@ TEST(PlainAcquire, IsWhatPrepareWouldSend) {
         EXPECT_EQ(acquire.strikes, 0);
         EXPECT_EQ(last_report, 0);
         Acquired acquired{.now = kStart + 1ms, .granted = count};
-        for (std::size_t w = 0; w < window_count(node.quotas); ++w) {
-            acquired.windows.push_back({kFirst60s, 5 + any(2), 0});
+        for (const TableQuota& quota : node.quotas) {
+            for (const Rate& rate : quota.rates) {
+                acquired.windows.push_back(
+                    {window_number(kStart, rate.period), 5 + any(6), quota.sliding ? any(5) : 0});
+            }
         }
         apply_reply(prepared, node.quotas, acquire, acquired);
         note_plain(node.states, node.quotas, acquire, now.steady);
         apply_reply(node.states, node.quotas, acquire, acquired);
         EXPECT_EQ(node.states, prepared);
+        if (std::ranges::none_of(prepared, is_held)) {
+            const ClockBounds at{now.steady, acquired.now, acquired.now, acquired.now};
+            EXPECT_EQ(resets_and_rests(windows_of(acquired.windows, node.quotas, acquired.now, 1)),
+                      resets_and_rests(windows_of(prepared, node.quotas, at, 1, false)));
+        }
     }
     EXPECT_GT(plain, 1000);
 }

@@ -140,6 +140,22 @@ TEST(AcquireCall, GivesArgumentsOfAlikeIdsOnce) {
                Texts{"5", "7", "2", "2", "0"} + Texts{"5", "7", "0"} + Texts{"5", "1", "0"}));
 }
 
+TEST(AcquireCall, IsTheSameWithKnownTerms) {
+    KnownTerms known;
+    for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < 12; ++i) {  // more than are kept
+            std::array<Acquire, 2> acquires;
+            acquires.fill(two_tables());
+            acquires[0].demand.cost = 1 + i;
+            acquires[1].demand.ban = BanPolicy{20 + i / 2, 1min, 10min, 24h};
+            const auto call = acquire_call(acquires, Keys("p:"), {.node = "n", .terms = &known});
+            const auto expected = acquire_call(acquires, Keys("p:"), {.node = "n"});
+            EXPECT_EQ(call.arguments.bytes(), expected.arguments.bytes());
+            EXPECT_EQ(call.keys.bytes(), expected.keys.bytes());
+        }
+    }
+}
+
 TEST(AcquireCall, WritesTheBanInMilliseconds) {
     Acquire acquire = two_tables();
     acquire.demand.ban = BanPolicy{20, 1min, 10min, 24h};
