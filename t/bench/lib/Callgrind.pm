@@ -5,7 +5,8 @@ package Callgrind;
 # not count.
 #
 #   my $callgrind = Callgrind->new(Gateways->bare($upstream, Callgrind->options));
-#   my $count = $callgrind->measure($address, $keys, 2000, 200);      # so many requests, each with status 200
+#   my $count = $callgrind->measure($address, $keys, 2000, 200);      # so many requests, each with status 200; options:
+#                                                 #   connections, token (see Load.pm)
 #   $count->{instructions}, $count->{locks}       # per request; locks: calls of ngx_shmtx_lock and
 #                                                 #   ngx_shmtx_trylock
 #   $count->{seconds}                             # how long the requests took
@@ -48,10 +49,10 @@ sub ask {
 }
 
 sub measure {
-    my ($self, $address, $keys, $requests, $status) = @_;
+    my ($self, $address, $keys, $requests, $status, %options) = @_;
     $self->_dump;
     my $start = time;
-    $self->ask($address, $keys, $requests, $status);
+    $self->ask($address, $keys, $requests, $status, %options);
     my $seconds = time - $start;
     my $file = $self->_dump;
     my $count = _read($file);

@@ -1,7 +1,7 @@
 package Section::Instructions;
 
 # Instructions of nginx per request. Requests come over 50 connections, as fast as nginx under valgrind answers them.
-# That is slow: the number of keys is such that each has about 5 requests a second.
+# That is slow: the number of keys is such that each has about 5 requests a second. Rare keys have one request each.
 
 use strict;
 use warnings;
@@ -23,13 +23,18 @@ sub run {
     my %keys = (
         one   => $setup->keys('one'),
         many  => ApiKeys->make(plan => 'endless', count => $key_count),
+        rare  => ApiKeys->make(plan => 'endless', count => $requests),
         spent => $setup->keys('spent'),
     );
     $setup->write_keys($_, $redis) for values %keys;
 
     my $measure = sub {
         my ($callgrind, $server, $keys, $status) = @_;
-        return _measure($callgrind, $server, $keys{$keys}, $status // 200, $callgrind == $tollgate ? $redis : undef);
+        my $next = 0;
+        my %options = $keys eq 'rare' ? (token => sub { $keys{rare}->token($next++ % $requests) }) : ();
+        # The first request with a key stores it in the zone, the second in the worker.
+        Callgrind->ask(Gateways->address($callgrind->nginx, $server), $keys{$keys}, $requests, 200, %options) if %options;
+        return _measure($callgrind, $server, $keys{$keys}, $status // 200, $callgrind == $tollgate ? $redis : undef, %options);
     };
     my %base = (granted => $measure->($bare, 'bare', 'one'), refused => $measure->($bare, 'limit_req_spent', 'spent', 429));
     my @rows = (
@@ -39,6 +44,7 @@ sub run {
         ['Tollgate, one, lease=off',    'granted', $measure->($tollgate, 'exact', 'one')],
         ["Tollgate, $key_count keys",   'granted', $measure->($tollgate, 'tollgate', 'many')],
         ["the same, lease=off",         'granted', $measure->($tollgate, 'exact', 'many')],
+        ["Tollgate, $requests rare keys", 'granted', $measure->($tollgate, 'tollgate', 'rare'), '<= 9000'],
         ['limit_req, refused',          'refused', $base{refused}],
         ['Tollgate, refused',           'refused', $measure->($tollgate, 'tollgate', 'spent', 429)],
     );
@@ -62,13 +68,13 @@ sub run {
 
 # The warm-up is as long as what is measured, so that every key is known and leases have their size.
 sub _measure {
-    my ($callgrind, $server, $keys, $status, $redis) = @_;
+    my ($callgrind, $server, $keys, $status, $redis, %options) = @_;
     my $address = Gateways->address($callgrind->nginx, $server);
     my $work = $redis && RedisWork->new($redis, Gateways->address($callgrind->nginx, 'status'));
     eval { Callgrind->ask($address, $keys, 1, 200) } if $status == 429;
-    Callgrind->ask($address, $keys, $requests, $status);
+    Callgrind->ask($address, $keys, $requests, $status, %options);
     my $before = $work ? $work->counts : {};
-    my $count = $callgrind->measure($address, $keys, $requests, $status);
+    my $count = $callgrind->measure($address, $keys, $requests, $status, %options);
     my $after = $work ? $work->counts : {};
     $count->{$_} = ($after->{$_} - $before->{$_}) / $requests for keys %$after;
     return $count;
