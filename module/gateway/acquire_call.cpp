@@ -177,9 +177,37 @@ void AcquireCall::apply(const redis::AcquireResults& results) {
     }
 }
 
+/// Stores the result of a group of which most are, that of a rare key: all requests are granted and
+/// still wait, and the id holds nothing. False if it is none of these.
+bool AcquireCall::count_in_place(Item& item, const Acquired& acquired, SteadyTime now) {
+    const AcquireRequest& request = item.group->request;
+    const Quotas& quotas = *request.quotas;
+    if (!item.is_plain || quotas.size() != 1 || acquired.granted != item.acquire->count ||
+        item.asking.size() != static_cast<std::size_t>(acquired.granted) ||
+        !acquired.leased_elsewhere.empty()) {
+        return false;
+    }
+    const TableQuota& quota = quotas.front();
+    const std::int64_t cost = request.demand.cost;
+    item.granted = windows_of(acquired.windows, quotas, acquired.now, cost);
+    const PlainReply reply{.windows = acquired.windows,
+                           .now = acquired.now,
+                           .sent = std::chrono::floor<SteadyTime>(sent_),
+                           .units = acquired.granted * cost,
+                           .constant = lease_horizon(quota)};
+    const QuotaCache::Key key(request.id_hash, context_.settings().name_hash, quota,
+                              request.api_key);
+    const LockedStripe stripe(context_.zone(), request.id_hash);
+    item.is_applied = stripe.quotas().count_in_place(key, reply, now);
+    return item.is_applied;
+}
+
 /// Stores the result of one group. Returns whether the id holds units now: a lease, or units that
 /// Redis has yet to count.
 bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime now) {
+    if (count_in_place(item, acquired, now)) {
+        return false;
+    }
     const AcquireRequest& request = item.group->request;
     const Quotas& quotas = *request.quotas;
     const std::int64_t cost = request.demand.cost;

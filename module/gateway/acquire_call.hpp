@@ -59,6 +59,7 @@ class AcquireCall : public redis::ReplyHandler {
     bool add(Group& group);
     bool add_plain(Group& group);
     void apply(const redis::AcquireResults& results);
+    bool count_in_place(Item& item, const Acquired& acquired, SteadyTime now);
     bool apply_to_zone(Item& item, const Acquired& acquired, SteadyTime now);
     void decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept;
     void send_again(bool was_late) noexcept;

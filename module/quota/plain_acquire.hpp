@@ -15,6 +15,15 @@ namespace tollgate {
 /// waits for a later call.
 bool is_plain(std::span<const QuotaState> states, const Quotas& quotas, const Demand& demand);
 
+/// The reply to such an acquire of one table, if all requests were granted.
+struct PlainReply {
+    std::span<const WindowCount> windows;  ///< Acquired::windows
+    Instant now;                           ///< Acquired::now
+    SteadyTime sent;                       ///< when Redis was asked
+    std::int64_t units = 0;                ///< that the requests took
+    SteadyTime constant{};                 ///< of the arrivals: lease_horizon
+};
+
 /// Notes the requests of such an acquire, and that Redis was asked at `sent`. Call it before
 /// apply_reply.
 void note_plain(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,

@@ -110,8 +110,40 @@ void QuotaCache::Small::unpack(QuotaState& state) const {
     state.lease_calls = static_cast<int>(lease_calls);
     state.returns_until = Instant(std::chrono::milliseconds(returns_until.value()));
     state.returns_soon = returns_soon != 0;
+    state.arrivals = arrivals();
+}
+
+Arrivals QuotaCache::Small::arrivals() const {
     // A worker that is killed may leave invalid bytes.
-    state.arrivals = {state.asked + SteadyTime(last_arrival), std::isfinite(arrived) ? arrived : 0};
+    return {SteadyTime(asked.value() + last_arrival), std::isfinite(arrived) ? arrived : 0};
+}
+
+bool QuotaCache::Small::may_count(const PlainReply& reply) const {
+    const Window& longest = windows[reply.windows.size() - 1];
+    const WindowCount& counted = reply.windows.back();
+    return !is_held() && lease_calls == 0 && returns_until.value() == 0 &&
+           counted_at.value() < reply.now.time_since_epoch().count() &&
+           (longest.number != counted.number || longest.count <= counted.count);
+}
+
+void QuotaCache::Small::count(const PlainReply& reply, std::uint64_t used) {
+    const std::size_t last = reply.windows.size() - 1;
+    const std::int64_t before = windows[last].number == reply.windows[last].number ? own : 0;
+    Arrivals noted = arrivals();
+    noted.note(reply.sent, reply.units, reply.constant);
+    const std::int64_t asked_last = std::max<std::int64_t>(asked.value(), reply.sent.count());
+    for (std::size_t i = 0; i <= last; ++i) {
+        const WindowCount& counted = reply.windows[i];
+        windows[i] = {nearest<std::uint32_t>(counted.number), nearest<std::uint32_t>(counted.count),
+                      nearest<std::uint32_t>(counted.previous), 0, 0};
+    }
+    api_key = {static_cast<std::uint32_t>(used), static_cast<std::uint32_t>(used >> 32U)};
+    own = nearest<std::uint32_t>(before + reply.units);
+    counted_at = Uint48(reply.now.time_since_epoch().count());
+    asked = Uint48(asked_last);
+    last_arrival = nearest<std::int32_t>(noted.last.count() - asked_last);
+    arrived = noted.units;
+    returns_soon = 0;
 }
 
 QuotaCache::Held QuotaCache::Small::unpack() const {
@@ -225,6 +257,15 @@ QuotaState QuotaCache::load(const Key& key) const {
 Place QuotaCache::load(const Key& key, QuotaState& state) const {
     static_assert(SmallTable::place_size() == 120, "a million keys must fit 256 MiB");
     return key.is_small ? load_from(small_, key, state) : load_from(large_, key, state);
+}
+
+bool QuotaCache::count_in_place(const Key& key, const PlainReply& reply, SteadyTime now) const {
+    const Place place = key.is_small ? small_.find(key) : Place{};
+    if (!place || !small_.at(place).may_count(reply)) {
+        return false;
+    }
+    small_.change(place, now, [&](Small& entry) { entry.count(reply, key.api_key); });
+    return true;
 }
 
 bool QuotaCache::save(const Key& key, const QuotaState& state, SteadyTime now) {

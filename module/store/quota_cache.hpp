@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "module/key/digest.hpp"
+#include "module/quota/plain_acquire.hpp"
 #include "module/quota/quota_state.hpp"
 #include "module/store/set_associative.hpp"
 #include "module/store/uint48.hpp"
@@ -92,6 +93,11 @@ class QuotaCache {
     /// The same, and faster if the quota is still at the place that load() returned.
     bool save(Place place, const Key& key, const QuotaState& state, SteadyTime now);
 
+    /// Changes the stored state as note_plain and apply_reply do, without loading and saving it.
+    /// False if it is not stored in a small place, holds something, expects units of other nodes,
+    /// or has counts that the reply does not simply replace: nothing is changed.
+    bool count_in_place(const Key& key, const PlainReply& reply, SteadyTime now) const;
+
     /// The position of an iteration over the held quotas.
     struct Cursor {
         bool large = false;
@@ -127,6 +133,10 @@ class QuotaCache {
         Held unpack() const;
         /// Into an empty state; all but the report.
         void unpack(QuotaState& state) const;
+        Arrivals arrivals() const;
+        /// See count_in_place.
+        bool may_count(const PlainReply& reply) const;
+        void count(const PlainReply& reply, std::uint64_t used);
 
         IdHash id;
         std::uint32_t redis;

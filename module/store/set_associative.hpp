@@ -14,6 +14,7 @@
 #include <span>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 namespace tollgate {
 
@@ -130,6 +131,20 @@ class SetAssociative {
                  const Args&... args) const {
         const auto keeps_none = [](const Entry& /*entry*/) { return false; };
         return put_anywhere(keeps_none, place, key, now, args...);
+    }
+
+    /// Calls `change` with the entry at a place that find or put has just returned, and marks it as
+    /// used now. The entry must not be held, neither before nor afterwards: it is lost if the
+    /// worker is killed meanwhile.
+    template <typename Change>
+    void change(Place place, std::chrono::milliseconds now, Change change) const {
+        Set& set = sets_[place.set];
+        const std::uint32_t tag = std::exchange(set.tags[place.way], 0);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        change(set.entries[place.way]);
+        set.used_at[place.way] = tick(now);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        set.tags[place.way] = tag;
     }
 
     /// Removes the key's entry, if there is one.

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <random>
+
+#include "module/quota/acquire_reply.hpp"
+#include "module/quota/lease.hpp"
 
 namespace tollgate {
 namespace {
@@ -56,6 +60,82 @@ class QuotaCacheTest : public testing::Test {
     const TableQuota two_ = quota({{60, 60s}, {1000, 86400s}});
     const TableQuota four_ = quota({{1, 1s}, {60, 60s}, {100, 3600s}, {1000, 86400s}});
 };
+
+/// Counts in place are those of note_plain and apply_reply, which are not given what may not be
+/// counted in place.
+TEST_F(QuotaCacheTest, CountsInPlaceAsTheReplyWould) {
+    std::mt19937 random(3);
+    const auto any = [&](int most) { return std::uniform_int_distribution<>(0, most)(random); };
+    int counted = 0;
+    for (int round = 0; round < 20'000; ++round) {
+        const Quotas quotas{any(1) == 0 ? two_ : quota({{50, 60s}}, 7, true)};
+        const TableQuota& of = quotas.front();
+        const Instant start{std::chrono::seconds(1'795'000'020)};
+        QuotaState stored;
+        Acquired acquired{.now = start + 5s, .granted = 1 + any(1)};
+        for (std::size_t i = 0; i < of.rates.size(); ++i) {
+            const std::int64_t number = window_number(acquired.now, of.rates[i].period);
+            const std::int64_t previous = of.sliding ? any(9) : 0;
+            stored.windows[i].counted = {number - any(1), any(40), previous};
+            stored.windows[i].owed = any(19) == 0 ? 1 : 0;
+            acquired.windows.push_back({number, any(50), previous});
+        }
+        stored.lease = any(19) == 0 ? 1 : 0;
+        stored.own = any(5);
+        stored.counted_at = start + std::chrono::milliseconds(any(5100));
+        stored.asked = SteadyTime(50'000 + any(3000));
+        stored.arrivals = {stored.asked - SteadyTime(any(500)), static_cast<float>(any(9))};
+        stored.lease_calls = any(19) == 0 ? 1 : 0;
+        stored.returns_until = any(19) == 0 ? start + std::chrono::seconds(any(9)) : Instant{};
+        const SteadyTime sent(52'000 + any(1000));
+        const QuotaCache::Key with_old_key(id(1), 1, of, 5);
+        ASSERT_TRUE(cache_.save(with_old_key, stored, sent));
+        const QuotaCache::Key of_reply = key(1, of);
+        const bool was_changed = cache_.count_in_place(of_reply,
+                                                       {.windows = acquired.windows,
+                                                        .now = acquired.now,
+                                                        .sent = sent,
+                                                        .units = 2 * acquired.granted,
+                                                        .constant = lease_horizon(of)},
+                                                       sent);
+        std::array expected{stored};
+        if (was_changed) {
+            ++counted;
+            Acquire acquire;
+            acquire.demand.cost = 2;
+            acquire.count = acquired.granted;
+            note_plain(expected, quotas, acquire, sent);
+            apply_reply(expected, quotas, acquire, acquired);
+            EXPECT_FALSE(is_held(expected.front()));
+            EXPECT_EQ(expected.front().counts, UnitCounts{});
+        }
+        EXPECT_EQ(cache_.load(of_reply), expected.front());
+        EXPECT_EQ(cache_.small().used, 1);
+        QuotaCache::Cursor cursor;
+        cache_.visit_held(cursor, [&](const QuotaCache::Held& held) {
+            EXPECT_FALSE(was_changed);
+            EXPECT_EQ(held.api_key, 5);
+            return true;
+        });
+        cache_.drop({.id = id(1),
+                     .api_key = 0,
+                     .redis = 1,
+                     .table = 7,
+                     .layout = WindowLayout(of),
+                     .state = {},
+                     .has_report = false,
+                     .is_small = true});
+    }
+    EXPECT_GT(counted, 1000);
+}
+
+TEST_F(QuotaCacheTest, CountsInPlaceOnlyInSmallPlaces) {
+    const std::array<WindowCount, 4> counts{};
+    const PlainReply reply{.windows = counts, .now = Instant(5s), .sent = 5s};
+    EXPECT_FALSE(cache_.count_in_place(key(1, two_), reply, 5s)) << "not stored";
+    ASSERT_TRUE(cache_.save(key(1, four_), {}, 5s));
+    EXPECT_FALSE(cache_.count_in_place(key(1, four_), reply, 5s));
+}
 
 TEST_F(QuotaCacheTest, IsEmptyAtFirst) {
     EXPECT_EQ(cache_.load(key(1, two_)), QuotaState{});
