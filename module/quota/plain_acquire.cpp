@@ -31,8 +31,9 @@ bool is_plain(std::span<const QuotaState> states, const Quotas& quotas, const De
     }
     for (std::size_t i = 0; i < quotas.size(); ++i) {
         const QuotaState& state = states[i];
+        const bool has_leases = quotas[i].lease_time > SteadyTime(0);
         if (state.lease != 0 || state.lease_calls != 0 || state.report ||
-            may_lease(state, demand.cost) || owes(state) ||
+            (has_leases && may_lease(state, demand.cost)) || owes(state) ||
             !has_room(state, quotas[i], demand.cost)) {
             return false;
         }

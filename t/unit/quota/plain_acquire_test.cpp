@@ -28,6 +28,14 @@ TEST(PlainAcquire, IsThatOfAKeyThatIsRareOrNew) {
     EXPECT_TRUE(is_plain(Node({{10, 60s}})));
 }
 
+TEST(PlainAcquire, IsThatOfAnyKeyIfTheTableHasNoLeases) {
+    Node node = with_counts();
+    node.states.front().arrivals.units = 100;
+    EXPECT_FALSE(is_plain(node));
+    node.quotas.front().lease_time = SteadyTime(0);
+    EXPECT_TRUE(is_plain(node));
+}
+
 TEST(PlainAcquire, IsNotThatOfOtherDemands) {
     Node node = with_counts();
     node.demand.cost = 0;
@@ -85,6 +93,9 @@ TEST(PlainAcquire, IsWhatPrepareWouldSend) {
         Node node = any(2) == 0 ? Node(Quotas{api({{10, 10s}}, sliding), search({{9, 60s}})})
                                 : Node({{10, 10s}, {20, 60s}}, sliding);
         node.demand.cost = 1 + any(1);
+        if (any(4) == 0) {
+            node.quotas.back().lease_time = SteadyTime(0);
+        }
         std::uint64_t last_report = 0;
         for (std::size_t table = 0; table < node.states.size(); ++table) {
             QuotaState& state = node.states[table];
