@@ -1226,6 +1226,22 @@ TEST_F(AcquireScript, WhatIsNoNumberIsNoCount) {
     }
 }
 
+TEST_F(AcquireScript, CountsLargeNumbers) {
+    constexpr std::int64_t kLimit = 9'000'000'000'000;
+    for (const std::int64_t units : {2'147'483'645LL, 4'000'000'000'000LL}) {
+        put(kHour, 0, units);
+        put(kDay, 0, units + 1);
+        Acquire acquire = acquire_of({{kLimit, kHour}, {kLimit, kDay}});
+        for (int i = 1; i <= 4; ++i) {
+            const auto acquired = decide(acquire);
+            EXPECT_EQ(acquired.windows[0].count, units + i);
+            EXPECT_EQ(acquired.windows[1].count, units + 1 + i);
+            EXPECT_EQ(count(kHour), units + i);
+            EXPECT_EQ(count(kDay), units + 1 + i);
+        }
+    }
+}
+
 TEST_F(AcquireScript, AnErrorOfAnIdThatSharesArgumentsIsItsOwn) {
     const Acquire acquire = acquire_of({{10, kHour}, {20, kDay}});
     std::array<Acquire, 3> acquires{acquire, acquire, acquire};

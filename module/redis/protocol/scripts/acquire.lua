@@ -304,6 +304,8 @@ local changes
 -- Conversions of counts: the number of a text, and the text of a number. Each takes as long as about fifty other
 -- operations, and in many calls most ids have few different counts.
 local converted = {}
+-- '%d' takes half as long as '%.0f', and a C long, which may have 32 bits.
+local most_long = 2147483648
 -- The time `now` as a text; nil until a lease needs it.
 local now_text
 
@@ -356,7 +358,8 @@ while alike > 0 or id < ids_end do
             if tables == 1 and ARGV[first] == 2 and cost > 0 and not bans and not keeps then
                 limit1, limit2 = ARGV[first + 2], ARGV[first + 4]
                 number1, count1, number2, count2 = unpack(ARGV, first + 6, first + 9)
-                current[2], current[4] = format('%d', current[1]), format('%d', current[3])
+                current[2] = format(current[1] < most_long and '%d' or '%.0f', current[1])
+                current[4] = format(current[3] < most_long and '%d' or '%.0f', current[3])
             end
         end
         local more = ARGV[id + 2]
@@ -383,8 +386,8 @@ while alike > 0 or id < ids_end do
     end
 
     -- Decides the most frequent requests: of the most frequent terms, in windows of which the longest is the current one,
-    -- with units left for one more request; a lease only of the node that got the last one, in windows that both are
-    -- current. What it does not decide, the rest of the loop does, with the same values.
+    -- with units left for one more request; a lease only for the node that got the last one. What it does not decide, the
+    -- rest of the loop does, with the same values.
     if plain and count + wanted > 0 then
         local name, value = KEYS[key + 1], 1
         if wanted == 0 then
@@ -423,22 +426,28 @@ while alike > 0 or id < ids_end do
                     end
                     lease = rest >= 8 * wanted and wanted or (rest - rest % 8) / 8
                     units, of_longest = units + lease, of_longest + lease
-                    decides = at_number and read[1] == ARGV[4] and taken + lease > 0
+                    decides = read[1] == ARGV[4] and taken + lease > 0
                 end
                 if decides then
                     local text_of_longest, done = converted[of_longest]
                     text = converted[units]
                     if not text then
-                        text = format('%d', units)
+                        text = format(units < most_long and '%d' or '%.0f', units)
                         converted[units] = text
                     end
                     if not text_of_longest then
-                        text_of_longest = format('%d', of_longest)
+                        text_of_longest = format(of_longest < most_long and '%d' or '%.0f', of_longest)
                         converted[of_longest] = text_of_longest
                     end
                     if lease > 0 then
-                        now_text = now_text or format('%d', now)
-                        done = pcall('HSET', name, count1, text, count2, text_of_longest, lease_field.kTime, now_text)
+                        now_text = now_text or format('%.0f', now)
+                        if at_number then
+                            done = pcall('HSET', name, count1, text, count2, text_of_longest,
+                                         lease_field.kTime, now_text)
+                        else
+                            done = pcall('HSET', name, number1, current[2], count1, text, count2, text_of_longest,
+                                         lease_field.kTime, now_text)
+                        end
                     elseif at_number then
                         done = pcall('HSET', name, count1, text, count2, text_of_longest)
                     else
