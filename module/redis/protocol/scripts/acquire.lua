@@ -286,8 +286,8 @@ local alike = 0
 -- The most frequent terms are those of one table with two fixed windows, without bans and history. Of these, the names of
 -- the fields and the limits. number1 is nil for other terms.
 local number1, count1, number2, count2, limit1, limit2
--- Per window of these terms: the number of the current window; and the text that Redis returned for it, or 0 before
--- that.
+-- Per window of these terms: the number of the current window; and the text that Redis has for it, or 0 if that is
+-- not known.
 local current = {0, 0, 0, 0}
 -- The current calendar month, see rare(); nil until a window needs it.
 local month, month_ends
