@@ -1,11 +1,12 @@
 package Verify::Proxy;
 
-# A proxy between one node and Redis, in a separate process. It does not read what passes: it also serves TLS.
+# A proxy between one node and Redis, in a separate process. It does not read what passes: it also serves TLS. The end of a
+# connection arrives after the data that was sent before: a call that its node has given up still reaches Redis, late.
 #
 #   my $proxy = Verify::Proxy->start(to => 'unix:/…', tcp => 0);     # listens on a Unix socket, or on a port
 #   $proxy->address
 #   $proxy->set('delay', 0.2)     # each piece of data arrives so many seconds later, in both directions
-#   $proxy->set('hold')           # nothing passes; connections stay open, also new ones
+#   $proxy->set('hold')           # nothing passes, not even the end of a connection; also on new connections
 #   $proxy->set('refuse')         # connections are closed, also new ones
 #   $proxy->set('mute', 0.3)      # Redis gets everything; replies are dropped, and each connection that lost some is
 #                                 #   closed after so many seconds
@@ -20,7 +21,7 @@ use File::Temp ();
 use IO::Select;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
-use List::Util qw(min);
+use List::Util qw(min uniq);
 use TestProcess;
 use Verify::Clock qw(now);
 
@@ -51,7 +52,7 @@ sub _serve {
     my ($self, $control) = @_;
     local $SIG{PIPE} = 'IGNORE';
     while (1) {
-        my $read = IO::Select->new($control, $self->{listener}, map { @$_{qw(client server)} } values %{ $self->{links} });
+        my $read = IO::Select->new($control, $self->{listener}, map { my $link = $_; grep { !$link->{ended}{$_} } @$link{qw(client server)} } $self->_links);
         my ($ready) = IO::Select->select($read, undef, undef, $self->_next_event);
         for my $socket (@{ $ready // [] }) {
             if    ($socket == $control)          { TestProcess::answer($control, sub { $self->_command(@_) }) }
@@ -62,9 +63,12 @@ sub _serve {
     }
 }
 
+# A link is known by both of its sockets.
+sub _links { my ($self) = @_; return uniq(values %{ $self->{links} }) }
+
 sub _next_event {
     my ($self) = @_;
-    my @due = map { $_->{close_at} // (), map { $_->[0] } @{ $_->{queue} }[0 .. ($#{ $_->{queue} } < 0 ? -1 : 0)] } values %{ $self->{links} };
+    my @due = map { $_->{close_at} // (), map { $_->[0] } @{ $_->{queue} }[0 .. ($#{ $_->{queue} } < 0 ? -1 : 0)] } $self->_links;
     @due = grep { $_ < 9**99 } @due;
     my $wait = @due ? min(@due) - now() : 1;
     return $wait < 0 ? 0 : $wait;
@@ -73,7 +77,7 @@ sub _next_event {
 sub _command {
     my ($self, $what, @arguments) = @_;
     return $self->{affected} if $what eq 'affected';
-    my @links = values %{ $self->{links} };
+    my @links = $self->_links;
     if ($what eq 'cut') {
         $self->{affected} = @links;
         $self->_close($_) for @links;
@@ -112,10 +116,13 @@ sub _receive {
     return if !defined $read && $!{EAGAIN};
     my $is_reply = $socket == $link->{server};
     my $mode = $self->{mode};
+    my $due = 0;
+    $due = now() + $self->{parameter} if $mode eq 'delay';
+    $due = 9**99 if $mode eq 'hold';
+    $self->{affected}++ if $due;
     if (!$read) {
-        # The end comes after the data that is under way.
-        return $self->_close($link) unless @{ $link->{queue} };
-        $link->{close_at} = now() + 0.01;
+        $link->{ended}{$socket} = 1;
+        push @{ $link->{queue} }, [$due, 'end'];
         return;
     }
     if ($mode eq 'mute' && $is_reply) {
@@ -123,10 +130,6 @@ sub _receive {
         $link->{close_at} //= now() + $self->{parameter};
         return;
     }
-    my $due = 0;
-    $due = now() + $self->{parameter} if $mode eq 'delay';
-    $due = 9**99 if $mode eq 'hold';
-    $self->{affected}++ if $due;
     if ($mode eq 'truncate' && $is_reply) {
         $self->{affected}++;
         $data = substr $data, 0, $self->{parameter};
@@ -139,11 +142,14 @@ sub _receive {
 sub _deliver {
     my ($self) = @_;
     my $now = now();
-    my %seen;
-    for my $link (grep { !$seen{$_}++ } values %{ $self->{links} }) {
+    for my $link ($self->_links) {
         my $queue = $link->{queue};
         while (@$queue && $queue->[0][0] <= $now) {
             my (undef, $target, $data) = @{ $queue->[0] };
+            if ($target eq 'end') {
+                $self->_close($link);
+                last;
+            }
             my $sent = syswrite $link->{$target}, $data;
             if (!defined $sent) {
                 last if $!{EAGAIN} && ($queue->[0][0] = $now + 0.002);
