@@ -8,6 +8,7 @@ use Test::More;
 use Verify::History;
 use Verify::Property::Acknowledged;
 use Verify::Property::Atomicity;
+use Verify::Property::Budgets;
 use Verify::Property::Conservation;
 use Verify::Property::Endings;
 use Verify::Property::Liveness;
@@ -21,7 +22,7 @@ my %config = (
     nodes => 3, workers => 2, timeout => 0.5, on_failure => 'local',
     tables => {
         api     => { lease => 1, plans => { small => { rates => [[20, 2]] }, slide => { rates => [[10, 2]], sliding => 1 }, month => { rates => [[3, 'month']] } } },
-        strict  => { lease => 0, plans => { small => { rates => [[3, 2], [5, 8]] } } },
+        strict  => { lease => 0, anonymous => [[3, 2], [5, 8]], plans => { small => { rates => [[3, 2], [5, 8]] } } },
         banning => { lease => 0, plans => { small => { rates => [[5, 2]] } }, ban => { after => 3, within => 4, for => 3, up_to => 6 } },
     },
     locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], n => ['banning'] },
@@ -222,6 +223,47 @@ subtest 'no wrong refusal' => sub {
     my $fds = sub { [resources => at => $_[0], node => 0, fds => $_[1], rss => 9000] };
     right('descriptors', [$fds->(0, 10), $fds->(1, 40), $fds->(2, 41)]);
     wrong('descriptors leak', qr/fds has grown from 40 to 400/, [$fds->(0, 10), $fds->(1, 40), $fds->(2, 400)]);
+};
+
+subtest 'budgets of addresses' => sub {
+    $property = \&Verify::Property::Budgets::check;
+    # 401s at these times, which show what is left of both windows; then 429s.
+    my $refused = sub {
+        my ($times, %fields) = @_;
+        my (%taken, @records);
+        for my $time (@$times) {
+            my @left = (3 - ++$taken{ 2, int($time / 2) }, 5 - ++$taken{ 8, int($time / 8) });
+            push @records, [req => begin => $time, id => '-', sends => 'nothing', status => 401, code => 'missing_api_key',
+                rl => sprintf('"anonymous-2";r=%d;t=1, "anonymous-8";r=%d;t=1', map { $_ < 0 ? 0 : $_ } @left), %fields];
+        }
+        return @records;
+    };
+    my $limited = sub { my ($time, $retry, %fields) = @_; return [req => begin => $time, id => '-', sends => 'nothing', status => 429, retry => $retry, %fields] };
+    right('as many as the budget', [$refused->([0.1, 0.2, 0.3]), $limited->(0.4, 2)]);
+    wrong('one more', qr/3 per 2: 4 requests got 401 in window \d+; 3 may/, [$refused->([0.1, 0.2, 0.3]), $refused->([0.4], rl => '"";r=0;t=1, "";r=1;t=1')]);
+    wrong('one more than the longer window has', qr/5 per 8: 6 requests/, [$refused->([0.1, 0.2, 0.3, 2.1, 2.2]), $refused->([4.1], rl => '"";r=2;t=1, "";r=0;t=1')]);
+    right('each node has its own', [map { $refused->([0.1, 0.2, 0.3], node => $_) } 0 .. 2]);
+    right('each address has its own', [map { $refused->([0.1, 0.2, 0.3], address => $_) } 'one', 'two']);
+    wrong('a key that is gone, too', qr/4 requests got 401/, [$refused->([0.1, 0.2, 0.3]), $refused->([0.4], id => 'life', sends => undef, rl => '"";r=0;t=1, "";r=1;t=1')]);
+    my @again = ($refused->([0.1, 0.2, 0.3]), map { [@$_[0 .. $#$_], begin => $_->[2] + 1] } $refused->([0.1, 0.2, 0.3]));
+    right('again after the node was killed', [@again, fault(kill_node => 0.5, 0.8)]);
+    right('... or got another zone', [@again, fault(resize_zone => 0.5, 0.8)]);
+    ok(scalar $property->(history([@again, fault($_->[0] => 0.5, 0.8, node => $_->[1])])), "wrong: again after $_->[0] at node $_->[1]") for ['reload', 0], ['kill_node', 1];
+    wrong('the budget is not taken', qr/2 are left, after at least 1 and at most 1/, [$refused->([0.1]), $refused->([0.2])]);
+    wrong('too much is taken', qr/1 are left, after at least 0 and at most 0/, [$refused->([0.1], rl => '"";r=1;t=1, "";r=4;t=1')]);
+    wrong('the budget is not shown', qr/is not shown/, [$refused->([0.1], rl => undef)]);
+    wrong('429 before the budget is spent', qr/is not spent/, [$refused->([0.1, 0.2]), $limited->(0.4, 2)]);
+    right('... an answer is missing', [$refused->([0.1, 0.2]), [req => begin => 0.3, id => '-', status => 0], $limited->(0.4, 2)]);
+    wrong('429 takes nothing', qr/is not spent/, [$refused->([0.1, 0.2, 0.3]), $limited->(0.4, 2), $limited->(0.5, 2), $limited->(2.1, 6)]);
+    wrong('Retry-After is too early', qr/not the end of its window/, [$refused->([0.1, 0.2, 0.3]), $limited->(0.4, 1)]);
+    wrong('Retry-After is too late', qr/not the end of its window/, [$refused->([0.1, 0.2, 0.3]), $limited->(0.4, 8)]);
+    right('the look-ups of the address are limited', [$refused->([0.1, 0.2, 0.3]), $limited->(0.4, 1, sends => 'unknown')]);
+    my $down = sub { [req => begin => 0.1, id => '-', sends => $_[0], status => 503] };
+    right('no look-up in an outage', [$down->('unknown'), fault(kill_redis => 0, 1)]);
+    wrong('... without one', qr/503 without an outage/, [$down->('unknown')]);
+    wrong('503 without a key', qr/needs no look-up/, [$down->('nothing'), fault(kill_redis => 0, 1)]);
+    wrong('served without a key', qr/the status is 200/, [[req => begin => 0.1, id => '-', sends => 'nothing']]);
+    right('a table without budgets', [[req => begin => 0.1, id => '-', status => 401, loc => 'a']]);
 };
 
 subtest 'acknowledged operations' => sub {

@@ -7,12 +7,15 @@ package Verify::Clients;
 #       { id => 'hot1', token => '…', locations => ['a', 'b'], costs => [1, 3], gap => 0.05 },     # mean pause in seconds
 #       { id => 'solo1', …, obeys => 1 },        # waits as long as Retry-After says
 #       { id => 'rush1', …, stays => 3 },        # all its requests go to one node, another one after so many seconds
-#       { tokens => 'unknown', … },              # another token each time, which no key has; its id is "-"
+#       { sends => 'unknown', … },               # another token each time, which no key has; its id is "-". Or 'nothing'; or
+#                                                #   'wrong': its checksum is, so that no node looks it up
+#       { …, address => '192.0.2.1' },           # of the client. One that ends with "::" is a network: each request has another
+#                                                #   address of it
 #   ]);
 #   $clients->pause        # waits until no request is under way
 #   $clients->resume
 #
-#   Verify::Clients::ask($node, $token, $location, $cost)    # one request, blocking: the fields of its record
+#   Verify::Clients::ask($node, $server, $id, $token, $location, $cost, $address)   # one request, blocking: its record
 
 use strict;
 use warnings;
@@ -86,9 +89,9 @@ sub _send {
     $lane->{record} = {
         client => $self->{name}, n => ++$self->{number}, node => $node, id => $lane->{id} // '-',
         loc => $random->one_of(@{ $lane->{locations} }), cost => $random->one_of(@{ $lane->{costs} // [1] }),
+        sends => $lane->{sends}, address => $lane->{address},
     };
-    my $token = $lane->{tokens} ? sprintf 'unknown-%08x', $random->whole(0, 2**32 - 1) : $lane->{token};
-    my $text = _format($lane->{record}, $token);
+    my $text = _format($lane->{record}, $self->_token($lane), $random->whole(1, 0xffff));
     my $socket = $lane->{sockets}[$node];
     # A connection that nginx has closed meanwhile is readable.
     if ($socket && IO::Select->new($socket)->can_read(0)) { close $socket; undef $socket }
@@ -104,9 +107,20 @@ sub _send {
     syswrite($socket, $text) // $self->_end($lane, {});
 }
 
+sub _token {
+    my ($self, $lane) = @_;
+    my $sends = $lane->{sends} or return $lane->{token};
+    my $number = sprintf '%08x', $self->{random}->whole(0, 2**32 - 1);
+    return $sends eq 'nothing' ? undef : $sends eq 'wrong' ? 'tg_' . $number x 4 . 'aaaaaa' : "unknown-$number";
+}
+
+# `host` is the part of an address that its network does not determine.
 sub _format {
-    my ($record, $token) = @_;
-    return "GET /$record->{loc}?c=$record->{cost} HTTP/1.1\r\nHost: verify\r\nAuthorization: Bearer $token\r\n\r\n";
+    my ($record, $token, $host) = @_;
+    my $address = $record->{address} // '';
+    $address .= sprintf '%x', $host if $address =~ /::$/;
+    return join "\r\n", "GET /$record->{loc}?c=$record->{cost} HTTP/1.1", 'Host: verify', defined $token ? "Authorization: Bearer $token" : (),
+        length $address ? "X-Forwarded-For: $address" : (), '', '';
 }
 
 sub _receive {
@@ -156,9 +170,9 @@ sub _end {
 }
 
 sub ask {
-    my ($node, $address, $id, $token, $loc, $cost) = @_;
-    my $record = { node => $node, id => $id, loc => $loc, cost => $cost // 1, begin => sprintf('%.4f', now()), status => 0 };
-    my $socket = IO::Socket::UNIX->new(Peer => $address =~ s/^unix://r) or return;
+    my ($node, $server, $id, $token, $loc, $cost, $address) = @_;
+    my $record = { node => $node, id => $id, loc => $loc, cost => $cost // 1, begin => sprintf('%.4f', now()), status => 0, address => $address };
+    my $socket = IO::Socket::UNIX->new(Peer => $server =~ s/^unix://r) or return;
     local $SIG{PIPE} = 'IGNORE';
     my $buffer = '';
     my $answer;

@@ -20,6 +20,9 @@ use Verify::Clock qw(now);
 use Verify::History;
 use Verify::Random;
 
+# It sends keys that do not exist yet, and some that do not exist any more: the budget of its address is its own.
+my $address = '192.0.2.8';
+
 sub start {
     my ($class, %options) = @_;
     my $process = TestProcess->start('manager', sub {
@@ -97,7 +100,7 @@ sub _use {
     my ($self, $id, $token, $times) = @_;
     for (1 .. $times) {
         my $node = $self->{random}->whole(0, $#{ $self->{nodes} });
-        my $record = Verify::Clients::ask($node, $self->{nodes}[$node], $id, $token, $self->{random}->one_of('a', 's'));
+        my $record = Verify::Clients::ask($node, $self->{nodes}[$node], $id, $token, $self->{random}->one_of('a', 's'), 1, $address);
         $self->{history}->write(req => { client => 'manager', %$record }) if $record;
         sleep $self->{random}->real(0, 0.12);
     }

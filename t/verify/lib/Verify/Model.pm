@@ -7,6 +7,7 @@ package Verify::Model;
 #                                               #   has, with the highest and lowest limit in this time
 #   $model->tables($loc)
 #   $model->faults($from, $to, 'outage')        # the faults of a group, or of all, whose effects overlap this time
+#   $model->may_lack_redis($request)            # whether its node may have been without Redis
 #   $model->stalled($from, $to)                 # for how many seconds the machine stood still
 #   $model->grants($id, $table)                 # the requests that were granted and cost something
 #   $model->window($rate, $request)             # the number of the window in which it was decided; undef if that is not certain
@@ -109,6 +110,15 @@ sub faults_of {
     my ($self, $node, $from, $to, $what) = @_;
     return grep { $_->{kind} !~ /^(?:delay|hold|refuse|mute|truncate|cut|kill_worker|kill_node|reload|rename_redis|move_address|resize_zone)$/ || $_->{node} == $node }
         $self->faults($from, $to, $what);
+}
+
+# Whether the node of a request may have been without Redis. A machine that stands still for half of `timeout` may look
+# like that.
+sub may_lack_redis {
+    my ($self, $request) = @_;
+    return 1 if $self->faults_of($request->{node}, $request->{begin}, $request->{end}, 'outage');
+    return 1 if $self->faults_of($request->{node}, $request->{begin}, $request->{end}, 'forget');
+    return $self->stalled($request->{begin} - $recovery, $request->{end}) > ($self->{config}{timeout} // 0.5) / 2;
 }
 
 sub stalled {

@@ -50,6 +50,8 @@ sub _conf {
         @{[ $workload->tables_text ]}
         tollgate_plans ops { plan ops unlimited; }
         default_type text/plain;
+        set_real_ip_from unix:;
+        real_ip_header X-Forwarded-For;
         server {
             listen unix:%DIR%/http.sock;
             keepalive_requests 1000000;

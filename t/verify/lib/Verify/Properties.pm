@@ -8,6 +8,7 @@ use warnings;
 use Exporter 'import';
 use Verify::Property::Acknowledged;
 use Verify::Property::Atomicity;
+use Verify::Property::Budgets;
 use Verify::Property::Conservation;
 use Verify::Property::Endings;
 use Verify::Property::Liveness;
@@ -21,7 +22,7 @@ sub properties {
         [safety => \&Verify::Property::Safety::check], [conservation => \&Verify::Property::Conservation::check],
         [atomicity => \&Verify::Property::Atomicity::check], [liveness => \&Verify::Property::Liveness::check],
         ['revocation and bans' => \&Verify::Property::Endings::check], ['no wrong refusal' => \&Verify::Property::Refusals::check],
-        ['acknowledged' => \&Verify::Property::Acknowledged::check],
+        ['budgets of addresses' => \&Verify::Property::Budgets::check], ['acknowledged' => \&Verify::Property::Acknowledged::check],
     );
 }
 

@@ -23,7 +23,7 @@ sub new {
         on_failure => $random->chance(0.7) ? 'local' : 'deny',
         tables => {
             api => {
-                lease => 1,
+                lease => 1, anonymous => [[4, 2], [12, 10]],
                 plans => {
                     small => { rates => [[20, 2], [60, 8]] },    # both can be exhausted at once
                     wide  => { rates => [[80, 2], [1200, 30]] },
@@ -34,7 +34,7 @@ sub new {
                 },
             },
             strict => {
-                lease => 0,
+                lease => 0, anonymous => [[6, 3]],
                 plans => {
                     small => { rates => [[12, 2], [36, 8]] },
                     wide  => { rates => [[60, 2], [900, 30]] },
@@ -80,7 +80,7 @@ sub lanes {
         my $costs = [(1) x 6, 0, 3];
         if    ($role eq 'hot')   { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.14, costs => $costs } } 1 .. 4 }
         elsif ($role eq 'even')  { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.2, costs => $costs, burst => $random->one_of(0, 6) } } 1 .. 2 }
-        elsif ($role eq 'lazy')  { push @lanes, map { { %lane, locations => [qw(a c)], gap => 0.08, costs => [1, 1, 1, 3] } } 1 .. 2 }
+        elsif ($role eq 'lazy')  { push @lanes, map { { %lane, locations => [qw(a c)], gap => 0.08, costs => [1, 1, 1, 3], $id eq 'lazy1' ? (address => '192.0.2.1') : () } } 1 .. 2 }
         elsif ($role eq 'rush')  { push @lanes, map { { %lane, locations => ['a'], gap => 0.015, costs => [1], stays => 2 } } 1 .. 4 }
         elsif ($role eq 'solo')  { push @lanes, { %lane, locations => [$self->{ids}{$id}{loc}], gap => 0.06, obeys => 1, costs => [1, 1, 1, 0, 3] } }
         elsif ($role eq 'slide') { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.12 } } 1 .. 2 }
@@ -88,7 +88,14 @@ sub lanes {
         elsif ($role eq 'slow')  { push @lanes, { %lane, locations => ['n'], gap => 0.25 }, { %lane, locations => ['n'], gap => 1.3, costs => [119] } }
         elsif ($role eq 'ban')   { push @lanes, map { { %lane, locations => ['n'], gap => 0.1, costs => [(1) x 9, 70] } } 1 .. 2 }
     }
-    push @lanes, { tokens => 'unknown', locations => ['a'], gap => 0.5 };
+    push @lanes, map { { %$_, costs => [1] } }
+        # A client with a good key has this address, too: lazy1.
+        { sends => 'nothing', address => '192.0.2.1', locations => [qw(a s)], gap => 0.12 },
+        { sends => 'unknown', address => '192.0.2.1', locations => ['a'], gap => 0.4 },
+        { sends => 'unknown', address => '192.0.2.2', locations => [qw(a s)], gap => 0.15 },
+        { sends => 'wrong', address => '192.0.2.3', locations => ['s'], gap => 0.15 },
+        { sends => 'nothing', address => '2001:db8:1:2::', locations => [qw(a b)], gap => 0.1 },
+        { sends => 'nothing', address => '192.0.2.4', locations => [qw(a s)], gap => 2 };    # seldom: its budget lasts
     return [@lanes[grep { $_ % $of == $nth } 0 .. $#lanes]];
 }
 
@@ -103,7 +110,8 @@ sub tables_text {
             $text .= "    plan $plan $rates" . ($table->{plans}{$plan}{sliding} ? ' window=sliding' : '') . ";\n";
         }
         if (my $ban = $table->{ban}) { $text .= "    ban after=$ban->{after} within=$ban->{within}s for=$ban->{for}s up_to=$ban->{up_to}s;\n" }
-        $text .= "    anonymous 30r/m;\n    history 3d;\n}\n";
+        $text .= '    anonymous ' . join(' ', map { "$_->[0]r/$_->[1]s" } @{ $table->{anonymous} }) . ";\n" if $table->{anonymous};
+        $text .= "    history 3d;\n}\n";
     }
     return $text;
 }

@@ -14,15 +14,6 @@ sub check {
     return (_check_answers($model), _check_refusals($model), _check_processes($model));
 }
 
-# Whether nodes may have been without Redis. A machine that stands still for half of `timeout` may look like that.
-sub _may_lack_redis {
-    my ($model, $request) = @_;
-    my $from = $request->{begin} - $Verify::Model::recovery;
-    return 1 if $model->faults_of($request->{node}, $request->{begin}, $request->{end}, 'outage');
-    return 1 if $model->faults_of($request->{node}, $request->{begin}, $request->{end}, 'forget');
-    return $model->stalled($from, $request->{end}) > ($model->config->{timeout} // 0.5) / 2;
-}
-
 sub _check_answers {
     my ($model) = @_;
     my $history = $model->history;
@@ -37,7 +28,7 @@ sub _check_answers {
         }
         elsif ($status == 503) {
             push @violations, evidence('503 without its fields', $request) if $code ne 'service_unavailable' || ($request->{retry} // '') !~ /^[1-9]\d*$/;
-            push @violations, evidence('503 without an outage', $request) unless _may_lack_redis($model, $request);
+            push @violations, evidence('503 without an outage', $request) unless $model->may_lack_redis($request);
         }
         elsif ($status == 429) {
             push @violations, evidence('429 without its fields', $request) if $code !~ /^(?:rate_limit_exceeded|api_key_banned)$/ || ($request->{retry} // '') !~ /^[1-9]\d*$/;
@@ -46,7 +37,7 @@ sub _check_answers {
             push @violations, evidence("an answer with the status $status", $request);
         }
         elsif ($request->{verdict} eq 'degraded') {
-            push @violations, evidence('granted alone without an outage', $request) unless _may_lack_redis($model, $request);
+            push @violations, evidence('granted alone without an outage', $request) unless $model->may_lack_redis($request);
         }
     }
     return @violations;
