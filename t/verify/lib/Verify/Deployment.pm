@@ -11,7 +11,9 @@ package Verify::Deployment;
 #   $deployment->masters                     # those that are masters now
 #   $deployment->ask($server, 'PING')        # a command, on a connection of its own
 #   $deployment->cmd('HSET', $key, …)        # at the master of the key
+#   $deployment->cmds([@command], …)         # many of them, of which each has a key
 #   $deployment->scan($pattern)              # the names of all keys
+#   $deployment->hashes($pattern)            # all hashes of these names: { NAME => { FIELD => VALUE, … }, … }
 #   $deployment->available                   # whether a master that answers serves every key
 #   $deployment->sentinels, $deployment->cluster     # the object that manages the servers, if any
 #   $deployment->certificates        # with TLS: the Certificates object
@@ -19,7 +21,7 @@ package Verify::Deployment;
 use strict;
 use warnings;
 use Certificates;
-use List::Util qw(first);
+use List::Util qw(first uniq);
 use RedisCluster;
 use RedisServer;
 use Resp;
@@ -115,17 +117,59 @@ sub cmd {
     return $self->ask($self->master, $command, $key // (), @more);
 }
 
+sub cmds {
+    my ($self, @commands) = @_;
+    my %of;
+    if (my $cluster = $self->{cluster}) {
+        my @slots = map { my $master = $_; map { [$master->port, @$_[0, 1]] } grep { $_->[2][1] == $master->port } @{ $self->ask($master, 'CLUSTER', 'SLOTS') } } $self->masters;
+        for my $command (@commands) {
+            my $slot = $cluster->slot_of($command->[1]);
+            my ($owner) = grep { $slot >= $_->[1] && $slot <= $_->[2] } @slots;
+            push @{ $of{ $owner->[0] } }, $command;
+        }
+    }
+    else { $of{ $self->master->port } = \@commands }
+    for my $port (keys %of) { _pipeline((first { $_->port == $port } $self->servers), @{ $of{$port} }) }
+    return;
+}
+
+# The replies to many commands of one server.
+sub _pipeline {
+    my ($server, @commands) = @_;
+    my $connection = Resp->connect($server->address, timeout => 10);
+    my @replies;
+    while (my @some = splice @commands, 0, 200) {
+        $connection->send(@$_) for @some;
+        push @replies, map { $connection->read } @some;
+    }
+    return @replies;
+}
+
+sub _masters_of_keys { my ($self) = @_; return $self->{cluster} ? $self->masters : $self->master }
+
+sub _scan {
+    my ($self, $server, $pattern) = @_;
+    my ($cursor, %found) = (0);
+    do {
+        ($cursor, my $names) = @{ $self->ask($server, 'SCAN', $cursor, 'MATCH', $pattern, 'COUNT', 1000) };
+        $found{$_} = 1 for @$names;
+    } until $cursor eq '0';
+    return sort keys %found;
+}
+
 sub scan {
     my ($self, $pattern) = @_;
-    my %found;
-    for my $server ($self->{cluster} ? $self->masters : $self->master) {
-        my $cursor = 0;
-        do {
-            ($cursor, my $names) = @{ $self->ask($server, 'SCAN', $cursor, 'MATCH', $pattern, 'COUNT', 1000) };
-            $found{$_} = 1 for @$names;
-        } until $cursor eq '0';
+    return uniq(map { $self->_scan($_, $pattern) } $self->_masters_of_keys);
+}
+
+sub hashes {
+    my ($self, $pattern) = @_;
+    my %hashes;
+    for my $server ($self->_masters_of_keys) {
+        my @names = $self->_scan($server, $pattern);
+        @hashes{@names} = map { +{@$_} } _pipeline($server, map { ['HGETALL', $_] } @names);
     }
-    return sort keys %found;
+    return \%hashes;
 }
 
 sub available {
