@@ -85,6 +85,11 @@ subtest 'safety' => sub {
     wrong('a node alone, more than the limit', qr/node 0 granted 4 units alone/, [requests([0.4, 0.5, 0.6, 0.7], @alone), fault(stop_redis => 0.35, 1.9)]);
     wrong('alone with deny', qr/0 are allowed/, [requests([0.4], @alone), fault(stop_redis => 0.35, 1.9)], on_failure => 'deny', tables => { strict => { lease => 0, plans => { small => { rates => [[3, 2]] } } } });
     my @all = map { my $node = $_; requests([2.1, 2.2, 2.3], @alone, node => $node) } 0 .. 2;
+    my @short = (tables => { strict => { lease => 0, plans => { small => { rates => [[3, 2]] } } } });
+    my @twice = (requests([0.2, 0.25, 0.3], @alone), requests([1.4, 1.5, 1.6], @alone), fault(hold => 0.1, 0.4), fault(hold => 1.3, 1.7));
+    wrong('the limit in each of two outages', qr/granted 6 units alone in window \d+; 3 are allowed/, [@twice], @short);
+    right('... with a full zone', [@twice], @short, small_zone => 1);
+    wrong('... and one more', qr/granted 7 units alone in window \d+; 6 are allowed/, [@twice, requests([1.65], @alone)], @short, small_zone => 1);
     right('each node its share', [@all, fault(stop_redis => 0.35, 5)]);
     my %wide = (tables => { strict => { lease => 0, plans => { small => { rates => [[9, 2]] } } } });
     my @nine = map { my $node = $_; requests([map { 2.1 + $_ / 20 } 1 .. 9], @alone, node => $node) } 0 .. 2;
@@ -116,6 +121,10 @@ subtest 'conservation' => sub {
     wrong('a call that a stopped Redis executed late', qr/at most 2/, [@round, requests([1]), requests([3], verdict => 'degraded'), $counted->(3), fault(stop_redis => 1.9, 6)]);
     right('units that were granted alone and lost with the node', [@round, requests([1]), requests([2], verdict => 'degraded'), $counted->(1), fault(kill_node => 2.1, 2.2)]);
     wrong('... of another node', qr/at least 2/, [@round, requests([1]), requests([2], verdict => 'degraded', node => 1), $counted->(1), fault(kill_node => 2.1, 2.2)]);
+    my @full = (fault(fill_zone => 1.5, 6), requests([1, 2]));
+    wrong('a full zone loses no counts', qr/at least 2/, [@round, @full, $counted->(1)]);
+    wrong('... and counts nothing else', qr/at most 2/, [@round, @full, $counted->(3)]);
+    wrong('... nor in an outage', qr/at least 3/, [@round, @full, requests([3], verdict => 'degraded'), $counted->(2), fault(kill_redis => 2.5, 3)]);
     right('lost counts', [@round, requests([1, 5]), $counted->(1), fault(lose_counts => 3, 3)]);
     my @cluster = (deployment => 'cluster');
     right('... of a master of a cluster that stood still', [@round, requests([1, 5]), $counted->(1), fault(stop_redis => 2, 4.5)], @cluster);
@@ -206,11 +215,13 @@ subtest 'no wrong refusal' => sub {
     wrong('a 5xx', qr/status 502/, [requests([0.1], status => 502)]);
     wrong('503 without an outage', qr/503 without an outage/, [requests([0.1], status => 503)]);
     right('503 in an outage', [requests([0.1], status => 503), fault(kill_redis => 0, 1)]);
+    wrong('503 with a full zone', qr/503 without an outage/, [requests([0.1], status => 503), fault(fill_zone => 0, 1)]);
     wrong('503 without Retry-After', qr/without its fields/, [requests([0.1], status => 503, retry => ''), fault(kill_redis => 0, 1)]);
     wrong('503 in the outage of another node', qr/503 without an outage/, [requests([0.1], status => 503, node => 1), fault(hold => 0, 1)]);
     wrong('granted alone without an outage', qr/granted alone/, [requests([0.1], verdict => 'degraded')]);
     right('429 after the limit', [requests([0.1, 0.2, 0.3]), requests([0.4], status => 429, reset => $zero + 2, retry => 2)]);
     wrong('429 while there is room', qr/refused while the quota has room/, [requests([0.1, 0.2]), requests([0.4], status => 429, reset => $zero + 2, retry => 2)]);
+    wrong('... with a full zone', qr/refused while the quota has room/, [requests([0.1, 0.2]), requests([0.4], status => 429, reset => $zero + 2, retry => 2), fault(fill_zone => 0, 1)]);
     right('429 while an answer is missing', [requests([0.1, 0.2]), requests([0.3], status => 0), requests([0.4], status => 429, reset => $zero + 2, retry => 2)]);
     right('429 for a higher cost', [requests([0.1, 0.2]), requests([0.4], status => 429, cost => 2, reset => $zero + 2, retry => 2)]);
     my @many = requests([map { $_ / 100 } 1 .. 13], loc => 'a');

@@ -7,6 +7,7 @@ package Verify::Clients;
 #       { id => 'hot1', token => '…', locations => ['a', 'b'], costs => [1, 3], gap => 0.05 },     # mean pause in seconds
 #       { id => 'solo1', …, obeys => 1 },        # waits as long as Retry-After says
 #       { id => 'rush1', …, stays => 3 },        # all its requests go to one node, another one after so many seconds
+#       { keys => [['id1', '…'], …], node => 2, … },      # each key in turn, at this node
 #       { sends => 'unknown', … },               # another token each time, which no key has; its id is "-". Or 'nothing'; or
 #                                                #   'wrong': its checksum is, so that no node looks it up
 #       { …, address => '192.0.2.1' },           # of the client. One that ends with "::" is a network: each request has another
@@ -85,7 +86,11 @@ sub _turn {
 sub _send {
     my ($self, $lane) = @_;
     my $random = $self->{random};
-    my $node = $lane->{stays} ? int(now() / $lane->{stays}) % @{ $self->{nodes} } : $random->whole(0, $#{ $self->{nodes} });
+    if (my $keys = $lane->{keys}) { @$lane{qw(id token)} = @{ $keys->[ $lane->{turn}++ % @$keys ] } }
+    my $node =
+          defined $lane->{node} ? $lane->{node}
+        : $lane->{stays}        ? int(now() / $lane->{stays}) % @{ $self->{nodes} }
+        :                         $random->whole(0, $#{ $self->{nodes} });
     $lane->{record} = {
         client => $self->{name}, n => ++$self->{number}, node => $node, id => $lane->{id} // '-',
         loc => $random->one_of(@{ $lane->{locations} }), cost => $random->one_of(@{ $lane->{costs} // [1] }),

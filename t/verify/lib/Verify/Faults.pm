@@ -3,7 +3,9 @@ package Verify::Faults;
 # Faults: how each kind begins, how it ends, and what proves that it was in effect.
 #
 #   my @kinds = Verify::Faults::kinds('redis', $tls)
-#   my $faults = Verify::Faults->new(deployment => …, nodes => …, workload => …, clock => …, history => …);
+#   my $faults = Verify::Faults->new(deployment => …, nodes => …, workload => …, clock => …, history => …,
+#       watch => sub { … },             # watches the run until a time
+#       crowd => sub { my ($node) = @_; … });      # the Verify::Clients of the crowd, at one node
 #   my @schedule = Verify::Faults::schedule($random, \@kinds, length => 10, nodes => 3)
 #                                  # [{ kind, node, at, for, value }, …]: seconds since the begin of a round
 #   $faults->begin($fault), $faults->end($fault)      # `end` writes the record `fault` to the history
@@ -21,7 +23,7 @@ use Verify::Clock qw(now);
 use Wait qw(wait_until);
 
 # What each kind acts on; two faults never act on the same thing at the same time. `for` is its length in seconds.
-# `value` is its parameter. `tls`: only with TLS.
+# `value` is its parameter. `tls`: only with TLS. `needs`: what nothing acts on while it begins.
 my %kind = (
     kill_redis     => { on => 'server', for => [0.2, 6],   in => [qw(redis)] },
     stop_redis     => { on => 'server', for => [0.3, 6],   in => [qw(redis cluster)] },
@@ -40,6 +42,7 @@ my %kind = (
     rename_redis   => { on => 'node',   for => [0, 0],     in => [qw(redis sentinel cluster)] },
     move_address   => { on => 'node',   for => [0, 0],     in => [qw(redis)] },
     resize_zone    => { on => 'node',   for => [0, 0],     in => [qw(redis sentinel cluster)] },
+    fill_zone      => { on => 'node',   for => [0.3, 4],   in => [qw(redis sentinel cluster)], needs => [qw(server watch path)] },
     change_limits  => { on => 'limits', for => [1, 6],     in => [qw(redis sentinel cluster)], value => [0.5, 2] },
     delay          => { on => 'path',   for => [0.5, 4],   in => [qw(redis)], value => [0.02, 1] },
     hold           => { on => 'path',   for => [0.3, 4],   in => [qw(redis)] },
@@ -69,12 +72,13 @@ sub schedule {
         my $name = $random->one_of(@$kinds);
         my $about = $kind{$name};
         my $node = $random->whole(0, $options{nodes} - 1);
-        my $on = $about->{on} =~ /^(?:node|path)$/ ? "$about->{on}$node" : $about->{on};
         my $for = $random->real(@{ $about->{for} });
         my $at = $random->real(0.05 * $options{length}, 0.9 * $options{length});
+        my ($on, @needs) = map { /^(?:node|path)$/ ? "$_$node" : $_ } $about->{on}, @{ $about->{needs} // [] };
+        my %times = ($on => [$at, $at + $for], map { $_ => [$at, $at] } @needs);
         # A fault that would meet another one on the same thing is left out.
-        next if grep { $at < $_->[1] + 0.2 && $at + $for + 0.2 > $_->[0] } @{ $busy{$on} // [] };
-        push @{ $busy{$on} }, [$at, $at + $for];
+        next if grep { my ($from, $to) = @{ $times{$_} }; grep { $from < $_->[1] + 0.2 && $to + 0.2 > $_->[0] } @{ $busy{$_} // [] } } keys %times;
+        push @{ $busy{$_} }, $times{$_} for keys %times;
         push @schedule, { kind => $name, node => $node, at => $at, for => $for, value => $random->real(@{ $about->{value} // [0, 1] }) };
     }
     return sort { $a->{at} <=> $b->{at} } @schedule;
@@ -336,7 +340,30 @@ sub _reloaded {
 
 sub _reload       { my ($self, $fault) = @_; return $self->_reloaded($fault) }
 sub _rename_redis { my ($self, $fault) = @_; return $self->_reloaded($fault, name => 'main' . ++$self->{names}) }
-sub _resize_zone  { my ($self, $fault) = @_; return $self->_reloaded($fault, zone => 128 * (1 + ++$self->{sizes}[ $fault->{node} ] % 3) . 'k') }
+sub _resize_zone {
+    my ($self, $fault) = @_;
+    my @zones = @{ $self->{workload}{zones} };
+    return $self->_reloaded($fault, zone => $zones[ ++$self->{sizes}[ $fault->{node} ] % @zones ]);
+}
+
+# The crowd uses more keys than the zone has places for, until entries of other keys have been evicted, and goes on.
+sub _fill_zone {
+    my ($self, $fault) = @_;
+    my ($nodes, $node) = ($self->{nodes}, $fault->{node});
+    my $before = $nodes->evictions($node);
+    my $evicted = sub { my $now = $nodes->evictions($node); return join ' and ', map { $now->{$_} > $before->{$_} ? $now->{$_} - $before->{$_} . " $_" : () } qw(keys quotas) };
+    my $crowd;
+    return {
+        begin => sub {
+            $crowd = $self->{crowd}->($node);
+            $crowd->resume;
+            my $deadline = now() + 10;
+            $self->{watch}->(now() + 0.05) until $evicted->() =~ /and/ || now() > $deadline;
+        },
+        end => sub { $crowd->pause; undef $crowd },
+        evidence => sub { my $text = $evicted->(); return $text =~ /and/ ? "$text were evicted" : undef },
+    };
+}
 
 # The same Redis under another address: for the node it is another Redis.
 sub _move_address {

@@ -6,7 +6,8 @@ package Verify::Model;
 #   $model->limits($id, $table, $from, $to)     # [{ most, least, period, sliding }, …]: the rates that every plan of the id
 #                                               #   has, with the highest and lowest limit in this time
 #   $model->tables($loc)
-#   $model->faults($from, $to, 'outage')        # the faults of a group, or of all, whose effects overlap this time
+#   $model->faults($from, $to, 'outage')        # the faults of a group, or of all, whose effects overlap this time; without
+#                                               #   those that change nothing by themselves
 #   $model->may_lack_redis($request)            # whether its node may have been without Redis
 #   $model->stalled($from, $to)                 # for how many seconds the machine stood still
 #   $model->grants($id, $table)                 # the requests that were granted and cost something
@@ -38,7 +39,8 @@ $group{node}{$_} = 1 for qw(kill_worker kill_node);
 sub new {
     my ($class, $history) = @_;
     my $self = bless { history => $history, config => $history->config }, $class;
-    $self->{faults} = [$history->of('fault')];
+    # A full zone changes nothing that a client sees, as long as Redis answers.
+    $self->{faults} = [grep { $_->{kind} ne 'fill_zone' } $history->of('fault')];
     $self->{stalls} = [$history->of('stall')];
     for my $op ($history->of('op')) { push @{ $self->{plans}{ $op->{id} } }, $op->{value} if $op->{kind} eq 'plan' }
     return $self;

@@ -7,6 +7,7 @@ package Verify::Nodes;
 #   $nodes->address($node)             # where clients connect
 #   $nodes->status($node)              # of tollgate_status, decoded; undef if the node does not answer
 #   $nodes->reload($node, %changed)    # with other settings: zone => '2m', redis => sub { … }; or with the same
+#   $nodes->evictions($node)           # { keys, quotas, … }: how many entries of each table its zone has evicted
 #   $nodes->resources($node)           # { fds, rss (KiB, the largest worker), log (bytes) }
 #   $nodes->complaints($node)          # lines of the log that no run should have
 
@@ -18,7 +19,7 @@ use Nginx;
 
 sub start {
     my ($class, $workload, %settings) = @_;
-    my $self = bless { workload => $workload, settings => [map { +{ zone => '1m', %settings } } 1 .. $workload->{nodes}] }, $class;
+    my $self = bless { workload => $workload, settings => [map { +{ zone => $workload->{zones}[0], %settings } } 1 .. $workload->{nodes}] }, $class;
     $self->{nginx} = [map {
         Nginx->start(
             workers => $workload->{workers}, log_level => 'notice', conf => $self->_conf($_), events => 'worker_connections 512;',
@@ -70,6 +71,12 @@ CONF
 sub status {
     my ($self, $node) = @_;
     return eval { http_request('unix:' . $self->{nginx}[$node]->dir . '/status.sock', 'GET', '/')->json };
+}
+
+sub evictions {
+    my ($self, $node) = @_;
+    my $stores = ($self->status($node) // die "node $node does not answer\n")->{zone}{stores};
+    return { map { $_ => $stores->{$_}{evictions} } keys %$stores };
 }
 
 sub reload {

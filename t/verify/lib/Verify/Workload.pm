@@ -8,12 +8,17 @@ package Verify::Workload;
 #   $workload->{locations}{b}                   # ['api', 'strict']
 #   $workload->{ids}{hot1}                      # { plan => 'small', role => 'hot', alone => 0 }
 #   $workload->{on_failure}, {timeout}          # of tollgate_redis; seconds
+#   $workload->{zones}                          # the sizes of tollgate_zone that nodes have, the first one at the start
+#   $workload->crowd_lanes($node, $count)       # of clients that use so many keys of the crowd in turn, at one node
 #   $workload->lanes($n, $of)                   # the lanes of the nth of so many processes: see Verify::Clients
 #   $workload->tables_text                      # the plan tables, as nginx.conf has them
 
 use strict;
 use warnings;
 use Verify::Random;
+
+# More keys than the largest of the small zones has places for.
+my $crowd = 1000;
 
 sub new {
     my ($class, %options) = @_;
@@ -30,6 +35,7 @@ sub new {
                     lazy  => { rates => [[1200, 60]] },
                     rush  => { rates => [[1500, 60]] },
                     slide => { rates => [[30, 3]], sliding => 1 },
+                    crowd => { rates => [[60, 60]] },
                     month => { rates => [[40, 2], [$random->one_of(60, 200), 'month']] },
                 },
             },
@@ -66,6 +72,11 @@ sub new {
         # Most of its strikes are too old for a ban when the fourth one comes.
         slow1 => { plan => 'small', role => 'slow', loc => 'n' },
     };
+    # In a small zone, the crowd evicts other keys, and is evicted.
+    my $is_small = $options{small_zone} // $random->chance(0.4);
+    $self->{zones} = $is_small ? [qw(128k 160k 192k)] : [qw(1m 1536k 2m)];
+    $self->{small_zone} = $is_small ? 1 : 0;
+    if ($is_small) { $self->{ids}{"crowd$_"} = { plan => 'crowd', role => 'crowd' } for 1 .. $crowd }
     $self->{token}{$_} = "token-$_-$options{seed}" for keys %{ $self->{ids} };
     return $self;
 }
@@ -99,6 +110,18 @@ sub lanes {
     return [@lanes[grep { $_ % $of == $nth } 0 .. $#lanes]];
 }
 
+# They come from an address with a whole `anonymous` budget: of one that has spent it, few keys are looked up.
+sub crowd_lanes {
+    my ($self, $node, $count) = @_;
+    my @ids = map { "crowd$_" } 1 .. ($count < $crowd ? $count : $crowd);
+    my $lanes = 8;
+    return [map {
+        my $nth = $_;
+        my @own = map { [$ids[$_], $self->{token}{ $ids[$_] }] } grep { $_ % $lanes == $nth } 0 .. $#ids;
+        +{ keys => \@own, node => $node, locations => ['a'], gap => 0.008, address => '192.0.2.7' };
+    } 0 .. $lanes - 1];
+}
+
 sub tables_text {
     my ($self) = @_;
     my $text = '';
@@ -119,7 +142,7 @@ sub tables_text {
 # What the history's `config` record contains.
 sub config {
     my ($self) = @_;
-    return { map { $_ => $self->{$_} } qw(seed deployment tls nodes workers timeout key_cache on_failure tables locations ids) };
+    return { map { $_ => $self->{$_} } qw(seed deployment tls small_zone nodes workers timeout key_cache on_failure tables locations ids) };
 }
 
 1;

@@ -5,11 +5,12 @@ package Verify::Property::Safety;
 # Units that Redis or a lease granted (verdict `granted`) never exceed the limit, whatever faults there are, unless Redis
 # has lost counts: each loss gives at most the limit once more. Units that nodes granted alone (`degraded`, with
 # on_failure local) come in addition: each node at most the limit, and once more for each time that it lost what it knew.
+# With a full zone, that may be each outage: a quota that owes nothing is evicted before.
 # Only what is certain counts: a grant whose window is not certain is left out.
 
 use strict;
 use warnings;
-use List::Util qw(sum0);
+use List::Util qw(max sum0);
 use Verify::Model qw(evidence);
 
 sub check {
@@ -99,6 +100,7 @@ sub _check_alone {
         my @grants = @{ $alone{$_} };
         my $units = sum0(map { $_->{cost} } @grants);
         my $forgot = (() = $model->faults_of($_, $from, $to, 'forget')) + (() = $model->faults_of($_, $from, $to, 'loss'));
+        $forgot += max(0, (() = $model->faults_of($_, $from, $to, 'outage')) - 1) if $model->config->{small_zone};
         my $allowed = $model->config->{on_failure} eq 'local' ? $limit * (1 + $forgot) : 0;
         $units > $allowed ? evidence("$name: node $_ granted $units units alone in window $window; $allowed are allowed", @grants) : ();
     } sort keys %alone;
