@@ -38,16 +38,21 @@ Quotas held_quotas(std::span<const ServedTable> tables, const LockedStripe& stri
     return held;
 }
 
+bool may_hold_quotas(std::span<const ServedTable> tables, Zone& zone, const LockedStripe& stripe,
+                     std::uint32_t redis, const KeyCache::Found& found) {
+    const StripeNumber number = zone.stripe_of(found.id);
+    if (number == stripe.number()) {
+        return !held_quotas(tables, stripe, redis, found).empty();
+    }
+    // If another worker uses the stripe of the id, the id may hold quotas.
+    const LockedStripe of_id(zone, number, std::try_to_lock);
+    return !of_id.owns_lock() || !held_quotas(tables, of_id, redis, found).empty();
+}
+
 void put_record(std::span<const ServedTable> tables, Zone& zone, const LockedStripe& stripe,
                 const KeyCache::Key& key, const KeyRecord& record, SteadyTime checked) {
     const auto keeps = [&](std::uint32_t redis, const KeyCache::Found& other) {
-        const StripeNumber number = zone.stripe_of(other.id);
-        if (number == stripe.number()) {
-            return !held_quotas(tables, stripe, redis, other).empty();
-        }
-        // If another worker uses the stripe of the id, the id may hold quotas.
-        const LockedStripe of_id(zone, number, std::try_to_lock);
-        return !of_id.owns_lock() || !held_quotas(tables, of_id, redis, other).empty();
+        return may_hold_quotas(tables, zone, stripe, redis, other);
     };
     stripe.keys().put(key, record, checked, keeps);
 }

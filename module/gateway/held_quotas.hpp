@@ -16,6 +16,11 @@ namespace tollgate::gateway {
 Quotas held_quotas(std::span<const ServedTable> tables, const LockedStripe& stripe,
                    std::uint32_t redis, const KeyCache::Found& found);
 
+/// Whether the id of this record may have such quotas. `stripe` is locked, and may be that of
+/// another id. Throws std::bad_alloc.
+bool may_hold_quotas(std::span<const ServedTable> tables, Zone& zone, const LockedStripe& stripe,
+                     std::uint32_t redis, const KeyCache::Found& found);
+
 /// Puts a record into the stripe of its key. It evicts no record whose id may hold quotas, in the
 /// tables of any Redis. Throws as KeyCache::put.
 void put_record(std::span<const ServedTable> tables, Zone& zone, const LockedStripe& stripe,

@@ -250,6 +250,24 @@ bool KeyLookups::apply_reply(const LookupCall& call, redis::ReplyValues values) 
     return true;
 }
 
+/// Redis has no such key. If the zone has a record of it, the record stays, but the key is not
+/// valid: Settlement reads the id from the record, also if the id's plan has changed or if Redis
+/// can't be asked about the id now. The next look-up removes it, unless the id still holds quotas.
+void KeyLookups::put_end(const LockedStripe& stripe, const KeyCache::Key& key,
+                         const KeyCache::Found& ended, SteadyTime checked) const {
+    Zone& zone = context_.zone();
+    const bool is_needed =
+        ended.exists &&
+        (ended.record.active || may_hold_quotas(context_.tables(), zone, stripe, key.redis, ended));
+    if (is_needed) {
+        KeyRecord record = ended.record;
+        record.active = false;
+        put_record(context_.tables(), zone, stripe, key, record, checked);
+    } else {
+        stripe.keys().put_unknown(key, checked);
+    }
+}
+
 /// Puts the reply into the zone. False if `events` announced a change after the call was sent: the
 /// reply may be older than the change.
 bool KeyLookups::cache(const LookupCall& call, const redis::Lookup& lookup) const {
@@ -266,7 +284,7 @@ bool KeyLookups::cache(const LookupCall& call, const redis::Lookup& lookup) cons
             put_record(context_.tables(), zone, stripe, key, lookup.record, call.sent());
         } else {
             stripe.keys().find(key, call.sent(), ended);
-            stripe.keys().put_unknown(key, call.sent());
+            put_end(stripe, key, ended, call.sent());
         }
         is_current = call.sent() > changed;
     }

@@ -24,9 +24,8 @@ class Settlement : private Pinned {
     /// The arguments must outlive it.
     Settlement(EngineContext& context, AcquireBatcher& acquires, Slices& slices);
 
-    /// Settles at once what the id of this record holds. Redis no longer has the key, so the record
-    /// has left the zone, and a later pass could not find the id. `api_key` is its
-    /// KeyCache::Key::hash. Throws std::bad_alloc.
+    /// Settles at once what the id of this record holds. Redis no longer has the key: no request
+    /// needs the lease. `api_key` is its KeyCache::Key::hash. Throws std::bad_alloc.
     void settle_ended(const KeyCache::Found& ended, std::uint64_t api_key);
 
     /// Settles at once what the request's id holds if no pass can: the zone has no record of its

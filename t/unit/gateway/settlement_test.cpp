@@ -153,6 +153,52 @@ TEST_F(SettlementTest, AKeyThatEndsIsSettledAtOnce) {
     EXPECT_EQ(counted("k"), 1);
 }
 
+/// In a cluster, the master of an id is unreachable, and the one of its key says that the key was
+/// deleted.
+class EndedKeyTest : public SettlementTest {
+  protected:
+    EndedKeyTest() { settings.is_cluster = true; }
+
+    Worker& start_with_outage() {
+        add_key("k");
+        Worker& worker = start();
+        ask(worker, "k");
+        worker.transport.unreachable_slots = {worker.engine.slot_of("k")};
+        EXPECT_NE(worker.engine.slot_of("k"), worker.engine.slot_of(sha256("k")));
+        EXPECT_EQ(granted(worker, "k", 5), 5);
+        return worker;
+    }
+    void expect_end(Worker& worker) {
+        redis.records.clear();
+        worker.engine.changes().on_change("k");
+        EXPECT_EQ(ask(worker, "k").status(), 401);
+        EXPECT_EQ(ask(worker, "k").status(), 401);
+        run_for(1s);
+        EXPECT_EQ(counted("k"), 1);
+        worker.transport.unreachable_slots.clear();
+        run_for(1s);
+        EXPECT_EQ(counted("k"), 1 + 5);
+        EXPECT_EQ(statistics["owed_units.settled"].value(), statistics["owed_units.noted"].value());
+        EXPECT_EQ(ask(worker, "k").status(), 401);
+    }
+};
+
+TEST_F(EndedKeyTest, IsSettledAfterTheOutage) {
+    expect_end(start_with_outage());
+}
+
+TEST_F(EndedKeyTest, IsSettledAfterItsPlanHasChanged) {
+    Plan other = tables[0].plans[0];
+    other.name = "other";
+    other.rates = {{1000, 7200s}};
+    tables[0].plans.push_back(other);
+    Worker& worker = start_with_outage();
+    add_key("k", "other");
+    worker.engine.changes().on_change("k");
+    EXPECT_EQ(ask(worker, "k").status(), 0);
+    expect_end(worker);
+}
+
 /// More ids owe units than the zone has room for reports.
 class LastSettlementTest : public SettlementTest {
   protected:
