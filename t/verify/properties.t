@@ -32,7 +32,7 @@ my %config = (
 # A record: its times are relative, and a request has the usual fields.
 sub record {
     my ($kind, %fields) = @_;
-    for my $name (grep { defined $fields{$_} } qw(begin end at quiet)) { $fields{$name} += $zero }
+    for my $name (grep { defined $fields{$_} } qw(begin from to end at quiet)) { $fields{$name} += $zero }
     if ($kind eq 'req') {
         %fields = (node => 0, id => 'k', loc => 's', cost => 1, status => 200, %fields);
         $fields{end} //= $fields{begin} + 0.01;
@@ -59,7 +59,7 @@ sub wrong {
     like($violations[0] // '', $pattern, '... and the evidence says so');
 }
 sub requests { my ($times, %fields) = @_; return map { [req => begin => $_, %fields] } @$times }
-sub fault { my ($kind, $begin, $end, %fields) = @_; return [fault => kind => $kind, begin => $begin, end => $end, node => 0, value => 0.5, %fields] }
+sub fault { my ($kind, $begin, $end, %fields) = @_; return [fault => kind => $kind, begin => $begin, from => $begin, to => $end, end => $end, node => 0, value => 0.5, %fields] }
 
 subtest 'safety' => sub {
     $property = \&Verify::Property::Safety::check;
@@ -116,8 +116,12 @@ subtest 'conservation' => sub {
     right('a second round', [@round, @second, requests([1, 11]), $counted->(1), $counted->(2, 'strict', 2)]);
     wrong('too much in the second round', qr/round 2/, [@round, @second, requests([1, 11]), $counted->(1), $counted->(3, 'strict', 2)]);
     my @lost = (requests([1]), requests([2], verdict => 'degraded'), $counted->(3));
-    right('a call whose reply was lost', [@round, @lost, fault(kill_redis => 1.9, 3)]);
-    wrong('... twice', qr/at most 3/, [@round, @lost[0, 1], $counted->(4), fault(kill_redis => 1.9, 3)]);
+    right('a call whose reply was lost', [@round, @lost, fault(kill_redis => 2.005, 3)]);
+    wrong('... twice', qr/at most 3/, [@round, @lost[0, 1], $counted->(4), fault(kill_redis => 2.005, 3)]);
+    wrong('a call that a dead Redis executed', qr/at most 2/, [@round, @lost, fault($_ => 1.9, 3)]) for qw(kill_redis refuse_memory refuse_user);
+    right('... when it was back', [@round, @lost, fault(kill_redis => 1.9, 3, to => 2)]);
+    right('... because the call arrived late', [@round, @lost, fault(kill_redis => 1.9, 3, to => 2.3), fault(delay => 1.9, 2.5)]);
+    wrong('... but not after its deadline', qr/at most 2/, [@round, @lost, fault(kill_redis => 1.9, 3), fault(delay => 1.9, 2.5)]);
     wrong('a call that a stopped Redis executed late', qr/at most 2/, [@round, requests([1]), requests([3], verdict => 'degraded'), $counted->(3), fault(stop_redis => 1.9, 6)]);
     right('units that were granted alone and lost with the node', [@round, requests([1]), requests([2], verdict => 'degraded'), $counted->(1), fault(kill_node => 2.1, 2.2)]);
     wrong('... of another node', qr/at least 2/, [@round, requests([1]), requests([2], verdict => 'degraded', node => 1), $counted->(1), fault(kill_node => 2.1, 2.2)]);
@@ -190,6 +194,9 @@ subtest 'revocations and bans' => sub {
     wrong('banned at the second', qr/banned after 2 refusals within 4 s/, [@ban[1, 2]]);
     right('banned at the third refusal, of which one was not known', [$ban[0], [req => begin => 0.25, status => $_, verdict => 'degraded', %n], $ban[2]])
         for 200, 503;
+    my @alone = (verdict => 'degraded', status => 200, %n);
+    wrong('banned at the second refusal, after a grant alone', qr/banned after 2 refusals/, [$ban[0], [req => begin => 0.25, @alone], $ban[2], fault(refuse_memory => 0.15, 0.28)]);
+    right('... that Redis may have refused', [$ban[0], [req => begin => 0.25, @alone], $ban[2], fault(refuse_memory => 0.255, 0.28)]);
     wrong('banned by old refusals', qr/banned after 1 refusals/, [[req => begin => -20, status => 429, %n], [req => begin => -19, status => 429, %n], $ban[2]]);
     right('banned again by the same ban', [@ban, [req => begin => 2, status => 429, code => 'api_key_banned', retry => 2, %n]]);
     wrong('granted during the ban', qr/is banned, but not here/, [@ban, [req => begin => 0.6, %n, node => 2]]);

@@ -92,6 +92,7 @@ sub begin {
     $fault->{actions} = $self->$method($fault);
     $fault->{begin} = now();
     $fault->{actions}{begin}->();
+    $fault->{from} = now();
 }
 
 sub end {
@@ -99,12 +100,13 @@ sub end {
     my $actions = $fault->{actions};
     # A short fault that met no traffic goes on until it does.
     eval { wait_until('evidence', sub { defined eval { $actions->{evidence}->() } }, 5) } if $actions->{goes_on};
+    $fault->{to} = now();
     $actions->{end}->() if $actions->{end};
     my $evidence = eval { $actions->{evidence}->() };
     $evidence //= undef;
     $self->{history}->write(fault => {
         kind => $fault->{kind}, node => $fault->{node}, value => sprintf('%.3f', $fault->{value}),
-        begin => sprintf('%.4f', $fault->{begin}), end => sprintf('%.4f', now()), %{ $fault->{fields} // {} },
+        begin => sprintf('%.4f', $fault->{begin}), end => sprintf('%.4f', now()), from => sprintf('%.4f', $fault->{from}), to => sprintf('%.4f', $fault->{to}), %{ $fault->{fields} // {} },
         defined $evidence ? (evidence => $evidence) : (missing => $@ || 'no evidence'),
     });
     return defined $evidence;

@@ -9,6 +9,7 @@ package Verify::Model;
 #   $model->faults($from, $to, 'outage')        # the faults of a group, or of all, whose effects overlap this time; without
 #                                               #   those that change nothing by themselves
 #   $model->may_lack_redis($request)            # whether its node may have been without Redis
+#   $model->may_be_executed($request)           # whether its call may have been, if it was answered without the reply
 #   $model->stalled($from, $to)                 # for how many seconds the machine stood still
 #   $model->grants($id, $table)                 # the requests that were granted and cost something
 #   $model->window($rate, $request)             # the number of the window in which it was decided; undef if that is not certain
@@ -121,6 +122,26 @@ sub may_lack_redis {
     return 1 if $self->faults_of($request->{node}, $request->{begin}, $request->{end}, 'outage');
     return 1 if $self->faults_of($request->{node}, $request->{begin}, $request->{end}, 'forget');
     return $self->stalled($request->{begin} - $recovery, $request->{end}) > ($self->{config}{timeout} // 0.5) / 2;
+}
+
+# Whether Redis may have executed the call of a request that was answered without its reply. A Redis that stands still, or
+# that data does not reach, executes no call that was sent meanwhile and whose deadline has passed when it goes on,
+# whatever else happens. A Redis that is dead or refuses scripts executes none.
+sub may_be_executed {
+    my ($self, $request) = @_;
+    my $timeout = $self->{config}{timeout} // 0.5;
+    my @own = $self->faults($request->{begin}, $request->{end} + 1);
+    my $is_held_back = first { $_->{kind} =~ /^(?:delay|hold)$/ && $_->{node} == $request->{node} } @own;
+    my @idle = grep {
+        my ($from, $to) = @$_{qw(from to)};
+        my $refuses = $_->{kind} =~ /^(?:kill_redis|refuse_memory|refuse_user)$/;
+        my $is_still = $_->{kind} =~ /^(?:stop_redis|pause_redis)$/ || $_->{kind} eq 'hold' && $_->{node} == $request->{node};
+        my $last = $refuses && !$is_held_back ? $to : $to - $timeout - 0.1;
+        ($refuses || $is_still) && $request->{begin} >= $from && $request->{end} <= $last;
+    } @own;
+    return 1 unless @idle;
+    # The other masters of a cluster go on.
+    return ($self->{config}{deployment} // '') eq 'cluster' && @idle < @own;
 }
 
 sub stalled {

@@ -15,9 +15,6 @@ use List::Util qw(max min sum0);
 use POSIX      qw(ceil);
 use Verify::Model qw(evidence);
 
-# A fault is in effect at most so many seconds after its record begins.
-my $still = 0.1;
-
 # The units of an id that Redis has counted in a table by the end of a round.
 sub counted {
     my ($history) = @_;
@@ -70,26 +67,11 @@ sub _check_round {
     return;
 }
 
-# Whether Redis may have executed the call of a request and its reply was lost. A Redis that stands still, or that data does
-# not reach, executes no call that was sent meanwhile and whose deadline has passed when it goes on, whatever else happens.
-sub _may_be_lost {
-    my ($model, $faults, $request) = @_;
-    my $timeout = $model->config->{timeout} // 0.5;
-    my @own = grep { $_->{begin} - 1 < $request->{end} && $_->{end} + $Verify::Model::recovery > $request->{begin} } @$faults;
-    my @still = grep {
-        my $stands_still = $_->{kind} =~ /^(?:stop_redis|pause_redis)$/ || $_->{kind} eq 'hold' && $_->{node} == $request->{node};
-        $stands_still && $request->{begin} >= $_->{begin} + $still && $request->{end} <= $_->{end} - $timeout - 0.1;
-    } @own;
-    return 1 unless @still;
-    # The other masters of a cluster go on.
-    return ($model->config->{deployment} // '') eq 'cluster' && @still < @own;
-}
-
 # The units that Redis may have counted for calls and leases of which nothing was granted.
 sub _counted_only {
     my ($model, $id, $table, $faults, $requests) = @_;
     return 0 unless @$faults;
-    my $units = sum0(map { $_->{cost} } grep { ($_->{status} == 503 || ($_->{verdict} // '') eq 'degraded') && _may_be_lost($model, $faults, $_) } @$requests);
+    my $units = sum0(map { $_->{cost} } grep { ($_->{status} == 503 || ($_->{verdict} // '') eq 'degraded') && $model->may_be_executed($_) } @$requests);
     return $units unless $model->is_leased($table);
     # A lease is at most an eighth of what remains of the smallest window.
     my @limits = map { $_->{most} } $model->limits($id, $table, $requests->[0] ? ($requests->[0]{begin}, $requests->[-1]{end}) : (0, 0));
