@@ -123,6 +123,12 @@ subtest 'conservation' => sub {
     right('... because the call arrived late', [@round, @lost, fault(kill_redis => 1.9, 3, to => 2.3), fault(delay => 1.9, 2.5)]);
     wrong('... but not after its deadline', qr/at most 2/, [@round, @lost, fault(kill_redis => 1.9, 3), fault(delay => 1.9, 2.5)]);
     wrong('a call that a stopped Redis executed late', qr/at most 2/, [@round, requests([1]), requests([3], verdict => 'degraded'), $counted->(3), fault(stop_redis => 1.9, 6)]);
+    my @refused = ([req => begin => 2, end => 2.3, status => 429], fault(mute => 1.9, 2.2));
+    right('a call whose reply was lost, and whose node refused the request alone', [@round, requests([1]), @refused, $counted->(2)]);
+    wrong('... twice', qr/at most 2/, [@round, requests([1]), @refused, $counted->(3)]);
+    wrong('... at another node', qr/at most 1/, [@round, requests([1]), $refused[0], fault(mute => 1.9, 2.2, node => 1), $counted->(2)]);
+    wrong('... with deny', qr/at most 1/, [@round, requests([1]), @refused, $counted->(2)], on_failure => 'deny');
+    wrong('... long after the fault', qr/at most 1/, [@round, requests([1]), [req => begin => 3.5, status => 429], $refused[1], $counted->(2)]);
     right('units that were granted alone and lost with the node', [@round, requests([1]), requests([2], verdict => 'degraded'), $counted->(1), fault(kill_node => 2.1, 2.2)]);
     wrong('... of another node', qr/at least 2/, [@round, requests([1]), requests([2], verdict => 'degraded', node => 1), $counted->(1), fault(kill_node => 2.1, 2.2)]);
     my @full = (fault(fill_zone => 1.5, 6), requests([1, 2]));

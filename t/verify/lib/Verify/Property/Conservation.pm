@@ -6,7 +6,8 @@ package Verify::Property::Conservation;
 # round granted. An answer that never came counts as 0 or as its cost. Without faults, there is no other difference.
 #
 #   counted, not granted (module/README.md): the calls whose reply was lost: their requests were answered 503 or
-#     `degraded`, or not at all; the lease in such a call; the leases and slices of a killed node or worker
+#     `degraded`, or not at all, or refused by their node alone; the lease in such a call; the leases and slices of a
+#     killed node or worker
 #   granted, not counted: units that a node granted alone and lost before it reported them; counts that Redis lost
 
 use strict;
@@ -67,11 +68,21 @@ sub _check_round {
     return;
 }
 
+# Whether the node may have decided a request after its call was lost. A refusal does not show who decided it: it counts
+# if it was under way during an outage, or within the second after it.
+sub _may_be_without_reply {
+    my ($model, $request) = @_;
+    return 1 if $request->{status} == 503 || ($request->{verdict} // '') eq 'degraded';
+    return 0 if $request->{status} != 429 || $model->config->{on_failure} ne 'local';
+    return scalar grep { $_->{begin} <= $request->{end} && $request->{begin} <= $_->{end} + 1 }
+        $model->faults_of($request->{node}, $request->{begin}, $request->{end}, 'outage');
+}
+
 # The units that Redis may have counted for calls and leases of which nothing was granted.
 sub _counted_only {
     my ($model, $id, $table, $faults, $requests) = @_;
     return 0 unless @$faults;
-    my $units = sum0(map { $_->{cost} } grep { ($_->{status} == 503 || ($_->{verdict} // '') eq 'degraded') && $model->may_be_executed($_) } @$requests);
+    my $units = sum0(map { $_->{cost} } grep { _may_be_without_reply($model, $_) && $model->may_be_executed($_) } @$requests);
     return $units unless $model->is_leased($table);
     # A lease is at most an eighth of what remains of the smallest window.
     my @limits = map { $_->{most} } $model->limits($id, $table, $requests->[0] ? ($requests->[0]{begin}, $requests->[-1]{end}) : (0, 0));
