@@ -200,9 +200,6 @@ subtest 'revocations and bans' => sub {
     wrong('banned at the second', qr/banned after 2 refusals within 4 s/, [@ban[1, 2]]);
     right('banned at the third refusal, of which one was not known', [$ban[0], [req => begin => 0.25, status => $_, verdict => 'degraded', %n], $ban[2]])
         for 200, 503;
-    my @alone = (verdict => 'degraded', status => 200, %n);
-    wrong('banned at the second refusal, after a grant alone', qr/banned after 2 refusals/, [$ban[0], [req => begin => 0.25, @alone], $ban[2], fault(refuse_memory => 0.15, 0.28)]);
-    right('... that Redis may have refused', [$ban[0], [req => begin => 0.25, @alone], $ban[2], fault(refuse_memory => 0.255, 0.28)]);
     wrong('banned by old refusals', qr/banned after 1 refusals/, [[req => begin => -20, status => 429, %n], [req => begin => -19, status => 429, %n], $ban[2]]);
     right('banned again by the same ban', [@ban, [req => begin => 2, status => 429, code => 'api_key_banned', retry => 2, %n]]);
     wrong('granted during the ban', qr/is banned, but not here/, [@ban, [req => begin => 0.6, %n, node => 2]]);

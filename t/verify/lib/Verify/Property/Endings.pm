@@ -47,9 +47,8 @@ sub _check_ends {
 
 # Redis refused the request, or its decision has not arrived.
 sub _may_be_strike {
-    my ($model, $request) = @_;
-    return 1 if !$request->{status} || $request->{status} == 429;
-    return ($request->{status} == 503 || ($request->{verdict} // '') eq 'degraded') && $model->may_be_executed($request);
+    my ($request) = @_;
+    return !$request->{status} || $request->{status} =~ /^(?:429|503)$/ || ($request->{verdict} // '') eq 'degraded';
 }
 
 sub _check_bans {
@@ -83,7 +82,7 @@ sub _check_bans {
                     }
                     $latest_end = max($latest_end, $request->{end} + $request->{retry});
                 }
-                elsif (_may_be_strike($model, $request)) {
+                elsif (_may_be_strike($request)) {
                     push @refusals, $request;
                     my $first = $#refusals - 2 * ($ban->{after} - 1);
                     push @violations, evidence("$id is not banned after " . (2 * $ban->{after} - 1) . ' refusals', @refusals[$first .. $#refusals])
