@@ -139,7 +139,7 @@ subtest 'conservation' => sub {
     my @cluster = (deployment => 'cluster');
     right('... of a master of a cluster that stood still', [@round, requests([1, 5]), $counted->(1), fault(stop_redis => 2, 4.5)], @cluster);
     wrong('... for a short time', qr/at least 2/, [@round, requests([1, 5]), $counted->(1), fault(stop_redis => 2, 3)], @cluster);
-    right('a slice of a killed worker', [@round, requests([1], loc => 'a'), $counted->(4, 'api'), fault(kill_worker => 2, 2)]);
+    right('the lease in a call of a killed worker', [@round, requests([1], loc => 'a'), $counted->(4, 'api'), fault(kill_worker => 2, 2)]);
     wrong('... without leases', qr/at most 1/, [@round, requests([1]), $counted->(4), fault(kill_worker => 2, 2)]);
     wrong('a reload returns everything', qr/at most 1/, [@round, requests([1], loc => 'a'), $counted->(4, 'api'), fault(reload => 2, 2)]);
 };

@@ -90,8 +90,8 @@ sub _counted_only {
     my ($nodes, $workers) = ($model->nodes, $model->config->{workers} // 2);
     for my $fault (@$faults) {
         my $kind = $fault->{kind};
-        # A worker has a slice, and perhaps a call under way; so has each worker of a node, which also holds a lease.
-        if ($kind eq 'kill_worker') { $units += 2 * $lease }
+        # A worker perhaps has a call under way. Each worker of a node also has a slice, and the node holds a lease.
+        if ($kind eq 'kill_worker') { $units += $lease }
         elsif ($kind eq 'kill_node') { $units += (1 + 2 * $workers) * $lease }
         # The old workers return what they have, if Redis is reachable.
         elsif ($kind =~ /^(?:resize_zone|move_address)$/) { $units += (1 + 2 * $workers) * $lease if $model->faults_of($fault->{node}, $fault->{begin}, $fault->{end}, 'outage') }
