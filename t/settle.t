@@ -226,6 +226,25 @@ subtest 'a worker that is killed leaves the reservation' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'internal redirects' => sub {
+    my $gateway = start(
+        location => '',
+        upstream => 'location /accel/ { add_header X-Used $arg_used; add_header X-Accel-Redirect /scoped/; return 200 "x\n"; }',
+        server   => "location /accel/ { tollgate api; $settled proxy_pass http://unix:%DIR%/upstream.sock; }
+                     location /scoped/ { internal; tollgate api; tollgate_scope admin; $settled proxy_pass http://unix:%DIR%/upstream.sock; }
+                     location /denied/ { tollgate api; tollgate_cost 10 settle=\$bytes_sent; error_page 403 /page.html; deny all; }
+                     location = /page.html { tollgate api; tollgate_cost 10 settle=\$bytes_sent; return 200 page; }
+                     location /unlimited/ { tollgate free; $settled proxy_pass http://unix:%DIR%/upstream.sock:/used/; }",
+        http     => 'tollgate_plans free { plan free unlimited; } log_format cost "$tollgate_cost";',
+    );
+    is($gateway->get('/accel/?used=3', 'k')->status, 403, 'a request that another location refuses');
+    counted($gateway, 3, '... has cost what it used');
+    $gateway->get('/denied/', 'k');
+    is($gateway->get('/', 'k')->status, 200, 'another request');
+    counted($gateway, 4, '... is counted, and an error page costs nothing');
+    $gateway->nginx->stop;
+};
+
 subtest 'a dry run, a refusal, an error page' => sub {
     my $gateway = start(
         plans  => 'plan free 30r/h;', location => '',

@@ -248,6 +248,7 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     // and owed units that were not in this call's report.
     if (holds && returns_leases) {
         item.group->settle_again = true;
+        item.group->request.is_plain = false;
     }
     item.is_applied = true;
     return holds;

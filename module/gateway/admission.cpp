@@ -46,12 +46,15 @@ void Admission::abandon() noexcept {
 }
 
 void Admission::settle(std::optional<std::int64_t> used) noexcept {
-    const auto counting = std::exchange(outcome_.counting, {});
-    if (counting.empty()) {
+    if (!std::exchange(options_.settles, false) || !outcome_.is_granted() || !outcome_.cost) {
         return;
     }
+    const auto counting = std::exchange(outcome_.counting, {});
     const std::int64_t reserved = *outcome_.cost;
     outcome_.cost = used.value_or(reserved);
+    if (counting.empty()) {
+        return;  // no quota has counted it
+    }
     engine().statistics()["cost_units.reserved"].add(static_cast<std::uint64_t>(reserved));
     engine().statistics()["cost_units.settled"].add(static_cast<std::uint64_t>(*outcome_.cost));
     if (*outcome_.cost != reserved) {

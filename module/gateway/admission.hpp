@@ -74,9 +74,10 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     void refuse_unavailable() noexcept;
     /// The request has ended: no callback follows.
     void abandon() noexcept;
-    /// A request that was granted has used so many units: charges or refunds the difference to its
-    /// cost. Without a value, its cost stands. No effect if it has taken no units of a quota, and
-    /// the second time.
+    /// Whether the request's cost is settled when it ends, and is not yet.
+    bool settles() const noexcept override { return options_.settles; }
+    /// A request has ended and, if it was granted, has used so many units: charges or refunds the
+    /// difference to its cost. Without a value, its cost stands. No effect the second time.
     void settle(std::optional<std::int64_t> used) noexcept;
 
     /// Why the key may not be used with another set of tables that requires these scopes: it lacks
@@ -102,7 +103,6 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     bool on_turn() noexcept override;
     void on_record(const redis::Lookup& lookup) noexcept override;
     void on_lookup_failed() noexcept override;
-    bool settles() const noexcept override { return options_.settles; }
     void on_decision(Decision decision) noexcept override;
     void on_retry() noexcept override;
     void on_unavailable(AcquireFailure failure) noexcept override;

@@ -34,28 +34,31 @@ Slices::Slices(EngineContext& context, Settlement& settlement)
       timer_(context.make_timer([this] { end_expired(); })) {}
 
 void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowState> shown,
-                  const ClockBounds& now) {
+                  const ClockBounds& now) noexcept {
     const std::uint32_t redis = context_.settings().name_hash;
     if (is_shutting_down_ || !key.slice.is_worthwhile(states, *key.quotas, now.steady) ||
         is_recalled(*key.quotas, context_.zone().last_recall(redis, key.id), now)) {
         return;
     }
-    if (!states.prepare_records(key.slice, context_.worker().process())) {
-        return;
-    }
-    if (!key.is_watched) {
-        active_.push_back(&key);
-        key.is_watched = true;
-    }
-    if (!std::exchange(is_waiting_, true)) {
-        timer_->start(kInterval);
-    }
-    const std::size_t workers =
-        std::max<std::size_t>(context_.zone().workers().count(WorkerSet::kMost), 1);
-    // With several tables, this worker may have another slice of the lease, for a location with
-    // other tables.
-    const bool is_shared = workers > 1 || context_.tables().size() > 1;
-    key.slice.take(states, *key.quotas, shown, now, {workers, is_shared});
+    // Without memory for a slice, requests are granted from the lease.
+    attempt(context_.log(), [&] {
+        if (!key.is_watched) {
+            active_.push_back(&key);
+            key.is_watched = true;
+        }
+        if (!std::exchange(is_waiting_, true)) {
+            timer_->start(kInterval);
+        }
+        if (!states.prepare_records(key.slice, context_.worker().process())) {
+            return;
+        }
+        const std::size_t workers =
+            std::max<std::size_t>(context_.zone().workers().count(WorkerSet::kMost), 1);
+        // With several tables, this worker may have another slice of the lease, for a location with
+        // other tables.
+        const bool is_shared = workers > 1 || context_.tables().size() > 1;
+        key.slice.take(states, *key.quotas, shown, now, {workers, is_shared});
+    });
 }
 
 void Slices::end(KnownKey& key) noexcept {

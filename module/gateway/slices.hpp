@@ -24,10 +24,10 @@ class Slices {
     Slices& operator=(const Slices&) = delete;
 
     /// Takes a slice for a key whose request was granted just now from a lease in these states.
-    /// `shown` are the windows that the request shows. No effect if the key has few requests, or if
-    /// this worker is shutting down. Throws std::bad_alloc.
+    /// `shown` are the windows that the request shows. No effect if the key has few requests, if
+    /// this worker is shutting down, or if memory is short.
     void take(KnownKey& key, LoadedStates& states, std::span<const WindowState> shown,
-              const ClockBounds& now);
+              const ClockBounds& now) noexcept;
 
     /// Returns the rest of a key's slice to the zone. Its record and quotas may then be
     /// replaced.

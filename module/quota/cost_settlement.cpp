@@ -1,5 +1,7 @@
 #include "module/quota/cost_settlement.hpp"
 
+#include <algorithm>
+
 #include "module/quota/lease.hpp"
 #include "module/quota/quota_windows.hpp"
 
@@ -8,30 +10,49 @@ namespace tollgate {
 namespace {
 
 /// The state may have been evicted since the request was granted.
-void catch_up(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> windows) {
-    for (std::size_t i = 0; i < windows.size(); ++i) {
+void restore_windows(QuotaState& state, const TableQuota& quota,
+                     std::span<const WindowCount> windows) {
+    for (std::size_t i = 0; i < windows.size() && state.counted_at == Instant{}; ++i) {
         if (state.windows[i].counted.number < windows[i].number) {
-            return_lease(state, quota);
             set_window(state, quota, i, windows[i]);
         }
     }
 }
 
+/// The part of the units for which a stored state has room: see QuotaCache::save.
+std::int64_t storable(const QuotaState& state, const TableQuota& quota, std::int64_t units) {
+    if (!is_small(quota)) {
+        return units;
+    }
+    std::int64_t least = -kLargestSmallLimit;
+    std::int64_t most = kLargestSmallLimit;
+    for (const QuotaState::Window& window : state.windows) {
+        for (const std::int64_t owed : {window.owed, window.owed_previous}) {
+            least = std::max(least, -kLargestSmallLimit - owed);
+            most = std::min(most, kLargestSmallLimit - owed);
+        }
+    }
+    return std::clamp<std::int64_t>(units, std::min<std::int64_t>(least, 0),
+                                    std::max<std::int64_t>(most, 0));
+}
+
 void settle_cost_of(QuotaState& state, const TableQuota& quota,
                     std::span<const WindowCount> windows, std::int64_t units, bool is_recalled) {
-    catch_up(state, quota, windows);
+    restore_windows(state, quota, windows);
+    const std::int64_t stored = storable(state, quota, units);
     const bool has_lease = state.lease > 0 && are_same(state, windows);
     if (units < 0) {
         state.counts.refunded -= units;
     }
-    if (has_lease && units < 0 && !is_recalled) {
+    if (has_lease && units < 0 && !is_recalled && state.lease - units <= kLargestSmallLimit) {
         state.lease -= units;
     } else if (has_lease && units > 0 && units <= state.lease) {
         state.lease -= units;
         state.counts.spent += units;
     } else {
         state.counts.noted += units > 0 ? units : 0;
-        owe_to_windows(state, quota, windows, units);
+        owe_to_windows(state, quota, windows, stored);
+        count_dropped(state.counts, units - stored);
     }
 }
 

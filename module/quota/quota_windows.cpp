@@ -135,7 +135,8 @@ void owe_to_windows(QuotaState& state, const TableQuota& quota,
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         if (state.windows[i].counted.number == windows[i].number) {
             add_owed(state, quota, i, units);
-        } else if (keeps_history(quota, i)) {
+        } else if (keeps_history(quota, i) ||
+                   (quota.sliding && state.windows[i].counted.number == windows[i].number + 1)) {
             add_owed_previous(state, quota, i, units);
         } else if (is_longest(quota, i)) {
             count_dropped(state.counts, units);

@@ -52,7 +52,7 @@ void add_owed_previous(QuotaState& state, const TableQuota& quota, std::size_t w
                        std::int64_t units);
 
 /// Adds units to those owed to the windows with the numbers of `windows`. Units of a window that
-/// has ended are dropped, unless it is a day of a history.
+/// has ended are dropped, unless it is a day of a history, or the previous one of a sliding window.
 void owe_to_windows(QuotaState& state, const TableQuota& quota,
                     std::span<const WindowCount> windows, std::int64_t units);
 

@@ -42,8 +42,8 @@ using ExchangePtr = std::shared_ptr<Exchange>;
 
 /// The context of a request that this location itself has granted. nullptr for a subrequest, for a
 /// request that another location has granted before an internal redirect, and for an error page.
-const RequestContext* granted_here(const ngx_http_request_t* r) {
-    const auto* context =
+RequestContext* granted_here(const ngx_http_request_t* r) {
+    auto* context =
         static_cast<RequestContext*>(ngx_http_get_module_ctx(r, ngx_http_tollgate_module));
     const bool is_granted = r == r->main && r->err_status < NGX_HTTP_BAD_REQUEST &&
                             r->error_page == 0 && context != nullptr &&
@@ -193,7 +193,7 @@ void start_checked(ngx_http_request_t* r) noexcept {
 
 /// The key was checked before the body was read, which may be long ago: it is checked again.
 void check(ngx_http_request_t* r, std::string_view body) {
-    const RequestContext& context = *granted_here(r);
+    RequestContext& context = *granted_here(r);
     const auto arrival = client_of(r).engine().steady_time();
     const auto method = r->method == NGX_HTTP_HEAD ? "GET" : view(r->method_name);
     management::AdminRequest request{.method = std::string(method),

@@ -7,11 +7,17 @@ namespace tollgate::http {
 
 namespace {
 
-gateway::Admission::Options options_for(const LocationConf& conf, RequestContext::Purpose purpose) {
+/// Whether the request is on its way to the operator's error page.
+bool is_on_error_page(const ngx_http_request_t* r) {
+    return r->err_status >= NGX_HTTP_BAD_REQUEST;
+}
+
+gateway::Admission::Options options_for(const ngx_http_request_t* r, const LocationConf& conf,
+                                        RequestContext::Purpose purpose) {
     return {.refusals_strike = conf.dry_run == 0,
             .checks_key_only = purpose == RequestContext::Purpose::kCheckKey,
             .scopes = *conf.scopes,
-            .settles = conf.settles(),
+            .settles = conf.settles() && !is_on_error_page(r),
             .missing_key =
                 conf.key_from->challenge_field().empty() ? kMissingApiKey : kMissingApiKeyField};
 }
@@ -38,7 +44,9 @@ RequestContext* RequestContext::find(const ngx_http_request_t* r) {
 }
 
 RequestContext& RequestContext::make(ngx_http_request_t* r, const LocationConf& conf) {
+    RequestContext* before = find(r);
     auto* context = make_pooled<RequestContext>(r->pool, r, conf);
+    context->before_ = before;
     context->take_over();
     return *context;
 }
@@ -47,15 +55,16 @@ RequestContext::RequestContext(ngx_http_request_t* r, const LocationConf& conf, 
     : r_(r),
       conf_(conf),
       log_(r->connection->log),
-      admission_(Worker::of(r).tables(*conf.tables), *this, options_for(conf, purpose)) {}
+      admission_(Worker::of(r).tables(*conf.tables), *this, options_for(r, conf, purpose)) {}
 
 void RequestContext::start() noexcept {
     key_ = find_key(r_, conf_.key_from->sources);
     admit();
 }
 
-RequestContext& RequestContext::check_key_again() const {
+RequestContext& RequestContext::check_key_again() {
     auto* check = make_pooled<RequestContext>(r_->pool, r_, conf_, Purpose::kCheckKey);
+    check->before_ = this;
     check->key_ = key_;
     check->admit();
     return *check;
@@ -84,8 +93,15 @@ void RequestContext::time_out() noexcept {
     admission_.time_out();
 }
 
+std::int64_t RequestContext::cost() {
+    return is_on_error_page(r_) ? 0 : conf_.cost_of(r_);
+}
+
 void RequestContext::settle() noexcept {
-    if (conf_.settles() && !outcome().counting.empty()) {
+    if (before_ != nullptr) {
+        before_->settle();
+    }
+    if (admission_.settles()) {
         admission_.settle(conf_.used_by(r_));
     }
 }

@@ -54,13 +54,14 @@ class RequestContext : private gateway::Admission::Client {
     /// Checks the key of a granted request again, now or later, and does not count the request. The
     /// result lives as long as this context. If it refuses, take_over() makes it the request's
     /// context. Throws std::bad_alloc.
-    RequestContext& check_key_again() const;
+    RequestContext& check_key_again();
     /// Makes this the context that the response, the log and the statistics read.
     void take_over() { ngx_http_set_ctx(r_, this, ngx_http_tollgate_module); }
     /// Decides the request because Redis took too long.
     void time_out() noexcept;
 
-    /// Settles the cost of the request, which has ended, if the location says so. Once.
+    /// Settles the cost of the request, which has ended, if the location says so. Once. The same
+    /// for the contexts that decided the request before.
     void settle() noexcept;
 
     /// Where the key was found; nullptr if there was none.
@@ -74,10 +75,7 @@ class RequestContext : private gateway::Admission::Client {
     }
 
   private:
-    std::int64_t cost() override {
-        // A request with an error status is on its way to the operator's error page.
-        return r_->err_status >= NGX_HTTP_BAD_REQUEST ? 0 : conf_.cost_of(r_);
-    }
+    std::int64_t cost() override;
     ClientAddress address() const override { return address_of(r_); }
     gateway::Log& log() noexcept override { return log_; }
     void on_outcome() noexcept override;
@@ -88,8 +86,9 @@ class RequestContext : private gateway::Admission::Client {
     const LocationConf& conf_;
     NginxLog log_;
     std::optional<std::span<const KeyField>> stripped_;  ///< nothing: no fields yet
-    SentKey key_;              ///< remains in the memory of the request when its field is removed
-    bool is_waiting_ = false;  ///< for an event
+    SentKey key_;  ///< remains in the memory of the request when its field is removed
+    RequestContext* before_ = nullptr;  ///< that decided the request before this one
+    bool is_waiting_ = false;           ///< for an event
     gateway::Admission admission_;
 };
 

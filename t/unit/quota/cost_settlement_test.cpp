@@ -110,6 +110,41 @@ TEST_F(CostSettlement, TheDayOfAHistoryIsChangedAfterItsEnd) {
     EXPECT_EQ(state().counts.lost, 0);
 }
 
+TEST_F(CostSettlement, ThePreviousSlidingWindowIsChanged) {
+    quotas_.front().sliding = true;
+    begin_next_minute();
+    settle(-4);
+    expect_owed(0, -4);
+    EXPECT_EQ(state().windows[0].owed_previous, -4);
+    state().windows[0].counted.number = kMinute + 2;
+    settle(-1);
+    EXPECT_EQ(state().windows[0].owed_previous, -4) << "the one before that has no effect any more";
+}
+
+TEST_F(CostSettlement, UnitsForWhichThereIsNoRoomAreDropped) {
+    settle(2 * kLargestSmallLimit);
+    expect_owed(kLargestSmallLimit, kLargestSmallLimit);
+    EXPECT_EQ(state().counts.noted, 2 * kLargestSmallLimit);
+    EXPECT_EQ(state().counts.lapsed, kLargestSmallLimit);
+    state() = QuotaState{};
+    settle(-4 * kLargestSmallLimit);
+    expect_owed(-kLargestSmallLimit, -kLargestSmallLimit);
+    EXPECT_EQ(state().counts.lost, 3 * kLargestSmallLimit);
+    state() = QuotaState{};
+    quotas_.front().rates.back().requests = kLargestSmallLimit + 1;  // a large place
+    settle(4 * kLargestSmallLimit);
+    expect_owed(4 * kLargestSmallLimit, 4 * kLargestSmallLimit);
+}
+
+TEST_F(CostSettlement, AStateOfALaterClockIsNotRestored) {
+    state().windows[0].counted = {.number = kMinute - 1, .count = 2};
+    state().lease = 5;
+    settle(-4);
+    EXPECT_EQ(state().windows[0].counted.number, kMinute - 1);
+    EXPECT_EQ(state().lease, 5);
+    expect_owed(0, -4);
+}
+
 TEST_F(CostSettlement, AStateThatWasEvictedOwesIt) {
     states_.front() = QuotaState{};
     settle(-4);

@@ -554,8 +554,15 @@ TEST_F(AcquireScript, LeasesAtMostAnEighthOfWhatIsLeft) {
     EXPECT_EQ(decide(acquire).lease, 0);
 }
 
-TEST_F(AcquireScript, TellsOfTheLastLeaseOfAnotherNode) {
-    Acquire acquire = acquire_of({{100, kHour}});
+/// Tables of one window, and the most frequent ones: two fixed windows.
+class LeasesElsewhere : public AcquireScript,
+                        public testing::WithParamInterface<std::vector<Rate>> {};
+INSTANTIATE_TEST_SUITE_P(Windows, LeasesElsewhere,
+                         testing::Values(std::vector<Rate>{{100, kHour}},
+                                         std::vector<Rate>{{100, kHour}, {1000, kDay}}));
+
+TEST_P(LeasesElsewhere, AreToldToAnotherNode) {
+    Acquire acquire = acquire_of(GetParam());
     const auto leased_by = [&](const char* node) {
         context_.node = node;
         acquire.lease = 2;
@@ -596,8 +603,8 @@ TEST_F(AcquireScript, TellsOfTheLastLeaseOfAnotherNode) {
     EXPECT_EQ(told("n2"), Instant{});
 }
 
-TEST_F(AcquireScript, RecallsALeaseOnce) {
-    Acquire acquire = acquire_of({{100, kHour}});
+TEST_P(LeasesElsewhere, AreRecalledOnce) {
+    Acquire acquire = acquire_of(GetParam());
     const auto lease_at = [&](Instant time) {
         set_clock(time);
         context_.node = "n1";
@@ -1197,6 +1204,69 @@ TEST_F(AcquireScript, IdsOfTheMostFrequentTermsCountAsTheModel) {
         }
     }
     EXPECT_GT(leases, 50);
+}
+
+TEST_F(AcquireScript, TermsMayChangeWithinACall) {
+    const auto frequent = acquire_of({{5, kHour}, {8, kDay}}).quotas;
+    const auto one_window = acquire_of({{3, kHour}}).quotas;
+    auto sliding = std::make_shared<Quotas>(*frequent);
+    sliding->front().sliding = true;
+    auto month = std::make_shared<Quotas>(*acquire_of({{5, kHour}}).quotas);
+    month->front().rates.push_back({8, Period::month()});
+    const std::array<std::shared_ptr<const Quotas>, 8> of_ids{
+        frequent, frequent, one_window, frequent, sliding, sliding, month, frequent};
+    std::vector<std::string> ids;
+    std::vector<Acquire> acquires;
+    for (std::size_t i = 0; i < of_ids.size(); ++i) {
+        ids.push_back("terms-" + std::to_string(i));
+    }
+    for (std::size_t i = 0; i < of_ids.size(); ++i) {
+        Acquire& acquire = acquires.emplace_back();
+        acquire.id = ids[i];
+        acquire.quotas = of_ids[i];
+        acquire.count = i == 3 ? 2 : 1;
+        if (i == 7) {
+            acquire.demand.ban =
+                BanPolicy{.after = 2, .within = 1min, .first = 1min, .up_to = 1min};
+        }
+    }
+    RedisModel model;
+    for (int round = 0; round < 7; ++round) {
+        const auto results = decide(acquires);
+        for (std::size_t i = 0; i < acquires.size(); ++i) {
+            const Acquired expected = model.run(acquires[i], start_);
+            ASSERT_TRUE(std::holds_alternative<Acquired>(results[i]));
+            const auto& acquired = std::get<Acquired>(results[i]);
+            EXPECT_EQ(acquired.granted, expected.granted) << i << " in round " << round;
+            EXPECT_EQ(acquired.limited, expected.limited) << i << " in round " << round;
+            for (std::size_t w = 0; w < expected.windows.size(); ++w) {
+                EXPECT_EQ(acquired.windows[w].number, expected.windows[w].number) << i;
+                EXPECT_EQ(acquired.windows[w].count, expected.windows[w].count) << i;
+            }
+        }
+    }
+}
+
+/// Another program wrote the number of the window.
+TEST_F(AcquireScript, ANumberIsWrittenAsItIsByGateways) {
+    const auto quotas = acquire_of({{5, kHour}, {8, kDay}}).quotas;
+    const std::string hourly = std::to_string(kHour.count());
+    const std::string daily = std::to_string(kDay.count());
+    const std::string hour = std::to_string(number(kHour));
+    const std::string day = std::to_string(number(kDay));
+    const std::string before = std::to_string(number(kHour) - 1);
+    redis_->run({"HSET", keys_.quota("foreign", "api"), hourly + ".number", hour + ".0",
+                 hourly + ".count", "1", daily + ".number", day, daily + ".count", "1"});
+    redis_->run({"HSET", keys_.quota("own", "api"), hourly + ".number", before, hourly + ".count",
+                 "1", daily + ".number", day, daily + ".count", "1"});
+    std::vector<Acquire> acquires(2);
+    acquires[0].id = "foreign";
+    acquires[1].id = "own";
+    acquires[0].quotas = acquires[1].quotas = quotas;
+    for (const auto& result : decide(acquires)) {
+        EXPECT_EQ(std::get<Acquired>(result).granted, 1);
+    }
+    EXPECT_EQ(redis_->text({"HGET", keys_.quota("own", "api"), hourly + ".number"}), hour);
 }
 
 TEST_F(AcquireScript, WhatIsNoNumberIsNoCount) {

@@ -547,7 +547,8 @@ while alike > 0 or id < ids_end do
                     else
                         number = tonumber(number)
                         if number == now_number then
-                            current[window + 2] = values[value]
+                            -- The most frequent terms store the text, which is not to be another program's.
+                            current[window + 2] = number1 and current[window + 2] or values[value]
                         else
                             -- A future window was counted before the clock went back (a failover). It is kept if it is at
                             -- most one minute or one window ahead. One that is further ahead was counted with a wrong
@@ -715,7 +716,8 @@ while alike > 0 or id < ids_end do
                         leased = leased or {}
                         local n = #leased
                         leased[n + 1], leased[n + 2], leased[n + 3] = nth, t, leased_at
-                        leased[n + 4] = recall(KEYS[key + t], leased_at, tonumber(values[4]) or 0, now, at, reply, last, cost)
+                        leased[n + 4] = recall(KEYS[key + t], leased_at, tonumber(values[4]) or 0, now, at, reply, last,
+                                               cost)
                     end
                     at, last = at + 2 + windows * (2 + width), last + windows * width
                 end
