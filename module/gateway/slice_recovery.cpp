@@ -30,7 +30,7 @@ void recover(const LockedStripe& stripe, SliceRecord& record, RedisStatistics& s
 }  // namespace
 
 void recover_slices(Zone& zone, std::uint32_t killed, const WorkerProcess& successor,
-                    std::span<const CountsOfRedis> counts, SteadyTime now) noexcept {
+                    std::span<const CountsOfRedis> counts, SteadyTime now) {
     const auto is_gone = [&](std::uint32_t process) {
         return !zone.workers().contains(process) && !successor.is_alive(process);
     };
