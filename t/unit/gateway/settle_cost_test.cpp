@@ -35,6 +35,11 @@ class SettleCostTest : public EngineTest {
         EXPECT_EQ(units("owed_units.noted"), units("owed_units.settled"));
     }
 
+    /// From 0 to `most`.
+    std::int64_t any(std::int64_t most) {
+        return std::uniform_int_distribution<std::int64_t>(0, most)(random);
+    }
+
     std::int64_t sum = 0;
     std::mt19937 random{1};
 };
@@ -43,8 +48,8 @@ TEST_F(SettleCostTest, TheSumOfWhatWasUsedIsCounted) {
     Worker& one = start();
     Worker& two = start();
     for (int i = 0; i < 3000; ++i) {
-        ask_settled(random() % 2 == 0 ? one : two, random() % (2 * kReserved + 1));
-        run_for(std::chrono::milliseconds(random() % 3));
+        ask_settled(any(1) == 0 ? one : two, any(2 * kReserved));
+        run_for(std::chrono::milliseconds(any(2)));
     }
     EXPECT_GT(statistics["quota_decisions.lease"].value(), 1000U);
     expect_all_counted();
@@ -54,7 +59,7 @@ TEST_F(SettleCostTest, WithoutLeasesToo) {
     tables[0].lease_time = 0ms;
     Worker& worker = start();
     for (int i = 0; i < 300; ++i) {
-        ask_settled(worker, random() % (2 * kReserved + 1));
+        ask_settled(worker, any(2 * kReserved));
     }
     expect_all_counted();
 }
@@ -69,7 +74,7 @@ TEST_F(SettleCostTest, ALimitIsNotExceededByRequestsAtTheSameTime) {
             running.push_back(&request);
         }
         if (running.size() > 20 || (request.status() != 0 && !running.empty())) {
-            const std::int64_t used = random() % (kReserved + 1);
+            const std::int64_t used = any(kReserved);
             running.front()->admission.settle(used);
             running.pop_front();
             sum += used;
@@ -129,7 +134,7 @@ TEST_F(SettleCostTest, InAnOutageToo) {
     worker.transport.reachable = false;
     Request& before = ask(worker, "k", {.cost = kReserved, .settles = true});
     for (int i = 0; i < 20; ++i) {
-        ask_settled(worker, random() % (2 * kReserved + 1));
+        ask_settled(worker, any(2 * kReserved));
     }
     worker.transport.reachable = true;
     run_for(2s);
