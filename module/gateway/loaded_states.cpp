@@ -1,7 +1,6 @@
 #include "module/gateway/loaded_states.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace tollgate::gateway {
@@ -64,11 +63,9 @@ void LoadedStates::share_among(std::int64_t nodes) noexcept {
 }
 
 bool LoadedStates::prepare_records(Slice& slice, std::uint32_t process) {
-    std::uint64_t hash = 0;
-    std::memcpy(&hash, request_.id_hash.data(), sizeof(hash));
     records_.resize(states_.size());
     // Workers have slices of the same id: they begin at different records.
-    if (!stripe_.slices().find_free(hash + process, records_)) {
+    if (!stripe_.slices().find_free(stored_.front().key.hash() + process, records_)) {
         return false;
     }
     std::vector<std::int64_t*> copies(records_.size());
