@@ -78,17 +78,18 @@ Task<void> KeyOperation::update(std::string id, std::function<void(KeyRecord&)> 
             key.record.expires = end;
         }
     };
-    // A concurrent rotation may copy a key before it is changed. Repeat until a pass changes
-    // nothing.
+    // A concurrent rotation may copy a key before it is changed, or end it. Repeat until a pass
+    // changes nothing and finds no other digests.
     std::set<std::string> done;
     if (condition_) {
         std::string no_rotation;
         auto current = co_await change_current(id, std::move(no_rotation), change_key);
         done.insert(std::move(current));
     }
+    std::vector<std::string> listed;
     for (bool changed = true; changed;) {
-        changed = false;
         const auto digests = co_await reader_.digests_of(id);
+        changed = digests != std::exchange(listed, digests);
         for (const auto& digest : digests) {
             if (!done.contains(digest)) {
                 const bool is_changed = co_await transactions_.change(digest, id, change_key);

@@ -80,9 +80,9 @@ Task<void> KeyReader::require_id(std::string id) {
 }
 
 Task<KeysOfId> KeyReader::all_keys(std::string id) {
-    auto digests = co_await digests_of(id);
-    auto keys = co_await read(id, std::move(digests));
-    co_return KeysOfId{.id = std::move(id), .keys = std::move(keys)};
+    std::vector<std::string> ids{std::move(id)};
+    auto all = co_await all_keys(std::move(ids));
+    co_return std::move(all.front());
 }
 
 Task<KeysOfId> KeyReader::find(std::string id) {
@@ -173,31 +173,74 @@ Task<std::size_t> KeyReader::rank_after(Place place) {
     co_return first;
 }
 
-/// Reads all keys of these ids in two round trips.
 Task<std::vector<KeysOfId>> KeyReader::keys_of(std::vector<std::string> ids) {
-    std::vector<redis::Command> commands;
-    commands.reserve(ids.size());
-    for (const auto& id : ids) {
-        commands.push_back({"SMEMBERS", keys_.id(id)});
-    }
-    const auto sets = co_await run_all(database_, std::move(commands));
-    std::vector<std::string> digests;
-    for (const auto& set : sets) {
-        std::ranges::move(set.texts(), std::back_inserter(digests));
-    }
-    auto keys = co_await read(std::move(digests));
-    std::map<std::string, std::vector<StoredKey>> found;
-    for (auto& key : keys) {
-        if (!key.pending) {
-            found[key.record.id].push_back(std::move(key));
-        }
-    }
-    std::vector<KeysOfId> all;
-    all.reserve(ids.size());
-    for (const auto& id : ids) {
-        all.push_back({.id = id, .keys = std::move(found[id])});
+    auto all = co_await all_keys(std::move(ids));
+    for (KeysOfId& one : all) {
+        std::erase_if(one.keys, std::mem_fn(&StoredKey::pending));
     }
     co_return all;
+}
+
+/// The keys of each id, also pending ones. If there is no key of a digest that a set lists, the key
+/// has expired, or an operation has replaced it since the set was read. Then the set has changed.
+Task<std::vector<KeysOfId>> KeyReader::all_keys(std::vector<std::string> ids) {
+    std::vector<Listed> all(ids.size());
+    std::vector<Listed*> unread;
+    unread.reserve(ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        all[i].id = std::move(ids[i]);
+        unread.push_back(&all[i]);
+    }
+    while (!unread.empty()) {
+        unread = co_await changed_sets(std::move(unread));
+        co_await read_listed(unread);
+        std::erase_if(unread,
+                      [](const Listed* id) { return id->keys.size() == id->digests.size(); });
+    }
+    std::vector<KeysOfId> keys;
+    keys.reserve(all.size());
+    for (Listed& id : all) {
+        keys.push_back(std::move(id));
+    }
+    co_return keys;
+}
+
+/// Reads the sets of these ids. Returns those that changed.
+Task<std::vector<KeyReader::Listed*>> KeyReader::changed_sets(std::vector<Listed*> ids) {
+    std::vector<redis::Command> commands;
+    commands.reserve(ids.size());
+    for (const Listed* id : ids) {
+        commands.push_back({"SMEMBERS", keys_.id(id->id)});
+    }
+    const auto sets = co_await run_all(database_, std::move(commands));
+    std::vector<Listed*> changed;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        auto digests = sets[i].texts();
+        std::ranges::sort(digests);
+        if (digests != ids[i]->digests) {
+            ids[i]->digests = std::move(digests);
+            changed.push_back(ids[i]);
+        }
+    }
+    co_return changed;
+}
+
+/// Reads the keys that these ids list. A digest may have been reserved for another id since.
+Task<void> KeyReader::read_listed(std::vector<Listed*> ids) {
+    std::vector<std::string> digests;
+    std::map<std::string_view, Listed*> by_name;
+    for (Listed* id : ids) {
+        id->keys.clear();
+        by_name.emplace(id->id, id);
+        std::ranges::copy(id->digests, std::back_inserter(digests));
+    }
+    auto found = co_await read(std::move(digests));
+    for (StoredKey& key : found) {
+        const auto id = by_name.find(key.record.id);
+        if (id != by_name.end() && std::ranges::binary_search(id->second->digests, key.digest)) {
+            id->second->keys.push_back(std::move(key));
+        }
+    }
 }
 
 Task<std::vector<KeysOfId>> KeyReader::with_last_uses(std::vector<KeysOfId> ids) {

@@ -81,6 +81,14 @@ class KeyReader {
     Task<std::vector<StoredKey>> read(std::string id, std::vector<std::string> digests);
 
   private:
+    /// Keys as they are read, and the digests that the set of the id listed, sorted.
+    struct Listed : KeysOfId {
+        std::vector<std::string> digests;
+    };
+
+    Task<std::vector<KeysOfId>> all_keys(std::vector<std::string> ids);
+    Task<std::vector<Listed*>> changed_sets(std::vector<Listed*> ids);
+    Task<void> read_listed(std::vector<Listed*> ids);
     Task<std::vector<Place>> places(std::size_t rank, std::size_t count);
     Task<std::vector<Place>> places_after(std::optional<Place> after, std::size_t count);
     Task<std::size_t> rank_after(Place place);

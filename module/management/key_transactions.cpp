@@ -40,8 +40,8 @@ KeyTransactions::KeyTransactions(Database& database, const redis::Keys& keys, Au
 
 Task<std::vector<StoredKey>> KeyTransactions::settled_keys(std::string id, std::string own) {
     while (true) {
-        auto digests = co_await reader_.digests_of(id);
-        auto keys = co_await reader_.read(id, std::move(digests));
+        auto all = co_await reader_.all_keys(id);
+        auto& keys = all.keys;
         std::erase_if(keys, [&](const StoredKey& key) { return key.digest == own; });
         if (std::ranges::any_of(
                 keys, [&](const StoredKey& key) { return key.is_unfinished() && !is_own(key); })) {
@@ -58,7 +58,7 @@ Task<std::vector<StoredKey>> KeyTransactions::settled_keys(std::string id, std::
         }
         if (removed) {
             std::erase_if(keys, std::mem_fn(&StoredKey::pending));
-            co_return keys;
+            co_return std::move(keys);
         }
     }
 }

@@ -34,6 +34,9 @@ class MemoryDatabase final : public Database {
     static redis::Keys keys() { return redis::Keys("t:"); }
 
     Data data;
+    /// Called before the call after the next `calls_before` ones, once. Empty: nothing.
+    std::function<void()> before_call;
+    int calls_before = 0;
     /// Called before a transaction with conditions, which were read before. Empty: nothing.
     std::function<void()> before_change;
     /// Called for each acknowledgement. Empty: changes are confirmed.
@@ -45,6 +48,9 @@ class MemoryDatabase final : public Database {
     bool loses_reply = false;
 
     void execute(std::vector<Transaction> transactions, Done done) override {
+        if (before_call && calls_before-- == 0) {
+            std::exchange(before_call, nullptr)();
+        }
         const bool is_answered = !calls_left || --*calls_left >= 0;
         std::vector<Replies> replies;
         replies.reserve(transactions.size());

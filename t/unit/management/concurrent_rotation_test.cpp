@@ -1,0 +1,81 @@
+// A rotation without overlap replaces the key of an id between two calls of another operation.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "module/management/key_operation.hpp"
+#include "module/management/key_reader.hpp"
+#include "t/unit/management/memory_database.hpp"
+
+namespace tollgate::management {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The parameter is the number of calls before the rotation.
+class ConcurrentRotationTest : public testing::TestWithParam<int> {
+  protected:
+    ConcurrentRotationTest() {
+        KeyRecord record;
+        record.id = "acme";
+        record.plan = "free";
+        auto operation = new_operation();
+        StoredKey key{.digest = "first", .record = record};
+        run_to_end(operation.create(std::move(key)));
+        run_to_end(operation.confirm("first", "acme"));
+        database_.calls_before = GetParam();
+        database_.before_call = [this] {
+            auto rotation = new_operation();
+            run_to_end(rotation.rotate("acme", "second", 0s, {}));
+            run_to_end(rotation.confirm("second", "acme"));
+        };
+    }
+    /// The rotation has been executed, unless the other operation has fewer calls.
+    ~ConcurrentRotationTest() override { EXPECT_TRUE(!database_.before_call || GetParam() > 1); }
+    ConcurrentRotationTest(const ConcurrentRotationTest&) = delete;
+    ConcurrentRotationTest& operator=(const ConcurrentRotationTest&) = delete;
+
+    KeyOperation new_operation() {
+        return {database_, keys_, {.actor = "a", .action = "x", .id = "acme"}};
+    }
+
+    static void expect_one(const KeysOfId& keys) {
+        ASSERT_EQ(keys.keys.size(), 1U);
+        EXPECT_TRUE(keys.keys.front().is_current());
+    }
+
+    MemoryDatabase database_;
+    redis::Keys keys_ = MemoryDatabase::keys();
+    KeyReader reader_{database_, keys_};
+};
+
+TEST_P(ConcurrentRotationTest, AReaderFindsAKey) {
+    expect_one(run_to_end(reader_.find("acme")));
+}
+
+TEST_P(ConcurrentRotationTest, APageHasTheKey) {
+    std::vector<std::string> ids{"acme"};
+    expect_one(run_to_end(reader_.keys_of(std::move(ids))).front());
+}
+
+TEST_P(ConcurrentRotationTest, AnUpdateChangesTheKeyThatIsLeft) {
+    auto operation = new_operation();
+    run_to_end(operation.update("acme", [](KeyRecord& record) { record.name = "changed"; }));
+    expect_one(run_to_end(reader_.find("acme")));
+    EXPECT_EQ(run_to_end(reader_.find("acme")).keys.front().record.name, "changed");
+}
+
+TEST_P(ConcurrentRotationTest, ARotationReplacesTheKeyThatIsLeft) {
+    auto operation = new_operation();
+    EXPECT_EQ(run_to_end(operation.rotate("acme", "third", 0s, {})).keys.size(), 1U);
+}
+
+INSTANTIATE_TEST_SUITE_P(AfterCalls, ConcurrentRotationTest, testing::Range(0, 10));
+
+}  // namespace
+}  // namespace tollgate::management
