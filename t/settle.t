@@ -4,10 +4,9 @@
 use strict;
 use warnings;
 use lib 't/lib';
-use File::Temp qw(tempdir);
 use Gateway qw(wait_for_room wait_for_window);
+use HeldUpstream;
 use Http;
-use IO::Socket::UNIX;
 use Load;
 use Test::More;
 use Wait qw(becomes wait_until);
@@ -35,27 +34,6 @@ sub counts { my ($gateway, $table) = @_; return [map { $gateway->count('k1', $ta
 sub counted {
     my ($gateway, $units, $name, $table) = @_;
     becomes(sub { join ' ', @{ counts($gateway, $table) } }, "$units $units", $name);
-}
-
-# An upstream whose responses the test sends.
-sub held_upstream {
-    my $path = tempdir(CLEANUP => 1) . '/held.sock';
-    my $listening = IO::Socket::UNIX->new(Local => $path, Listen => 16, Timeout => 30) or die "$path: $!\n";
-    return ($path, $listening);
-}
-
-sub accept_request {
-    my ($listening) = @_;
-    my $connection = $listening->accept or die "accept: $!\n";
-    my $request = '';
-    $connection->sysread($request, 4096, length $request) or die "no request\n" until $request =~ /\r\n\r\n/;
-    return $connection;
-}
-
-sub answer {
-    my ($connection, $used) = @_;
-    $connection->syswrite("HTTP/1.0 200 OK\r\nX-Used: $used\r\nContent-Length: 3\r\n\r\nok\n");
-    $connection->close;
 }
 
 sub send_request {
@@ -126,20 +104,21 @@ subtest 'requests at the same time never get more than the limit' => sub {
 };
 
 subtest 'a window that has ended is not changed' => sub {
-    my ($path, $listening) = held_upstream();
+    my $held = HeldUpstream->new;
+    my $path = $held->path;
     my $gateway = start(
         plans    => 'plan free 1000r/2s 5000r/d;', table => 'lease=off', location => '',
         server   => "location /held { tollgate api; $settled proxy_pass http://unix:$path; }",
     );
     wait_for_window($gateway->redis, 2, 0.5);
     my $client = send_request($gateway, '/held');
-    my $upstream = accept_request($listening);
+    my $upstream = $held->accept;
     my $field = sub { $gateway->redis->cmd('HGET', 't:quota:{k1}:api', $_[0]) };
     my $number = $field->('2.number');
     is($field->('2.count'), 10, 'the reservation');
     wait_until('the next window', sub { $gateway->redis->cmd('TIME')->[0] >= 2 * ($number + 1) });
     $gateway->get('/', 'k');
-    answer($upstream, 4);
+    HeldUpstream::answer($upstream, 'X-Used' => 4);
     is($client->response('GET')->status, 200, 'the response');
     becomes(sub { $gateway->count('k1', 'api', 86400) }, 4 + 1, 'the day has what was used');
     SKIP: {
@@ -150,7 +129,8 @@ subtest 'a window that has ended is not changed' => sub {
 };
 
 subtest 'a client that leaves' => sub {
-    my ($path, $listening) = held_upstream();
+    my $held = HeldUpstream->new;
+    my $path = $held->path;
     my $gateway = start(
         location => '',
         server   => "location /held { tollgate api; $settled proxy_pass http://unix:$path; }
@@ -158,7 +138,7 @@ subtest 'a client that leaves' => sub {
     );
     my $leave = sub {
         my $client = send_request($gateway, $_[0]);
-        my $upstream = accept_request($listening);
+        my $upstream = $held->accept;
         $client->close;
         $upstream->sysread(my $nothing, 1);    # the gateway closes its connection
     };
@@ -171,44 +151,46 @@ subtest 'a client that leaves' => sub {
 };
 
 subtest 'a reload, and the end of Redis, while the request runs' => sub {
-    my ($path, $listening) = held_upstream();
+    my $held = HeldUpstream->new;
+    my $path = $held->path;
     my $gateway = start(
         redis_options => $durable, location => '',
         server => "location /held { tollgate api; $settled proxy_pass http://unix:$path; }",
     );
     my $client = send_request($gateway, '/held');
-    my $upstream = accept_request($listening);
+    my $upstream = $held->accept;
     $gateway->nginx->reload;
-    answer($upstream, 3);
+    HeldUpstream::answer($upstream, 'X-Used' => 3);
     is($client->response('GET')->status, 200, 'an old worker answers');
     counted($gateway, 3, '... and settles');
 
     $gateway->get('/', 'k');
     my @clients = map { send_request($gateway, '/held') } 1 .. 2;
-    my @upstreams = map { accept_request($listening) } 1 .. 2;
+    my @upstreams = map { $held->accept } 1 .. 2;
     $gateway->redis->kill;
-    answer($upstreams[0], 7);
+    HeldUpstream::answer($upstreams[0], 'X-Used' => 7);
     is($clients[0]->response('GET')->status, 200, 'answered without Redis');
     push @clients, my $alone = send_request($gateway, '/held');
-    push @upstreams, accept_request($listening);
-    answer($upstreams[2], 50);
+    push @upstreams, $held->accept;
+    HeldUpstream::answer($upstreams[2], 'X-Used' => 50);
     is($alone->response('GET')->status, 200, 'granted and answered without Redis');
     $gateway->redis->restart;
-    answer($upstreams[1], 30);
+    HeldUpstream::answer($upstreams[1], 'X-Used' => 30);
     is($clients[1]->response('GET')->status, 200, 'answered when it is back');
     counted($gateway, 3 + 1 + 7 + 50 + 30, 'all is settled');
     $gateway->nginx->stop;
 };
 
 subtest 'a graceful shutdown' => sub {
-    my ($path, $listening) = held_upstream();
+    my $held = HeldUpstream->new;
+    my $path = $held->path;
     my $gateway = start(location => '', server => "location /held { tollgate api; $settled proxy_pass http://unix:$path; }");
     my $client = send_request($gateway, '/held');
-    my $upstream = accept_request($listening);
+    my $upstream = $held->accept;
     my ($worker) = $gateway->nginx->workers;
     kill QUIT => $gateway->nginx->pid;
     wait_until('the shutdown', sub { !eval { $gateway->status } });
-    answer($upstream, 3);
+    HeldUpstream::answer($upstream, 'X-Used' => 3);
     is($client->response('GET')->status, 200, 'the last request');
     counted($gateway, 3, '... is settled');
     wait_until('the end', sub { !kill 0 => $worker });
@@ -216,10 +198,11 @@ subtest 'a graceful shutdown' => sub {
 };
 
 subtest 'a worker that is killed leaves the reservation' => sub {
-    my ($path, $listening) = held_upstream();
+    my $held = HeldUpstream->new;
+    my $path = $held->path;
     my $gateway = start(location => '', server => "location /held { tollgate api; $settled proxy_pass http://unix:$path; }");
     my $client = send_request($gateway, '/held');
-    my $upstream = accept_request($listening);
+    my $upstream = $held->accept;
     $gateway->nginx->kill_worker;
     wait_until('its successor', sub { eval { $gateway->status } });
     counted($gateway, 10, 'counted');

@@ -18,6 +18,8 @@ constexpr int kStatusServiceUnavailable = 503;
 
 /// `Retry-After` of a 503, in seconds.
 constexpr std::int64_t kRetryUnavailable = 1;
+/// `Retry-After` if too many requests are in flight: one of them may end at any time.
+constexpr std::int64_t kRetryInFlight = 1;
 /// `Retry-After` if the key is not looked up: see AddressBudgets::admits_lookup.
 constexpr std::int64_t kRetryLookup = 1;
 
@@ -43,6 +45,7 @@ void Admission::forbid(const Error& error, std::shared_ptr<const KeyRecord> reco
 void Admission::abandon() noexcept {
     leave_lookup();
     AcquireWaiter::leave_list();
+    FlightWaiter::leave_list();
 }
 
 void Admission::settle(std::optional<std::int64_t> used) noexcept {
@@ -101,6 +104,8 @@ void Admission::go_on(Authenticator::Result result, ExactSteadyTime now) {
             }
             if (quota_.quotas()->empty()) {
                 grant(Verdict::kGranted);
+            } else if (need_places(*quota_.quotas())) {
+                use(places_.enter(*this));
             } else {
                 apply(quota_.decide(now));
             }
@@ -124,9 +129,34 @@ bool Admission::choose_quotas() {
         const std::int64_t cost = client_.cost();
         outcome_.cost = cost;
         quota_.set_demand(cost, options_.refusals_strike, options_.settles);
+        if (need_places(*quota_.quotas())) {
+            places_.require(key.id, quota_.request().id_hash, quota_.quotas());
+        }
         return true;
     }
     return false;
+}
+
+/// Decides by the quotas once the request has its places.
+void Admission::use(FlightAnswer answer) {
+    switch (answer) {
+        case FlightAnswer::kAsk:
+            break;
+        case FlightAnswer::kEntered:
+            engine().statistics()["flights.entered"].add();
+            apply(quota_.decide(engine().clock().steady()));
+            break;
+        case FlightAnswer::kFull:
+            refuse_in_flight();
+            break;
+        case FlightAnswer::kUnavailable:
+            apply_failure_policy();
+            break;
+        case FlightAnswer::kNoRoom:
+            engine().report_record("no room in the zone for requests in flight");
+            refuse_unavailable();
+            break;
+    }
 }
 
 void Admission::apply(Decision decision) {
@@ -168,6 +198,11 @@ void Admission::apply_failure_policy() {
     if (!quota_.quotas() && !choose_quotas()) {
         return;
     }
+    if (const auto answer = places_.enter_alone(policy == FailurePolicy::kAllow);
+        answer != FlightAnswer::kEntered) {
+        use(answer);
+        return;
+    }
     if (quota_.quotas()->empty() ||
         (policy == FailurePolicy::kAllow && !quota_.is_only_counted())) {
         grant(Verdict::kDegraded);
@@ -204,6 +239,16 @@ void Admission::on_lookup_failed() noexcept {
     guard([&] { apply_failure_policy(); });
 }
 
+void Admission::on_place(FlightAnswer answer) noexcept {
+    guard([&] {
+        if (answer == FlightAnswer::kEntered) {
+            places_.entered();
+            answer = places_.enter(*this);
+        }
+        use(answer);
+    });
+}
+
 void Admission::on_decision(Decision decision) noexcept {
     engine().statistics()["quota_decisions.redis"].add();
     guard([&] { apply(std::move(decision)); });
@@ -218,6 +263,16 @@ void Admission::on_unavailable(AcquireFailure failure) noexcept {
         quota_.end_strikes();
     }
     guard([&] { apply_failure_policy(); });
+}
+
+/// The limit of requests in flight is reached. Nothing is counted, and it is no strike.
+void Admission::refuse_in_flight() {
+    engine().statistics()["flights.refused"].add();
+    Decision shown = quota_.look();
+    outcome_.quotas = quota_.quotas();
+    outcome_.windows = std::move(shown.windows);
+    outcome_.now = shown.now;
+    refuse_limited(Verdict::kLimited, kTooManyInFlight, kRetryInFlight);
 }
 
 /// Charges the `anonymous` budget of the client's address, which the response shows.
@@ -257,6 +312,9 @@ void Admission::finish(Verdict verdict, int status, const Error& error) noexcept
     outcome_.verdict = verdict;
     outcome_.status = status;
     outcome_.error = error;
+    if (!outcome_.is_granted()) {
+        places_.leave();
+    }
     client_.on_outcome();
 }
 

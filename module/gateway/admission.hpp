@@ -4,10 +4,12 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "module/gateway/acquire_waiter.hpp"
 #include "module/gateway/authenticator.hpp"
 #include "module/gateway/environment.hpp"
+#include "module/gateway/flight_places.hpp"
 #include "module/gateway/key_lookups.hpp"
 #include "module/gateway/outcome.hpp"
 #include "module/gateway/quota_decision.hpp"
@@ -18,7 +20,7 @@ namespace tollgate::gateway {
 
 /// Decides one request: authenticates its key, then decides by its quotas. Waits for Redis where
 /// the node knows too little. Produces an Outcome, once.
-class Admission : private AcquireWaiter, private LookupWaiter {
+class Admission : private AcquireWaiter, private LookupWaiter, private FlightWaiter {
   public:
     /// The request that is decided.
     class Client : private Pinned {
@@ -54,7 +56,8 @@ class Admission : private AcquireWaiter, private LookupWaiter {
           client_(client),
           options_(options),
           authenticator_(tables),
-          quota_(tables, authenticator_) {}
+          quota_(tables, authenticator_),
+          places_(tables) {}
     /// Calls under way continue without a waiter.
     ~Admission() override = default;
 
@@ -80,6 +83,9 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     /// difference to its cost. Without a value, its cost stands. No effect the second time.
     void settle(std::optional<std::int64_t> used) noexcept;
 
+    /// The limits of requests in flight of the key. Throws std::bad_alloc.
+    std::vector<FlightState> flights() const { return places_.states(); }
+
     /// Why the key may not be used with another set of tables that requires these scopes: it lacks
     /// a scope, its plan is not in all of them, or they count in another Redis. Nothing if it may.
     std::optional<Error> refusal_in(const TableSet& tables, std::string_view scopes) const;
@@ -97,12 +103,15 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     }
     void go_on(Authenticator::Result result, ExactSteadyTime now);
     bool choose_quotas();
+    void use(FlightAnswer answer);
     void apply(Decision decision);
     void apply_failure_policy();
+    void refuse_in_flight();
 
     bool on_turn() noexcept override;
     void on_record(const redis::Lookup& lookup) noexcept override;
     void on_lookup_failed() noexcept override;
+    void on_place(FlightAnswer answer) noexcept override;
     void on_decision(Decision decision) noexcept override;
     void on_retry() noexcept override;
     void on_unavailable(AcquireFailure failure) noexcept override;
@@ -119,6 +128,7 @@ class Admission : private AcquireWaiter, private LookupWaiter {
     Options options_;
     Authenticator authenticator_;
     QuotaDecision quota_;
+    FlightPlaces places_;
     Outcome outcome_;
 };
 

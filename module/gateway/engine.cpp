@@ -58,6 +58,8 @@ void Engine::publish_plans() noexcept {
 void Engine::on_event(std::string_view message) noexcept {
     if (message.starts_with(redis::kRecallOf)) {
         settlement_.recall(message.substr(redis::kRecallOf.size()));
+    } else if (message.starts_with(redis::kPlacesOf)) {
+        flights_.recall(message.substr(redis::kPlacesOf.size()));
     } else {
         changes_.on_change(message);
     }
@@ -65,6 +67,7 @@ void Engine::on_event(std::string_view message) noexcept {
 
 void Engine::shut_down() noexcept {
     attempt(log(), [&] { settlement_.shut_down(); });
+    flights_.shut_down();
     uses_.shut_down();
 }
 

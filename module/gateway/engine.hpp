@@ -3,6 +3,7 @@
 #include "module/gateway/acquire_batcher.hpp"
 #include "module/gateway/change_tracker.hpp"
 #include "module/gateway/engine_context.hpp"
+#include "module/gateway/flights.hpp"
 #include "module/gateway/key_lookups.hpp"
 #include "module/gateway/key_uses.hpp"
 #include "module/gateway/known_keys.hpp"
@@ -24,6 +25,7 @@ class Engine : public EngineContext {
     KnownKeys& known_keys() { return known_keys_; }
     KeyUses& uses() { return uses_; }
     Slices& slices() { return slices_; }
+    Flights& flights() { return flights_; }
     Settlement& settlement() { return settlement_; }
     ChangeTracker& changes() { return changes_; }
 
@@ -32,7 +34,8 @@ class Engine : public EngineContext {
     /// depends on it.
     void publish_plans() noexcept;
 
-    /// The channel `events` has this message: a recall, or a change that ChangeTracker knows.
+    /// The channel `events` has this message: a recall of leases or of places, or a change that
+    /// ChangeTracker knows.
     void on_event(std::string_view message) noexcept;
 
     /// A graceful shutdown of this worker has begun.
@@ -45,6 +48,7 @@ class Engine : public EngineContext {
     KnownKeys known_keys_;
     KeyUses uses_{*this};
     Slices slices_{*this, settlement_};
+    Flights flights_{*this};
     ChangeTracker changes_{*this};
     NodeHeartbeat heartbeat_{*this};
 };

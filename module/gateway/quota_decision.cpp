@@ -74,6 +74,13 @@ Decision QuotaDecision::decide_again() {
     return decide(states, nullptr, now);
 }
 
+Decision QuotaDecision::look() const {
+    const ClockBounds now = clock_bounds(engine().clock().steady());
+    const LockedStripe stripe(engine().zone(), request_.id_hash);
+    const LoadedStates states(stripe, engine(), request_);
+    return describe(LocalAnswer::kGranted, states, now);
+}
+
 Decision QuotaDecision::decide_alone() {
     const ClockBounds now = clock_bounds(engine().clock().steady());
     const LockedStripe stripe(engine().zone(), request_.id_hash);

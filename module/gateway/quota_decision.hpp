@@ -37,6 +37,8 @@ class QuotaDecision {
     Decision decide(ExactSteadyTime time);
     /// The same after a call for the id: its lease may serve the request.
     Decision decide_again();
+    /// The windows as they are; decides and counts nothing. Throws std::bad_alloc.
+    Decision look() const;
     /// Decides while Redis is unreachable. The units are reported when it is back.
     /// LocalAnswer::kAsk: the zone has no room for them. Throws std::bad_alloc.
     Decision decide_alone();

@@ -203,6 +203,7 @@ class LockedStripe {
     AddressBudgets& addresses() const { return stripe_.tables.addresses; }
     BanCache& bans() const { return stripe_.tables.bans; }
     SliceRecords& slices() const { return stripe_.tables.slices; }
+    FlightRecords& flights() const { return stripe_.tables.flights; }
     SharedStripe& shared() const { return stripe_.shared; }
 
   private:

@@ -16,10 +16,23 @@ std::size_t number_of_workers() {
     return ngx_process == NGX_PROCESS_SINGLE ? 1 : static_cast<std::size_t>(core->worker_processes);
 }
 
+/// The requests of all ids that hold places in this Redis.
+std::uint64_t in_flight(gateway::Zone& zone, std::uint32_t redis) {
+    std::int64_t requests = 0;
+    for (std::size_t i = 0; i < zone.stripes(); ++i) {
+        const gateway::LockedStripe stripe(zone, gateway::StripeNumber{i});
+        stripe.flights().for_each([&](const FlightKey& key, const Flight& flight) {
+            requests += key.redis == redis ? flight.requests() : 0;
+        });
+    }
+    return static_cast<std::uint64_t>(requests);
+}
+
 /// Adds what the configuration says of a Redis.
 void describe(Status::Redis& redis, const RedisConf& conf, gateway::Zone& zone) {
     redis.is_configured = true;
     redis.on_failure = name_of(conf.settings.on_failure);
+    redis.in_flight = in_flight(zone, conf.settings.name_hash);
     redis.nodes = zone.redis(conf.settings.name_hash).nodes.value();
     if (conf.settings.is_cluster) {
         redis.kind = "cluster";

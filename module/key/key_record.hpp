@@ -15,7 +15,7 @@ struct KeyRecord {
     std::string name;    ///< the operator's name for the key; free text without control characters,
                          ///< may be empty
     std::string plan;    ///< see is_valid_name
-    std::string limits;  ///< rates as parse_rates reads them, for plans that are `custom`
+    std::string limits;  ///< as parse_limits reads them, for plans that are `custom`
     std::string scopes{};  ///< in the canonical form of parse_scopes
     std::string meta{};    ///< in the canonical form of write_meta
     std::optional<std::chrono::sys_seconds> expires;

@@ -1,14 +1,18 @@
 #include "module/management/key_usage.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
 #include <utility>
 
 #include "module/management/key_json.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/stored_windows.hpp"
-#include "module/quota/rate.hpp"
+#include "module/quota/limits.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/rfc3339.hpp"
+#include "module/text/whole_number.hpp"
 
 namespace tollgate::management {
 
@@ -17,18 +21,19 @@ namespace {
 /// The limits of an id in one table.
 struct TableState {
     std::string table;
-    std::vector<Rate> rates;  ///< the known rates of the key
-    bool sliding = false;     ///< of `rates`; stored windows have their own value
-    bool known = false;       ///< whether `rates` is complete
+    std::vector<Rate> rates;     ///< the known rates of the key
+    std::int64_t in_flight = 0;  ///< the known limit; 0: none
+    bool sliding = false;        ///< of `rates`; stored windows have their own value
+    bool known = false;          ///< whether `rates` is complete
 };
 
 /// The limits in the record of the key. They apply in tables where its plan is `custom`.
-std::vector<Rate> own_limits(const KeysOfId& keys) {
+Limits own_limits(const KeysOfId& keys) {
     if (keys.keys.empty() || keys.keys.front().record.limits.empty()) {
         return {};
     }
     try {
-        return parse_rates(keys.keys.front().record.limits);
+        return parse_limits(keys.keys.front().record.limits);
     } catch (const ParseError&) {
         return {};  // not written by this command: gateways refuse such a key
     }
@@ -38,10 +43,34 @@ TableState state_in(const PlanTable& table, const KeysOfId& keys) {
     TableState state{.table = table.name, .rates = {}, .known = true};
     const Plan* plan = keys.keys.empty() ? nullptr : table.find(keys.keys.front().record.plan);
     if (plan != nullptr) {
-        state.rates = plan->kind == Plan::Kind::kCustom ? own_limits(keys) : plan->rates;
+        auto limits = plan->kind == Plan::Kind::kCustom
+                          ? own_limits(keys)
+                          : Limits{.rates = plan->rates, .in_flight = plan->in_flight};
+        state.rates = std::move(limits.rates);
+        state.in_flight = limits.in_flight;
         state.sliding = plan->sliding;
     }
     return state;
+}
+
+/// The places of all nodes, by table: see scripts/flight.lua.
+std::map<std::string, std::int64_t, std::less<>> read_places(const redis::Value& hash,
+                                                             Instant now) {
+    constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+    std::map<std::string, std::int64_t, std::less<>> places;
+    for (const auto& [field, text] : hash.fields()) {
+        const auto words = words_of(text);
+        const auto colon = field.find(':');
+        if (colon == std::string_view::npos || words.size() != 3) {
+            continue;
+        }
+        const auto end = parse_whole_number(words[2], 0, kMost).value_or(0);
+        if (end > now.time_since_epoch().count()) {
+            places[std::string(field.substr(0, colon))] +=
+                parse_whole_number(words[0], 0, kMostInFlight).value_or(0);
+        }
+    }
+    return places;
 }
 
 WindowUsage usage_now(const TableState& state, Period period, const StoredWindow& window,
@@ -78,7 +107,12 @@ CountingTables known_tables(const std::vector<PlanTable>& tables) {
 Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::string id,
                           CountingTables tables) {
     KeyReader reader(database, keys);
-    KeyUsage usage{.keys = {}, .now = {}, .windows = {}, .ban = {}, .complete = tables.complete};
+    KeyUsage usage{.keys = {},
+                   .now = {},
+                   .windows = {},
+                   .flights = {},
+                   .ban = {},
+                   .complete = tables.complete};
     usage.keys = co_await reader.find(id);
     usage.ban = co_await read_ban(database, keys, id);
     std::vector<TableState> states;
@@ -86,18 +120,28 @@ Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::stri
         states.push_back(state_in(*table, usage.keys));
     }
     for (const auto& table : tables.found) {
-        states.push_back({.table = table, .rates = own_limits(usage.keys)});
+        auto limits = own_limits(usage.keys);
+        states.push_back(
+            {.table = table, .rates = std::move(limits.rates), .in_flight = limits.in_flight});
     }
-    std::vector<redis::Command> commands{{"TIME"}};
+    std::vector<redis::Command> commands{{"TIME"}, {"HGETALL", keys.flight(id)}};
     for (const auto& state : states) {
         commands.push_back({"HGETALL", keys.quota(id, state.table)});
     }
     const auto replies = co_await run_all(database, std::move(commands));
     const auto now = time_of_reply(replies.front());
+    const auto places = read_places(replies[1], now);
     usage.now = std::chrono::floor<std::chrono::seconds>(now);
     for (std::size_t i = 0; i < states.size(); ++i) {
         const auto& state = states[i];
-        auto windows = read_windows(replies[i + 1]);
+        const auto held = places.find(state.table);
+        if (state.in_flight != 0 || held != places.end()) {
+            usage.flights.push_back(
+                {.table = state.table,
+                 .limit = state.in_flight == 0 ? std::nullopt : std::optional(state.in_flight),
+                 .places = held == places.end() ? 0 : held->second});
+        }
+        auto windows = read_windows(replies[i + 2]);
         for (const auto& rate : state.rates) {
             if (state.known) {
                 windows.try_emplace(rate.period,
@@ -138,6 +182,18 @@ void write_usage(JsonWriter& json, const KeyUsage& usage) {
                 json.member("used", window.used);
                 json.member("remaining", remaining(window));
                 json.member("reset", format_time(window.reset));
+            });
+        }
+    });
+    if (usage.flights.empty()) {
+        return;
+    }
+    json.array("in_flight", [&] {
+        for (const auto& flight : usage.flights) {
+            json.object([&] {
+                json.member("table", flight.table);
+                json.member("limit", flight.limit);
+                json.member("places", flight.places);
             });
         }
     });

@@ -25,11 +25,19 @@ struct WindowUsage {
     std::chrono::sys_seconds reset;        ///< end of the current window
 };
 
+/// The requests in flight of an id in one plan table.
+struct FlightUsage {
+    std::string table;
+    std::optional<std::int64_t> limit;  ///< empty: unknown
+    std::int64_t places = 0;  ///< that nodes hold, at least as many as requests are in flight
+};
+
 /// The usage of an id in all plan tables.
 struct KeyUsage {
     KeysOfId keys;
     std::chrono::sys_seconds now;  ///< by Redis's clock
     std::vector<WindowUsage> windows;
+    std::vector<FlightUsage> flights;  ///< of tables with `in_flight`
     KeyBan ban;
     bool complete = true;  ///< false: only a part of Redis was searched for counts
 };

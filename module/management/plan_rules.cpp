@@ -1,4 +1,5 @@
 #include "module/management/plan_rules.hpp"
+#include "module/quota/limits.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -100,7 +101,7 @@ void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord&
             continue;
         }
         try {
-            require_sliding(parse_rates(record.limits));
+            require_sliding(parse_limits(record.limits).rates);
         } catch (const ParseError& error) {
             refuse("limits: " + std::string(error.what()) + ", and the plan \"" + record.plan +
                    "\" of \"" + table.name + "\" slides");

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "module/key/key_record.hpp"
+#include "module/quota/limits.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/whole_number.hpp"
@@ -38,7 +39,9 @@ Plan parse_plan(std::span<const std::string_view> words) {
     }
     Plan plan;
     plan.name = words.front();
-    auto limits = words.subspan(1);
+    std::vector<std::string_view> parameters(words.begin() + 1, words.end());
+    plan.in_flight = take_in_flight(parameters);
+    std::span<const std::string_view> limits = parameters;
     if (!limits.empty() && limits.back().starts_with("window=")) {
         const auto window = limits.back().substr(sizeof("window=") - 1);
         if (window != "fixed" && window != "sliding") {
@@ -55,6 +58,9 @@ Plan parse_plan(std::span<const std::string_view> words) {
             throw ParseError(in_quotes(word) + " stands alone, without rates");
         }
         plan.kind = word == "custom" ? Plan::Kind::kCustom : Plan::Kind::kUnlimited;
+        if (plan.kind == Plan::Kind::kCustom && plan.in_flight != 0) {
+            throw ParseError("\"in_flight\" of a custom plan is among the limits of a key");
+        }
         return plan;
     }
     plan.rates = parse_rates(limits);

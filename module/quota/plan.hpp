@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -21,8 +22,9 @@ struct Plan {
     };
     std::string name;
     Kind kind = Kind::kLimited;
-    std::vector<Rate> rates;  ///< ascending by period; empty unless kLimited
-    bool sliding = false;     ///< windows slide (two-bucket estimate); if not, they align to UTC
+    std::vector<Rate> rates;     ///< ascending by period; empty unless kLimited
+    bool sliding = false;        ///< windows slide (two-bucket estimate); if not, they align to UTC
+    std::int64_t in_flight = 0;  ///< requests at a time; 0: any number, or kCustom
 };
 
 /// When a key that keeps sending requests after 429s is banned, and for how long. Each ban is twice
@@ -40,6 +42,11 @@ constexpr std::chrono::milliseconds kLeaseTime{3000};
 constexpr std::chrono::milliseconds kLeastLeaseTime{50};
 constexpr std::chrono::milliseconds kMostLeaseTime{60'000};
 
+/// The values of `unit=`, and the value for which `RateLimit-Policy` has no `qu`
+/// (draft-ietf-httpapi-ratelimit-headers-11).
+constexpr std::array<std::string_view, 2> kQuotaUnits{"requests", "content-bytes"};
+constexpr std::string_view kDefaultQuotaUnit = kQuotaUnits.front();
+
 /// `history`: the minimum and the maximum.
 constexpr std::chrono::days kLeastHistory{1};
 constexpr std::chrono::days kMostHistory{3660};
@@ -56,6 +63,8 @@ struct PlanTable {
     std::chrono::milliseconds lease_time = kLeaseTime;
     /// How long Redis keeps what an id was granted in a day, after the day's end; 0: not at all.
     std::chrono::days history{};
+    /// What its plans limit, as `qu` of `RateLimit-Policy` names it: one of kQuotaUnits.
+    std::string_view unit = kDefaultQuotaUnit;
     std::vector<std::string_view> seen{};  ///< the directives of its block: see find_directive
     bool has_history() const { return history > std::chrono::days(0); }
 
@@ -64,7 +73,7 @@ struct PlanTable {
 };
 
 /// Reads the words after `plan`: a name, then rates, `custom` or `unlimited`, then optionally
-/// `window=fixed|sliding`. Throws ParseError.
+/// `in_flight=N`, then optionally `window=fixed|sliding`. Throws ParseError.
 Plan parse_plan(std::span<const std::string_view> words);
 
 /// Reads the value of `lease=`: `off`, which is 0, or a time from kLeastLeaseTime to

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "module/key/key_record.hpp"
 #include "module/quota/table_quota.hpp"
@@ -44,6 +45,7 @@ constexpr std::array kPlansDirectives{
 TableDirective parse_table_directive(Words words) {
     constexpr std::string_view kRedis = "redis=";
     constexpr std::string_view kLease = "lease=";
+    constexpr std::string_view kUnit = "unit=";
     const std::string_view name = words.empty() ? "" : words.front();
     if (!is_valid_name(name) || name == "off") {
         throw ParseError("invalid name " + in_quotes(name) + " of tollgate_plans");
@@ -51,6 +53,7 @@ TableDirective parse_table_directive(Words words) {
     TableDirective directive;
     directive.table.name = name;
     bool has_lease = false;
+    bool has_unit = false;
     for (const auto word : words.subspan(1)) {
         if (word.starts_with(kRedis) && word.size() > kRedis.size() &&
             directive.redis_name.empty()) {
@@ -58,6 +61,13 @@ TableDirective parse_table_directive(Words words) {
         } else if (word.starts_with(kLease) && !has_lease) {
             has_lease = true;
             directive.table.lease_time = parse_lease_time(word.substr(kLease.size()));
+        } else if (word.starts_with(kUnit) && !std::exchange(has_unit, true)) {
+            const auto unit = std::ranges::find(kQuotaUnits, word.substr(kUnit.size()));
+            if (unit == kQuotaUnits.end()) {
+                throw ParseError("\"unit\" is \"requests\" or \"content-bytes\", not " +
+                                 in_quotes(word.substr(kUnit.size())));
+            }
+            directive.table.unit = *unit;
         } else {
             throw ParseError("invalid parameter " + in_quotes(word));
         }

@@ -17,8 +17,8 @@ struct TableDirective {
     std::string redis_name;  ///< the value of `redis=`; empty if it is missing
 };
 
-/// Reads the words after `tollgate_plans`: a name, then optionally `redis=NAME` and
-/// `lease=TIME|off`. Throws ParseError.
+/// Reads the words after `tollgate_plans`: a name, then optionally `redis=NAME`,
+/// `lease=TIME|off` and `unit=UNIT`. Throws ParseError.
 TableDirective parse_table_directive(Words words);
 
 /// Sets one directive of the block in the table. The first word is its name; there is at least one

@@ -1,6 +1,7 @@
 #include "module/quota/published_plans.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "module/key/key_record.hpp"
+#include "module/quota/limits.hpp"
 #include "module/text/json_writer.hpp"
 #include "module/text/parse_error.hpp"
 
@@ -47,12 +49,14 @@ class PublishedTableReader {
     bool number_integer(std::int64_t value) {
         if (path_.size() == 1 && path_.back() == "history") {
             history_ = std::chrono::days(std::clamp<std::int64_t>(value, 0, kMostHistory.count()));
+        } else if (auto* const plan = plan_with("in_flight")) {
+            plan->in_flight = std::clamp<std::int64_t>(value, 0, kMostInFlight);
         }
         return is_ignored();
     }
     bool number_unsigned(std::uint64_t value) {
-        return number_integer(static_cast<std::int64_t>(
-            std::min(value, static_cast<std::uint64_t>(kMostHistory.count()))));
+        constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+        return number_integer(static_cast<std::int64_t>(std::min(value, kMost)));
     }
     bool number_float(double /*value*/, const std::string& /*text*/) { return is_ignored(); }
     bool string(std::string& value) {
@@ -115,6 +119,7 @@ class PublishedTableReader {
         bool has_rates = false;
         std::string window{};
         std::vector<std::string> rates{};
+        std::int64_t in_flight = 0;
     };
 
     static Plan plan_of(const std::string& name, const Members& members) {
@@ -124,6 +129,7 @@ class PublishedTableReader {
         Plan plan;
         plan.name = name;
         plan.sliding = members.window == "sliding";
+        plan.in_flight = members.in_flight;
         if (members.is_custom) {
             plan.kind = Plan::Kind::kCustom;
         } else if (members.is_unlimited) {
@@ -175,7 +181,7 @@ void write_plan(JsonWriter& json, const Plan& plan) {
             break;
         case Plan::Kind::kUnlimited:
             json.member("unlimited", true);
-            return;
+            break;
         case Plan::Kind::kLimited:
             json.array("rates", [&] {
                 for (const Rate& rate : plan.rates) {
@@ -184,7 +190,12 @@ void write_plan(JsonWriter& json, const Plan& plan) {
             });
             break;
     }
-    json.member("window", plan.sliding ? "sliding" : "fixed");
+    if (plan.in_flight != 0) {
+        json.member("in_flight", plan.in_flight);
+    }
+    if (plan.kind != Plan::Kind::kUnlimited) {
+        json.member("window", plan.sliding ? "sliding" : "fixed");
+    }
 }
 
 }  // namespace

@@ -50,12 +50,12 @@ std::vector<Rate> parse_rates(std::span<const std::string_view> words) {
     return rates;
 }
 
-std::vector<Rate> parse_rates(std::string_view text) {
+std::vector<std::string_view> words_of(std::string_view text) {
     std::vector<std::string_view> words;
     while (true) {
         text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
         if (text.empty()) {
-            return parse_rates(words);
+            return words;
         }
         const auto word = text.substr(0, text.find(' '));
         words.push_back(word);

@@ -38,9 +38,8 @@ Rate parse_rate(std::string_view text);
 /// longer than 30 days and shorter than 31.
 std::vector<Rate> parse_rates(std::span<const std::string_view> words);
 
-/// The same from one text, with spaces between the rates: the `limits` of a key's record. Throws
-/// ParseError.
-std::vector<Rate> parse_rates(std::string_view text);
+/// The words of a text that are separated by spaces, as views into it.
+std::vector<std::string_view> words_of(std::string_view text);
 
 /// Throws ParseError if windows of these rates cannot slide: months have different lengths, so no
 /// part of the last month overlaps a month that ends now.

@@ -83,6 +83,7 @@ std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Qu
                                .reset = reset,
                                .exhausted = exhausted,
                                .policy = quota.policies[i],
+                               .unit = quota.unit,
                                .retry = returns ? state.returns_until : Instant{}});
         }
     });
@@ -107,7 +108,8 @@ std::vector<WindowState> windows_of(std::span<const WindowCount> counts, const Q
                                .reset = quota.sliding && rest == 0
                                             ? room_at(count, rate, std::max<std::int64_t>(cost, 1))
                                             : window_end(count.number, rate.period),
-                               .policy = quota.policies[i]});
+                               .policy = quota.policies[i],
+                               .unit = quota.unit});
         }
         counts = counts.subspan(quota.rates.size());
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "module/quota/limits.hpp"
 #include "module/text/name_hash.hpp"
 
 namespace tollgate {
@@ -15,19 +16,22 @@ constexpr Period kDay = 24h;
 /// How long after a day's end its history can be adjusted.
 constexpr std::chrono::days kAdjusted{7};
 
-/// The rates of a plan for a key. Throws ParseError.
-std::vector<Rate> rates_of(const Plan& plan, const KeyRecord& key) {
+/// The limits of a plan for a key. Throws ParseError.
+Limits limits_of(const Plan& plan, const KeyRecord& key) {
     if (plan.kind != Plan::Kind::kCustom) {
-        return plan.kind == Plan::Kind::kLimited ? plan.rates : std::vector<Rate>();
+        const bool is_limited = plan.kind == Plan::Kind::kLimited;
+        return {.rates = is_limited ? plan.rates : std::vector<Rate>(),
+                .in_flight = plan.in_flight};
     }
-    auto rates = parse_rates(key.limits);
+    auto limits = parse_limits(key.limits);
     if (plan.sliding) {
-        require_sliding(rates);
+        require_sliding(limits.rates);
     }
-    return rates;
+    return limits;
 }
 
-/// Adds the day that a history needs.
+/// Adds the day that a history needs. It is also the window of a quota that only limits the
+/// requests in flight.
 void add_day(std::vector<Rate>& rates) {
     if (std::ranges::find(rates, kDay, &Rate::period) == rates.end()) {
         rates.push_back({kNoLimit, kDay});
@@ -90,16 +94,19 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
         if (plan == nullptr) {
             return std::nullopt;
         }
-        if (plan->kind == Plan::Kind::kUnlimited && !table->has_history()) {
+        auto limits = limits_of(*plan, key);
+        if (limits.rates.empty() && limits.in_flight == 0 && !table->has_history()) {
             continue;
         }
         TableQuota quota{.table = table->name,
-                         .rates = rates_of(*plan, key),
+                         .rates = std::move(limits.rates),
                          .sliding = plan->sliding,
                          .lease_time = table->lease_time,
                          .policies = {},
-                         .history = table->history};
-        if (table->has_history()) {
+                         .history = table->history,
+                         .unit = table->unit,
+                         .in_flight = limits.in_flight};
+        if (table->has_history() || quota.rates.empty()) {
             add_day(quota.rates);
         }
         // Several tables may have a plan of this name; the table's name makes the policy unique.
@@ -107,6 +114,9 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
         for (const Rate& rate : quota.rates) {
             quota.policies.push_back(
                 rate.requests == kNoLimit ? "" : policy_name(prefix + plan->name, rate.period));
+        }
+        if (quota.in_flight != 0) {
+            quota.in_flight_policy = prefix + plan->name + "-in-flight";
         }
         quota.table_id = name_hash(quota.table);
         quotas.push_back(std::move(quota));

@@ -87,6 +87,7 @@ struct WindowState {
     bool exhausted = false;     ///< this window refused the request
     std::string_view policy{};  ///< its name in `RateLimit`: `free-minute`; lives as long as its
                                 ///< quota
+    std::string_view unit{};    ///< see PlanTable::unit; empty: requests
     Instant retry{};            ///< if exhausted: units in leases or slices may be back then; 0:
                                 ///< none are known, or not before the reset
 };

@@ -24,6 +24,9 @@ constexpr Error kInsufficientScope{
 constexpr Error kRateLimitExceeded{
     "rate_limit_exceeded",
     "The rate limit is exceeded; wait the number of seconds in Retry-After."};
+constexpr Error kTooManyInFlight{
+    "too_many_in_flight",
+    "Too many requests of this API key are in progress; wait until one of them has ended."};
 constexpr Error kApiKeyBanned{"api_key_banned",
                               "The API key is temporarily banned for repeated requests after 429; "
                               "wait the number of seconds in Retry-After."};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "module/quota/plan.hpp"
 #include "module/text/ascii.hpp"
 
 namespace tollgate {
@@ -14,15 +15,13 @@ constexpr std::array<std::string_view, 5> kQuotaFields{
     "RateLimit",         "RateLimit-Policy",
 };
 
-/// Joins the result of `write` for each window into one list (RFC 9651 section 3.1).
-template <typename Write>
-std::string join(std::span<const WindowState> windows, Write write) {
-    std::string field;
-    for (const WindowState& window : windows) {
-        field.append(field.empty() ? "\"" : ", \"").append(window.policy).append("\"");
-        field += write(window);
+/// Adds the result of `write` for each policy to one list (RFC 9651 section 3.1).
+template <typename Policies, typename Write>
+void add_policies(std::string& field, const Policies& policies, Write write) {
+    for (const auto& policy : policies) {
+        field.append(field.empty() ? "\"" : ", \"").append(policy.policy).append("\"");
+        field += write(policy);
     }
-    return field;
 }
 
 }  // namespace
@@ -36,19 +35,34 @@ bool is_rate_limit_field(std::string_view name) {
            });
 }
 
-std::string rate_limit_policy_field(std::span<const WindowState> windows) {
-    return join(windows, [](const WindowState& state) {
-        return ";q=" + std::to_string(state.rate.requests) +
-               ";w=" + std::to_string(window_length(state.reset, state.rate.period).count());
+std::string rate_limit_policy_field(std::span<const WindowState> windows,
+                                    std::span<const FlightState> flights) {
+    std::string field;
+    add_policies(field, windows, [](const WindowState& state) {
+        std::string text = ";q=" + std::to_string(state.rate.requests);
+        if (!state.unit.empty() && state.unit != kDefaultQuotaUnit) {
+            text.append(";qu=\"").append(state.unit).append("\"");
+        }
+        return text + ";w=" + std::to_string(window_length(state.reset, state.rate.period).count());
     });
+    add_policies(field, flights, [](const FlightState& state) {
+        return ";q=" + std::to_string(state.limit) + ";qu=\"concurrent-requests\"";
+    });
+    return field;
 }
 
-std::string rate_limit_field(std::span<const WindowState> windows, ExactInstant now) {
-    return join(windows, [now](const WindowState& state) {
+std::string rate_limit_field(std::span<const WindowState> windows,
+                             std::span<const FlightState> flights, ExactInstant now) {
+    std::string field;
+    add_policies(field, windows, [now](const WindowState& state) {
         const auto rest =
             std::chrono::ceil<std::chrono::seconds>(std::max<ExactInstant>(state.reset, now) - now);
         return ";r=" + std::to_string(state.remaining) + ";t=" + std::to_string(rest.count());
     });
+    add_policies(field, flights, [](const FlightState& state) {
+        return ";r=" + std::to_string(state.remaining());
+    });
+    return field;
 }
 
 }  // namespace tollgate

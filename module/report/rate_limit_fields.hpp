@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "module/quota/limits.hpp"
 #include "module/quota/window.hpp"
 
 namespace tollgate {
@@ -13,11 +14,14 @@ namespace tollgate {
 bool is_rate_limit_field(std::string_view name);
 
 /// The `RateLimit-Policy` field of the IETF's draft-ietf-httpapi-ratelimit-headers: a name, quota
-/// and window for each policy.
-std::string rate_limit_policy_field(std::span<const WindowState> windows);
+/// and window for each policy, and its unit (`qu`) unless it is the default. Requests in flight
+/// have no window.
+std::string rate_limit_policy_field(std::span<const WindowState> windows,
+                                    std::span<const FlightState> flights);
 
 /// The `RateLimit` field of the same draft: the units left of each policy, and the seconds until it
 /// resets.
-std::string rate_limit_field(std::span<const WindowState> windows, ExactInstant now);
+std::string rate_limit_field(std::span<const WindowState> windows,
+                             std::span<const FlightState> flights, ExactInstant now);
 
 }  // namespace tollgate

@@ -30,7 +30,10 @@ struct CounterFamily {
 
 /// Every counter. Units are those of `tollgate_cost`; each is counted once per plan table.
 inline constexpr auto kRedisCounters = std::to_array<CounterFamily>({
-    {"commands", "Calls of Redis: acquire, lookup.", "command", {"acquire", "lookup"}},
+    {"commands",
+     "Calls of Redis: acquire, lookup, flight (places of `in_flight`).",
+     "command",
+     {"acquire", "lookup", "flight"}},
     {"errors", "Calls with an error reply, a late reply or no reply."},
     {"reconnects", "New connections to Redis after a lost one."},
     {"redirections", "Calls that a cluster redirected with MOVED or ASK."},
@@ -56,6 +59,10 @@ inline constexpr auto kRedisCounters = std::to_array<CounterFamily>({
      "or lost.",
      "event",
      {"granted", "spent", "returned", "lost"}},
+    {"flights",
+     "Requests with `in_flight`: entered; refused, because the limit was reached.",
+     "event",
+     {"entered", "refused"}},
     {"cost_units",
      "Units of requests with `settle=`, once per request; reserved before, settled at the end.",
      "event",

@@ -35,6 +35,7 @@ struct Status {
         bool is_configured = false;     ///< not removed since the zone was made
         std::string kind = "server";    ///< the directive that names the servers
         std::string_view on_failure{};  ///< the directive's value; empty unless is_configured
+        std::uint64_t in_flight = 0;    ///< requests of plans with `in_flight` at this node
         std::uint64_t nodes = 0;        ///< that share it, when it was last reachable; 0: unknown
         std::string master{};           ///< the address that Sentinel reported; empty if unknown
         std::vector<Master> masters{};  ///< of a cluster
@@ -66,6 +67,8 @@ struct RedisGauge {
 inline constexpr auto kRedisGauges = std::to_array<RedisGauge>({
     {"nodes", "Nodes that share this Redis, when it was last reachable; 0 if unknown.",
      [](auto& redis, std::size_t /*workers*/) { return redis.nodes; }},
+    {"in_flight", "Requests of this node in progress whose plan has `in_flight`.",
+     [](auto& redis, std::size_t /*workers*/) { return redis.in_flight; }},
     {"breaker_open_workers", "Workers whose circuit breaker is open.",
      [](auto& redis, std::size_t workers) { return redis.workers.breaker_open.count(workers); }},
     {"subscribed_workers", "Workers that are subscribed to changes of keys.",

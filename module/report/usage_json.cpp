@@ -43,6 +43,16 @@ void add_window(JsonWriter& json, std::string_view table, const WindowState& win
     });
 }
 
+void add_flight(JsonWriter& json, const FlightState& state) {
+    json.object([&] {
+        json.member("table", state.table);
+        json.member("policy", state.policy);
+        json.member("limit", state.limit);
+        json.member("requests", state.requests);
+        json.member("remaining", state.remaining());
+    });
+}
+
 }  // namespace
 
 std::string usage_json(const Usage& usage) {
@@ -57,6 +67,13 @@ std::string usage_json(const Usage& usage) {
                 add_window(json, tables.empty() ? "" : tables[i], usage.windows[i]);
             }
         });
+        if (!usage.flights.empty()) {
+            json.array("in_flight", [&] {
+                for (const FlightState& state : usage.flights) {
+                    add_flight(json, state);
+                }
+            });
+        }
     });
     return std::move(json).take();
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "module/quota/limits.hpp"
 #include "module/quota/table_quota.hpp"
 #include "module/quota/window.hpp"
 #include "module/report/verdict.hpp"
@@ -17,6 +18,7 @@ struct Usage {
     Verdict verdict = Verdict::kNone;
     std::span<const TableQuota> quotas;  ///< the quotas of `windows`, in the same order
     std::span<const WindowState> windows;
+    std::span<const FlightState> flights = {};
 };
 
 /// The usage as a JSON object; module/README.md describes it.

@@ -36,7 +36,7 @@ struct StatisticsRegistry::Parts {
         const std::size_t size = rest.size();
         redis = take<Redis::Names::Block>(rest, size / 15, 2);
         requests = take<Requests::Names::Block>(rest, std::min(size / 3, rest.size()), 2);
-        redis_of_workers = take<Redis::Block>(rest, rest.size() / 5, 0);
+        redis_of_workers = take<Redis::Block>(rest, rest.size() / 9 * 2, 0);
         requests_of_workers = take<Requests::Block>(rest, rest.size(), 0);
     }
 

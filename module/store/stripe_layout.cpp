@@ -19,6 +19,11 @@ constexpr std::size_t kMostReports = std::size_t{128} << 10U;
 constexpr std::size_t kLeastSlices = 16 * sizeof(SliceRecord);
 constexpr std::size_t kMostSlices = 512 * sizeof(SliceRecord);
 
+/// Bytes for the records of requests in flight: at least 4 ids, and at most 512. With 16 stripes,
+/// these are 8,192 ids with `in_flight` that have requests at a time.
+constexpr std::size_t kLeastFlights = 4 * sizeof(FlightRecord);
+constexpr std::size_t kMostFlights = 512 * sizeof(FlightRecord);
+
 /// Cuts memory into parts, one after the other.
 class Divider {
   public:
@@ -68,6 +73,7 @@ StripeLayout divide_stripe(std::size_t size) {
     layout.addresses = divider.cut_table<AddressBudgets::Table>(size / 64);
     layout.bans = divider.cut_table<BanCache::Table>(size / 256);
     layout.slices = divider.cut(std::clamp(size / 128, kLeastSlices, kMostSlices));
+    layout.flights = divider.cut(std::clamp(size / 64, kLeastFlights, kMostFlights));
     layout.reports = divider.cut_table<QuotaCache::ReportTable>(std::min(size / 64, kMostReports));
     layout.large_quotas = divider.cut_table<QuotaCache::LargeTable>(size / 64);
     layout.large_keys = divider.cut_table<KeyCache::LargeTable>(size / 64);
@@ -87,6 +93,7 @@ StripeTables::StripeTables(std::span<std::byte> memory, const StripeLayout& layo
              bytes_of(memory, layout.reports)),
       addresses(bytes_of(memory, layout.addresses)),
       bans(bytes_of(memory, layout.bans)),
-      slices(bytes_of(memory, layout.slices)) {}
+      slices(bytes_of(memory, layout.slices)),
+      flights(bytes_of(memory, layout.flights)) {}
 
 }  // namespace tollgate

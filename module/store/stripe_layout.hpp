@@ -5,6 +5,7 @@
 
 #include "module/store/address_budgets.hpp"
 #include "module/store/ban_cache.hpp"
+#include "module/store/flight_records.hpp"
 #include "module/store/key_cache.hpp"
 #include "module/store/quota_cache.hpp"
 #include "module/store/slice_records.hpp"
@@ -34,6 +35,7 @@ struct StripeLayout {
     Part addresses;
     Part bans;
     Part slices;
+    Part flights;
 };
 
 /// Divides this number of bytes: as many small keys as small quotas, and a share for each of the
@@ -50,6 +52,7 @@ struct StripeTables {
     AddressBudgets addresses;
     BanCache bans;
     SliceRecords slices;
+    FlightRecords flights;
 
   private:
     StripeTables(std::span<std::byte> memory, const StripeLayout& layout);

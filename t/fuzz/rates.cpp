@@ -1,6 +1,6 @@
-// Rates, as the limits of a key's record have them, and durations.
+// The limits of a key's record, and durations.
 
-#include "module/quota/rate.hpp"
+#include "module/quota/limits.hpp"
 
 #include <algorithm>
 
@@ -12,15 +12,14 @@ namespace tollgate::fuzz {
 
 namespace {
 
-void check_rates(std::string_view input) {
-    const auto rates = parse_rates(input);
+void check_limits(std::string_view input) {
+    const auto limits = parse_limits(input);
+    const auto& rates = limits.rates;
     require(!rates.empty() && rates.size() <= kMaxRates);
-    std::string text;
-    for (const Rate& rate : rates) {
-        text += (text.empty() ? "" : " ") + format_rate(rate);
-        require(!period_name(rate.period).empty());
-    }
-    require(parse_rates(text) == rates);
+    require(limits.in_flight >= 0 && limits.in_flight <= kMostInFlight);
+    require(std::ranges::none_of(
+        rates, [](const Rate& rate) { return period_name(rate.period).empty(); }));
+    require(parse_limits(format_limits(limits)) == limits);
     require(std::ranges::is_sorted(rates, {}, &Rate::period));
 }
 
@@ -28,7 +27,7 @@ void check_rates(std::string_view input) {
 
 void check(std::string_view input) {
     try {
-        check_rates(input);
+        check_limits(input);
     } catch (const ParseError&) {
     }
     try {

@@ -7,6 +7,7 @@
 #include "module/cli/failure.hpp"
 #include "module/cli/simulation/plan_file.hpp"
 #include "module/cli/terminal/spelling.hpp"
+#include "module/quota/limits.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {
@@ -29,7 +30,7 @@ void check_keys(const AssumedKeys& keys, std::span<const PlanTable> tables) {
     }
     try {
         if (!keys.limits.empty()) {
-            parse_rates(keys.limits);
+            parse_limits(keys.limits);
         }
     } catch (const ParseError& error) {
         refuse_option("--limits: " + std::string(error.what()));

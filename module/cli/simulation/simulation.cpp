@@ -1,4 +1,5 @@
 #include "module/cli/simulation/simulation.hpp"
+#include "module/quota/limits.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -34,11 +35,7 @@ std::string limits_in(const Plan& plan, const std::string& custom_limits) {
         case Plan::Kind::kLimited:
             break;
     }
-    std::string limits;
-    for (const Rate& rate : plan.rates) {
-        limits += (limits.empty() ? "" : " ") + format_rate(rate);
-    }
-    return limits;
+    return format_limits({.rates = plan.rates, .in_flight = plan.in_flight});
 }
 
 }  // namespace

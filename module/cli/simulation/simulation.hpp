@@ -98,7 +98,7 @@ std::string render_simulation(Format format, const SimulationResult& result);
 /// The keys that the simulation assumes.
 struct AssumedKeys {
     std::string plan;    ///< of requests whose line has none
-    std::string limits;  ///< for `custom` plans, as parse_rates reads them; empty: not known
+    std::string limits;  ///< for `custom` plans, as parse_limits reads them; empty: not known
 };
 
 /// Decides the requests of a log by other plan tables, as a gateway would that is the only one and

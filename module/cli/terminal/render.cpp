@@ -92,6 +92,10 @@ std::string render_usage(Format format, const management::KeyUsage& usage) {
     if (usage.ban.until) {
         about.push_back({"banned", "until " + format_time(*usage.ban.until)});
     }
+    for (const auto& flight : usage.flights) {
+        about.push_back({"in flight", std::to_string(flight.places) + " of " +
+                                          text_or_dash(flight.limit) + " in " + flight.table});
+    }
     if (usage.windows.empty()) {
         return align_columns(about) + "\nNothing is counted.\n";
     }

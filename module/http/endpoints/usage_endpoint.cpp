@@ -18,12 +18,14 @@ std::string usage_of(const ngx_http_request_t* r) {
         return usage_json({});
     }
     const gateway::Outcome& outcome = context->outcome();
+    const auto flights = context->admission().flights();
     return usage_json({.id = outcome.key().id,
                        .plan = outcome.key().plan,
                        .verdict = outcome.verdict,
                        .quotas = outcome.quotas ? std::span<const TableQuota>(*outcome.quotas)
                                                 : std::span<const TableQuota>(),
-                       .windows = outcome.windows});
+                       .windows = outcome.windows,
+                       .flights = flights});
 }
 
 }  // namespace

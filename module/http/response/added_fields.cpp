@@ -24,19 +24,20 @@ void drop_fields(ngx_http_request_t* r, bool (*is_dropped)(std::string_view name
 }
 
 void add_rate_limit_fields(ngx_http_request_t* r, ngx_uint_t families,
-                           std::span<const WindowState> windows, ExactInstant now) {
-    if (families == kNoHeaders || windows.empty()) {
+                           std::span<const WindowState> windows, ExactInstant now,
+                           std::span<const FlightState> flights = {}) {
+    if (families == kNoHeaders || (windows.empty() && flights.empty())) {
         return;
     }
-    if ((families & kXRateLimit) != 0) {
+    if ((families & kXRateLimit) != 0 && !windows.empty()) {
         const WindowState& binding = *binding_window(windows);
         add_field(r, "X-RateLimit-Limit", binding.rate.requests);
         add_field(r, "X-RateLimit-Remaining", binding.remaining);
         add_field(r, "X-RateLimit-Reset", unix_seconds(binding.reset));
     }
     if ((families & kIetf) != 0) {
-        add_field(r, "RateLimit-Policy", rate_limit_policy_field(windows));
-        add_field(r, "RateLimit", rate_limit_field(windows, now));
+        add_field(r, "RateLimit-Policy", rate_limit_policy_field(windows, flights));
+        add_field(r, "RateLimit", rate_limit_field(windows, flights, now));
     }
 }
 
@@ -84,10 +85,13 @@ void add_rate_limit_fields(ngx_http_request_t* r, const RequestContext* context)
     if (conf.headers != kNoHeaders) {
         drop_fields(r, is_rate_limit_field);
     }
-    if (!is_decided || (context->outcome().windows.empty() && context->refuses())) {
+    const auto flights = is_decided ? context->admission().flights() : std::vector<FlightState>();
+    if (!is_decided ||
+        (context->outcome().windows.empty() && flights.empty() && context->refuses())) {
         add_anonymous_fields(r, conf);
     } else {
-        add_rate_limit_fields(r, conf.headers, context->outcome().windows, context->outcome().now);
+        add_rate_limit_fields(r, conf.headers, context->outcome().windows, context->outcome().now,
+                              flights);
     }
 }
 

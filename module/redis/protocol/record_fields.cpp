@@ -4,7 +4,7 @@
 
 #include "module/key/meta.hpp"
 #include "module/key/scopes.hpp"
-#include "module/quota/rate.hpp"
+#include "module/quota/limits.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/parse_error.hpp"
@@ -45,16 +45,12 @@ std::string parse_new_name(std::string_view text) {
 
 /// Ascending, in the largest possible units.
 std::string parse_new_limits(std::string_view text) {
-    std::string limits;
     try {
-        for (const auto& rate : parse_rates(text)) {
-            limits.append(limits.empty() ? "" : " ").append(format_rate(rate));
-        }
+        return format_limits(parse_limits(text));
     } catch (const ParseError& error) {
         throw ParseError(std::string(error.what()) +
                          ": use one to four rates such as \"60r/m 1000r/d\" or \"100r/15m\"");
     }
-    return limits;
 }
 
 std::string parse_stored_meta(std::string_view text) {

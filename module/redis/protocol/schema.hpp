@@ -16,6 +16,8 @@ inline constexpr std::string_view kQuotaKey = "quota:";
 inline constexpr std::string_view kEventsKey = "events";
 /// The begin of a message of `events`: nodes return the leases of the id that follows.
 inline constexpr std::string_view kRecallOf = "recall:";
+/// The same of the places of the id: see flight_field.
+inline constexpr std::string_view kPlacesOf = "places:";
 
 /// The names of all Redis keys of Tollgate, after the prefix of `tollgate_redis`. All quota keys of
 /// one request have the same `{ID}` hash tag, so that one script can decide it on a cluster.
@@ -68,6 +70,8 @@ class Keys {
     std::array<std::string_view, 5> id_parts(std::string_view id) const {
         return {prefix_, "id:", "{", id, "}"};
     }
+    /// A hash: the places of each node for requests in flight, see flight_field.
+    std::string flight(std::string_view id) const { return tagged("flight:", id); }
     /// A hash: what an id was granted in earlier days, see history_field. The last day is in the
     /// hash quota(), until the first request of a later day.
     std::string history(std::string_view id) const { return tagged("history:", id); }
@@ -176,6 +180,12 @@ inline constexpr std::string_view kOfOther =
     "lease_time_of_other";  ///< when any other node got its last lease
 inline constexpr std::string_view kRecalled = "lease_recalled";  ///< when leases were last recalled
 }  // namespace lease_field
+
+/// Fields of the hash `flight:{ID}`. There is one for each table and node with places, named
+/// `TABLE:NODE`: see scripts/flight.lua.
+namespace flight_field {
+inline constexpr std::string_view kRecalled = "recalled";  ///< when places were last recalled
+}  // namespace flight_field
 
 /// Fields of the hash `ban:{ID}`. Times are Unix times in milliseconds.
 namespace ban_field {

@@ -13,6 +13,7 @@
 
 #include "module/key/key_record.hpp"
 #include "module/redis/protocol/changed_names.hpp"
+#include "module/redis/protocol/flight_call.hpp"
 #include "module/redis/protocol/lookup.hpp"
 #include "module/redis/protocol/node_calls.hpp"
 #include "module/redis/protocol/record_fields.hpp"
@@ -54,9 +55,19 @@ class SimulatedRedis {
         if (call.script == &redis::use_script()) {
             return note_uses(keys, words_in(call.arguments), now);
         }
+        if (call.script == &redis::flight_script()) {
+            return give_places(words_in(call.arguments), exact_now);
+        }
         ++published;
         return "*1\r\n+OK\r\n";
     }
+
+    /// See scripts/flight.lua.
+    struct Places {
+        std::int64_t places = 0;
+        std::int64_t version = 0;
+        Instant end{};
+    };
 
     std::map<std::string, KeyRecord> records;   ///< by the key's name in Redis
     std::map<std::string, std::string> errors;  ///< by id: the error reply to its acquires
@@ -71,6 +82,8 @@ class SimulatedRedis {
     int use_writes = 0;  ///< the uses in these calls
     int published = 0;
     int heartbeats = 0;
+    std::map<std::string, Places> places;  ///< by `ID:TABLE` and node
+    int flight_calls = 0;
     int changes_read = 0;
 
     /// What an acquire call asks for, as executed, but without a result.
@@ -84,6 +97,8 @@ class SimulatedRedis {
 
   private:
     using Words = std::vector<std::string>;
+
+    std::int64_t last_version_ = 0;
 
     static Words words_in(const redis::Words& words) {
         Words found;
@@ -104,6 +119,37 @@ class SimulatedRedis {
         std::erase_if(nodes, [&](const auto& node) { return node.second <= now; });
         nodes[arguments[0]] = now + std::chrono::milliseconds(std::stoll(arguments[1]));
         return "*1\r\n:" + std::to_string(nodes.size()) + "\r\n";
+    }
+
+    /// See scripts/flight.lua. Recalls are not sent.
+    std::string give_places(const Words& arguments, ExactInstant exact_now) {
+        ++flight_calls;
+        const auto now = std::chrono::floor<std::chrono::milliseconds>(exact_now);
+        const std::string of_table = arguments[0] + ":" + arguments[1] + ":";
+        std::erase_if(places, [&](const auto& one) { return one.second.end <= now; });
+        std::int64_t others = 0;
+        for (const auto& [name, one] : places) {
+            others +=
+                name.starts_with(of_table) && name != of_table + arguments[2] ? one.places : 0;
+        }
+        Places& own = places[of_table + arguments[2]];
+        const auto limit = std::stoll(arguments[3]);
+        const auto wanted = std::stoll(arguments[4]);
+        if (arguments[6].empty()) {
+            own.places = std::max<std::int64_t>(own.places, std::min(wanted, limit - others));
+        } else if (arguments[6] == std::to_string(own.version)) {
+            own.places = std::min<std::int64_t>(own.places, wanted);
+        } else {
+            return places_reply(own, others);
+        }
+        own.version = std::max(exact_now.time_since_epoch().count(), last_version_ + 1);
+        last_version_ = own.version;
+        own.end = now + std::chrono::milliseconds(std::stoll(arguments[5]));
+        return places_reply(own, others);
+    }
+    static std::string places_reply(const Places& own, std::int64_t others) {
+        return "*3\r\n:" + std::to_string(own.places) + "\r\n" + bulk(std::to_string(own.version)) +
+               ":" + std::to_string(others) + "\r\n";
     }
 
     /// See scripts/use.lua.

@@ -61,48 +61,48 @@ INSTANTIATE_TEST_SUITE_P(Texts, MalformedRate,
                                          "60r/months", "60r/Month", "60rr/m"));
 
 TEST(ParseRates, SortsByPeriod) {
-    const auto rates = parse_rates("1000000r/d  5000r/m");
+    const auto rates = parse_rates(words_of("1000000r/d  5000r/m"));
     ASSERT_EQ(rates.size(), 2U);
     EXPECT_EQ(rates[0], (Rate{5000, 60s}));
     EXPECT_EQ(rates[1], (Rate{1'000'000, 86400s}));
 }
 
 TEST(ParseRates, IgnoresSpacesAround) {
-    EXPECT_EQ(parse_rates("  1r/s ").size(), 1U);
+    EXPECT_EQ(parse_rates(words_of("  1r/s ")).size(), 1U);
 }
 
 TEST(ParseRates, TakesOneToFour) {
-    EXPECT_EQ(parse_rates("1r/s 2r/m 3r/h 4r/d").size(), 4U);
-    EXPECT_THROW(parse_rates(""), ParseError);
-    EXPECT_THROW(parse_rates("   "), ParseError);
-    EXPECT_THROW(parse_rates("1r/s 2r/m 3r/h 4r/d 5r/2d"), ParseError);
+    EXPECT_EQ(parse_rates(words_of("1r/s 2r/m 3r/h 4r/d")).size(), 4U);
+    EXPECT_THROW(parse_rates(words_of("")), ParseError);
+    EXPECT_THROW(parse_rates(words_of("   ")), ParseError);
+    EXPECT_THROW(parse_rates(words_of("1r/s 2r/m 3r/h 4r/d 5r/2d")), ParseError);
 }
 
 TEST(ParseRates, RefusesTwoRatesOfOnePeriod) {
-    EXPECT_THROW(parse_rates("60r/m 90r/60s"), ParseError);
+    EXPECT_THROW(parse_rates(words_of("60r/m 90r/60s")), ParseError);
 }
 
 TEST(ParseRates, RefusesALongerPeriodThatAllowsLess) {
-    EXPECT_THROW(parse_rates("100r/m 99r/d"), ParseError);
-    EXPECT_EQ(parse_rates("100r/m 100r/d").size(), 2U);
+    EXPECT_THROW(parse_rates(words_of("100r/m 99r/d")), ParseError);
+    EXPECT_EQ(parse_rates(words_of("100r/m 100r/d")).size(), 2U);
 }
 
 TEST(ParseRates, ComparesAMonthByItsMeanLength) {
-    EXPECT_EQ(parse_rates("1000r/month 60r/m 100r/d").back().period, Period::month());
-    EXPECT_EQ(parse_rates("1000r/month 1000r/31d").front().period, Period::month());
-    EXPECT_THROW(parse_rates("100r/d 99r/month"), ParseError);
-    EXPECT_THROW(parse_rates("1000r/30d 999r/month"), ParseError);
-    EXPECT_THROW(parse_rates("1000r/month 999r/31d"), ParseError);
-    EXPECT_THROW(parse_rates("1r/month 2r/month"), ParseError);
+    EXPECT_EQ(parse_rates(words_of("1000r/month 60r/m 100r/d")).back().period, Period::month());
+    EXPECT_EQ(parse_rates(words_of("1000r/month 1000r/31d")).front().period, Period::month());
+    EXPECT_THROW(parse_rates(words_of("100r/d 99r/month")), ParseError);
+    EXPECT_THROW(parse_rates(words_of("1000r/30d 999r/month")), ParseError);
+    EXPECT_THROW(parse_rates(words_of("1000r/month 999r/31d")), ParseError);
+    EXPECT_THROW(parse_rates(words_of("1r/month 2r/month")), ParseError);
 }
 
 TEST(RequireSliding, RefusesAMonth) {
-    EXPECT_NO_THROW(require_sliding(parse_rates("60r/m 1000r/30d")));
-    EXPECT_THROW(require_sliding(parse_rates("60r/m 1000r/month")), ParseError);
+    EXPECT_NO_THROW(require_sliding(parse_rates(words_of("60r/m 1000r/30d"))));
+    EXPECT_THROW(require_sliding(parse_rates(words_of("60r/m 1000r/month"))), ParseError);
 }
 
 TEST(ParseRates, SeparatesWordsBySpacesOnly) {
-    EXPECT_THROW(parse_rates("1r/s\t2r/m"), ParseError);
+    EXPECT_THROW(parse_rates(words_of("1r/s\t2r/m")), ParseError);
 }
 
 TEST(FormatRate, UsesTheLargestUnitThatDivides) {

@@ -58,6 +58,7 @@ TEST(StatusJson, ShowsARedis) {
     status.redis = {{"main", {}}};
     auto& counts = status.redis[0].counts;
     status.redis[0].nodes = 25;
+    status.redis[0].in_flight = 30;
     counts["commands.acquire"].add(1);
     counts["commands.lookup"].add(2);
     counts["errors"].add(3);
@@ -91,6 +92,9 @@ TEST(StatusJson, ShowsARedis) {
     counts["lease_units.lost"].add(17);
     counts["cost_units.reserved"].add(28);
     counts["cost_units.settled"].add(29);
+    counts["commands.flight"].add(31);
+    counts["flights.entered"].add(32);
+    counts["flights.refused"].add(33);
     counts["owed_units.noted"].add(18);
     counts["owed_units.settled"].add(19);
     counts["owed_units.lapsed"].add(20);
@@ -100,13 +104,13 @@ TEST(StatusJson, ShowsARedis) {
     redis.erase("round_trip_seconds");
     EXPECT_FALSE(redis.contains("masters"));
     EXPECT_EQ(redis, json::parse(R"({"name":"main","kind":"sentinel",
-        "master":"10.0.0.1:6379","nodes":25,"failovers":23,"commands":{"acquire":1,"lookup":2},
+        "master":"10.0.0.1:6379","nodes":25,"failovers":23,"commands":{"acquire":1,"lookup":2,"flight":31},
         "errors":3,"reconnects":4,"redirections":24,"tls_handshakes":21,"tls_resumed":22,
         "breaker_open_workers":1,"breaker_opened":5,"subscribed_workers":2,
         "key_cache_lookups":{"hit":6,"negative_hit":7,"miss":8},"retiring_key_uses":26,
         "quota_decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},"leases":2,"leases_recalled":27,
         "lease_units":{"granted":14,"spent":15,"returned":16,"lost":17},
-        "cost_units":{"reserved":28,"settled":29},
+        "cost_units":{"reserved":28,"settled":29},"flights":{"entered":32,"refused":33},"in_flight":30,
         "owed_units":{"noted":18,"settled":19,"lapsed":20}})"));
 }
 

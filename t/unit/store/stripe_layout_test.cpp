@@ -78,9 +78,9 @@ TEST(StripeLayout, PartsLieApartAndWithin) {
          {32UL << 10U, 96UL << 10U, 100'001UL, 1UL << 20U, 8UL << 20U, 1UL << 30U, 1UL << 40U}) {
         const StripeLayout layout = divide_stripe(size);
         std::vector<StripeLayout::Part> parts{
-            layout.small_keys,   layout.large_keys,   layout.unknown_keys,
-            layout.small_quotas, layout.large_quotas, layout.reports,
-            layout.addresses,    layout.bans,         layout.slices};
+            layout.small_keys,   layout.large_keys, layout.unknown_keys, layout.small_quotas,
+            layout.large_quotas, layout.reports,    layout.addresses,    layout.bans,
+            layout.slices,       layout.flights};
         std::ranges::sort(parts, {}, &StripeLayout::Part::offset);
         std::size_t end = 0;
         for (const StripeLayout::Part& part : parts) {

@@ -1,0 +1,80 @@
+#include "module/gateway/flight_places.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/gateway/engine.hpp"
+
+namespace tollgate::gateway {
+
+Flights& FlightPlaces::flights() const {
+    return tables_.engine().flights();
+}
+
+FlightKey FlightPlaces::key_of(const TableQuota& quota) const {
+    return {
+        .id = id_hash_, .redis = tables_.engine().settings().name_hash, .table = quota.table_id};
+}
+
+void FlightPlaces::require(std::string_view id, const IdHash& id_hash,
+                           std::shared_ptr<const Quotas> quotas) {
+    id_ = id;
+    id_hash_ = id_hash;
+    quotas_ = std::move(quotas);
+}
+
+template <typename Enter>
+FlightAnswer FlightPlaces::enter_each(Enter enter) {
+    for (; quotas_ && next_ < quotas_->size(); ++next_) {
+        const TableQuota& quota = (*quotas_)[next_];
+        const FlightAnswer answer =
+            quota.in_flight == 0 ? FlightAnswer::kEntered : enter(key_of(quota), quota);
+        if (answer != FlightAnswer::kEntered) {
+            return answer;
+        }
+    }
+    return FlightAnswer::kEntered;
+}
+
+FlightAnswer FlightPlaces::enter(FlightWaiter& waiter) {
+    return enter_each([&](const FlightKey& key, const TableQuota& quota) {
+        return flights().enter(id_, key, quota, waiter);
+    });
+}
+
+FlightAnswer FlightPlaces::enter_alone(bool without_limit) {
+    return enter_each([&](const FlightKey& key, const TableQuota& quota) {
+        return flights().enter_alone(id_, key, quota, without_limit);
+    });
+}
+
+void FlightPlaces::leave() noexcept {
+    for (std::size_t i = 0; i < next_; ++i) {
+        const TableQuota& quota = (*quotas_)[i];
+        if (quota.in_flight != 0) {
+            flights().leave(key_of(quota));
+        }
+    }
+    next_ = 0;
+}
+
+std::vector<FlightState> FlightPlaces::states() const {
+    std::vector<FlightState> states;
+    for (std::size_t i = 0; quotas_ && i < quotas_->size(); ++i) {
+        const TableQuota& quota = (*quotas_)[i];
+        if (quota.in_flight != 0) {
+            states.push_back({.table = quota.table,
+                              .policy = quota.in_flight_policy,
+                              .limit = quota.in_flight,
+                              .requests = flights().in_flight(key_of(quota))});
+        }
+    }
+    return states;
+}
+
+bool need_places(const Quotas& quotas) {
+    return std::ranges::any_of(quotas,
+                               [](const TableQuota& quota) { return quota.in_flight != 0; });
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/gateway/flights.hpp"
+#include "module/gateway/table_set.hpp"
+#include "module/quota/limits.hpp"
+
+namespace tollgate::gateway {
+
+/// The places of one request: one in each plan table that limits the requests in flight.
+class FlightPlaces {
+  public:
+    /// The table set must outlive it.
+    explicit FlightPlaces(TableSet& tables) : tables_(tables) {}
+    ~FlightPlaces() { leave(); }
+    FlightPlaces(const FlightPlaces&) = delete;
+    FlightPlaces& operator=(const FlightPlaces&) = delete;
+
+    /// The request needs a place in each of these tables that has `in_flight`.
+    void require(std::string_view id, const IdHash& id_hash, std::shared_ptr<const Quotas> quotas);
+
+    /// Takes the places that the request does not have yet. kAsk: the waiter gets the answer for
+    /// the next one of them. Throws std::bad_alloc.
+    FlightAnswer enter(FlightWaiter& waiter);
+    /// The waiter got a place: the request has it.
+    void entered() noexcept { ++next_; }
+    /// Takes them while Redis is unreachable: see Flights::enter_alone. Throws std::bad_alloc.
+    FlightAnswer enter_alone(bool without_limit);
+    /// Gives all places back.
+    void leave() noexcept;
+
+    /// The limits of the tables. Throws std::bad_alloc.
+    std::vector<FlightState> states() const;
+
+  private:
+    Flights& flights() const;
+    FlightKey key_of(const TableQuota& quota) const;
+    template <typename Enter>
+    FlightAnswer enter_each(Enter enter);
+
+    TableSet& tables_;
+    std::string id_;
+    IdHash id_hash_{};
+    std::shared_ptr<const Quotas> quotas_;  ///< nullptr: no places are required
+    std::size_t next_ = 0;  ///< the request has the places of the quotas before this one
+};
+
+/// Whether a request of a key with these quotas needs places.
+bool need_places(const Quotas& quotas);
+
+}  // namespace tollgate::gateway

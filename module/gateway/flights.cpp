@@ -1,0 +1,389 @@
+#include "module/gateway/flights.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "module/gateway/node_heartbeat.hpp"
+#include "module/redis/protocol/error_scope.hpp"
+
+namespace tollgate::gateway {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// How often a worker looks for places to renew and to return.
+constexpr milliseconds kInterval{500};
+/// Places are renewed when they are the node's for less than this time.
+constexpr milliseconds kRenewedBefore{7000};
+/// Redis is not asked again for the renewal of places within this time.
+constexpr milliseconds kRenewalPause{1000};
+/// Places that were not used for this time are returned.
+constexpr milliseconds kUnusedFor{1000};
+/// After Redis had no place left, it is not asked again within this time.
+constexpr std::int32_t kFullFor = 50;
+
+bool are_own(const NodePlaces& node, SteadyTime now) {
+    return now < node.until;
+}
+
+/// Takes places for up to `count` requests of a worker. Returns how many are taken; nothing if the
+/// zone has no room.
+std::optional<std::int64_t> take(Flight& flight, std::uint32_t process, std::int64_t places,
+                                 std::int64_t count) {
+    const std::int64_t requests = flight.requests();
+    const std::int64_t taken = std::clamp<std::int64_t>(places - requests, 0, count);
+    if (taken > 0 && !flight.add(process, static_cast<std::int32_t>(taken))) {
+        return std::nullopt;
+    }
+    NodePlaces& node = *flight.node();
+    node.most = std::max(node.most, static_cast<std::int32_t>(requests + taken));
+    return taken;
+}
+
+}  // namespace
+
+class Flights::Reply final : public redis::ReplyHandler {
+  public:
+    Reply(Flights& owner, const FlightKey& key, const Ask& ask, ExactSteadyTime sent)
+        : owner_(owner), key_(key), ask_(ask), sent_(sent) {}
+
+    void on_values(redis::ReplyValues values) noexcept override {
+        const auto given = redis::read_places(values);
+        if (!given ||
+            !attempt(owner_.context_.log(), [&] { owner_.on_places(key_, ask_, sent_, *given); })) {
+            on_failure();
+        }
+    }
+    void on_error(std::string_view message) noexcept override {
+        if (redis::is_lasting(message)) {
+            owner_.context_.log_refusal(
+                LogLevel::kError, "requests in flight are limited by each node alone: ", message);
+        }
+        on_failure();
+    }
+    void on_failure() noexcept override { owner_.on_failure(key_, ask_); }
+
+  private:
+    Flights& owner_;
+    FlightKey key_;
+    Ask ask_;
+    ExactSteadyTime sent_;
+};
+
+Flights::Flights(EngineContext& context)
+    : context_(context), timer_(context.make_timer([this] { on_timer(); })) {}
+
+Flights::Entry& Flights::entry_of(std::string_view id, const FlightKey& key,
+                                  const TableQuota& quota) {
+    Entry& entry = entries_[key];
+    if (entry.id.empty()) {
+        entry.id = id;
+        entry.table = quota.table;
+    }
+    entry.limit = quota.in_flight;
+    if (!std::exchange(is_waiting_, true)) {
+        timer_->start(kInterval);
+    }
+    return entry;
+}
+
+/// Frees the places of workers that were killed.
+void Flights::drop_gone(Flight& flight) const {
+    flight.drop([&](std::uint32_t process) {
+        return process != context_.worker().process() && !context_.worker().is_alive(process);
+    });
+}
+
+FlightAnswer Flights::enter(std::string_view id, const FlightKey& key, const TableQuota& quota,
+                            FlightWaiter& waiter) {
+    Entry& entry = entry_of(id, key, quota);
+    const SteadyTime now = context_.steady_time();
+    {
+        const LockedStripe stripe(context_.zone(), key.id);
+        Flight flight = stripe.flights().find(key, true);
+        if (flight.node() == nullptr) {
+            return FlightAnswer::kNoRoom;
+        }
+        const NodePlaces& node = *flight.node();
+        const bool is_full = now < node.answered + milliseconds(node.full_for);
+        if (are_own(node, now) && entry.waiting.empty()) {
+            if (is_full) {
+                drop_gone(flight);
+            }
+            const auto places = std::min<std::int64_t>(node.places, entry.limit);
+            const auto taken = take(flight, context_.worker().process(), places, 1);
+            if (!taken || *taken == 1) {
+                return taken ? FlightAnswer::kEntered : FlightAnswer::kNoRoom;
+            }
+        }
+        if (is_full) {
+            return FlightAnswer::kFull;
+        }
+    }
+    if (!context_.transport().is_reachable(context_.slot_of(id))) {
+        return FlightAnswer::kUnavailable;
+    }
+    entry.waiting.push(waiter);
+    if (!entry.is_calling) {
+        call_for_waiters(key, entry);
+    }
+    return FlightAnswer::kAsk;
+}
+
+FlightAnswer Flights::enter_alone(std::string_view id, const FlightKey& key,
+                                  const TableQuota& quota, bool without_limit) {
+    const Entry& entry = entry_of(id, key, quota);
+    const SteadyTime now = context_.steady_time();
+    const LockedStripe stripe(context_.zone(), key.id);
+    Flight flight = stripe.flights().find(key, true);
+    if (flight.node() == nullptr) {
+        return FlightAnswer::kNoRoom;
+    }
+    drop_gone(flight);
+    const NodePlaces& node = *flight.node();
+    const std::int64_t share =
+        std::max<std::int64_t>(entry.limit / NodeHeartbeat::nodes(context_), 1);
+    const std::int64_t places =
+        without_limit
+            ? std::numeric_limits<std::int32_t>::max()
+            : std::min(std::max<std::int64_t>(share, are_own(node, now) ? node.places : 0),
+                       entry.limit);
+    const auto taken = take(flight, context_.worker().process(), places, 1);
+    if (!taken) {
+        return FlightAnswer::kNoRoom;
+    }
+    return *taken == 1 ? FlightAnswer::kEntered : FlightAnswer::kFull;
+}
+
+void Flights::leave(const FlightKey& key) noexcept {
+    {
+        const LockedStripe stripe(context_.zone(), key.id);
+        stripe.flights().find(key, false).add(context_.worker().process(), -1);
+    }
+    const auto entry = entries_.find(key);
+    if (context_.worker().is_exiting() && entry != entries_.end()) {
+        attempt(context_.log(), [&] { return_unused(key, entry->second, true); });
+    }
+}
+
+std::int64_t Flights::in_flight(const FlightKey& key) const {
+    const LockedStripe stripe(context_.zone(), key.id);
+    const Flight flight = stripe.flights().find(key, false);
+    return flight.node() == nullptr ? 0 : flight.requests() + flight.node()->others;
+}
+
+/// Asks for places for all waiters.
+void Flights::call_for_waiters(const FlightKey& key, Entry& entry) {
+    entry.asked.append(entry.waiting);
+    Ask ask{.limit = entry.limit};
+    {
+        const LockedStripe stripe(context_.zone(), key.id);
+        Flight flight = stripe.flights().find(key, true);
+        drop_gone(flight);
+        ask.places = std::min<std::int64_t>(
+            flight.requests() + static_cast<std::int64_t>(entry.asked.size()), entry.limit);
+        if (flight.node() != nullptr) {
+            flight.node()->asked = context_.steady_time();
+        }
+    }
+    entry.is_calling = true;
+    send(key, entry, ask);
+}
+
+void Flights::send(const FlightKey& key, const Entry& entry, const Ask& ask) {
+    const ExactSteadyTime now = context_.clock().steady();
+    const std::string node = context_.zone().node_name();
+    auto reply = std::make_unique<Reply>(*this, key, ask, now);
+    auto call = redis::flight_call(context_.settings().keys, {.id = entry.id,
+                                                              .table = entry.table,
+                                                              .node = node,
+                                                              .limit = ask.limit,
+                                                              .places = ask.places,
+                                                              .lifetime = kPlacesLast,
+                                                              .version = ask.version});
+    context_.statistics()["commands.flight"].add();
+    context_.transport().run(context_.slot_of(entry.id), std::move(call), std::move(reply));
+}
+
+void Flights::on_places(const FlightKey& key, const Ask& ask, ExactSteadyTime sent,
+                        const redis::PlacesGiven& given) {
+    const bool is_full = given.places + given.others >= ask.limit;
+    const auto found = entries_.find(key);
+    const auto asked = found == entries_.end() || ask.is_return()
+                           ? std::int64_t{0}
+                           : static_cast<std::int64_t>(found->second.asked.size());
+    std::int64_t taken = 0;
+    {
+        const LockedStripe stripe(context_.zone(), key.id);
+        Flight flight = stripe.flights().find(key, false);
+        const SteadyTime now = context_.steady_time();
+        if (NodePlaces* const node = flight.node()) {
+            const auto sent_at = std::chrono::floor<SteadyTime>(sent);
+            // Replies of several workers may arrive in another order than Redis gave them.
+            if (given.version > node->version || sent_at > node->answered) {
+                constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+                node->version = given.version;
+                node->places = static_cast<std::int32_t>(std::min(given.places, kMost));
+                node->others = static_cast<std::int32_t>(std::min(given.others, kMost));
+                node->answered = now;
+            }
+            if (!ask.is_return()) {
+                node->until = std::max(node->until, sent_at + kPlacesLast);
+            }
+            if (are_own(*node, now)) {
+                taken = take(flight, context_.worker().process(), node->places, asked).value_or(0);
+            }
+            if (!ask.is_return()) {
+                node->full_for = is_full && taken < asked ? kFullFor : 0;
+            }
+        }
+    }
+    if (found == entries_.end() || ask.is_return()) {
+        return;
+    }
+    Entry& entry = found->second;
+    entry.is_calling = false;
+    WaitList<FlightWaiter> entered;
+    for (std::int64_t i = 0; i < taken; ++i) {
+        entered.push(entry.asked.front());
+    }
+    WaitList<FlightWaiter> refused;
+    if (is_full) {
+        refused.append(entry.asked);
+    }
+    // Another worker may have taken the places.
+    entry.waiting.append(entry.asked);
+    if (!entry.waiting.empty()) {
+        call_for_waiters(key, entry);
+    }
+    entered.drain([](FlightWaiter& waiter) { waiter.on_place(FlightAnswer::kEntered); });
+    refused.drain([](FlightWaiter& waiter) { waiter.on_place(FlightAnswer::kFull); });
+}
+
+void Flights::on_failure(const FlightKey& key, const Ask& ask) noexcept {
+    const auto found = entries_.find(key);
+    if (found == entries_.end() || ask.is_return()) {
+        return;
+    }
+    Entry& entry = found->second;
+    entry.is_calling = false;
+    WaitList<FlightWaiter> failed;
+    failed.append(entry.asked);
+    failed.append(entry.waiting);
+    failed.drain([](FlightWaiter& waiter) { waiter.on_place(FlightAnswer::kUnavailable); });
+}
+
+/// Returns the places that no request has used for a while; `at_once`: those that none uses now.
+void Flights::return_unused(const FlightKey& key, const Entry& entry, bool at_once) {
+    if (!context_.transport().is_reachable(context_.slot_of(entry.id))) {
+        return;
+    }
+    Ask ask{.limit = entry.limit};
+    {
+        const LockedStripe stripe(context_.zone(), key.id);
+        Flight flight = stripe.flights().find(key, false);
+        NodePlaces* const node = flight.node();
+        const SteadyTime now = context_.steady_time();
+        if (node == nullptr || !are_own(*node, now) || entry.is_calling ||
+            (!at_once && now - node->most_since < kUnusedFor)) {
+            return;
+        }
+        drop_gone(flight);
+        const auto requests = static_cast<std::int32_t>(flight.requests());
+        const std::int32_t needed = at_once ? requests : std::max(node->most, requests);
+        node->most = requests;
+        node->most_since = now;
+        if (needed >= node->places) {
+            return;
+        }
+        node->places = needed;
+        ask.places = needed;
+        ask.version = node->version;
+    }
+    send(key, entry, ask);
+}
+
+void Flights::recall(std::string_view id) noexcept {
+    attempt(context_.log(), [&] {
+        const IdHash hash = id_hash(id);
+        for (const FlightKey& key : keys()) {
+            if (key.id == hash) {
+                return_unused(key, entries_.at(key), true);
+            }
+        }
+    });
+}
+
+void Flights::shut_down() noexcept {
+    attempt(context_.log(), [&] {
+        for (const FlightKey& key : keys()) {
+            return_unused(key, entries_.at(key), true);
+        }
+    });
+}
+
+/// Of all entries. A call that fails at once may lead to further entries.
+std::vector<FlightKey> Flights::keys() const {
+    std::vector<FlightKey> keys;
+    keys.reserve(entries_.size());
+    std::ranges::transform(entries_, std::back_inserter(keys), &Entries::value_type::first);
+    return keys;
+}
+
+void Flights::on_timer() noexcept {
+    attempt(context_.log(), [&] {
+        for (const FlightKey& key : keys()) {
+            if (!visit(key, entries_.at(key))) {
+                entries_.erase(key);
+            }
+        }
+    });
+    is_waiting_ = !entries_.empty();
+    if (is_waiting_) {
+        timer_->start(kInterval);
+    }
+}
+
+/// Renews the places of an entry that has requests, and returns unused ones. False if the worker
+/// needs the entry no more.
+bool Flights::visit(const FlightKey& key, Entry& entry) {
+    return_unused(key, entry, false);
+    Ask ask{.limit = entry.limit};
+    {
+        const LockedStripe stripe(context_.zone(), key.id);
+        Flight flight = stripe.flights().find(key, false);
+        NodePlaces* const node = flight.node();
+        const bool is_idle = !entry.is_calling && entry.waiting.empty();
+        if (node == nullptr) {
+            return !is_idle;
+        }
+        drop_gone(flight);
+        const SteadyTime now = context_.steady_time();
+        ask.places = flight.requests();
+        if (ask.places == 0) {
+            if (is_idle && (node->places == 0 || !are_own(*node, now))) {
+                flight.free();
+                return false;
+            }
+            return true;
+        }
+        const bool is_due =
+            node->until - now < kRenewedBefore && now - node->asked >= kRenewalPause;
+        if (entry.is_calling || !is_due) {
+            return true;
+        }
+        node->asked = now;
+    }
+    if (context_.transport().is_reachable(context_.slot_of(entry.id))) {
+        entry.is_calling = true;
+        send(key, entry, ask);
+    }
+    return true;
+}
+
+}  // namespace tollgate::gateway

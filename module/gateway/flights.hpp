@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "module/gateway/engine_context.hpp"
+#include "module/gateway/wait_list.hpp"
+#include "module/quota/table_quota.hpp"
+#include "module/redis/protocol/flight_call.hpp"
+#include "module/store/flight_records.hpp"
+
+namespace tollgate::gateway {
+
+/// What a request that needs a place gets.
+enum class FlightAnswer : std::uint8_t {
+    kAsk,          ///< no answer yet: Redis has to be asked
+    kEntered,      ///< a place; Flights::leave gives it back
+    kFull,         ///< none: the limit is reached
+    kUnavailable,  ///< none: Redis is unreachable
+    kNoRoom,       ///< none: the zone has no room to count the request
+};
+
+/// Waits for a place. May be destroyed at any time; no callback follows.
+class FlightWaiter : public WaitLink<FlightWaiter> {
+  public:
+    virtual ~FlightWaiter() = default;
+
+    /// The answer is not kAsk.
+    virtual void on_place(FlightAnswer answer) noexcept = 0;
+};
+
+/// Limits the requests in flight of an id over all nodes: `in_flight`. A node holds places of the
+/// id in Redis, for all of its workers, and counts its requests in the zone. A request that finds a
+/// free place needs no call of Redis. The node renews its places while it has requests, and returns
+/// those that were not used for a second. Places of a node that dies are free again after
+/// kPlacesLast; those of a worker that dies as soon as another worker looks.
+class Flights : private Pinned {
+  public:
+    /// How long places are a node's own after the call that renewed them.
+    static constexpr std::chrono::milliseconds kPlacesLast{10'000};
+
+    /// The context must outlive it.
+    explicit Flights(EngineContext& context);
+
+    /// Takes a place for a request of this id, or refuses it, as far as the node can. Otherwise
+    /// returns kAsk, and the waiter gets the answer. Throws std::bad_alloc.
+    FlightAnswer enter(std::string_view id, const FlightKey& key, const TableQuota& quota,
+                       FlightWaiter& waiter);
+    /// Takes one while Redis is unreachable. The node has its share of the limit, at least one
+    /// place. `without_limit`: any number. Throws std::bad_alloc.
+    FlightAnswer enter_alone(std::string_view id, const FlightKey& key, const TableQuota& quota,
+                             bool without_limit);
+    /// A request that has entered has ended.
+    void leave(const FlightKey& key) noexcept;
+    /// The requests of this node in flight, and the places of the others when Redis last answered.
+    std::int64_t in_flight(const FlightKey& key) const;
+
+    /// Another node refuses requests of this id. Returns the places that no request uses.
+    void recall(std::string_view id) noexcept;
+    /// A graceful shutdown of this worker has begun.
+    void shut_down() noexcept;
+
+  private:
+    class Reply;
+    /// An id in a table, as this worker uses it.
+    struct Entry {
+        std::string id;
+        std::string table;
+        std::int64_t limit = 0;
+        WaitList<FlightWaiter> asked;    ///< wait for the call under way
+        WaitList<FlightWaiter> waiting;  ///< wait for the next call
+        bool is_calling = false;         ///< for places; calls that return some do not count
+    };
+    struct KeyHash {
+        std::size_t operator()(const FlightKey& key) const noexcept { return key.hash(); }
+    };
+    using Entries = std::unordered_map<FlightKey, Entry, KeyHash>;
+
+    /// How the node asks Redis for places.
+    struct Ask {
+        std::int64_t limit = 0;
+        std::int64_t places = 0;
+        std::int64_t version = 0;  ///< see redis::PlacesWanted
+        bool is_return() const { return version != 0; }
+    };
+
+    Entry& entry_of(std::string_view id, const FlightKey& key, const TableQuota& quota);
+    void drop_gone(Flight& flight) const;
+    void call_for_waiters(const FlightKey& key, Entry& entry);
+    void return_unused(const FlightKey& key, const Entry& entry, bool at_once);
+    void send(const FlightKey& key, const Entry& entry, const Ask& ask);
+    void on_places(const FlightKey& key, const Ask& ask, ExactSteadyTime sent,
+                   const redis::PlacesGiven& given);
+    void on_failure(const FlightKey& key, const Ask& ask) noexcept;
+    void on_timer() noexcept;
+    bool visit(const FlightKey& key, Entry& entry);
+    std::vector<FlightKey> keys() const;
+
+    EngineContext& context_;
+    Entries entries_;
+    bool is_waiting_ = false;  ///< the timer runs
+    std::unique_ptr<Timer> timer_;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,40 @@
+#include "module/redis/protocol/flight_call.hpp"
+
+#include <limits>
+
+#include "module/redis/protocol/lua_text.hpp"
+#include "module/text/whole_number.hpp"
+
+namespace tollgate::redis {
+
+const Script& flight_script() {
+    static const Script script = make_script(
+#include "module/redis/protocol/scripts/flight.lua"
+        , {{"kPlacesOf", kPlacesOf}, {"kRecalled", flight_field::kRecalled}});
+    return script;
+}
+
+Call flight_call(const Keys& keys, const PlacesWanted& wanted) {
+    Call call{&flight_script(), {keys.flight(wanted.id)}, {wanted.id, wanted.table, wanted.node}};
+    call.arguments.add(wanted.limit);
+    call.arguments.add(wanted.places);
+    call.arguments.add(wanted.lifetime.count());
+    call.arguments.add(wanted.version == 0 ? std::string() : std::to_string(wanted.version));
+    call.arguments.add(keys.events());
+    return call;
+}
+
+std::optional<PlacesGiven> read_places(ReplyValues values) {
+    if (values.size() != 3 || values[0]->type != REDIS_REPLY_INTEGER ||
+        values[2]->type != REDIS_REPLY_INTEGER) {
+        return std::nullopt;
+    }
+    const auto version =
+        parse_whole_number(text_of(*values[1]), 0, std::numeric_limits<std::int64_t>::max());
+    if (!version || values[0]->integer < 0 || values[2]->integer < 0) {
+        return std::nullopt;
+    }
+    return PlacesGiven{values[0]->integer, *version, values[2]->integer};
+}
+
+}  // namespace tollgate::redis

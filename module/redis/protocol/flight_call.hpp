@@ -1,0 +1,41 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "module/redis/protocol/reply.hpp"
+#include "module/redis/protocol/schema.hpp"
+#include "module/redis/protocol/script.hpp"
+
+// The call that shares the places of `in_flight` among the nodes.
+namespace tollgate::redis {
+
+/// The places of an id in a plan table that a node wants.
+struct PlacesWanted {
+    std::string_view id;
+    std::string_view table;
+    std::string_view node;
+    std::int64_t limit = 0;   ///< of all nodes together
+    std::int64_t places = 0;  ///< at least so many; with `version`, at most
+    std::chrono::milliseconds lifetime{};
+    /// Of the node's places, of which it returns the rest. 0: it returns none.
+    std::int64_t version = 0;
+};
+
+/// The places of the nodes after the call.
+struct PlacesGiven {
+    std::int64_t places = 0;   ///< of the node
+    std::int64_t version = 0;  ///< increases with each change of them
+    std::int64_t others = 0;   ///< of the other nodes
+};
+
+/// See scripts/flight.lua.
+const Script& flight_script();
+/// Throws std::bad_alloc.
+Call flight_call(const Keys& keys, const PlacesWanted& wanted);
+/// Nothing if the values are not those of the script.
+std::optional<PlacesGiven> read_places(ReplyValues values);
+
+}  // namespace tollgate::redis

@@ -1,0 +1,94 @@
+#include "module/store/flight_records.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "module/store/set_associative.hpp"
+
+namespace tollgate {
+
+static_assert(std::is_trivially_copyable_v<FlightRecord> && sizeof(FlightRecord) == 2 * kCacheLine);
+
+std::uint64_t FlightKey::hash() const noexcept {
+    return place_hash(std::span(id).first<sizeof(std::uint64_t)>(), redis ^ table);
+}
+
+std::int64_t Flight::requests() const {
+    std::int64_t sum = 0;
+    for_each_worker([&](const FlightRecord::Worker& worker) { sum += worker.requests; });
+    return sum;
+}
+
+/// The entry of this worker, or a free one.
+FlightRecord::Worker* Flight::find(std::uint32_t process, bool is_free) const {
+    FlightRecord::Worker* found = nullptr;
+    for_each_worker([&](FlightRecord::Worker& worker) {
+        const bool matches =
+            is_free ? worker.requests == 0 : worker.requests != 0 && worker.process == process;
+        found = found == nullptr && matches ? &worker : found;
+    });
+    return found;
+}
+
+bool Flight::add(std::uint32_t process, std::int32_t count) {
+    FlightRecord::Worker* worker = find(process, false);
+    if (worker == nullptr) {
+        worker = find(process, true);
+    }
+    if (worker == nullptr && free_ != nullptr && size_ < kMost) {
+        *free_ = {.key = key_, .use = FlightRecord::Use::kFurther, .node = {}, .workers = {}};
+        records_[size_++] = free_;
+        worker = &std::exchange(free_, nullptr)->workers.front();
+    }
+    if (worker == nullptr) {
+        return false;
+    }
+    if (worker->requests == 0) {
+        worker->process = process;
+    }
+    worker->requests = std::max(worker->requests + count, 0);
+    return true;
+}
+
+void Flight::free() {
+    for (std::size_t i = 0; i < size_; ++i) {
+        records_[i]->use = FlightRecord::Use::kFree;
+    }
+    size_ = 0;
+}
+
+FlightRecords::FlightRecords(std::span<std::byte> memory)
+    : records_(reinterpret_cast<FlightRecord*>(memory.data()),
+               memory.size() / sizeof(FlightRecord)) {
+    if (records_.empty()) {
+        throw std::length_error("no memory for requests in flight");
+    }
+}
+
+Flight FlightRecords::find(const FlightKey& key, bool make) const {
+    constexpr std::size_t kMostSearched = 64;
+    const std::size_t searched = std::min(records_.size(), kMostSearched);
+    const std::size_t begin = key.hash() % records_.size();
+    Flight flight;
+    flight.key_ = key;
+    for (std::size_t i = 0; i < searched && flight.size_ < Flight::kMost; ++i) {
+        FlightRecord& record = records_[(begin + i) % records_.size()];
+        if (record.use == FlightRecord::Use::kFree) {
+            flight.free_ = flight.free_ == nullptr ? &record : flight.free_;
+        } else if (record.key == key) {
+            flight.records_[flight.size_++] = &record;
+            if (record.use == FlightRecord::Use::kFirst) {
+                std::swap(flight.records_.front(), flight.records_[flight.size_ - 1]);
+            }
+        }
+    }
+    if (flight.size_ == 0 && make && flight.free_ != nullptr) {
+        *flight.free_ = {.key = key, .use = FlightRecord::Use::kFirst, .node = {}, .workers = {}};
+        flight.records_[flight.size_++] = std::exchange(flight.free_, nullptr);
+    }
+    return flight;
+}
+
+}  // namespace tollgate

@@ -1,0 +1,226 @@
+# `in_flight=N` in a plan: at most so many requests of an id at a time, over all nodes.
+
+use strict;
+use warnings;
+use lib 't/lib';
+use Gateway;
+use HeldUpstream;
+use Http;
+use Test::More;
+use Wait qw(becomes wait_until);
+
+my $upstream = HeldUpstream->new;
+my $held = 'proxy_pass http://unix:' . $upstream->path . ';';
+
+sub start {
+    my (%options) = @_;
+    my $server = delete $options{server} // '';
+    my $gateway = Gateway->start(
+        plans    => 'plan free 1000r/h in_flight=3; plan own custom; plan calls unlimited in_flight=2;',
+        http     => 'tollgate_headers ietf;',
+        server   => "location /held { tollgate api; $held } location /usage { tollgate api; tollgate_usage; } $server",
+        %options,
+    );
+    unless ($options{share}) {
+        $gateway->import_key('k', id => 'k1', plan => 'free');
+        $gateway->import_key('c', id => 'c1', plan => 'calls');
+        $gateway->import_key('o', id => 'o1', plan => 'own', limits => '1000r/h in_flight=1');
+    }
+    return $gateway;
+}
+
+sub send_held {
+    my ($gateway, $token, $path) = @_;
+    my $client = Http->connect($gateway);
+    $client->send('GET ' . ($path // '/held') . " HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $token\r\n\r\n");
+    return $client;
+}
+
+# Begins a request, which the upstream then has.
+sub begin {
+    my ($gateway, $token, $path) = @_;
+    my $client = send_held($gateway, $token, $path);
+    return { client => $client, upstream => $upstream->accept };
+}
+
+sub finish {
+    my ($request) = @_;
+    HeldUpstream::answer($request->{upstream});
+    return $request->{client}->response->status;
+}
+
+sub refused {
+    my ($gateway, $token, $name) = @_;
+    my $response = send_held($gateway, $token)->response;
+    is($response->status, 429, $name);
+    is($response->json->{code}, 'too_many_in_flight', '… with its code');
+    is($response->header('Retry-After'), 1, '… for a second');
+    return $response;
+}
+
+# Requests that end at once, until one gets a place.
+sub becomes_free {
+    my ($gateway, $token, $name) = @_;
+    wait_until($name, sub { $gateway->get('/', $token)->status == 200 });
+    pass($name);
+}
+
+# Waits until no node has places of the id.
+sub places_returned {
+    my ($gateway) = @_;
+    wait_until('the return of all places', sub {
+        my %places = @{ $gateway->redis->cmd('HGETALL', 't:flight:{k1}') };
+        return !grep { /:/ } keys %places;
+    });
+}
+
+sub in_flight { $_[0]->status->{redis}[0]{in_flight} }
+
+for my $workers (1, 2) {
+    subtest "one node with $workers workers" => sub {
+        my $gateway = start(workers => $workers);
+        my @requests = map { begin($gateway, 'k') } 1 .. 3;
+        is(in_flight($gateway), 3, 'the status has the requests in flight');
+        my $count = $gateway->count('k1', 'api', 3600);
+        my $response = refused($gateway, 'k', 'one more is refused');
+        is($response->header('RateLimit-Policy'), '"free-hour";q=1000;w=3600, "free-in-flight";q=3;qu="concurrent-requests"', 'the policy');
+        like($response->header('RateLimit'), qr/, "free-in-flight";r=0\z/, 'no place is left');
+        is($gateway->count('k1', 'api', 3600), $count, 'it is not counted');
+        is(finish(shift @requests), 200, 'a request ends');
+        my $usage = $gateway->get('/usage', 'k');
+        is($usage->status, 200, 'its place is free');
+        is_deeply($usage->json->{in_flight}, [{ table => 'api', policy => 'free-in-flight', limit => 3, requests => 3, remaining => 0 }], 'tollgate_usage has it');
+        is(finish($_), 200, 'they end') for @requests;
+        becomes(sub { in_flight($gateway) }, 0, 'nothing is in flight');
+        places_returned($gateway);
+        is($gateway->status->{redis}[0]{flights}{refused}, 1, 'the refusal is counted');
+        $gateway->nginx->stop;
+    };
+}
+
+subtest 'limits of the key, and a plan without rates' => sub {
+    my $gateway = start();
+    my @requests = begin($gateway, 'o');
+    refused($gateway, 'o', 'in_flight=1 in the limits of the key');
+    push @requests, begin($gateway, 'c'), begin($gateway, 'c');
+    my $response = refused($gateway, 'c', 'unlimited in_flight=2');
+    is($response->header('RateLimit-Policy'), '"calls-in-flight";q=2;qu="concurrent-requests"', '… has one policy');
+    is(finish($_), 200, 'they end') for @requests;
+    $gateway->nginx->stop;
+};
+
+subtest 'requests one after the other need no call' => sub {
+    my $gateway = start();
+    $gateway->subscribed(1);
+    my $connection = Http->connect($gateway);
+    my $send = sub { $connection->request('GET', '/', { Authorization => 'Bearer k' })->status };
+    is($send->(), 200, 'the first one');
+    my $calls = grep { /t:flight/ } $gateway->monitor_calls(sub { is(scalar(grep { $send->() == 200 } 1 .. 300), 300, 'all are granted') });
+    cmp_ok($calls, '<', 30, "$calls calls for places");
+    $gateway->nginx->stop;
+};
+
+subtest 'a client that leaves gives its place back' => sub {
+    my $gateway = start();
+    my @requests = map { begin($gateway, 'k') } 1 .. 3;
+    $requests[0]{client}->close;
+    becomes_free($gateway, 'k', 'its place is free');
+    is(finish($_), 200, 'they end') for @requests[1, 2];
+    $gateway->nginx->stop;
+};
+
+subtest 'two nodes' => sub {
+    my $gateway = start(workers => 2);
+    my $other = start(share => $gateway, workers => 2);
+    $gateway->subscribed(4);
+    my @requests = (begin($gateway, 'k'), begin($other, 'k'), begin($gateway, 'k'));
+    refused($_, 'k', 'one more is refused') for $gateway, $other;
+    is(finish(shift @requests), 200, 'a request ends');
+    becomes_free($other, 'k', 'the other node has its place');
+    is(finish($_), 200, 'they end') for @requests;
+    places_returned($gateway);
+
+    # A recall brings places back that no request uses.
+    @requests = map { begin($gateway, 'k') } 1 .. 3;
+    is(finish($_), 200, 'a burst at one node') for @requests;
+    becomes_free($other, 'k', 'its places come back');
+
+    places_returned($gateway);
+    @requests = map { begin($gateway, 'k') } 1 .. 3;
+    refused($other, 'k', 'all places are at one node');
+    $gateway->nginx->kill_all;
+    wait_until('the places of the node that died', sub { $other->get('/', 'k')->status == 200 });
+    pass('the places of a node that dies come back');
+    $other->nginx->stop;
+};
+
+subtest 'places are renewed while a request is in flight' => sub {
+    my $gateway = start();
+    my $request = begin($gateway, 'k');
+    my $end = sub { my (undef, $value) = @{ $gateway->redis->cmd('HGETALL', 't:flight:{k1}') }; return (split ' ', $value)[2] };
+    my $first = $end->();
+    wait_until('a renewal', sub { $end->() > $first });
+    is(finish($request), 200, 'it ends');
+    $gateway->nginx->stop;
+};
+
+subtest 'a reload, and killed workers' => sub {
+    my $gateway = start(workers => 1);
+    my @requests = map { begin($gateway, 'k') } 1 .. 2;
+    my ($old) = $gateway->nginx->workers;
+    $gateway->nginx->reload;
+    push @requests, begin($gateway, 'k');
+    refused($gateway, 'k', 'requests of an old worker are in flight');
+    is(finish(shift @requests), 200, 'one of them ends');
+    becomes_free($gateway, 'k', 'its place is free');
+
+    my ($new) = grep { $_ != $old } $gateway->nginx->workers;
+    push @requests, begin($gateway, 'k');
+    refused($gateway, 'k', 'three are in flight');
+    $gateway->nginx->kill_worker($old);
+    becomes_free($gateway, 'k', 'the place of an old worker that is killed is free');
+    $gateway->nginx->kill_worker($new);
+    my @further = map { begin($gateway, 'k') } 1 .. 3;
+    is(scalar @further, 3, 'the places of a worker that is killed are free at once');
+    refused($gateway, 'k', '… and not more');
+    is(finish($_), 200, 'they end') for @further;
+    $gateway->nginx->stop;
+};
+
+subtest 'an outage of Redis' => sub {
+    my $gateway = start(redis => 'timeout 200ms;');
+    my $other = start(share => $gateway, redis => 'timeout 200ms;');
+    wait_until('two nodes', sub { ($_[0] // $gateway)->status->{redis}[0]{nodes} == 2 && $other->status->{redis}[0]{nodes} == 2 });
+    is($_->get('/', 'k')->status, 200, 'the key is known') for $gateway, $other;
+    $gateway->redis->sigstop;
+    wait_until('the outage', sub { $_->get('/', 'k'); $_->status->{redis}[0]{breaker_open_workers} }) for $gateway, $other;
+    my @requests = (begin($gateway, 'k'), begin($other, 'k'));
+    refused($other, 'k', 'each node has its share');
+    $gateway->redis->sigcont;
+    wait_until('Redis', sub { $_->get('/', 'k'); !$_->status->{redis}[0]{breaker_open_workers} }) for $gateway, $other;
+    push @requests, begin($gateway, 'k');
+    refused($_, 'k', 'then the limit counts all requests') for $gateway, $other;
+    is(finish($_), 200, 'they end') for @requests;
+    $_->nginx->stop for $gateway, $other;
+};
+
+subtest 'two tables, an internal redirect and a dry run' => sub {
+    my $gateway = start(
+        http   => 'tollgate_headers ietf; tollgate_plans second redis=main { plan free 1000r/h in_flight=1; }',
+        server => "location /both { tollgate api second; $held }
+                   location /from { tollgate api second; rewrite ^ /held_again last; }
+                   location /held_again { tollgate second; $held }
+                   location /dry { tollgate api; tollgate_dry_run on; $held }",
+    );
+    my $request = begin($gateway, 'k', '/both');
+    is(send_held($gateway, 'k', '/both')->response->json->{code}, 'too_many_in_flight', 'the second table refuses');
+    my @others = map { begin($gateway, 'k') } 1 .. 2;
+    refused($gateway, 'k', 'the first table has no place of the refused request');
+    my $dry = begin($gateway, 'k', '/dry');
+    is(finish($_), 200, 'they end') for $request, $dry, @others;
+    is(finish(begin($gateway, 'k', '/from')), 200, 'a redirect needs one place');
+    becomes(sub { in_flight($gateway) }, 0, 'nothing is in flight');
+    $gateway->nginx->stop;
+};
+
+done_testing;

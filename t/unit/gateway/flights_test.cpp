@@ -1,0 +1,226 @@
+// Requests in flight are limited over the workers of a node, and over nodes.
+
+#include "module/gateway/flights.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <utility>
+
+#include "t/unit/gateway/engine_fixture.hpp"
+
+namespace tollgate::gateway {
+namespace {
+
+/// Keys of the plan `free` have 1,000 requests a minute, and three at a time.
+class FlightsTest : public EngineTest {
+  protected:
+    FlightsTest() {
+        tables.front().plans.front().rates = {{1000, 60s}};
+        tables.front().plans.front().in_flight = 3;
+        add_key("k");
+    }
+    /// Sends up to `most` requests. Returns how many run.
+    int begun(Worker& worker, int most) {
+        int count = 0;
+        for (int i = 0; i < most; ++i) {
+            count += ask(worker, "k").status() == 0 ? 1 : 0;
+        }
+        return count;
+    }
+    void end_all() { requests.clear(); }
+    void end_first() { requests.pop_front(); }
+    std::int64_t places_in_redis() {
+        std::int64_t sum = 0;
+        for (const auto& [name, one] : redis.places) {
+            sum += one.places;
+        }
+        return sum;
+    }
+    /// Places that another node has.
+    void take_elsewhere(std::int64_t count) {
+        redis.places["k:api:other"] = {
+            count, 1,
+            workers[0]->clock.start +
+                std::chrono::floor<std::chrono::milliseconds>(timeline.now()) + 10s};
+    }
+};
+
+TEST_F(FlightsTest, LimitTheRequestsOfAllWorkers) {
+    Worker& one = start();
+    Worker& two = start();
+    EXPECT_EQ(begun(one, 2), 2);
+    EXPECT_EQ(begun(two, 2), 1);
+    const Outcome& refused = requests.back()->outcome();
+    EXPECT_EQ(refused.status, 429);
+    EXPECT_EQ(refused.error.code, "too_many_in_flight");
+    EXPECT_EQ(refused.retry_after, 1);
+    EXPECT_EQ(refused.windows.size(), 1U) << "it shows the quota";
+    end_first();
+    EXPECT_EQ(begun(two, 2), 1) << "one has ended";
+}
+
+TEST_F(FlightsTest, NeedNoCallIfAPlaceIsFree) {
+    Worker& worker = start();
+    begun(worker, 1);
+    end_all();
+    const int calls = redis.flight_calls;
+    for (int i = 0; i < 50; ++i) {
+        EXPECT_EQ(begun(worker, 1), 1);
+        end_all();
+    }
+    EXPECT_EQ(redis.flight_calls, calls);
+}
+
+TEST_F(FlightsTest, ReturnPlacesThatAreNotUsed) {
+    Worker& worker = start();
+    begun(worker, 3);
+    EXPECT_EQ(places_in_redis(), 3);
+    end_first();
+    end_first();
+    run_for(3s);
+    EXPECT_EQ(places_in_redis(), 1);
+    end_all();
+    run_for(3s);
+    EXPECT_EQ(places_in_redis(), 0);
+    EXPECT_EQ(begun(worker, 4), 3);
+}
+
+TEST_F(FlightsTest, RenewPlacesWhileRequestsRun) {
+    Worker& worker = start();
+    begun(worker, 2);
+    for (int i = 0; i < 20; ++i) {
+        run_for(2s);
+        for (const auto& [name, one] : redis.places) {
+            EXPECT_GT(one.end, worker.clock.wall() + 5s);
+        }
+        EXPECT_EQ(places_in_redis(), 2);
+    }
+}
+
+TEST_F(FlightsTest, AreRefusedByThePlacesOfOtherNodes) {
+    Worker& worker = start();
+    take_elsewhere(2);
+    EXPECT_EQ(begun(worker, 2), 1);
+    redis.places.erase("k:api:other");
+    run_for(100ms);
+    EXPECT_EQ(begun(worker, 3), 2);
+}
+
+TEST_F(FlightsTest, ReturnPlacesWhenTheyAreRecalled) {
+    Worker& worker = start();
+    begun(worker, 3);
+    end_first();
+    worker.engine.on_event("places:k");
+    run_for(10ms);
+    EXPECT_EQ(places_in_redis(), 2);
+    EXPECT_EQ(begun(worker, 2), 1) << "it asks again";
+}
+
+TEST_F(FlightsTest, OfAKilledWorkerAreForgotten) {
+    Worker& one = start();
+    Worker& two = start();
+    EXPECT_EQ(begun(one, 3), 3);
+    zone->processes.erase(one.process.process());
+    run_for(100ms);
+    EXPECT_EQ(begun(two, 4), 3);
+}
+
+TEST_F(FlightsTest, LoseNoPlaceIfAReplyIsLost) {
+    Worker& worker = start();
+    ask(worker, "k");
+    end_all();
+    int lost = 3;
+    worker.transport.choose_fate = [&](const redis::Call& call) {
+        const bool is_lost = call.script == &redis::flight_script() && lost-- > 0;
+        return is_lost ? SimulatedTransport::Fate::kUnanswered
+                       : SimulatedTransport::Fate::kAnswered;
+    };
+    begun(worker, 3);
+    EXPECT_LE(requests.size(), 3U);
+    end_all();
+    run_for(15s);
+    EXPECT_EQ(places_in_redis(), 0);
+    EXPECT_EQ(begun(worker, 4), 3);
+}
+
+TEST_F(FlightsTest, HaveTheNodesShareInAnOutage) {
+    Worker& worker = start();
+    ask(worker, "k");
+    end_all();
+    redis.nodes["other"] = Instant::max();
+    run_for(3s);
+    worker.transport.reachable = false;
+    EXPECT_EQ(begun(worker, 3), 1) << "one half of three";
+    worker.transport.reachable = true;
+    EXPECT_EQ(begun(worker, 3), 2) << "the request of the outage counts";
+}
+
+TEST_F(FlightsTest, AreDecidedByOnFailureInAnOutage) {
+    settings.on_failure = FailurePolicy::kAllow;
+    Worker& worker = start();
+    ask(worker, "k");
+    worker.transport.reachable = false;
+    run_for(20s);
+    EXPECT_EQ(begun(worker, 5), 5);
+}
+
+TEST_F(FlightsTest, ThatAreRefusedByTheQuotaGiveTheirPlaceBack) {
+    tables.front().plans.front().rates = {{1, 60s}};
+    Worker& worker = start();
+    EXPECT_EQ(begun(worker, 6), 1);
+    EXPECT_EQ(requests.back()->outcome().error.code, "rate_limit_exceeded");
+}
+
+TEST_F(FlightsTest, NeedAPlaceInEachTable) {
+    PlanTable& second = add_table("second", {{1000, 60s}});
+    second.plans.front().in_flight = 1;
+    Worker& worker = start();
+    EXPECT_EQ(begun(worker, 3), 1);
+    end_first();
+    EXPECT_EQ(begun(worker, 1), 1) << "the refused ones have no place in the first table";
+}
+
+/// Many workers and nodes with requests of random lengths, lost replies and kills: the requests of
+/// all never exceed the limit.
+TEST_F(FlightsTest, NeverExceedTheLimitWithCallsInAnyOrder) {
+    Worker& one = start();
+    Worker& two = start();
+    std::uint32_t seed = 7;
+    const auto draw = [&](std::uint32_t below) {
+        seed = seed * 1'664'525U + 1'013'904'223U;
+        return (seed >> 16U) % below;
+    };
+    for (Worker* worker : {&one, &two}) {
+        worker->transport.delay = [&] { return Timeline::Time(1 + draw(30)); };
+    }
+    int most = 0;
+    for (int i = 0; i < 3000; ++i) {
+        if (draw(3) > 0) {
+            begin(draw(2) == 0 ? one : two, "k");
+        }
+        while (requests.size() > 12 || (!requests.empty() && draw(3) == 0)) {
+            requests.erase(requests.begin() + draw(static_cast<std::uint32_t>(requests.size())));
+        }
+        if (draw(200) == 0) {
+            take_elsewhere(std::max<std::int64_t>(3 - places_in_redis(), 0));
+        } else if (draw(50) == 0) {
+            redis.places.erase("k:api:other");
+        } else if (draw(20) == 0) {
+            (draw(2) == 0 ? one : two).engine.on_event("places:k");
+        }
+        run_for(std::chrono::milliseconds(draw(40)));
+        int running = 0;
+        for (const auto& request : requests) {
+            running += request->outcome().is_granted() ? 1 : 0;
+        }
+        const auto other = redis.places.find("k:api:other");
+        const auto elsewhere = other == redis.places.end() ? std::int64_t{0} : other->second.places;
+        ASSERT_LE(running + elsewhere, 3) << i;
+        most = std::max(most, running);
+    }
+    EXPECT_EQ(most, 3);
+}
+
+}  // namespace
+}  // namespace tollgate::gateway
