@@ -6,6 +6,7 @@ use lib 't/lib';
 use Gateway;
 use HeldUpstream;
 use Http;
+use List::Util qw(sum0);
 use Test::More;
 use Wait qw(becomes wait_until);
 
@@ -65,12 +66,12 @@ sub becomes_free {
     pass($name);
 }
 
-# Waits until no node has places of the id.
+# Waits until the nodes have so many places of the id, because they have returned the others.
 sub places_returned {
-    my ($gateway) = @_;
-    wait_until('the return of all places', sub {
+    my ($gateway, $left) = @_;
+    wait_until('the return of places', sub {
         my %places = @{ $gateway->redis->cmd('HGETALL', 't:flight:{k1}') };
-        return !grep { /:/ } keys %places;
+        return sum0(map { (split ' ', $places{$_})[0] } grep { /:/ } keys %places) == ($left // 0);
     });
 }
 
@@ -198,6 +199,7 @@ subtest 'an outage of Redis' => sub {
     refused($other, 'k', 'each node has its share');
     $gateway->redis->sigcont;
     wait_until('Redis', sub { $_->get('/', 'k'); !$_->status->{redis}[0]{breaker_open_workers} }) for $gateway, $other;
+    places_returned($gateway, 2);
     push @requests, begin($gateway, 'k');
     refused($_, 'k', 'then the limit counts all requests') for $gateway, $other;
     is(finish($_), 200, 'they end') for @requests;
