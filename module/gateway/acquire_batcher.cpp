@@ -5,6 +5,7 @@
 
 #include "module/gateway/acquire_call.hpp"
 #include "module/gateway/settlement.hpp"
+#include "module/quota/lease.hpp"
 
 namespace tollgate::gateway {
 
@@ -86,7 +87,7 @@ void AcquireBatcher::renew_lease(const AcquireRequest& request) noexcept {
         if (!group.is_queued && !group.is_under_way && !group.is_renewal) {
             renewals_.push_back(&group);
             group.is_renewal = true;
-            renewal_tick_->start(kRenewalTick);
+            renewal_tick_->start(renewal_wait(*request.quotas));
         }
     });
 }
@@ -100,7 +101,7 @@ void AcquireBatcher::drop_renewal(Group& group) noexcept {
 /// Renewals share the next call, whoever needs it. In an outage none is made.
 void AcquireBatcher::queue_renewals() noexcept {
     if (!attempt(context_.log(), [&] { queued_.reserve(queued_.size() + renewals_.size()); })) {
-        renewal_tick_->start(kRenewalTick);
+        renewal_tick_->start(kMostRenewalWait);
         return;
     }
     for (Group* group : renewals_) {
@@ -124,6 +125,7 @@ void AcquireBatcher::enqueue_or_fail(Group& group) noexcept {
 
 void AcquireBatcher::flush() noexcept {
     end_of_turn_->cancel();
+    renewal_tick_->cancel();
     queue_renewals();
     auto groups = std::exchange(queued_, std::exchange(sent_, {}));
     if (context_.settings().is_cluster) {

@@ -39,7 +39,7 @@ class AcquireBatcher : private Pinned {
     void settle(const AcquireRequest& request);
 
     /// Asks for a lease without a request, if one is still due then (see renewal_size): with the
-    /// next call for any id, after kRenewalTick at the latest.
+    /// next call for any id, after renewal_wait() at the latest.
     void renew_lease(const AcquireRequest& request) noexcept;
 
     /// Sends queued groups now rather than at the end of this turn.
@@ -51,8 +51,6 @@ class AcquireBatcher : private Pinned {
   private:
     /// The most groups of one call; 1 after Redis answered CROSSSLOT.
     static constexpr std::size_t kMostGroups = 32;
-    /// How long a renewal of a lease waits for another call.
-    static constexpr std::chrono::milliseconds kRenewalTick{5};
 
     /// The most nodes of `groups_` that are kept for further groups.
     static constexpr std::size_t kMostSpare = 2 * kMostGroups;
@@ -120,8 +118,8 @@ class AcquireBatcher : private Pinned {
     redis::AcquireResults results_;         ///< of an earlier call; their memory is used again
     std::size_t most_groups_ = kMostGroups;
     std::unique_ptr<Timer> end_of_turn_;
-    std::vector<Group*> renewals_;  ///< to be sent with the next call, or when the tick ends
-    std::unique_ptr<Timer> renewal_tick_;
+    std::vector<Group*> renewals_;         ///< to be sent with the next call, or when the tick ends
+    std::unique_ptr<Timer> renewal_tick_;  ///< runs if `renewals_` has any
 };
 
 }  // namespace tollgate::gateway

@@ -12,7 +12,7 @@ namespace tollgate {
 namespace {
 
 /// The horizon is this part of the shortest window.
-constexpr int kHorizonsInWindow = 60;
+constexpr int kHorizonsInWindow = 20;
 /// A lease is idle after this time without a request, or after the horizon if it is longer.
 constexpr SteadyTime kIdleAfter{1000};
 /// A lease that Redis was not asked about for this many times that time is returned, even if
@@ -23,8 +23,11 @@ constexpr std::chrono::milliseconds kSettledWithin{500};
 /// A lease is renewed when it lasts for this part of the horizon, or for kRenewedAhead.
 constexpr int kRenewedAheadPart = 4;
 /// A lease is renewed while Redis has at least so many times its units left. Towards the end of a
-/// quota, units that no request asks for yet would be missing at other nodes.
-constexpr std::int64_t kRoomForRenewal = 16;
+/// quota, units that no request asks for yet would be missing at other nodes. Redis grants at most
+/// an eighth of what is left (see Acquire::lease), so renewals become smaller before.
+constexpr std::int64_t kRoomForRenewal = 4;
+/// A renewal waits for this part of the horizon, at most for kMostRenewalWait.
+constexpr int kRenewalWaitPart = 10;
 /// The fewest requests that are worth a lease.
 constexpr std::int64_t kLeastRequests = 2;
 /// The largest lease to ask for. A double represents it exactly.
@@ -137,6 +140,14 @@ std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quot
     // Compared with a small lease, prepare() would take the old one for too large.
     is_possible = is_possible && held / kLargeLease < units;
     return is_possible && units >= kLeastRequests * demand.cost ? units : 0;
+}
+
+std::chrono::milliseconds renewal_wait(const Quotas& quotas) {
+    std::chrono::milliseconds wait = kMostRenewalWait;
+    for (const TableQuota& quota : quotas) {
+        wait = std::min(wait, lease_horizon(quota) / kRenewalWaitPart);
+    }
+    return wait;
 }
 
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,

@@ -7,9 +7,12 @@
 
 namespace tollgate {
 
+/// The longest time for which a renewal waits for others that share its call.
+constexpr std::chrono::milliseconds kMostRenewalWait{20};
+
 /// How long a lease lasts when it is renewed: a worker may take a slice of it for 100 ms (see
 /// Slice::kLongest), and the renewal waits for others, and for Redis.
-constexpr SteadyTime kRenewedAhead{120};
+constexpr SteadyTime kRenewedAhead = SteadyTime(120) + kMostRenewalWait;
 
 /// A recall of an id's leases holds for this time, or until its shortest window ends: a node
 /// returns them and takes none. Until then all are back, from nodes that are subscribed to
@@ -19,7 +22,7 @@ constexpr SteadyTime kRecallHolds = kReturnsSoon;
 /// A lease that is this many times the next one is larger than the node expects to need.
 constexpr std::int64_t kLargeLease = 2;
 
-/// The time for which a node leases units: a sixtieth of the shortest window, at least 50 ms, at
+/// The time for which a node leases units: a twentieth of the shortest window, at least 50 ms, at
 /// most TableQuota::lease_time. Also the time constant of QuotaState::arrivals.
 std::chrono::milliseconds lease_horizon(const TableQuota& quota);
 std::chrono::milliseconds lease_horizon(Period shortest, std::chrono::milliseconds lease_time);
@@ -46,6 +49,10 @@ bool may_lease(const QuotaState& state, std::int64_t cost);
 /// those of the current windows or older than Demand::changed; or if Redis has little left.
 std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quotas,
                           const Demand& demand, const ClockBounds& now);
+
+/// How long a renewal may wait for others that share its call: a tenth of the shortest horizon, at
+/// most kMostRenewalWait.
+std::chrono::milliseconds renewal_wait(const Quotas& quotas);
 
 /// Takes `cost` from the lease of every table, or from none. Returns false if a lease is too small,
 /// its window may have ended, or more is counted than the limit.

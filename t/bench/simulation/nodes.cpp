@@ -177,13 +177,14 @@ void print_heading(const Options& options) {
         "limit, in\nwindows of %d s; %d windows; seed %u; fault: %s\n\n",
         options.keys, options.rate, options.demand, options.period, options.windows, options.seed,
         options.fault.c_str());
-    std::printf("%24s %8s %8s %7s %8s %7s %6s %6s %16s %6s %6s %8s %8s %7s %6s\n", "round", "",
-                "calls/", "calls/", "busiest", "idle", "idle", "idle at", "refused", "", "",
-                "recovery", "units in", "", "early");
-    std::printf("%5s %-5s %6s %5s %8s %8s %7s %8s %7s %6s %7s %8s %7s %6s %6s %8s %8s %7s %6s\n",
-                "nodes", "keys", "trip", "lease", "limit", "request", "second", "shard", "mean",
-                "most", "refusal", "all", "early", "over", "under", "ms", "horizon", "used",
-                "wait");
+    std::printf("%24s %8s %8s %7s %8s %7s %6s %6s %16s %6s %6s %8s %8s %7s %6s %7s %7s\n", "round",
+                "", "calls/", "calls/", "busiest", "idle", "idle", "idle at", "refused", "", "",
+                "recovery", "units in", "", "early", "ids/", "waits/");
+    std::printf(
+        "%5s %-5s %6s %5s %8s %8s %7s %8s %7s %6s %7s %8s %7s %6s %6s %8s %8s %7s %6s %7s %7s\n",
+        "nodes", "keys", "trip", "lease", "limit", "request", "second", "shard", "mean", "most",
+        "refusal", "all", "early", "over", "under", "ms", "horizon", "used", "wait", "request",
+        "request");
 }
 
 /// Runs one simulation and prints its line.
@@ -202,14 +203,15 @@ void run(const ManyNodes& many, const Options& options) {
     const auto integer = [](std::int64_t number) { return static_cast<long long>(number); };
     std::printf(
         "%5d %-5s %6.1f %5s %8lld %8.4f %7.0f %7.1f%% %7.1f %6lld %6.1f%% %8lld %7lld %5.1f%% "
-        "%5.1f%% %8s %8.1f %6.1f%% %6lld\n",
+        "%5.1f%% %8s %8.1f %6.1f%% %6lld %7.4f %7.4f\n",
         many.nodes, std::string(name_of(many.traffic)).c_str(),
         static_cast<double>(many.round_trip.count()) / 1000, many.leases ? "on" : "off",
         integer(scenario.rates.front().requests), figures.calls_per_request,
         figures.calls_per_second, 100 * figures.busiest_shard, figures.idle,
         integer(figures.most_idle), 100 * figures.held, integer(figures.refused),
         integer(figures.refused_early), 100 * figures.over, 100 * figures.under, recovery.c_str(),
-        units_in_horizon(many), 100 * figures.utilisation, integer(figures.longest_early_wait));
+        units_in_horizon(many), 100 * figures.utilisation, integer(figures.longest_early_wait),
+        figures.ids_per_request, figures.waits_per_request);
     static_cast<void>(std::fflush(stdout));
 }
 

@@ -2,6 +2,7 @@
 
 #include "module/gateway/acquire_batcher.hpp"
 
+#include "module/quota/lease.hpp"
 #include "t/unit/gateway/engine_fixture.hpp"
 
 namespace tollgate::gateway {
@@ -164,7 +165,7 @@ TEST_F(AcquireBatcherTest, ARequestDoesNotWaitForTheRenewalsOfATick) {
     EXPECT_EQ(request.status(), 0);
     EXPECT_GT(state("k0").lease, 0) << "its call brought the lease";
     const auto calls = worker.transport.calls;
-    run_for(10ms);
+    run_for(2 * kMostRenewalWait);
     EXPECT_EQ(worker.transport.calls, calls) << "there is nothing left to renew";
 }
 
@@ -218,7 +219,7 @@ TEST_F(AcquireBatcherTest, ARenewalThatRedisDidNotExecuteLosesNoStrikes) {
     };
     EXPECT_EQ(begin(worker, "k0").status(), 0);
     EXPECT_EQ(begin(worker, "k1").status(), 0);
-    run_for(20ms);
+    run_for(kMostRenewalWait + 10ms);
     EXPECT_GE(refused, 1);
     EXPECT_EQ(strikes, 4);
 }
@@ -260,7 +261,7 @@ TEST_F(AcquireBatcherTest, AHotKeyIsLeased) {
     EXPECT_EQ(statuses(0), 1600);
     EXPECT_GT(statistics["quota_decisions.lease"].value(), 1000);
     EXPECT_LT(worker.transport.calls, 150);
-    run_for(3s);
+    run_for(kLeaseTime + 1s);
     EXPECT_EQ(counted("k0"), 1600) << "the idle lease went back";
 }
 

@@ -467,7 +467,7 @@ TEST_F(AdmissionTest, ARequestThatEndsGetsNoCallback) {
     Request& in_acquire = begin(worker, "k");
     run_for(0ms);
     in_acquire.admission.abandon();
-    run_for(2s);
+    run_for(kLeaseTime + 1s);
     EXPECT_EQ(in_lookup.outcomes + in_acquire.outcomes, 0);
     EXPECT_EQ(counted("k"), 1) << "what was granted to nobody went back";
 }
@@ -540,7 +540,7 @@ TEST_F(AdmissionTest, ShortMemoryEndsARequestWith503AndLosesNothing) {
     }
     EXPECT_GT(refused, 0);
     worker.transport.reachable = true;
-    run_for(3s);
+    run_for(kLeaseTime + 1s);
     EXPECT_EQ(counted("k", 1), granted_count);
 }
 

@@ -157,9 +157,9 @@ struct KeyCalls {
 
 TEST(CallsOfAKey, AreThoseOfTheHorizon) {
     for (const auto& [rate, least, most] :
-         {KeyCalls{0.5, 0.95, 1.1}, KeyCalls{1, 0.9, 1.05}, KeyCalls{2, 0.5, 0.8},
-          KeyCalls{5, 0.15, 0.27}, KeyCalls{20, 0.04, 0.065}, KeyCalls{200, 0.004, 0.0065},
-          KeyCalls{2'000, 0.0004, 0.001}}) {
+         {KeyCalls{0.2, 0.95, 1.1}, KeyCalls{1, 0.4, 0.6}, KeyCalls{2, 0.16, 0.24},
+          KeyCalls{5, 0.06, 0.09}, KeyCalls{20, 0.016, 0.022}, KeyCalls{200, 0.0017, 0.0027},
+          KeyCalls{2'000, 0.00017, 0.0003}}) {
         const ManyNodes many{.nodes = 1,
                              .keys = 1,
                              .per_second = rate,

@@ -52,6 +52,8 @@ struct Ledger {
     std::map<std::pair<int, KeyWindow>, std::int64_t> node_granted;
     std::int64_t calls = 0;
     std::int64_t lookups = 0;  ///< of these calls
+    std::int64_t ids = 0;      ///< in the acquires that were executed
+    std::int64_t decided = 0;  ///< requests in them: they waited for Redis
     std::int64_t requests = 0;
     std::int64_t granted = 0;
     std::int64_t granted_alone = 0;  ///< of them: while Redis was unreachable
@@ -73,6 +75,8 @@ struct Ledger {
     void note_executed(const Executed& executed) {
         for (const auto& one : executed) {
             in_flight[key_of(one.id)] += one.acquired.granted;
+            ++ids;
+            decided += one.acquire.count;
         }
     }
     /// The reply arrived at a node.

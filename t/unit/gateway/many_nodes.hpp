@@ -59,6 +59,8 @@ inline Scenario scenario_of(const ManyNodes& many) {
 /// What a simulation measured.
 struct Figures {
     double calls_per_request = 0;
+    double ids_per_request = 0;    ///< that acquires ask for
+    double waits_per_request = 0;  ///< requests that Redis decides
     double calls_per_second = 0;
     double lookups_per_second = 0;  ///< of these
     double busiest_shard = 0;       ///< the share of the calls that the busiest master gets
@@ -118,8 +120,10 @@ class Measurement {
         const auto calls = static_cast<double>(ledger.calls);
         figures_.calls_per_second = calls / seconds;
         figures_.lookups_per_second = static_cast<double>(ledger.lookups) / seconds;
-        figures_.calls_per_request =
-            calls / static_cast<double>(std::max<std::int64_t>(ledger.requests, 1));
+        const auto requests = static_cast<double>(std::max<std::int64_t>(ledger.requests, 1));
+        figures_.calls_per_request = calls / requests;
+        figures_.ids_per_request = static_cast<double>(ledger.ids) / requests;
+        figures_.waits_per_request = static_cast<double>(ledger.decided) / requests;
         for (const SimulatedServer& server : fleet_.cluster().servers) {
             figures_.busiest_shard =
                 std::max(figures_.busiest_shard, static_cast<double>(server.calls) / calls);

@@ -54,8 +54,14 @@ class SimulatedEventLoop final : public EventLoop {
         SimulatedTimer(const SimulatedTimer&) = delete;
         SimulatedTimer& operator=(const SimulatedTimer&) = delete;
 
+        /// As nginx, keeps a running timer that would expire less than 300 ms earlier.
         void start(std::chrono::milliseconds delay) noexcept override {
-            run_at(timer_, timeline_.now() + delay);
+            const Timeline::Time time = timeline_.now() + delay;
+            const bool runs = timer_ && *timer_;
+            if (!runs || time < expires_ || time >= expires_ + std::chrono::milliseconds(300)) {
+                expires_ = time;
+                run_at(timer_, time);
+            }
         }
         void post() noexcept override {
             if (!posted_ || !*posted_) {
@@ -90,6 +96,7 @@ class SimulatedEventLoop final : public EventLoop {
         Timeline& timeline_;
         std::function<void()> handler_;
         Pending timer_;
+        Timeline::Time expires_{};  ///< of `timer_`
         Pending posted_;
     };
 

@@ -120,10 +120,11 @@ TEST_F(SlicesTest, ARecallReturnsTheLeaseAndTheSlicesOfAllWorkers) {
 }
 
 TEST_F(SlicesTest, ARecallEndsWithTheWindow) {
-    tables[0].plans[0].rates = {{1'000'000, 3s}};
+    constexpr Rate kRate{1'000'000, 3s};
+    tables[0].plans[0].rates = {kRate};
     Worker& worker = start();
     granted_for(worker, "k", 1s);
-    const auto window = [&] { return state("k").windows[0].counted.number; };
+    const auto window = [&] { return window_number(worker.clock.wall(), kRate.period); };
     for (const auto first = window(); window() == first; granted_for(worker, "k", 10ms)) {
         worker.engine.on_event("recall:k");
     }

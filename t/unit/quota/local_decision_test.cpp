@@ -132,8 +132,9 @@ TEST(Decide, AsksAgainWhenUnitsMayBeBackFromLeasesOfOtherNodes) {
     Node node({{10, 60s}});
     node.now += 10s;
     node.ask();
-    node.apply_reply({{.count = 10}}, 0, leased_elsewhere(-8s));
-    const Instant back = kStart + 10'500ms;  // 2.5 s after the lease
+    const auto leased = 10'500ms - lease_returns_within(node.quotas[0]);
+    node.apply_reply({{.count = 10}}, 0, leased_elsewhere(-leased));
+    const Instant back = kStart + 10'500ms;
     EXPECT_EQ(node.states[0].returns_until, back);
     node.now += 499ms;
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
@@ -142,7 +143,7 @@ TEST(Decide, AsksAgainWhenUnitsMayBeBackFromLeasesOfOtherNodes) {
     node.now += 1ms;
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "a client that was told so is not refused";
     node.ask();
-    node.apply_reply({{.count = 10}}, 0, leased_elsewhere(-8s));
+    node.apply_reply({{.count = 10}}, 0, leased_elsewhere(-leased));
     EXPECT_EQ(node.states[0].returns_until, Instant{});
     EXPECT_EQ(node.decide(), LocalAnswer::kLimited) << "nothing came back";
     EXPECT_EQ(retry_at(node.windows(true)), kStart + 60s);
@@ -169,14 +170,17 @@ TEST(Decide, ExpectsRecalledUnitsWithinASecond) {
     node.apply_reply({{.count = 10}}, 0, recalled_elsewhere(-9s, -10s));
     EXPECT_EQ(retry_at(node.windows(true)), kStart + 60s) << "they are back, and were used";
     node.apply_reply({{.count = 10}}, 0, recalled_elsewhere(-10'500ms, -10s));
-    EXPECT_EQ(retry_at(node.windows(true)), kStart + 13s) << "Redis could not recall a later lease";
+    EXPECT_EQ(retry_at(node.windows(true)),
+              kStart + 10'500ms + lease_returns_within(node.quotas[0]))
+        << "Redis could not recall a later lease";
 }
 
 TEST(Decide, ExpectsNoUnitsBackFromARecalledLeaseThatIsOver) {
     Node node({{10, 60s}});
     node.now += 10s;
     node.ask();
-    node.apply_reply({{.count = 10}}, 0, recalled_elsewhere(-7s, -10s));
+    const auto leased = 9'500ms - lease_returns_within(node.quotas[0]);
+    node.apply_reply({{.count = 10}}, 0, recalled_elsewhere(-leased, -10s));
     EXPECT_EQ(retry_at(node.windows(true)), kStart + 60s) << "its units came back before";
 }
 
@@ -208,8 +212,9 @@ TEST(Decide, ExpectsNoUnitsBackFromLeasesOfAnEarlierWindow) {
         node.now += 100ms;
         node.ask();
         node.apply_reply({{.count = 10}}, 0, leased_elsewhere(1ms));
-        EXPECT_EQ(node.states[0].returns_until, kStart + 2'499ms);
-        EXPECT_EQ(retry_at(node.windows(true)) == kStart + 2'499ms, slides)
+        const Instant back = kStart - 1ms + lease_returns_within(node.quotas[0]);
+        EXPECT_EQ(node.states[0].returns_until, back);
+        EXPECT_EQ(retry_at(node.windows(true)) == back, slides)
             << "unless that window still counts";
     }
 }
@@ -221,7 +226,7 @@ TEST(Decide, WaitsForEveryExhaustedWindow) {
     answer.leased_elsewhere = {{.at = kStart}, {}};
     node.apply_reply({{.count = 10}, {.count = 10}}, 0, answer);
     EXPECT_EQ(retry_at(node.windows(true)), kStart + 10s) << "no units of the second come back";
-    EXPECT_EQ(node.windows(true).front().retry, kStart + 2'500ms);
+    EXPECT_EQ(node.windows(true).front().retry, kStart + lease_returns_within(node.quotas[0]));
 }
 
 TEST(Decide, RefusesAHighCostAndAsksAboutALowOne) {

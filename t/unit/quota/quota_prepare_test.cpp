@@ -55,15 +55,21 @@ TEST(Arrivals, AreCountedIfAnotherWorkersClockIsBehind) {
     EXPECT_EQ(arrivals.at(1099ms, 1s), 7);
 }
 
-TEST(LeaseHorizon, IsASixtiethOfTheShortestWindow) {
+TEST(LeaseHorizon, IsATwentiethOfTheShortestWindow) {
     EXPECT_EQ(lease_horizon(api({{100, 1s}, {1000, 1h}})), 50ms) << "at least";
-    EXPECT_EQ(lease_horizon(api({{100, 30s}})), 500ms);
-    EXPECT_EQ(lease_horizon(api({{100, 1min}})), 1s);
+    EXPECT_EQ(lease_horizon(api({{100, 10s}})), 500ms);
+    EXPECT_EQ(lease_horizon(api({{100, 1min}})), 3s);
     TableQuota day = api({{1000, 24h}});
     EXPECT_EQ(lease_horizon(day), 3s) << "at most";
     day.lease_time = 5s;
     EXPECT_EQ(lease_horizon(day), 5s) << "or lease=";
     EXPECT_EQ(lease_returns_within(day), 10'500ms);
+}
+
+TEST(RenewalWait, IsATenthOfTheShortestHorizon) {
+    EXPECT_EQ(renewal_wait({api({{100, 1min}}), search({{100, 1s}})}), 5ms);
+    EXPECT_EQ(renewal_wait({api({{100, 2s}})}), 10ms);
+    EXPECT_EQ(renewal_wait({api({{100, 1min}})}), kMostRenewalWait) << "at most";
 }
 
 TEST(Prepare, AsksForALeaseForTheHorizon) {
@@ -74,11 +80,11 @@ TEST(Prepare, AsksForALeaseForTheHorizon) {
     EXPECT_EQ(node.ask().lease, 8) << "without the request that the acquire decides";
     EXPECT_EQ(node.ask(5).lease, 4);
     EXPECT_EQ(node.ask(0).lease, 0) << "a report";
-    node.now += 59'500ms;
+    node.now += 60s - lease_horizon(node.quotas[0]) / 2;
     for (int i = 0; i < 17; ++i) {
         node.arrive();
     }
-    EXPECT_EQ(node.ask().lease, 8) << "the window has 500 ms left";
+    EXPECT_EQ(node.ask().lease, 8) << "the window has half of the horizon left";
 }
 
 TEST(Prepare, AsksForALeaseIfItExpectsTwoRequests) {
@@ -116,9 +122,10 @@ TEST(Prepare, AsksForALeaseThatEveryTableWillSpend) {
 
 TEST(Prepare, AsksForALeaseForTheShortestHorizon) {
     Node node(Quotas{api({{1000, 30s}}), search({{1000, 60s}})});
-    node.states[0].arrivals.note(node.moment().steady, 50, 500ms);  // 100 a second
-    node.states[1].arrivals.note(node.moment().steady, 200, 1s);
-    EXPECT_EQ(node.ask().lease, 49);
+    const auto now = node.moment().steady;
+    node.states[0].arrivals.note(now, 50, lease_horizon(node.quotas[0]));
+    node.states[1].arrivals.note(now, 200, lease_horizon(node.quotas[1]));
+    EXPECT_NEAR(static_cast<double>(node.ask().lease), 49, 1);
 }
 
 class Renewal : public testing::Test {
@@ -127,7 +134,12 @@ class Renewal : public testing::Test {
     explicit Renewal(std::vector<Rate> rates = {{10'000, 60s}}) : node(std::move(rates)) {
         node.ask();
         node.apply_reply({{.count = 200}}, 100);
-        node.states[0].arrivals.note(node.moment().steady, 100, 1s);
+        arrive(100);
+    }
+    void arrive(std::int64_t per_second) {
+        const auto horizon = lease_horizon(node.quotas[0]);
+        node.states[0].arrivals = {};
+        node.states[0].arrivals.note(node.moment().steady, per_second * horizon / 1s, horizon);
     }
     std::int64_t size_with(std::int64_t held) {
         node.states[0].lease = held;
@@ -135,12 +147,14 @@ class Renewal : public testing::Test {
     }
 
     Node node;
+    const std::int64_t whole = 100 * lease_horizon(node.quotas[0]) / 1s;  ///< a lease
 };
 
-TEST_F(Renewal, IsDueWhenTheLeaseLastsFor120MsAndCompletesIt) {
-    EXPECT_EQ(size_with(12), 0);
-    EXPECT_EQ(size_with(11), 89);
-    EXPECT_EQ(size_with(0), 100);
+TEST_F(Renewal, IsDueWhenTheLeaseIsShortAndCompletesIt) {
+    const std::int64_t ahead = 100 * kRenewedAhead / 1s;
+    EXPECT_EQ(size_with(ahead), 0);
+    EXPECT_EQ(size_with(ahead - 1), whole - ahead + 1);
+    EXPECT_EQ(size_with(0), whole);
 }
 
 TEST_F(Renewal, OfAKeyWithFewRequestsIsDueWhenTheLeaseHasNoUnitForTheNextOne) {
@@ -154,8 +168,7 @@ TEST_F(Renewal, OfAKeyWithFewRequestsIsDueWhenTheLeaseHasNoUnitForTheNextOne) {
 TEST_F(Renewal, IsNotSmallerThanHalfOfTheLease) {
     // prepare() would return the lease.
     node.now += 59'900ms;
-    node.states[0].arrivals = {};
-    node.states[0].arrivals.note(node.moment().steady, 1000, 1s);
+    arrive(1000);
     EXPECT_EQ(size_with(66), 34);
     EXPECT_EQ(size_with(68), 0);
 }
@@ -169,22 +182,21 @@ TEST_F(Renewal, IsNotMadeForAnotherWindowOrAnotherKey) {
     node.demand.changed = node.moment().steady;
     EXPECT_EQ(size_with(0), 0) << "an operator has changed the key since";
     node.demand.changed = {};
-    EXPECT_EQ(size_with(0), 100);
+    EXPECT_EQ(size_with(0), whole);
     node.now += 60s;
     EXPECT_EQ(size_with(0), 0);
 }
 
 TEST_F(Renewal, IsNotMadeIfRedisHasLittleLeft) {
-    node.states[0].windows[0].counted.count = 10'000 - 16 * 95;
-    EXPECT_EQ(size_with(5), 95);
+    node.states[0].windows[0].counted.count = 10'000 - 4 * (whole - 5);
+    EXPECT_EQ(size_with(5), whole - 5);
     node.states[0].windows[0].counted.count += 1;
     EXPECT_EQ(size_with(5), 0);
 }
 
 TEST_F(Renewal, LastsUntilTheWindowEnds) {
     node.now += 59'950ms;
-    node.states[0].arrivals = {};
-    node.states[0].arrivals.note(node.moment().steady, 100, 1s);
+    arrive(100);
     EXPECT_EQ(size_with(5), 0) << "enough for 50 ms";
     EXPECT_EQ(size_with(2), 3);
 }
