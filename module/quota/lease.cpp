@@ -11,7 +11,8 @@ namespace tollgate {
 
 namespace {
 
-/// The horizon is this part of the shortest window.
+/// The horizon is this part of the shortest window, without its last second: leases are not
+/// recalled then.
 constexpr int kHorizonsInWindow = 20;
 /// A lease is idle after this time without a request, or after the horizon if it is longer.
 constexpr SteadyTime kIdleAfter{1000};
@@ -40,9 +41,9 @@ SteadyTime idle_after(std::chrono::milliseconds horizon) {
 }  // namespace
 
 std::chrono::milliseconds lease_horizon(Period shortest, std::chrono::milliseconds lease_time) {
-    return std::max(
-        kLeastLeaseTime,
-        std::min(std::chrono::milliseconds(shortest.length()) / kHorizonsInWindow, lease_time));
+    const std::chrono::milliseconds length(shortest.length());
+    return std::max(kLeastLeaseTime,
+                    std::min((length - kReturnsSoon) / kHorizonsInWindow, lease_time));
 }
 
 std::chrono::milliseconds lease_horizon(const TableQuota& quota) {

@@ -22,8 +22,9 @@ constexpr SteadyTime kRecallHolds = kReturnsSoon;
 /// A lease that is this many times the next one is larger than the node expects to need.
 constexpr std::int64_t kLargeLease = 2;
 
-/// The time for which a node leases units: a twentieth of the shortest window, at least 50 ms, at
-/// most TableQuota::lease_time. Also the time constant of QuotaState::arrivals.
+/// The time for which a node leases units: a twentieth of the shortest window without its last
+/// second, at least 50 ms, at most TableQuota::lease_time. Also the time constant of
+/// QuotaState::arrivals.
 std::chrono::milliseconds lease_horizon(const TableQuota& quota);
 std::chrono::milliseconds lease_horizon(Period shortest, std::chrono::milliseconds lease_time);
 

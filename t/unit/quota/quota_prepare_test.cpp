@@ -55,10 +55,11 @@ TEST(Arrivals, AreCountedIfAnotherWorkersClockIsBehind) {
     EXPECT_EQ(arrivals.at(1099ms, 1s), 7);
 }
 
-TEST(LeaseHorizon, IsATwentiethOfTheShortestWindow) {
+TEST(LeaseHorizon, IsATwentiethOfTheShortestWindowWithoutItsLastSecond) {
     EXPECT_EQ(lease_horizon(api({{100, 1s}, {1000, 1h}})), 50ms) << "at least";
-    EXPECT_EQ(lease_horizon(api({{100, 10s}})), 500ms);
-    EXPECT_EQ(lease_horizon(api({{100, 1min}})), 3s);
+    EXPECT_EQ(lease_horizon(api({{100, 2s}})), 50ms);
+    EXPECT_EQ(lease_horizon(api({{100, 11s}})), 500ms);
+    EXPECT_EQ(lease_horizon(api({{100, 1min}})), 2'950ms);
     TableQuota day = api({{1000, 24h}});
     EXPECT_EQ(lease_horizon(day), 3s) << "at most";
     day.lease_time = 5s;
@@ -68,7 +69,7 @@ TEST(LeaseHorizon, IsATwentiethOfTheShortestWindow) {
 
 TEST(RenewalWait, IsATenthOfTheShortestHorizon) {
     EXPECT_EQ(renewal_wait({api({{100, 1min}}), search({{100, 1s}})}), 5ms);
-    EXPECT_EQ(renewal_wait({api({{100, 2s}})}), 10ms);
+    EXPECT_EQ(renewal_wait({api({{100, 3s}})}), 10ms);
     EXPECT_EQ(renewal_wait({api({{100, 1min}})}), kMostRenewalWait) << "at most";
 }
 
