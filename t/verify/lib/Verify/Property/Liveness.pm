@@ -3,7 +3,7 @@ package Verify::Property::Liveness;
 # After the last fault everything heals: no unit stays idle, every key is served, and a client that obeys Retry-After is
 # granted.
 #
-# Units are given back one second after the last use at the latest, or when Redis has not renewed the lease for two
+# Units are given back three seconds after the last use at the latest, or when Redis has not renewed the lease for six
 # seconds; owed units are reported within about a second; workers connect again within two (module/README.md). So a round
 # has settled 15 s after its traffic at the latest. A client that is alone with its key and waits as long as Retry-After
 # says is not refused the same cost because of the same window. (Because of another one it may be: a node that refuses
