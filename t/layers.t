@@ -8,6 +8,7 @@ use Test::More;
 my %below = (
     text              => [],
     nginx             => [],
+    body              => [qw(text)],
     key               => [qw(text)],
     quota             => [qw(text key)],
     report            => [qw(text key quota)],
@@ -17,7 +18,7 @@ my %below = (
     'redis/io'        => [qw(text key quota redis/protocol redis/topology)],
     management        => [qw(text key quota redis/protocol redis/topology)],
     gateway           => [qw(text key quota report store redis/protocol redis/topology)],
-    http              => [qw(text nginx key quota report store redis/protocol redis/topology redis/io management gateway)],
+    http              => [qw(text body nginx key quota report store redis/protocol redis/topology redis/io management gateway)],
     cli               => [qw(text key quota report redis/protocol redis/topology management)],
     'backend/core'    => [qw(text)],
     'backend/storage' => [qw(text backend/core)],

@@ -53,6 +53,8 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, headers), header_families},
     {ngx_string("tollgate_cost"), kEverywhere | NGX_CONF_TAKE12, read_cost,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("tollgate_response_usage"), kEverywhere | NGX_CONF_1MORE, read_response_usage,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate_bypass"), kEverywhere | NGX_CONF_1MORE, ngx_http_set_predicate_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, bypass), nullptr},
     {ngx_string("tollgate_scope"), kEverywhere | NGX_CONF_1MORE, read_scope,

@@ -5,9 +5,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "module/body/json_pointer.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/http/nginx.hpp"
+#include "module/redis/protocol/log_throttle.hpp"
 
 namespace tollgate::http {
 
@@ -39,6 +42,14 @@ struct CostConf {
     ngx_http_complex_value_t* settle;  ///< what it has used when it ends; nullptr: the same
 };
 
+/// `tollgate_response_usage`.
+struct ResponseUsageConf {
+    std::vector<body::JsonPointer> pointers;
+    /// The lines about responses that cannot be read. Each worker has its own copy, as of all
+    /// memory.
+    mutable redis::LogThrottle unreadable{};
+};
+
 /// The configuration of a location: plain memory from nginx's pool. Each field is one word, so that
 /// all are merged alike.
 struct LocationConf {
@@ -46,7 +57,8 @@ struct LocationConf {
     const KeySourcesConf* key_from;
     ngx_http_complex_value_t* realm;
     ngx_uint_t headers;
-    CostConf* cost;  ///< nullptr: 1
+    CostConf* cost;                           ///< nullptr: 1
+    const ResponseUsageConf* response_usage;  ///< nullptr: off
     ngx_array_t* bypass;
     const std::string* scopes;  ///< in the form of parse_scopes; empty: any valid key
     ngx_flag_t dry_run;
@@ -86,5 +98,7 @@ char* read_tollgate(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept
 char* read_scope(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 /// Reads `tollgate_cost NUMBER | $variable [settle=$variable]`.
 char* read_cost(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
+/// Reads `tollgate_response_usage POINTER… | off`.
+char* read_response_usage(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
 }  // namespace tollgate::http

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "module/http/request/request_context.hpp"
+#include "module/http/response/usage_reader.hpp"
 #include "module/key/meta.hpp"
 
 namespace tollgate::http {
@@ -29,6 +30,8 @@ Value of_binding(const Outcome& outcome, Read read) {
 
 constexpr std::string_view kPrefix = "tollgate_";
 constexpr std::string_view kMetaPrefix = "tollgate_meta_";
+/// Of every request: no context is needed.
+constexpr std::string_view kResponseUsage = "tollgate_response_usage";
 
 /// A variable's name, and its value for a request; empty if it has none.
 struct Variable {
@@ -96,7 +99,11 @@ ngx_int_t set_value(ngx_http_request_t* r, ngx_http_variable_value_t* value, Rea
     });
 }
 
-Value value_of(std::string_view name, const RequestContext* context) {
+Value value_of(const ngx_http_request_t* r, std::string_view name, const RequestContext* context) {
+    if (name == kResponseUsage) {
+        const auto usage = response_usage_of(r);
+        return usage ? Value(std::to_string(*usage)) : Value();
+    }
     if (name.starts_with(kMetaPrefix)) {
         return context == nullptr ? Value() : meta_member(context->outcome(), name);
     }
@@ -112,7 +119,7 @@ ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
                        uintptr_t name) noexcept {
     return set_value(r, value, [&](const RequestContext* context) {
         // NOLINTNEXTLINE(performance-no-int-to-ptr): nginx keeps the data of a variable as a number
-        return value_of(view(*reinterpret_cast<const ngx_str_t*>(name)), context);
+        return value_of(r, view(*reinterpret_cast<const ngx_str_t*>(name)), context);
     });
 }
 
@@ -142,6 +149,9 @@ ngx_int_t add_variables(ngx_conf_t* cf) noexcept {
         if (add(variable.name, NGX_HTTP_VAR_NOHASH) == nullptr) {
             return NGX_ERROR;
         }
+    }
+    if (add(kResponseUsage, NGX_HTTP_VAR_NOHASH) == nullptr) {
+        return NGX_ERROR;
     }
     return add(kPrefix, NGX_HTTP_VAR_PREFIX) == nullptr ? NGX_ERROR : NGX_OK;
 }

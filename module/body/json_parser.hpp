@@ -1,0 +1,78 @@
+#pragma once
+
+#include <yajl/yajl_parse.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "module/body/token_cutter.hpp"
+
+namespace tollgate::body {
+
+/// Gets the parts of a JSON text in their order.
+class JsonHandler {
+  public:
+    virtual void on_name(std::string_view name) noexcept = 0;
+    virtual void on_number(std::string_view number) noexcept = 0;
+    /// A string, true, false or null.
+    virtual void on_other() noexcept = 0;
+    /// The begin of an object or an array, and its end.
+    virtual void on_object() noexcept = 0;
+    virtual void on_array() noexcept = 0;
+    virtual void on_end() noexcept = 0;
+
+  protected:
+    ~JsonHandler() = default;
+};
+
+/// Parses JSON texts (RFC 8259) that come in pieces, with yajl. Its memory is a part of this
+/// object, so it has a bound for texts of any size, and nothing is to be freed. A name is passed on
+/// as decoded; if it is longer than kLongestName, its end may be missing. The contents of strings
+/// are not checked: bytes that are not UTF-8 in the text of an answer are no reason not to count
+/// it.
+class JsonParser {
+  public:
+    /// Containers in each other. More are an error of the text.
+    static constexpr std::size_t kMostDepth = 256;
+
+    /// `handler` must outlive this object.
+    explicit JsonParser(JsonHandler& handler) : handler_(handler) {}
+    ~JsonParser() = default;
+    JsonParser(const JsonParser&) = delete;
+    JsonParser& operator=(const JsonParser&) = delete;
+
+    /// Parses the next piece of the text. After an error in the text, does nothing.
+    void parse(std::string_view piece) noexcept;
+    /// Whether the text so far is one object or array, with no error.
+    bool is_complete() const { return has_ended_ && !has_failed_ && cutter_.is_between_tokens(); }
+    /// Begins another text.
+    void restart();
+
+    /// The largest part of the memory that texts have taken so far, in bytes.
+    std::size_t memory_used() const { return most_used_; }
+
+  private:
+    friend struct YajlFunctions;
+
+    /// What yajl allocates for the longest tokens that the cutter leaves, and the deepest text.
+    static constexpr std::size_t kMemory = 6144;
+
+    void* allocate(std::size_t size);
+    bool parse_whole(std::string_view piece) noexcept;
+    bool begin_container();
+
+    JsonHandler& handler_;
+    TokenCutter cutter_;
+    yajl_handle yajl_ = nullptr;  ///< nullptr until the text begins
+    std::size_t depth_ = 0;
+    bool has_ended_ = false;
+    bool has_failed_ = false;
+    std::size_t used_ = 0;
+    std::size_t most_used_ = 0;
+    yajl_alloc_funcs allocator_{};
+    alignas(std::max_align_t) std::array<std::byte, kMemory> memory_;
+};
+
+}  // namespace tollgate::body
