@@ -22,7 +22,7 @@ use POSIX ();
 use RedisServer;
 use Test::More;
 use TestProcess;
-use Wait qw(wait_until);
+use Wait qw(becomes wait_until);
 
 my $page = Markdown->read(getcwd, 'module/CASES.md');
 my %configuration = map { $_->{heading} => $_->{text} } $page->blocks('nginx');
@@ -334,6 +334,36 @@ subtest 'Costs known at the end' => sub {
     is(http_get($nginx, '/v1/chat', bearer($key))->status, 429, '… it has cost what it took');
     is(http_get($nginx, '/files/a', bearer($key))->status, 200, 'a file');
     wait_until('the cost of a file', sub { my $bytes = count('settled', table => 'bytes'); return $bytes > 7 && $bytes < 1000 });
+    $nginx->stop;
+};
+
+subtest 'Tokens of a language model' => sub {
+    my @types = ('application/json', 'text/event-stream');
+    my %answers = (
+        document => [$types[0], '{"usage":{"total_tokens":700}}'],
+        message  => [$types[0], '{"usage":{"input_tokens":100,"output_tokens":50}}'],
+        stream   => [$types[1], qq(data: {"usage":null}\n\ndata: {"usage":{"total_tokens":300}}\n\ndata: [DONE]\n\n)],
+        messages => [$types[1], qq(data: {"message":{"usage":{"input_tokens":100,"output_tokens":1}}}\n\ndata: {"usage":{"output_tokens":50}}\n\n)],
+        silent   => [$types[1], "data: {}\n\n"],
+    );
+    my ($port, $service) = service(sub {
+        my ($head, $connection) = @_;
+        my ($type, $body) = $answers{ ($head =~ /answer=(\w+)/)[0] }->@*;
+        die "an encoding is asked for\n" if $head =~ /^Accept-Encoding:/mi;
+        $connection->syswrite("HTTP/1.0 200 OK\r\nContent-Type: $type\r\n\r\n$body");
+    });
+    my $nginx = start('Tokens of a language model', service => $port);
+    my $key = key('model');
+    my $sum = 0;
+    for my $case (
+        ['/v1/chat/completions', 'document', 700], ['/v1/chat/completions', 'stream', 300], ['/v1/chat/completions', 'silent', 4000],
+        ['/v1/messages', 'message', 150], ['/v1/messages', 'messages', 150])
+    {
+        my ($path, $answer, $units) = @$case;
+        is(http_get($nginx, "$path?answer=$answer", bearer($key), 'Accept-Encoding' => 'gzip')->body, $answers{$answer}[1], "$path, $answer");
+        $sum += $units;
+        becomes(sub { count('model', table => 'tokens') }, $sum, "... has cost $units");
+    }
     $nginx->stop;
 };
 

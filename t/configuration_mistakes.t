@@ -243,6 +243,15 @@ subtest 'directives of servers and locations' => sub {
         'tollgate_cost 1 used=$arg_a'           => 'invalid parameter "used=.arg_a"',
         'tollgate_cost 1 settle=2'              => '"settle=" needs a variable',
         'tollgate_cost 1 settle='               => '"settle=" needs a variable',
+        'tollgate_response_usage'               => 'invalid number of arguments in "tollgate_response_usage" directive',
+        'tollgate_response_usage usage/total'   => 'invalid JSON pointer "usage/total": it begins with "/"',
+        'tollgate_response_usage ""'            => 'invalid JSON pointer "": it begins with "/"',
+        'tollgate_response_usage /a~2'          => 'invalid JSON pointer "/a~2": "~" is not followed by 0 or 1',
+        'tollgate_response_usage /a /b /a'      => 'duplicate JSON pointer "/a"',
+        'tollgate_response_usage /a off'        => '"tollgate_response_usage" directive cannot combine "off" with JSON pointers',
+        'tollgate_response_usage ' . '/a' x 17  => 'invalid JSON pointer ".*": it has at most 16 names',
+        'tollgate_response_usage /' . 'a' x 128 => 'invalid JSON pointer ".*": a name has at most 127 bytes',
+        'tollgate_response_usage ' . join(' ', map { "/$_" } 0 .. 16) => 'more than 16 JSON pointers',
         'tollgate_headers draft'                => 'invalid value "draft"',
         'tollgate_log_level crit'               => 'invalid value "crit"',
         'tollgate_dry_run yes'                  => 'invalid value "yes" in "tollgate_dry_run" directive',
@@ -274,6 +283,7 @@ subtest 'directives of servers and locations' => sub {
     mistake($_, $refused{$_}, "$head location / {\n $_; # here\n } }") for sort keys %refused;
     for my $directive (
         'tollgate api', 'tollgate off', 'tollgate_realm a', 'tollgate_headers both', 'tollgate_cost 2', 'tollgate_dry_run on',
+        'tollgate_response_usage /a', 'tollgate_response_usage off',
         'tollgate_scope a', 'tollgate_scope off', 'tollgate_key_from header:apikey',
         'tollgate_forward_authorization on', 'tollgate_json_errors on', 'tollgate_log_level warn')
     {

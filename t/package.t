@@ -78,7 +78,7 @@ subtest 'the bill of materials' => sub {
         is($found->{version}, field($package, 'Version'), "$package: the version");
         is($found->{hashes}[0]{content}, Digest::SHA->new(256)->addfile($package{$package})->hexdigest, '... the digest');
     }
-    my %libraries = ($names[0] => ['nginx', 'libhiredis', 'libjs-chart.js'], $names[1] => ['nginx', 'libsqlite3', 'nlohmann-json3'], $names[2] => ['libcli11', 'libcurl']);
+    my %libraries = ($names[0] => ['nginx', 'libhiredis', 'libyajl2', 'libjs-chart.js'], $names[1] => ['nginx', 'libsqlite3', 'nlohmann-json3'], $names[2] => ['libcli11', 'libcurl']);
     for my $package (sort keys %libraries) {
         for my $library (@{ $libraries{$package} }) {
             ok((grep { /^\Q$library\E/ } @{ $needs{$package} }), "$package contains or needs $library");
@@ -90,7 +90,7 @@ subtest 'the bill of materials' => sub {
 
 subtest 'the control fields' => sub {
     my %depends_on = (
-        $names[0] => [$abi, qw(libc6 libhiredis libsodium libssl libstdc++6 zlib1g)],
+        $names[0] => [$abi, qw(libc6 libhiredis libsodium libssl libstdc++6 libyajl2 zlib1g)],
         $names[1] => [$abi, qw(libc6 libsqlite3 libstdc++6)],
         $names[2] => [qw(libc6 libcurl libhiredis libssl libstdc++6)],
     );

@@ -307,6 +307,7 @@ $nginx->stop;
 subtest 'a cost that is settled' => sub {
     my $gateway = Gateway->start(
         plans    => 'plan free 100000r/h;',
+        table    => 'lease=off',
         location => '',
         http     => 'log_format usage "$tollgate_response_usage $tollgate_cost";',
         server   => "access_log %DIR%/usage.log usage;

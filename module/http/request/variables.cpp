@@ -30,8 +30,6 @@ Value of_binding(const Outcome& outcome, Read read) {
 
 constexpr std::string_view kPrefix = "tollgate_";
 constexpr std::string_view kMetaPrefix = "tollgate_meta_";
-/// Of every request: no context is needed.
-constexpr std::string_view kResponseUsage = "tollgate_response_usage";
 
 /// A variable's name, and its value for a request; empty if it has none.
 struct Variable {
@@ -70,6 +68,20 @@ constexpr std::array<Variable, 10> kVariables{{
      }},
 }};
 
+/// A variable of every request, also of one that passes no guarded location.
+struct ResponseVariable {
+    std::string_view name;
+    Value (*read)(const ngx_http_request_t*);
+};
+
+constexpr std::array<ResponseVariable, 1> kResponseVariables{{
+    {"tollgate_response_usage",
+     [](const ngx_http_request_t* r) {
+         const auto usage = response_usage_of(r);
+         return usage ? Value(std::to_string(*usage)) : Value();
+     }},
+}};
+
 /// The member of the key's meta that the name of a variable ends with.
 Value meta_member(const Outcome& outcome, std::string_view variable) {
     if (outcome.key().meta.empty()) {
@@ -100,16 +112,16 @@ ngx_int_t set_value(ngx_http_request_t* r, ngx_http_variable_value_t* value, Rea
 }
 
 Value value_of(const ngx_http_request_t* r, std::string_view name, const RequestContext* context) {
-    if (name == kResponseUsage) {
-        const auto usage = response_usage_of(r);
-        return usage ? Value(std::to_string(*usage)) : Value();
+    const auto* found = std::ranges::find(kResponseVariables, name, &ResponseVariable::name);
+    if (found != kResponseVariables.end()) {
+        return found->read(r);
     }
     if (name.starts_with(kMetaPrefix)) {
         return context == nullptr ? Value() : meta_member(context->outcome(), name);
     }
     if (context != nullptr) {
-        const auto* found = std::ranges::find(kVariables, name, &Variable::name);
-        return found == kVariables.end() ? Value() : found->read(*context);
+        const auto* row = std::ranges::find(kVariables, name, &Variable::name);
+        return row == kVariables.end() ? Value() : row->read(*context);
     }
     return name == "tollgate_verdict" ? Value(name_of(Verdict::kNone)) : Value();
 }
@@ -150,8 +162,10 @@ ngx_int_t add_variables(ngx_conf_t* cf) noexcept {
             return NGX_ERROR;
         }
     }
-    if (add(kResponseUsage, NGX_HTTP_VAR_NOHASH) == nullptr) {
-        return NGX_ERROR;
+    for (const ResponseVariable& variable : kResponseVariables) {
+        if (add(variable.name, NGX_HTTP_VAR_NOHASH) == nullptr) {
+            return NGX_ERROR;
+        }
     }
     return add(kPrefix, NGX_HTTP_VAR_PREFIX) == nullptr ? NGX_ERROR : NGX_OK;
 }
