@@ -1,5 +1,6 @@
 #include "module/body/token_cutter.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace tollgate::body {
@@ -22,48 +23,75 @@ constexpr std::uint8_t kHexDigits = 4;
 }  // namespace
 
 std::size_t TokenCutter::keep(std::string_view piece) {
-    for (std::size_t i = 0; i < piece.size(); ++i) {
-        const char c = piece[i];
+    std::size_t i = 0;
+    while (i < piece.size() && state_ != State::kCut) {
         switch (state_) {
             case State::kOutside:
-                if (c == '"') {
-                    state_ = State::kString;
-                    length_ = 0;
-                } else if (kSeparators[static_cast<unsigned char>(c)]) {
-                    length_ = 0;
-                } else if (++length_ > kLongestNumber) {
-                    return kTooLong;
-                }
-                continue;
+                i = keep_outside(piece, i);
+                break;
             case State::kString:
-                if (c == '"') {
-                    state_ = State::kOutside;
-                    length_ = 0;
-                    continue;
-                }
-                if (c == '\\') {
-                    state_ = State::kEscape;
-                }
+                i = keep_string(piece, i);
                 break;
             case State::kEscape:
-                state_ = c == 'u' ? State::kHex : State::kString;
+                state_ = piece[i] == 'u' ? State::kHex : State::kString;
                 hex_left_ = kHexDigits;
+                ++length_;
+                ++i;
                 break;
             case State::kHex:
-                if (--hex_left_ == 0) {
-                    state_ = State::kString;
-                }
+                state_ = --hex_left_ == 0 ? State::kString : State::kHex;
+                ++length_;
+                ++i;
                 break;
             case State::kCut:
-                return i;
-        }
-        if (++length_ >= kKeptBytes && state_ == State::kString) {
-            state_ = State::kCut;
-            is_escaped_ = false;
-            return i + 1;
+                break;
         }
     }
-    return piece.size();
+    return i;
+}
+
+/// Up to the begin of a string.
+std::size_t TokenCutter::keep_outside(std::string_view piece, std::size_t i) {
+    std::size_t length = length_;
+    for (; i < piece.size() && piece[i] != '"'; ++i) {
+        length = kSeparators[static_cast<unsigned char>(piece[i])] ? 0 : length + 1;
+        if (length > kLongestNumber) {
+            return kTooLong;
+        }
+    }
+    if (i < piece.size()) {
+        state_ = State::kString;
+        length = 0;
+        ++i;
+    }
+    length_ = length;
+    return i;
+}
+
+/// Up to the end of a string, an escape sequence, or the cut.
+std::size_t TokenCutter::keep_string(std::string_view piece, std::size_t i) {
+    if (length_ >= kKeptBytes) {
+        state_ = State::kCut;
+        is_escaped_ = false;
+        return i;
+    }
+    const std::size_t begin = i;
+    const std::size_t end = std::min(piece.size(), i + (kKeptBytes - length_));
+    while (i < end && piece[i] != '"' && piece[i] != '\\') {
+        ++i;
+    }
+    length_ += i - begin;
+    if (i == end) {
+        return i;
+    }
+    if (piece[i] == '"') {
+        state_ = State::kOutside;
+        length_ = 0;
+    } else {
+        state_ = State::kEscape;
+        ++length_;
+    }
+    return i + 1;
 }
 
 std::size_t TokenCutter::skip(std::string_view piece) {
@@ -82,6 +110,7 @@ std::size_t TokenCutter::skip(std::string_view piece) {
         is_escaped_ = false;
         if (!is_escaped) {
             state_ = State::kString;
+            length_ = 0;  // The quote is kept.
             return quote;
         }
         begin = quote + 1;

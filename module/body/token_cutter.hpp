@@ -42,6 +42,8 @@ class TokenCutter {
 
     /// The number of bytes up to the cut. kTooLong if a token outside of strings is too long.
     std::size_t keep(std::string_view piece);
+    std::size_t keep_outside(std::string_view piece, std::size_t i);
+    std::size_t keep_string(std::string_view piece, std::size_t i);
     /// The number of bytes up to the end of the string that is cut.
     std::size_t skip(std::string_view piece);
 
