@@ -9,12 +9,14 @@ namespace tollgate::body {
 /// Gets the data of events.
 class EventHandler {
   public:
+    EventHandler() = default;
+    EventHandler(const EventHandler&) = delete;
+    EventHandler& operator=(const EventHandler&) = delete;
+    virtual ~EventHandler() = default;
+
     /// A piece of the data. The lines of an event's data are separated by a line feed.
     virtual void on_data(std::string_view piece) noexcept = 0;
     virtual void on_event_end() noexcept = 0;
-
-  protected:
-    ~EventHandler() = default;
 };
 
 /// Splits a stream of server-sent events (`text/event-stream`) that comes in pieces, as the HTML

@@ -13,28 +13,28 @@ struct YajlFunctions {
     }
 
     static int on_other(void* context) noexcept {
-        parser(context).handler_.on_other();
+        parser(context).numbers_.on_other();
         return 1;
     }
     static int on_number(void* context, const char* text, std::size_t size) noexcept {
-        parser(context).handler_.on_number({text, size});
+        parser(context).numbers_.on_number({text, size});
         return 1;
     }
     static int on_name(void* context, const unsigned char* text, std::size_t size) noexcept {
-        parser(context).handler_.on_name(view(text, size));
+        parser(context).numbers_.on_name(view(text, size));
         return 1;
     }
     static int on_object(void* context) noexcept {
-        parser(context).handler_.on_object();
+        parser(context).numbers_.on_object();
         return parser(context).begin_container() ? 1 : 0;
     }
     static int on_array(void* context) noexcept {
-        parser(context).handler_.on_array();
+        parser(context).numbers_.on_array();
         return parser(context).begin_container() ? 1 : 0;
     }
     static int on_end(void* context) noexcept {
         JsonParser& parser = YajlFunctions::parser(context);
-        parser.handler_.on_end();
+        parser.numbers_.on_end();
         parser.has_ended_ = --parser.depth_ == 0;
         return 1;
     }

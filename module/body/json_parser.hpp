@@ -7,25 +7,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "module/body/number_search.hpp"
 #include "module/body/token_cutter.hpp"
 
 namespace tollgate::body {
-
-/// Gets the parts of a JSON text in their order.
-class JsonHandler {
-  public:
-    virtual void on_name(std::string_view name) noexcept = 0;
-    virtual void on_number(std::string_view number) noexcept = 0;
-    /// A string, true, false or null.
-    virtual void on_other() noexcept = 0;
-    /// The begin of an object or an array, and its end.
-    virtual void on_object() noexcept = 0;
-    virtual void on_array() noexcept = 0;
-    virtual void on_end() noexcept = 0;
-
-  protected:
-    ~JsonHandler() = default;
-};
 
 /// Parses JSON texts (RFC 8259) that come in pieces, with yajl. Its memory is a part of this
 /// object, so it has a bound for texts of any size, and nothing is to be freed. A name is passed on
@@ -37,8 +22,8 @@ class JsonParser {
     /// Containers in each other. More are an error of the text.
     static constexpr std::size_t kMostDepth = 256;
 
-    /// `handler` must outlive this object.
-    explicit JsonParser(JsonHandler& handler) : handler_(handler) {}
+    /// Tells `numbers` what the text consists of. It must outlive this object.
+    explicit JsonParser(NumberSearch& numbers) : numbers_(numbers) {}
     ~JsonParser() = default;
     JsonParser(const JsonParser&) = delete;
     JsonParser& operator=(const JsonParser&) = delete;
@@ -63,7 +48,7 @@ class JsonParser {
     bool parse_whole(std::string_view piece) noexcept;
     bool begin_container();
 
-    JsonHandler& handler_;
+    NumberSearch& numbers_;
     TokenCutter cutter_;
     yajl_handle yajl_ = nullptr;  ///< nullptr until the text begins
     std::size_t depth_ = 0;

@@ -7,13 +7,12 @@
 #include <span>
 #include <string_view>
 
-#include "module/body/json_parser.hpp"
 #include "module/body/json_pointer.hpp"
 
 namespace tollgate::body {
 
 /// Finds the numbers of a JSON text that JSON pointers point to.
-class NumberSearch final : public JsonHandler {
+class NumberSearch {
   public:
     /// The value at a pointer, from 0 to 2^63-1; empty if there is none, or another value. Of
     /// members with one name, the last one counts.
@@ -27,15 +26,18 @@ class NumberSearch final : public JsonHandler {
     /// Begins another text.
     void restart();
 
-    void on_name(std::string_view name) noexcept override;
-    void on_number(std::string_view number) noexcept override;
-    void on_other() noexcept override;
-    void on_object() noexcept override;
-    void on_array() noexcept override;
-    void on_end() noexcept override { --depth_; }
+    // The parts of the text, in their order.
+    void on_name(std::string_view name) noexcept;
+    void on_number(std::string_view number) noexcept;
+    /// A string, true, false or null.
+    void on_other() noexcept;
+    void on_object() noexcept;
+    void on_array() noexcept;
+    /// The end of an object or an array.
+    void on_end() noexcept { --depth_; }
 
   private:
-    /// An array in which a value begins, or the absence of one.
+    /// In place of the next index: the container is an object.
     static constexpr std::uint64_t kObject = ~std::uint64_t{0};
 
     template <typename Matches>

@@ -28,7 +28,7 @@ class ResponseUsage final : private EventHandler {
     /// At most kMostPointers, which must outlive this object.
     ResponseUsage(std::span<const JsonPointer> pointers, Format format)
         : format_(format), numbers_(pointers), parser_(numbers_), events_(*this) {}
-    ~ResponseUsage() = default;
+    ~ResponseUsage() override = default;
     ResponseUsage(const ResponseUsage&) = delete;
     ResponseUsage& operator=(const ResponseUsage&) = delete;
 

@@ -255,8 +255,8 @@ char* read_response_usage(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf
         if (is_off(words, "JSON pointers")) {
             return nullptr;
         }
-        return make_pooled<ResponseUsageConf>(cf->pool,
-                                              body::parse_json_pointers(words.subspan(1)));
+        return make_pooled<ResponseUsageConf>(
+            cf->pool, ResponseUsageConf{.pointers = body::parse_json_pointers(words.subspan(1))});
     });
 }
 
