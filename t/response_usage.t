@@ -107,6 +107,8 @@ sub is_logged {
     is(log_line($nginx), $usage, $name);
 }
 
+my $can_add = Nginx->built_with('with-http_addition_module');
+my $add = $can_add ? 'add_after_body /returned; addition_types application/json;' : '';
 my $nginx = Nginx->start(files => { 'page.html' => '<!--# include virtual="/returned" -->' }, conf => <<"END");
     log_format usage '\$tollgate_response_usage';
     proxy_cache_path %DIR%/cache keys_zone=cache:1m;
@@ -124,6 +126,7 @@ my $nginx = Nginx->start(files => { 'page.html' => '<!--# include virtual="/retu
         location /replaced { $openai sub_filter_types application/json; sub_filter usage use; $proxy }
         location /outer { $openai location /outer/off { tollgate_response_usage off; $proxy } location /outer/inherits { $proxy } }
         location = /returned { $openai default_type application/json; return 200 '{"usage":{"total_tokens":3}}'; }
+        location /added { $openai $add $proxy }
         location = /page.html { $openai ssi on; }
         location /intercepted { $openai proxy_intercept_errors on; error_page 503 /error_page; $proxy }
         location = /error_page { default_type application/json; return 200 '{"usage":{"total_tokens":4}}'; }
@@ -202,6 +205,11 @@ subtest 'what nginx does with a response' => sub {
     is_logged($nginx, 3, '... is read');
     is(Http::http_get($nginx, '/page.html')->body, '{"usage":{"total_tokens":3}}', 'the response to a subrequest');
     is_logged($nginx, '-', '... is not');
+    SKIP: {
+        skip 'nginx has no addition module', 2 unless $can_add;
+        is(exchange($nginx, '/added', head_of($json), [$completion])->body, $completion . '{"usage":{"total_tokens":3}}', 'a subrequest after JSON');
+        is_logged($nginx, 42, '... adds nothing');
+    }
     is(exchange($nginx, '/intercepted', "HTTP/1.1 503 No\r\nContent-Type: $json\r\n\r\n", [$completion])->json->{usage}{total_tokens}, 4, 'an error page');
     is_logged($nginx, '-', '... belongs to its location');
     for my $case (['internal', 42], ['internal_none', '-']) {
