@@ -86,7 +86,6 @@ void JsonParser::restart() {
 /// Nothing is freed before restart(). nullptr if nothing is left, which yajl does not expect:
 /// kMemory is for the worst case, and a unit test compares.
 void* JsonParser::allocate(std::size_t size) {
-    constexpr std::size_t kAlignment = alignof(std::max_align_t);
     const std::size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
     if (rounded > memory_.size() - used_) {
         return nullptr;

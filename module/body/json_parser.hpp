@@ -44,6 +44,9 @@ class JsonParser {
     /// What yajl allocates for the longest tokens that the cutter leaves, and the deepest text.
     static constexpr std::size_t kMemory = 6144;
 
+    /// yajl keeps pointers and sizes. nginx's pools align to no more.
+    static constexpr std::size_t kAlignment = alignof(void*);
+
     void* allocate(std::size_t size);
     bool parse_whole(std::string_view piece) noexcept;
     bool begin_container();
@@ -57,7 +60,7 @@ class JsonParser {
     std::size_t used_ = 0;
     std::size_t most_used_ = 0;
     yajl_alloc_funcs allocator_{};
-    alignas(std::max_align_t) std::array<std::byte, kMemory> memory_;
+    alignas(kAlignment) std::array<std::byte, kMemory> memory_;
 };
 
 }  // namespace tollgate::body
