@@ -34,10 +34,11 @@ FlightRecord::Worker* Flight::find(std::uint32_t process, bool is_free) const {
 
 bool Flight::add(std::uint32_t process, std::int32_t count) {
     FlightRecord::Worker* worker = find(process, false);
-    if (worker == nullptr) {
+    const bool is_new = worker == nullptr && count > 0 && size_ > 0;
+    if (is_new) {
         worker = find(process, true);
     }
-    if (worker == nullptr && free_ != nullptr && size_ < kMost) {
+    if (is_new && worker == nullptr && free_ != nullptr && size_ < kMost) {
         *free_ = {.key = key_, .use = FlightRecord::Use::kFurther, .node = {}, .workers = {}};
         records_[size_++] = free_;
         worker = &std::exchange(free_, nullptr)->workers.front();

@@ -59,8 +59,8 @@ class Flight {
     NodePlaces* node() const { return size_ == 0 ? nullptr : &records_.front()->node; }
     /// Requests in flight at the node.
     std::int64_t requests() const;
-    /// Adds `count` requests to those of a worker. False if there is no record for it. A negative
-    /// count removes them.
+    /// Adds `count` requests to those of a worker. False if there is no record for it, or no node().
+    /// A negative count removes them.
     bool add(std::uint32_t process, std::int32_t count);
     /// Removes the requests of the workers for which this is true.
     template <typename IsGone>

@@ -14,7 +14,8 @@ package Gateways;
 # under valgrind (ValgrindNginx.pm). `http => '…'` adds directives.
 #
 # The plans are endless (two windows that are never exhausted) and spent (two windows of one request). Nothing is
-# logged. The servers of Tollgate are `tollgate` (leases), `exact` (lease=off) and `status`. With `shapes => 1`, it has
+# logged. The servers of Tollgate are `tollgate` (leases), `exact` (lease=off),
+# `settle` (each request takes 2 units and uses 1), `in_flight` (a limit of requests in flight) and `status`. With `shapes => 1`, it has
 # also those of @shapes: other numbers of tables and windows, each with leases and with lease=off (`…_exact`).
 
 use strict;
@@ -34,11 +35,12 @@ my @lua_modules = map { "/usr/share/nginx/modules/$_.so" } qw(ndk_http_module ng
 my %windows = (
     1 => '1000000000r/m',
     2 => '1000000000r/m 2000000000r/d',
+    '2 in_flight' => '1000000000r/m 2000000000r/d in_flight=100000',
     4 => '1000000000r/m 1500000000r/15m 1800000000r/h 2000000000r/d',
 );
 
 # Which %PORTn% each server of an nginx has. `all` has the servers of bare and of tollgate.
-my @servers = (qw(bare limit_req limit_req_spent lua tollgate exact status), map { ($_, "${_}_exact") } @shapes);
+my @servers = (qw(bare limit_req limit_req_spent lua tollgate exact settle in_flight status), map { ($_, "${_}_exact") } @shapes);
 my %port = map { $servers[$_] => $_ + 1 } 0 .. $#servers;
 
 my $limit_req_zones = <<'END';
@@ -51,7 +53,12 @@ my %bare = (
     limit_req       => 'limit_req zone=granted burst=1000000 nodelay;',
     limit_req_spent => 'limit_req zone=spent;',
 );
-my %tollgate = (tollgate => 'tollgate api;', exact => 'tollgate exact;');
+my %tollgate = (
+    tollgate  => 'tollgate api;',
+    exact     => 'tollgate exact;',
+    settle    => 'tollgate api; tollgate_cost 2 settle=$one;',
+    in_flight => 'tollgate in_flight;',
+);
 my %of_shape = map {
     (
         "tables2$_"  => "tollgate api2$_ b$_;",
@@ -109,7 +116,7 @@ sub address {
 
 sub _tollgate_http {
     my ($redis, %options) = @_;
-    my $tables = _table('api', 2) . _table('exact', 2, 'lease=off');
+    my $tables = _table('api', 2) . _table('exact', 2, 'lease=off') . _table('in_flight', '2 in_flight');
     for my $suffix ($options{shapes} ? ('', '_exact') : ()) {
         my $lease = $suffix ? 'lease=off' : '';
         $tables .= _table("$_$suffix", 2, $lease) for qw(api2 b c d);
@@ -119,6 +126,7 @@ sub _tollgate_http {
         tollgate_zone @{[ $options{zone} // '64m' ]};
         tollgate_redis main { server @{[ $redis->address ]}; prefix t:; @{[ $options{redis} // 'timeout 1s;' ]} }
         $tables
+        map \$uri \$one { default 1; }
         server { listen 127.0.0.1:%PORT$port{status}%; location / { tollgate_status; } }
 END
 }

@@ -1,0 +1,62 @@
+#include "module/store/flight_records.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tollgate {
+namespace {
+
+class FlightRecordsTest : public testing::Test {
+  protected:
+    static FlightKey key(unsigned char number) { return {.id = {number}, .redis = 1, .table = 2}; }
+
+    std::vector<FlightRecord> memory_ = std::vector<FlightRecord>(8);
+    FlightRecords records_{std::as_writable_bytes(std::span(memory_))};
+};
+
+TEST_F(FlightRecordsTest, CountTheRequestsOfEachWorker) {
+    EXPECT_EQ(records_.find(key(1), false).node(), nullptr);
+    EXPECT_TRUE(records_.find(key(1), true).add(100, 2));
+    EXPECT_TRUE(records_.find(key(1), false).add(101, 1));
+    EXPECT_TRUE(records_.find(key(2), true).add(100, 5));
+    EXPECT_EQ(records_.find(key(1), false).requests(), 3);
+    records_.find(key(1), false).drop([](std::uint32_t process) { return process == 100; });
+    EXPECT_EQ(records_.find(key(1), false).requests(), 1);
+    EXPECT_TRUE(records_.find(key(1), false).add(101, -1));
+    EXPECT_EQ(records_.find(key(1), false).requests(), 0);
+}
+
+TEST_F(FlightRecordsTest, HaveFurtherRecordsForManyWorkers) {
+    for (std::uint32_t process = 1; process <= 20; ++process) {
+        EXPECT_TRUE(records_.find(key(1), true).add(process, 1)) << process;
+    }
+    EXPECT_EQ(records_.find(key(1), false).requests(), 20);
+    records_.find(key(1), false).node()->places = 7;
+    EXPECT_EQ(records_.find(key(1), false).node()->places, 7) << "the same record";
+    int keys = 0;
+    records_.for_each([&](const FlightKey& /*key*/, const Flight& flight) {
+        ++keys;
+        EXPECT_EQ(flight.requests(), 20);
+    });
+    EXPECT_EQ(keys, 1);
+}
+
+TEST_F(FlightRecordsTest, AreFreeAgain) {
+    for (unsigned char number = 0; number < 8; ++number) {
+        EXPECT_TRUE(records_.find(key(number), true).add(1, 1));
+    }
+    EXPECT_EQ(records_.find(key(9), true).node(), nullptr) << "no room";
+    records_.find(key(3), false).free();
+    EXPECT_EQ(records_.find(key(3), false).node(), nullptr);
+    EXPECT_NE(records_.find(key(9), true).node(), nullptr);
+}
+
+TEST_F(FlightRecordsTest, AreNeverBelowZero) {
+    records_.find(key(1), true).add(1, -1);
+    EXPECT_EQ(records_.find(key(1), false).requests(), 0);
+    EXPECT_FALSE(records_.find(key(2), false).add(1, 1)) << "it has no record";
+}
+
+}  // namespace
+}  // namespace tollgate
