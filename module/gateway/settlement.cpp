@@ -124,9 +124,13 @@ bool Settlement::is_ours(const QuotaCache::Held& held) const {
 /// settle it. Its Redis may no longer be configured, so this one's statistics count the units.
 void Settlement::drop_if_left(const QuotaCache::Held& held) {
     if (!may_be_used(held)) {
-        const QuotaState state = LockedStripe(context_.zone(), held.id).quotas().drop(held);
-        count(context_.statistics(), lost_with(state, held.quota("")));
+        drop(held);
     }
+}
+
+void Settlement::drop(const QuotaCache::Held& held) {
+    const QuotaState state = LockedStripe(context_.zone(), held.id).quotas().drop(held);
+    count(context_.statistics(), lost_with(state, held.quota("")));
 }
 
 /// Whether a worker is left that may serve or settle a quota that this configuration does not have:
@@ -232,7 +236,7 @@ void Settlement::settle(const Due& due, Which which) {
     AcquireRequest request;
     request.quotas = quotas_of(held);
     if (due.id.empty() && due.has_ended) {
-        LockedStripe(context_.zone(), held.id).quotas().drop(held);
+        drop(held);
     } else if (!due.id.empty()) {
         request.returns_lease = which == Which::kLeft || due.is_recalled;
         request.id = due.id;

@@ -71,6 +71,7 @@ class Settlement : private Pinned {
     bool is_ours(const QuotaCache::Held& held) const;
     bool is_left(std::uint32_t table) const;
     void drop_if_left(const QuotaCache::Held& held);
+    void drop(const QuotaCache::Held& held);
     bool may_be_used(const QuotaCache::Held& held) const;
     std::shared_ptr<const Quotas> quotas_of(const QuotaCache::Held& held);
     const PlanTable* table_of(const QuotaCache::Held& held) const;

@@ -467,6 +467,18 @@ TEST_F(SettlementTest, QuotasWithoutARecordWaitForTheirWindowOrARequest) {
     EXPECT_EQ(state("k").windows[0].owed, 5);
     run_for(3601s);
     EXPECT_EQ(state("k").windows[0].owed, 0) << "the window has ended";
+    EXPECT_EQ(statistics["owed_units.lapsed"].value(), 5) << "an operator sees that they are lost";
+}
+
+TEST_F(SettlementTest, ALeaseWithoutARecordIsLostWithItsWindow) {
+    Worker& worker = start_with_lease();
+    {
+        const KeyCache::Key key{settings.name_hash, sha256("k")};
+        LockedStripe(*zone, key).keys().put_unknown(key, worker.engine.steady_time());
+    }
+    run_for(3601s);
+    EXPECT_EQ(state("k").lease, 0);
+    EXPECT_EQ(statistics["lease_units.lost"].value(), 4);
 }
 
 TEST_F(SettlementTest, ShortMemoryDelaysASettlement) {
