@@ -140,10 +140,9 @@ bool Settlement::may_be_used(const QuotaCache::Held& held) const {
     const WorkerProcess& worker = context_.worker();
     const LockedNode node(zone);
     const std::uint32_t last = node.table_workers().find(held.redis, held.table);
-    return (last != 0 && worker.is_alive(last)) ||
-           node.table_workers().any([&](std::uint32_t process) {
-               return !zone.workers().contains(process) && worker.is_alive(process);
-           });
+    return (last != 0 && worker.is_alive(last)) || node.places().any([&](std::uint32_t process) {
+        return !zone.workers().contains(process) && worker.is_alive(process);
+    });
 }
 
 /// The id in clear text; empty if the zone has no record of it.

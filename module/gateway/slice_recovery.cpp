@@ -29,18 +29,23 @@ void recover(const LockedStripe& stripe, SliceRecord& record, RedisStatistics& s
 
 }  // namespace
 
-void recover_slices(Zone& zone, std::uint32_t killed, const WorkerProcess& successor,
-                    std::span<const CountsOfRedis> counts, SteadyTime now) {
-    const auto is_gone = [&](std::uint32_t process) {
-        return !zone.workers().contains(process) && !successor.is_alive(process);
-    };
+void recover_slices(Zone& zone, std::span<const EndedWorker> ended, const WorkerProcess& worker,
+                    SteadyTime now) {
     for (std::size_t i = 0; i < zone.stripes(); ++i) {
         const LockedStripe stripe(zone, StripeNumber{i});
         stripe.slices().for_each([&](SliceRecord& record) {
-            const auto own = std::ranges::find(counts, record.key.redis, &CountsOfRedis::redis);
-            if (record.process == killed && own != counts.end()) {
+            const auto killed = std::ranges::find(ended, record.process, &EndedWorker::process);
+            if (killed == ended.end()) {
+                if (!worker.is_alive(record.process)) {
+                    record.take();
+                }
+                return;
+            }
+            const auto own =
+                std::ranges::find(killed->counts, record.key.redis, &CountsOfRedis::redis);
+            if (own != killed->counts.end()) {
                 recover(stripe, record, own->statistics, now);
-            } else if (record.process == killed || is_gone(record.process)) {
+            } else {
                 record.take();
             }
         });

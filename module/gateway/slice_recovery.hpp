@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "module/gateway/zone.hpp"
 #include "module/report/statistics.hpp"
@@ -14,11 +15,17 @@ struct CountsOfRedis {
     RedisStatistics& statistics;
 };
 
-/// Returns the units in the slices of a worker that was killed: they become units to return, which
-/// the settlement sends to Redis. `counts` are those of the killed worker, which its successor
-/// continues. To be called before Zone::start_worker of the successor. Also drops the records of
-/// workers that were killed after they had a successor. Throws std::bad_alloc.
-void recover_slices(Zone& zone, std::uint32_t killed, const WorkerProcess& successor,
-                    std::span<const CountsOfRedis> counts, SteadyTime now);
+/// A worker whose process has ended.
+struct EndedWorker {
+    std::size_t place;  ///< see WorkerPlaces
+    std::uint32_t process;
+    std::vector<CountsOfRedis> counts;  ///< its own
+};
+
+/// Returns the units in the slices of workers that were killed: they become units to return, which
+/// the settlement sends to Redis. Drops the records of other workers that have ended: they had no
+/// place. Several workers may do this at the same time. Throws std::bad_alloc.
+void recover_slices(Zone& zone, std::span<const EndedWorker> ended, const WorkerProcess& worker,
+                    SteadyTime now);
 
 }  // namespace tollgate::gateway

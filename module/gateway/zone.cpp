@@ -80,16 +80,16 @@ std::string Zone::node_name() const {
     return std::string(digits.size() - text.size(), '0') + text;
 }
 
-void Zone::start_worker(const WorkerProcess& worker, std::span<const ServedTable> tables) {
+std::size_t Zone::start_worker(const WorkerProcess& worker, std::span<const ServedTable> tables) {
     workers().start(worker.number(), worker.process());
     workers().insert(worker.number(), worker.process());
     const auto is_alive = [&](std::uint32_t process) { return worker.is_alive(process); };
     const LockedNode node(*this);
-    node.table_workers().start(worker.process(), is_alive);
     for (const ServedTable& served : tables) {
         node.table_workers().insert(served.redis, name_hash(served.table->name), worker.process(),
                                     is_alive);
     }
+    return node.places().take(worker.process());
 }
 
 StripeNumber Zone::stripe_of(const IdHash& id) const {

@@ -18,6 +18,7 @@
 #include "module/store/recalls.hpp"
 #include "module/store/stripe_layout.hpp"
 #include "module/store/table_workers.hpp"
+#include "module/store/worker_places.hpp"
 
 namespace tollgate::gateway {
 
@@ -50,6 +51,7 @@ struct SharedNode {
     std::uint64_t id;   ///< random; names the node's reports in Redis
     WorkerSet workers;  ///< workers that serve requests and are not shutting down
     TableWorkers table_workers;
+    WorkerPlaces places;
     std::array<SharedSentinels, 16> sentinels;
     Recalls::Memory recalls;
 };
@@ -95,8 +97,9 @@ class Zone : private Pinned {
         return stripe_of_key(owner.hash());
     }
 
-    /// This worker begins to serve requests with these tables. Locks the node.
-    void start_worker(const WorkerProcess& worker, std::span<const ServedTable> tables);
+    /// This worker begins to serve requests with these tables. Returns its place among the
+    /// processes of the node: see WorkerPlaces. Locks the node.
+    std::size_t start_worker(const WorkerProcess& worker, std::span<const ServedTable> tables);
     /// The workers that serve this zone. Needs no lock.
     WorkerSet& workers() const { return node_.workers; }
     /// When a change of a key or its id was last noticed; 0: never. A record that is not newer has
@@ -170,6 +173,7 @@ class LockedNode {
     Changes& changes() const { return zone_.changes_; }
     Recalls& recalls() const { return zone_.recalls_; }
     TableWorkers& table_workers() const { return zone_.node_.table_workers; }
+    WorkerPlaces& places() const { return zone_.node_.places; }
     /// The entry of this name_hash of a `tollgate_redis` with `sentinel`; see Zone::redis.
     redis::SharedMaster& sentinel_master(std::uint32_t name) const;
 

@@ -4,7 +4,6 @@
 #include <string>
 #include <type_traits>
 
-#include "module/gateway/slice_recovery.hpp"
 #include "module/http/cluster_client.hpp"
 #include "module/http/master_client.hpp"
 #include "module/http/request/log_redaction.hpp"
@@ -39,6 +38,22 @@ std::vector<RequestStatistics*> request_statistics(SharedMemory& memory, const T
     return found;
 }
 
+std::vector<gateway::ServedTable> served_tables(const MainConf& conf) {
+    std::vector<gateway::ServedTable> served;
+    for (const auto& table : conf.tables) {
+        served.push_back({&table->table, table->redis->settings.name_hash});
+    }
+    return served;
+}
+
+std::vector<gateway::RedisName> redis_names(const MainConf& conf) {
+    std::vector<gateway::RedisName> names;
+    for (const auto& redis : conf.redis) {
+        names.push_back({redis->settings.name_hash, redis->endpoint.name});
+    }
+    return names;
+}
+
 bool serves_requests() {
     return ngx_process == NGX_PROCESS_WORKER || ngx_process == NGX_PROCESS_SINGLE;
 }
@@ -50,24 +65,19 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
       log_(log),
       events_(log),
       hour_(conf, memory, {clock_, events_, log_, process_}),
+      served_(served_tables(conf)),
+      place_(zone_, memory.statistics(), redis_names(conf), served_,
+             {clock_, events_, log_, process_}),
       shutdown_([this] { shut_down(); }, log) {
-    for (const auto& table : conf.tables) {
-        served_.push_back({&table->table, table->redis->settings.name_hash});
-    }
     const StatisticsRegistry registry = memory.statistics();
     const auto now = std::chrono::floor<std::chrono::seconds>(node_time());
     registry.node().started.replace(0, now.time_since_epoch().count());
     memory.start_worker(process_.number());
-    const std::uint32_t predecessor = zone_.workers().member(process_.number());
-    if (predecessor != 0 && !process_.is_alive(predecessor)) {
-        recover_from(predecessor, conf, registry);
-    }
-    zone_.start_worker(process_, served_);
     const gateway::Environment environment{clock_, events_, log_, process_};
     for (const auto& redis : conf.redis) {
         const RedisCounts counts = [&] {
             const gateway::LockedNode node(zone_);
-            return registry.redis(redis->endpoint.name, process_.number());
+            return registry.redis(redis->endpoint.name, place_.number());
         }();
         counts.workers.start_worker(process_.number(), process_.process());
         const auto make = [&]<typename Client>(std::type_identity<Client>) {
@@ -90,20 +100,6 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
             set.tables, set.ban, client.engine(),
             request_statistics(memory, set, process_.number())));
     }
-}
-
-/// Returns what a worker had that was killed, and counts the rest as lost.
-void Worker::recover_from(std::uint32_t killed, const MainConf& conf,
-                          const StatisticsRegistry& registry) {
-    std::vector<gateway::CountsOfRedis> counts;
-    for (const auto& redis : conf.redis) {
-        const gateway::LockedNode node(zone_);
-        counts.push_back({redis->settings.name_hash,
-                          registry.redis(redis->endpoint.name, process_.number()).own});
-    }
-    gateway::recover_slices(zone_, killed, process_, counts,
-                            std::chrono::floor<SteadyTime>(clock_.steady()));
-    registry.lose_carried(process_.number());
 }
 
 Worker::~Worker() {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "module/gateway/table_set.hpp"
+#include "module/gateway/worker_place.hpp"
 #include "module/http/hour_recorder.hpp"
 #include "module/http/http_block.hpp"
 #include "module/http/management/admin_tasks.hpp"
@@ -38,8 +39,6 @@ class Worker {
     AdminTasks& admin_tasks() { return admin_tasks_; }
 
   private:
-    void recover_from(std::uint32_t killed, const MainConf& conf,
-                      const StatisticsRegistry& registry);
     void shut_down() noexcept;
 
     gateway::Zone& zone_;
@@ -49,6 +48,7 @@ class Worker {
     NginxWorker process_;
     HourRecorder hour_;
     std::vector<gateway::ServedTable> served_;
+    gateway::WorkerPlace place_;
     std::vector<std::unique_ptr<RedisClient>> clients_;
     std::vector<std::unique_ptr<gateway::TableSet>> sets_;  ///< by TableSetConf::index
     std::vector<RedisClient*> set_clients_;                 ///< by TableSetConf::index

@@ -97,12 +97,6 @@ class WorkerSet {
             places_[worker].set(process);
         }
     }
-    /// The process of this number that is in the state; 0 if there is none. Before start(), it is
-    /// the predecessor: one that was killed is still in the state.
-    std::uint32_t member(std::size_t worker) const noexcept {
-        const std::uint32_t place = worker < kMost ? places_[worker].value() : 0;
-        return (place & kIsIn) != 0 ? place & ~kIsIn : 0;
-    }
     /// No effect if a successor of the worker has started, as for erase().
     void insert(std::size_t worker, std::uint32_t process) noexcept {
         if (worker < kMost) {

@@ -61,7 +61,7 @@ struct RedisStatistics {
         (*this)["leases"].add();
         (*this)["lease_units.granted"].add(units);
     }
-    /// These are the counts of a worker that was killed: the units that it carried are lost.
+    /// These are the counts of a worker that has ended: the units that it carried are lost.
     void lose_carried() noexcept {
         const std::uint64_t units = taken.value() - (*this)["lease_units.spent"].value();
         (*this)["lease_units.lost"].add(units);

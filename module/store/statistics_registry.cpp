@@ -57,8 +57,8 @@ StatisticsRegistry::StatisticsRegistry(const Parts& parts)
       requests_({parts.requests, header_->requests_made}, parts.requests_of_workers,
                 header_->requests_blocks_made) {}
 
-RedisCounts StatisticsRegistry::redis(std::string_view name, std::size_t worker) const {
-    const auto found = redis_.find_or_make(name, "", worker, kOthers);
+RedisCounts StatisticsRegistry::redis(std::string_view name, std::size_t place) const {
+    const auto found = redis_.find_or_make(name, "", place, kOthers);
     return {found.counts, found.shared.workers};
 }
 
@@ -67,8 +67,8 @@ RequestStatistics& StatisticsRegistry::requests(std::string_view tables, std::st
     return requests_.find_or_make(tables, plan, worker, kOthers).counts;
 }
 
-void StatisticsRegistry::lose_carried(std::size_t worker) const {
-    redis_.for_each_of(worker, [](RedisStatistics& counts) { counts.lose_carried(); });
+void StatisticsRegistry::lose_carried(std::size_t place) const {
+    redis_.for_each_of(place, [](RedisStatistics& counts) { counts.lose_carried(); });
 }
 
 void StatisticsRegistry::copy_to(Status& status) const {

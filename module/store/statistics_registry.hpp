@@ -47,15 +47,16 @@ class StatisticsRegistry {
     /// less than kLeastMemory bytes.
     explicit StatisticsRegistry(std::span<std::byte> memory);
 
-    /// Where this worker (`ngx_worker`) counts for a Redis, and for a plan in a set of tables (see
-    /// Status). The caller holds the lock of the zone's node; counting needs no lock.
-    RedisCounts redis(std::string_view name, std::size_t worker) const;
+    /// Where the worker at this place (see WorkerPlaces) counts for a Redis, and the worker of this
+    /// number (`ngx_worker`) for a plan in a set of tables (see Status). The caller holds the lock
+    /// of the zone's node; counting needs no lock.
+    RedisCounts redis(std::string_view name, std::size_t place) const;
     RequestStatistics& requests(std::string_view tables, std::string_view plan,
                                 std::size_t worker) const;
 
-    /// The worker of this number was killed: counts the units that it carried as lost, unless it
-    /// shared its counts with others. To be called before its successor counts.
-    void lose_carried(std::size_t worker) const;
+    /// The worker at this place has ended: counts the units that it carried as lost, unless it
+    /// shared its counts with others. To be called before another one takes the place.
+    void lose_carried(std::size_t place) const;
 
     NodeStatistics& node() const { return header_->node; }
 

@@ -15,7 +15,7 @@ namespace tollgate {
 
 /// Counters in memory that workers share, by name and worker. Each worker has a block of its own
 /// for each name, in cache lines that no other worker writes. If there is no room for it, the
-/// worker counts in the block of the name. Blocks are never freed: a worker's successor of the same
+/// worker counts in the block of the name. Blocks are never freed: the next worker of the same
 /// number continues to count in them. Memory of zeros has no blocks. A worker that is killed while
 /// it creates a block leaves none.
 ///

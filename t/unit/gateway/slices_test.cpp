@@ -178,9 +178,10 @@ class RecoveryTest : public SlicesTest {
     std::int64_t in_slice() { return counted("k") - granted_ - leased_in_zone(); }
     void recover() {
         zone->processes.erase(killed_->process.process());
-        const CountsOfRedis counts{settings.name_hash, statistics};
-        recover_slices(*zone, killed_->process.process(), successor_->process, {&counts, 1},
-                       successor_->engine.steady_time());
+        const EndedWorker ended{.place = 0,
+                                .process = killed_->process.process(),
+                                .counts = {{settings.name_hash, statistics}}};
+        recover_slices(*zone, {&ended, 1}, successor_->process, successor_->engine.steady_time());
     }
     std::uint64_t carried() {
         return statistics.taken.value() - statistics["lease_units.spent"].value();
