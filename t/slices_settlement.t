@@ -78,7 +78,9 @@ subtest 'of a worker that is killed' => sub {
     $gateway->nginx->stop;
 };
 
-subtest 'of a worker that is killed while it returns a lease' => sub {
+# A gateway whose worker returns a lease in a call that Redis does not answer, and a function that tells the units that are
+# shown as held.
+sub returning_a_lease {
     my $gateway = Gateway->start(plans => 'plan free 1000000r/h;', redis => 'timeout 20s;');
     $gateway->import_key('k', id => 'k1', plan => 'free');
     $gateway->subscribed(1);
@@ -99,12 +101,43 @@ subtest 'of a worker that is killed while it returns a lease' => sub {
         return 0;
     });
     wait_until('the call that returns it', sub { $main->()->{commands}{acquire} > $before });
-    $gateway->nginx->kill_worker(($gateway->nginx->workers)[0]);
+    return ($gateway, $units);
+}
+
+sub are_lost {
+    my ($gateway, $units) = @_;
+    becomes($units, 0, 'no unit is shown as held');
+    cmp_ok($gateway->status->{redis}[0]{lease_units}{lost}, '>', 0, '… the units are lost');
+    $gateway->nginx->stop;
+}
+
+subtest 'of a worker that is killed while it returns a lease' => sub {
+    my ($gateway, $units) = returning_a_lease();
+    $gateway->nginx->kill_worker;
     wait_until('its successor', sub { eval { $gateway->status } });
     $gateway->redis->cmd('CLIENT', 'UNPAUSE');
-    becomes($units, 0, 'no unit is shown as held');
-    cmp_ok($main->()->{lease_units}{lost}, '>', 0, '… the units are lost');
-    $gateway->nginx->stop;
+    are_lost($gateway, $units);
+};
+
+subtest 'of an old worker that is killed while it returns a lease' => sub {
+    my ($gateway, $units) = returning_a_lease();
+    my $nginx = $gateway->nginx;
+    my ($old) = $nginx->workers;
+    # The begin of a request, which arrived with the one before it, keeps the worker from exiting.
+    my $client = Http->connect($gateway);
+    $client->send(Http::format_request('GET', '/') . "GET / HTTP/1.1\r\n");
+    is($client->response->status, 401, 'a request');
+    $nginx->reload;
+    cmp_ok($units->(), '>', 0, 'the new worker shows what the old one holds');
+    $nginx->kill_worker($old);
+    are_lost($gateway, $units);
+};
+
+subtest 'of an old worker that exits while it returns a lease' => sub {
+    my ($gateway, $units) = returning_a_lease();
+    $gateway->nginx->reload;
+    $gateway->nginx->old_workers_gone;
+    are_lost($gateway, $units);
 };
 
 done_testing;
