@@ -235,14 +235,9 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
         item.refused = windows_of(states, quotas, at_decision, cost, true);
     }
     const std::int64_t leased = acquired.lease + unused;
-    const bool saved = states.save(now);
+    states.save(now);
     if (leased > 0) {
-        const auto units = static_cast<std::uint64_t>(leased) * quotas.size();
-        RedisStatistics& statistics = context_.statistics();
-        statistics.note_lease(units);
-        if (!saved) {
-            statistics["lease_units.lost"].add(units);
-        }
+        context_.statistics().note_lease(static_cast<std::uint64_t>(leased) * quotas.size());
     }
     // Before it exits, the node's last worker settles everything: a lease that this reply granted,
     // and owed units that were not in this call's report.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "module/quota/owed_units.hpp"
+
 namespace tollgate::gateway {
 
 namespace {
@@ -86,8 +88,11 @@ bool LoadedStates::save(SteadyTime now) noexcept {
     for (std::size_t i = 0; i < states_.size(); ++i) {
         const bool saved = stripe_.quotas().save(stored_[i].place, stored_[i].key, states_[i], now);
         const UnitCounts counts = std::exchange(states_[i].counts, {});
-        if (saved) {
+        if (saved || !stored_[i].place) {
             count(statistics_, counts);
+        }
+        if (!saved && !stored_[i].place) {
+            count(statistics_, lost_with(states_[i], (*request_.quotas)[i]));
         }
         done = done && saved;
     }

@@ -34,7 +34,8 @@ class LoadedStates : private Pinned {
     bool prepare_records(Slice& slice, std::uint32_t process);
 
     /// Saves them, and adds their unit counts to the statistics. False if the zone has no room for
-    /// one of them: that one stays as it was in the zone, and its units are not counted.
+    /// one of them. If it was not stored, its units are lost, and counted as such. If there is no
+    /// room for its report, it stays as it was in the zone, and its units are not counted.
     bool save(SteadyTime now) noexcept;
     /// The same, but if the zone has no room for one of them, no units of any are saved.
     bool save_all_or_none(SteadyTime now) noexcept;

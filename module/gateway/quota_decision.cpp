@@ -218,11 +218,7 @@ void QuotaDecision::settle(std::shared_ptr<const Quotas> quotas,
         const SteadyTime recalled = engine().zone().last_recall(redis, request.id_hash);
         settle_cost(states, *request.quotas, counting, units,
                     is_recalled(*request.quotas, recalled, now));
-        if (!states.save(now.steady)) {
-            count(engine().statistics(), units > 0
-                                             ? UnitCounts{.noted = units, .lapsed = units}
-                                             : UnitCounts{.refunded = -units, .lost = -units});
-        }
+        states.save(now.steady);
     }
     engine().settlement().settle_without_pass(request);
 }

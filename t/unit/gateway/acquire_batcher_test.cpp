@@ -502,6 +502,50 @@ TEST_F(AcquireBatcherTest, AFullZoneReportsLater) {
     EXPECT_EQ(requests.back()->outcome().verdict, Verdict::kGranted);
 }
 
+TEST_F(AcquireBatcherTest, ALeaseWhosePlaceIsTakenWhileItReturnsIsNotShownAsHeld) {
+    tables[0].plans[0].rates = {{1000, 3600s}};
+    Worker& worker = start_with_keys(1);
+    bool is_returned = false;
+    worker.transport.on_executed = [&](const auto& executed) {
+        const auto returns = [](const auto& one) { return !one.acquire.adjustments.empty(); };
+        if (!is_returned && std::ranges::any_of(executed, returns)) {
+            is_returned = true;
+            fill_zone(false);
+        }
+    };
+    granted(worker, "k0", 50);
+    run_for(5s);
+    EXPECT_TRUE(is_returned);
+    EXPECT_EQ(state("k0"), QuotaState{});
+    const auto units = [&](CounterName name) { return statistics[name].value(); };
+    EXPECT_GT(units("lease_units.returned"), 0U);
+    EXPECT_EQ(statistics.taken.value(), units("lease_units.spent"));
+    EXPECT_EQ(units("lease_units.granted"),
+              units("lease_units.spent") + units("lease_units.returned"));
+}
+
+TEST_F(AcquireBatcherTest, ASliceWhosePlaceIsTakenIsLost) {
+    tables[0].plans[0].rates = {{1'000'000, 3600s}};
+    Worker& worker = start_with_keys(1);
+    const auto units = [&](CounterName name) { return statistics[name].value(); };
+    // The slice has all units of the lease: otherwise the lease keeps its place.
+    for (int i = 0; i < 5000 && !(statistics.taken.value() > units("lease_units.spent") &&
+                                  state("k0").lease == 0 && state("k0").lease_calls == 0);
+         ++i) {
+        ask(worker, "k0");
+        run_for(1ms);
+    }
+    ASSERT_GT(statistics.taken.value(), units("lease_units.spent"));
+    fill_zone(false);
+    ASSERT_EQ(state("k0"), QuotaState{});
+    run_for(5s);
+    EXPECT_EQ(statistics.taken.value(), units("lease_units.spent"));
+    EXPECT_GT(units("lease_units.lost"), 0U);
+    EXPECT_EQ(
+        units("lease_units.granted"),
+        units("lease_units.spent") + units("lease_units.returned") + units("lease_units.lost"));
+}
+
 TEST_F(AcquireBatcherTest, AFullZoneKeepsTheStrikesOfATableThatHasAPlace) {
     ban = BanPolicy{9, 1min, 10min, 24h};
     add_table("app", {{10, 60s}});
