@@ -23,10 +23,13 @@ my $is_of_path = sub { $_[0]{kind} =~ /^(?:delay|hold|refuse|mute|truncate|cut)$
 my @servers = pairs($is_of_server, $is_of_server);
 my @paths = pairs($is_of_path, sub { $is_of_path->($_[0]) && $_[0]{node} == $_[1]{node} });
 my @fills = pairs(sub { $_[0]{kind} eq 'fill_zone' }, sub { $is_of_server->($_[0]) || ($is_of_path->($_[0]) && $_[0]{node} == $_[1]{node}) });
-cmp_ok(scalar @$_, '>', 50, 'many pairs') for \@servers, \@paths, \@fills;
+my @replies = pairs(sub { $_[0]{kind} =~ /^(?:mute|truncate|cut)$/ }, $is_of_server);
+cmp_ok(scalar @$_, '>', 50, 'many pairs') for \@servers, \@paths, \@fills, \@replies;
 ok(!(grep { is_under_way($_->[0], $_->[1]{at}) } @servers), 'one fault of Redis at a time');
 ok(!(grep { is_under_way($_->[0], $_->[1]{at}) } @paths), 'one fault of a path at a time');
 ok(!(grep { is_under_way($_->[1], $_->[0]{at}) } @fills), 'Redis is reachable when the filling of a zone begins');
+ok(!(grep { is_under_way($_->[1], $_->[0]{at}) } @replies), 'Redis answers when a fault begins that needs its replies');
+ok((grep { is_under_way($_->[0], $_->[1]{at}) } @replies), '... and may cease to while it goes on');
 ok((grep { is_under_way($_->[0], $_->[1]{at}) } @fills), '... and may become unreachable while it goes on');
 
 done_testing;

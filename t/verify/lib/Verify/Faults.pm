@@ -47,9 +47,9 @@ my %kind = (
     delay          => { on => 'path',   for => [0.5, 4],   in => [qw(redis)], value => [0.02, 1] },
     hold           => { on => 'path',   for => [0.3, 4],   in => [qw(redis)] },
     refuse         => { on => 'path',   for => [0.3, 4],   in => [qw(redis)] },
-    mute           => { on => 'path',   for => [0.1, 2],   in => [qw(redis)], value => [0.05, 1] },
-    truncate       => { on => 'path',   for => [0.1, 1],   in => [qw(redis)], value => [1, 60] },
-    cut            => { on => 'path',   for => [0, 0],     in => [qw(redis)] },
+    mute           => { on => 'path',   for => [0.1, 2],   in => [qw(redis)], value => [0.05, 1], needs => [qw(server)] },
+    truncate       => { on => 'path',   for => [0.1, 1],   in => [qw(redis)], value => [1, 60], needs => [qw(server)] },
+    cut            => { on => 'path',   for => [0, 0],     in => [qw(redis)], needs => [qw(server)] },
     kill_master    => { on => 'server', for => [3, 8],     in => [qw(sentinel cluster)] },
     stop_master    => { on => 'server', for => [3, 6],     in => [qw(sentinel)] },
     fail_over      => { on => 'server', for => [2, 4],     in => [qw(sentinel cluster)] },
@@ -411,9 +411,11 @@ sub _truncate { my ($self, $fault) = @_; return $self->_path($fault, 'truncate',
 sub _cut {
     my ($self, $fault) = @_;
     my @proxies = $self->{deployment}->proxies($fault->{node});
+    my $count = 0;
     return {
-        begin => sub { $_->cut for @proxies },
-        evidence => sub { my $count = sum0(map { $_->affected } @proxies); return $count ? "$count connections were closed" : undef },
+        # After an outage, the node may not have connected again.
+        begin => sub { eval { wait_until('connections', sub { $_->cut for @proxies; $count = sum0(map { $_->affected } @proxies) }, 5) } },
+        evidence => sub { return $count ? "$count connections were closed" : undef },
     };
 }
 
