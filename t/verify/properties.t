@@ -208,6 +208,12 @@ subtest 'revocations and bans' => sub {
     my @next = ([req => begin => 3.2, status => 429, code => 'api_key_banned', retry => 4, %n], [req => begin => 3.205, status => 429, %n, node => 2]);
     right('only limited while the next ban begins', [@ban, @next]);
     right('granted after the ban', [@ban, [req => begin => 3.4, %n]]);
+    right('banned at the second, of which one may count twice', [@ban[1, 2], fault(stop_redis => 0.15, 0.25)]);
+    my %grown = (tables => { %{ $config{tables} }, banning => { %{ $config{tables}{banning} }, plans => { small => { rates => [[50, 2]] } }, ban => { %{ $config{tables}{banning}{ban} }, after => 5 } } });
+    my @alone = map { [req => begin => $_ / 20, verdict => 'degraded', %n] } 2 .. 5;
+    my @refused = ([req => begin => 0.05, status => 429, cost => 51, %n], $ban[2]);
+    wrong('banned by requests that Redis had room for', qr/banned after 2 refusals/, [$refused[0], @alone, $refused[1], fault(stop_redis => 0.1, 0.2)], %grown);
+    right('banned by requests that Redis may have refused', [$refused[0], @alone, $refused[1], [req => begin => -1, cost => 21, %n], fault(stop_redis => 0.1, 0.2)], %grown);
     wrong('never banned', qr/not banned after 5 refusals/, [map { [req => begin => $_ / 10, status => 429, %n] } 1 .. 5]);
 };
 

@@ -56,8 +56,13 @@ sub new {
                 # A ban is remembered for longer than strikes are.
                 ban => { after => 4, within => 2, for => 2, up_to => 6 },
             },
+            # There is room for all requests but those that cost more than the limit: few are strikes.
+            watching => {
+                lease => 0, plans => { small => { rates => [[4000, 20]] } },
+                ban => { after => 5, within => 2, for => 2, up_to => 6 },
+            },
         },
-        locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'] },
+        locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'], w => ['watching'] },
     }, $class;
     $self->{ids} = {
         (map { ("hot$_" => { plan => 'small', role => 'hot' }) } 1 .. 3),
@@ -71,6 +76,8 @@ sub new {
         (map { ("ban$_" => { plan => 'small', role => 'ban', loc => 'n' }) } 1 .. 2),
         # Most of its strikes are too old for a ban when the fourth one comes.
         slow1 => { plan => 'small', role => 'slow', loc => 'n' },
+        # Often asks the node that has seen its few strikes.
+        strike1 => { plan => 'small', role => 'strike', loc => 'w' },
     };
     # In a small zone, the crowd evicts other keys, and is evicted.
     my $is_small = $options{small_zone} // $random->chance(0.4);
@@ -107,6 +114,8 @@ sub lanes {
         { sends => 'wrong', address => '192.0.2.3', locations => ['s'], gap => 0.15 },
         { sends => 'nothing', address => '2001:db8:1:2::', locations => [qw(a b)], gap => 0.1 },
         { sends => 'nothing', address => '192.0.2.4', locations => [qw(a s)], gap => 2 };    # seldom: its budget lasts
+    my %strike = (id => 'strike1', token => $self->{token}{strike1}, locations => ['w'], stays => 3);
+    push @lanes, { %strike, gap => 0.08 }, { %strike, gap => 0.08 }, { %strike, gap => 1.6, costs => [4001] };
     return [@lanes[grep { $_ % $of == $nth } 0 .. $#lanes]];
 }
 

@@ -5,11 +5,12 @@ package Verify::Property::Endings;
 # The 200 ms hold while the nodes are subscribed. After a fault, a node notices a change when it is subscribed again, so
 # the bound is the end of the fault and its recovery. Time in which the machine stood still does not count. A ban begins
 # with the Nth refusal within a time that begins with the first one: there are never 2N - 1 refusals within this time
-# without a ban, and never a ban with less than N refusals.
+# without a ban, and never a ban with less than N refusals. In an outage, a refusal may count twice: Redis has counted it,
+# and the node, which has not got the reply, refuses the request alone.
 
 use strict;
 use warnings;
-use List::Util qw(max);
+use List::Util qw(max sum0);
 use Verify::Model qw(evidence);
 
 my $announced = 0.2;
@@ -47,8 +48,32 @@ sub _check_ends {
 
 # Redis refused the request, or its decision has not arrived.
 sub _may_be_strike {
-    my ($request) = @_;
-    return !$request->{status} || $request->{status} =~ /^(?:429|503)$/ || ($request->{verdict} // '') eq 'degraded';
+    my ($request, $fits) = @_;
+    return 1 if $request->{status} == 429;
+    return !$fits->{$request} && (!$request->{status} || $request->{status} == 503 || ($request->{verdict} // '') eq 'degraded');
+}
+
+# A client gives up after 15 s.
+my $longest = 15;
+
+# The requests that Redis has certainly room for, whenever it decides them and even if it counts each request twice: a
+# set. With leases, nodes may hold the room.
+sub _fitting {
+    my ($model, $table, $id, @requests) = @_;
+    return {} if !@requests || $model->is_leased($table);
+    my %fits = map { $_ => 1 } @requests;
+    for my $rate ($model->limits($id, $table, $requests[0]{begin}, $requests[-1]{end})) {
+        return {} if $rate->{period} eq 'month';
+        my $reach = $rate->{period} * ($rate->{sliding} ? 2 : 1) + $longest;
+        my @counted = grep { $_->{cost} <= $rate->{least} } @requests;
+        my ($first, $next, $units) = (0, 0, 0);
+        for my $request (@requests) {
+            $units += $counted[ $next++ ]{cost} while $next < @counted && $counted[$next]{begin} <= $request->{begin} + $longest;
+            $units -= $counted[ $first++ ]{cost} while $first < $next && $counted[$first]{begin} < $request->{begin} - $reach;
+            delete $fits{$request} if 2 * $units + $request->{cost} > $rate->{least};
+        }
+    }
+    return \%fits;
 }
 
 sub _check_bans {
@@ -59,6 +84,7 @@ sub _check_bans {
         my $ban = $model->config->{tables}{$table}{ban};
         for my $id ($history->ids) {
             my @requests = grep { my $request = $_; grep { $_ eq $table } $model->tables($request->{loc}) } $history->requests($id);
+            my $fits = _fitting($model, $table, $id, @requests);
             my ($ends, $latest_end, $announced_at, $last_banned) = (0, 0, 0, undef);
             my @refusals;
             for my $request (@requests) {
@@ -70,8 +96,9 @@ sub _check_bans {
                 if ($is_banned) {
                     my @strikes = grep { $_->{end} > $request->{begin} - $ban->{within} - 0.1 } @refusals;
                     my $is_new = $request->{begin} > $latest_end;
+                    my $strikes = sum0(map { $model->may_lack_redis($_) ? 2 : 1 } @strikes, $request);
                     push @violations, evidence("$id is banned after " . (1 + @strikes) . " refusals within $ban->{within} s", @strikes, $request)
-                        if $is_new && 1 + @strikes < $ban->{after} && !$model->faults($request->{begin} - 20, $request->{end}, 'step_clock')
+                        if $is_new && $strikes < $ban->{after} && !$model->faults($request->{begin} - 20, $request->{end}, 'step_clock')
                         && !$model->faults($request->{begin} - 20, $request->{end}, 'loss');
                     @refusals = ();
                     # Retry-After is rounded up. A ban may follow the one before at once.
@@ -82,7 +109,7 @@ sub _check_bans {
                     }
                     $latest_end = max($latest_end, $request->{end} + $request->{retry});
                 }
-                elsif (_may_be_strike($request)) {
+                elsif (_may_be_strike($request, $fits)) {
                     push @refusals, $request;
                     my $first = $#refusals - 2 * ($ban->{after} - 1);
                     push @violations, evidence("$id is not banned after " . (2 * $ban->{after} - 1) . ' refusals', @refusals[$first .. $#refusals])
