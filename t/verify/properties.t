@@ -200,6 +200,9 @@ subtest 'revocations and bans' => sub {
     wrong('banned at the second', qr/banned after 2 refusals within 4 s/, [@ban[1, 2]]);
     right('banned at the third refusal, of which one was not known', [$ban[0], [req => begin => 0.25, status => $_, verdict => 'degraded', %n], $ban[2]])
         for 200, 503;
+    my ($slow, $last) = ([req => begin => 0.15, end => 0.3, status => 429, code => 'api_key_banned', retry => 3, %n], $ban[2]);
+    right('banned by refusals that began later', [$ban[0], $slow, [req => begin => 0.2, end => 0.21, status => 429, %n], [@$last, begin => 0.25, end => 0.26]]);
+    wrong('banned by refusals after its end', qr/banned after 2 refusals/, [$ban[0], $slow, [req => begin => 0.35, status => 429, %n]]);
     wrong('banned by old refusals', qr/banned after 1 refusals/, [[req => begin => -20, status => 429, %n], [req => begin => -19, status => 429, %n], $ban[2]]);
     right('banned again by the same ban', [@ban, [req => begin => 2, status => 429, code => 'api_key_banned', retry => 2, %n]]);
     wrong('granted during the ban', qr/is banned, but not here/, [@ban, [req => begin => 0.6, %n, node => 2]]);

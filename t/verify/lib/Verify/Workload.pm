@@ -61,8 +61,13 @@ sub new {
                 lease => 0, plans => { small => { rates => [[4000, 20]] } },
                 ban => { after => 5, within => 2, for => 2, up_to => 6 },
             },
+            # The same with leases: no refusal recalls them.
+            leading => {
+                lease => 1, plans => { small => { rates => [[4000, 20]] } },
+                ban => { after => 5, within => 2, for => 2, up_to => 6 },
+            },
         },
-        locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'], w => ['watching'] },
+        locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'], w => ['watching'], l => ['leading'] },
     }, $class;
     $self->{ids} = {
         (map { ("hot$_" => { plan => 'small', role => 'hot' }) } 1 .. 3),
@@ -78,6 +83,8 @@ sub new {
         slow1 => { plan => 'small', role => 'slow', loc => 'n' },
         # Often asks the node that has seen its few strikes.
         strike1 => { plan => 'small', role => 'strike', loc => 'w' },
+        # A node grants from a lease while others refuse until the key is banned.
+        lead1 => { plan => 'small', role => 'lead', loc => 'l' },
     };
     # In a small zone, the crowd evicts other keys, and is evicted.
     my $is_small = $options{small_zone} // $random->chance(0.4);
@@ -116,6 +123,8 @@ sub lanes {
         { sends => 'nothing', address => '192.0.2.4', locations => [qw(a s)], gap => 2 };    # seldom: its budget lasts
     my %strike = (id => 'strike1', token => $self->{token}{strike1}, locations => ['w'], stays => 3);
     push @lanes, { %strike, gap => 0.08 }, { %strike, gap => 0.08 }, { %strike, gap => 1.6, costs => [4001] };
+    my %lead = (id => 'lead1', token => $self->{token}{lead1}, locations => ['l']);
+    push @lanes, { %lead, gap => 0.04, stays => 3 }, { %lead, gap => 0.04, stays => 3 }, { %lead, gap => 0.7, burst => 6, costs => [4001] };
     return [@lanes[grep { $_ % $of == $nth } 0 .. $#lanes]];
 }
 

@@ -46,6 +46,8 @@ sub _check_ends {
     return @violations;
 }
 
+sub _is_banned { return ($_[0]{code} // '') eq 'api_key_banned' }
+
 # Redis refused the request, or its decision has not arrived.
 sub _may_be_strike {
     my ($request, $fits) = @_;
@@ -87,8 +89,9 @@ sub _check_bans {
             my $fits = _fitting($model, $table, $id, @requests);
             my ($ends, $latest_end, $announced_at, $last_banned) = (0, 0, 0, undef);
             my @refusals;
-            for my $request (@requests) {
-                my $is_banned = ($request->{code} // '') eq 'api_key_banned';
+            for my $i (0 .. $#requests) {
+                my $request = $requests[$i];
+                my $is_banned = _is_banned($request);
                 my $is_certain = !$model->faults($request->{begin} - 10, $request->{end});
                 if ($request->{begin} > $announced_at && $request->{end} < $ends && !$is_banned && $is_certain && $request->{status} =~ /^(?:200|429)$/) {
                     push @violations, evidence("$id is banned, but not here", $last_banned, $request);
@@ -96,6 +99,10 @@ sub _check_bans {
                 if ($is_banned) {
                     my @strikes = grep { $_->{end} > $request->{begin} - $ban->{within} - 0.1 } @refusals;
                     my $is_new = $request->{begin} > $latest_end;
+                    # Redis may have refused these before it, and the last of them has begun the ban.
+                    for (my $next = $i + 1; $is_new && $next < @requests && $requests[$next]{begin} < $request->{end}; ++$next) {
+                        push @strikes, $requests[$next] if _is_banned($requests[$next]) || _may_be_strike($requests[$next], $fits);
+                    }
                     my $strikes = sum0(map { $model->may_lack_redis($_) ? 2 : 1 } @strikes, $request);
                     push @violations, evidence("$id is banned after " . (1 + @strikes) . " refusals within $ban->{within} s", @strikes, $request)
                         if $is_new && $strikes < $ban->{after} && !$model->faults($request->{begin} - 20, $request->{end}, 'step_clock')
