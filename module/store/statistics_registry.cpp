@@ -36,7 +36,9 @@ struct StatisticsRegistry::Parts {
         const std::size_t size = rest.size();
         redis = take<Redis::Names::Block>(rest, size / 15, 2);
         requests = take<Requests::Names::Block>(rest, std::min(size / 3, rest.size()), 2);
-        redis_of_workers = take<Redis::Block>(rest, rest.size() / 9 * 2, 0);
+        // In the smallest memory: two workers, their predecessors, and those of another name.
+        const std::size_t least = std::min(rest.size() / 3, 6 * sizeof(Redis::Block));
+        redis_of_workers = take<Redis::Block>(rest, std::max(rest.size() / 9 * 2, least), 0);
         requests_of_workers = take<Requests::Block>(rest, rest.size(), 0);
     }
 

@@ -269,6 +269,7 @@ TEST(StatisticsRegistry, HasRoomForThirteenPlansInTheSmallestZone) {
     const StatisticsRegistry registry(memory.bytes());
     for (std::size_t worker = 0; worker < 2; ++worker) {
         registry.redis("main", worker);
+        registry.redis("main", worker + 2);  // after a reload
         for (int plan = 0; plan < 13; ++plan) {
             registry.requests("api", std::to_string(plan), worker);
         }
@@ -276,6 +277,7 @@ TEST(StatisticsRegistry, HasRoomForThirteenPlansInTheSmallestZone) {
     EXPECT_EQ(status_of(registry).requests.size(), 13U);
     EXPECT_EQ(status_of(registry).requests.back().plan, "12");
     EXPECT_NE(&registry.requests("api", "12", 0), &registry.requests("api", "12", 1));
+    EXPECT_NE(&registry.redis("main", 2).own, &registry.redis("main", 3).own);
 }
 
 TEST(StatisticsRegistry, HasRoomForManyPlansAndWorkersInALargeZone) {
