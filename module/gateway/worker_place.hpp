@@ -24,7 +24,7 @@ struct RedisName {
 /// The place of this worker among the processes of its node, from its start to its end. It recovers
 /// what killed workers have left: at its start, and each second, because an old worker that is
 /// killed after a reload has no successor.
-class WorkerPlace : private Pinned {
+class WorkerPlace {
   public:
     /// Recovers, and then starts the worker (Zone::start_worker). `zone`, the memory of `registry`
     /// and `environment` must outlive it. Throws std::bad_alloc.
@@ -32,6 +32,8 @@ class WorkerPlace : private Pinned {
                 std::span<const ServedTable> tables, const Environment& environment);
     /// What the worker still carries is lost: calls under way end without a reply.
     ~WorkerPlace();
+    WorkerPlace(const WorkerPlace&) = delete;
+    WorkerPlace& operator=(const WorkerPlace&) = delete;
 
     /// The number of the worker in the statistics of a Redis. It counts there until it ends.
     std::size_t number() const { return number_; }
