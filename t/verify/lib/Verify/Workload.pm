@@ -59,7 +59,7 @@ sub new {
             # There is room for all requests but those that cost more than the limit: few are strikes.
             watching => {
                 lease => 0, plans => { small => { rates => [[4000, 20]] } },
-                ban => { after => 5, within => 2, for => 2, up_to => 6 },
+                ban => { after => 8, within => 2, for => 2, up_to => 6 },
             },
             # The same with leases: no refusal recalls them.
             leading => {
