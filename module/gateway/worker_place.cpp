@@ -32,8 +32,11 @@ WorkerPlace::~WorkerPlace() {
     end(node, number_);
 }
 
+/// The configuration of a worker that is shutting down may lack the Redis of the killed one.
 void WorkerPlace::run() noexcept {
-    attempt(log_, [&] { recover(); });
+    if (!worker_.is_exiting()) {
+        attempt(log_, [&] { recover(); });
+    }
     timer_->start(kRecoveryInterval);
 }
 

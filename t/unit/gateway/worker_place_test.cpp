@@ -125,6 +125,19 @@ TEST_F(WorkerPlaceTest, NothingIsTakenFromTheWorkersThatAreLeft) {
     EXPECT_EQ(carried(), 10U);
 }
 
+TEST_F(WorkerPlaceTest, AWorkerThatIsShuttingDownLeavesItToOthers) {
+    Worker& old = start(0);
+    old.process.exiting = true;
+    const Worker& killed = start(1);
+    carry(killed, 10, 6);
+    kill(killed);
+    run();
+    EXPECT_EQ(carried(), 10U);
+    start(2);
+    EXPECT_EQ(owed(), -6);
+    EXPECT_EQ(lost(), 4U);
+}
+
 TEST_F(WorkerPlaceTest, WhatAWorkerCarriesWhenItExitsIsLost) {
     Worker& worker = start(0);
     carry(worker, 4, 0);
