@@ -18,7 +18,7 @@ is_deeply([sort keys %drawn], \@kinds, 'each kind is drawn');
 sub pairs { my ($is_one, $is_other) = @_; return map { my $all = $_; map { my $one = $_; map { [$one, $_] } grep { $_ != $one && $is_other->($_, $one) } @$all } grep { $is_one->($_) } @$all } @schedules }
 sub is_under_way { my ($fault, $at) = @_; return $fault->{at} <= $at && $at <= $fault->{at} + $fault->{for} }
 
-my $is_of_server = sub { $_[0]{kind} =~ /redis$|^lose_|^refuse_(?:memory|user)|^wrong_master|^step_clock/ && $_[0]{kind} ne 'rename_redis' };
+my $is_of_server = sub { $_[0]{kind} =~ /redis$|^strand_|^lose_|^refuse_(?:memory|user)|^wrong_master|^step_clock/ && $_[0]{kind} ne 'rename_redis' };
 my $is_of_path = sub { $_[0]{kind} =~ /^(?:delay|hold|refuse|mute|truncate|cut)$/ };
 my @servers = pairs($is_of_server, $is_of_server);
 my @paths = pairs($is_of_path, sub { $is_of_path->($_[0]) && $_[0]{node} == $_[1]{node} });

@@ -5,6 +5,7 @@ package Verify::Faults;
 #   my @kinds = Verify::Faults::kinds('redis', $tls)
 #   my $faults = Verify::Faults->new(deployment => …, nodes => …, workload => …, clock => …, history => …,
 #       watch => sub { … },             # watches the run until a time
+#       traffic => sub { my ($goes_on) = @_; … },     # lets the clients pause, or go on
 #       crowd => sub { my ($node) = @_; … });      # the Verify::Clients of the crowd, at one node
 #   my @schedule = Verify::Faults::schedule($random, \@kinds, length => 10, nodes => 3)
 #                                  # [{ kind, node, at, for, value }, …]: seconds since the begin of a round
@@ -27,6 +28,7 @@ use Wait qw(wait_until);
 my %kind = (
     kill_redis     => { on => 'server', for => [0.2, 6],   in => [qw(redis)] },
     stop_redis     => { on => 'server', for => [0.3, 6],   in => [qw(redis cluster)] },
+    strand_calls   => { on => 'server', for => [3, 4],     in => [qw(redis)] },
     restart_redis  => { on => 'server', for => [0, 0],     in => [qw(redis)] },
     pause_redis    => { on => 'server', for => [0.3, 2.5], in => [qw(redis)] },
     lose_counts    => { on => 'server', for => [0, 0],     in => [qw(redis sentinel cluster)] },
@@ -154,6 +156,24 @@ sub _stop_redis {
             $server->sigcont;
         },
         evidence => sub { $waiting->read; return $state },
+    };
+}
+
+# Redis stands still until no client waits for an answer, and goes on before one asks again: what it counts then, it
+# counts for calls that have ended. Clients then wait until the nodes have connected again.
+sub _strand_calls {
+    my ($self, $fault) = @_;
+    my $stop = $self->_stop_redis($fault);
+    my $is_settled = sub { !grep { my $status = $self->{nodes}->status($_); !$status || grep { defined $_->{on_failure} && $_->{breaker_open_workers} } @{ $status->{redis} } } 0 .. $self->{workload}{nodes} - 1 };
+    return {
+        %$stop,
+        begin => sub {
+            $stop->{begin}->();
+            $fault->{fields}{from} = sprintf '%.4f', now();
+            $self->{watch}->(now() + 0.5);
+            $self->{traffic}->(0);
+        },
+        end => sub { $stop->{end}->(); eval { wait_until('connections', $is_settled, 5) }; $self->{traffic}->(1) },
     };
 }
 

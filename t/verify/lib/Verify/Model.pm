@@ -30,7 +30,7 @@ our @EXPORT_OK = qw(answered_by evidence);
 our $recovery = 5;
 
 my %group;
-$group{full_outage}{$_} = 1 for qw(kill_redis stop_redis pause_redis refuse_memory refuse_user wrong_master);    # at every node, all the time
+$group{full_outage}{$_} = 1 for qw(kill_redis stop_redis strand_calls pause_redis refuse_memory refuse_user wrong_master);    # at every node, all the time
 $group{outage}{$_} = 1 for keys %{ $group{full_outage} }, qw(restart_redis refuse_tls delay hold refuse mute truncate cut
     kill_master stop_master fail_over stop_sentinels move_slots kill_node);
 $group{loss}{$_} = 1 for qw(lose_counts kill_master stop_master fail_over);          # counts may be lost
@@ -135,7 +135,7 @@ sub may_be_executed {
     my @idle = grep {
         my ($from, $to) = @$_{qw(from to)};
         my $refuses = $_->{kind} =~ /^(?:kill_redis|refuse_memory|refuse_user)$/;
-        my $is_still = $_->{kind} =~ /^(?:stop_redis|pause_redis)$/ || $_->{kind} eq 'hold' && $_->{node} == $request->{node};
+        my $is_still = $_->{kind} =~ /^(?:stop_redis|strand_calls|pause_redis)$/ || $_->{kind} eq 'hold' && $_->{node} == $request->{node};
         my $last = $refuses && !$is_held_back ? $to : $to - $timeout - 0.1;
         ($refuses || $is_still) && $request->{begin} >= $from && $request->{end} <= $last;
     } @own;
