@@ -458,7 +458,7 @@ subtest 'Requests at the same time' => sub {
     is(scalar(grep { ref } @open), 2, 'two requests at the same time');
     is(begin($nginx, 'once3', $key), 429, 'a third is refused');
     ok(ref(my $others = begin($nginx, 'other', $other)), 'another id is not');
-    is(count('at-once'), 2, 'the refused one takes no unit');
+    is(count('at-once', table => 'at_once'), 2, 'the refused one takes no unit');
     finish($open[0], 'once1');
     my $next;
     wait_until('the place of the first', sub { ref($next = begin($nginx, 'once4', $key)) });
