@@ -3,10 +3,13 @@
 use strict;
 use warnings;
 use lib 't/lib';
+use Command;
 use Gateway;
 use HeldUpstream;
 use Http;
 use List::Util qw(sum0);
+use Nginx;
+use RedisCluster;
 use Test::More;
 use Wait qw(becomes wait_until);
 
@@ -108,6 +111,41 @@ subtest 'limits of the key, and a plan without rates' => sub {
     is($response->header('RateLimit-Policy'), '"calls-in-flight";q=2;qu="concurrent-requests"', '… has one policy');
     is(finish($_), 200, 'they end') for @requests;
     $gateway->nginx->stop;
+};
+
+subtest 'the command' => sub {
+    my $gateway = start();
+    my $tollgate = Command->new(redis => $gateway->redis->address, prefix => 't:');
+    my $key = $tollgate->json(qw(key issue --plan own --id made --limits), 'in_flight=1 60r/m')->{key};
+    is($tollgate->json(qw(key show made))->{limits}, '60r/m in_flight=1', 'limits with in_flight');
+    like($tollgate->run(qw(key set made --limits), '60r/m in_flight=0')->{err}, qr/invalid parameter "in_flight=0"/, '… of at least one');
+    wait_until('the plans', sub { $gateway->redis->cmd('EXISTS', 't:plans') });
+    my $request = begin($gateway, $key);
+    is_deeply($tollgate->json(qw(usage made))->{in_flight}, [{ table => 'api', limit => 1, places => 1 }], 'usage');
+    like($tollgate->run(qw(usage made))->{out}, qr/^in flight +1 of 1 in api$/m, '… as text');
+    is(finish($request), 200, 'it ends');
+    $gateway->nginx->stop;
+};
+
+subtest 'in a cluster' => sub {
+    my $gateway = start(redis_server => RedisCluster->start(masters => 3));
+    my @requests = map { begin($gateway, 'k') } 1 .. 3;
+    refused($gateway, 'k', 'one more is refused');
+    is(finish($_), 200, 'they end') for @requests;
+    $gateway->nginx->stop;
+};
+
+subtest 'invalid parameters' => sub {
+    my $test = sub {
+        my ($table, $plan) = @_;
+        return Nginx->test_config(conf => "tollgate_redis main { server 127.0.0.1:1; }
+            tollgate_plans api $table { plan $plan; }
+            server { listen 127.0.0.1:%PORT%; location / { tollgate api; return 204; } }");
+    };
+    like($test->('', 'free 60r/m in_flight=0'), qr/invalid parameter "in_flight=0"/, 'no place');
+    like($test->('', 'free 60r/m in_flight=1 in_flight=2'), qr/duplicate parameter "in_flight=2"/, 'two of them');
+    like($test->('', 'own custom in_flight=1'), qr/"in_flight" of a custom plan is among the limits of a key/, 'a custom plan');
+    like($test->('unit=bytes', 'free 60r/m'), qr/"unit" is "requests" or "content-bytes", not "bytes"/, 'an unknown unit');
 };
 
 subtest 'requests one after the other need no call' => sub {
