@@ -20,14 +20,15 @@ sub start {
     my (%options) = @_;
     my $server = delete $options{server} // '';
     my $gateway = Gateway->start(
-        plans    => 'plan free 1000r/h in_flight=3; plan own custom; plan calls unlimited in_flight=2;',
+        plans    => 'plan free 1000r/h in_flight=3; plan own custom; plan calls unlimited in_flight=2; plan one 1000r/h in_flight=1;',
         http     => 'tollgate_headers ietf;',
-        server   => "location /held { tollgate api; $held } location /usage { tollgate api; tollgate_usage; } $server",
+        server   => "location /held { tollgate api; $held } location /usage { tollgate api; tollgate_cost 0; tollgate_usage; } $server",
         %options,
     );
     unless ($options{share}) {
         $gateway->import_key('k', id => 'k1', plan => 'free');
         $gateway->import_key('c', id => 'c1', plan => 'calls');
+        $gateway->import_key('s', id => 's1', plan => 'one');
         $gateway->import_key('o', id => 'o1', plan => 'own', limits => '1000r/h in_flight=1');
     }
     return $gateway;
@@ -90,10 +91,11 @@ for my $workers (1, 2) {
         is($response->header('RateLimit-Policy'), '"free-hour";q=1000;w=3600, "free-in-flight";q=3;qu="concurrent-requests"', 'the policy');
         like($response->header('RateLimit'), qr/, "free-in-flight";r=0\z/, 'no place is left');
         is($gateway->count('k1', 'api', 3600), $count, 'it is not counted');
-        is(finish(shift @requests), 200, 'a request ends');
         my $usage = $gateway->get('/usage', 'k');
-        is($usage->status, 200, 'its place is free');
+        is($usage->status, 200, 'a request of cost 0 needs no place');
         is_deeply($usage->json->{in_flight}, [{ table => 'api', policy => 'free-in-flight', limit => 3, requests => 3, remaining => 0 }], 'tollgate_usage has it');
+        is(finish(shift @requests), 200, 'a request ends');
+        is($gateway->get('/', 'k')->status, 200, 'its place is free');
         is(finish($_), 200, 'they end') for @requests;
         becomes(sub { in_flight($gateway) }, 0, 'nothing is in flight');
         places_returned($gateway);
@@ -178,6 +180,8 @@ subtest 'two nodes' => sub {
     becomes_free($other, 'k', 'the other node has its place');
     is(finish($_), 200, 'they end') for @requests;
     places_returned($gateway);
+
+    is(join(' ', map { $_->get('/', 's')->status } ($gateway, $other) x 10), join(' ', (200) x 20), 'one request at a time, in turns');
 
     # A recall brings places back that no request uses.
     @requests = map { begin($gateway, 'k') } 1 .. 3;

@@ -104,7 +104,7 @@ void Admission::go_on(Authenticator::Result result, ExactSteadyTime now) {
             }
             if (quota_.quotas()->empty()) {
                 grant(Verdict::kGranted);
-            } else if (need_places(*quota_.quotas())) {
+            } else if (places_.are_required()) {
                 use(places_.enter(*this));
             } else {
                 apply(quota_.decide(now));
@@ -130,7 +130,7 @@ bool Admission::choose_quotas() {
         outcome_.cost = cost;
         quota_.set_demand(cost, options_.refusals_strike, options_.settles);
         if (need_places(*quota_.quotas())) {
-            places_.require(key.id, quota_.request().id_hash, quota_.quotas());
+            places_.require(key.id, quota_.request().id_hash, quota_.quotas(), cost == 0);
         }
         return true;
     }

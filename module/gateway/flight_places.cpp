@@ -17,15 +17,16 @@ FlightKey FlightPlaces::key_of(const TableQuota& quota) const {
 }
 
 void FlightPlaces::require(std::string_view id, const IdHash& id_hash,
-                           std::shared_ptr<const Quotas> quotas) {
+                           std::shared_ptr<const Quotas> quotas, bool is_free) {
     id_ = id;
+    is_free_ = is_free;
     id_hash_ = id_hash;
     quotas_ = std::move(quotas);
 }
 
 template <typename Enter>
 FlightAnswer FlightPlaces::enter_each(Enter enter) {
-    for (; quotas_ && next_ < quotas_->size(); ++next_) {
+    for (; are_required() && next_ < quotas_->size(); ++next_) {
         const TableQuota& quota = (*quotas_)[next_];
         const FlightAnswer answer =
             quota.in_flight == 0 ? FlightAnswer::kEntered : enter(key_of(quota), quota);

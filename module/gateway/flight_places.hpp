@@ -21,8 +21,11 @@ class FlightPlaces {
     FlightPlaces(const FlightPlaces&) = delete;
     FlightPlaces& operator=(const FlightPlaces&) = delete;
 
-    /// The request needs a place in each of these tables that has `in_flight`.
-    void require(std::string_view id, const IdHash& id_hash, std::shared_ptr<const Quotas> quotas);
+    /// The request needs a place in each of these tables that has `in_flight`. If it `is_free`,
+    /// it only shows them.
+    void require(std::string_view id, const IdHash& id_hash, std::shared_ptr<const Quotas> quotas,
+                 bool is_free);
+    bool are_required() const { return quotas_ && !is_free_; }
 
     /// Takes the places that the request does not have yet. kAsk: the waiter gets the answer for
     /// the next one of them. Throws std::bad_alloc.
@@ -47,6 +50,7 @@ class FlightPlaces {
     std::string id_;
     IdHash id_hash_{};
     std::shared_ptr<const Quotas> quotas_;  ///< nullptr: no places are required
+    bool is_free_ = false;
     std::size_t next_ = 0;  ///< the request has the places of the quotas before this one
 };
 

@@ -9,6 +9,7 @@
 
 #include "module/gateway/node_heartbeat.hpp"
 #include "module/redis/protocol/error_scope.hpp"
+#include "module/text/name_hash.hpp"
 
 namespace tollgate::gateway {
 
@@ -25,7 +26,10 @@ constexpr milliseconds kRenewalPause{1000};
 /// Places that were not used for this time are returned.
 constexpr milliseconds kUnusedFor{1000};
 /// After Redis had no place left, it is not asked again within this time.
-constexpr std::int32_t kFullFor = 50;
+constexpr milliseconds kFullFor{50};
+/// How long a request that is refused waits for places that are recalled, and how often.
+constexpr milliseconds kRecallTakes{10};
+constexpr int kMostPauses = 2;
 
 bool are_own(const NodePlaces& node, SteadyTime now) {
     return now < node.until;
@@ -76,7 +80,9 @@ class Flights::Reply final : public redis::ReplyHandler {
 };
 
 Flights::Flights(EngineContext& context)
-    : context_(context), timer_(context.make_timer([this] { on_timer(); })) {}
+    : context_(context),
+      timer_(context.make_timer([this] { on_timer(); })),
+      pause_(context.make_timer([this] { on_pause_end(); })) {}
 
 Flights::Entry& Flights::entry_of(std::string_view id, const FlightKey& key,
                                   const TableQuota& quota) {
@@ -105,12 +111,12 @@ FlightAnswer Flights::enter(std::string_view id, const FlightKey& key, const Tab
     const SteadyTime now = context_.steady_time();
     {
         const LockedStripe stripe(context_.zone(), key.id);
-        Flight flight = stripe.flights().find(key, true);
+        Flight flight = stripe.flights().find_or_make(key);
         if (flight.node() == nullptr) {
             return FlightAnswer::kNoRoom;
         }
         const NodePlaces& node = *flight.node();
-        const bool is_full = now < node.answered + milliseconds(node.full_for);
+        const bool is_full = now < node.full_until;
         if (are_own(node, now) && entry.waiting.empty()) {
             if (is_full) {
                 drop_gone(flight);
@@ -129,7 +135,7 @@ FlightAnswer Flights::enter(std::string_view id, const FlightKey& key, const Tab
         return FlightAnswer::kUnavailable;
     }
     entry.waiting.push(waiter);
-    if (!entry.is_calling) {
+    if (!entry.is_calling && !entry.is_pausing) {
         call_for_waiters(key, entry);
     }
     return FlightAnswer::kAsk;
@@ -140,7 +146,7 @@ FlightAnswer Flights::enter_alone(std::string_view id, const FlightKey& key,
     const Entry& entry = entry_of(id, key, quota);
     const SteadyTime now = context_.steady_time();
     const LockedStripe stripe(context_.zone(), key.id);
-    Flight flight = stripe.flights().find(key, true);
+    Flight flight = stripe.flights().find_or_make(key);
     if (flight.node() == nullptr) {
         return FlightAnswer::kNoRoom;
     }
@@ -163,17 +169,18 @@ FlightAnswer Flights::enter_alone(std::string_view id, const FlightKey& key,
 void Flights::leave(const FlightKey& key) noexcept {
     {
         const LockedStripe stripe(context_.zone(), key.id);
-        stripe.flights().find(key, false).add(context_.worker().process(), -1);
+        stripe.flights().find(key).add(context_.worker().process(), -1);
     }
     const auto entry = entries_.find(key);
     if (context_.worker().is_exiting() && entry != entries_.end()) {
-        attempt(context_.log(), [&] { return_unused(key, entry->second, true); });
+        attempt(context_.log(),
+                [&] { return_unused(key, entry->second.id, entry->second.table, true); });
     }
 }
 
 std::int64_t Flights::in_flight(const FlightKey& key) const {
     const LockedStripe stripe(context_.zone(), key.id);
-    const Flight flight = stripe.flights().find(key, false);
+    const Flight flight = stripe.flights().find(key);
     return flight.node() == nullptr ? 0 : flight.requests() + flight.node()->others;
 }
 
@@ -183,7 +190,7 @@ void Flights::call_for_waiters(const FlightKey& key, Entry& entry) {
     Ask ask{.limit = entry.limit};
     {
         const LockedStripe stripe(context_.zone(), key.id);
-        Flight flight = stripe.flights().find(key, true);
+        Flight flight = stripe.flights().find_or_make(key);
         drop_gone(flight);
         ask.places = std::min<std::int64_t>(
             flight.requests() + static_cast<std::int64_t>(entry.asked.size()), entry.limit);
@@ -191,23 +198,31 @@ void Flights::call_for_waiters(const FlightKey& key, Entry& entry) {
             flight.node()->asked = context_.steady_time();
         }
     }
-    entry.is_calling = true;
-    send(key, entry, ask);
+    call(key, entry, ask);
 }
 
-void Flights::send(const FlightKey& key, const Entry& entry, const Ask& ask) {
+/// Calls for places. If that is not possible, the waiters get their answer.
+void Flights::call(const FlightKey& key, Entry& entry, const Ask& ask) {
+    entry.is_calling = true;
+    if (!attempt(context_.log(), [&] { send(key, entry.id, entry.table, ask); })) {
+        on_failure(key, ask);
+    }
+}
+
+void Flights::send(const FlightKey& key, std::string_view id, std::string_view table,
+                   const Ask& ask) {
     const ExactSteadyTime now = context_.clock().steady();
     const std::string node = context_.zone().node_name();
     auto reply = std::make_unique<Reply>(*this, key, ask, now);
-    auto call = redis::flight_call(context_.settings().keys, {.id = entry.id,
-                                                              .table = entry.table,
+    auto call = redis::flight_call(context_.settings().keys, {.id = id,
+                                                              .table = table,
                                                               .node = node,
                                                               .limit = ask.limit,
                                                               .places = ask.places,
                                                               .lifetime = kPlacesLast,
                                                               .version = ask.version});
     context_.statistics()["commands.flight"].add();
-    context_.transport().run(context_.slot_of(entry.id), std::move(call), std::move(reply));
+    context_.transport().run(context_.slot_of(id), std::move(call), std::move(reply));
 }
 
 void Flights::on_places(const FlightKey& key, const Ask& ask, ExactSteadyTime sent,
@@ -217,12 +232,17 @@ void Flights::on_places(const FlightKey& key, const Ask& ask, ExactSteadyTime se
     const auto asked = found == entries_.end() || ask.is_return()
                            ? std::int64_t{0}
                            : static_cast<std::int64_t>(found->second.asked.size());
-    std::int64_t taken = 0;
+    std::optional<std::int64_t> taken = 0;
     {
         const LockedStripe stripe(context_.zone(), key.id);
-        Flight flight = stripe.flights().find(key, false);
+        // Another worker may have freed the record meanwhile.
+        Flight flight =
+            ask.is_return() ? stripe.flights().find(key) : stripe.flights().find_or_make(key);
         const SteadyTime now = context_.steady_time();
-        if (NodePlaces* const node = flight.node()) {
+        NodePlaces* const node = flight.node();
+        if (node == nullptr) {
+            taken = std::nullopt;
+        } else {
             const auto sent_at = std::chrono::floor<SteadyTime>(sent);
             // Replies of several workers may arrive in another order than Redis gave them.
             if (given.version > node->version || sent_at > node->answered) {
@@ -236,33 +256,70 @@ void Flights::on_places(const FlightKey& key, const Ask& ask, ExactSteadyTime se
                 node->until = std::max(node->until, sent_at + kPlacesLast);
             }
             if (are_own(*node, now)) {
-                taken = take(flight, context_.worker().process(), node->places, asked).value_or(0);
-            }
-            if (!ask.is_return()) {
-                node->full_for = is_full && taken < asked ? kFullFor : 0;
+                taken = take(flight, context_.worker().process(), node->places, asked);
             }
         }
     }
-    if (found == entries_.end() || ask.is_return()) {
-        return;
+    if (found != entries_.end() && !ask.is_return()) {
+        answer(key, found->second, is_full, given.others > 0, taken);
     }
-    Entry& entry = found->second;
+}
+
+/// Answers the waiters of a call that has `taken` places for them; nothing: the zone has no room.
+void Flights::answer(const FlightKey& key, Entry& entry, bool is_full, bool may_recall,
+                     std::optional<std::int64_t> taken) {
     entry.is_calling = false;
     WaitList<FlightWaiter> entered;
-    for (std::int64_t i = 0; i < taken; ++i) {
+    for (std::int64_t i = 0; i < taken.value_or(0); ++i) {
         entered.push(entry.asked.front());
     }
     WaitList<FlightWaiter> refused;
-    if (is_full) {
+    const bool is_refused = is_full && !entry.asked.empty();
+    if (!taken) {
         refused.append(entry.asked);
+    } else if (is_refused && may_recall && entry.refusals < kMostPauses) {
+        ++entry.refusals;
+        entry.is_pausing = true;
+        pause_->start(kRecallTakes);
+    } else if (is_refused) {
+        refused.append(entry.asked);
+        note_full(key);
+    } else {
+        entry.refusals = 0;
     }
     // Another worker may have taken the places.
+    entry.asked.append(entry.waiting);
     entry.waiting.append(entry.asked);
-    if (!entry.waiting.empty()) {
+    const auto answer = taken ? FlightAnswer::kFull : FlightAnswer::kNoRoom;
+    entered.drain([](FlightWaiter& waiter) { waiter.on_place(FlightAnswer::kEntered); });
+    refused.drain([answer](FlightWaiter& waiter) { waiter.on_place(answer); });
+    if (entry.waiting.empty()) {
+        entry.refusals = 0;
+    } else if (!entry.is_calling && !entry.is_pausing) {
         call_for_waiters(key, entry);
     }
-    entered.drain([](FlightWaiter& waiter) { waiter.on_place(FlightAnswer::kEntered); });
-    refused.drain([](FlightWaiter& waiter) { waiter.on_place(FlightAnswer::kFull); });
+}
+
+/// Redis has no place left.
+void Flights::note_full(const FlightKey& key) {
+    const LockedStripe stripe(context_.zone(), key.id);
+    const Flight flight = stripe.flights().find(key);
+    if (NodePlaces* const node = flight.node()) {
+        node->full_until = context_.steady_time() + kFullFor;
+    }
+}
+
+/// Nodes have returned the recalled places.
+void Flights::on_pause_end() noexcept {
+    attempt(context_.log(), [&] {
+        for (const FlightKey& key : keys()) {
+            Entry& entry = entries_.at(key);
+            if (std::exchange(entry.is_pausing, false) && !entry.is_calling &&
+                !entry.waiting.empty()) {
+                call_for_waiters(key, entry);
+            }
+        }
+    });
 }
 
 void Flights::on_failure(const FlightKey& key, const Ask& ask) noexcept {
@@ -272,6 +329,8 @@ void Flights::on_failure(const FlightKey& key, const Ask& ask) noexcept {
     }
     Entry& entry = found->second;
     entry.is_calling = false;
+    entry.is_pausing = false;
+    entry.refusals = 0;
     WaitList<FlightWaiter> failed;
     failed.append(entry.asked);
     failed.append(entry.waiting);
@@ -279,17 +338,20 @@ void Flights::on_failure(const FlightKey& key, const Ask& ask) noexcept {
 }
 
 /// Returns the places that no request has used for a while; `at_once`: those that none uses now.
-void Flights::return_unused(const FlightKey& key, const Entry& entry, bool at_once) {
-    if (!context_.transport().is_reachable(context_.slot_of(entry.id))) {
+void Flights::return_unused(const FlightKey& key, std::string_view id, std::string_view table,
+                            bool at_once) {
+    const auto entry = entries_.find(key);
+    const bool is_calling = entry != entries_.end() && entry->second.is_calling;
+    if (is_calling || !context_.transport().is_reachable(context_.slot_of(id))) {
         return;
     }
-    Ask ask{.limit = entry.limit};
+    Ask ask;
     {
         const LockedStripe stripe(context_.zone(), key.id);
-        Flight flight = stripe.flights().find(key, false);
+        Flight flight = stripe.flights().find(key);
         NodePlaces* const node = flight.node();
         const SteadyTime now = context_.steady_time();
-        if (node == nullptr || !are_own(*node, now) || entry.is_calling ||
+        if (node == nullptr || !are_own(*node, now) ||
             (!at_once && now - node->most_since < kUnusedFor)) {
             return;
         }
@@ -305,15 +367,17 @@ void Flights::return_unused(const FlightKey& key, const Entry& entry, bool at_on
         ask.places = needed;
         ask.version = node->version;
     }
-    send(key, entry, ask);
+    send(key, id, table, ask);
 }
 
 void Flights::recall(std::string_view id) noexcept {
+    const std::uint32_t redis = context_.settings().name_hash;
     attempt(context_.log(), [&] {
         const IdHash hash = id_hash(id);
-        for (const FlightKey& key : keys()) {
-            if (key.id == hash) {
-                return_unused(key, entries_.at(key), true);
+        for (const ServedTable& served : context_.tables()) {
+            if (served.redis == redis) {
+                const auto& table = served.table->name;
+                return_unused({hash, redis, name_hash(table)}, id, table, true);
             }
         }
     });
@@ -322,7 +386,8 @@ void Flights::recall(std::string_view id) noexcept {
 void Flights::shut_down() noexcept {
     attempt(context_.log(), [&] {
         for (const FlightKey& key : keys()) {
-            return_unused(key, entries_.at(key), true);
+            const Entry& entry = entries_.at(key);
+            return_unused(key, entry.id, entry.table, true);
         }
     });
 }
@@ -352,11 +417,11 @@ void Flights::on_timer() noexcept {
 /// Renews the places of an entry that has requests, and returns unused ones. False if the worker
 /// needs the entry no more.
 bool Flights::visit(const FlightKey& key, Entry& entry) {
-    return_unused(key, entry, false);
+    return_unused(key, entry.id, entry.table, false);
     Ask ask{.limit = entry.limit};
     {
         const LockedStripe stripe(context_.zone(), key.id);
-        Flight flight = stripe.flights().find(key, false);
+        Flight flight = stripe.flights().find(key);
         NodePlaces* const node = flight.node();
         const bool is_idle = !entry.is_calling && entry.waiting.empty();
         if (node == nullptr) {
@@ -380,10 +445,23 @@ bool Flights::visit(const FlightKey& key, Entry& entry) {
         node->asked = now;
     }
     if (context_.transport().is_reachable(context_.slot_of(entry.id))) {
-        entry.is_calling = true;
-        send(key, entry, ask);
+        call(key, entry, ask);
     }
     return true;
+}
+
+void sweep_flights(Zone& zone, const WorkerProcess& worker, SteadyTime now) {
+    for (std::size_t i = 0; i < zone.stripes(); ++i) {
+        const LockedStripe stripe(zone, StripeNumber{i});
+        stripe.flights().for_each([&](const FlightKey& /*key*/, Flight flight) {
+            flight.drop([&](std::uint32_t process) {
+                return !zone.workers().contains(process) && !worker.is_alive(process);
+            });
+            if (flight.requests() == 0 && !are_own(*flight.node(), now)) {
+                flight.free();
+            }
+        });
+    }
 }
 
 }  // namespace tollgate::gateway

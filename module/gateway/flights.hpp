@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -74,6 +75,8 @@ class Flights : private Pinned {
         WaitList<FlightWaiter> asked;    ///< wait for the call under way
         WaitList<FlightWaiter> waiting;  ///< wait for the next call
         bool is_calling = false;         ///< for places; calls that return some do not count
+        int refusals = 0;                ///< of the waiters, for which places were recalled
+        bool is_pausing = false;         ///< until nodes have returned the recalled places
     };
     struct KeyHash {
         std::size_t operator()(const FlightKey& key) const noexcept { return key.hash(); }
@@ -91,10 +94,16 @@ class Flights : private Pinned {
     Entry& entry_of(std::string_view id, const FlightKey& key, const TableQuota& quota);
     void drop_gone(Flight& flight) const;
     void call_for_waiters(const FlightKey& key, Entry& entry);
-    void return_unused(const FlightKey& key, const Entry& entry, bool at_once);
-    void send(const FlightKey& key, const Entry& entry, const Ask& ask);
+    void return_unused(const FlightKey& key, std::string_view id, std::string_view table,
+                       bool at_once);
+    void send(const FlightKey& key, std::string_view id, std::string_view table, const Ask& ask);
+    void call(const FlightKey& key, Entry& entry, const Ask& ask);
+    void on_pause_end() noexcept;
     void on_places(const FlightKey& key, const Ask& ask, ExactSteadyTime sent,
                    const redis::PlacesGiven& given);
+    void answer(const FlightKey& key, Entry& entry, bool is_full, bool may_recall,
+                std::optional<std::int64_t> taken);
+    void note_full(const FlightKey& key);
     void on_failure(const FlightKey& key, const Ask& ask) noexcept;
     void on_timer() noexcept;
     bool visit(const FlightKey& key, Entry& entry);
@@ -104,6 +113,11 @@ class Flights : private Pinned {
     Entries entries_;
     bool is_waiting_ = false;  ///< the timer runs
     std::unique_ptr<Timer> timer_;
+    std::unique_ptr<Timer> pause_;
 };
+
+/// Frees what ended workers have left of their requests, and records of which nobody has places any
+/// more.
+void sweep_flights(Zone& zone, const WorkerProcess& worker, SteadyTime now);
 
 }  // namespace tollgate::gateway

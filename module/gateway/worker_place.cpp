@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "module/gateway/flights.hpp"
 #include "module/gateway/slice_recovery.hpp"
 
 namespace tollgate::gateway {
@@ -36,6 +37,7 @@ WorkerPlace::~WorkerPlace() {
 void WorkerPlace::run() noexcept {
     if (!worker_.is_exiting()) {
         attempt(log_, [&] { recover(); });
+        sweep_flights(zone_, worker_, std::chrono::floor<SteadyTime>(clock_.steady()));
     }
     timer_->start(kRecoveryInterval);
 }

@@ -68,14 +68,21 @@ FlightRecords::FlightRecords(std::span<std::byte> memory)
     }
 }
 
-Flight FlightRecords::find(const FlightKey& key, bool make) const {
+/// A key's records are among so many.
+std::size_t FlightRecords::searched() const {
     constexpr std::size_t kMostSearched = 64;
-    const std::size_t searched = std::min(records_.size(), kMostSearched);
-    const std::size_t begin = key.hash() % records_.size();
+    return std::min(records_.size(), kMostSearched);
+}
+
+FlightRecord& FlightRecords::near(const FlightKey& key, std::size_t distance) const {
+    return records_[(key.hash() + distance) % records_.size()];
+}
+
+Flight FlightRecords::find(const FlightKey& key) const {
     Flight flight;
     flight.key_ = key;
-    for (std::size_t i = 0; i < searched && flight.size_ < Flight::kMost; ++i) {
-        FlightRecord& record = records_[(begin + i) % records_.size()];
+    for (std::size_t i = 0; i < searched() && flight.size_ < Flight::kMost; ++i) {
+        FlightRecord& record = near(key, i);
         if (record.use == FlightRecord::Use::kFree) {
             flight.free_ = flight.free_ == nullptr ? &record : flight.free_;
         } else if (record.key == key) {
@@ -85,7 +92,23 @@ Flight FlightRecords::find(const FlightKey& key, bool make) const {
             }
         }
     }
-    if (flight.size_ == 0 && make && flight.free_ != nullptr) {
+    return flight;
+}
+
+Flight FlightRecords::find_or_make(const FlightKey& key) const {
+    Flight flight = find(key);
+    if (flight.size_ != 0) {
+        return flight;
+    }
+    for (std::size_t i = 0; flight.free_ == nullptr && i < searched(); ++i) {
+        FlightRecord& record = near(key, i);
+        Flight other = find(record.key);
+        if (record.use == FlightRecord::Use::kFirst && other.requests() == 0) {
+            other.free();
+            flight.free_ = &record;
+        }
+    }
+    if (flight.free_ != nullptr) {
         *flight.free_ = {.key = key, .use = FlightRecord::Use::kFirst, .node = {}, .workers = {}};
         flight.records_[flight.size_++] = std::exchange(flight.free_, nullptr);
     }

@@ -28,11 +28,10 @@ struct NodePlaces {
     SteadyTime asked{};        ///< when Redis was last asked for them
     SteadyTime answered{};     ///< when it last answered
     SteadyTime most_since{};   ///< see `most`
+    SteadyTime full_until{};   ///< Redis is not asked for more until then: the limit was reached
     std::int32_t places = 0;
     std::int32_t others = 0;  ///< the places of other nodes, when Redis last answered
     std::int32_t most = 0;    ///< requests in flight at a time, since `most_since`
-    /// Until so many ms after `answered`, Redis is not asked for more: the limit was reached.
-    std::int32_t full_for = 0;
 };
 
 /// Places of an id and its requests in flight. Plain memory; all zeros is free.
@@ -49,7 +48,7 @@ struct alignas(kCacheLine) FlightRecord {
     FlightKey key;
     Use use;
     NodePlaces node;
-    std::array<Worker, 6> workers;
+    std::array<Worker, 5> workers;
 };
 
 /// The records of one key, found under the lock of its stripe, and valid until it is released.
@@ -59,8 +58,8 @@ class Flight {
     NodePlaces* node() const { return size_ == 0 ? nullptr : &records_.front()->node; }
     /// Requests in flight at the node.
     std::int64_t requests() const;
-    /// Adds `count` requests to those of a worker. False if there is no record for it, or no node().
-    /// A negative count removes them.
+    /// Adds `count` requests to those of a worker. False if there is no record for it, or no
+    /// node(). A negative count removes them.
     bool add(std::uint32_t process, std::int32_t count);
     /// Removes the requests of the workers for which this is true.
     template <typename IsGone>
@@ -100,20 +99,26 @@ class FlightRecords {
     /// Uses memory that is aligned for FlightRecord.
     explicit FlightRecords(std::span<std::byte> memory);
 
-    /// The records of a key. With `make`, there is one afterwards, if there is room.
-    Flight find(const FlightKey& key, bool make) const;
+    /// The records of a key.
+    Flight find(const FlightKey& key) const;
+    /// The same. If there is none, makes one, in place of a key without requests if there is no
+    /// free record. There is none afterwards if all keys near it have requests.
+    Flight find_or_make(const FlightKey& key) const;
 
     /// Calls `visit` with the records of each key.
     template <typename Visit>
     void for_each(Visit visit) const {
         for (FlightRecord& record : records_) {
             if (record.use == FlightRecord::Use::kFirst) {
-                visit(record.key, find(record.key, false));
+                visit(record.key, find(record.key));
             }
         }
     }
 
   private:
+    std::size_t searched() const;
+    FlightRecord& near(const FlightKey& key, std::size_t distance) const;
+
     std::span<FlightRecord> records_;
 };
 

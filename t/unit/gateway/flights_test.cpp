@@ -126,6 +126,60 @@ TEST_F(FlightsTest, OfAKilledWorkerAreForgotten) {
     EXPECT_EQ(begun(two, 4), 3);
 }
 
+TEST_F(FlightsTest, OfAKilledWorkerAreReturnedByAnother) {
+    Worker& one = start();
+    Worker& two = start();
+    begun(one, 3);
+    zone->processes.erase(one.process.process());
+    two.engine.on_event("places:k");
+    run_for(10ms);
+    EXPECT_EQ(places_in_redis(), 0);
+}
+
+TEST_F(FlightsTest, LeaveNoRecordBehindAKilledWorker) {
+    Worker& one = start();
+    Worker& two = start();
+    begun(one, 3);
+    const FlightKey key{id_hash("k"), settings.name_hash, name_hash("api")};
+    const auto has_record = [&] {
+        const LockedStripe stripe(*zone, key.id);
+        return stripe.flights().find(key).node() != nullptr;
+    };
+    zone->processes.erase(one.process.process());
+    zone->workers().erase(one.process.number(), one.process.process());
+    sweep_flights(*zone, two.process, two.engine.steady_time());
+    EXPECT_TRUE(has_record()) << "its places are the node's";
+    EXPECT_EQ(two.engine.flights().in_flight(key), 0);
+    sweep_flights(*zone, two.process, two.engine.steady_time() + 11s);
+    EXPECT_FALSE(has_record());
+}
+
+TEST_F(FlightsTest, AreNotNeededByAFreeRequest) {
+    Worker& worker = start();
+    begun(worker, 3);
+    EXPECT_EQ(ask(worker, "k", {.cost = 0}).status(), 0);
+    EXPECT_EQ(requests.back()->admission.flights().front().requests, 3);
+}
+
+TEST_F(FlightsTest, DoNotKeepWaitersIfMemoryIsShort) {
+    Worker& worker = start();
+    ask(worker, "k");
+    end_all();
+    run_for(5s);
+    for (int allowed = 0; allowed < 30; ++allowed) {
+        Request& request =
+            *requests.emplace_back(std::make_unique<Request>(worker, RequestOptions{}));
+        allocations_left = allowed;
+        request.admission.start("k");
+        allocations_left = -1;
+        run_for(200ms);
+        EXPECT_TRUE(request.outcome().is_decided()) << allowed;
+        end_all();
+        run_for(5s);
+    }
+    EXPECT_EQ(begun(worker, 4), 3);
+}
+
 TEST_F(FlightsTest, LoseNoPlaceIfAReplyIsLost) {
     Worker& worker = start();
     ask(worker, "k");

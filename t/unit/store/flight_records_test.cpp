@@ -16,24 +16,24 @@ class FlightRecordsTest : public testing::Test {
 };
 
 TEST_F(FlightRecordsTest, CountTheRequestsOfEachWorker) {
-    EXPECT_EQ(records_.find(key(1), false).node(), nullptr);
-    EXPECT_TRUE(records_.find(key(1), true).add(100, 2));
-    EXPECT_TRUE(records_.find(key(1), false).add(101, 1));
-    EXPECT_TRUE(records_.find(key(2), true).add(100, 5));
-    EXPECT_EQ(records_.find(key(1), false).requests(), 3);
-    records_.find(key(1), false).drop([](std::uint32_t process) { return process == 100; });
-    EXPECT_EQ(records_.find(key(1), false).requests(), 1);
-    EXPECT_TRUE(records_.find(key(1), false).add(101, -1));
-    EXPECT_EQ(records_.find(key(1), false).requests(), 0);
+    EXPECT_EQ(records_.find(key(1)).node(), nullptr);
+    EXPECT_TRUE(records_.find_or_make(key(1)).add(100, 2));
+    EXPECT_TRUE(records_.find(key(1)).add(101, 1));
+    EXPECT_TRUE(records_.find_or_make(key(2)).add(100, 5));
+    EXPECT_EQ(records_.find(key(1)).requests(), 3);
+    records_.find(key(1)).drop([](std::uint32_t process) { return process == 100; });
+    EXPECT_EQ(records_.find(key(1)).requests(), 1);
+    EXPECT_TRUE(records_.find(key(1)).add(101, -1));
+    EXPECT_EQ(records_.find(key(1)).requests(), 0);
 }
 
 TEST_F(FlightRecordsTest, HaveFurtherRecordsForManyWorkers) {
     for (std::uint32_t process = 1; process <= 20; ++process) {
-        EXPECT_TRUE(records_.find(key(1), true).add(process, 1)) << process;
+        EXPECT_TRUE(records_.find_or_make(key(1)).add(process, 1)) << process;
     }
-    EXPECT_EQ(records_.find(key(1), false).requests(), 20);
-    records_.find(key(1), false).node()->places = 7;
-    EXPECT_EQ(records_.find(key(1), false).node()->places, 7) << "the same record";
+    EXPECT_EQ(records_.find(key(1)).requests(), 20);
+    records_.find(key(1)).node()->places = 7;
+    EXPECT_EQ(records_.find(key(1)).node()->places, 7) << "the same record";
     int keys = 0;
     records_.for_each([&](const FlightKey& /*key*/, const Flight& flight) {
         ++keys;
@@ -44,18 +44,21 @@ TEST_F(FlightRecordsTest, HaveFurtherRecordsForManyWorkers) {
 
 TEST_F(FlightRecordsTest, AreFreeAgain) {
     for (unsigned char number = 0; number < 8; ++number) {
-        EXPECT_TRUE(records_.find(key(number), true).add(1, 1));
+        EXPECT_TRUE(records_.find_or_make(key(number)).add(1, 1));
     }
-    EXPECT_EQ(records_.find(key(9), true).node(), nullptr) << "no room";
-    records_.find(key(3), false).free();
-    EXPECT_EQ(records_.find(key(3), false).node(), nullptr);
-    EXPECT_NE(records_.find(key(9), true).node(), nullptr);
+    EXPECT_EQ(records_.find_or_make(key(9)).node(), nullptr) << "no room";
+    records_.find(key(3)).add(1, -1);
+    EXPECT_NE(records_.find_or_make(key(8)).node(), nullptr) << "in place of one without requests";
+    EXPECT_EQ(records_.find(key(3)).node(), nullptr);
+    records_.find(key(8)).free();
+    EXPECT_EQ(records_.find(key(3)).node(), nullptr);
+    EXPECT_NE(records_.find_or_make(key(9)).node(), nullptr);
 }
 
 TEST_F(FlightRecordsTest, AreNeverBelowZero) {
-    records_.find(key(1), true).add(1, -1);
-    EXPECT_EQ(records_.find(key(1), false).requests(), 0);
-    EXPECT_FALSE(records_.find(key(2), false).add(1, 1)) << "it has no record";
+    records_.find_or_make(key(1)).add(1, -1);
+    EXPECT_EQ(records_.find(key(1)).requests(), 0);
+    EXPECT_FALSE(records_.find(key(2)).add(1, 1)) << "it has no record";
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local version = string.format('%.0f', time[1] * 1000000 + time[2])
 local table_of_field, own_field = ARGV[3] .. ':', ARGV[3] .. ':' .. ARGV[4]
+local lifetime = tonumber(ARGV[7])
 local own, own_version, others, recalled = 0, '0', 0, 0
 local fields = redis.call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do
@@ -23,14 +24,20 @@ for i = 1, #fields, 2 do
         recalled = tonumber(value) or 0
     elseif not ends or tonumber(ends) <= now then
         redis.call('HDEL', KEYS[1], field)
-    elseif field == own_field then
-        own, own_version = tonumber(places), its_version
-    elseif string.sub(field, 1, #table_of_field) == table_of_field then
-        others = others + places
+    else
+        if tonumber(ends) > now + lifetime then
+            -- The clock was set back.
+            redis.call('HSET', KEYS[1], field, string.format('%s %s %.0f', places, its_version, now + lifetime))
+        end
+        if field == own_field then
+            own, own_version = tonumber(places), its_version
+        elseif string.sub(field, 1, #table_of_field) == table_of_field then
+            others = others + places
+        end
     end
 end
 
-local limit, wanted, lifetime = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local limit, wanted = tonumber(ARGV[5]), tonumber(ARGV[6])
 if ARGV[8] == '' then
     own = math.max(own, math.min(wanted, limit - others))
 elseif ARGV[8] == own_version then
@@ -44,7 +51,7 @@ if own > 0 then
 else
     redis.call('HDEL', KEYS[1], own_field)
 end
-if own < wanted and others > 0 and now - recalled >= 200 then
+if own < wanted and others > 0 and (now < recalled or now - recalled >= 20) then
     redis.call('HSET', KEYS[1], kRecalled, now)
     redis.call('PEXPIREAT', KEYS[1], now + lifetime)
     redis.pcall('PUBLISH', ARGV[9], kPlacesOf .. ARGV[2])
