@@ -78,7 +78,7 @@ sub start {
     # Each unit is in Redis at once.
     $text =~ s/\btollgate_plans\s+\w+\K/ lease=off/g;
     my $prelude = $text =~ /\btollgate_redis\b/ ? '' : "tollgate_redis main { server @{[$redis->address]}; prefix tollgate:; timeout 2s; }";
-    $prelude .= 'tollgate_plans api lease=off { plan free 100r/d; }' if $text =~ /\btollgate\s+api\b/;
+    $prelude .= 'tollgate_plans api lease=off { plan free 100r/d; }' if $text =~ /\btollgate\s+api\b/ && $text !~ /\btollgate_plans\s+api\b/;
     my $server = $port eq '%PORT2%' ? "server { listen 127.0.0.1:%PORT2%; $service }" : '';
     # The command refuses a plan that is in no published table: those of the section before are gone.
     $redis->cmd('DEL', 'tollgate:plans');
@@ -270,6 +270,8 @@ subtest 'Cost by endpoint' => sub {
     is($left->('GET', '/v1/limits'), '200 58', 'a free one');
     is_deeply([map { $left->('POST', '/v1/reports') } 1 .. 3], ['200 38', '200 18', '429 18'], 'what costs more than is left takes nothing');
     is($left->('GET', '/v1/pets'), '200 17', '… so cheaper requests are granted');
+    is_deeply([map { $left->($_, '/v2/pets') } qw(GET HEAD OPTIONS DELETE POST)], ['200 16', '200 15', '200 15', '200 10', '200 5'], 'by the method only');
+    is_deeply([map { $left->($_, '/v2/pets') } qw(GET POST)], ['200 4', '429 4'], '… whose cost may be more than is left');
     $nginx->stop;
 };
 
@@ -332,8 +334,57 @@ subtest 'Costs known at the end' => sub {
     wait_until('its cost', sub { $tokens->() == 1000 });
     is(http_get($nginx, '/v1/chat', bearer($key))->status, 200, 'without the field');
     is(http_get($nginx, '/v1/chat', bearer($key))->status, 429, '… it has cost what it took');
-    is(http_get($nginx, '/files/a', bearer($key))->status, 200, 'a file');
-    wait_until('the cost of a file', sub { my $bytes = count('settled', table => 'bytes'); return $bytes > 7 && $bytes < 1000 });
+    $nginx->stop;
+};
+
+# The count of a window of an id in a table.
+sub month { my ($id, $table) = @_; return $redis->cmd('HGET', "tollgate:quota:{$id}:$table", 'month.count') // 0 }
+sub minute { my ($id, $table) = @_; return $redis->cmd('HGET', "tollgate:quota:{$id}:$table", '60.count') // 0 }
+
+subtest 'Downloads' => sub {
+    my ($port, $service) = service(sub {
+        my ($head, $connection) = @_;
+        my ($size) = $head =~ m{ /files/(\d+)};
+        $connection->syswrite("HTTP/1.0 200 OK\r\nContent-Length: $size\r\n\r\n");
+        return if $head =~ /^HEAD/;
+        while ($size > 0) {
+            my $sent = $connection->syswrite('x' x ($size < 65536 ? $size : 65536)) or last;
+            $size -= $sent;
+        }
+    });
+    my $nginx = start('Downloads', service => $port, replace => { '10000000000r/month' => '5000000r/month' });
+    my $key = key('downloads');
+    my $small = http_get($nginx, '/files/5000', bearer($key));
+    is($small->status . ' ' . length $small->body, '200 5000', 'a file');
+    like($small->header('RateLimit-Policy'), qr/"free-month";q=5000000;qu="content-bytes";w=\d+/, '… in bytes');
+    like($small->header('RateLimit'), qr/"free-month";r=4000000;/, '… which needs 1000000 of them');
+    wait_until('the cost of a file', sub { my $bytes = month('downloads', 'downloads'); return $bytes > 5000 && $bytes < 6000 });
+    my $before = month('downloads', 'downloads');
+    is(http_request($nginx, 'HEAD', '/files/3000000', { bearer($key) })->status, 200, 'HEAD');
+    wait_until('the cost of HEAD', sub { my $bytes = month('downloads', 'downloads') - $before; return $bytes > 0 && $bytes < 1000 });
+
+    # Clients that read nothing: what nginx cannot send fills the sockets, and the requests stay in flight.
+    my @open = map {
+        my $http = Http->connect($nginx);
+        $http->send("GET /files/20000000 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $key\r\n\r\n");
+        is($http->_head->status, 200, "download $_ at the same time");
+        $http;
+    } 1 .. 4;
+    my $fifth = http_get($nginx, '/files/1', bearer($key));
+    is($fifth->status . ' ' . $fifth->json->{code}, '429 too_many_in_flight', 'a fifth one is refused');
+    $_->close for @open;
+
+    my $last = key('downloads-last');
+    is(http_get($nginx, '/files/4500000', bearer($last))->status, 200, 'most of the quota');
+    wait_until('its cost', sub { month('downloads-last', 'downloads') > 4500000 });
+    is(http_get($nginx, '/files/1', bearer($last))->status, 429, 'less than a download takes is left');
+    $last = key('downloads-excess');
+    is(http_get($nginx, '/files/3900000', bearer($last))->status, 200, 'as much as one takes is left');
+    wait_until('its cost', sub { month('downloads-excess', 'downloads') > 3900000 });
+    my $excess = http_get($nginx, '/files/9000000', bearer($last));
+    is($excess->status . ' ' . length $excess->body, '200 9000000', 'the whole file is sent');
+    wait_until('the excess is counted', sub { month('downloads-excess', 'downloads') > 12900000 });
+    is(http_get($nginx, '/files/1', bearer($last))->status, 429, '… and nothing more is sent');
     $nginx->stop;
 };
 
@@ -364,6 +415,105 @@ subtest 'Tokens of a language model' => sub {
         $sum += $units;
         becomes(sub { count('model', table => 'tokens') }, $sum, "... has cost $units");
     }
+    $nginx->stop;
+};
+
+# A service that has used so many tokens as the query says. It shows what it gets.
+my ($model_port, $model) = service(sub {
+    my ($head, $connection) = @_;
+    my ($uri) = $head =~ m{^\S+ (\S+)};
+    my ($units) = $uri =~ /units=(\d+)/;
+    my ($status) = $uri =~ /status=(\d+)/ ? $1 : 200;
+    my $usage = defined $units ? qq(,"usage":{"total_tokens":$units,"cost_micros":$units}) : '';
+    $usage .= ',"usage":{"cost_micros":0.0042}' if $uri =~ /fraction/;
+    my $field = defined $units ? "X-Cost-Micros: $units\r\n" : '';
+    my $claimed = join ' ', $head =~ /^(?:Authorization|Accept-Encoding):/gmi;
+    $connection->syswrite("HTTP/1.0 $status Status\r\nContent-Type: application/json\r\n$field\r\n" . qq({"uri":"$uri","fields":"$claimed"$usage}));
+});
+
+subtest 'Requests and tokens per minute' => sub {
+    my $nginx = start('Requests and tokens per minute', service => $model_port, replace => { '100000r/m' => '10000r/d', '60r/m' => '4r/d' });
+    my ($id, $key) = ('both', key('both'));
+    my $get = sub { my ($query) = @_; return http_get($nginx, "/v1/chat/completions?$query", bearer($key), 'Accept-Encoding' => 'gzip') };
+    my $counts_are = sub { my ($tokens, $requests, $name) = @_; becomes(sub { join ' ', map { count($id, table => $_) } qw(tokens requests) }, "$tokens $requests", $name) };
+    my $first = $get->('units=700');
+    is($first->status . ' ' . $first->json->{fields}, '200 ', 'a request, whose key and encoding the service does not get');
+    is(join(' ', map { $first->header("X-RateLimit-$_") } qw(Limit Remaining Limit-Requests Remaining-Requests)), '10000 6000 4 3', 'the client sees both');
+    $counts_are->(700, 1, 'both are counted');
+    is($get->('units=5800')->status, 200, 'a large one');
+    $counts_are->(6500, 2, '… is counted');
+    is(http_get($nginx, '/v1/chat/completions', bearer('unknown'))->status, 401, 'another key');
+    my $refused = $get->('units=1');
+    is($refused->status . ' ' . ($refused->header('X-RateLimit-Remaining-Requests') // 'none'), '429 none', 'too few tokens: the first server refuses');
+    $counts_are->(6500, 2, '… and no request is counted');
+
+    ($id, $key) = ('both-spent', key('both-spent'));
+    for my $request (1 .. 4) {
+        is($get->('units=10')->status, 200, "request $request of another client");
+        $counts_are->(10 * $request, $request, '… is counted');
+    }
+    $refused = $get->('units=1');
+    is($refused->status . ' ' . $refused->json->{code}, '429 rate_limit_exceeded', 'too few requests: the second server refuses');
+    cmp_ok($refused->header('Retry-After') // 0, '>', 0, '… with Retry-After');
+    is($refused->header('X-RateLimit-Remaining-Requests'), 0, '… and shows it');
+    $counts_are->(40, 4, '… and no token is counted');
+    $nginx->stop;
+
+    $nginx = start('Requests and tokens per minute', service => $model_port);
+    $key = key('both-failed');
+    is($get->("status=503")->status, 503, 'a response 503 of the service');
+    becomes(sub { minute('both-failed', 'tokens') }, 0, '… costs no tokens');
+    $nginx->stop;
+};
+
+subtest 'Limits for each model' => sub {
+    my $nginx = start('Limits for each model', service => $model_port, replace => { '60r/m' => '3r/d', '10r/m' => '1r/d', '100000r/m' => '20000r/d', '20000r/m' => '20000r/d' });
+    my $key = key('models');
+    my $get = sub { my ($model, $query) = @_; return http_get($nginx, '/v1/chat/a%20b?' . ($query // 'units=100'), bearer($key), $model ? ('X-Model' => $model) : ()) };
+    my $counts = sub { join ' ', map { count('models', table => $_) } qw(small small_requests large large_requests all) };
+    my $first = $get->('model-s', 'units=300');
+    is($first->json->{uri}, '/v1/chat/a%20b?units=300', 'the service gets the URI of the client');
+    becomes($counts, '300 1 0 0 300', '… and the small model is charged');
+    is($get->('model-l', 'units=500')->status, 200, 'the large one');
+    becomes($counts, '300 1 500 1 800', '… is charged');
+    is($get->('model-l')->status, 429, '… its requests are spent');
+    becomes($counts, '300 1 500 1 800', '… and what is refused costs nothing');
+    is($get->('model-s')->status, 200, 'the small model has requests');
+    becomes($counts, '400 2 500 1 900', '… which are counted');
+    is_deeply([map { $get->($_)->status } 'large', undef], [404, 404], 'an unknown model, and none');
+    is(http_get($nginx, '/small/v1/chat', bearer($key))->status, 404, 'the locations of the models are internal');
+    is($counts->(), '400 2 500 1 900', '… these cost nothing');
+    is(http_get($nginx, '/v1/chat', 'X-Model' => 'model-s')->status, 401, 'without a key');
+    $redis->cmd('HSET', 'tollgate:quota:{models}:all', '86400.count', 997000);
+    is($get->('model-s')->status, 429, 'the tokens of all models are spent');
+    is($counts->(), '400 2 500 1 997000', '… and nothing is counted');
+    $nginx->stop;
+};
+
+subtest 'A budget in money' => sub {
+    my $nginx = start('A budget in money', service => $model_port);
+    my $key = key('budget');
+    my $spent = 0;
+    my $costs = sub {
+        my ($path, $units, $name) = @_;
+        my $response = http_get($nginx, $path, bearer($key));
+        is($response->status, 200, $name);
+        is($response->header('X-Cost-Micros'), undef, '… without the price') if $path =~ /reports/;
+        $spent += $units;
+        becomes(sub { month('budget', 'budget') }, $spent, "… has cost $units");
+        return $response;
+    };
+    is($costs->('/v1/images', 40000, 'a fixed price')->header('X-RateLimit-Limit'), 20000000, '20 dollars');
+    $costs->('/v1/models', 1000, 'another one');
+    $costs->('/v1/chat?units=4200', 4200, 'a price in the response');
+    $costs->('/v1/chat?fraction', 50000, 'a price with a fraction is not read');
+    $costs->('/v1/reports?units=123456', 123456, 'a price in a field, above what was taken');
+    $redis->cmd('HSET', 'tollgate:quota:{budget}:budget', 'month.count', 19970000);
+    $spent = 19970000;
+    is(http_get($nginx, '/v1/images', bearer($key))->status, 429, 'too little is left');
+    $costs->('/v1/transcripts', 6000, '… enough for a cheap request');
+    my $own = $tollgate->json(qw(key issue --plan contract --id budget-own --limits 50000000r/month))->{key};
+    is(http_get($nginx, '/v1/images', bearer($own))->header('X-RateLimit-Remaining'), 49960000, 'a budget of its own');
     $nginx->stop;
 };
 
@@ -403,9 +553,10 @@ my ($events_port, $events) = service(sub {
 
 # Begins a request for events and returns the connection when the first one is there, or the status of a refusal.
 sub begin {
-    my ($nginx, $name, $key) = @_;
+    my ($nginx, $name, $key, %options) = @_;
     my $http = Http->connect($nginx);
-    $http->send("GET /events/$name HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $key\r\n\r\n");
+    my $folder = $options{folder} // 'events';
+    $http->send("GET /$folder/$name HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $key\r\n\r\n");
     my $head = $http->_head;
     return $head->status if $head->status != 200;
     $http->_fill until $http->{buffer} =~ /data: first\n\n/;
@@ -452,7 +603,7 @@ subtest 'Server-sent events' => sub {
 };
 
 subtest 'Requests at the same time' => sub {
-    my $nginx = start('Requests at the same time', service => $events_port);
+    my $nginx = start('Requests at the same time', service => $events_port, replace => { '60r/m' => '60r/d' });
     my ($key, $other) = map { key($_) } qw(at-once at-once-other);
     my @open = map { begin($nginx, "once$_", $key) } 1 .. 2;
     is(scalar(grep { ref } @open), 2, 'two requests at the same time');
@@ -464,6 +615,15 @@ subtest 'Requests at the same time' => sub {
     wait_until('the place of the first', sub { ref($next = begin($nginx, 'once4', $key)) });
     ok($next, 'when one has ended, another may begin');
     finish(@$_) for [$open[1], 'once2'], [$others, 'other'], [$next, 'once4'];
+
+    my $key_of_exports = key('exports');
+    my @exports = map { begin($nginx, "export$_", $key_of_exports, folder => 'exports') } 1 .. 5;
+    is(scalar(grep { ref } @exports), 5, 'five exports at the same time');
+    is(begin($nginx, 'export6', $key_of_exports, folder => 'exports'), 429, 'a sixth is refused');
+    ok(ref(my $request = begin($nginx, 'beside', $key_of_exports)), 'another request is not');
+    is(count('exports'), 1, 'exports are not counted in the other table');
+    finish($exports[$_ - 1], "export$_") for 1 .. 5;
+    finish($request, 'beside');
     $nginx->stop;
 };
 
