@@ -7,6 +7,7 @@ use Command;
 use Cwd qw(getcwd);
 use Gateway qw(in_one_window wait_for_room);
 use Http qw(http_get);
+use IO::Socket::INET;
 use Markdown;
 use Nginx;
 use RedisServer;
@@ -29,14 +30,23 @@ sub snippet {
     my ($heading) = @_;
     ++$tried{$heading};
     return ($blocks{$heading} // die "no configuration below \"$heading\"\n")
-        =~ s/\blisten\s+80\b/listen 127.0.0.1:%PORT%/r =~ s{http://127\.0\.0\.1:8090}{http://unix:%DIR%/service.sock}gr;
+        =~ s/\blisten\s+80\b/listen 127.0.0.1:%PORT%/r =~ s{http://127\.0\.0\.1:8090}{http://unix:%DIR%/service.sock}gr
+        =~ s{/var/lib/nginx/names}{%DIR%}gr =~ s/\btollgate_plans\s+\w+\K/ lease=off/gr;    # each unit is in Redis at once
 }
 
 # Checks that a table of the page contains this text.
 sub says { my ($cell) = @_; ok(index($text, $cell) >= 0, "it says: $cell") }
 
 my $service = 'server { listen unix:%DIR%/service.sock; location / {
-    return 200 "id=$http_x_consumer_id name=$http_x_consumer_username authorization=$http_authorization apikey=$http_apikey\n"; } }';
+    return 200 "id=$http_x_consumer_id name=$http_x_consumer_username authorization=$http_authorization apikey=$http_apikey\n"; }
+    location = /v1/chat/completions {
+        default_type application/json;
+        return 200 \'{"authorization":"$http_authorization","usage":{"prompt_tokens":300,"completion_tokens":500,"total_tokens":800}}\';
+    }
+    location = /v1/messages {
+        default_type application/json;
+        return 200 \'{"usage":{"input_tokens":100,"cache_creation_input_tokens":20,"cache_read_input_tokens":7,"output_tokens":3}}\';
+    } }';
 my $plans = 'plan free 1000r/d; plan tiny 3r/d; plan burst 20r/s 60r/m; plan sliding 3r/d window=sliding; plan enterprise custom;
     plan partner unlimited; plan month 10000r/month;';
 
@@ -202,6 +212,109 @@ subtest 'Redis unreachable' => sub {
         is_deeply(\@statuses, $answers{$mode}, '… and three more requests without Redis');
         $node->stop;
     }
+};
+
+# The units of a window of this length that an id has in a table.
+sub units { my ($id, $table, $period) = @_; return $redis->cmd('HGET', "t:quota:{$id}:$table", "$period.count") // 0 }
+
+# A service that the test answers itself.
+my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16, Timeout => 30) or die "listen: $!\n";
+
+# Accepts a request of nginx, and returns the connection when its head is there.
+sub accept_request {
+    my $connection = $listener->accept or die "no request: $!\n";
+    $connection->timeout(30);
+    my $head = '';
+    $connection->sysread($head, 4096, length $head) or die "no head\n" until $head =~ /\r\n\r\n/;
+    return $connection;
+}
+
+# Answers a request that has used so many tokens.
+sub answer {
+    my ($connection, $tokens) = @_;
+    $connection->syswrite("HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" . qq({"usage":{"total_tokens":$tokens}}));
+    $connection->close;
+}
+
+# Sends a request and returns the connection.
+sub begin {
+    my ($at, $path, $key) = @_;
+    my $http = Http->connect($at);
+    $http->send("GET $path HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $key\r\nConnection: close\r\n\r\n");
+    return $http;
+}
+
+subtest 'limit-conn' => sub {
+    my $limited = start(snippet('limit-conn') =~ s{http://unix:%DIR%/service\.sock}{'http://127.0.0.1:' . $listener->sockport}er);
+    my $key = key('exports', qw(--plan free));
+    my (@clients, @requests);
+    for (1 .. 5) {
+        push @clients, begin($limited, '/exports/a', $key);
+        push @requests, accept_request();
+    }
+    my $refused = get($limited, '/exports/a', $key);
+    is($refused->status . ' ' . $refused->json->{code}, '429 too_many_in_flight', 'a sixth export at the same time is refused');
+    is($refused->header('Retry-After'), 1, '… with Retry-After: 1');
+    answer($_, 1) for @requests;
+    is_deeply([map { $_->response->status } @clients], [(200) x 5], 'five are served');
+    $limited->stop;
+};
+
+subtest 'Kong: AI Rate Limiting Advanced' => sub {
+    my $text = snippet('Kong: AI Rate Limiting Advanced') =~ s{1000000r/h}{5000r/d}r =~ s{100000r/m}{5000r/h}r;
+    my $kong = start($text);
+    my $key = key('kong-tokens', qw(--plan free));
+    my $first = get($kong, '/v1/chat/completions', $key);
+    is($first->json->{authorization}, 'Bearer KEY-OF-THE-PROVIDER', 'the service gets the key of the provider');
+    is($first->header('X-RateLimit-Remaining'), 1000, 'a request takes 4000 units');
+    becomes(sub { join ' ', map { units('kong-tokens', 'tokens', $_) } 3600, 86400 }, '800 800', '… and has cost the tokens, in both windows');
+    $kong->stop;
+
+    # Requests at the same time, which use 4000 each, of a limit of 5000.
+    my $slow = $text =~ s{http://unix:%DIR%/service\.sock}{'http://127.0.0.1:' . $listener->sockport}er;
+    $kong = start($slow);
+    $key = key('reserved', qw(--plan free));
+    my $client = begin($kong, '/v1/chat/completions', $key);
+    my $running = accept_request();
+    is(get($kong, '/v1/chat/completions', $key)->status, 429, 'a second request at the same time is refused');
+    answer($running, 4000);
+    is($client->response->status, 200, 'the first is served');
+    becomes(sub { units('reserved', 'tokens', 3600) }, 4000, '… and the limit is not exceeded');
+    $kong->stop;
+
+    says('`tollgate_cost 1 settle=…`');
+    $kong = start($slow =~ s/tollgate_cost\s+4000/tollgate_cost 1/r);
+    $key = key('afterwards', qw(--plan free));
+    my @clients = map { begin($kong, '/v1/chat/completions', $key) } 1 .. 2;
+    answer($_, 4000) for map { accept_request() } 1 .. 2;
+    is_deeply([map { $_->response->status } @clients], [200, 200], 'charged afterwards, both are served');
+    becomes(sub { units('afterwards', 'tokens', 3600) }, 8000, '… and exceed the limit');
+    is(get($kong, '/v1/chat/completions', $key)->status, 429, '… which the next one sees');
+    $kong->stop;
+};
+
+subtest 'APISIX: ai-rate-limiting' => sub {
+    my $apisix = start(snippet('APISIX: ai-rate-limiting') =~ s{30000r/30s}{30000r/d}r);
+    my $key = key('apisix-tokens', qw(--plan free));
+    is(get($apisix, '/v1/messages', $key)->header('X-RateLimit-Remaining'), 26000, 'a request takes 4000 units');
+    becomes(sub { count('apisix-tokens', 'tokens') }, 123, '… and has cost the sum of three numbers');
+    $apisix->stop;
+    my ($exit, $output) = Nginx->test_config(conf => 'tollgate_redis main { server 127.0.0.1:1; } tollgate_plans tokens { plan free 30000r/30s; }
+        server { listen unix:%DIR%/a.sock; location / { tollgate tokens; } }');
+    is($exit, 0, 'a window of 30 seconds') or diag($output);
+};
+
+subtest 'Envoy AI Gateway' => sub {
+    my $envoy = start(snippet('Envoy AI Gateway') =~ s{\b10000r/h}{3500r/d}r =~ s{100000r/h}{4600r/d}r);
+    my $key = key('envoy-tokens', qw(--plan free));
+    my $counts = sub { join ' ', map { count('envoy-tokens', $_) } qw(input output) };
+    is(get($envoy, '/v1/chat/completions', $key)->status, 200, 'a request');
+    becomes($counts, '300 500', 'input and output are counted separately');
+    is(get($envoy, '/v1/chat/completions', $key)->status, 200, 'another one');
+    becomes($counts, '600 1000', '… and counted');
+    is(get($envoy, '/v1/chat/completions', $key)->status, 429, 'the output is spent: the second server refuses');
+    becomes($counts, '600 1000', '… and no input is counted');
+    $envoy->stop;
 };
 
 is_deeply([sort keys %tried], [sort keys %blocks], 'each configuration is tried');
