@@ -372,8 +372,9 @@ subtest 'Downloads' => sub {
     } 1 .. 4;
     my $fifth = http_get($nginx, '/files/1', bearer($key));
     is($fifth->status . ' ' . $fifth->json->{code}, '429 too_many_in_flight', 'a fifth one is refused');
+    my $taken = month('downloads', 'downloads');
     $_->close for @open;
-
+    wait_until('their cost', sub { my $bytes = month('downloads', 'downloads'); return $bytes != $taken && $bytes < 4 * 20_000_000 });
     my $last = key('downloads-last');
     is(http_get($nginx, '/files/4500000', bearer($last))->status, 200, 'most of the quota');
     wait_until('its cost', sub { month('downloads-last', 'downloads') > 4500000 });
@@ -417,6 +418,38 @@ subtest 'Tokens of a language model' => sub {
     }
     $nginx->stop;
 };
+
+# A service that sends an event, and a second one when it is asked to.
+my $proceed = File::Temp->newdir('proceed-XXXXXX', TMPDIR => 1);
+my ($events_port, $events) = service(sub {
+    my ($head, $connection, $runs) = @_;
+    my ($name) = $head =~ m{^GET \S*/(\w+) };
+    $connection->syswrite("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: first\n\n");
+    select undef, undef, undef, 0.01 while !-e "$proceed/$name" && $runs->();
+    $connection->syswrite("data: second\n\n");
+});
+
+# Begins a request for events and returns the connection when the first one is there, or the status of a refusal.
+sub begin {
+    my ($nginx, $name, $key, %options) = @_;
+    my $http = Http->connect($nginx);
+    my $folder = $options{folder} // 'events';
+    $http->send("GET /$folder/$name HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $key\r\n\r\n");
+    my $head = $http->_head;
+    return $head->status if $head->status != 200;
+    $http->_fill until $http->{buffer} =~ /data: first\n\n/;
+    return $http;
+}
+
+# Lets the service send the rest, and returns it.
+sub finish {
+    my ($http, $name) = @_;
+    open my $file, '>', "$proceed/$name" or die $!;
+    close $file;
+    $http->_fill until $http->{buffer} =~ /data: second\n\n/;
+    $http->close;
+    return 'second';
+}
 
 # A service that has used so many tokens as the query says. It shows what it gets.
 my ($model_port, $model) = service(sub {
@@ -463,6 +496,12 @@ subtest 'Requests and tokens per minute' => sub {
     $key = key('both-failed');
     is($get->("status=503")->status, 503, 'a response 503 of the service');
     becomes(sub { minute('both-failed', 'tokens') }, 0, '… costs no tokens');
+    $nginx->stop;
+
+    $nginx = start('Requests and tokens per minute', service => $events_port);
+    my $stream = begin($nginx, 'completions', key('both-stream'), folder => 'v1/chat');
+    ok(ref $stream, 'an event passes both servers while the response continues');
+    is(finish($stream, 'completions'), 'second', '… and the next one');
     $nginx->stop;
 };
 
@@ -540,38 +579,6 @@ subtest 'Costs that the service knows' => sub {
     is($chat->()->status, 429, 'a client whose quota is spent is refused at the beginning');
     $nginx->stop;
 };
-
-# A service that sends an event, and a second one when it is asked to.
-my $proceed = File::Temp->newdir('proceed-XXXXXX', TMPDIR => 1);
-my ($events_port, $events) = service(sub {
-    my ($head, $connection, $runs) = @_;
-    my ($name) = $head =~ m{^GET \S*/(\w+) };
-    $connection->syswrite("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: first\n\n");
-    select undef, undef, undef, 0.01 while !-e "$proceed/$name" && $runs->();
-    $connection->syswrite("data: second\n\n");
-});
-
-# Begins a request for events and returns the connection when the first one is there, or the status of a refusal.
-sub begin {
-    my ($nginx, $name, $key, %options) = @_;
-    my $http = Http->connect($nginx);
-    my $folder = $options{folder} // 'events';
-    $http->send("GET /$folder/$name HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $key\r\n\r\n");
-    my $head = $http->_head;
-    return $head->status if $head->status != 200;
-    $http->_fill until $http->{buffer} =~ /data: first\n\n/;
-    return $http;
-}
-
-# Lets the service send the rest, and returns it.
-sub finish {
-    my ($http, $name) = @_;
-    open my $file, '>', "$proceed/$name" or die $!;
-    close $file;
-    $http->_fill until $http->{buffer} =~ /data: second\n\n/;
-    $http->close;
-    return 'second';
-}
 
 subtest 'FastCGI' => sub {
     my $dir = File::Temp->newdir('php-XXXXXX', TMPDIR => 1);
