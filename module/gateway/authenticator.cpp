@@ -113,7 +113,7 @@ void Authenticator::note_use(KnownKey& known, ExactSteadyTime now) noexcept {
 
 /// Marks the record of a known key in the zone as used, now and then. A record that was evicted is
 /// stored again: Settlement reads the id from it.
-void Authenticator::keep_record(KnownKey& known, SteadyTime now) noexcept {
+void Authenticator::keep_record(KnownKey& known, SteadyTime now) const noexcept {
     if (now - known.touched < kTouchInterval) {
         return;
     }
@@ -125,6 +125,13 @@ void Authenticator::keep_record(KnownKey& known, SteadyTime now) noexcept {
                        known.checked);
         }
     });
+}
+
+void Authenticator::restore_record() const noexcept {
+    if (known_ != nullptr) {
+        known_->touched = {};
+        keep_record(*known_, engine().steady_time());
+    }
 }
 
 /// Sets `checked` to the time of the record's look-up.

@@ -44,6 +44,8 @@ class Authenticator {
 
     /// The request uses the key with this record. Notes that once.
     void note_use(const KeyRecord& record) noexcept;
+    /// The node owes Redis units of the key: its record must be in the zone.
+    void restore_record() const noexcept;
 
   private:
     Engine& engine() const { return tables_.engine(); }
@@ -52,7 +54,7 @@ class Authenticator {
     bool is_outdated(const KeyCache::Key& key, const IdHash& id, SteadyTime checked) const;
     void recall(const KnownKey& known, ExactSteadyTime now, Record& record);
     void note_use(KnownKey& known, ExactSteadyTime now) noexcept;
-    void keep_record(KnownKey& known, SteadyTime now) noexcept;
+    void keep_record(KnownKey& known, SteadyTime now) const noexcept;
     Result find_in_zone(Record& record, SteadyTime& checked);
     void remember(const TokenHash& token, const Record& record, SteadyTime checked);
 

@@ -1,5 +1,6 @@
 #include "module/gateway/quota_decision.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "module/gateway/engine.hpp"
@@ -45,6 +46,7 @@ Decision QuotaDecision::decide(ExactSteadyTime time) {
     request_.demand.changed =
         engine().zone().last_change(key_.key().redis, key_.key().digest, request_.id_hash);
     Decision decision = decide_in_zone(known, clock_bounds(time));
+    restore_record();
     if (std::exchange(is_renewal_due_, false)) {
         renew_lease();
     }
@@ -83,9 +85,22 @@ Decision QuotaDecision::look() const {
 
 Decision QuotaDecision::decide_alone() {
     const ClockBounds now = clock_bounds(engine().clock().steady());
-    const LockedStripe stripe(engine().zone(), request_.id_hash);
-    LoadedStates states(stripe, engine(), request_);
-    return count_alone(states, now);
+    Decision decision;
+    {
+        const LockedStripe stripe(engine().zone(), request_.id_hash);
+        LoadedStates states(stripe, engine(), request_);
+        decision = count_alone(states, now);
+    }
+    restore_record();
+    return decision;
+}
+
+/// The record of the key may have been evicted while the node held nothing of its id. Settlement
+/// finds the id there, also if no further request comes.
+void QuotaDecision::restore_record() {
+    if (std::exchange(is_record_needed_, false)) {
+        key_.restore_record();
+    }
 }
 
 /// The bounds of the clock that counts the id's quotas. Not to be called with a lock of the zone:
@@ -179,6 +194,9 @@ Decision QuotaDecision::count_alone(LoadedStates& states, const ClockBounds& now
     // Without `on_failure local`, the nodes do not count themselves.
     states.share_among(is_only_counted() ? 1 : NodeHeartbeat::nodes(engine()));
     note_arrivals(states, *request_.quotas, request_.demand, 1, now.steady);
+    const std::span<const QuotaState> held = states;
+    const bool was_held =
+        std::ranges::any_of(held, [](const QuotaState& state) { return is_held(state); });
     const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);
     Decision decision = describe(answer, states, now);
     decision.is_alone = true;
@@ -187,6 +205,7 @@ Decision QuotaDecision::count_alone(LoadedStates& states, const ClockBounds& now
     } else if (!states.save_all_or_none(now.steady)) {
         return {};
     }
+    is_record_needed_ = !was_held;
     engine().statistics()["quota_decisions.alone"].add();
     return decision;
 }

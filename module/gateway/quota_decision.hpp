@@ -56,6 +56,7 @@ class QuotaDecision {
     bool return_slice(KnownKey& known, LoadedStates& states, SteadyTime now) const;
     Decision decide_in_zone(KnownKey* known, const ClockBounds& now);
     Decision decide(LoadedStates& states, KnownKey* known, const ClockBounds& now);
+    void restore_record();
     void renew_lease() const noexcept;
     bool counts_alone() const;
     Decision count_alone(LoadedStates& states, const ClockBounds& now);
@@ -66,7 +67,8 @@ class QuotaDecision {
     const Authenticator& key_;
     AcquireRequest request_;
     bool settles_ = false;
-    bool is_renewal_due_ = false;  ///< of the lease that has granted the request
+    bool is_record_needed_ = false;  ///< in the zone: units are owed that were not before
+    bool is_renewal_due_ = false;    ///< of the lease that has granted the request
 };
 
 }  // namespace tollgate::gateway

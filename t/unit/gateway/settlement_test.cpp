@@ -295,6 +295,30 @@ TEST_F(SettlementTest, ARequestIsCountedInAllTablesOrInNone) {
     }
 }
 
+// No request comes after the outage, whose first request found no record of its key in the zone.
+TEST_F(SettlementTest, OwedUnitsOfAKeyWhoseRecordWasEvictedAreReported) {
+    zone_size = std::size_t{32} << 10U;
+    add_key("k");
+    Worker& worker = start();
+    EXPECT_EQ(granted(worker, "k", 2), 2) << "the worker knows it";
+    const KeyCache::Key key{settings.name_hash, sha256("k")};
+    const auto has_record = [&] {
+        return LockedStripe(*zone, key).keys().has_id(key.hash(), id_hash("k"));
+    };
+    for (int i = 0; i < 400; ++i) {
+        add_key("other" + std::to_string(i));
+        begin(worker, "other" + std::to_string(i));
+        run_for(2ms);
+    }
+    EXPECT_FALSE(has_record()) << "others have its place";
+    worker.transport.reachable = false;
+    EXPECT_EQ(granted(worker, "k", 3), 3);
+    EXPECT_TRUE(has_record());
+    worker.transport.reachable = true;
+    run_for(5s);
+    EXPECT_EQ(counted("k"), 5);
+}
+
 /// In an outage, a node sends a report that is lost, and the plan's limits are changed. The node
 /// owes units in the old and in the new limits, and reports the new ones first.
 class ChangedPlanTest : public SettlementTest, public testing::WithParamInterface<Rate> {};
