@@ -85,11 +85,13 @@ void add_rate_limit_fields(ngx_http_request_t* r, const RequestContext* context)
     if (conf.headers != kNoHeaders) {
         drop_fields(r, is_rate_limit_field);
     }
-    const auto flights = is_decided ? context->admission().flights() : std::vector<FlightState>();
     if (!is_decided ||
-        (context->outcome().windows.empty() && flights.empty() && context->refuses())) {
+        (context->outcome().windows.empty() && !context->outcome().quotas && context->refuses())) {
         add_anonymous_fields(r, conf);
     } else {
+        // Only these fields show them, and reading them takes a lock of the zone.
+        const auto flights = (conf.headers & kIetf) != 0 ? context->admission().flights()
+                                                         : std::vector<FlightState>();
         add_rate_limit_fields(r, conf.headers, context->outcome().windows, context->outcome().now,
                               flights);
     }
