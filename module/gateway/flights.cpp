@@ -49,6 +49,12 @@ std::optional<std::int64_t> take(Flight& flight, std::uint32_t process, std::int
     return taken;
 }
 
+/// Frees the places of workers that have ended.
+void drop_gone(Flight& flight, const WorkerProcess& own) {
+    flight.drop(
+        [&](std::uint32_t process) { return process != own.process() && !own.is_alive(process); });
+}
+
 }  // namespace
 
 class Flights::Reply final : public redis::ReplyHandler {
@@ -98,13 +104,6 @@ Flights::Entry& Flights::entry_of(std::string_view id, const FlightKey& key,
     return entry;
 }
 
-/// Frees the places of workers that were killed.
-void Flights::drop_gone(Flight& flight) const {
-    flight.drop([&](std::uint32_t process) {
-        return process != context_.worker().process() && !context_.worker().is_alive(process);
-    });
-}
-
 FlightAnswer Flights::enter(std::string_view id, const FlightKey& key, const TableQuota& quota,
                             FlightWaiter& waiter) {
     Entry& entry = entry_of(id, key, quota);
@@ -119,7 +118,7 @@ FlightAnswer Flights::enter(std::string_view id, const FlightKey& key, const Tab
         const bool is_full = now < node.full_until;
         if (are_own(node, now) && entry.waiting.empty()) {
             if (is_full) {
-                drop_gone(flight);
+                drop_gone(flight, context_.worker());
             }
             const auto places = std::min<std::int64_t>(node.places, entry.limit);
             const auto taken = take(flight, context_.worker().process(), places, 1);
@@ -150,7 +149,7 @@ FlightAnswer Flights::enter_alone(std::string_view id, const FlightKey& key,
     if (flight.node() == nullptr) {
         return FlightAnswer::kNoRoom;
     }
-    drop_gone(flight);
+    drop_gone(flight, context_.worker());
     const NodePlaces& node = *flight.node();
     const std::int64_t share =
         std::max<std::int64_t>(entry.limit / NodeHeartbeat::nodes(context_), 1);
@@ -191,7 +190,7 @@ void Flights::call_for_waiters(const FlightKey& key, Entry& entry) {
     {
         const LockedStripe stripe(context_.zone(), key.id);
         Flight flight = stripe.flights().find_or_make(key);
-        drop_gone(flight);
+        drop_gone(flight, context_.worker());
         ask.places = std::min<std::int64_t>(
             flight.requests() + static_cast<std::int64_t>(entry.asked.size()), entry.limit);
         if (flight.node() != nullptr) {
@@ -355,7 +354,7 @@ void Flights::return_unused(const FlightKey& key, std::string_view id, std::stri
             (!at_once && now - node->most_since < kUnusedFor)) {
             return;
         }
-        drop_gone(flight);
+        drop_gone(flight, context_.worker());
         const auto requests = static_cast<std::int32_t>(flight.requests());
         const std::int32_t needed = at_once ? requests : std::max(node->most, requests);
         node->most = requests;
@@ -427,7 +426,7 @@ bool Flights::visit(const FlightKey& key, Entry& entry) {
         if (node == nullptr) {
             return !is_idle;
         }
-        drop_gone(flight);
+        drop_gone(flight, context_.worker());
         const SteadyTime now = context_.steady_time();
         ask.places = flight.requests();
         if (ask.places == 0) {
@@ -454,9 +453,7 @@ void sweep_flights(Zone& zone, const WorkerProcess& worker, SteadyTime now) {
     for (std::size_t i = 0; i < zone.stripes(); ++i) {
         const LockedStripe stripe(zone, StripeNumber{i});
         stripe.flights().for_each([&](const FlightKey& /*key*/, Flight flight) {
-            flight.drop([&](std::uint32_t process) {
-                return !zone.workers().contains(process) && !worker.is_alive(process);
-            });
+            drop_gone(flight, worker);
             if (flight.requests() == 0 && !are_own(*flight.node(), now)) {
                 flight.free();
             }

@@ -92,7 +92,6 @@ class Flights : private Pinned {
     };
 
     Entry& entry_of(std::string_view id, const FlightKey& key, const TableQuota& quota);
-    void drop_gone(Flight& flight) const;
     void call_for_waiters(const FlightKey& key, Entry& entry);
     void return_unused(const FlightKey& key, std::string_view id, std::string_view table,
                        bool at_once);
