@@ -55,10 +55,9 @@ Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTim
         return Result::kInvalid;
     }
     key_ = {engine().settings().name_hash, sha256(token)};
-    SteadyTime checked{};
-    const Result result = find_in_zone(record, checked);
+    const Result result = find_in_zone(record);
     if (result == Result::kValid) {
-        attempt(engine().log(), [&] { remember(hash, record, checked); });
+        attempt(engine().log(), [&] { remember(hash, record); });
         note_use(*record);
     }
     // A wrong checksum saves Redis the look-up. A cached key was checked before.
@@ -98,6 +97,7 @@ void Authenticator::recall(const KnownKey& known, ExactSteadyTime now, Record& r
     record = known.record;
     key_ = known.key;
     id_ = known.id;
+    checked_ = known.checked;
     is_trusted_ = now - known.checked < engine().settings().stale_keys;
 }
 
@@ -127,15 +127,21 @@ void Authenticator::keep_record(KnownKey& known, SteadyTime now) const noexcept 
     });
 }
 
-void Authenticator::restore_record() const noexcept {
-    if (known_ != nullptr) {
-        known_->touched = {};
-        keep_record(*known_, engine().steady_time());
+bool Authenticator::store_record(const KeyRecord& record) const {
+    const LockedStripe stripe(engine().zone(), key_);
+    const auto is_stored = [&] { return stripe.keys().has_id(key_.hash(), id_); };
+    if (is_stored()) {
+        return true;
     }
+    // What a look-up has just found is stored already if it has a place.
+    if (checked_ == SteadyTime{} || stripe.keys().is_unknown(key_)) {
+        return false;
+    }
+    put_record(engine().tables(), engine().zone(), stripe, key_, record, checked_);
+    return is_stored();
 }
 
-/// Sets `checked` to the time of the record's look-up.
-Authenticator::Result Authenticator::find_in_zone(Record& record, SteadyTime& checked) {
+Authenticator::Result Authenticator::find_in_zone(Record& record) {
     RedisStatistics& statistics = engine().statistics();
     Zone& zone = engine().zone();
     const SteadyTime now = engine().steady_time();
@@ -161,7 +167,7 @@ Authenticator::Result Authenticator::find_in_zone(Record& record, SteadyTime& ch
     }
     record = std::make_shared<const KeyRecord>(std::move(found.record));
     used_ = found.used;
-    checked = found.checked;
+    checked_ = found.checked;
     id_ = found.id;
     is_trusted_ = now - found.checked < engine().settings().stale_keys;
     return is_fresh ? Result::kValid : Result::kLookup;
@@ -169,7 +175,7 @@ Authenticator::Result Authenticator::find_in_zone(Record& record, SteadyTime& ch
 
 /// The record was just found in the zone: the next request with this token needs neither SHA-256
 /// nor the zone for it. Throws std::bad_alloc.
-void Authenticator::remember(const TokenHash& token, const Record& record, SteadyTime checked) {
+void Authenticator::remember(const TokenHash& token, const Record& record) {
     const auto quotas = tables_.quotas_of(*record);
     if (!quotas || quotas->empty()) {
         return;
@@ -183,7 +189,7 @@ void Authenticator::remember(const TokenHash& token, const Record& record, Stead
              .record = record,
              .id = id_,
              .quotas = quotas,
-             .checked = checked,
+             .checked = checked_,
              .touched = now,
              .used = now,
              .slice = {},

@@ -44,8 +44,9 @@ class Authenticator {
 
     /// The request uses the key with this record. Notes that once.
     void note_use(const KeyRecord& record) noexcept;
-    /// The node owes Redis units of the key: its record must be in the zone.
-    void restore_record() const noexcept;
+    /// Stores the key's record in the zone, if it is not there: Settlement finds the id in it.
+    /// False if it has no place. Throws std::bad_alloc.
+    bool store_record(const KeyRecord& record) const;
 
   private:
     Engine& engine() const { return tables_.engine(); }
@@ -55,12 +56,13 @@ class Authenticator {
     void recall(const KnownKey& known, ExactSteadyTime now, Record& record);
     void note_use(KnownKey& known, ExactSteadyTime now) noexcept;
     void keep_record(KnownKey& known, SteadyTime now) const noexcept;
-    Result find_in_zone(Record& record, SteadyTime& checked);
-    void remember(const TokenHash& token, const Record& record, SteadyTime checked);
+    Result find_in_zone(Record& record);
+    void remember(const TokenHash& token, const Record& record);
 
     TableSet& tables_;
     KeyCache::Key key_{};
     IdHash id_{};
+    SteadyTime checked_{};  ///< when the record was looked up, if it was known before the request
     KnownKey* known_ = nullptr;
     KeyLookups::Priority priority_ = KeyLookups::Priority::kUnknown;
     bool is_trusted_ = false;

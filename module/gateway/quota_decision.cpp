@@ -13,6 +13,7 @@
 namespace tollgate::gateway {
 
 bool QuotaDecision::choose(const KeyRecord& record) {
+    record_ = &record;
     const KnownKey* known = key_.known();
     request_.quotas = known != nullptr ? known->quotas : tables_.quotas_of(record);
     request_.id = record.id;
@@ -46,7 +47,9 @@ Decision QuotaDecision::decide(ExactSteadyTime time) {
     request_.demand.changed =
         engine().zone().last_change(key_.key().redis, key_.key().digest, request_.id_hash);
     Decision decision = decide_in_zone(known, clock_bounds(time));
-    restore_record();
+    if (is_record_needed_) {
+        return decide_alone();
+    }
     if (std::exchange(is_renewal_due_, false)) {
         renew_lease();
     }
@@ -60,11 +63,11 @@ Decision QuotaDecision::decide_in_zone(KnownKey* known, const ClockBounds& now) 
     Decision decision = decide(states, known, now);
     is_renewal_due_ = decision.answer == LocalAnswer::kGranted &&
                       renewal_size(states, *request_.quotas, request_.demand, now) > 0;
-    if (decision.answer == LocalAnswer::kAsk && counts_alone()) {
-        return count_alone(states, now);  // The states are loaded, under the lock.
-    }
     if (decision.answer == LocalAnswer::kAsk && is_changed) {
         states.save(now.steady);
+    }
+    if (decision.answer == LocalAnswer::kAsk && counts_alone()) {
+        return count_alone(states, now);  // The states are loaded, under the lock.
     }
     return decision;
 }
@@ -85,21 +88,19 @@ Decision QuotaDecision::look() const {
 
 Decision QuotaDecision::decide_alone() {
     const ClockBounds now = clock_bounds(engine().clock().steady());
-    Decision decision;
-    {
+    for (;;) {
+        if (std::exchange(is_record_needed_, false)) {
+            is_record_stored_ = key_.store_record(*record_);
+            if (!is_record_stored_) {
+                return {};
+            }
+        }
         const LockedStripe stripe(engine().zone(), request_.id_hash);
         LoadedStates states(stripe, engine(), request_);
-        decision = count_alone(states, now);
-    }
-    restore_record();
-    return decision;
-}
-
-/// The record of the key may have been evicted while the node held nothing of its id. Settlement
-/// finds the id there, also if no further request comes.
-void QuotaDecision::restore_record() {
-    if (std::exchange(is_record_needed_, false)) {
-        key_.restore_record();
+        Decision decision = count_alone(states, now);
+        if (!is_record_needed_) {
+            return decision;
+        }
     }
 }
 
@@ -190,14 +191,20 @@ bool QuotaDecision::counts_alone() const {
            !engine().transport().is_reachable(engine().slot_of(request_.id));
 }
 
+/// Before the first units of an id are owed, the record of the key must be in the zone: Settlement
+/// finds the id there, also if no further request comes. Then the caller repeats this, because the
+/// lock of the states does not allow to wait for that of the record.
 Decision QuotaDecision::count_alone(LoadedStates& states, const ClockBounds& now) {
     // Without `on_failure local`, the nodes do not count themselves.
     states.share_among(is_only_counted() ? 1 : NodeHeartbeat::nodes(engine()));
     note_arrivals(states, *request_.quotas, request_.demand, 1, now.steady);
     const std::span<const QuotaState> held = states;
-    const bool was_held =
-        std::ranges::any_of(held, [](const QuotaState& state) { return is_held(state); });
+    const bool was_held = std::ranges::any_of(held, is_held);
     const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);
+    is_record_needed_ = !was_held && !is_record_stored_ && std::ranges::any_of(held, is_held);
+    if (is_record_needed_) {
+        return {};
+    }
     Decision decision = describe(answer, states, now);
     decision.is_alone = true;
     if (answer != LocalAnswer::kGranted) {
@@ -205,7 +212,6 @@ Decision QuotaDecision::count_alone(LoadedStates& states, const ClockBounds& now
     } else if (!states.save_all_or_none(now.steady)) {
         return {};
     }
-    is_record_needed_ = !was_held;
     engine().statistics()["quota_decisions.alone"].add();
     return decision;
 }
@@ -231,13 +237,18 @@ void QuotaDecision::settle(std::shared_ptr<const Quotas> quotas,
     request.quotas = std::move(quotas);
     const ClockBounds now = clock_bounds(engine().clock().steady());
     const std::uint32_t redis = engine().settings().name_hash;
+    bool was_held = false;
     {
         const LockedStripe stripe(engine().zone(), request.id_hash);
         LoadedStates states(stripe, engine(), request);
+        was_held = std::ranges::any_of(std::span<const QuotaState>(states), is_held);
         const SteadyTime recalled = engine().zone().last_recall(redis, request.id_hash);
         settle_cost(states, *request.quotas, counting, units,
                     is_recalled(*request.quotas, recalled, now));
         states.save(now.steady);
+    }
+    if (!was_held) {
+        key_.store_record(*record_);  // may have been evicted since the request was granted
     }
     engine().settlement().settle_without_pass(request);
 }

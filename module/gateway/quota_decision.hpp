@@ -40,7 +40,8 @@ class QuotaDecision {
     /// The windows as they are; decides and counts nothing. Throws std::bad_alloc.
     Decision look() const;
     /// Decides while Redis is unreachable. The units are reported when it is back.
-    /// LocalAnswer::kAsk: the zone has no room for them. Throws std::bad_alloc.
+    /// LocalAnswer::kAsk: the zone has no room for them, or for the key's record. Throws
+    /// std::bad_alloc.
     Decision decide_alone();
 
     /// See settle_cost. The quotas are those that were chosen. Throws std::bad_alloc.
@@ -56,7 +57,6 @@ class QuotaDecision {
     bool return_slice(KnownKey& known, LoadedStates& states, SteadyTime now) const;
     Decision decide_in_zone(KnownKey* known, const ClockBounds& now);
     Decision decide(LoadedStates& states, KnownKey* known, const ClockBounds& now);
-    void restore_record();
     void renew_lease() const noexcept;
     bool counts_alone() const;
     Decision count_alone(LoadedStates& states, const ClockBounds& now);
@@ -66,8 +66,10 @@ class QuotaDecision {
     TableSet& tables_;
     const Authenticator& key_;
     AcquireRequest request_;
+    const KeyRecord* record_ = nullptr;
     bool settles_ = false;
-    bool is_record_needed_ = false;  ///< in the zone: units are owed that were not before
+    bool is_record_stored_ = false;  ///< see Authenticator::store_record
+    bool is_record_needed_ = false;  ///< the request is not decided before it is
     bool is_renewal_due_ = false;    ///< of the lease that has granted the request
 };
 

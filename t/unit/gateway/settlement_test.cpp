@@ -319,6 +319,32 @@ TEST_F(SettlementTest, OwedUnitsOfAKeyWhoseRecordWasEvictedAreReported) {
     EXPECT_EQ(counted("k"), 5);
 }
 
+// Redis looks keys up, but decides nothing. The zone has fewer places for records than for quotas.
+TEST_F(SettlementTest, AnIdWhoseRecordHasNoPlaceIsRefusedInAnOutage) {
+    zone_size = std::size_t{32} << 10U;
+    constexpr int kMany = 300;
+    const auto id = [](int i) { return "k" + std::to_string(i); };
+    Worker& worker = start();
+    worker.transport.error_of = [](const redis::Call& call) {
+        return call.script == &redis::acquire_script() ? "OOM no memory" : "";
+    };
+    std::map<std::string, int> granted_to;
+    for (int i = 0; i < kMany; ++i) {
+        add_key(id(i));
+        Request& request = begin(worker, id(i));
+        run_for(5ms);
+        granted_to[id(i)] = request.status() == 0 ? 1 : 0;
+        EXPECT_TRUE(request.status() == 0 || request.status() == 503) << request.status();
+    }
+    EXPECT_EQ(granted_to[id(0)], 1);
+    EXPECT_EQ(granted_to[id(kMany - 1)], 0) << "the zone is full";
+    worker.transport.error_of = nullptr;
+    run_for(20s);
+    for (const auto& [key, granted] : granted_to) {
+        EXPECT_EQ(counted(key), granted) << key;
+    }
+}
+
 /// In an outage, a node sends a report that is lost, and the plan's limits are changed. The node
 /// owes units in the old and in the new limits, and reports the new ones first.
 class ChangedPlanTest : public SettlementTest, public testing::WithParamInterface<Rate> {};
