@@ -4,10 +4,12 @@
 use strict;
 use warnings;
 use lib 't/lib';
+use FakeRedis qw($CLOSE name_of);
 use Gateway qw(wait_for_room wait_for_window);
 use HeldUpstream;
 use Http;
 use Load;
+use RedisServer;
 use Test::More;
 use Wait qw(becomes wait_until);
 
@@ -178,6 +180,41 @@ subtest 'a reload, and the end of Redis, while the request runs' => sub {
     HeldUpstream::answer($upstreams[1], 'X-Used' => 30);
     is($clients[1]->response('GET')->status, 200, 'answered when it is back');
     counted($gateway, 3 + 1 + 7 + 50 + 30, 'all is settled');
+    $gateway->nginx->stop;
+};
+
+subtest 'a refund whose call has no reply' => sub {
+    my $is_acquire = sub { name_of($_[0]) eq 'acquire' };
+    my $closes = sub { my ($bytes, $command) = @_; $is_acquire->($command) ? $CLOSE : $bytes };
+    my $redis = RedisServer->start;
+    my $fake = FakeRedis->start(
+        redis  => $redis->address,
+        faults => {
+            'Redis has not got it'  => { answer => sub { $is_acquire->($_[0]) ? '' : undef }, reply => $closes },
+            'Redis has executed it' => { reply => $closes },
+        },
+    );
+    my $held = HeldUpstream->new;
+    my $path = $held->path;
+    my $gateway = start(
+        plans => 'plan free 1000r/h 5000r/d;', table => 'lease=off', redis_server => $redis, server_address => $fake->address,
+        location => '', server => "location /held { tollgate api; $settled proxy_pass http://unix:$path; }",
+    );
+    my $units = sub { $gateway->status->{redis}[0]{lease_units} };
+    my $refunds = 0;
+    for my $fault ('Redis has not got it', 'Redis has executed it') {
+        my $client = send_request($gateway, '/held');
+        my $upstream = $held->accept;
+        $fake->reads;
+        $fake->fault($fault);
+        HeldUpstream::answer($upstream, 'X-Used' => 3);
+        is($client->response('GET')->status, 200, $fault);
+        wait_until('the call', sub { grep { $_ eq 'acquire' } map { @$_ } @{ $fake->reads } });
+        $fake->heal;
+        becomes(sub { $units->()->{returned} }, 7 * ++$refunds, '... the refund is reported');
+        counted($gateway, 3 * $refunds, '... and counted once');
+        is($units->()->{lost}, 0, '... nothing is lost');
+    }
     $gateway->nginx->stop;
 };
 

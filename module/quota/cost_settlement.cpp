@@ -52,6 +52,7 @@ void settle_cost_of(QuotaState& state, const TableQuota& quota,
     } else {
         state.counts.noted += units > 0 ? units : 0;
         owe_to_windows(state, quota, windows, stored);
+        state.owes_refund = (state.owes_refund || stored < 0) && owes(state);
         count_dropped(state.counts, units - stored);
     }
 }

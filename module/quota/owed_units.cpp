@@ -128,7 +128,8 @@ std::pair<std::uint64_t, std::array<Adjustment, kMaxWindows>> adjust(QuotaState&
     }
     const auto owed = take_owed(state, quota, now);
     const auto adjustments = std::span(owed).first(quota.rates.size());
-    if (std::ranges::any_of(adjustments, adds)) {
+    const bool refunds = std::exchange(state.owes_refund, false);
+    if (std::ranges::any_of(adjustments, refunds ? changes : adds)) {
         state.report = Report{++*last_report, owed};
         return {*last_report, owed};
     }

@@ -7,14 +7,14 @@
 
 namespace tollgate {
 
-/// Prepares an acquire, without its id and quotas. Owed units go into a numbered report, which
-/// stays in the state until Redis acknowledges it: Redis counts them once, even if they are sent
-/// several times. Idle leases are returned without a number. If that reply is lost, the lease is
-/// lost too, which costs the key at most what was idle. The same holds for strikes: if that reply
-/// is lost, they are lost, so that none counts twice. `last_report` is the node's last report
-/// number and is incremented; with nullptr no report is made and owed units stay owed. `count` is
-/// the number of requests that the acquire decides; note_arrivals has counted them. `lease` is the
-/// number of units to lease in addition. If both are 0, it only reports.
+/// Prepares an acquire, without its id and quotas. Owed units and refunds go into a numbered
+/// report, which stays in the state until Redis acknowledges it: Redis counts them once, even if
+/// they are sent several times. Idle leases are returned without a number. If that reply is lost,
+/// the lease is lost too, which costs the key at most what was idle. The same holds for strikes: if
+/// that reply is lost, they are lost, so that none counts twice. `last_report` is the node's last
+/// report number and is incremented; with nullptr no report is made and owed units stay owed.
+/// `count` is the number of requests that the acquire decides; note_arrivals has counted them.
+/// `lease` is the number of units to lease in addition. If both are 0, it only reports.
 Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                 std::int64_t count, std::int64_t lease, const ClockBounds& now,
                 std::uint64_t* last_report);

@@ -107,6 +107,8 @@ struct QuotaState {
     std::optional<Report> report;  ///< not acknowledged yet; not part of `owed`
     std::int64_t nodes = 0;        ///< in an outage: how many share what is left; not stored
     UnitCounts counts;             ///< not stored
+    /// Owed units contain some that requests took and did not use: see prepare.
+    bool owes_refund = false;
 
     /// Units may be given back until then, unless a later time is known.
     void expect_returns(Instant until, bool soon) {

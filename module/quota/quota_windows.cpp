@@ -60,12 +60,14 @@ WindowCount granted_in(const QuotaState& state, std::size_t window) {
     granted.count += owed - state.lease;
     granted.previous += owed_previous;
     if (state.report) {
+        // The counts may already contain the report. Units that it returns must not count twice.
         const Adjustment& sent = state.report->adjustments[window];
+        const std::int64_t units = std::max<std::int64_t>(sent.units, 0);
         if (sent.number == counted.number) {
-            granted.count += sent.units;
-            granted.previous += sent.previous;
+            granted.count += units;
+            granted.previous += std::max<std::int64_t>(sent.previous, 0);
         } else if (sent.number == counted.number - 1) {
-            granted.previous += sent.units;
+            granted.previous += units;
         }
     }
     // A Redis that has lost counts may have less than the lease.

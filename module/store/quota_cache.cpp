@@ -13,6 +13,9 @@ namespace {
 /// the caller holds the lock for at most 32 quotas.
 constexpr std::uint32_t kSetsAtOnce = 4;
 
+/// The bits of a code of a period that a small place stores.
+constexpr std::uint32_t kPeriodMask = (1U << 29U) - 1;
+
 template <typename Number>
 Number nearest(std::int64_t value) {
     return static_cast<Number>(std::clamp<std::int64_t>(value, std::numeric_limits<Number>::min(),
@@ -59,11 +62,12 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
     : id(key.id),
       redis(key.redis),
       table(key.table),
-      first_period(key.layout.periods[0] & ((1U << 29U) - 1)),
+      first_period(key.layout.periods[0] & kPeriodMask),
       sliding(key.layout.sliding ? 1U : 0U),
       has_report(state.report ? 1U : 0U),
       returns_soon(state.returns_soon ? 1U : 0U),
-      second_period(key.layout.periods[1]),
+      second_period(key.layout.periods[1] & kPeriodMask),
+      owes_refund(state.owes_refund ? 1U : 0U),
       api_key{static_cast<std::uint32_t>(key.api_key),
               static_cast<std::uint32_t>(key.api_key >> 32U)},
       windows{},
@@ -110,6 +114,7 @@ void QuotaCache::Small::unpack(QuotaState& state) const {
     state.lease_calls = static_cast<int>(lease_calls);
     state.returns_until = Instant(std::chrono::milliseconds(returns_until.value()));
     state.returns_soon = returns_soon != 0;
+    state.owes_refund = owes_refund != 0;
     state.arrivals = arrivals();
 }
 
@@ -191,6 +196,7 @@ QuotaCache::Large::Large(const Key& whose, const QuotaState& state)
     : key(whose),
       has_report(state.report ? 1 : 0),
       returns_soon(state.returns_soon ? 1 : 0),
+      owes_refund(state.owes_refund ? 1 : 0),
       lease_calls(static_cast<std::uint32_t>(state.lease_calls)),
       windows(state.windows),
       lease(state.lease),
@@ -216,6 +222,7 @@ void QuotaCache::Large::unpack(QuotaState& state) const {
     state.lease_calls = static_cast<int>(lease_calls % (kMostLeaseCalls + 1));
     state.returns_until = returns_until;
     state.returns_soon = returns_soon != 0;
+    state.owes_refund = owes_refund != 0;
     state.arrivals = arrivals;
 }
 

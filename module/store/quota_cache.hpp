@@ -145,7 +145,8 @@ class QuotaCache {
         std::uint32_t sliding : 1;
         std::uint32_t has_report : 1;
         std::uint32_t returns_soon : 1;
-        std::uint32_t second_period;
+        std::uint32_t second_period : 29;
+        std::uint32_t owes_refund : 1;
         std::array<std::uint32_t, 2> api_key;
         std::array<Window, kMostSmallWindows> windows;
         std::uint32_t lease;
@@ -170,6 +171,7 @@ class QuotaCache {
         StoredKey key;
         std::uint32_t has_report : 1;
         std::uint32_t returns_soon : 1;
+        std::uint32_t owes_refund : 1;
         std::uint32_t lease_calls;
         std::array<QuotaState::Window, kMaxWindows> windows;
         std::int64_t lease;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "module/quota/lease.hpp"
+#include "module/quota/owed_units.hpp"
+#include "module/quota/quota_windows.hpp"
 
 namespace tollgate {
 namespace {
@@ -33,6 +35,9 @@ class CostSettlement : public testing::Test {
     void expect_owed(std::int64_t minute, std::int64_t day) {
         EXPECT_EQ(state().windows[0].owed, minute);
         EXPECT_EQ(state().windows[1].owed, day);
+    }
+    Acquire report(std::uint64_t* last_report) {
+        return prepare(states_, quotas_, {}, 0, 0, {1s, kNow, kNow, kNow}, last_report);
     }
     void begin_next_minute() { state().windows[0].counted = {.number = kMinute + 1, .count = 1}; }
 
@@ -76,6 +81,45 @@ TEST_F(CostSettlement, AChargeIsTakenFromALeaseThatHasEnough) {
     EXPECT_EQ(state().lease, 5);
     EXPECT_EQ(state().counts.noted, 6);
     expect_owed(6, 6);
+}
+
+TEST_F(CostSettlement, ARefundIsReportedUntilRedisAcknowledgesIt) {
+    settle(-4);
+    std::uint64_t last_report = 6;
+    const Acquire lost = report(&last_report);
+    EXPECT_EQ(lost.report_numbers, std::vector<std::uint64_t>{7});
+    EXPECT_EQ(lost.adjustments.front().units, -4);
+    restore(states_, quotas_, lost, AcquireFailure::kUnknown);
+    settle(-3);
+    const Acquire repeated = report(&last_report);
+    EXPECT_EQ(repeated.report_numbers, std::vector<std::uint64_t>{7});
+    EXPECT_EQ(repeated.adjustments.front().units, -4) << "the report is unchanged";
+    acknowledge(states_, quotas_, repeated);
+    const Acquire next = report(&last_report);
+    EXPECT_EQ(next.report_numbers, std::vector<std::uint64_t>{8});
+    EXPECT_EQ(next.adjustments.front().units, -3);
+    acknowledge(states_, quotas_, next);
+    EXPECT_EQ(state().counts.refunded, 7);
+    EXPECT_EQ(state().counts.returned, 7);
+    EXPECT_EQ(state().counts.lost, 0);
+    EXPECT_FALSE(is_held(state()));
+}
+
+TEST_F(CostSettlement, AReportedRefundIsNotGrantedBeforeRedisAcknowledgesIt) {
+    settle(-4);
+    EXPECT_EQ(granted_in(state(), 0).count, 36);
+    std::uint64_t last_report = 0;
+    report(&last_report);
+    EXPECT_EQ(granted_in(state(), 0).count, 40) << "the counts may already contain the report";
+}
+
+TEST_F(CostSettlement, ALeaseThatIsReturnedNeedsNoReport) {
+    settle(-4);
+    settle(4);
+    state().lease = 5;
+    return_lease(state(), quotas_.front());
+    std::uint64_t last_report = 0;
+    EXPECT_EQ(report(&last_report).report_numbers, std::vector<std::uint64_t>{0});
 }
 
 TEST_F(CostSettlement, AWindowThatHasEndedIsNotChanged) {

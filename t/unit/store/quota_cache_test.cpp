@@ -50,6 +50,7 @@ class QuotaCacheTest : public testing::Test {
         state.lease_calls = kMostLeaseCalls;
         state.returns_until = Instant(1'800'000'002'500ms);
         state.arrivals = {987'654'321'987ms, 50.25};
+        state.owes_refund = true;
         return state;
     }
 
