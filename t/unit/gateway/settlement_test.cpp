@@ -319,11 +319,12 @@ TEST_F(SettlementTest, OwedUnitsOfAKeyWhoseRecordWasEvictedAreReported) {
     EXPECT_EQ(counted("k"), 5);
 }
 
-// Redis looks keys up, but decides nothing. The zone has fewer places for records than for quotas.
+// Redis looks keys up, but decides nothing. The zone has fewer places for the records of long ids
+// than for their quotas.
 TEST_F(SettlementTest, AnIdWhoseRecordHasNoPlaceIsRefusedInAnOutage) {
     zone_size = std::size_t{32} << 10U;
-    constexpr int kMany = 300;
-    const auto id = [](int i) { return "k" + std::to_string(i); };
+    constexpr int kMany = 100;
+    const auto id = [](int i) { return std::string(60, 'k') + std::to_string(i); };
     Worker& worker = start();
     worker.transport.error_of = [](const redis::Call& call) {
         return call.script == &redis::acquire_script() ? "OOM no memory" : "";
