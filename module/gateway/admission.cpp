@@ -117,6 +117,10 @@ void Admission::go_on(Authenticator::Result result, ExactSteadyTime now) {
 /// them.
 bool Admission::choose_quotas() {
     const KeyRecord& key = outcome_.key();
+    if (!key.from.empty() && !contains_address(key.from, client_.address())) {
+        forbid(kAddressNotAllowed);
+        return false;
+    }
     // What a worker or the node knows of a key serves all locations with these tables, which may
     // require other scopes.
     if (!contains_scopes(key.scopes, options_.scopes)) {

@@ -14,7 +14,7 @@
 #include "module/gateway/outcome.hpp"
 #include "module/gateway/quota_decision.hpp"
 #include "module/gateway/table_set.hpp"
-#include "module/quota/client_address.hpp"
+#include "module/key/address_blocks.hpp"
 
 namespace tollgate::gateway {
 
@@ -30,7 +30,8 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
         /// The units that the request costs; 0 takes none. Called once, when its key is
         /// authenticated and has quotas.
         virtual std::int64_t cost() = 0;
-        virtual ClientAddress address() const = 0;
+        /// The bytes live as long as the request.
+        virtual AddressBytes address() const = 0;
         virtual Log& log() noexcept = 0;
         /// The outcome is decided. Called once, possibly before start() returns. Must not destroy
         /// the admission.

@@ -38,12 +38,12 @@ std::shared_ptr<const Quotas> TableSet::quotas_of(const KeyRecord& key) {
     }
 }
 
-std::vector<WindowState> TableSet::charge_address(const ClientAddress& address, std::int64_t cost,
+std::vector<WindowState> TableSet::charge_address(AddressBytes address, std::int64_t cost,
                                                   Instant now) const {
     if (budget_ == nullptr) {
         return {};
     }
-    const AddressBudgets::Owner owner{name_hash(budget_->name), address};
+    const AddressBudgets::Owner owner{name_hash(budget_->name), client_address(address)};
     auto windows = LockedStripe(engine_.zone(), owner)
                        .addresses()
                        .charge(owner, budget_->anonymous, cost, now);
@@ -53,11 +53,11 @@ std::vector<WindowState> TableSet::charge_address(const ClientAddress& address, 
     return windows;
 }
 
-bool TableSet::admits_lookup(const ClientAddress& address, Instant now) const {
+bool TableSet::admits_lookup(AddressBytes address, Instant now) const {
     if (budget_ == nullptr) {
         return true;
     }
-    const AddressBudgets::Owner owner{name_hash(budget_->name), address};
+    const AddressBudgets::Owner owner{name_hash(budget_->name), client_address(address)};
     return LockedStripe(engine_.zone(), owner)
         .addresses()
         .admits_lookup(owner, budget_->anonymous, now);

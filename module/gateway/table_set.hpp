@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "module/quota/client_address.hpp"
+#include "module/key/address_blocks.hpp"
 #include "module/quota/plan.hpp"
 #include "module/quota/plan_quotas.hpp"
 #include "module/quota/window.hpp"
@@ -37,11 +37,11 @@ class TableSet {
     /// Charges `cost` to the budget of an address for failed authentications: `anonymous` of the
     /// first table that has one. 0 only reads the budget. `now` is the node's own clock. Returns
     /// the windows afterwards, or none without a budget.
-    std::vector<WindowState> charge_address(const ClientAddress& address, std::int64_t cost,
+    std::vector<WindowState> charge_address(AddressBytes address, std::int64_t cost,
                                             Instant now) const;
     /// Whether a possibly made-up key may be looked up for this address: see
     /// AddressBudgets::admits_lookup. Always true without a budget.
-    bool admits_lookup(const ClientAddress& address, Instant now) const;
+    bool admits_lookup(AddressBytes address, Instant now) const;
 
     /// Whether every table has this plan, or a default.
     bool has_plan(std::string_view plan) const;

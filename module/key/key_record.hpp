@@ -7,6 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "module/key/address_blocks.hpp"
+#include "module/key/scopes.hpp"
+
 namespace tollgate {
 
 /// The record of a key in Redis (the hash `key:SHA256HEX`), as far as decisions need it.
@@ -22,6 +25,9 @@ struct KeyRecord {
     bool active = true;
     /// A rotation has replaced the key: Redis removes it at the end of the overlap.
     bool retiring = false;
+    /// The addresses from which the key may be used, in the canonical form of
+    /// parse_address_blocks; empty: any.
+    std::string from{};
     bool operator==(const KeyRecord&) const = default;
 
     /// Whether the key is valid at this time: active and not expired.
@@ -30,12 +36,13 @@ struct KeyRecord {
     }
 };
 
-/// The members that a decision can do without. A gateway keeps them apart from the others: see
+/// The members that no quota depends on. A gateway keeps them apart from the others: see
 /// KeyCache. None contains a zero byte.
-inline constexpr std::array kDetails{&KeyRecord::name, &KeyRecord::scopes, &KeyRecord::meta};
+inline constexpr std::array kDetails{&KeyRecord::name, &KeyRecord::scopes, &KeyRecord::meta,
+                                     &KeyRecord::from};
 
 /// The longest details of a record together, in bytes.
-inline constexpr std::size_t kLongestDetails = 256 + 256 + 512;
+inline constexpr std::size_t kLongestDetails = 256 + kLongestScopes + 512 + kLongestAddressBlocks;
 
 /// Whether the text is an id: 1 to 64 letters, digits, `_`, `-` and `.`. Ids are part of Redis
 /// keys, inside a `{…}` hash tag, and of log lines.

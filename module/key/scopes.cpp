@@ -5,21 +5,9 @@
 #include <vector>
 
 #include "module/text/parse_error.hpp"
+#include "module/text/words.hpp"
 
 namespace tollgate {
-
-namespace {
-
-/// Removes the first token and the spaces around it from the text, and returns it; empty if there
-/// is none.
-std::string_view next_token(std::string_view& text) {
-    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-    const std::string_view token = text.substr(0, text.find(' '));
-    text.remove_prefix(token.size());
-    return token;
-}
-
-}  // namespace
 
 bool is_valid_scope(std::string_view scope) {
     return !scope.empty() && scope.size() <= kLongestScopes &&
@@ -29,7 +17,7 @@ bool is_valid_scope(std::string_view scope) {
 
 std::string parse_scopes(std::string_view text) {
     std::vector<std::string_view> tokens;
-    for (auto token = next_token(text); !token.empty(); token = next_token(text)) {
+    for (auto token = next_word(text); !token.empty(); token = next_word(text)) {
         if (!is_valid_scope(token)) {
             throw ParseError(
                 "invalid scope: use printable ASCII characters except the space, \" and \\");
@@ -50,10 +38,10 @@ std::string parse_scopes(std::string_view text) {
 }
 
 bool contains_scopes(std::string_view scopes, std::string_view required) {
-    for (auto token = next_token(required); !token.empty(); token = next_token(required)) {
-        std::string_view scope = next_token(scopes);
+    for (auto token = next_word(required); !token.empty(); token = next_word(required)) {
+        std::string_view scope = next_word(scopes);
         while (!scope.empty() && scope != token) {
-            scope = next_token(scopes);
+            scope = next_word(scopes);
         }
         if (scope.empty()) {
             return false;

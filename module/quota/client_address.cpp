@@ -8,17 +8,12 @@ namespace {
 
 constexpr std::size_t kIpv4Length = 4;
 constexpr std::size_t kIpv6Length = 16;
-constexpr std::array<unsigned char, kIpv6Length - kIpv4Length> kMappedPrefix{
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 }  // namespace
 
-ClientAddress client_address(std::span<const unsigned char> bytes) {
+ClientAddress client_address(AddressBytes bytes) {
+    bytes = unmapped_address(bytes);
     ClientAddress address;
-    if (bytes.size() == kIpv6Length &&
-        std::ranges::equal(bytes.first<kMappedPrefix.size()>(), kMappedPrefix)) {
-        bytes = bytes.last<kIpv4Length>();
-    }
     if (bytes.size() == kIpv4Length) {
         address.family = 4;
         std::ranges::copy(bytes, address.prefix.begin());

@@ -2,7 +2,8 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
+
+#include "module/key/address_blocks.hpp"
 
 namespace tollgate {
 
@@ -15,9 +16,8 @@ struct ClientAddress {
     bool operator==(const ClientAddress&) const = default;
 };
 
-/// Makes an address from its bytes in network order: 4 for IPv4, 16 for IPv6. An IPv4-mapped IPv6
-/// address (RFC 4291 section 2.5.5.2) counts as IPv4. Other lengths give the address that all other
-/// clients share.
-ClientAddress client_address(std::span<const unsigned char> bytes);
+/// The client with this address. An IPv4-mapped IPv6 address counts as IPv4. Other lengths than
+/// those of IPv4 and IPv6 give the address that all other clients share.
+ClientAddress client_address(AddressBytes bytes);
 
 }  // namespace tollgate

@@ -21,6 +21,8 @@ constexpr Error kPlanNotAllowed{"plan_not_allowed",
                                 "The plan of this API key does not include this resource."};
 constexpr Error kInsufficientScope{
     "insufficient_scope", "This API key does not have the scope that this resource requires."};
+constexpr Error kAddressNotAllowed{"address_not_allowed",
+                                   "This API key may not be used from this address."};
 constexpr Error kRateLimitExceeded{
     "rate_limit_exceeded",
     "The rate limit is exceeded; wait the number of seconds in Retry-After."};

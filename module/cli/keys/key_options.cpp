@@ -70,7 +70,7 @@ std::string value_of(const redis::RecordField& field, const std::vector<std::str
         (" " + value + " ").find(" " + std::string(field.none) + " ") != std::string::npos) {
         throw Failure(ExitStatus::kUsage, std::string(field.option) + ": " +
                                               std::string(field.none) +
-                                              " cannot be given with other scopes");
+                                              " cannot be given with other values");
     }
     return value;
 }

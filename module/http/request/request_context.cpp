@@ -24,15 +24,15 @@ gateway::Admission::Options options_for(const ngx_http_request_t* r, const Locat
 
 }  // namespace
 
-ClientAddress address_of(const ngx_http_request_t* r) {
+AddressBytes address_of(const ngx_http_request_t* r) {
     const sockaddr* address = r->connection->sockaddr;
     if (address->sa_family == AF_INET) {
         const auto& ip = reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
-        return client_address({reinterpret_cast<const unsigned char*>(&ip), sizeof(ip)});
+        return {reinterpret_cast<const unsigned char*>(&ip), sizeof(ip)};
     }
     if (address->sa_family == AF_INET6) {
         const auto& ip = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
-        return client_address({reinterpret_cast<const unsigned char*>(&ip), sizeof(ip)});
+        return {reinterpret_cast<const unsigned char*>(&ip), sizeof(ip)};
     }
     return {};
 }

@@ -13,7 +13,7 @@
 namespace tollgate::http {
 
 /// The address of a request's client, after the `realip` module has set it.
-ClientAddress address_of(const ngx_http_request_t* r);
+AddressBytes address_of(const ngx_http_request_t* r);
 
 /// A request that passes a guarded location: its admission, and what nginx needs for it. Lives in
 /// the pool of the main request, so that an internal redirect, an error page or a subrequest finds
@@ -76,7 +76,7 @@ class RequestContext : private gateway::Admission::Client {
 
   private:
     std::int64_t cost() override;
-    ClientAddress address() const override { return address_of(r_); }
+    AddressBytes address() const override { return address_of(r_); }
     gateway::Log& log() noexcept override { return log_; }
     void on_outcome() noexcept override;
     void admit() noexcept;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "module/key/address_blocks.hpp"
 #include "module/key/meta.hpp"
 #include "module/key/scopes.hpp"
 #include "module/quota/limits.hpp"
@@ -110,6 +111,15 @@ constexpr std::array kFields{
             "description": "Up to 16 members, together at most 512 bytes of JSON, which programs store with the key. A name has 1 to 32 lower-case letters, digits and `_`; a value is a text, a number or a boolean. Members that are not given remain, and null removes a member (RFC 7396)."})json",
         .example = R"({"contract": 4711})",
         .option = "--meta", .option_text = "NAME=VALUE to store with the key, NAME= to remove it, or none",
+        .none = "none"},
+    RecordField{.name = "from", .form = FieldForm::kWords, .member = &KeyRecord::from,
+        .parse_stored = parse_address_blocks, .parse_new = parse_address_blocks,
+        .shown_schema = R"json({"type": "array", "items": {"type": "string"},
+            "description": "The addresses from which the key may be used (CIDR); empty: any."})json",
+        .new_schema = R"json({"type": ["array", "null"], "items": {"type": "string", "pattern": "^[0-9A-Fa-f.:]+(/[0-9]{1,3})?$"},
+            "maxItems": 64, "description": "Up to 16 CIDR blocks, IPv4 and IPv6: `192.0.2.0/24`, `2001:db8::/32`, `192.0.2.1`. Requests from other addresses get 403. null or an empty array: any address."})json",
+        .example = R"(["192.0.2.0/24"])",
+        .option = "--from", .option_text = "Addresses from which the key may be used, such as \"192.0.2.0/24 2001:db8::/32\", or none",
         .none = "none"},
 };
 // clang-format on

@@ -68,7 +68,7 @@ class EngineTest : public testing::Test {
             }
             return own_cost;
         }
-        ClientAddress address() const override { return {}; }
+        AddressBytes address() const override { return client; }
         Log& log() noexcept override { return worker.log; }
         void on_outcome() noexcept override { ++outcomes; }
         const Outcome& outcome() const { return admission.outcome(); }
@@ -77,6 +77,7 @@ class EngineTest : public testing::Test {
         Worker& worker;
         std::int64_t own_cost;
         bool cost_throws = false;
+        std::vector<unsigned char> client{};  ///< its address; by default on a unix socket
         int outcomes = 0;
         Admission admission;
     };

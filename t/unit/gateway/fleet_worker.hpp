@@ -75,7 +75,7 @@ class FleetWorker {
             : worker(at), key(of_key), admission(*at.tables_, *this, {}) {}
 
         std::int64_t cost() override { return 1; }
-        ClientAddress address() const override { return {}; }
+        AddressBytes address() const override { return {}; }
         Log& log() noexcept override { return worker.log; }
         void on_outcome() noexcept override {
             worker.on_outcome_(worker, key, admission.outcome());
