@@ -8,7 +8,7 @@ namespace tollgate {
 
 namespace {
 
-constexpr std::string_view kPrefix = "tg_";
+constexpr std::string_view kChecked = "tg_";
 constexpr std::string_view kBase62 =
     "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 constexpr std::size_t kRandomLength = 32;
@@ -42,21 +42,30 @@ std::string base62(std::span<const unsigned char, kKeyEntropy> bytes, std::size_
     return digits;
 }
 
-std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random) {
+bool is_valid_key_prefix(std::string_view prefix) {
+    const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+    const auto is_part = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; };
+    return !prefix.empty() && prefix.size() <= kLongestKeyPrefix && is_letter(prefix.front()) &&
+           prefix.back() != '_' && std::ranges::all_of(prefix, is_part) &&
+           !prefix.starts_with(kChecked);
+}
+
+std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random,
+                         std::string_view prefix) {
     // The low digits are uniform to 2^-64.
-    const std::string key = std::string(kPrefix) + base62(random, kRandomLength);
+    const std::string key = std::string(prefix) + "_" + base62(random, kRandomLength);
     return key + checksum_of(key);
 }
 
 bool has_valid_checksum(std::string_view token) {
-    if (!token.starts_with(kPrefix)) {
+    if (!token.starts_with(kChecked)) {
         return true;
     }
-    if (token.size() != kPrefix.size() + kRandomLength + kChecksumLength) {
+    if (token.size() != kChecked.size() + kRandomLength + kChecksumLength) {
         return false;
     }
     const auto body = token.substr(0, token.size() - kChecksumLength);
-    return body.find_first_not_of(kBase62, kPrefix.size()) == std::string_view::npos &&
+    return body.find_first_not_of(kBase62, kChecked.size()) == std::string_view::npos &&
            token.substr(body.size()) == checksum_of(body);
 }
 

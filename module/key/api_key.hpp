@@ -18,13 +18,23 @@ constexpr std::size_t kKeyEntropy = 32;
 /// the highest byte first.
 std::string base62(std::span<const unsigned char, kKeyEntropy> bytes, std::size_t length);
 
-/// Makes an issued key: `tg_`, 32 base62 characters made of `random` (190 bits), and a checksum of
-/// 6 characters: the CRC-32 of everything before it, in base62. The checksum detects a mistyped key
-/// without a look-up.
-std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random);
+/// The prefix of issued keys that have no other one.
+inline constexpr std::string_view kKeyPrefix = "tg";
 
-/// Returns false for a token that starts like an issued key and has a wrong length, alphabet or
-/// checksum. Other tokens were imported and have no checksum: returns true.
+/// The longest prefix, in bytes.
+inline constexpr std::size_t kLongestKeyPrefix = 32;
+
+/// Whether the text may be the prefix of issued keys: 1 to 32 lower-case letters, digits and `_`, a
+/// letter first and no `_` last. It does not begin with `tg_`, which tells keys with a checksum.
+bool is_valid_key_prefix(std::string_view prefix);
+
+/// Makes an issued key: the prefix and `_`, 32 base62 characters made of `random` (190 bits), and a
+/// checksum of 6 characters: the CRC-32 of everything before it, in base62.
+std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random,
+                         std::string_view prefix = kKeyPrefix);
+
+/// Returns false for a token that begins with `tg_` and has a wrong length, alphabet or checksum: a
+/// mistyped key is detected without a look-up. Returns true for other tokens: they may be imported.
 bool has_valid_checksum(std::string_view token);
 
 }  // namespace tollgate

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "module/key/address_blocks.hpp"
+#include "module/key/api_key.hpp"
 #include "module/key/scopes.hpp"
 
 namespace tollgate {
@@ -28,6 +29,8 @@ struct KeyRecord {
     /// The addresses from which the key may be used, in the canonical form of
     /// parse_address_blocks; empty: any.
     std::string from{};
+    /// Of the keys that a rotation issues: see is_valid_key_prefix; empty: kKeyPrefix.
+    std::string prefix{};
     bool operator==(const KeyRecord&) const = default;
 
     /// Whether the key is valid at this time: active and not expired.
@@ -39,7 +42,7 @@ struct KeyRecord {
 /// The members that no quota depends on. A gateway keeps them apart from the others: see
 /// KeyCache. None contains a zero byte.
 inline constexpr std::array kDetails{&KeyRecord::name, &KeyRecord::scopes, &KeyRecord::meta,
-                                     &KeyRecord::from};
+                                     &KeyRecord::from, &KeyRecord::prefix};
 
 /// The longest details of a record together, in bytes.
 inline constexpr std::size_t kLongestDetails = 256 + kLongestScopes + 512 + kLongestAddressBlocks;

@@ -169,6 +169,11 @@ Task<std::set<std::string>> KeyOperation::remove_current(std::string id) {
     co_return removed;
 }
 
+Task<std::string> KeyOperation::prefix_of(std::string id) {
+    const auto known = co_await reader_.all_keys(std::move(id));
+    co_return known.keys.empty() ? std::string() : known.keys.front().record.prefix;
+}
+
 Task<void> KeyOperation::confirm(std::string digest, std::string id) {
     co_await confirm_if_there(digest, id, false);
 }

@@ -54,6 +54,9 @@ class KeyOperation {
     Task<KeysOfId> rotate(std::string id, std::string digest, std::chrono::seconds overlap,
                           std::string request = {});
 
+    /// The prefix in the record of the current key; empty if there is none.
+    Task<std::string> prefix_of(std::string id);
+
     /// Before a rotation that replaces the last new key of the id, because it was shown to nobody
     /// and never used: makes this key unfinished, as if the rotation that made it was interrupted.
     Task<void> reopen(std::string digest, std::string id) {

@@ -46,9 +46,10 @@ KeyMaking::KeyMaking(const Caller& caller, Successor successor)
                  successor.condition),
       how_(std::move(successor)) {}
 
-Task<void> KeyMaking::make(std::function<std::string()> new_digest) {
+Task<void> KeyMaking::make(NewDigest new_digest) {
     const std::function<Task<void>()> make_new = [&]() -> Task<void> {
-        digest_ = new_digest();
+        const std::string of_key = co_await prefix();
+        digest_ = new_digest(of_key);
         co_await make_once();
     };
     co_await execute_durably(database_, operation_, make_new);
@@ -64,6 +65,14 @@ Task<Durability> KeyMaking::confirm() {
         }
     };
     co_return co_await execute_durably(database_, confirm);
+}
+
+/// A key has the prefix of its record; a successor has that of the current key.
+Task<std::string> KeyMaking::prefix() {
+    if (const auto* const first = std::get_if<FirstKey>(&how_)) {
+        co_return first->record.prefix;
+    }
+    co_return co_await operation_.prefix_of(id_);
 }
 
 Task<void> KeyMaking::make_once() {

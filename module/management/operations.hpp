@@ -50,9 +50,11 @@ class KeyMaking {
 
     const std::string& id() const { return id_; }
 
+    /// Returns the digest of a key. A key that is issued has this prefix: see KeyRecord::prefix.
+    using NewDigest = std::function<std::string(const std::string& prefix)>;
     /// Makes the key, which is unfinished until confirm(): `new_digest` returns the digest for each
     /// execution, and a later one replaces the key of an earlier one.
-    Task<void> make(std::function<std::string()> new_digest);
+    Task<void> make(NewDigest new_digest);
     /// Confirms that the new key is shown. If a failover has undone the key, stores it again.
     Task<Durability> confirm();
 
@@ -60,6 +62,7 @@ class KeyMaking {
     const KeysOfId& keys() const { return keys_; }         ///< of the id, as they are then
 
   private:
+    Task<std::string> prefix();
     Task<void> make_once();
 
     Database& database_;

@@ -43,8 +43,8 @@ std::string random_text(std::string text, std::size_t length) {
 
 }  // namespace
 
-std::string random_api_key() {
-    return make_api_key(random_bytes<kKeyEntropy>());
+std::string random_api_key(std::string_view prefix) {
+    return make_api_key(random_bytes<kKeyEntropy>(), prefix.empty() ? kKeyPrefix : prefix);
 }
 
 std::string random_key_id() {

@@ -7,8 +7,8 @@ namespace tollgate::management {
 
 // The functions `random_…` throw std::system_error if the system provides no random numbers.
 
-/// Generates a key.
-std::string random_api_key();
+/// Generates a key with this prefix; with kKeyPrefix if it is empty.
+std::string random_api_key(std::string_view prefix);
 
 /// Generates an id: `key_` and 12 base62 characters.
 std::string random_key_id();

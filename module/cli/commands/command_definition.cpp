@@ -55,9 +55,9 @@ constexpr std::string_view kRevokeNote =
 constexpr std::string_view kImportFilesNote =
     "A line is an object as `tollgate export keys` prints it, or has `id`, `plan` and `token` or "
     "`digest` (the SHA-256 of the key), and optionally `name`, `limits`, `state`, `created`, "
-    "`expires`, `scopes`, `meta` and `from`. An id that exists is not changed: if its keys and "
-    "values are those of the line, it is unchanged, otherwise the line is refused. After an "
-    "interruption, run the command again.";
+    "`expires`, `scopes`, `meta`, `from` and `prefix`. An id that exists is not changed: if its "
+    "keys and values are those of the line, it is unchanged, otherwise the line is refused. After "
+    "an interruption, run the command again.";
 
 constexpr std::string_view kRotateNote =
     "An id has at most two keys: another rotation is refused until the overlap ends. 0s ends "

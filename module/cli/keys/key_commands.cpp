@@ -104,8 +104,8 @@ void confirm(RedisSession& session, management::KeyMaking& making) {
 /// of the command replaces it.
 void print_new_key(RedisSession& session, management::KeyMaking making, Format format) {
     std::string key;
-    complete(making.make([&] {
-        key = management::random_api_key();
+    complete(making.make([&](const std::string& prefix) {
+        key = management::random_api_key(prefix);
         return hex(sha256(key));
     }));
     const auto& id = making.id();
@@ -168,7 +168,7 @@ void import_key(RedisSession& session, const CommandLine& line) {
     }
     key.first.is_imported = true;
     management::KeyMaking making(caller_of(session), key.first);
-    complete(making.make([&] { return digest; }));
+    complete(making.make([&](const std::string& /*prefix*/) { return digest; }));
     const auto made = making.keys();
     confirm(session, making);
     require_print(render_key(line.format(), made, key.first.created));

@@ -133,9 +133,9 @@ Task<AdminResponse> execute_once(const ResourceRequest& request,
 Task<AdminResponse> make_key(const ResourceRequest& request, KeyMaking& making, int status,
                              std::optional<std::string> given) {
     std::string key;
-    const std::function<std::string()> new_digest = [&] {
+    const KeyMaking::NewDigest new_digest = [&](const std::string& prefix) {
         if (!given) {
-            key = random_api_key();
+            key = random_api_key(prefix);
         }
         return given ? *given : hex(sha256(key));
     };

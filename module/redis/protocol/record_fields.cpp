@@ -3,6 +3,7 @@
 #include <array>
 
 #include "module/key/address_blocks.hpp"
+#include "module/key/api_key.hpp"
 #include "module/key/meta.hpp"
 #include "module/key/scopes.hpp"
 #include "module/quota/limits.hpp"
@@ -40,6 +41,18 @@ std::string parse_stored_name(std::string_view text) {
 std::string parse_new_name(std::string_view text) {
     if (!is_valid_key_name(text) || !is_utf8_line(text)) {
         throw ParseError("invalid name: use at most 256 bytes of UTF-8 without control characters");
+    }
+    return std::string(text);
+}
+
+std::string parse_prefix(std::string_view text) {
+    if (text.empty() || text == kKeyPrefix) {
+        return "";
+    }
+    if (!is_valid_key_prefix(text)) {
+        throw ParseError(
+            "invalid prefix: use 1 to 32 lower-case letters, digits and _, a letter first and no _ "
+            "last, and not tg_");
     }
     return std::string(text);
 }
@@ -121,6 +134,13 @@ constexpr std::array kFields{
         .example = R"(["192.0.2.0/24"])",
         .option = "--from", .option_text = "Addresses from which the key may be used, such as \"192.0.2.0/24 2001:db8::/32\", or none",
         .none = "none"},
+    RecordField{.name = "prefix", .form = FieldForm::kText, .member = &KeyRecord::prefix,
+        .parse_stored = parse_prefix, .parse_new = parse_prefix,
+        .shown_schema = R"({"type": ["string", "null"], "description": "The prefix of keys that are issued for the id; null: `tg`."})",
+        .new_schema = R"json({"type": ["string", "null"], "pattern": "^[a-z]([a-z0-9_]{0,30}[a-z0-9])?$",
+            "description": "The prefix of keys that are issued for the id, such as `acme_live`: the key begins with it and `_`. null: `tg`. It does not change keys that exist."})json",
+        .example = "null",
+        .option = "--key-prefix", .option_text = "Prefix of keys that are issued, such as acme_live, or none for tg", .none = "none"},
 };
 // clang-format on
 

@@ -78,5 +78,24 @@ TEST(HasValidChecksum, LeavesImportedTokensAlone) {
     EXPECT_TRUE(has_valid_checksum("eyJhbGciOiJIUzI1NiJ9.e30.x"));
 }
 
+TEST(ApiKey, HasAPrefixOfTheOperator) {
+    const auto key = make_api_key(counting_up(), "acme_live");
+    EXPECT_EQ(key.substr(0, key.size() - 6), "acme_live_flDIBkGwcRKRL9GXCgaFM3UNu2jQTClj");
+    EXPECT_NE(key.substr(key.size() - 6), "3WwKTi") << "the checksum is that of the whole key";
+    EXPECT_TRUE(has_valid_checksum(key));
+    EXPECT_TRUE(has_valid_checksum("acme_live_x")) << "may be imported";
+}
+
+TEST(ApiKey, HasAPrefixThatAScannerFinds) {
+    for (const char* prefix : {"a", "acme", "acme_live", "a1", "tg", "tgx", "t_g"}) {
+        EXPECT_TRUE(is_valid_key_prefix(prefix)) << prefix;
+    }
+    for (const char* prefix : {"", "_a", "a_", "1a", "Acme", "a-b", "a b", "tg_", "tg_live"}) {
+        EXPECT_FALSE(is_valid_key_prefix(prefix)) << prefix;
+    }
+    EXPECT_TRUE(is_valid_key_prefix(std::string(32, 'a')));
+    EXPECT_FALSE(is_valid_key_prefix(std::string(33, 'a')));
+}
+
 }  // namespace
 }  // namespace tollgate
