@@ -9,6 +9,7 @@
 #include "module/gateway/known_keys.hpp"
 #include "module/gateway/node_heartbeat.hpp"
 #include "module/gateway/settlement.hpp"
+#include "module/gateway/shared_budgets.hpp"
 #include "module/gateway/slices.hpp"
 
 namespace tollgate::gateway {
@@ -26,6 +27,7 @@ class Engine : public EngineContext {
     KeyUses& uses() { return uses_; }
     Slices& slices() { return slices_; }
     Flights& flights() { return flights_; }
+    SharedBudgets& shared_budgets() { return shared_budgets_; }
     Settlement& settlement() { return settlement_; }
     ChangeTracker& changes() { return changes_; }
 
@@ -49,6 +51,7 @@ class Engine : public EngineContext {
     KeyUses uses_{*this};
     Slices slices_{*this, settlement_};
     Flights flights_{*this};
+    SharedBudgets shared_budgets_{*this};
     ChangeTracker changes_{*this};
     NodeHeartbeat heartbeat_{*this};
 };

@@ -47,6 +47,10 @@ std::vector<WindowState> TableSet::charge_address(AddressBytes address, std::int
     auto windows = LockedStripe(engine_.zone(), owner)
                        .addresses()
                        .charge(owner, budget_->anonymous, cost, now);
+    if (budget_->anonymous_is_shared && cost > 0 &&
+        std::ranges::none_of(windows, &WindowState::exhausted)) {
+        engine_.shared_budgets().note(*budget_, owner.address);
+    }
     for (std::size_t i = 0; i < windows.size(); ++i) {
         windows[i].policy = budget_->anonymous_policies[i];
     }

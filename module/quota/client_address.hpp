@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "module/key/address_blocks.hpp"
 
@@ -15,6 +16,9 @@ struct ClientAddress {
     std::array<unsigned char, 8> prefix{};
     bool operator==(const ClientAddress&) const = default;
 };
+
+/// The address in hexadecimal: 8 digits for IPv4, 16 for an IPv6 /64, `0` for all others.
+std::string address_text(const ClientAddress& address);
 
 /// The client with this address. An IPv4-mapped IPv6 address counts as IPv4. Other lengths than
 /// those of IPv4 and IPv6 give the address that all other clients share.

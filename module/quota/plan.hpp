@@ -66,6 +66,8 @@ struct PlanTable {
     /// What its plans limit, as `qu` of `RateLimit-Policy` names it: one of kQuotaUnits.
     std::string_view unit = kDefaultQuotaUnit;
     std::vector<std::string_view> seen{};  ///< the directives of its block: see find_directive
+    /// Whether all nodes of the Redis share the budgets of addresses.
+    bool anonymous_is_shared = false;
     bool has_history() const { return history > std::chrono::days(0); }
 
     /// The plan of this name, otherwise the default; nullptr if there is neither.

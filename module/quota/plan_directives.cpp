@@ -21,6 +21,9 @@ void add_plan(PlanTable& table, Words words) {
 }
 
 void set_anonymous(PlanTable& table, Words words) {
+    constexpr std::string_view kShared = "shared";
+    table.anonymous_is_shared = words.back() == kShared;
+    words = words.first(words.size() - (table.anonymous_is_shared ? 1 : 0));
     table.anonymous = parse_rates(words.subspan(1));
     for (const Rate& rate : table.anonymous) {
         table.anonymous_policies.push_back(policy_name("anonymous", rate.period));

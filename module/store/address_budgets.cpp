@@ -1,6 +1,7 @@
 #include "module/store/address_budgets.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace tollgate {
 
@@ -9,6 +10,12 @@ namespace {
 /// The number of a window as stored in an entry.
 std::uint32_t number_in(Instant now, const Rate& rate) {
     return static_cast<std::uint32_t>(window_number(now, rate.period));
+}
+
+/// The sum, or the largest number.
+std::uint32_t added(std::uint32_t units, std::int64_t more) {
+    constexpr std::uint32_t kMost = std::numeric_limits<std::uint32_t>::max();
+    return more < kMost - units ? units + static_cast<std::uint32_t>(more) : kMost;
 }
 
 }  // namespace
@@ -26,7 +33,7 @@ std::vector<WindowState> AddressBudgets::charge(const Owner& owner, std::span<co
     std::vector<WindowState> states;
     states.reserve(rates.size());
     const Place place = entries_.find(owner);
-    Entry charged = place ? entries_.at(place) : Entry{owner, {}, 0, 0};
+    Entry charged = place ? entries_.at(place) : Entry{owner, {}, 0, 0, 0, 0};
     const Entry known = charged;
     charged.windows = {};
     for (std::size_t i = 0; i < rates.size(); ++i) {
@@ -46,11 +53,51 @@ std::vector<WindowState> AddressBudgets::charge(const Owner& owner, std::span<co
         for (WindowState& state : states) {
             state.remaining -= cost;
         }
+        charged.untold = added(charged.untold, cost);
         entries_.put_at(place, owner, now.time_since_epoch(), charged);
     } else if (place) {
         entries_.touch(place, now.time_since_epoch());
     }
     return states;
+}
+
+std::optional<AddressBudgets::Charge> AddressBudgets::take_charge(const Owner& owner,
+                                                                  std::span<const Rate> rates,
+                                                                  Instant now,
+                                                                  std::chrono::milliseconds pause) {
+    const Place place = entries_.find(owner);
+    if (!place) {
+        return Charge{};
+    }
+    Entry& entry = entries_.at(place);
+    const auto time = static_cast<std::uint32_t>(now.time_since_epoch().count());
+    if (entry.untold > 0 && time - entry.told_at < static_cast<std::uint32_t>(pause.count())) {
+        return std::nullopt;
+    }
+    Charge charge{.units = entry.untold, .numbers = {}};
+    for (const Rate& rate : rates) {
+        charge.numbers.push_back(window_number(now, rate.period));
+    }
+    entry.untold = 0;
+    entry.told_at = time;
+    return charge;
+}
+
+void AddressBudgets::set_totals(const Owner& owner, std::span<const Rate> rates,
+                                const Charge& charge, std::span<const std::int64_t> totals) {
+    const Place place = entries_.find(owner);
+    if (!place) {
+        return;
+    }
+    Entry& entry = entries_.at(place);
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+        for (Window& window : entry.windows) {
+            if (totals[i] != kNotCounted && window.period == rates[i].period.code() &&
+                window.number == static_cast<std::uint32_t>(charge.numbers[i])) {
+                window.count = std::max(window.count, totals[i] + entry.untold);
+            }
+        }
+    }
 }
 
 bool AddressBudgets::admits_lookup(const Owner& owner, std::span<const Rate> rates, Instant now) {

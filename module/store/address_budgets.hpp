@@ -1,8 +1,10 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,6 +43,22 @@ class AddressBudgets {
     bool admits_lookup(const Owner& owner, std::span<const Rate> rates, Instant now);
     static constexpr std::uint32_t kLookupsASecond = 10;
 
+    /// What was charged to a budget, and the windows in which it counts.
+    struct Charge {
+        std::int64_t units = 0;
+        std::vector<std::int64_t> numbers;  ///< of the windows, in the order of the rates
+    };
+    /// Takes the units that were charged since this returned some, if that was at least `pause` ago
+    /// by the caller's clock. None are left then. nullopt: not yet. A budget that was evicted has
+    /// none.
+    std::optional<Charge> take_charge(const Owner& owner, std::span<const Rate> rates, Instant now,
+                                      std::chrono::milliseconds pause);
+    /// All nodes have charged these units in the windows of a charge; kNotCounted: no information.
+    /// The budget has at most what is left then.
+    void set_totals(const Owner& owner, std::span<const Rate> rates, const Charge& charge,
+                    std::span<const std::int64_t> totals);
+    static constexpr std::int64_t kNotCounted = -1;
+
     Occupancy occupancy() const { return entries_.occupancy(); }
 
   private:
@@ -59,6 +77,8 @@ class AddressBudgets {
         std::uint32_t
             lookup_second;      ///< Unix seconds of the last look-up after the budget was spent
         std::uint32_t lookups;  ///< in that second
+        std::uint32_t untold;   ///< units that other nodes have not been told
+        std::uint32_t told_at;  ///< when they were told: Unix milliseconds modulo 2^32
     };
 
     static std::int64_t count_in(const Entry& entry, const Window& window);

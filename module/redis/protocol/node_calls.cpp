@@ -1,8 +1,11 @@
 #include "module/redis/protocol/node_calls.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <string>
 
 #include "module/quota/published_plans.hpp"
+#include "module/quota/window.hpp"
 #include "module/redis/protocol/lua_text.hpp"
 
 namespace tollgate::redis {
@@ -44,6 +47,48 @@ void add_use(Call& call, const Keys& keys, std::string_view id, const Sha256& di
     call.keys.add_joined(keys.id_parts(id));
     call.arguments.add(hex(digest));
     call.arguments.add(age.count());
+}
+
+const Script& budget_script() {
+    static const Script script = make_script(
+#include "module/redis/protocol/scripts/budget.lua"
+    );
+    return script;
+}
+
+Call budget_call() {
+    return {&budget_script()};
+}
+
+void add_budget(Call& call, const Keys& keys, const BudgetCharge& charge) {
+    call.keys.add(keys.address(charge.address, charge.table.name));
+    const auto& rates = charge.table.anonymous;
+    Instant ends{};
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+        ends = std::max(ends, window_end(charge.numbers[i], rates[i].period));
+    }
+    call.arguments.add(charge.units);
+    call.arguments.add(ends.time_since_epoch().count());
+    call.arguments.add(rates.size());
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+        const std::string period = stored_period(rates[i].period);
+        call.arguments.add_joined(window_field(period, window_part::kNumber));
+        call.arguments.add_joined(window_field(period, window_part::kCount));
+        call.arguments.add(charge.numbers[i]);
+    }
+}
+
+std::optional<std::vector<std::int64_t>> read_budgets(ReplyValues values, std::size_t windows) {
+    if (values.size() != windows || std::ranges::any_of(values, [](const redisReply* value) {
+            return value->type != REDIS_REPLY_INTEGER;
+        })) {
+        return std::nullopt;
+    }
+    std::vector<std::int64_t> totals;
+    totals.reserve(windows);
+    std::ranges::transform(values, std::back_inserter(totals),
+                           [](const redisReply* value) { return value->integer; });
+    return totals;
 }
 
 const Script& publish_script() {

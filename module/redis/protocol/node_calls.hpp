@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "module/key/digest.hpp"
 #include "module/quota/plan.hpp"
@@ -29,6 +30,22 @@ Call use_call();
 /// Adds the use of an id's key, so long ago.
 void add_use(Call& call, const Keys& keys, std::string_view id, const Sha256& digest,
              std::chrono::milliseconds age);
+
+/// Shares the budgets of addresses for failed authentications: see Keys::address.
+const Script& budget_script();
+/// A call that shares no budget yet. The addresses of all budgets must be in one slot.
+Call budget_call();
+/// What a node has charged to a budget.
+struct BudgetCharge {
+    std::string_view address;  ///< see address_text
+    const PlanTable& table;
+    std::int64_t units;
+    std::span<const std::int64_t> numbers;  ///< of the windows of the table's `anonymous`
+};
+void add_budget(Call& call, const Keys& keys, const BudgetCharge& charge);
+/// The units of all nodes in each of these windows of the budgets, -1 for an unknown number.
+/// Nothing if the values are not those of the script.
+std::optional<std::vector<std::int64_t>> read_budgets(ReplyValues values, std::size_t windows);
 
 /// Publishes the plan tables for the command.
 const Script& publish_script();

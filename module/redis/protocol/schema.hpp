@@ -70,6 +70,11 @@ class Keys {
     std::array<std::string_view, 5> id_parts(std::string_view id) const {
         return {prefix_, "id:", "{", id, "}"};
     }
+    /// A hash: the failed authentications of an address at all nodes, see window_part. `address`
+    /// has letters and digits only.
+    std::string address(std::string_view address, std::string_view table) const {
+        return tagged("address:", address).append(":").append(table);
+    }
     /// A hash: the places of each node for requests in flight, see flight_field.
     std::string flight(std::string_view id) const { return tagged("flight:", id); }
     /// A hash: what an id was granted in earlier days, see history_field. The last day is in the

@@ -55,6 +55,9 @@ class SimulatedRedis {
         if (call.script == &redis::use_script()) {
             return note_uses(keys, words_in(call.arguments), now);
         }
+        if (call.script == &redis::budget_script()) {
+            return share_budgets(keys, words_in(call.arguments));
+        }
         if (call.script == &redis::flight_script()) {
             return give_places(words_in(call.arguments), exact_now);
         }
@@ -84,6 +87,9 @@ class SimulatedRedis {
     int heartbeats = 0;
     std::map<std::string, Places> places;  ///< by `ID:TABLE` and node
     int flight_calls = 0;
+    /// The fields of the hashes of budgets, by name.
+    std::map<std::string, std::map<std::string, std::int64_t>> budgets;
+    int budget_calls = 0;
     int changes_read = 0;
 
     /// What an acquire call asks for, as executed, but without a result.
@@ -163,6 +169,32 @@ class SimulatedRedis {
             ++use_writes;
         }
         return "*1\r\n+OK\r\n";
+    }
+
+    /// See scripts/budget.lua.
+    std::string share_budgets(const Words& keys, const Words& arguments) {
+        ++budget_calls;
+        std::size_t windows = 0;
+        std::string totals;
+        auto argument = arguments.begin();
+        for (const std::string& key : keys) {
+            const std::int64_t units = std::stoll(*argument);
+            const std::int64_t count = std::stoll(argument[2]);
+            argument += 3;
+            for (std::int64_t i = 0; i < count; ++i, argument += 3) {
+                const std::int64_t current = std::stoll(argument[2]);
+                std::int64_t& number = budgets[key][argument[0]];
+                std::int64_t& total = budgets[key][argument[1]];
+                const bool is_ahead = number == current + 1;
+                if (!is_ahead) {
+                    total = (number == current ? total : 0) + units;
+                    number = current;
+                }
+                totals += ":" + std::to_string(is_ahead ? -1 : total) + "\r\n";
+                ++windows;
+            }
+        }
+        return "*" + std::to_string(windows) + "\r\n" + totals;
     }
 
     /// See changed_names.cpp.

@@ -41,5 +41,11 @@ TEST(ClientAddress, IsOneForAllOthers) {
     EXPECT_NE(of("::"), of("0.0.0.0"));
 }
 
+TEST(ClientAddress, IsWrittenInHexadecimal) {
+    EXPECT_EQ(address_text(of("192.0.2.1")), "c0000201");
+    EXPECT_EQ(address_text(of("2001:db8:0:7::1")), "20010db800000007");
+    EXPECT_EQ(address_text(ClientAddress()), "0");
+}
+
 }  // namespace
 }  // namespace tollgate

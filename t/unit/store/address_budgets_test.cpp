@@ -158,5 +158,52 @@ TEST(NameId, IsTheSameInEveryProcess) {
     EXPECT_NE(name_hash("api"), name_hash("search"));
 }
 
+TEST_F(AddressBudgetsTest, ChargesAreTakenOnceAndNotTooOften) {
+    const auto take = [&](Instant now) { return budgets_.take_charge(owner(1), kRates, now, 1s); };
+    EXPECT_EQ(take(Instant(65s))->units, 0) << "there is no such budget";
+    grants(owner(1), Instant(65s));
+    grants(owner(1), Instant(65s));
+    const auto charge = take(Instant(65s));
+    ASSERT_TRUE(charge);
+    EXPECT_EQ(charge->units, 2);
+    EXPECT_EQ(charge->numbers, (std::vector<std::int64_t>{6, 1}));
+    EXPECT_EQ(take(Instant(65s))->units, 0);
+    grants(owner(1), Instant(65s));
+    EXPECT_FALSE(grants(owner(1), Instant(65s)));
+    EXPECT_FALSE(take(Instant(65'999ms)));
+    EXPECT_EQ(take(Instant(66s))->units, 1) << "the refused one was not charged";
+}
+
+TEST_F(AddressBudgetsTest, TotalsOfAllNodesLimitTheBudget) {
+    grants(owner(1), Instant(65s));
+    const auto charge = *budgets_.take_charge(owner(1), kRates, Instant(65s), 1s);
+    grants(owner(1), Instant(65s));
+    const std::vector<std::int64_t> totals{2, AddressBudgets::kNotCounted};
+    budgets_.set_totals(owner(1), kRates, charge, totals);
+    const auto states = budgets_.charge(owner(1), kRates, 0, Instant(65s));
+    EXPECT_EQ(states[0].remaining, 0) << "two of all nodes, and one that they do not know";
+    EXPECT_EQ(states[1].remaining, 3);
+}
+
+TEST_F(AddressBudgetsTest, TotalsOfAWindowThatHasEndedChangeNothing) {
+    grants(owner(1), Instant(65s));
+    const auto charge = *budgets_.take_charge(owner(1), kRates, Instant(65s), 1s);
+    grants(owner(1), Instant(70s));
+    budgets_.set_totals(owner(1), kRates, charge, std::vector<std::int64_t>{3, 3});
+    const auto states = budgets_.charge(owner(1), kRates, 0, Instant(70s));
+    EXPECT_EQ(states[0].remaining, 2);
+    EXPECT_EQ(states[1].remaining, 1) << "three of all nodes, and one that they do not know";
+    budgets_.set_totals(owner(2), kRates, charge, std::vector<std::int64_t>{3, 3});
+    EXPECT_EQ(budgets_.charge(owner(2), kRates, 0, Instant(70s))[0].remaining, 3);
+}
+
+TEST_F(AddressBudgetsTest, TotalsNeverGiveUnitsBack) {
+    grants(owner(1), Instant(65s));
+    grants(owner(1), Instant(65s));
+    const auto charge = *budgets_.take_charge(owner(1), kRates, Instant(65s), 1s);
+    budgets_.set_totals(owner(1), kRates, charge, std::vector<std::int64_t>{0, 0});
+    EXPECT_EQ(budgets_.charge(owner(1), kRates, 0, Instant(65s))[0].remaining, 1);
+}
+
 }  // namespace
 }  // namespace tollgate

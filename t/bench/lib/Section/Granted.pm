@@ -36,6 +36,7 @@ my @rows = (
     ['Tollgate, 10,000 keys',        'tollgate',  'many', rate => '>= 0.85', cpu => '<= 1.18'],
     ['Tollgate, 10,000, lease=off',  'exact',     'many', rate => '>= 0.65', cpu => '<= 1.50'],
     ['Tollgate, Zipf',               'tollgate',  'zipf', rate => '>= 0.92', cpu => '<= 1.10'],
+    ['Tollgate, Zipf, settle=',      'settle',    'zipf'],
     ['Tollgate, Zipf, lease=off',    'exact',     'zipf', rate => '>= 0.65'],
     ['Tollgate, new keys',           'tollgate',  'new'],
     ['Tollgate, 100,000 keys',       'tollgate',  '100000'],

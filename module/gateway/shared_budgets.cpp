@@ -1,0 +1,154 @@
+#include "module/gateway/shared_budgets.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "module/gateway/zone.hpp"
+#include "module/redis/protocol/error_scope.hpp"
+#include "module/redis/protocol/node_calls.hpp"
+
+namespace tollgate::gateway {
+
+namespace {
+
+/// The first charge of an address is told with others of the same time.
+constexpr std::chrono::milliseconds kFirstToldAfter{10};
+/// The next charges of the address are told together.
+constexpr std::chrono::milliseconds kToldInterval{1000};
+/// How often charges are looked for that may be told.
+constexpr std::chrono::milliseconds kLookInterval{100};
+/// A flood from many addresses: about 1 MiB of budgets to tell. Others are not shared.
+constexpr std::size_t kMostToTell = 16'384;
+/// The budgets that a turn looks at, and those in a call: about 200 us of Redis.
+constexpr std::size_t kMostBudgetsExamined = 512;
+constexpr std::size_t kMostBudgetsInCall = 64;
+
+std::size_t window_count_of(const PlanTable& table) {
+    return table.anonymous.size();
+}
+
+}  // namespace
+
+/// What was told and gets no reply is not told again: it would count twice.
+class SharedBudgets::Reply final : public redis::ReplyHandler {
+  public:
+    Reply(SharedBudgets& owner, std::vector<Told> told) : owner_(owner), told_(std::move(told)) {}
+
+    void on_values(redis::ReplyValues values) noexcept override {
+        if (const auto refusal = redis::read_refusal(values)) {
+            on_error(*refusal);
+            return;
+        }
+        owner_.was_refused_ = false;
+        attempt(owner_.context_.log(), [&] { owner_.set_totals(told_, values); });
+    }
+    void on_error(std::string_view message) noexcept override {
+        if (redis::is_lasting(message)) {
+            owner_.refuse(message);
+        }
+    }
+    void on_failure() noexcept override {}
+
+  private:
+    SharedBudgets& owner_;
+    std::vector<Told> told_;
+};
+
+SharedBudgets::SharedBudgets(EngineContext& context)
+    : context_(context), timer_(context.make_timer([this] { on_timer(); })) {}
+
+void SharedBudgets::note(const PlanTable& table, const ClientAddress& address) noexcept {
+    attempt(context_.log(), [&] {
+        if (pending_.size() < kMostToTell) {
+            pending_.try_emplace(Owner{name_hash(table.name), address}, &table);
+        }
+    });
+    if (!std::exchange(is_waiting_, true)) {
+        timer_->start(kFirstToldAfter);
+    }
+}
+
+void SharedBudgets::on_timer() noexcept {
+    attempt(context_.log(), [&] {
+        auto told = take_charges();
+        std::ranges::sort(told, {}, &Told::slot);
+        for (auto first = told.begin(); first != told.end();) {
+            const auto most = std::min(told.end() - first, std::ptrdiff_t{kMostBudgetsInCall});
+            const auto last = std::find_if(
+                first, first + most, [&](const Told& one) { return one.slot != first->slot; });
+            send({std::make_move_iterator(first), std::make_move_iterator(last)});
+            first = last;
+        }
+    });
+    is_waiting_ = !pending_.empty();
+    if (is_waiting_) {
+        timer_->start(kLookInterval);
+    }
+}
+
+/// Takes what may be told now out of the zone. What cannot be told yet stays pending.
+std::vector<SharedBudgets::Told> SharedBudgets::take_charges() {
+    const Instant now = context_.clock().wall();
+    std::vector<Told> told;
+    std::size_t examined = 0;
+    for (auto next = pending_.begin();
+         next != pending_.end() && examined++ < kMostBudgetsExamined;) {
+        const auto& [owner, table] = *next;
+        std::string address = address_text(owner.address);
+        const redis::Slot slot = context_.slot_of(address);
+        std::optional<AddressBudgets::Charge> charge;
+        if (context_.transport().is_reachable(slot)) {
+            charge = LockedStripe(context_.zone(), owner)
+                         .addresses()
+                         .take_charge(owner, table->anonymous, now, kToldInterval);
+        }
+        if (charge && charge->units > 0) {
+            told.push_back({slot, owner, table, std::move(address), *std::move(charge)});
+        }
+        next = charge ? pending_.erase(next) : std::next(next);
+    }
+    return told;
+}
+
+void SharedBudgets::send(std::vector<Told> batch) {
+    redis::Call call = redis::budget_call();
+    for (const Told& one : batch) {
+        redis::add_budget(call, context_.settings().keys,
+                          {one.address, *one.table, one.charge.units, one.charge.numbers});
+    }
+    const redis::Slot slot = batch.front().slot;
+    auto reply = std::make_unique<Reply>(*this, std::move(batch));
+    context_.transport().run(slot, std::move(call), std::move(reply));
+}
+
+void SharedBudgets::set_totals(const std::vector<Told>& told, redis::ReplyValues values) {
+    std::size_t windows = 0;
+    for (const Told& one : told) {
+        windows += window_count_of(*one.table);
+    }
+    const auto totals = redis::read_budgets(values, windows);
+    if (!totals) {
+        context_.report_error(told.front().slot, "unexpected reply");
+        return;
+    }
+    std::span<const std::int64_t> rest = *totals;
+    for (const Told& one : told) {
+        LockedStripe(context_.zone(), one.owner)
+            .addresses()
+            .set_totals(one.owner, one.table->anonymous, one.charge,
+                        rest.first(window_count_of(*one.table)));
+        rest = rest.subspan(window_count_of(*one.table));
+    }
+}
+
+/// Logs an error once, until a call succeeds.
+void SharedBudgets::refuse(std::string_view message) noexcept {
+    if (!std::exchange(was_refused_, true)) {
+        context_.log_refusal(LogLevel::kWarning, "budgets of addresses are not shared: ", message);
+    }
+}
+
+}  // namespace tollgate::gateway

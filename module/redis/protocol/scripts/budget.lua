@@ -1,0 +1,45 @@
+--R"lua(
+-- Adds what a node has charged to the budgets of addresses, and tells what all nodes have. KEYS are the hashes of the
+-- budgets. ARGV[1] is the token. For each budget follow the units, the Unix time in ms at which its hash expires, the
+-- number of its windows and, for each of these, the names of its two fields and the number of the current window. Returns
+-- the token, then for each window the units of all nodes, or -1 if the clock of another node is ahead; or only the text of
+-- an error: an error reply could mean that Redis refuses the connection.
+
+local totals, at = {ARGV[1]}, 2
+for key = 1, #KEYS do
+    local units, ends, windows = ARGV[at] + 0, ARGV[at + 1], ARGV[at + 2] + 0
+    at = at + 3
+    local fields = {}
+    for window = 1, windows do
+        local field = at + 3 * (window - 1)
+        fields[2 * window - 1], fields[2 * window] = ARGV[field], ARGV[field + 1]
+    end
+    local known = redis.pcall('HMGET', KEYS[key], unpack(fields))
+    if known.err then
+        return {ARGV[1], known.err}
+    end
+    local changed = {}
+    for window = 1, windows do
+        local number = ARGV[at + 2] + 0
+        local counted, total = tonumber(known[2 * window - 1]) or 0, tonumber(known[2 * window]) or 0
+        -- A window that is more than one ahead was counted with a wrong clock.
+        if counted == number + 1 then
+            totals[#totals + 1] = -1
+        else
+            total = (counted == number and total or 0) + units
+            changed[#changed + 1], changed[#changed + 2] = ARGV[at], ARGV[at + 2]
+            changed[#changed + 1], changed[#changed + 2] = ARGV[at + 1], string.format('%d', total)
+            totals[#totals + 1] = total
+        end
+        at = at + 3
+    end
+    if #changed > 0 then
+        local set = redis.pcall('HSET', KEYS[key], unpack(changed))
+        if type(set) == 'table' then
+            return {ARGV[1], set.err}
+        end
+        redis.pcall('PEXPIREAT', KEYS[key], ends)
+    end
+end
+return totals
+--)lua"_lua

@@ -1,0 +1,131 @@
+// Budgets of addresses that nodes share: what a node tells Redis, how often, and what it learns.
+
+#include "module/gateway/shared_budgets.hpp"
+
+#include "t/unit/gateway/engine_fixture.hpp"
+
+namespace tollgate::gateway {
+namespace {
+
+class SharedBudgetsTest : public EngineTest {
+  protected:
+    SharedBudgetsTest() {
+        tables[0].anonymous = {{5, 3600s}};
+        tables[0].anonymous_policies = {"anonymous-hour"};
+        tables[0].anonymous_is_shared = true;
+    }
+
+    /// The status of a request without a key.
+    int fail(Worker& worker, unsigned char host = 1) {
+        auto& request = requests.emplace_back(std::make_unique<Request>(worker, RequestOptions{}));
+        request->client = {192, 0, 2, host};
+        request->admission.start(std::nullopt);
+        return request->status();
+    }
+    std::map<std::string, std::int64_t>& budget() {
+        return redis.budgets[settings.keys.address("c0000201", tables[0].name)];
+    }
+    std::int64_t total() { return budget()["3600.count"]; }
+};
+
+TEST_F(SharedBudgetsTest, AreToldSoonAndThenOnceASecond) {
+    Worker& worker = start();
+    EXPECT_EQ(fail(worker), 401);
+    run_for(20ms);
+    EXPECT_EQ(total(), 1);
+    fail(worker);
+    fail(worker);
+    run_for(900ms);
+    EXPECT_EQ(redis.budget_calls, 1);
+    run_for(200ms);
+    EXPECT_EQ(total(), 3);
+    run_for(5s);
+    EXPECT_EQ(redis.budget_calls, 2) << "nothing is left to tell";
+}
+
+TEST_F(SharedBudgetsTest, WhatOtherNodesHaveChargedIsSpent) {
+    Worker& worker = start();
+    EXPECT_EQ(fail(worker), 401);
+    run_for(20ms);
+    budget()["3600.count"] += 2;
+    EXPECT_EQ(fail(worker), 401);
+    run_for(1100ms);
+    EXPECT_EQ(fail(worker), 401) << "the fifth";
+    EXPECT_EQ(fail(worker), 429);
+    run_for(2s);
+    EXPECT_EQ(total(), 5) << "a refused request is not charged";
+    EXPECT_EQ(fail(worker, 2), 401) << "another address";
+}
+
+TEST_F(SharedBudgetsTest, WorkersOfANodeTellAChargeOnce) {
+    Worker& first = start();
+    Worker& second = start();
+    for (Worker* worker : {&first, &second, &first, &second}) {
+        EXPECT_EQ(fail(*worker), 401);
+        run_for(300ms);
+    }
+    run_for(2s);
+    EXPECT_EQ(total(), 4);
+    EXPECT_LE(redis.budget_calls, 3);
+}
+
+TEST_F(SharedBudgetsTest, ManyAddressesShareACall) {
+    Worker& worker = start();
+    for (unsigned char host = 0; host < 20; ++host) {
+        fail(worker, host);
+    }
+    run_for(20ms);
+    EXPECT_EQ(redis.budgets.size(), 20);
+    EXPECT_EQ(redis.budget_calls, 1);
+}
+
+TEST_F(SharedBudgetsTest, ACallOfAClusterHasOneSlot) {
+    settings.is_cluster = true;
+    Worker& worker = start();
+    for (unsigned char host = 0; host < 20; ++host) {
+        fail(worker, host);
+    }
+    run_for(20ms);
+    EXPECT_EQ(redis.budgets.size(), 20);
+    EXPECT_TRUE(worker.transport.keys_are_in_slots);
+}
+
+TEST_F(SharedBudgetsTest, AreToldAfterAnOutage) {
+    Worker& worker = start();
+    worker.transport.reachable = false;
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(fail(worker), 401);
+    }
+    EXPECT_EQ(fail(worker), 429) << "the node's own budget";
+    run_for(3s);
+    EXPECT_EQ(redis.budget_calls, 0);
+    worker.transport.reachable = true;
+    run_for(200ms);
+    EXPECT_EQ(total(), 5);
+}
+
+TEST_F(SharedBudgetsTest, AnErrorIsLoggedOnce) {
+    Worker& worker = start();
+    worker.transport.error_of = [](const redis::Call& call) {
+        return call.script == &redis::budget_script() ? "NOPERM no" : "";
+    };
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(fail(worker), 401);
+        run_for(1100ms);
+    }
+    const auto is_refusal = [](const auto& line) {
+        return line.find("budgets of addresses are not shared") != std::string::npos;
+    };
+    EXPECT_EQ(std::ranges::count_if(worker.log.lines, is_refusal), 1);
+}
+
+TEST_F(SharedBudgetsTest, OthersAreNotTold) {
+    tables[0].anonymous_is_shared = false;
+    Worker& worker = start();
+    EXPECT_EQ(fail(worker), 401);
+    run_for(3s);
+    EXPECT_EQ(redis.budget_calls, 0);
+}
+
+}  // namespace
+}  // namespace tollgate::gateway
