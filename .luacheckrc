@@ -3,4 +3,4 @@ std = "lua51"
 max_line_length = 125
 globals = {"ARGV"}
 read_globals = {"KEYS", "redis", "struct", "ban_field", "lease_field", "kBanKey", "kEventsKey", "kQuotaKey",
-                "kRecallOf", "kRecalled", "kPlacesOf", "kReportNumber"}
+                "kRecallOf", "kRecalled", "kPlacesOf", "kReportNumber", "kSubjectUse"}

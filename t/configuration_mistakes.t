@@ -275,6 +275,13 @@ subtest 'directives of servers and locations' => sub {
         'tollgate_key_from bearer bearer'       => '"tollgate_key_from" directive names a source twice',
         'tollgate_key_from header:a header:a'   => '"tollgate_key_from" directive names a source twice',
         'tollgate_key_from header:Cookie'       => '"tollgate_key_from" cannot read the key from "Cookie": nginx itself needs this field',
+        'tollgate_subject'                      => 'invalid number of arguments in "tollgate_subject" directive',
+        'tollgate_subject everyone'             => '"tollgate_subject" takes one variable, not "everyone"',
+        'tollgate_subject a-$arg_id'            => '"tollgate_subject" takes one variable, not "a-.arg_id"',
+        'tollgate_subject $'                    => '"tollgate_subject" takes one variable, not "."',
+        'tollgate_subject $arg_id free'         => 'invalid parameter "free"',
+        'tollgate_subject $arg_id plan='        => 'invalid parameter "plan="',
+        'tollgate_subject $arg_id off'          => '"tollgate_subject" directive cannot combine "off" with a variable',
         'tollgate_bypass'                       => 'invalid number of arguments in "tollgate_bypass" directive',
         'tollgate_realm a b'                    => 'invalid number of arguments in "tollgate_realm" directive',
         'tollgate_zone 8m'                      => '"tollgate_zone" directive is not allowed here',
@@ -284,7 +291,7 @@ subtest 'directives of servers and locations' => sub {
     for my $directive (
         'tollgate api', 'tollgate off', 'tollgate_realm a', 'tollgate_headers both', 'tollgate_cost 2', 'tollgate_dry_run on',
         'tollgate_response_usage /a', 'tollgate_response_usage off',
-        'tollgate_scope a', 'tollgate_scope off', 'tollgate_key_from header:apikey',
+        'tollgate_scope a', 'tollgate_scope off', 'tollgate_key_from header:apikey', 'tollgate_subject $arg_a', 'tollgate_subject off',
         'tollgate_forward_authorization on', 'tollgate_json_errors on', 'tollgate_log_level warn')
     {
         mistake("$directive twice", '"\w+" directive is duplicate', "$head $directive;\n $directive; # here\n }");

@@ -37,6 +37,18 @@ void Admission::start(std::optional<std::string_view> token) noexcept {
     });
 }
 
+void Admission::start(const Subject& subject) noexcept {
+    guard([&] {
+        if (!is_valid_subject(subject)) {
+            forbid(kInvalidSubject);
+            return;
+        }
+        const ExactSteadyTime now = engine().clock().steady();
+        outcome_.record = authenticator_.find(subject, now);
+        go_on(Authenticator::Result::kValid, now);
+    });
+}
+
 void Admission::forbid(const Error& error, std::shared_ptr<const KeyRecord> record) noexcept {
     outcome_.record = std::move(record);
     forbid(error);
@@ -72,6 +84,12 @@ void Admission::time_out() noexcept {
     quota_.end_strikes();
     abandon();
     guard([&] { apply_failure_policy(); });
+}
+
+std::string_view Admission::plan() const {
+    const bool has_plan = !outcome_.record || !outcome_.record->plan.empty();
+    return has_plan ? std::string_view(outcome_.key().plan)
+                    : std::string_view(tables_.tables().front()->default_plan);
 }
 
 std::optional<Error> Admission::refusal_in(const TableSet& tables, std::string_view scopes) const {

@@ -68,6 +68,9 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     /// Decides the request by its key; nothing if it has none. It is decided when this returns, or
     /// later, when Redis has answered.
     void start(std::optional<std::string_view> token) noexcept;
+    /// The same for a request with a subject, which needs no key. The texts need not live longer
+    /// than this call.
+    void start(const Subject& subject) noexcept;
     /// Lets the request pass without a key and without a quota.
     void bypass() noexcept { grant(Verdict::kBypassed); }
     /// Refuses a key with 403 that another admission has authenticated.
@@ -84,6 +87,9 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     /// difference to its cost. Without a value, its cost stands. No effect the second time.
     void settle(std::optional<std::int64_t> used) noexcept;
 
+    /// The plan that responses, logs and statistics show: that of the record, or, if a subject has
+    /// none, the default of the first table. Empty without a record.
+    std::string_view plan() const;
     /// The limits of requests in flight of the key. Throws std::bad_alloc.
     std::vector<FlightState> flights() const { return places_.states(); }
 

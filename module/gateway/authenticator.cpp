@@ -65,6 +65,34 @@ Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTim
     return is_made_up ? Result::kInvalid : result;
 }
 
+Authenticator::Record Authenticator::find(const Subject& subject, ExactSteadyTime now) {
+    is_subject_ = true;
+    const SubjectText text(subject);
+    KnownKeys& keys = engine().known_keys();
+    const TokenHash hash = keys.hash(text);
+    const auto time = std::chrono::floor<SteadyTime>(now);
+    KnownKey* known = keys.find(hash, tables_, time);
+    Record record;
+    if (known != nullptr && !has_changed(*known)) {
+        recall(*known, now, record);
+        note_use(*known, now);
+        keep_record(*known, time);
+        known_ = known;
+    } else {
+        key_ = {engine().settings().name_hash, sha256(text.view())};
+        record = std::make_shared<const KeyRecord>(record_of(subject));
+        id_ = id_hash(record->id);
+        checked_ = time;
+        attempt(engine().log(), [&] {
+            store_record(*record);
+            remember(hash, record);
+        });
+        note_use(*record);
+    }
+    is_trusted_ = true;
+    return record;
+}
+
 Authenticator::Result Authenticator::use(const redis::Lookup& lookup, Record& record) {
     is_trusted_ = lookup.outcome == redis::Lookup::Outcome::kFound &&
                   is_valid_at(lookup.record, engine().clock().wall());
@@ -78,10 +106,16 @@ Authenticator::Result Authenticator::use(const redis::Lookup& lookup, Record& re
     return Result::kValid;
 }
 
+/// Whether a change of a known key or its id was announced since its record was made: a ban began
+/// or was lifted, for example.
+bool Authenticator::has_changed(const KnownKey& known) const {
+    return known.checked <=
+           engine().zone().last_change(known.key.redis, known.key.digest, known.id);
+}
+
 /// Whether the record of a known key may be used without asking again.
 bool Authenticator::is_current(const KnownKey& known, ExactSteadyTime now) const {
-    return known.checked >
-               engine().zone().last_change(known.key.redis, known.key.digest, known.id) &&
+    return !has_changed(known) &&
            engine().changes().is_fresh(known.checked, std::chrono::floor<SteadyTime>(now));
 }
 
@@ -107,7 +141,7 @@ void Authenticator::note_use(KnownKey& known, ExactSteadyTime now) noexcept {
     is_use_noted_ = true;
     if (now >= known.use_noted_until) {
         known.use_noted_until = engine().uses().end_of_minute();
-        engine().uses().note(known.key, *known.record);
+        engine().uses().note(known.key, *known.record, use_kind());
     }
 }
 
@@ -199,7 +233,7 @@ void Authenticator::remember(const TokenHash& token, const Record& record) {
 /// The key of the request is valid: notes that it is used, at most once a minute.
 void Authenticator::note_use(const KeyRecord& record) noexcept {
     if (!std::exchange(is_use_noted_, true) && used_ != engine().uses().minute()) {
-        engine().uses().note(key_, record);
+        engine().uses().note(key_, record, use_kind());
     }
 }
 

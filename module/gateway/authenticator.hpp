@@ -5,14 +5,17 @@
 #include <string_view>
 
 #include "module/gateway/key_lookups.hpp"
+#include "module/gateway/key_uses.hpp"
 #include "module/gateway/known_keys.hpp"
 #include "module/gateway/table_set.hpp"
+#include "module/key/subject.hpp"
 #include "module/store/key_cache.hpp"
 
 namespace tollgate::gateway {
 
 /// Finds the record of one request's key: in the worker's memory, or else in the zone. If it is in
-/// neither, or may have changed, Redis has to be asked.
+/// neither, or may have changed, Redis has to be asked. The record of a subject is made by the
+/// node.
 class Authenticator {
   public:
     enum class Result {
@@ -27,6 +30,9 @@ class Authenticator {
 
     /// Looks for the record of this token. Throws std::bad_alloc.
     Result find(std::string_view token, ExactSteadyTime now, Record& record);
+    /// The record of a valid subject, which is kept where those of keys are: what follows treats it
+    /// as a key that is known. Throws std::bad_alloc.
+    Record find(const Subject& subject, ExactSteadyTime now);
     /// Takes the result of the look-up. Never returns kLookup. Throws std::bad_alloc.
     Result use(const redis::Lookup& lookup, Record& record);
 
@@ -34,7 +40,7 @@ class Authenticator {
     /// Of the record's id.
     const IdHash& id() const { return id_; }
     /// Whether the key is served while Redis is unreachable: it was valid when Redis was last
-    /// asked, within `stale_keys`.
+    /// asked, within `stale_keys`. Always true for a subject.
     bool is_trusted() const { return is_trusted_; }
     /// Of the look-up. A key of priority kUnknown may be made up.
     KeyLookups::Priority priority() const { return priority_; }
@@ -50,7 +56,11 @@ class Authenticator {
 
   private:
     Engine& engine() const { return tables_.engine(); }
+    KeyUses::Kind use_kind() const {
+        return is_subject_ ? KeyUses::Kind::kSubject : KeyUses::Kind::kKey;
+    }
 
+    bool has_changed(const KnownKey& known) const;
     bool is_current(const KnownKey& known, ExactSteadyTime now) const;
     bool is_outdated(const KeyCache::Key& key, const IdHash& id, SteadyTime checked) const;
     void recall(const KnownKey& known, ExactSteadyTime now, Record& record);
@@ -62,9 +72,11 @@ class Authenticator {
     TableSet& tables_;
     KeyCache::Key key_{};
     IdHash id_{};
-    SteadyTime checked_{};  ///< when the record was looked up, if it was known before the request
+    /// When the record was looked up, if it was known before the request, or was made.
+    SteadyTime checked_{};
     KnownKey* known_ = nullptr;
     KeyLookups::Priority priority_ = KeyLookups::Priority::kUnknown;
+    bool is_subject_ = false;
     bool is_trusted_ = false;
     bool is_use_noted_ = false;  ///< by this request
     KeyCache::Minute used_ = 0;  ///< the last use that the node has noted, as far as known

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "module/key/digest.hpp"
 #include "module/redis/protocol/error_scope.hpp"
 #include "module/redis/protocol/node_calls.hpp"
 
@@ -61,7 +62,7 @@ SteadyTime KeyUses::end_of_minute() const noexcept {
     return context_.steady_time() + std::chrono::ceil<SteadyTime>(next - now);
 }
 
-void KeyUses::note(const KeyCache::Key& key, const KeyRecord& record) noexcept {
+void KeyUses::note(const KeyCache::Key& key, const KeyRecord& record, Kind kind) noexcept {
     const bool is_first = LockedStripe(context_.zone(), key).keys().note_use(key, minute());
     if (!is_first) {
         return;
@@ -71,7 +72,7 @@ void KeyUses::note(const KeyCache::Key& key, const KeyRecord& record) noexcept {
     }
     attempt(context_.log(), [&] {
         if (pending_.size() + kept_.size() < kMostPending || pending_.contains(key.digest)) {
-            pending_.insert_or_assign(key.digest, Use{record.id, context_.clock().steady()});
+            pending_.insert_or_assign(key.digest, Use{record.id, context_.clock().steady(), kind});
         }
     });
     if (!std::exchange(is_waiting_, true)) {
@@ -143,7 +144,9 @@ void KeyUses::send_batch(std::span<const Chosen> batch) {
     redis::Call call = redis::use_call();
     for (const Chosen& chosen : batch) {
         const auto& [digest, use] = *chosen.use;
-        redis::add_use(call, context_.settings().keys, use.id, digest,
+        const std::string field =
+            use.kind == Kind::kKey ? hex(digest) : std::string(redis::kSubjectUse);
+        redis::add_use(call, context_.settings().keys, use.id, field,
                        std::chrono::floor<std::chrono::milliseconds>(now - use.at));
     }
     auto reply = std::make_unique<Reply>(*this);

@@ -16,10 +16,10 @@
 
 namespace tollgate::gateway {
 
-/// Notes in Redis when keys were last used, to the minute. A request uses the valid key that it
-/// has, whatever is then decided. In each minute, one worker of the node writes each key that is
-/// used, a second later, with others. Nothing waits for that. While Redis is unreachable, the
-/// last uses are kept and nothing is sent.
+/// Notes in Redis when keys and subjects were last used, to the minute. A request uses the valid
+/// key that it has, whatever is then decided. In each minute, one worker of the node writes each
+/// key that is used, a second later, with others. Nothing waits for that. While Redis is
+/// unreachable, the last uses are kept and nothing is sent.
 class KeyUses : private Pinned {
   public:
     /// The context must outlive it.
@@ -30,8 +30,9 @@ class KeyUses : private Pinned {
     /// When that minute ends, by the steady clock.
     SteadyTime end_of_minute() const noexcept;
 
-    /// The key is used now. No effect if the node has noted that in this minute.
-    void note(const KeyCache::Key& key, const KeyRecord& record) noexcept;
+    enum class Kind : bool { kKey, kSubject };
+    /// The key or subject is used now. No effect if the node has noted that in this minute.
+    void note(const KeyCache::Key& key, const KeyRecord& record, Kind kind = Kind::kKey) noexcept;
 
     /// A graceful shutdown of this worker has begun: sends what is left.
     void shut_down() noexcept;
@@ -46,6 +47,7 @@ class KeyUses : private Pinned {
     struct Use {
         std::string id;
         ExactSteadyTime at;
+        Kind kind;
     };
     using Pending = std::unordered_map<KeyDigest, Use, DigestHash>;
     /// A use that is being sent.

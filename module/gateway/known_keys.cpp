@@ -12,18 +12,34 @@ namespace tollgate::gateway {
 static_assert(crypto_shorthash_siphashx24_KEYBYTES == 16);
 static_assert(crypto_shorthash_siphashx24_BYTES == sizeof(TokenHash));
 
-KnownKeys::KnownKeys() : sets_(kSets) {
-    if (RAND_bytes(secret_.data(), static_cast<int>(secret_.size())) != 1) {
-        throw std::runtime_error("OpenSSL has no random number for the secret of tokens");
-    }
-}
+namespace {
 
-TokenHash KnownKeys::hash(std::string_view token) const noexcept {
+TokenHash keyed_hash(std::string_view text, const std::array<unsigned char, 16>& secret) noexcept {
     TokenHash hash{};
     crypto_shorthash_siphashx24(reinterpret_cast<unsigned char*>(hash.data()),
-                                reinterpret_cast<const unsigned char*>(token.data()), token.size(),
-                                secret_.data());
+                                reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                                secret.data());
     return hash;
+}
+
+}  // namespace
+
+KnownKeys::Secret KnownKeys::new_secret() {
+    Secret secret{};
+    if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1) {
+        throw std::runtime_error("OpenSSL has no random number for the secret of tokens");
+    }
+    return secret;
+}
+
+KnownKeys::KnownKeys() : sets_(kSets) {}
+
+TokenHash KnownKeys::hash(std::string_view token) const noexcept {
+    return keyed_hash(token, secret_);
+}
+
+TokenHash KnownKeys::hash(const SubjectText& subject) const noexcept {
+    return keyed_hash(subject.view(), secret_of_subjects_);
 }
 
 /// Keys that are used with several sets of tables have a place for each of them.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "module/key/key_record.hpp"
+#include "module/key/subject.hpp"
 #include "module/quota/recent_refusal.hpp"
 #include "module/quota/slice.hpp"
 #include "module/quota/table_quota.hpp"
@@ -16,11 +17,11 @@ namespace tollgate::gateway {
 
 class TableSet;
 
-/// A keyed hash of a token: SipHash-2-4 with 128 bits. Nobody who does not know the secret can make
-/// two tokens with the same hash, and the hash does not reveal the token.
+/// A keyed hash of a token or of a SubjectText: SipHash-2-4 with 128 bits. Nobody who does not know
+/// the secrets can make two of them with the same hash, and the hash does not reveal the token.
 using TokenHash = std::array<std::uint64_t, 2>;
 
-/// A key that a worker has authenticated for a set of plan tables.
+/// A key that a worker has authenticated for a set of plan tables, or a subject.
 struct KnownKey {
     TokenHash token{};
     const TableSet* tables = nullptr;  ///< nullptr: none
@@ -42,10 +43,13 @@ struct KnownKey {
 /// are dropped. The caller checks that a record is still fresh.
 class KnownKeys {
   public:
-    /// With a random secret of its own. Throws std::runtime_error if OpenSSL has no random number.
+    /// With random secrets of its own. Throws std::runtime_error if OpenSSL has no random number.
     KnownKeys();
 
     TokenHash hash(std::string_view token) const noexcept;
+    /// The hash of a subject. A client chooses its token: no token has the hash of a subject,
+    /// whatever bytes it contains.
+    TokenHash hash(const SubjectText& subject) const noexcept;
 
     /// The key with this token; nullptr if it is not known.
     KnownKey* find(const TokenHash& token, const TableSet& tables, SteadyTime now) noexcept;
@@ -60,9 +64,13 @@ class KnownKeys {
     static constexpr std::size_t kWays = 4;
     using Set = std::array<KnownKey, kWays>;
 
+    using Secret = std::array<unsigned char, 16>;
+
+    static Secret new_secret();
     static std::size_t set_of(const TokenHash& token, const TableSet& tables);
 
-    std::array<unsigned char, 16> secret_{};
+    Secret secret_ = new_secret();
+    Secret secret_of_subjects_ = new_secret();
     std::vector<std::unique_ptr<Set>> sets_;  ///< nullptr: empty
 };
 

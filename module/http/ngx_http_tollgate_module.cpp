@@ -4,6 +4,7 @@
 #include "module/http/config/location_conf.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/http/config/redis_block.hpp"
+#include "module/http/config/subject_conf.hpp"
 #include "module/http/config/warnings.hpp"
 #include "module/http/endpoints/content_handler.hpp"
 #include "module/http/http_block.hpp"
@@ -46,6 +47,8 @@ ngx_command_t commands[] = {
     {ngx_string("tollgate"), kEverywhere | NGX_CONF_1MORE, read_tollgate, NGX_HTTP_LOC_CONF_OFFSET,
      0, nullptr},
     {ngx_string("tollgate_key_from"), kEverywhere | NGX_CONF_1MORE, read_key_from,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("tollgate_subject"), kEverywhere | NGX_CONF_TAKE12, read_subject,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate_realm"), kEverywhere | NGX_CONF_TAKE1, ngx_http_set_complex_value_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, realm), nullptr},
@@ -99,12 +102,12 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         }
         warn_of_auth_basic(cf);
         warn_of_early_return(cf);
-        const bool done = resolve_key_sources(cf) && add_zones(cf, block) &&
-                          add_tls_session_zone(cf, block) &&
-                          add_first_log_handler(cf, settle_request) && add_field_stripping(cf) &&
-                          add_log_redaction(cf) &&
-                          !add_phase_handler(cf, NGX_HTTP_LOG_PHASE, count_request).empty() &&
-                          !add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access).empty();
+        const bool done =
+            resolve_key_sources(cf) && add_zones(cf, block) && add_tls_session_zone(cf, block) &&
+            add_first_log_handler(cf, settle_request) && add_field_stripping(cf) &&
+            add_log_redaction(cf) && (!conf.has_subjects || add_subject_counting(cf)) &&
+            !add_phase_handler(cf, NGX_HTTP_LOG_PHASE, count_request).empty() &&
+            !add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access).empty();
         return done ? NGX_OK : NGX_ERROR;
     });
 }

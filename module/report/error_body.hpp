@@ -23,6 +23,8 @@ constexpr Error kInsufficientScope{
     "insufficient_scope", "This API key does not have the scope that this resource requires."};
 constexpr Error kAddressNotAllowed{"address_not_allowed",
                                    "This API key may not be used from this address."};
+constexpr Error kInvalidSubject{"invalid_subject",
+                                "The identity of this client is not a valid id."};
 constexpr Error kRateLimitExceeded{
     "rate_limit_exceeded",
     "The rate limit is exceeded; wait the number of seconds in Retry-After."};

@@ -1,5 +1,6 @@
 #include "module/http/config/directive.hpp"
 
+#include <algorithm>
 #include <span>
 
 namespace tollgate::http {
@@ -46,6 +47,15 @@ std::vector<std::string_view> words_of(const ngx_conf_t* cf) {
         words.push_back(view(word));
     }
     return words;
+}
+
+bool is_off(Words words, std::string_view others) {
+    const bool has_off = std::ranges::find(words.subspan(1), "off") != words.end();
+    if (has_off && words.size() != 2) {
+        throw ParseError(in_quotes(words[0]) + " directive cannot combine \"off\" with " +
+                         std::string(others));
+    }
+    return has_off;
 }
 
 void read_block(ngx_conf_t* cf, const BlockReader& directive) {

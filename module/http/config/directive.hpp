@@ -74,6 +74,10 @@ char* read_once(ngx_conf_t* cf, Field& field, const Read& read) noexcept {
     });
 }
 
+/// Whether `off` is the only argument of a directive. Throws ParseError if it is one of several;
+/// `others` says what they are.
+bool is_off(Words words, std::string_view others);
+
 /// Reads the block of a directive. nginx does not know the directives in it. Calls `directive` with
 /// the words of each; it throws ParseError or LoggedConfError for what is invalid. `include` works
 /// in the block. Throws LoggedConfError.

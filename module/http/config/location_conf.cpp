@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "module/http/config/complex_value.hpp"
 #include "module/http/config/key_sources.hpp"
 #include "module/key/key_record.hpp"
 #include "module/key/scopes.hpp"
@@ -63,43 +64,11 @@ bool check_content_handler(ngx_conf_t* cf, const LocationConf& conf) {
     return mistake.empty();
 }
 
-/// Whether `off` is the only argument. Throws ParseError if it is one of several.
-bool is_off(Words words, std::string_view others) {
-    const bool has_off = std::ranges::find(words.subspan(1), "off") != words.end();
-    if (has_off && words.size() != 2) {
-        throw ParseError(in_quotes(words[0]) + " directive cannot combine \"off\" with " +
-                         std::string(others));
-    }
-    return has_off;
-}
-
-std::optional<std::string_view> evaluate(ngx_http_request_t* r, ngx_http_complex_value_t* value) {
-    ngx_str_t text{};
-    if (ngx_http_complex_value(r, value, &text) != NGX_OK) {
-        return std::nullopt;
-    }
-    return view(text);
-}
-
 /// A variable can contain decoded client input. No line break of it may get into the log.
 void log_invalid_cost(ngx_http_request_t* r, std::string_view text, const char* consequence) {
     ngx_str_t printed = borrow(is_valid_key_name(text) ? text : "?");
     ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "invalid tollgate_cost \"%V\", %s", &printed,
                   consequence);
-}
-
-/// Throws std::bad_alloc, or LoggedConfError.
-ngx_http_complex_value_t compile(ngx_conf_t* cf, std::string_view text) {
-    ngx_str_t value = copy(cf->pool, text);
-    ngx_http_complex_value_t compiled{};
-    ngx_http_compile_complex_value_t compilation{};
-    compilation.cf = cf;
-    compilation.value = &value;
-    compilation.complex_value = &compiled;
-    if (ngx_http_compile_complex_value(&compilation) != NGX_OK) {
-        throw LoggedConfError();
-    }
-    return compiled;
 }
 
 }  // namespace
@@ -232,7 +201,7 @@ char* read_cost(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept
         constexpr std::string_view kSettle = "settle=";
         auto* read = make_pooled<CostConf>(cf->pool);
         read->before = compile(cf, words[1]);
-        if (read->before.lengths == nullptr && !parse_cost(words[1])) {
+        if (!has_variables(read->before) && !parse_cost(words[1])) {
             throw ParseError("\"tollgate_cost\" directive has an invalid number");
         }
         if (words.size() > 2) {
@@ -241,7 +210,7 @@ char* read_cost(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept
             }
             read->settle = make_pooled<ngx_http_complex_value_t>(
                 cf->pool, compile(cf, words[2].substr(kSettle.size())));
-            if (read->settle->lengths == nullptr) {
+            if (!has_variables(*read->settle)) {
                 throw ParseError("\"settle=\" needs a variable");
             }
         }

@@ -24,6 +24,7 @@ enum HeaderFamilies : ngx_uint_t {
 struct AdminConf;
 struct Dashboard;
 struct LocationConf;
+struct SubjectConf;
 
 /// A content handler of Tollgate, as its directive sets it.
 struct ContentHandler {
@@ -59,6 +60,7 @@ struct LocationConf {
     ngx_uint_t headers;
     CostConf* cost;                           ///< nullptr: 1
     const ResponseUsageConf* response_usage;  ///< nullptr: off
+    const SubjectConf* subject;               ///< nullptr: off
     ngx_array_t* bypass;
     const std::string* scopes;  ///< in the form of parse_scopes; empty: any valid key
     ngx_flag_t dry_run;

@@ -92,6 +92,7 @@ struct MainConf {
     std::vector<std::unique_ptr<TableConf>> tables;
     std::vector<std::unique_ptr<TableSetConf>> sets;
     std::size_t zone_size = 0;  ///< of `tollgate_zone`, in bytes; 0: not known yet
+    bool has_subjects = false;  ///< whether there is a `tollgate_subject`
     std::vector<GuardedPlace> guarded;
     std::vector<ngx_log_t*> error_logs;                        ///< of all locations, each once
     std::vector<std::unique_ptr<KeySourcesConf>> key_sources;  ///< the first one is the default

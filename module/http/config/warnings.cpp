@@ -57,10 +57,10 @@ bool is_on(const ngx_http_complex_value_t* realm) {
 }
 
 /// Whether each request needs a key in `Authorization`. In a dry run a password is enough. With a
-/// bypass, it may be enough for some requests. A key in another field leaves `Authorization` to the
-/// password.
+/// bypass or a subject, it may be enough for some requests. A key in another field leaves
+/// `Authorization` to the password.
 bool needs_bearer(const LocationConf& conf) {
-    return conf.dry_run == 0 && conf.bypass == nullptr &&
+    return conf.dry_run == 0 && conf.bypass == nullptr && conf.subject == nullptr &&
            std::ranges::all_of(conf.key_from->sources, [](const KeySource& source) {
                return source.field == "authorization";
            });

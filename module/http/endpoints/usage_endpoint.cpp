@@ -20,7 +20,7 @@ std::string usage_of(const ngx_http_request_t* r) {
     const gateway::Outcome& outcome = context->outcome();
     const auto flights = context->admission().flights();
     return usage_json({.id = outcome.key().id,
-                       .plan = outcome.key().plan,
+                       .plan = context->admission().plan(),
                        .verdict = outcome.verdict,
                        .quotas = outcome.quotas ? std::span<const TableQuota>(*outcome.quotas)
                                                 : std::span<const TableQuota>(),

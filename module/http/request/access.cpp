@@ -3,6 +3,7 @@
 #include <new>
 
 #include "module/http/config/location_conf.hpp"
+#include "module/http/config/subject_conf.hpp"
 #include "module/http/request/outcome_wait.hpp"
 #include "module/http/request/request_context.hpp"
 #include "module/http/worker.hpp"
@@ -68,6 +69,53 @@ ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf,
     return answer(context);
 }
 
+RequestContext* context_here(const ngx_http_request_t* r) {
+    return static_cast<RequestContext*>(ngx_http_get_module_ctx(r, ngx_http_tollgate_module));
+}
+
+ngx_int_t handle(ngx_http_request_t* r, const LocationConf& conf) {
+    const RequestContext* context = RequestContext::find(r);
+    if (context == nullptr) {
+        return decide(r, conf);
+    }
+    if (context_here(r) == nullptr) {
+        return decide_again(r, conf, *context);
+    }
+    return context->outcome().is_decided() ? answer(*context) : static_cast<ngx_int_t>(NGX_AGAIN);
+}
+
+/// Decides a request that other modules have granted, unless this location has let it pass before.
+ngx_int_t decide_late(ngx_http_request_t* r, const LocationConf& conf) {
+    const RequestContext* here = context_here(r);
+    if (here != nullptr && here->is_late()) {
+        return handle(r, conf);
+    }
+    const bool has_passed = here != nullptr && !here->refuses();
+    if (has_passed || conf.subject->subject_of(r).id.empty()) {
+        return NGX_DECLINED;
+    }
+    const ngx_int_t rc = here == nullptr ? handle(r, conf) : decide(r, conf);
+    if (RequestContext* late = context_here(r)) {
+        late->set_late();
+    }
+    return rc;
+}
+
+/// A handler of NGX_HTTP_PRECONTENT_PHASE. With `satisfy any`, nginx calls no access handler after
+/// the first one that grants the request. The quota of a subject counts it all the same.
+ngx_int_t count_subject(ngx_http_request_t* r) noexcept {
+    const LocationConf& conf = LocationConf::of(r);
+    const auto* core = static_cast<const ngx_http_core_loc_conf_t*>(
+        ngx_http_get_module_loc_conf(r, ngx_http_core_module));
+    if (conf.tables == nullptr || conf.subject == nullptr || r != r->main ||
+        core->satisfy != NGX_HTTP_SATISFY_ANY || r->err_status >= NGX_HTTP_BAD_REQUEST) {
+        return NGX_DECLINED;
+    }
+    const ngx_int_t rc = guarded(r, [&] { return decide_late(r, conf); });
+    // NGX_OK would end this phase.
+    return rc == NGX_OK ? static_cast<ngx_int_t>(NGX_DECLINED) : rc;
+}
+
 }  // namespace
 
 ngx_int_t handle_access(ngx_http_request_t* r) noexcept {
@@ -75,17 +123,11 @@ ngx_int_t handle_access(ngx_http_request_t* r) noexcept {
     if (conf.tables == nullptr) {
         return NGX_DECLINED;
     }
-    return guarded(r, [&] {
-        const RequestContext* context = RequestContext::find(r);
-        if (context == nullptr) {
-            return decide(r, conf);
-        }
-        if (ngx_http_get_module_ctx(r, ngx_http_tollgate_module) == nullptr) {
-            return decide_again(r, conf, *context);
-        }
-        return context->outcome().is_decided() ? answer(*context)
-                                               : static_cast<ngx_int_t>(NGX_AGAIN);
-    });
+    return guarded(r, [&] { return handle(r, conf); });
+}
+
+bool add_subject_counting(ngx_conf_t* cf) {
+    return !add_phase_handler(cf, NGX_HTTP_PRECONTENT_PHASE, count_subject).empty();
 }
 
 ngx_int_t settle_request(ngx_http_request_t* r) noexcept {
@@ -101,9 +143,9 @@ ngx_int_t count_request(ngx_http_request_t* r) noexcept {
     if (context == nullptr) {
         return NGX_OK;
     }
-    const gateway::Outcome& outcome = context->outcome();
-    if (auto* statistics = context->admission().tables().statistics_of(outcome.key().plan)) {
-        statistics->note(outcome.verdict, context->conf().dry_run != 0);
+    const gateway::Admission& admission = context->admission();
+    if (auto* statistics = admission.tables().statistics_of(admission.plan())) {
+        statistics->note(context->outcome().verdict, context->conf().dry_run != 0);
     }
     return NGX_OK;
 }

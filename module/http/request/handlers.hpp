@@ -15,6 +15,11 @@ ngx_int_t note_guarded(ngx_http_request_t* r) noexcept;
 /// waiting; a status: refused.
 ngx_int_t handle_access(ngx_http_request_t* r) noexcept;
 
+/// Adds the handler that decides requests with a subject that `satisfy any` has granted before the
+/// turn of handle_access. Returns false if memory is short. Call it after add_field_stripping: it
+/// runs before the keys are removed, because a variable may be computed from them.
+bool add_subject_counting(ngx_conf_t* cf);
+
 /// Adds a handler to NGX_HTTP_LOG_PHASE, before all that are there. Returns false if memory is
 /// short.
 bool add_first_log_handler(ngx_conf_t* cf, ngx_http_handler_pt handler);

@@ -1,5 +1,6 @@
 #include "module/http/request/request_context.hpp"
 
+#include "module/http/config/subject_conf.hpp"
 #include "module/http/request/key_fields.hpp"
 #include "module/http/worker.hpp"
 
@@ -57,21 +58,33 @@ RequestContext::RequestContext(ngx_http_request_t* r, const LocationConf& conf, 
       log_(r->connection->log),
       admission_(Worker::of(r).tables(*conf.tables), *this, options_for(r, conf, purpose)) {}
 
-void RequestContext::start() noexcept {
-    key_ = find_key(r_, conf_.key_from->sources);
+void RequestContext::start() {
+    // With `satisfy any`, a module that has refused the request may have set the variable all the
+    // same: nginx does not check the name in $remote_user, for example.
+    if (conf_.subject != nullptr && r_->access_code == 0) {
+        subject_ = conf_.subject->subject_of(r_);
+    }
+    if (subject_.id.empty()) {
+        key_ = find_key(r_, conf_.key_from->sources);
+    }
     admit();
 }
 
 RequestContext& RequestContext::check_key_again() {
     auto* check = make_pooled<RequestContext>(r_->pool, r_, conf_, Purpose::kCheckKey);
     check->before_ = this;
+    check->subject_ = subject_;
     check->key_ = key_;
     check->admit();
     return *check;
 }
 
 void RequestContext::admit() noexcept {
-    admission_.start(key_.token);
+    if (subject_.id.empty()) {
+        admission_.start(key_.token);
+    } else {
+        admission_.start(subject_);
+    }
     if (outcome().is_decided()) {
         return;
     }
@@ -91,6 +104,13 @@ void RequestContext::admit() noexcept {
 void RequestContext::time_out() noexcept {
     is_waiting_ = false;  // The caller runs the request.
     admission_.time_out();
+}
+
+std::string_view RequestContext::key_from() const {
+    if (!subject_.id.empty()) {
+        return "subject";
+    }
+    return key_.source == nullptr ? std::string_view() : std::string_view(key_.source->name);
 }
 
 std::int64_t RequestContext::cost() {
@@ -123,9 +143,13 @@ void RequestContext::on_outcome() noexcept {
 }
 
 void RequestContext::log_refusal() noexcept {
+    if (outcome().error.code == kInvalidSubject.code) {
+        conf_.subject->report_malformed(r_, conf_.log_level, subject_);
+        return;
+    }
     ngx_str_t code = borrow(outcome().error.code);
     ngx_str_t id = borrow(outcome().key().id);
-    ngx_str_t plan = borrow(outcome().key().plan);
+    ngx_str_t plan = borrow(admission_.plan());
     ngx_log_error(conf_.log_level, r_->connection->log, 0,
                   "tollgate refuses the request%s: %V, key \"%V\", plan \"%V\"",
                   conf_.dry_run != 0 ? ", dry run" : "", &code, &id, &plan);

@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "module/gateway/admission.hpp"
 #include "module/http/config/location_conf.hpp"
 #include "module/http/nginx.hpp"
 #include "module/http/nginx_environment.hpp"
 #include "module/http/request/key_fields.hpp"
+#include "module/key/subject.hpp"
 
 namespace tollgate::http {
 
@@ -40,6 +42,9 @@ class RequestContext : private gateway::Admission::Client {
     const LocationConf& conf() const { return conf_; }
     const gateway::Outcome& outcome() const { return admission_.outcome(); }
     const gateway::Admission& admission() const { return admission_; }
+    /// Whether the request is decided after the access phase: see add_subject_counting.
+    bool is_late() const { return is_late_; }
+    void set_late() { is_late_ = true; }
     /// Whether the request must not pass. Nothing is refused in a dry run.
     bool refuses() const { return outcome().status != 0 && conf_.dry_run == 0; }
 
@@ -49,8 +54,8 @@ class RequestContext : private gateway::Admission::Client {
         admission_.forbid(error, record);
     }
     /// Decides the request, now or later. If later, an event is then posted to the write side of
-    /// its connection.
-    void start() noexcept;
+    /// its connection. Throws std::bad_alloc.
+    void start();
     /// Checks the key of a granted request again, now or later, and does not count the request. The
     /// result lives as long as this context. If it refuses, take_over() makes it the request's
     /// context. Throws std::bad_alloc.
@@ -64,8 +69,9 @@ class RequestContext : private gateway::Admission::Client {
     /// for the contexts that decided the request before.
     void settle() noexcept;
 
-    /// Where the key was found; nullptr if there was none.
-    const KeySource* key_source() const { return key_.source; }
+    /// Where the key was found: the name of its source, or `subject` in place of a key; empty if
+    /// there was none.
+    std::string_view key_from() const;
     /// Removes the fields of the request that must not reach the upstream: these keys, and those
     /// that only a gateway may set. Throws std::bad_alloc.
     void strip_request_fields(std::span<const KeyField> keys);
@@ -86,9 +92,11 @@ class RequestContext : private gateway::Admission::Client {
     const LocationConf& conf_;
     NginxLog log_;
     std::optional<std::span<const KeyField>> stripped_;  ///< nothing: no fields yet
-    SentKey key_;  ///< remains in the memory of the request when its field is removed
+    Subject subject_;  ///< in place of a key; has no id if there is none
+    SentKey key_;      ///< remains in the memory of the request when its field is removed
     RequestContext* before_ = nullptr;  ///< that decided the request before this one
     bool is_waiting_ = false;           ///< for an event
+    bool is_late_ = false;
     gateway::Admission admission_;
 };
 

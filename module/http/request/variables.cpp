@@ -41,13 +41,12 @@ constexpr std::array<Variable, 10> kVariables{{
     {"tollgate_key_id", [](const RequestContext& c) { return unless_empty(c.outcome().key().id); }},
     {"tollgate_key_name",
      [](const RequestContext& c) { return unless_empty(c.outcome().key().name); }},
-    {"tollgate_plan", [](const RequestContext& c) { return unless_empty(c.outcome().key().plan); }},
+    {"tollgate_plan",
+     [](const RequestContext& c) { return unless_empty(std::string(c.admission().plan())); }},
     {"tollgate_scopes",
      [](const RequestContext& c) { return unless_empty(c.outcome().key().scopes); }},
     {"tollgate_key_from",
-     [](const RequestContext& c) {
-         return c.key_source() == nullptr ? Value() : Value(c.key_source()->name);
-     }},
+     [](const RequestContext& c) { return unless_empty(std::string(c.key_from())); }},
     {"tollgate_verdict",
      [](const RequestContext& c) { return Value(name_of(c.outcome().verdict)); }},
     {"tollgate_cost",

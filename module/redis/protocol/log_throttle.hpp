@@ -7,15 +7,18 @@
 
 namespace tollgate::redis {
 
-/// Limits a kind of log line to one per second, and counts the omitted lines.
+/// Limits a kind of log line to one in an interval, and counts the omitted lines.
 class LogThrottle {
   public:
     using Time = std::chrono::steady_clock::time_point;
 
+    explicit LogThrottle(std::chrono::seconds interval = std::chrono::seconds(1))
+        : interval_(interval) {}
+
     /// If a line may be written now, returns the number of lines omitted since the last one;
     /// otherwise nothing.
     std::optional<std::uint64_t> admit(Time now) noexcept {
-        if (last_ && now - *last_ < std::chrono::seconds(1)) {
+        if (last_ && now - *last_ < interval_) {
             ++left_out_;
             return std::nullopt;
         }
@@ -24,6 +27,7 @@ class LogThrottle {
     }
 
   private:
+    std::chrono::seconds interval_;
     std::optional<Time> last_;
     std::uint64_t left_out_ = 0;
 };

@@ -31,21 +31,22 @@ std::optional<std::int64_t> read_heartbeat(ReplyValues values) {
 const Script& use_script() {
     static const Script script = make_script(
 #include "module/redis/protocol/scripts/use.lua"
-    );
+        , {{"kSubjectUse", kSubjectUse}});
     return script;
 }
 
 Call use_call() {
     Call call{&use_script()};
     call.arguments.add(kUseLifetime.count());
+    call.arguments.add(kSubjectUseLifetime.count());
     return call;
 }
 
-void add_use(Call& call, const Keys& keys, std::string_view id, const Sha256& digest,
+void add_use(Call& call, const Keys& keys, std::string_view id, std::string_view digest,
              std::chrono::milliseconds age) {
     call.keys.add_joined(keys.used_parts(id));
     call.keys.add_joined(keys.id_parts(id));
-    call.arguments.add(hex(digest));
+    call.arguments.add(digest);
     call.arguments.add(age.count());
 }
 

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "module/key/digest.hpp"
 #include "module/quota/plan.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/schema.hpp"
@@ -27,8 +26,8 @@ std::optional<std::int64_t> read_heartbeat(ReplyValues values);
 const Script& use_script();
 /// A call that notes nothing yet. The ids of all uses must be in one slot.
 Call use_call();
-/// Adds the use of an id's key, so long ago.
-void add_use(Call& call, const Keys& keys, std::string_view id, const Sha256& digest,
+/// Adds the use of an id, so long ago: of the key with this digest in hexadecimal, or kSubjectUse.
+void add_use(Call& call, const Keys& keys, std::string_view id, std::string_view digest,
              std::chrono::milliseconds age);
 
 /// Shares the budgets of addresses for failed authentications: see Keys::address.

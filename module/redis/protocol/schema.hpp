@@ -60,7 +60,8 @@ class Keys {
     /// A hash: see ban_field.
     std::string ban(std::string_view id) const { return tagged(kBanKey, id); }
     /// A hash: for each digest of an id the Unix time when the key was last used, rounded down to a
-    /// minute. It expires kUseLifetime after the last use.
+    /// minute, and kSubjectUse, the same of the id as a subject. It expires kUseLifetime after the
+    /// last use. That of an id without a key expires after kSubjectUseLifetime.
     std::string used(std::string_view id) const { return tagged("used:", id); }
     /// The parts of used() and of id(), without an allocation: many requests are the first ones of
     /// their keys in a minute.
@@ -112,6 +113,10 @@ class Keys {
 /// How long the hash `used:{ID}` is kept after the last use of a key: ids that are not used any
 /// more must not stay for ever.
 inline constexpr std::chrono::seconds kUseLifetime = std::chrono::hours(24) * 366;
+/// The same for an id without a key: `tollgate top` shows whether a banned id still sends requests.
+inline constexpr std::chrono::seconds kSubjectUseLifetime = std::chrono::hours(1);
+/// The field of the hash `used:{ID}` for requests with a subject.
+inline constexpr std::string_view kSubjectUse = "subject";
 
 /// Fields of the hash `key:SHA256HEX`. record_fields() describes those of KeyRecord.
 namespace record_field {

@@ -126,7 +126,15 @@ class EngineTest : public testing::Test {
     /// Sends a request with this key and runs until it is decided.
     Request& ask(Worker& worker, const std::optional<std::string>& token,
                  const RequestOptions& options = {}) {
-        Request& request = begin(worker, token, options);
+        return decided(begin(worker, token, options));
+    }
+    /// The same with a subject.
+    Request& ask(Worker& worker, const Subject& subject, const RequestOptions& options = {}) {
+        auto& request = requests.emplace_back(std::make_unique<Request>(worker, options));
+        request->admission.start(subject);
+        return decided(*request);
+    }
+    Request& decided(Request& request) {
         for (int i = 0; i < 500 && !request.outcome().is_decided(); ++i) {
             run_for(1ms);
         }
@@ -134,7 +142,8 @@ class EngineTest : public testing::Test {
         return request;
     }
     /// Sends up to `most` requests with a key, one after the other. Returns how many are granted.
-    int granted(Worker& worker, const std::string& token, int most) {
+    template <typename Identity>
+    int granted(Worker& worker, const Identity& token, int most) {
         int count = 0;
         for (int i = 0; i < most; ++i) {
             count += ask(worker, token).status() == 0 ? 1 : 0;

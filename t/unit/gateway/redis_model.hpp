@@ -112,6 +112,8 @@ class RedisModel {
         move_entries(other.bans_, bans_, [&](const std::string& key) { return key == id; });
     }
 
+    void lift_ban(const std::string& id) { bans_.erase(id); }
+
     /// Names the node that sends the next acquires.
     std::string node;
     /// The ids whose leases were recalled; nobody was told yet.

@@ -162,9 +162,9 @@ class SimulatedRedis {
     std::string note_uses(const Words& keys, const Words& arguments, Instant now) {
         ++use_calls;
         for (std::size_t i = 0; i < keys.size(); i += 2) {
-            const std::chrono::milliseconds age(std::stoll(arguments[i + 2]));
+            const std::chrono::milliseconds age(std::stoll(arguments[i + 3]));
             const auto minute = std::chrono::floor<std::chrono::minutes>(now - age);
-            auto& last = uses[keys[i]][arguments[i + 1]];
+            auto& last = uses[keys[i]][arguments[i + 2]];
             last = std::max<Instant>(last, minute);
             ++use_writes;
         }

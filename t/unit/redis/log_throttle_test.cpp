@@ -18,5 +18,12 @@ TEST(LogThrottle, AdmitsALineASecondAndCountsTheOthers) {
     EXPECT_EQ(throttle.admit(at(5000ms)), 0U);
 }
 
+TEST(LogThrottle, HasAnotherInterval) {
+    LogThrottle throttle(1min);
+    EXPECT_EQ(throttle.admit(at(0ms)), 0U);
+    EXPECT_EQ(throttle.admit(at(59'999ms)), std::nullopt);
+    EXPECT_EQ(throttle.admit(at(60'000ms)), 1U);
+}
+
 }  // namespace
 }  // namespace tollgate::redis

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "module/http/nginx.hpp"
+
+namespace tollgate::http {
+
+/// Compiles a value of a directive, which may contain variables. Throws std::bad_alloc, or
+/// LoggedConfError.
+ngx_http_complex_value_t compile(ngx_conf_t* cf, std::string_view text);
+
+/// Whether the value contains a variable.
+inline bool has_variables(const ngx_http_complex_value_t& value) {
+    return value.lengths != nullptr;
+}
+
+/// The value for a request, in the memory of the request or of the configuration. Nothing if memory
+/// is short or a variable fails.
+std::optional<std::string_view> evaluate(ngx_http_request_t* r, ngx_http_complex_value_t* value);
+
+}  // namespace tollgate::http
