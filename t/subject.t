@@ -4,7 +4,9 @@ use strict;
 use warnings;
 use lib 't/lib';
 use Certificates;
+use Command;
 use Gateway qw(wait_for_room);
+use JSON::PP ();
 use MIME::Base64 qw(encode_base64);
 use Nginx;
 use RedisCluster;
@@ -330,6 +332,58 @@ subtest 'a cluster' => sub {
     wait_until('Redis to count them', sub { !grep { ($node->count($_, 'api', 3600) // 0) < 8 } @users });
     becomes(sub { $node->unsettled }, 0, 'nothing is owed any more');
     is($node->status->{redis}[0]{commands}{lookup}, 0, 'no look-up');
+    $node->nginx->stop;
+};
+
+subtest 'an id without a key' => sub {
+    my $node = subjects(
+        plans  => 'plan free 3r/h 100r/d; plan wide 1000r/h 10000r/d; default free; ban after=3 within=1m for=1h; history 90d;', table => 'lease=off',
+        http   => 'tollgate_plans ops redis=main { plan ops 100000r/h; }',
+        server => 'location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; }
+            location /other/ { tollgate ops; tollgate_scope admin; tollgate_admin main; tollgate_subject $http_user plan=ops; }',
+    );
+    my $redis = $node->redis;
+    wait_for_room($redis, 3600, 60);
+    my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
+    $node->import_key('operator', id => 'operator', plan => 'ops', scopes => 'admin');
+    my $admin = sub { my ($method, $path) = @_; return $node->request($method, "/admin/$path", { Authorization => 'Bearer operator' }) };
+    is(statuses($node, 3, 'alice'), '200 200 200', 'some requests');
+    my $usage = $tollgate->json(qw(usage alice));
+    is_deeply([@$usage{qw(id plan state)}], ['alice', undef, 'none'], 'tollgate usage');
+    is_deeply([map { [@$_{qw(table window used limit remaining)}] } grep { $_->{table} eq 'api' } @{ $usage->{windows} }],
+        [['api', 'hour', 3, undef, undef], ['api', 'day', 3, undef, undef]], '… counts, without the limits of a plan');
+    is_deeply($admin->('GET', 'keys/alice/usage')->json, $usage, 'GET keys/ID/usage');
+    is($admin->('GET', 'keys/alice')->status, 404, 'there is no key');
+    is($node->get('/other/keys', 'operator', User => 'alice')->json->{code}, 'insufficient_scope', 'a subject cannot manage keys');
+    is($admin->('GET', "keys/nobody/$_")->status, 404, "keys/nobody/$_") for qw(usage history ban);
+    is($tollgate->run(@$_, 'nobody')->{status}, 3, "@$_ nobody") for ['usage'], [qw(usage --history)], [qw(ban show)], [qw(ban lift)];
+    my $days = $tollgate->json(qw(usage alice --history))->{days};
+    is_deeply([map { [@$_{qw(table units)}] } @$days], [['api', 3]], 'the history');
+    is_deeply($admin->('GET', 'keys/alice/history')->json->{days}, $days, '… GET keys/ID/history');
+    like($tollgate->run(qw(export usage --to 9999-12-31))->{out}, qr/^alice,api,\S+,3$/m, '… export usage');
+    ok(!$tollgate->json(qw(ban show alice))->{banned}, 'no ban');
+    is(statuses($node, 4, 'alice'), '429 429 429 429', 'refusals');
+    is($node->get('/', undef, User => 'alice')->json->{code}, 'api_key_banned', '… lead to a ban');
+    my $ban = $tollgate->json(qw(ban show alice));
+    ok($ban->{banned}, 'ban show');
+    is_deeply($admin->('GET', 'keys/alice/ban')->json, $ban, 'GET keys/ID/ban');
+    is($tollgate->json(qw(usage alice))->{banned_until}, $ban->{until}, 'usage shows it');
+    wait_until('the last use', sub { $redis->cmd('HGET', 't:used:{alice}', 'subject') });
+    cmp_ok($redis->cmd('PTTL', 't:used:{alice}'), '<=', 3_600_000, '… which is kept for an hour');
+    my ($row) = grep { $_->{id} eq 'alice' } @{ JSON::PP::decode_json((split /\n/, $tollgate->run(qw(top --json --count 1 --interval 100ms))->{out})[0])->{rows} };
+    is_deeply([map { defined $row->{$_} ? 1 : 0 } qw(name plan banned_until)], [0, 0, 1], 'top');
+    like($row->{last_use}, qr/:00Z$/, '… shows that it still sends requests');
+    is($admin->('DELETE', 'keys/alice/ban')->status, 204, 'the ban is lifted');
+    becomes(sub { $node->get('/', undef, User => 'alice')->json->{code} }, 'rate_limit_exceeded', '… at once');
+    is($admin->('DELETE', 'keys/alice/ban')->status, 204, '… again');
+    is($tollgate->run(qw(ban lift alice))->{status}, 0, 'ban lift');
+    like($tollgate->run(qw(audit alice))->{out}, qr/ lift +alice\b/, '… is in the audit');
+    my $key = $tollgate->json(qw(key issue --plan wide --id alice))->{key};
+    is($node->get('/', $key)->status, 200, 'a key of this id');
+    is_deeply([map { [@$_{qw(used limit)}] } @{ $tollgate->json(qw(usage alice))->{windows} }], [[4, 1000], [4, 10000]], '… has its counts');
+    is($node->get('/', undef, User => 'alice')->json->{code}, 'rate_limit_exceeded', '… and its own limits');
+    $tollgate->run(qw(key revoke --yes alice));
+    is($tollgate->json(qw(usage alice))->{windows}[0]{used}, 4, 'they remain after a revocation');
     $node->nginx->stop;
 };
 

@@ -8,6 +8,7 @@
 
 #include "module/management/key_json.hpp"
 #include "module/management/key_reader.hpp"
+#include "module/management/known_id.hpp"
 #include "module/management/stored_windows.hpp"
 #include "module/quota/limits.hpp"
 #include "module/text/parse_error.hpp"
@@ -113,7 +114,12 @@ Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::stri
                    .flights = {},
                    .ban = {},
                    .complete = tables.complete};
-    usage.keys = co_await reader.find(id);
+    std::vector<std::string> ids{id};
+    auto all_keys = co_await reader.keys_of(std::move(ids));
+    usage.keys = std::move(all_keys.front());
+    if (usage.keys.keys.empty()) {
+        co_await require_known_id(database, keys, id, tables);
+    }
     usage.ban = co_await read_ban(database, keys, id);
     std::vector<TableState> states;
     for (const auto* table : tables.known) {

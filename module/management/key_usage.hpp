@@ -54,7 +54,8 @@ struct CountingTables {
 CountingTables known_tables(const std::vector<PlanTable>& tables);
 
 /// Reads the usage of an id by table and period. The windows of its plan without a count are
-/// included. The tables must outlive the task. Throws OperationError.
+/// included. The plan of a subject is not known: an id without a key has the windows that are
+/// counted, without limits. The tables must outlive the task. Throws OperationError.
 Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::string id,
                           CountingTables tables);
 

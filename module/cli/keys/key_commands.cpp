@@ -263,18 +263,6 @@ void rotate_key(RedisSession& session, const CommandLine& line) {
                   line.format());
 }
 
-void show_ban(RedisSession& session, const CommandLine& line) {
-    complete(reader_of(session).require_id(line.id));
-    const auto ban = complete(management::read_ban(session, session.keys(), line.id));
-    require_print(render_ban(line.format(), ban));
-}
-
-void lift_ban(RedisSession& session, const CommandLine& line) {
-    complete(reader_of(session).require_id(line.id));
-    warn_unless_kept(line.id, complete(management::lift_ban_of(caller_of(session), line.id)));
-    show_ban(session, line);
-}
-
 void list_words(RedisSession& session, const CommandLine& line) {
     // A shell waits for them.
     constexpr const char* kFirst = "-10000";

@@ -10,6 +10,7 @@
 #include "module/cli/terminal/result_format.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/key_usage.hpp"
+#include "module/management/known_id.hpp"
 
 namespace tollgate::cli {
 
@@ -89,7 +90,8 @@ void show_history(RedisSession& session, const CommandLine& line) {
     const auto history = complete(management::read_history(session, session.keys(), line.id,
                                                            management::known_tables(tables)));
     if (history.empty()) {
-        complete(management::KeyReader(session, session.keys()).require_id(line.id));
+        complete(management::require_known_id(session, session.keys(), line.id,
+                                              management::known_tables(tables)));
     }
     require_print(render_history(line.format(), line.id, history));
 }

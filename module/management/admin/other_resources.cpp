@@ -10,8 +10,8 @@
 #include "module/management/admin/resources.hpp"
 #include "module/management/audit.hpp"
 #include "module/management/ban.hpp"
-#include "module/management/key_reader.hpp"
 #include "module/management/key_usage.hpp"
+#include "module/management/known_id.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/management/usage_history.hpp"
 
@@ -24,9 +24,14 @@ std::optional<std::chrono::sys_days> day_of(const Query& query, std::string_view
     return text ? parse_day(*text) : std::nullopt;
 }
 
+/// Throws Reason::kUnknownId unless the id of the request has a key or is counted.
+Task<void> require_known(const ResourceRequest& request) {
+    CountingTables tables{.known = request.tables};
+    co_await require_known_id(request.database, request.keys, request.id, std::move(tables));
+}
+
 Task<AdminResponse> show_ban(ResourceRequest request) {
-    KeyReader reader(request.database, request.keys);
-    co_await reader.require_id(request.id);
+    co_await require_known(request);
     const auto ban = co_await read_ban(request.database, request.keys, request.id);
     co_return json_response(200, [&](JsonWriter& json) { write_ban(json, ban); });
 }
@@ -48,8 +53,7 @@ Task<AdminResponse> show_history(ResourceRequest request) {
     auto history =
         co_await read_history(request.database, request.keys, request.id, std::move(tables));
     if (history.empty()) {
-        KeyReader reader(request.database, request.keys);
-        co_await reader.require_id(request.id);
+        co_await require_known(request);
     }
     std::erase_if(history, [&](const DayUsage& day) {
         return (from && day.day < *from) || (to && day.day > *to);
@@ -59,8 +63,7 @@ Task<AdminResponse> show_history(ResourceRequest request) {
 }
 
 Task<AdminResponse> end_ban(ResourceRequest request) {
-    KeyReader reader(request.database, request.keys);
-    co_await reader.require_id(request.id);
+    co_await require_known(request);
     request.preconditions.require_without_version();
     const auto durability = co_await lift_ban_of(request.caller(), request.id);
     co_return with_durability({.status = 204}, durability);

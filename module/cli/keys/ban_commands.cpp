@@ -1,0 +1,42 @@
+#include <utility>
+
+#include "module/cli/commands/commands.hpp"
+#include "module/cli/keys/audit_log.hpp"
+#include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/keys/plan_check.hpp"
+#include "module/cli/terminal/render.hpp"
+#include "module/cli/terminal/result_format.hpp"
+#include "module/management/known_id.hpp"
+#include "module/management/operations.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+/// Throws Failure if the id has no key and is not counted.
+void require_known_id(RedisSession& session, const std::string& id) {
+    const auto tables = read_tables(session);
+    complete(management::require_known_id(session, session.keys(), id,
+                                          management::known_tables(tables)));
+}
+
+void print_ban(RedisSession& session, const CommandLine& line) {
+    const auto ban = complete(management::read_ban(session, session.keys(), line.id));
+    require_print(render_ban(line.format(), ban));
+}
+
+}  // namespace
+
+void show_ban(RedisSession& session, const CommandLine& line) {
+    require_known_id(session, line.id);
+    print_ban(session, line);
+}
+
+void lift_ban(RedisSession& session, const CommandLine& line) {
+    require_known_id(session, line.id);
+    management::Caller caller{session, session.keys(), user_at_host()};
+    warn_unless_kept(line.id, complete(management::lift_ban_of(caller, line.id)));
+    print_ban(session, line);
+}
+
+}  // namespace tollgate::cli
