@@ -4,18 +4,14 @@
 use strict;
 use warnings;
 use lib 't/lib';
-use Certificates;
 use Command;
 use Cwd qw(getcwd);
-use Digest::SHA qw(hmac_sha256);
 use FastCgiServer;
 use File::Temp ();
 use Gateway qw(wait_for_room);
 use Http qw(http_get http_request);
 use IO::Socket::INET;
 use IO::Socket::UNIX;
-use JSON::PP qw(decode_json encode_json);
-use MIME::Base64 qw(decode_base64url encode_base64url);
 use Markdown;
 use Nginx;
 use POSIX ();
@@ -31,7 +27,6 @@ my (%tried, %run);
 
 my $redis = RedisServer->start;
 wait_for_room($redis, 86400, 180);
-my $certificates = Certificates->new;
 
 my $tollgate = Command->new(redis => $redis->address, prefix => 'tollgate:');
 
@@ -170,75 +165,6 @@ subtest 'Several keys of one organisation' => sub {
     $redis->cmd('DEL', 'organisations:quota:{acme}:organisations');
     $nginx = start('Several keys of one organisation', replace => { '600r/m 10000r/d' => '4r/d', '$tollgate_meta_organisation' => 'acme' });
     is_deeply([map { http_get($nginx, '/', bearer($_))->header('X-RateLimit-Remaining') } $alone, @keys], [3, 2, 1], 'a constant: one quota for all keys');
-    $nginx->stop;
-};
-
-# A verifier of JWTs with HMAC-SHA256.
-my $secret = 'secret of the issuer';
-sub jwt {
-    my (%claims) = @_;
-    my $signed = join '.', map { encode_base64url(encode_json($_)) } { alg => 'HS256', typ => 'JWT' }, \%claims;
-    return "$signed." . encode_base64url(hmac_sha256($signed, $claims{signed_by} // $secret));
-}
-
-sub verified_user {
-    my ($head) = @_;
-    my ($signed, $payload, $signature) = $head =~ /^Authorization: Bearer (([\w-]+\.[\w-]+))\.([\w-]+)\r$/mi ? ($1, (split /\./, $2)[1], $3) : return undef;
-    return undef if decode_base64url($signature) ne hmac_sha256($signed, $secret);
-    my $claims = decode_json(decode_base64url($payload));
-    return $claims->{exp} > time ? $claims->{sub} : undef;
-}
-
-subtest 'Users with a JWT' => sub {
-    my ($port, $verifier) = service(sub {
-        my ($head, $connection) = @_;
-        my $user = verified_user($head);
-        $connection->syswrite('HTTP/1.1 ' . (defined $user ? "204 No Content\r\nX-User: $user" : '401 Unauthorized') . "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    });
-    my $nginx = start('Users with a JWT', replace => { '127.0.0.1:8091' => "127.0.0.1:$port", '60r/m' => '3r/d' });
-    commands_of('Users with a JWT');
-    my %later = (exp => time + 600);
-    my $token = jwt(sub => 'user-17', %later);
-    my $first = http_get($nginx, '/x', bearer($token), 'X-User' => 'admin');
-    like($first->body, qr/ user=user-17 .*\n.*authorization=Bearer \Q$token\E /, 'the service gets the user and the token') or diag($first->body);
-    is($first->header('X-RateLimit-Remaining'), 2, 'the client sees its quota');
-    is(http_request($nginx, 'POST', '/x', { bearer(jwt(sub => 'user-17', %later, jti => 2)) }, 'body')->status, 200, 'a request with a body, and another token of the user');
-    is_deeply(statuses(sub { http_get($nginx, '/', bearer($token)) }, 2), [200, 429], 'they have one quota');
-    is(http_get($nginx, '/', bearer(jwt(sub => 'user-18', %later)))->status, 401, 'a user that was not imported');
-    is(http_get($nginx, '/', bearer(jwt(sub => 'user-17', %later, signed_by => 'x')))->status, 401, 'a forged token');
-    is(http_get($nginx, '/', bearer(jwt(sub => 'user-17', exp => time - 1)))->status, 401, 'an expired token');
-    is(http_get($nginx, '/', 'X-User' => 'user-17')->status, 401, 'a user without a token');
-    is(http_get($nginx, '/verify', bearer($token))->status, 404, 'the verifier is not served');
-    is(count('user-17', prefix => 'users:', table => 'users'), 3, 'only granted requests are counted');
-    $nginx->stop;
-};
-
-subtest 'Client certificates' => sub {
-    $certificates->issue('server', 'IP:127.0.0.1');
-    $certificates->issue($_) for qw(meter-1 meter-2);
-    my $nginx = start('Client certificates', replace => {
-        '8443 ssl'       => '127.0.0.1:%PORT% ssl',
-        ' api.pem'       => ' ' . $certificates->certificate('server'),
-        ' api.key'       => ' ' . $certificates->key('server'),
-        'devices-ca.pem' => $certificates->certificate('ca'),
-        '60r/m'          => '2r/d',
-    });
-    commands_of('Client certificates');
-    my $get = sub {
-        my ($name) = @_;
-        my @certificate = $name ? ('--cert', $certificates->certificate($name), '--key', $certificates->key($name)) : ();
-        open my $curl, '-|', qw(curl -s --max-time 30 -w), "\n%{http_code}", '--cacert', $certificates->certificate('ca'), @certificate,
-            '-H', 'X-Device: meter-1', 'https://127.0.0.1:' . $nginx->port . '/' or die "curl: $!\n";
-        my $text = do { local $/; <$curl> };
-        close $curl;
-        return [$text =~ /(\d+)\z/, $text =~ / device=(\S*) ?$/m];
-    };
-    is_deeply($get->('meter-1'), [200, 'meter-1'], 'a device with a certificate');
-    is_deeply($get->('meter-2'), [401], 'another one, which was not imported, also if it names a device');
-    is_deeply($get->(undef), [400], 'no certificate');
-    $certificates->issue('meter-1');
-    is_deeply($get->('meter-1'), [200, 'meter-1'], 'a new certificate with the same name');
-    is($get->('meter-1')->[0], 429, '… has the same quota');
     $nginx->stop;
 };
 

@@ -52,7 +52,7 @@ my %in_redis = map { $_ => 1 } qw(username password password_file database prefi
     on_failure stale_keys tls tls_ca tls_certificate tls_certificate_key tls_server_name tls_verify
     sentinel sentinel_username sentinel_password sentinel_password_file sentinel_tls);
 my %in_http = map { $_ => 1 } qw(tollgate_redis tollgate_plans tollgate_zone upstream map log_format limit_req_zone
-    geo proxy_cache_path include);
+    geo proxy_cache_path include js_import);
 
 sub context_of {
     my @directives = @_;
@@ -102,6 +102,7 @@ sub of_this_test {
     $text =~ s{\binclude\s+\S*/conf/}{include $root/conf/}g;
     $text =~ s{\binclude\s+\Kfastcgi_params}{/etc/nginx/fastcgi_params};
     $text =~ s{\bproxy_cache_path\s+\K\S+/}{%DIR%/}g;
+    $text =~ s{\bjs_path\s+\K[^;]+}{%DIR%};
     return $text;
 }
 
@@ -125,9 +126,18 @@ for my $page (@pages) {
         $http =~ s{\b(?:tls_ca|ssl_client_certificate)\s+\K[^;]+}{$certificates->certificate('ca')}ge;
         $http =~ s{\b(?:tls|ssl)_certificate\s+\K[^;]+}{$certificates->certificate('client')}ge;
         $http =~ s{\b(?:tls|ssl)_certificate_key\s+\K[^;]+}{$certificates->key('client')}ge;
-        my ($exit, $output) = Nginx->test_config(conf => $http, dir => $dir,
-            files => { map { $_ => "secret\n" } $http =~ /password_file\s+([^\s;\/]+);/g });
+        my ($script) = map { $_->{text} } grep { $_->{heading} eq $block->{heading} } $page->blocks('js');
+        my $njs = Nginx->module_of_nginx('ngx_http_js_module');
+        my ($exit, $output) = Nginx->test_config(
+            conf => $http, dir => $dir,
+            files => {
+                (map { $_ => "secret\n" } $http =~ /password_file\s+([^\s;\/]+);/g),
+                (map { $_ => $script } $http =~ /\bjs_import\s+([^;]+);/g),
+            },
+            $http =~ /\bjs_import\b/ && defined $njs ? (modules => ['ngx_http_tollgate_module', $njs]) : (),
+        );
         SKIP: {
+            skip "$place: njs is not installed", 1 if $http =~ /\bjs_import\b/ && !defined $njs;
             skip "$place: this build has no dashboard", 1 if $output =~ /the page is not in this build/;
             is($exit, 0, "$place is valid (" . context_of(directives($block->{text})) . ')') or diag($output, $http);
         }

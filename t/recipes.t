@@ -3,13 +3,17 @@
 use strict;
 use warnings;
 use lib 't/lib';
+use Certificates;
 use Command;
 use Cwd qw(getcwd);
+use Digest::SHA qw(hmac_sha256);
 use File::Temp ();
 use Gateway qw(wait_for_room);
 use GrpcServer;
 use Http qw(http_get http_request);
 use Http2;
+use JSON::PP qw(encode_json);
+use MIME::Base64 qw(encode_base64url);
 use Markdown;
 use Nginx;
 use RedisServer;
@@ -19,6 +23,7 @@ use WebSocketServer;
 
 my ($page) = grep { $_->path eq 'module/RECIPES.md' } Markdown->pages(getcwd);
 my %blocks = map { $_->{heading} => $_->{text} } $page->blocks('nginx');
+my %scripts = map { $_->{heading} => $_->{text} } $page->blocks('js');
 my %tried;
 
 my $redis = RedisServer->start;
@@ -40,14 +45,15 @@ sub start {
     my ($heading, %options) = @_;
     my $text = $blocks{$heading} // die "there is no recipe \"$heading\"\n";
     ++$tried{$heading};
-    $text =~ s/\blisten 8080\b/listen 127.0.0.1:%PORT%/ or die;
+    $text =~ s/\blisten\s+(?:8080|8443)\b/listen 127.0.0.1:%PORT%/ or die;
     $text =~ s/\Q$_\E/$options{replace}{$_}/g for sort keys %{ $options{replace} // {} };
     $text =~ s{http://127\.0\.0\.1:8090}{http://unix:%DIR%/service.sock}g;
     return Nginx->start(
-        ($options{files} ? (files => $options{files}) : ()),
+        map({ $options{$_} ? ($_ => $options{$_}) : () } qw(files modules)),
         conf  => "tollgate_redis main { server @{[$redis->address]}; prefix t:; timeout 2s; }
             tollgate_plans api { plan free 3r/d; anonymous 100r/d; }
             $text
+            @{[$options{http} // '']}
             server {
                 listen unix:%DIR%/service.sock;
                 access_log off;
@@ -68,6 +74,130 @@ subtest 'identity' => sub {
     is(http_get($nginx, '/public/', %claimed)->body, "service id= plan= request=\n", 'without a key, the fields of the client are removed');
     is(http_get($nginx, '/public/', %claimed, Authorization => "Bearer $key")->body, "service id= plan= request=\n", '… also if it sends a key');
     like(http_get($nginx, '/v2/', %claimed, Authorization => "Bearer $key")->body, qr/^service id=identity plan=free request=[0-9a-f]{32}$/, 'a location with fields of its own');
+    $nginx->stop;
+};
+
+sub statuses { my ($code, $times) = @_; return join ' ', map { $code->()->status } 1 .. $times }
+
+subtest 'a JWT, a program' => sub {
+    my $nginx = start(
+        'A JWT that a program verifies',
+        replace => { 'http://127.0.0.1:8091' => 'http://unix:%DIR%/verifier.sock' },
+        http    => 'map $http_authorization $verified { "Bearer jwt-of-17" user-17; "Bearer jwt-of-18" user-18; }
+            map "$http_authorization:$verified" $refused { "~^Bearer jwt-.*:$" 1; }
+            server {
+                listen unix:%DIR%/verifier.sock;
+                location / {
+                    add_header X-User $verified;
+                    if ($refused) { return 401; }
+                    return 204;
+                }
+            }',
+    );
+    my $key = key('beside-jwt');
+    my $get = sub { my ($token) = @_; return http_get($nginx, '/v1/', 'X-Key-Id' => 'admin', 'X-User' => 'admin', defined $token ? (Authorization => "Bearer $token") : ()) };
+    is($get->('jwt-of-17')->body, "service id=user-17 plan= request=\n", 'the service gets the user');
+    is(statuses(sub { $get->('jwt-of-17') }, 3), '200 200 429', '… whose quota is counted');
+    is($get->('jwt-of-18')->status, 200, 'another user');
+    is($get->('jwt-forged')->status, 401, 'a token that is not valid');
+    is($get->(undef)->status, 401, 'no token');
+    is($get->($key)->body, "service id=beside-jwt plan= request=\n", 'an API key');
+    is(http_get($nginx, '/verify')->status, 404, 'the program is not served');
+    is_deeply([map { count($_) } qw(user-17 user-18 admin)], [3, 1, 0], 'only granted requests are counted');
+    $nginx->stop;
+};
+
+# A JWT with HMAC-SHA256.
+sub jwt {
+    my ($secret, %claims) = @_;
+    my $signed = join '.', map { encode_base64url(encode_json($_)) } { alg => 'HS256', typ => 'JWT' }, \%claims;
+    return "$signed." . encode_base64url(hmac_sha256($signed, $secret));
+}
+
+subtest 'a JWT, njs' => sub {
+    my $heading = 'A JWT that njs verifies';
+    my $njs = Nginx->module_of_nginx('ngx_http_js_module');
+    if (!defined $njs) {
+        ++$tried{$heading};
+        plan skip_all => 'njs is not installed';
+    }
+    my $nginx = start(
+        $heading,
+        replace => { '/etc/nginx' => '%DIR%' },
+        files   => { 'njs/jwt.js' => $scripts{$heading} =~ s{/etc/nginx}{%DIR%}r, 'jwt-secret' => "the secret\n" },
+        modules => ['ngx_http_tollgate_module', $njs],
+    );
+    my $key = key('beside-njs');
+    my $get = sub { my ($token) = @_; return http_get($nginx, '/v1/', 'X-Key-Id' => 'admin', defined $token ? (Authorization => "Bearer $token") : ()) };
+    my %later = (exp => time + 600);
+    my @tokens = map { jwt('the secret', sub => 'jane', plan => 'free', %later, jti => $_) } 1, 2;
+    is($get->($tokens[0])->body, "service id=jane plan= request=\n", 'the service gets the user');
+    is(statuses(sub { $get->($tokens[1]) }, 3), '200 200 429', 'all tokens of the user have one quota');
+    my $header = encode_base64url('{"alg":"none"}');
+    my %refused = (
+        'another secret'   => jwt('another', sub => 'jack', plan => 'free', %later),
+        'a changed claim'  => do { my @parts = split /\./, $tokens[0]; $parts[1] = encode_base64url(encode_json({ sub => 'jack', plan => 'free', %later })); join '.', @parts },
+        'no signature'     => join('.', $header, encode_base64url(encode_json({ sub => 'jack', %later })), ''),
+        'an expired token' => jwt('the secret', sub => 'jack', plan => 'free', exp => time - 1),
+        'no expiry'        => jwt('the secret', sub => 'jack', plan => 'free'),
+        'no user'          => jwt('the secret', plan => 'free', %later),
+        'claims of null'   => do { my $signed = "$header." . encode_base64url('null'); "$signed." . encode_base64url(hmac_sha256($signed, 'the secret')) },
+        'claims that are no JSON' => do { my $signed = "$header." . encode_base64url('{'); "$signed." . encode_base64url(hmac_sha256($signed, 'the secret')) },
+    );
+    is($get->($refused{$_})->status, 401, $_) for sort keys %refused;
+    is($get->(jwt('the secret', sub => 'jack', plan => 'gold', %later))->json->{code}, 'plan_not_allowed', 'a plan that is not in the table');
+    is($get->(jwt('the secret', sub => 'jack the lad', plan => 'free', %later))->json->{code}, 'invalid_subject', 'a user that is no id');
+    is($get->(undef)->status, 401, 'no token');
+    is($get->($key)->body, "service id=beside-njs plan= request=\n", 'an API key');
+    is_deeply([map { count($_) } qw(jane jack admin)], [3, 0, 0], 'only granted requests are counted');
+    $nginx->stop;
+};
+
+subtest 'a client certificate' => sub {
+    my $certificates = Certificates->new;
+    $certificates->issue('server', 'IP:127.0.0.1');
+    $certificates->issue($_) for qw(meter-1 meter-2);
+    my $nginx = start('A client certificate', replace => {
+        ' api.pem'       => ' ' . $certificates->certificate('server'),
+        ' api.key'       => ' ' . $certificates->key('server'),
+        'devices-ca.pem' => $certificates->certificate('ca'),
+    });
+    my $key = key('beside-certificates');
+    my $get = sub {
+        my ($path, $name, @arguments) = @_;
+        my @certificate = $name ? ('--cert', $certificates->certificate($name), '--key', $certificates->key($name)) : ();
+        open my $curl, '-|', qw(curl -s --max-time 30 -w %{http_code} --cacert), $certificates->certificate('ca'), @certificate, '-H', 'X-Key-Id: admin',
+            @arguments, 'https://127.0.0.1:' . $nginx->port . $path or die "curl: $!\n";
+        my $text = do { local $/; <$curl> };
+        close $curl;
+        return join ' ', $text =~ /(\d{3})\z/, $text =~ / id=(\S+)/;
+    };
+    is($get->('/v1/', 'meter-1'), '200 meter-1', 'the service gets the name of the device');
+    is($get->('/v1/', 'meter-2'), '200 meter-2', '… of another one');
+    $certificates->issue('meter-1');
+    is(join(' ', map { $get->('/v1/', 'meter-1') } 1 .. 3), '200 meter-1 200 meter-1 429', 'a new certificate with the same name has the same quota');
+    like($get->('/v2/', 'meter-1'), qr/^200 [0-9a-f]{40}$/, 'a fingerprint');
+    is($get->('/v1/', undef), '401', 'without a certificate, a key is needed');
+    is($get->('/v1/', undef, '-H', "Authorization: Bearer $key"), '200 beside-certificates', '…');
+    is_deeply([map { count($_) } qw(meter-1 meter-2 admin)], [3, 1, 0], 'only granted requests are counted');
+    $nginx->stop;
+};
+
+subtest 'an address' => sub {
+    my $nginx = start('An address', replace => { '192.0.2.17' => '127.0.0.1', '192.0.2.18' => '127.0.0.2' });
+    my $key = key('beside-addresses');
+    my $get = sub {
+        my ($address, @arguments) = @_;
+        open my $curl, '-|', qw(curl -s --max-time 30 -w %{http_code} --interface), $address, '-H', 'X-Key-Id: admin', @arguments, 'http://127.0.0.1:' . $nginx->port . '/v1/' or die "curl: $!\n";
+        my $text = do { local $/; <$curl> };
+        close $curl;
+        return join ' ', $text =~ /(\d{3})\z/, $text =~ / id=(\S+)/;
+    };
+    is($get->('127.0.0.1'), '200 acme', 'the service gets the id');
+    is(join(' ', map { $get->('127.0.0.2') } 1 .. 3), '200 acme 200 acme 429', '… whose addresses have one quota');
+    is($get->('127.0.0.3'), '401', 'another address');
+    is($get->('127.0.0.3', '-H', "Authorization: Bearer $key"), '200 beside-addresses', '… with a key');
+    is(count('acme'), 3, 'only granted requests are counted');
     $nginx->stop;
 };
 

@@ -35,6 +35,7 @@ package Nginx;
 #   $nginx->upgrade                         # USR2, then QUIT to the old master: the binary upgrade
 #   $nginx->stop                            # graceful quit, then the check below; a test of Test::More
 #   Nginx->built_with('with-debug')         # whether this option of ./configure was given
+#   Nginx->module_of_nginx('ngx_http_js_module')    # the path of a module among those of nginx; undef if it is missing
 #   Nginx->can_replace_hosts                # whether this machine lets a process have an /etc/hosts of its own
 #   my ($exit, $output) = Nginx->test_config(conf => …);    # nginx -t; options as start
 #
@@ -83,6 +84,12 @@ sub test_config {
 }
 
 sub built_with { my ($class, $option) = @_; return `$binary -V 2>&1` =~ /--\Q$option\E\b/ }
+
+sub module_of_nginx {
+    my ($class, $name) = @_;
+    my ($folder) = `$binary -V 2>&1` =~ /--modules-path=(\S+)/;
+    return defined $folder && -e "$folder/$name.so" ? "$folder/$name.so" : undef;
+}
 
 sub can_replace_hosts { return system("@unshare true 2>/dev/null") == 0 }
 
