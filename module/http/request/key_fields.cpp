@@ -48,6 +48,58 @@ std::optional<std::string_view> key_in_source(const SentFields& fields, const Ke
     return authorization == nullptr ? std::nullopt : bearer_token(view(authorization->value));
 }
 
+/// A list of some fields of another list. Elements of nginx's lists can't be removed, and
+/// r->headers_in points to some of them (`host` and others). So they stay where they are: each part
+/// of this list is a run of fields of the other one.
+class FieldRuns {
+  public:
+    explicit FieldRuns(ngx_pool_t* pool) : pool_(pool) {}
+    FieldRuns(const FieldRuns&) = delete;
+    FieldRuns& operator=(const FieldRuns&) = delete;
+
+    /// Adds the next field of the other list. Throws std::bad_alloc.
+    void add(ngx_table_elt_t& field) {
+        if (last_->nelts != 0 && &field != elements(*last_) + last_->nelts) {
+            last_->next = static_cast<ngx_list_part_t*>(allocate(sizeof(ngx_list_part_t)));
+            last_ = last_->next;
+            *last_ = {};
+        }
+        if (last_->nelts == 0) {
+            last_->elts = &field;
+        }
+        ++last_->nelts;
+    }
+
+    /// Replaces a list. A field that is added later to the list gets a part of its own. Throws
+    /// std::bad_alloc.
+    void write_to(ngx_list_t& list) {
+        ngx_uint_t capacity = last_->nelts;
+        if (capacity == 0) {
+            capacity = 1;
+            last_->elts = allocate(sizeof(ngx_table_elt_t));
+        }
+        list.part = first_;
+        list.last = last_ == &first_ ? &list.part : last_;
+        list.nalloc = capacity;  // of the last part and of those to come
+    }
+
+  private:
+    static ngx_table_elt_t* elements(const ngx_list_part_t& part) {
+        return static_cast<ngx_table_elt_t*>(part.elts);
+    }
+    void* allocate(std::size_t size) {
+        void* memory = ngx_palloc(pool_, size);
+        if (memory == nullptr) {
+            throw std::bad_alloc();
+        }
+        return memory;
+    }
+
+    ngx_pool_t* pool_;
+    ngx_list_part_t first_{};
+    ngx_list_part_t* last_ = &first_;
+};
+
 /// A later line of the error log may contain the value, without its name.
 void keep_for_redaction(ngx_http_request_t* r, const ngx_table_elt_t& field) {
     auto* stripped = find_pooled<StrippedValues>(r->main->pool);
@@ -146,37 +198,26 @@ void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys)
     const auto is_stripped = [&](const ngx_table_elt_t& field) {
         return is_key(field) || is_rate_limit_field(name_of(field));
     };
-    ngx_uint_t all = 0;
-    ngx_uint_t stripped = 0;
-    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
-        ++all;
-        stripped += is_stripped(field) ? 1 : 0;
+    FieldRuns kept(r->pool);
+    bool is_any_stripped = false;
+    for_each_field(r->headers_in.headers, [&](ngx_table_elt_t& field) {
+        if (!is_stripped(field)) {
+            kept.add(field);
+            return;
+        }
+        is_any_stripped = true;
+        if (is_key(field) && name_of(field) != kAuthorization) {
+            keep_for_redaction(r, field);
+        }
     });
-    if (stripped == 0) {
+    if (!is_any_stripped) {
         return;
     }
-    // Elements of nginx's lists can't be removed, and r->headers_in points to some of them (`host`
-    // and others). So the elements stay in memory, and the list becomes a copy without the stripped
-    // fields. Later readers, such as proxy_pass, read the copy.
     if (find_pooled<SentFields>(r->pool) == nullptr) {
         make_pooled<SentFields>(r->pool,
                                 SentFields{r->headers_in.headers, r->headers_in.authorization});
     }
-    ngx_list_t kept{};
-    if (ngx_list_init(&kept, r->pool, std::max<ngx_uint_t>(all - stripped, 1),
-                      sizeof(ngx_table_elt_t)) != NGX_OK) {
-        throw std::bad_alloc();
-    }
-    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
-        if (!is_stripped(field)) {
-            *static_cast<ngx_table_elt_t*>(ngx_list_push(&kept)) = field;
-        } else if (is_key(field) && name_of(field) != kAuthorization) {
-            keep_for_redaction(r, field);
-        }
-    });
-    r->headers_in.headers = kept;
-    // `last` must point to the part inside the copied list object.
-    r->headers_in.headers.last = &r->headers_in.headers.part;
+    kept.write_to(r->headers_in.headers);
     for (const KeyField& key : keys) {
         if (key.name == kAuthorization) {
             r->headers_in.authorization = nullptr;
