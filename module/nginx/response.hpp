@@ -34,12 +34,28 @@ inline ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name,
     return add_literal_field(r, name, view(copy(r->pool, value)));
 }
 
+/// The digits of a number. They are kept for the next call, which often has the same number.
+class KeptDigits {
+  public:
+    /// Valid until the next call.
+    std::string_view of(std::int64_t number) {
+        if (number != number_) {
+            const char* end = std::to_chars(text_.data(), text_.data() + text_.size(), number).ptr;
+            size_ = static_cast<std::size_t>(end - text_.data());
+            number_ = number;
+        }
+        return {text_.data(), size_};
+    }
+
+  private:
+    std::int64_t number_ = 0;
+    std::size_t size_ = 1;
+    std::array<char, NGX_INT64_LEN> text_{'0'};
+};
+
 /// The same for a number.
 inline void add_field(ngx_http_request_t* r, std::string_view name, std::int64_t value) {
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): to_chars fills it
-    std::array<char, NGX_INT64_LEN> text;
-    const char* end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-    add_field(r, name, std::string_view(text.data(), end));
+    add_field(r, name, KeptDigits().of(value));
 }
 
 /// Sets Content-Type and Content-Length; `media_type` must be a literal.

@@ -31,9 +31,12 @@ void add_rate_limit_fields(ngx_http_request_t* r, ngx_uint_t families,
     }
     if ((families & kXRateLimit) != 0 && !windows.empty()) {
         const WindowState& binding = *binding_window(windows);
-        add_field(r, "X-RateLimit-Limit", binding.rate.requests);
+        // Most responses of a worker have the limit and the reset of the one before.
+        static nginx::KeptDigits limit;
+        static nginx::KeptDigits reset;
+        add_field(r, "X-RateLimit-Limit", limit.of(binding.rate.requests));
         add_field(r, "X-RateLimit-Remaining", binding.remaining);
-        add_field(r, "X-RateLimit-Reset", unix_seconds(binding.reset));
+        add_field(r, "X-RateLimit-Reset", reset.of(unix_seconds(binding.reset)));
     }
     if ((families & kIetf) != 0) {
         add_field(r, "RateLimit-Policy", rate_limit_policy_field(windows, flights));
