@@ -9,7 +9,7 @@ namespace tollgate {
 
 namespace {
 
-constexpr std::string_view kScheme = "bearer";
+constexpr std::string_view kScheme = "Bearer";
 
 /// Per character, whether a token may contain it before the `=` at its end.
 constexpr auto kTokenCharacters = [] {
