@@ -122,8 +122,8 @@ void Admission::go_on(Authenticator::Result result, ExactSteadyTime now) {
             }
             if (quota_.quotas()->empty()) {
                 grant(Verdict::kGranted);
-            } else if (places_.are_required()) {
-                use(places_.enter(*this));
+            } else if (places_ && places_->are_required()) {
+                use(places_->enter(*this));
             } else {
                 apply(quota_.decide(now));
             }
@@ -152,7 +152,8 @@ bool Admission::choose_quotas() {
         outcome_.cost = cost;
         quota_.set_demand(cost, options_.refusals_strike, options_.settles);
         if (need_places(*quota_.quotas())) {
-            places_.require(key.id, quota_.request().id_hash, quota_.quotas(), cost == 0);
+            places_ = std::make_unique<FlightPlaces>(tables_, key.id, quota_.request().id_hash,
+                                                     quota_.quotas(), cost == 0);
         }
         return true;
     }
@@ -220,10 +221,12 @@ void Admission::apply_failure_policy() {
     if (!quota_.quotas() && !choose_quotas()) {
         return;
     }
-    if (const auto answer = places_.enter_alone(policy == FailurePolicy::kAllow);
-        answer != FlightAnswer::kEntered) {
-        use(answer);
-        return;
+    if (places_) {
+        if (const auto answer = places_->enter_alone(policy == FailurePolicy::kAllow);
+            answer != FlightAnswer::kEntered) {
+            use(answer);
+            return;
+        }
     }
     if (quota_.quotas()->empty() ||
         (policy == FailurePolicy::kAllow && !quota_.is_only_counted())) {
@@ -264,8 +267,8 @@ void Admission::on_lookup_failed() noexcept {
 void Admission::on_place(FlightAnswer answer) noexcept {
     guard([&] {
         if (answer == FlightAnswer::kEntered) {
-            places_.entered();
-            answer = places_.enter(*this);
+            places_->entered();
+            answer = places_->enter(*this);
         }
         use(answer);
     });
@@ -334,8 +337,8 @@ void Admission::finish(Verdict verdict, int status, const Error& error) noexcept
     outcome_.verdict = verdict;
     outcome_.status = status;
     outcome_.error = error;
-    if (!outcome_.is_granted()) {
-        places_.leave();
+    if (places_ && !outcome_.is_granted()) {
+        places_->leave();
     }
     client_.on_outcome();
 }

@@ -57,8 +57,7 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
           client_(client),
           options_(options),
           authenticator_(tables),
-          quota_(tables, authenticator_),
-          places_(tables) {}
+          quota_(tables, authenticator_) {}
     /// Calls under way continue without a waiter.
     ~Admission() override = default;
 
@@ -91,7 +90,9 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     /// none, the default of the first table. Empty without a record.
     std::string_view plan() const;
     /// The limits of requests in flight of the key. Throws std::bad_alloc.
-    std::vector<FlightState> flights() const { return places_.states(); }
+    std::vector<FlightState> flights() const {
+        return places_ ? places_->states() : std::vector<FlightState>();
+    }
 
     /// Why the key may not be used with another set of tables that requires these scopes: it lacks
     /// a scope, its plan is not in all of them, or they count in another Redis. Nothing if it may.
@@ -135,7 +136,7 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     Options options_;
     Authenticator authenticator_;
     QuotaDecision quota_;
-    FlightPlaces places_;
+    std::unique_ptr<FlightPlaces> places_;  ///< nullptr: no table limits the requests in flight
     Outcome outcome_;
 };
 

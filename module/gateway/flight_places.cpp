@@ -1,7 +1,6 @@
 #include "module/gateway/flight_places.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "module/gateway/engine.hpp"
 
@@ -14,14 +13,6 @@ Flights& FlightPlaces::flights() const {
 FlightKey FlightPlaces::key_of(const TableQuota& quota) const {
     return {
         .id = id_hash_, .redis = tables_.engine().settings().name_hash, .table = quota.table_id};
-}
-
-void FlightPlaces::require(std::string_view id, const IdHash& id_hash,
-                           std::shared_ptr<const Quotas> quotas, bool is_free) {
-    id_ = id;
-    is_free_ = is_free;
-    id_hash_ = id_hash;
-    quotas_ = std::move(quotas);
 }
 
 template <typename Enter>
@@ -61,8 +52,7 @@ void FlightPlaces::leave() noexcept {
 
 std::vector<FlightState> FlightPlaces::states() const {
     std::vector<FlightState> states;
-    for (std::size_t i = 0; quotas_ && i < quotas_->size(); ++i) {
-        const TableQuota& quota = (*quotas_)[i];
+    for (const TableQuota& quota : *quotas_) {
         if (quota.in_flight != 0) {
             states.push_back({.table = quota.table,
                               .policy = quota.in_flight_policy,

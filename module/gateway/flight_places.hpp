@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "module/gateway/flights.hpp"
@@ -15,17 +16,20 @@ namespace tollgate::gateway {
 /// The places of one request: one in each plan table that limits the requests in flight.
 class FlightPlaces {
   public:
-    /// The table set must outlive it.
-    explicit FlightPlaces(TableSet& tables) : tables_(tables) {}
+    /// The request needs a place in each of these tables that has `in_flight`. If it `is_free`, it
+    /// only shows them. The table set must outlive it.
+    FlightPlaces(TableSet& tables, std::string_view id, const IdHash& id_hash,
+                 std::shared_ptr<const Quotas> quotas, bool is_free)
+        : tables_(tables),
+          id_(id),
+          id_hash_(id_hash),
+          quotas_(std::move(quotas)),
+          is_free_(is_free) {}
     ~FlightPlaces() { leave(); }
     FlightPlaces(const FlightPlaces&) = delete;
     FlightPlaces& operator=(const FlightPlaces&) = delete;
 
-    /// The request needs a place in each of these tables that has `in_flight`. If it `is_free`,
-    /// it only shows them.
-    void require(std::string_view id, const IdHash& id_hash, std::shared_ptr<const Quotas> quotas,
-                 bool is_free);
-    bool are_required() const { return quotas_ && !is_free_; }
+    bool are_required() const { return !is_free_; }
 
     /// Takes the places that the request does not have yet. kAsk: the waiter gets the answer for
     /// the next one of them. Throws std::bad_alloc.
@@ -48,9 +52,9 @@ class FlightPlaces {
 
     TableSet& tables_;
     std::string id_;
-    IdHash id_hash_{};
-    std::shared_ptr<const Quotas> quotas_;  ///< nullptr: no places are required
-    bool is_free_ = false;
+    IdHash id_hash_;
+    std::shared_ptr<const Quotas> quotas_;
+    bool is_free_;
     std::size_t next_ = 0;  ///< the request has the places of the quotas before this one
 };
 
