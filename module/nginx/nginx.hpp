@@ -12,7 +12,10 @@ extern "C" {
 #include <new>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+
+#include "module/nginx/recycled.hpp"
 
 /// Conversions between nginx's types and the standard library's, for both modules.
 namespace tollgate::nginx {
@@ -89,21 +92,29 @@ inline ngx_str_t copy(ngx_pool_t* pool, std::string_view text) {
 /// The cleanup handler of make_pooled<T>(). find_pooled<T>() recognizes a T by it.
 template <typename T>
 void destroy(void* object) noexcept {
-    static_cast<T*>(object)->~T();
+    if constexpr (std::is_base_of_v<Recycled<T>, T>) {
+        delete static_cast<T*>(object);
+    } else {
+        static_cast<T*>(object)->~T();
+    }
 }
 
-/// Makes a T in the pool. The pool owns it and runs its destructor. Throws std::bad_alloc, and what
-/// the constructor throws.
+/// Makes a T in the pool, or in memory of its own if it is Recycled. The pool owns it and runs its
+/// destructor. Throws std::bad_alloc, and what the constructor throws.
 template <typename T, typename... Arguments>
 T* make_pooled(ngx_pool_t* pool, Arguments&&... arguments) {
-    ngx_pool_cleanup_t* cleanup = ngx_pool_cleanup_add(pool, sizeof(T));
+    constexpr bool kIsRecycled = std::is_base_of_v<Recycled<T>, T>;
+    ngx_pool_cleanup_t* cleanup = ngx_pool_cleanup_add(pool, kIsRecycled ? 0 : sizeof(T));
     if (cleanup == nullptr) {
         throw std::bad_alloc();
     }
-    T* object =
+    if constexpr (kIsRecycled) {
+        cleanup->data = new T(std::forward<Arguments>(arguments)...);
+    } else {
         std::construct_at(static_cast<T*>(cleanup->data), std::forward<Arguments>(arguments)...);
+    }
     cleanup->handler = destroy<T>;
-    return object;
+    return static_cast<T*>(cleanup->data);
 }
 
 /// The T that make_pooled<T>() made last in this pool; nullptr if there is none. An internal

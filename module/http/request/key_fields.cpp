@@ -16,11 +16,26 @@ namespace {
 
 constexpr std::string_view kAuthorization = "authorization";
 
-/// The fields of a request as the client sent them. Lives in the pool of a request whose fields
-/// were stripped.
+/// The fields of a request as the client sent them.
 struct SentFields {
+    explicit SentFields(const ngx_http_request_t* r)
+        : all(r->headers_in.headers), authorization(r->headers_in.authorization) {}
+
     ngx_list_t all;
     const ngx_table_elt_t* authorization;
+};
+
+/// What happened to the fields of a request. Its pool owns it.
+struct FieldHistory : nginx::Recycled<FieldHistory> {
+    /// The request reached a guarded location.
+    bool is_meant_for_guarded = false;
+    /// Before some were stripped; nothing if none were.
+    std::optional<SentFields> sent;
+
+    static FieldHistory& of(const ngx_http_request_t* r) {
+        auto* history = find_pooled<FieldHistory>(r->pool);
+        return history != nullptr ? *history : *make_pooled<FieldHistory>(r->pool);
+    }
 };
 
 /// The name in lower case, as nginx compares it.
@@ -109,17 +124,15 @@ void keep_for_redaction(ngx_http_request_t* r, const ngx_table_elt_t& field) {
     stripped->values.push_back(field.value);
 }
 
-/// Marks a request that reached a guarded location. It is stored in the request's pool.
-struct MeantForGuarded {};
-
 /// Whether the request goes to an error page with its key, because nginx rejected it before the
 /// access handler of a guarded location ran.
 bool carries_key_to_error_page(const ngx_http_request_t* r) {
     // nginx checks the body's length before note_guarded runs, so any location may have been the
     // original one.
     const bool too_large = r->err_status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
+    const auto* history = find_pooled<FieldHistory>(r->pool);
     return r == r->main && RequestContext::find(r) == nullptr &&
-           (too_large || find_pooled<MeantForGuarded>(r->pool) != nullptr);
+           (too_large || (history != nullptr && history->is_meant_for_guarded));
 }
 
 /// The fields with keys in any location: the request may have been meant for any.
@@ -168,10 +181,8 @@ ngx_int_t remove_before_log(ngx_http_request_t* r) noexcept {
 
 SentKey find_key(const ngx_http_request_t* r, std::span<const KeySource> sources) {
     // A location that the request passed before a redirect may have stripped the key.
-    const auto* stripped = find_pooled<SentFields>(r->pool);
-    const SentFields fields = stripped != nullptr
-                                  ? *stripped
-                                  : SentFields{r->headers_in.headers, r->headers_in.authorization};
+    const auto* history = find_pooled<FieldHistory>(r->pool);
+    const SentFields fields = history != nullptr && history->sent ? *history->sent : SentFields(r);
     for (const KeySource& source : sources) {
         if (const auto token = key_in_source(fields, source)) {
             return {token, &source};
@@ -213,9 +224,8 @@ void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys)
     if (!is_any_stripped) {
         return;
     }
-    if (find_pooled<SentFields>(r->pool) == nullptr) {
-        make_pooled<SentFields>(r->pool,
-                                SentFields{r->headers_in.headers, r->headers_in.authorization});
+    if (FieldHistory& history = FieldHistory::of(r); !history.sent) {
+        history.sent.emplace(r);
     }
     kept.write_to(r->headers_in.headers);
     for (const KeyField& key : keys) {
@@ -231,12 +241,11 @@ void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys)
 }
 
 ngx_int_t note_guarded(ngx_http_request_t* r) noexcept {
-    if (r != r->main || LocationConf::of(r).tables == nullptr ||
-        find_pooled<MeantForGuarded>(r->pool) != nullptr) {
+    if (r != r->main || LocationConf::of(r).tables == nullptr) {
         return NGX_DECLINED;
     }
     return guarded(r, [&] {
-        make_pooled<MeantForGuarded>(r->pool);
+        FieldHistory::of(r).is_meant_for_guarded = true;
         return static_cast<ngx_int_t>(NGX_DECLINED);
     });
 }
