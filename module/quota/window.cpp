@@ -40,19 +40,12 @@ WindowCount roll(const WindowCount& window, Period period, Instant now) {
     return {number, 0, ahead == -1 ? window.count : 0};
 }
 
-bool still_counts(const WindowCount& window, Period period, Instant earliest, Instant latest) {
-    // The common case, without divisions unless it is a month.
-    if (start_of(window, period) <= earliest && latest < window_end(window.number, period)) {
-        return true;
-    }
+bool is_kept(const WindowCount& window, Period period, Instant earliest, Instant latest) {
     return roll(window, period, earliest).number == window.number &&
            roll(window, period, latest).number == window.number;
 }
 
-std::int64_t spent(const WindowCount& window, Period period, bool sliding, Instant now) {
-    if (!sliding) {
-        return window.count;
-    }
+std::int64_t spent_sliding(const WindowCount& window, Period period, Instant now) {
     const auto length = length_of(period);
     const auto elapsed =
         std::clamp<std::int64_t>((now - start_of(window, period)).count(), 0, length);

@@ -66,13 +66,26 @@ struct WindowCount {
 /// does the same.
 WindowCount roll(const WindowCount& window, Period period, Instant now);
 
-/// Whether the window is the current one from `earliest` to `latest`: see roll.
-bool still_counts(const WindowCount& window, Period period, Instant earliest, Instant latest);
+/// Whether roll() leaves the window as it is at each time from `earliest` to `latest`.
+bool is_kept(const WindowCount& window, Period period, Instant earliest, Instant latest);
 
-/// The units that are spent at `now`: the window's count and, if windows slide, the part of the
-/// previous window's count that still overlaps a window ending now (the two-bucket estimate),
-/// rounded up. `window` is the current one: see roll. A month does not slide.
-std::int64_t spent(const WindowCount& window, Period period, bool sliding, Instant now);
+/// The same. The common case needs no divisions, unless it is a month.
+inline bool still_counts(const WindowCount& window, Period period, Instant earliest,
+                         Instant latest) {
+    return (window_end(window.number - 1, period) <= earliest &&
+            latest < window_end(window.number, period)) ||
+           is_kept(window, period, earliest, latest);
+}
+
+/// The units that are spent at `now` in a sliding window: its count and the part of the previous
+/// window's count that still overlaps a window ending now (the two-bucket estimate), rounded up.
+/// `window` is the current one: see roll. A month does not slide.
+std::int64_t spent_sliding(const WindowCount& window, Period period, Instant now);
+
+/// The units that are spent at `now`: if windows do not slide, the window's count.
+inline std::int64_t spent(const WindowCount& window, Period period, bool sliding, Instant now) {
+    return sliding ? spent_sliding(window, period, now) : window.count;
+}
 
 /// When a sliding window has room for `need` units (at most the limit): in this window, as the
 /// previous count fades, or in the next. A month does not slide.
