@@ -56,6 +56,13 @@ WindowLayout::WindowLayout(const TableQuota& quota) : sliding(quota.sliding) {
     }
 }
 
+QuotaShape::QuotaShape(const TableQuota& quota)
+    : layout(quota), is_small(tollgate::is_small(quota)), hash(layout.sliding ? 1 : 0) {
+    for (const std::uint32_t period : layout.periods) {
+        hash = hash * 31 + period;
+    }
+}
+
 bool is_small(const TableQuota& quota) {
     return quota.rates.size() <= kMostSmallWindows &&
            std::ranges::all_of(quota.rates, [](const Rate& rate) {
@@ -119,6 +126,7 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
             quota.in_flight_policy = prefix + plan->name + "-in-flight";
         }
         quota.table_id = name_hash(quota.table);
+        quota.shape.emplace(quota);
         quotas.push_back(std::move(quota));
     }
     return quotas;

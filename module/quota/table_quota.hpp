@@ -14,6 +14,28 @@
 
 namespace tollgate {
 
+struct TableQuota;
+
+/// The periods of a quota's windows, and whether they slide. Quotas with the same layout share
+/// their counts; the limits may differ (but see is_small).
+struct WindowLayout {
+    std::array<std::uint32_t, kMaxWindows> periods{};  ///< Period::code, ascending; 0: none
+    bool sliding = false;
+
+    WindowLayout() = default;
+    explicit WindowLayout(const TableQuota& quota);
+    bool operator==(const WindowLayout&) const = default;
+};
+
+/// How a node stores the state of a quota.
+struct QuotaShape {
+    WindowLayout layout;
+    bool is_small;       ///< see tollgate::is_small
+    std::uint64_t hash;  ///< of the layout
+
+    explicit QuotaShape(const TableQuota& quota);
+};
+
 /// The quota of a key in one plan table.
 struct TableQuota {
     std::string table;
@@ -29,6 +51,7 @@ struct TableQuota {
     std::string_view unit = kDefaultQuotaUnit;  ///< see PlanTable
     std::int64_t in_flight = 0;                 ///< requests at a time, of all nodes; 0: any number
     std::string in_flight_policy{};             ///< the policy name of that: `free-in-flight`
+    std::optional<QuotaShape> shape{};          ///< if it is known: each request needs it
     bool has_history() const { return history > std::chrono::days(0); }
 };
 
@@ -38,17 +61,6 @@ bool keeps_history(const TableQuota& quota, std::size_t window);
 /// For so many windows after the end of a window, Redis still takes adjustments of it: an outage
 /// may last, and a lease may end, after the window.
 std::int64_t windows_adjusted(const TableQuota& quota, std::size_t window);
-
-/// The periods of a quota's windows, and whether they slide. Quotas with the same layout share
-/// their counts; the limits may differ (but see is_small).
-struct WindowLayout {
-    std::array<std::uint32_t, kMaxWindows> periods{};  ///< Period::code, ascending; 0: none
-    bool sliding = false;
-
-    WindowLayout() = default;
-    explicit WindowLayout(const TableQuota& quota);
-    bool operator==(const WindowLayout&) const = default;
-};
 
 /// A quota is small if it has at most so many windows, and if each limit is at most this number or
 /// there is none. A node stores the state of small quotas in less memory. It stores those of the

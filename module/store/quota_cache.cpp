@@ -41,21 +41,21 @@ TableQuota quota_of(const WindowLayout& layout, bool is_small, std::uint32_t tab
 
 QuotaCache::Key::Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota,
                      std::uint64_t used)
+    : Key(of, redis_id, quota.table_id, quota.shape ? *quota.shape : QuotaShape(quota), used) {}
+
+QuotaCache::Key::Key(const IdHash& of, std::uint32_t redis_id, std::uint32_t table_id,
+                     const QuotaShape& shape, std::uint64_t used)
     : id(of),
       redis(redis_id),
-      table(quota.table_id),
-      layout(quota),
-      is_small(tollgate::is_small(quota)),
+      table(table_id),
+      layout(shape.layout),
+      is_small(shape.is_small),
       api_key(used) {
     std::uint64_t hash_of_id = 0;
     std::memcpy(&hash_of_id, id.data(), sizeof(hash_of_id));
-    std::uint64_t of_shape = layout.sliding ? 1 : 0;
-    for (const std::uint32_t period : layout.periods) {
-        of_shape = of_shape * 31 + period;
-    }
     // Odd factors spread both over all bits. No two pairs of Redis and table have the same product.
     place_hash = hash_of_id ^ (std::uint64_t{redis} << 32U | table) * 0x9e3779b97f4a7c15U ^
-                 of_shape * 0xc4ceb9fe1a85ec53U;
+                 shape.hash * 0xc4ceb9fe1a85ec53U;
 }
 
 QuotaCache::Small::Small(const Key& key, const QuotaState& state)

@@ -37,6 +37,10 @@ class QuotaCache {
         Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota, std::uint64_t used);
         /// For SetAssociative.
         std::uint64_t hash() const { return place_hash; }
+
+      private:
+        Key(const IdHash& of, std::uint32_t redis_id, std::uint32_t table_id,
+            const QuotaShape& shape, std::uint64_t used);
     };
 
     /// A key as it is stored. Contains only numbers, because a worker that is killed may
