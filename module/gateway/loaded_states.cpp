@@ -104,6 +104,13 @@ bool LoadedStates::save(SteadyTime now) noexcept {
     return done;
 }
 
+void LoadedStates::save_spent(SteadyTime now) noexcept {
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+        stripe_.quotas().save_spent(stored_[i].place, stored_[i].key, states_[i], now);
+        count(statistics_, std::exchange(states_[i].counts, {}));
+    }
+}
+
 bool LoadedStates::save_all_or_none(SteadyTime now) noexcept {
     if (std::ranges::any_of(stored_, [](const Stored& of) { return !of.place; })) {
         // First, each gets a place. Later ones may take the place of earlier ones, which hold

@@ -37,7 +37,10 @@ class LoadedStates : private Pinned {
     /// one of them. If it was not stored, its units are lost, and counted as such. If there is no
     /// room for its report, it stays as it was in the zone, and its units are not counted.
     bool save(SteadyTime now) noexcept;
-    /// The same, but if the zone has no room for one of them, no units of any are saved.
+    /// The same after a request that the leases have granted, if nothing else has changed than what
+    /// spend_leases and note_arrivals change.
+    void save_spent(SteadyTime now) noexcept;
+    /// As save(), but if the zone has no room for one of them, no units of any are saved.
     bool save_all_or_none(SteadyTime now) noexcept;
 
   private:

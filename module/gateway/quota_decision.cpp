@@ -60,7 +60,7 @@ Decision QuotaDecision::decide_in_zone(KnownKey* known, const ClockBounds& now) 
     const LockedStripe stripe(engine().zone(), request_.id_hash);
     LoadedStates states(stripe, engine(), request_);
     const bool is_changed = known != nullptr && return_slice(*known, states, now.steady);
-    Decision decision = decide(states, known, now);
+    Decision decision = decide(states, known, is_changed, now);
     is_renewal_due_ = decision.answer == LocalAnswer::kGranted &&
                       renewal_size(states, *request_.quotas, request_.demand, now) > 0;
     if (decision.answer == LocalAnswer::kAsk && is_changed) {
@@ -76,7 +76,7 @@ Decision QuotaDecision::decide_again() {
     const ClockBounds now = clock_bounds(engine().clock().steady());
     const LockedStripe stripe(engine().zone(), request_.id_hash);
     LoadedStates states(stripe, engine(), request_);
-    return decide(states, nullptr, now);
+    return decide(states, nullptr, false, now);
 }
 
 Decision QuotaDecision::look() const {
@@ -150,7 +150,9 @@ bool QuotaDecision::return_slice(KnownKey& known, LoadedStates& states, SteadyTi
 
 /// Lets the worker decide the next requests of a known key in its own memory: from a slice of the
 /// lease that has granted this one, or by repeating the refusal.
-Decision QuotaDecision::decide(LoadedStates& states, KnownKey* known, const ClockBounds& now) {
+/// `is_changed`: what is loaded has changed since.
+Decision QuotaDecision::decide(LoadedStates& states, KnownKey* known, bool is_changed,
+                               const ClockBounds& now) {
     const LocalAnswer answer = tollgate::decide(states, *request_.quotas, request_.demand, now);
     if (answer == LocalAnswer::kAsk) {
         request_.is_plain = is_plain(states, *request_.quotas, request_.demand);
@@ -167,7 +169,12 @@ Decision QuotaDecision::decide(LoadedStates& states, KnownKey* known, const Cloc
             known->refusal.set(answer, request_.demand, states, decision.windows, shown);
         }
     }
-    states.save(now.steady);
+    const bool has_slice = known != nullptr && known->slice.is_taken();
+    if (answer == LocalAnswer::kGranted && !is_changed && !has_slice) {
+        states.save_spent(now.steady);
+    } else {
+        states.save(now.steady);
+    }
     RedisStatistics& statistics = engine().statistics();
     (answer == LocalAnswer::kGranted ? statistics["quota_decisions.lease"]
                                      : statistics["quota_decisions.refusal"])

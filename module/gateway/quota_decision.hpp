@@ -56,7 +56,7 @@ class QuotaDecision {
     Decision repeat(RecentRefusal& refusal, ExactSteadyTime now) const;
     bool return_slice(KnownKey& known, LoadedStates& states, SteadyTime now) const;
     Decision decide_in_zone(KnownKey* known, const ClockBounds& now);
-    Decision decide(LoadedStates& states, KnownKey* known, const ClockBounds& now);
+    Decision decide(LoadedStates& states, KnownKey* known, bool is_changed, const ClockBounds& now);
     void renew_lease() const noexcept;
     bool counts_alone() const;
     Decision count_alone(LoadedStates& states, const ClockBounds& now);

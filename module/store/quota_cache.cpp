@@ -68,17 +68,13 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
       returns_soon(state.returns_soon ? 1U : 0U),
       second_period(key.layout.periods[1] & kPeriodMask),
       owes_refund(state.owes_refund ? 1U : 0U),
-      api_key{static_cast<std::uint32_t>(key.api_key),
-              static_cast<std::uint32_t>(key.api_key >> 32U)},
       windows{},
-      lease(nearest<std::uint32_t>(state.lease)),
       own(nearest<std::uint32_t>(state.own)),
       counted_at(state.counted_at.time_since_epoch().count()),
       asked(state.asked.count()),
       returns_until(state.returns_until.time_since_epoch().count()),
-      lease_calls(nearest<std::uint16_t>(state.lease_calls)),
-      last_arrival(nearest<std::int32_t>((state.arrivals.last - state.asked).count())),
-      arrived(state.arrivals.units) {
+      lease_calls(nearest<std::uint16_t>(state.lease_calls)) {
+    set_spent(state, key.api_key);
     for (std::size_t i = 0; i < windows.size(); ++i) {
         const QuotaState::Window& window = state.windows[i];
         windows[i] = {nearest<std::uint32_t>(window.counted.number),
@@ -121,6 +117,13 @@ void QuotaCache::Small::unpack(QuotaState& state) const {
 Arrivals QuotaCache::Small::arrivals() const {
     // A worker that is killed may leave invalid bytes.
     return {SteadyTime(asked.value() + last_arrival), std::isfinite(arrived) ? arrived : 0};
+}
+
+void QuotaCache::Small::set_spent(const QuotaState& state, std::uint64_t used) {
+    lease = nearest<std::uint32_t>(state.lease);
+    last_arrival = nearest<std::int32_t>((state.arrivals.last - state.asked).count());
+    arrived = state.arrivals.units;
+    api_key = {static_cast<std::uint32_t>(used), static_cast<std::uint32_t>(used >> 32U)};
 }
 
 bool QuotaCache::Small::may_count(const PlainReply& reply) const {
@@ -226,6 +229,12 @@ void QuotaCache::Large::unpack(QuotaState& state) const {
     state.arrivals = arrivals;
 }
 
+void QuotaCache::Large::set_spent(const QuotaState& state, std::uint64_t used) {
+    lease = state.lease;
+    arrivals = state.arrivals;
+    key.api_key = used;
+}
+
 QuotaCache::Held QuotaCache::Large::unpack() const {
     Held held{.id = key.id,
               .api_key = key.api_key,
@@ -264,6 +273,15 @@ QuotaState QuotaCache::load(const Key& key) const {
 Place QuotaCache::load(const Key& key, QuotaState& state) const {
     static_assert(SmallTable::place_size() == 120, "a million keys must fit 256 MiB");
     return key.is_small ? load_from(small_, key, state) : load_from(large_, key, state);
+}
+
+void QuotaCache::save_spent(Place place, const Key& key, const QuotaState& state,
+                            SteadyTime now) const {
+    const auto save_in = [&](const auto& table) {
+        table.at(place).set_spent(state, key.api_key);
+        table.touch(place, now);
+    };
+    key.is_small ? save_in(small_) : save_in(large_);
 }
 
 bool QuotaCache::count_in_place(const Key& key, const PlainReply& reply, SteadyTime now) const {

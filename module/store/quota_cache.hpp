@@ -97,6 +97,10 @@ class QuotaCache {
     /// The same, and faster if the quota is still at the place that load() returned.
     bool save(Place place, const Key& key, const QuotaState& state, SteadyTime now);
 
+    /// Stores the lease and the arrivals of a state that is otherwise as load() has found it at
+    /// this place, under the same lock, and marks the quota as used now. The place remains valid.
+    void save_spent(Place place, const Key& key, const QuotaState& state, SteadyTime now) const;
+
     /// Changes the stored state as note_plain and apply_reply do, without loading and saving it.
     /// False if it is not stored in a small place, holds something, expects units of other nodes,
     /// or has counts that the reply does not simply replace: nothing is changed.
@@ -138,6 +142,8 @@ class QuotaCache {
         /// Into an empty state; all but the report.
         void unpack(QuotaState& state) const;
         Arrivals arrivals() const;
+        /// See save_spent. Valid at any time: a worker may be killed meanwhile.
+        void set_spent(const QuotaState& state, std::uint64_t used);
         /// See count_in_place.
         bool may_count(const PlainReply& reply) const;
         void count(const PlainReply& reply, std::uint64_t used);
@@ -171,6 +177,8 @@ class QuotaCache {
         Held unpack() const;
         /// Into an empty state; all but the report.
         void unpack(QuotaState& state) const;
+        /// See save_spent.
+        void set_spent(const QuotaState& state, std::uint64_t used);
 
         StoredKey key;
         std::uint32_t has_report : 1;

@@ -130,6 +130,57 @@ TEST_F(QuotaCacheTest, CountsInPlaceAsTheReplyWould) {
     EXPECT_GT(counted, 1000);
 }
 
+/// What is stored in place after a grant is what save() stores.
+TEST_F(QuotaCacheTest, SavesSpentUnitsAsSaveWould) {
+    const auto saved = [&](const TableQuota& of, bool in_place) {
+        const QuotaCache::Key with_old_key(id(1), 1, of, 5);
+        QuotaState stored = state(of.rates.size());
+        stored.report = Report{.number = 9, .adjustments = {{{1'800'000'000, 3, 1}}}};
+        EXPECT_TRUE(cache_.save(with_old_key, stored, 1s));
+        std::array states{QuotaState{}};
+        const Place place = cache_.load(key(1, of), states.front());
+        const Quotas quotas{of};
+        states.front().lease -= 2;
+        note_arrivals(states, quotas, {.cost = 2}, 1, 987'654'325'000ms);
+        if (in_place) {
+            cache_.save_spent(place, key(1, of), states.front(), 987'654'325'000ms);
+        } else {
+            cache_.save(place, key(1, of), states.front(), 987'654'325'000ms);
+        }
+        EXPECT_EQ(cache_.load(key(1, of)), states.front());
+        EXPECT_EQ(states.front().lease, 10);
+        QuotaCache::Cursor cursor;
+        std::vector<std::uint64_t> api_keys;
+        while (!cache_.visit_held(cursor, [&](const QuotaCache::Held& held) {
+            api_keys.push_back(held.api_key);
+            return true;
+        })) {
+        }
+        EXPECT_EQ(api_keys, std::vector{key(1, of).api_key});
+        return cache_.load(key(1, of));
+    };
+    for (const TableQuota& of : {two_, four_, quota({{50, 60s}}, 7, true)}) {
+        const QuotaState expected = saved(of, false);
+        cache_.drop({.id = id(1),
+                     .api_key = 0,
+                     .redis = 1,
+                     .table = 7,
+                     .layout = WindowLayout(of),
+                     .state = {},
+                     .has_report = true,
+                     .is_small = is_small(of)});
+        EXPECT_EQ(saved(of, true), expected);
+        cache_.drop({.id = id(1),
+                     .api_key = 0,
+                     .redis = 1,
+                     .table = 7,
+                     .layout = WindowLayout(of),
+                     .state = {},
+                     .has_report = true,
+                     .is_small = is_small(of)});
+    }
+}
+
 TEST_F(QuotaCacheTest, CountsInPlaceOnlyInSmallPlaces) {
     const std::array<WindowCount, 4> counts{};
     const PlainReply reply{.windows = counts, .now = Instant(5s), .sent = 5s};
