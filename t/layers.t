@@ -6,11 +6,12 @@ use warnings;
 use Test::More;
 
 my %below = (
+    memory            => [],
     text              => [],
-    nginx             => [],
+    nginx             => [qw(memory)],
     body              => [qw(text)],
     key               => [qw(text)],
-    quota             => [qw(text key)],
+    quota             => [qw(memory text key)],
     report            => [qw(text key quota)],
     store             => [qw(text key quota report)],
     'redis/protocol'  => [qw(text key quota)],
@@ -18,7 +19,7 @@ my %below = (
     'redis/io'        => [qw(text key quota redis/protocol redis/topology)],
     management        => [qw(text key quota redis/protocol redis/topology)],
     gateway           => [qw(text key quota report store redis/protocol redis/topology)],
-    http              => [qw(text body nginx key quota report store redis/protocol redis/topology redis/io management gateway)],
+    http              => [qw(memory text body nginx key quota report store redis/protocol redis/topology redis/io management gateway)],
     cli               => [qw(text key quota report redis/protocol redis/topology management)],
     'backend/core'    => [qw(text)],
     'backend/storage' => [qw(text backend/core)],

@@ -51,9 +51,9 @@ class AcquireCall : public redis::ReplyHandler {
         Acquire* acquire;
         bool is_plain;  ///< see tollgate::is_plain: the states do not know of the call
         WaitList<AcquireWaiter> asking;
-        std::vector<WindowState> granted;  ///< windows after the last granted request
-        std::vector<WindowState> refused;  ///< windows that a refused request shows
-        bool is_applied = false;           ///< the result is in the zone
+        WindowStates granted;     ///< windows after the last granted request
+        WindowStates refused;     ///< windows that a refused request shows
+        bool is_applied = false;  ///< the result is in the zone
     };
 
     bool add(Group& group);

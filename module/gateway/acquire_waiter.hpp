@@ -27,7 +27,7 @@ struct AcquireRequest {
 /// How one request was decided, by Redis or by the node.
 struct Decision {
     LocalAnswer answer = LocalAnswer::kAsk;  ///< kAsk: not at all
-    std::vector<WindowState> windows{};
+    WindowStates windows{};
     ExactInstant now{};      ///< Redis's clock
     Instant banned_until{};  ///< if banned
     bool is_alone = false;   ///< while Redis is unreachable

@@ -25,7 +25,7 @@ struct Outcome {
     std::shared_ptr<const Quotas> quotas;
     /// The windows to show: of the key's quota, or of the address's budget if the key is not
     /// authenticated. Empty if there are none.
-    std::vector<WindowState> windows;
+    WindowStates windows;
     ExactInstant now{};            ///< the clock by which the windows are counted
     std::int64_t retry_after = 0;  ///< seconds; 0: none
     /// The units that the request takes if it is granted; empty if its quotas were not chosen. When

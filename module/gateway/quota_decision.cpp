@@ -129,7 +129,7 @@ Decision QuotaDecision::repeat(RecentRefusal& refusal, ExactSteadyTime now) cons
     engine().statistics()["quota_decisions.refusal"].add();
     refusal.repeat();
     return {.answer = refusal.answer(),
-            .windows = refusal.windows(),
+            .windows = {refusal.windows().begin(), refusal.windows().end()},
             .now = refusal.redis_time(now),
             .banned_until = refusal.banned_until()};
 }

@@ -38,8 +38,7 @@ std::shared_ptr<const Quotas> TableSet::quotas_of(const KeyRecord& key) {
     }
 }
 
-std::vector<WindowState> TableSet::charge_address(AddressBytes address, std::int64_t cost,
-                                                  Instant now) const {
+WindowStates TableSet::charge_address(AddressBytes address, std::int64_t cost, Instant now) const {
     if (budget_ == nullptr) {
         return {};
     }

@@ -37,8 +37,7 @@ class TableSet {
     /// Charges `cost` to the budget of an address for failed authentications: `anonymous` of the
     /// first table that has one. 0 only reads the budget. `now` is the node's own clock. Returns
     /// the windows afterwards, or none without a budget.
-    std::vector<WindowState> charge_address(AddressBytes address, std::int64_t cost,
-                                            Instant now) const;
+    WindowStates charge_address(AddressBytes address, std::int64_t cost, Instant now) const;
     /// Whether a possibly made-up key may be looked up for this address: see
     /// AddressBudgets::admits_lookup. Always true without a budget.
     bool admits_lookup(AddressBytes address, Instant now) const;

@@ -15,7 +15,7 @@ extern "C" {
 #include <type_traits>
 #include <utility>
 
-#include "module/nginx/recycled.hpp"
+#include "module/memory/spare_memory.hpp"
 
 /// Conversions between nginx's types and the standard library's, for both modules.
 namespace tollgate::nginx {
@@ -93,7 +93,7 @@ inline ngx_str_t copy(ngx_pool_t* pool, std::string_view text) {
 template <typename T>
 void destroy(void* object) noexcept {
     if constexpr (std::is_base_of_v<Recycled<T>, T>) {
-        delete static_cast<T*>(object);
+        std::unique_ptr<T>(static_cast<T*>(object)).reset();
     } else {
         static_cast<T*>(object)->~T();
     }
@@ -109,7 +109,7 @@ T* make_pooled(ngx_pool_t* pool, Arguments&&... arguments) {
         throw std::bad_alloc();
     }
     if constexpr (kIsRecycled) {
-        cleanup->data = new T(std::forward<Arguments>(arguments)...);
+        cleanup->data = std::make_unique<T>(std::forward<Arguments>(arguments)...).release();
     } else {
         std::construct_at(static_cast<T*>(cleanup->data), std::forward<Arguments>(arguments)...);
     }

@@ -48,14 +48,14 @@ Instant retry_at(const QuotaState& state, const TableQuota& quota, std::size_t w
     return may_be_returned(state, quota, window, reset) ? state.returns_until : reset;
 }
 
-std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Quotas& quotas,
-                                    const ClockBounds& now, std::int64_t cost, bool refused) {
+WindowStates windows_of(std::span<const QuotaState> states, const Quotas& quotas,
+                        const ClockBounds& now, std::int64_t cost, bool refused) {
     bool any_exhausted = false;
     for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
         any_exhausted =
             refused && (any_exhausted || is_exhausted(state, quota, cost, now.earliest));
     });
-    std::vector<WindowState> windows;
+    WindowStates windows;
     windows.reserve(window_count(quotas));
     for_each_table(states, quotas, [&](const QuotaState& stored, const TableQuota& quota) {
         // If no window is exhausted, Redis refused because the node's lease holds the rest of one.
@@ -90,9 +90,9 @@ std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Qu
     return windows;
 }
 
-std::vector<WindowState> windows_of(std::span<const WindowCount> counts, const Quotas& quotas,
-                                    Instant now, std::int64_t cost) {
-    std::vector<WindowState> windows;
+WindowStates windows_of(std::span<const WindowCount> counts, const Quotas& quotas, Instant now,
+                        std::int64_t cost) {
+    WindowStates windows;
     windows.reserve(counts.size());
     for (const TableQuota& quota : quotas) {
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {

@@ -14,13 +14,13 @@ ClockBounds no_earlier_than_replies(ClockBounds now, std::span<const QuotaState>
 
 /// The windows that the response shows after a request of this cost: those with a limit. If it was
 /// `refused`, the exhausted windows are marked.
-std::vector<WindowState> windows_of(std::span<const QuotaState> states, const Quotas& quotas,
-                                    const ClockBounds& now, std::int64_t cost, bool refused);
+WindowStates windows_of(std::span<const QuotaState> states, const Quotas& quotas,
+                        const ClockBounds& now, std::int64_t cost, bool refused);
 
 /// The same after a granted request that Redis decided at `now`, from Redis's counts, in the order
 /// of `quotas`. The node has neither leases of the quotas nor units that Redis has yet to count.
-std::vector<WindowState> windows_of(std::span<const WindowCount> counts, const Quotas& quotas,
-                                    Instant now, std::int64_t cost);
+WindowStates windows_of(std::span<const WindowCount> counts, const Quotas& quotas, Instant now,
+                        std::int64_t cost);
 
 /// When an exhausted window grants `cost` again.
 Instant reset_of(const QuotaState& state, const TableQuota& quota, std::size_t window,

@@ -29,8 +29,8 @@ SteadyTime end_for(std::span<const QuotaState> states, const Quotas& quotas,
 
 }  // namespace
 
-std::vector<WindowState> Slice::windows() const {
-    std::vector<WindowState> windows = shown_;
+WindowStates Slice::windows() const {
+    WindowStates windows(shown_.begin(), shown_.end());
     for (WindowState& window : windows) {
         window.remaining = std::max<std::int64_t>(window.remaining - spent_, 0);
     }

@@ -46,7 +46,7 @@ class Slice {
     }
 
     /// The windows to show after the last request that spend() granted. Throws std::bad_alloc.
-    std::vector<WindowState> windows() const;
+    WindowStates windows() const;
     /// The windows that count the units, of all tables.
     const std::vector<WindowCount>& counting() const { return counted_; }
     /// Redis's clock, as far as it was known when the slice was taken.

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "module/memory/spare_memory.hpp"
 #include "module/quota/rate.hpp"
 
 namespace tollgate {
@@ -104,6 +106,9 @@ struct WindowState {
     Instant retry{};            ///< if exhausted: units in leases or slices may be back then; 0:
                                 ///< none are known, or not before the reset
 };
+
+/// The windows that a response shows.
+using WindowStates = std::vector<WindowState, SpareAllocator<WindowState, kMaxRates>>;
 
 /// The window to show if only one can be shown: the exhausted window that resets last. If none is
 /// exhausted, the one with the fewest units left, and among equals the one that resets last.

@@ -28,9 +28,9 @@ std::int64_t AddressBudgets::count_in(const Entry& entry, const Window& window) 
     return same == entry.windows.end() ? 0 : same->count;
 }
 
-std::vector<WindowState> AddressBudgets::charge(const Owner& owner, std::span<const Rate> rates,
-                                                std::int64_t cost, Instant now) {
-    std::vector<WindowState> states;
+WindowStates AddressBudgets::charge(const Owner& owner, std::span<const Rate> rates,
+                                    std::int64_t cost, Instant now) {
+    WindowStates states;
     states.reserve(rates.size());
     const Place place = entries_.find(owner);
     Entry charged = place ? entries_.at(place) : Entry{owner, {}, 0, 0, 0, 0};

@@ -35,8 +35,8 @@ class AddressBudgets {
 
     /// Takes `cost` from every window, or from none if a window has too little left; that window is
     /// marked as exhausted. A cost of 0 only reads. Windows are fixed and use the caller's clock.
-    std::vector<WindowState> charge(const Owner& owner, std::span<const Rate> rates,
-                                    std::int64_t cost, Instant now);
+    WindowStates charge(const Owner& owner, std::span<const Rate> rates, std::int64_t cost,
+                        Instant now);
 
     /// Whether an unknown key may be looked up for this owner, and counts this look-up. Always true
     /// while the budget lasts; then at most kLookupsASecond times per second of the caller's clock.

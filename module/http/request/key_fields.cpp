@@ -26,7 +26,7 @@ struct SentFields {
 };
 
 /// What happened to the fields of a request. Its pool owns it.
-struct FieldHistory : nginx::Recycled<FieldHistory> {
+struct FieldHistory : Recycled<FieldHistory> {
     /// The request reached a guarded location.
     bool is_meant_for_guarded = false;
     /// Before some were stripped; nothing if none were.
@@ -69,6 +69,7 @@ std::optional<std::string_view> key_in_source(const SentFields& fields, const Ke
 class FieldRuns {
   public:
     explicit FieldRuns(ngx_pool_t* pool) : pool_(pool) {}
+    ~FieldRuns() = default;
     FieldRuns(const FieldRuns&) = delete;
     FieldRuns& operator=(const FieldRuns&) = delete;
 

@@ -131,7 +131,7 @@ struct Node {
         return {.id = {}, .quotas = nullptr, .demand = {.cost = 0, .ban = kBan}};
     }
 
-    std::vector<WindowState> windows(bool refused = false) const {
+    WindowStates windows(bool refused = false) const {
         return windows_of(states, quotas, moment(), demand.cost, refused);
     }
     std::int64_t remaining() const { return windows().front().remaining; }

@@ -161,5 +161,30 @@ TEST(UnixSeconds, AreRoundedUp) {
     EXPECT_EQ(unix_seconds(at(1001)), 2);
 }
 
+/// Their memory is used again, also that of few windows after that of many.
+TEST(WindowStates, KeepTheirContents) {
+    const auto windows_of = [](std::size_t count) {
+        WindowStates windows;
+        for (std::size_t i = 0; i < count; ++i) {
+            windows.push_back({{static_cast<std::int64_t>(count), 60s},
+                               static_cast<std::int64_t>(i),
+                               Instant(1s)});
+        }
+        return windows;
+    };
+    std::vector<WindowStates> all;
+    for (std::size_t round = 0; round < 40; ++round) {
+        all.push_back(windows_of(round % 7));
+        all.push_back(all[round / 2]);
+        all.erase(all.begin());
+        for (const WindowStates& windows : all) {
+            for (std::size_t i = 0; i < windows.size(); ++i) {
+                ASSERT_EQ(windows[i].remaining, static_cast<std::int64_t>(i));
+                ASSERT_EQ(windows[i].rate.requests, static_cast<std::int64_t>(windows.size()));
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace tollgate
