@@ -196,6 +196,32 @@ END
     my %used = map { $_->{id} => $_->{digests}[0]{used} } @{ $ask->('GET', 'keys?plan=free')->json->{keys} };
     ok $used{acme}, '… in the list, too';
 
+    # --- whose a key is
+    is $walk->('findKey', 200, 'POST', 'keys/lookup', { token => $key })->json->{id}, 'acme', 'by the key';
+    my $found = $ask->('POST', 'keys/lookup', { digest => sha256_hex($key) });
+    is $found->json->{id}, 'acme', '… by its digest';
+    is $found->header('ETag'), $ask->('GET', 'keys/acme')->header('ETag'), '… with the version of the id';
+    $walk->('findKey', 404, 'POST', 'keys/lookup', { token => 'unknown' });
+    like $walk->('findKey', 400, 'POST', 'keys/lookup', $_)->json->{message}, qr/token/, '… refused'
+        for '{}', { token => 'a', digest => '0' x 64 }, { token => 'a b' };
+    $walk->('findKey', 413, 'POST', 'keys/lookup', ' ' x 16385);
+    $walk->('findKey', 415, 'POST', 'keys/lookup', { token => $key }, %text);
+    $ask->('POST', 'keys', { plan => 'free', id => 'lookup' });
+    is $ask->('GET', 'keys/lookup')->json->{id}, 'lookup', 'an id of this name can be shown';
+    is $ask->('DELETE', 'keys/lookup')->status, 204, '… and revoked';
+    is $walk->('showCaller', 200, 'GET', 'me')->json->{id}, 'portal', 'the caller';
+    is $ask->('GET', 'me', undef, token => 'reader')->status, 403, '… needs the scope';
+    $redis->cmd('RENAME', 't:id:{portal}', 't:away:{portal}');
+    $redis->cmd('ZREM', 't:ids', 'portal');
+    $walk->('showCaller', 404, 'GET', 'me');
+    $redis->cmd('RENAME', 't:away:{portal}', 't:id:{portal}');
+    $redis->cmd('ZADD', 't:ids', 1, 'portal');
+
+    # --- plans
+    my ($api) = grep { $_->{name} eq 'api' } @{ $walk->('listPlans', 200, 'GET', 'plans')->json->{tables} };
+    is_deeply $api->{plans}{free}, { rates => ['1000r/m'], window => 'fixed' }, 'a plan' or diag explain $api;
+    is $api->{unit}, 'requests', 'the unit of its table';
+
     # --- changes
     $walk->('showKey', 200, 'GET', 'keys/acme');
     $walk->('showKey', 404, 'GET', 'keys/nobody');
@@ -299,11 +325,24 @@ END
         $after = $response->{next};
     }
     is_deeply \@entries, [map { $_->[0] } @{ $redis->cmd('XRANGE', 't:audit', '-', '+') }], 'all pages have each entry once';
+    my $newest = $ask->('GET', 'audit?order=desc&limit=100')->json->{entries};
+    is_deeply [map { $_->{place} } @$newest], [reverse @entries], 'the newest first';
+    my $third = $ask->('GET', "audit?order=desc&limit=2&after=$newest->[1]{place}")->json;
+    is_deeply [map { $_->{place} } @{ $third->{entries} }], [@entries[-3, -4]], '… page by page';
+    is_deeply [map { $_->{place} } @{ $ask->('GET', 'audit?limit=100&actor=key%3Aportal')->json->{entries} }],
+        [map { $_->{place} } grep { $_->{actor} eq 'key:portal' } reverse @$newest], '… of an actor';
+    is_deeply $ask->('GET', 'audit?actor=nobody')->json->{entries}, [], '… of none';
+    my $second = $newest->[0]{time};
+    is_deeply [map { $_->{time} } grep { $_->{time} ne $second } @{ $ask->('GET', "audit?limit=100&from=$second")->json->{entries} }], [], 'from a time';
+    is $ask->('GET', "audit?limit=100&from=$second&to=$second&order=desc")->json->{entries}[0]{place}, $newest->[0]{place}, '… to the end of its second';
+    is_deeply $ask->('GET', 'audit?to=2020-01-01T00:00:00Z')->json->{entries}, [], 'to a time';
+    $walk->('listAudit', 400, 'GET', "audit?$_") for 'order=up', 'from=yesterday', 'to=2026-13-01';
     $walk->('listAudit', 400, 'GET', "audit?after=$_") for 'yesterday', '1-2-3', '-', '1-', '-1', '99999999999999999999-1', '18446744073709551615-18446744073709551615';
     # --- parameters of the query that a resource does not have
     my $plain = $ask->('POST', 'keys', { plan => 'free' })->json->{id};
     $walk->(@$_) for ['showKey', 400, 'GET', "keys/$plain?x=1"], ['showUsage', 400, 'GET', "keys/$plain/usage?x=1"], ['showBan', 400, 'GET', "keys/$plain/ban?x=1"],
-        ['liftBan', 400, 'DELETE', "keys/$plain/ban?x=1"], ['revokeKey', 400, 'DELETE', "keys/$plain?dry_run=true"], ['showDocument', 400, 'GET', 'openapi.json?x=1'];
+        ['liftBan', 400, 'DELETE', "keys/$plain/ban?x=1"], ['revokeKey', 400, 'DELETE', "keys/$plain?dry_run=true"], ['showDocument', 400, 'GET', 'openapi.json?x=1'],
+        ['showCaller', 400, 'GET', 'me?x=1'], ['listPlans', 400, 'GET', 'plans?x=1'];
     is $ask->('GET', "keys/$plain")->status, 200, 'the key is not revoked';
     $ask->('DELETE', "keys/$plain");
     $walk->('showDocument', 200, 'GET', 'openapi.json');

@@ -55,6 +55,42 @@ StoredEntry read_entry(const redis::Value& value) {
                       .detail = std::string(fields[entry_field::kDetail])}};
 }
 
+/// Each entry may have about 1 kB.
+constexpr std::size_t kEntriesPerRead = 25;
+
+bool is_filter(const AuditQuery& query) {
+    return !query.id.empty() || !query.actor.empty();
+}
+
+bool matches(const AuditQuery& query, const StoredEntry& stored) {
+    const auto& [actor, action, id, detail] = stored.entry;
+    return (query.id.empty() || id == query.id) && (query.actor.empty() || actor == query.actor) &&
+           (!query.from || stored.time() >= *query.from) &&
+           (!query.to || stored.time() <= *query.to);
+}
+
+/// The place of the first or the last entry of a second, as XRANGE takes it.
+std::string bound(std::optional<std::chrono::sys_seconds> second, std::chrono::milliseconds within,
+                  std::string_view otherwise) {
+    return second ? std::to_string((second->time_since_epoch() + within).count())
+                  : std::string(otherwise);
+}
+
+redis::Command range_command(const std::string& stream, const AuditQuery& query,
+                             const std::string& after, std::size_t count) {
+    using namespace std::chrono_literals;
+    std::string first = bound(query.from, 0ms, "-");
+    std::string last = bound(query.to, 999ms, "+");
+    if (!after.empty()) {
+        // Redis 6.2 and later take `(`: without this entry.
+        (query.is_descending ? last : first) = "(" + after;
+    }
+    if (query.is_descending) {
+        return {"XREVRANGE", stream, last, first, "COUNT", std::to_string(count)};
+    }
+    return {"XRANGE", stream, first, last, "COUNT", std::to_string(count)};
+}
+
 }  // namespace
 
 std::chrono::sys_seconds StoredEntry::time() const {
@@ -64,31 +100,27 @@ std::chrono::sys_seconds StoredEntry::time() const {
         std::chrono::sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(milliseconds)));
 }
 
-Task<AuditPage> read_audit(Database& database, const redis::Keys& keys, std::string after,
-                           std::size_t limit, std::string id) {
+Task<AuditPage> read_audit(Database& database, const redis::Keys& keys, AuditQuery query) {
     // A filter that few entries pass must not read all.
     constexpr int kMostReads = 40;
-    // Each entry may have about 1 kB.
-    constexpr std::size_t kEntriesPerRead = 25;
-    if (!after.empty() && !is_place(after)) {
+    if (!query.after.empty() && !is_place(query.after)) {
         refuse("after: use the value of \"next\"");
     }
-    AuditPage page{.entries = {}, .last = std::move(after), .has_more = true};
-    for (int reads = 0; reads < kMostReads && page.has_more && page.entries.size() < limit;
+    AuditPage page{.entries = {}, .last = query.after, .has_more = true};
+    for (int reads = 0; reads < kMostReads && page.has_more && page.entries.size() < query.limit;
          ++reads) {
-        const auto count =
-            id.empty() ? std::min(limit - page.entries.size(), kEntriesPerRead) : kEntriesPerRead;
-        // XRANGE of Redis 6.2 and later takes `(`: after this entry.
-        redis::Command command{"XRANGE", keys.audit(), page.last.empty() ? "-" : "(" + page.last,
-                               "+",      "COUNT",      std::to_string(count)};
-        const auto found = co_await run(database, std::move(command));
+        const auto count = is_filter(query)
+                               ? kEntriesPerRead
+                               : std::min(query.limit - page.entries.size(), kEntriesPerRead);
+        const auto found =
+            co_await run(database, range_command(keys.audit(), query, page.last, count));
         page.has_more = found.elements.size() == count;
         for (const auto& value : found.elements) {
             auto stored = read_entry(value);
             page.last = stored.place;
-            if (id.empty() || stored.entry.id == id) {
+            if (matches(query, stored)) {
                 page.entries.push_back(std::move(stored));
-                if (page.entries.size() == limit) {
+                if (page.entries.size() == query.limit) {
                     page.has_more = page.has_more || &value != &found.elements.back();
                     break;
                 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,16 +35,25 @@ struct StoredEntry {
 };
 
 struct AuditPage {
-    std::vector<StoredEntry> entries;  ///< the oldest first
-    std::string last;                  ///< the place up to which entries were read
-    bool has_more = false;             ///< whether entries may follow
+    std::vector<StoredEntry> entries;
+    std::string last;       ///< the place up to which entries were read
+    bool has_more = false;  ///< whether entries may follow
 };
 
-/// Reads entries after a place, up to `limit`. An empty place is the beginning. With `id`, only the
-/// entries of this id: a page may then have fewer of them. Throws OperationError with
-/// Reason::kInvalid if the place is not valid.
-Task<AuditPage> read_audit(Database& database, const redis::Keys& keys, std::string after,
-                           std::size_t limit, std::string id);
+/// Which entries to read.
+struct AuditQuery {
+    std::string after{};  ///< those that follow this place, in this order; empty: from the first
+    std::size_t limit = 100;
+    bool is_descending = false;  ///< the newest first
+    std::optional<std::chrono::sys_seconds> from{};
+    std::optional<std::chrono::sys_seconds> to{};  ///< including this second
+    std::string id{};                              ///< only those of this id; empty: of all
+    std::string actor{};                           ///< only those of this actor; empty: of all
+};
+
+/// Reads a page of entries. With `id` or `actor`, a page may have fewer of them, and more follow.
+/// Throws OperationError with Reason::kInvalid if the place is not valid.
+Task<AuditPage> read_audit(Database& database, const redis::Keys& keys, AuditQuery query);
 
 /// Writes the members of the JSON object of an entry.
 void write_entry(JsonWriter& json, const StoredEntry& stored);

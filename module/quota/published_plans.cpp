@@ -200,23 +200,22 @@ void write_plan(JsonWriter& json, const Plan& plan) {
 
 }  // namespace
 
+void write_plans(JsonWriter& json, const PlanTable& table) {
+    json.object("plans", [&] {
+        for (const Plan& plan : table.plans) {
+            json.object(plan.name, [&] { write_plan(json, plan); });
+        }
+    });
+    json.member_or_null("default", table.default_plan);
+    if (table.has_history()) {
+        json.member("history", table.history.count());
+    }
+}
+
 std::string write_published_table(const PlanTable& table, std::chrono::sys_seconds now) {
     JsonWriter json;
     json.object([&] {
-        json.object("plans", [&] {
-            for (const Plan& plan : table.plans) {
-                json.object(plan.name, [&] { write_plan(json, plan); });
-            }
-        });
-        if (table.default_plan.empty()) {
-            json.name("default");
-            json.null();
-        } else {
-            json.member("default", table.default_plan);
-        }
-        if (table.has_history()) {
-            json.member("history", table.history.count());
-        }
+        write_plans(json, table);
         json.member("published", now.time_since_epoch().count());
     });
     return std::move(json).take();

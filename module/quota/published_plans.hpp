@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "module/quota/plan.hpp"
+#include "module/text/json_writer.hpp"
 
 namespace tollgate {
 
@@ -19,6 +20,9 @@ namespace tollgate {
 /// `default` is null if there is none; `history` is a number of days, and missing if the table
 /// keeps none; `published` is `now`. Throws std::bad_alloc.
 std::string write_published_table(const PlanTable& table, std::chrono::sys_seconds now);
+
+/// Writes the members of this object, without `published`. Throws std::bad_alloc.
+void write_plans(JsonWriter& json, const PlanTable& table);
 
 /// Reads the same. `window` is `fixed` if it is missing, `default` may be null or missing, and
 /// unknown members are ignored. Only names, plans, default and history of the table are set.

@@ -57,8 +57,8 @@ void print_audit(RedisSession& session, const CommandLine& line) {
     Rows rows{{"TIME", "ACTOR", "ACTION", "ID", "DETAIL"}};
     std::string last;
     while (true) {
-        const auto page = complete(
-            management::read_audit(session, session.keys(), last, kEntriesPerPage, line.id));
+        const auto page = complete(management::read_audit(
+            session, session.keys(), {.after = last, .limit = kEntriesPerPage, .id = line.id}));
         std::string json;
         for (const auto& stored : page.entries) {
             if (is_json) {

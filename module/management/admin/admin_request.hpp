@@ -27,6 +27,9 @@ struct AdminRequest {
     std::optional<std::string> if_match{};          ///< of the fields of these names
     std::optional<std::string> if_none_match{};
     std::string actor;  ///< who makes the request: `key:ID`
+
+    /// The id of the caller's key.
+    std::string caller_id() const { return actor.substr(actor.find(':') + 1); }
 };
 
 /// The response to it.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "module/key/bearer.hpp"
+#include "module/key/digest.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 #include "module/redis/protocol/schema.hpp"
@@ -161,6 +163,20 @@ NewKeyBody read_new_key(std::string_view body, std::chrono::sys_seconds now) {
         require_valid_id(*key.id);
     }
     return key;
+}
+
+std::string read_wanted_digest(std::string_view body) {
+    JsonBody json(body);
+    const auto token = json.take_text("token");
+    auto digest = take_digest(json, "digest");
+    json.require_empty();
+    if (token.has_value() == digest.has_value()) {
+        refuse("give one of token and digest");
+    }
+    if (token && !is_b64token(*token)) {
+        refuse("token: a key has 1 to 512 letters, digits and -._~+/, optionally followed by =");
+    }
+    return token ? hex(sha256(*token)) : *digest;
 }
 
 KeyChanges read_changes(std::string_view body, std::chrono::sys_seconds now) {

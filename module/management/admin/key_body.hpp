@@ -31,6 +31,9 @@ struct NewKeyBody {
 
 NewKeyBody read_new_key(std::string_view body, std::chrono::sys_seconds now);
 
+/// The digest of the key of `POST keys/lookup`, in hexadecimal: `digest`, or that of `token`.
+std::string read_wanted_digest(std::string_view body);
+
 /// The changes of `PATCH keys/ID`: a JSON Merge Patch (RFC 7396).
 KeyChanges read_changes(std::string_view body, std::chrono::sys_seconds now);
 

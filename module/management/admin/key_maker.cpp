@@ -46,9 +46,7 @@ bool is_unused(const IdempotentRequest& idempotent, const KeysOfId& keys,
 /// Whether uses are recorded: those of the caller's keys are, to which its request belongs that
 /// arrived at this time by Redis's clock. Call it kUseDelay later.
 Task<bool> records_uses(const ResourceRequest& request, std::chrono::sys_seconds arrival) {
-    const auto& actor = request.request.actor;
-    auto caller = actor.substr(actor.find(':') + 1);
-    const auto keys = co_await used_keys(request, std::move(caller));
+    const auto keys = co_await used_keys(request, request.request.caller_id());
     // The minute may have ended between the use and the arrival.
     const auto since = std::chrono::floor<std::chrono::minutes>(arrival - kUseDelay);
     co_return std::ranges::any_of(

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "module/management/admin/idempotent_request.hpp"
 #include "module/management/admin/key_body.hpp"
@@ -144,6 +145,25 @@ Task<AdminResponse> show_key(ResourceRequest request) {
     co_return key_response(200, keys, now);
 }
 
+/// The caller's own id.
+Task<AdminResponse> show_caller(ResourceRequest request) {
+    request.id = request.request.caller_id();
+    co_return co_await show_key(std::move(request));
+}
+
+/// The id that has a key with this text or digest. The text is in the body: a URI would be logged.
+Task<AdminResponse> find_key(ResourceRequest request) {
+    request.preconditions.require_without_version();
+    std::vector<std::string> wanted(1, read_wanted_digest(request.request.body));
+    KeyReader reader(request.database, request.keys);
+    const auto found = co_await reader.read(std::move(wanted));
+    if (found.empty() || found.front().pending) {
+        throw OperationError(Reason::kUnknownId, "no id has this key");
+    }
+    request.id = found.front().record.id;
+    co_return co_await show_key(std::move(request));
+}
+
 Task<AdminResponse> change_key(ResourceRequest request) {
     KeyReader reader(request.database, request.keys);
     const auto now = co_await reader.now();
@@ -202,10 +222,12 @@ constexpr std::array kListParameters{
 constexpr std::array kKeyEndpoints{
     Endpoint{"GET", "keys", "listKeys", list_keys, kListParameters},
     Endpoint{"POST", "keys", "createKey", create_key},
+    Endpoint{"POST", "keys/lookup", "findKey", find_key, {}, true},
     Endpoint{"GET", "keys/{id}", "showKey", show_key},
     Endpoint{"PATCH", "keys/{id}", "changeKey", change_key},
     Endpoint{"DELETE", "keys/{id}", "revokeKey", revoke_key},
     Endpoint{"POST", "keys/{id}/rotate", "rotateKey", rotate_key},
+    Endpoint{"GET", "me", "showCaller", show_caller},
 };
 
 }  // namespace

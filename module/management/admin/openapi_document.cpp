@@ -82,7 +82,7 @@ std::string parameters_of(const Endpoint& endpoint, std::string_view texts) {
             .append(members_of(object_in(texts, parameter.name)))
             .append("}, ");
     }
-    if (endpoint.method == "POST") {
+    if (endpoint.takes_idempotency_key()) {
         list.append(reference("parameters", "IdempotencyKey")).append(", ");
     }
     return list + reference("parameters", "IfMatch") + ", " +
@@ -105,7 +105,7 @@ std::string shared_responses(const Endpoint& endpoint, bool has_body) {
         Shared{"412", "PreconditionFailed"},
         Shared{"413", "TooLarge", has_body},
         Shared{"415", "UnsupportedMedia", has_body},
-        Shared{"422", "IdempotencyKeyReused", endpoint.method == "POST"},
+        Shared{"422", "IdempotencyKeyReused", endpoint.takes_idempotency_key()},
         Shared{"429", "TooMany"},
         Shared{"503", "Unavailable"},
     };

@@ -14,6 +14,8 @@
 #include "module/management/known_id.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/management/usage_history.hpp"
+#include "module/quota/published_plans.hpp"
+#include "module/text/rfc3339.hpp"
 
 namespace tollgate::management {
 
@@ -28,6 +30,11 @@ std::optional<std::chrono::sys_days> day_of(const Query& query, std::string_view
 Task<void> require_known(const ResourceRequest& request) {
     CountingTables tables{.known = request.tables};
     co_await require_known_id(request.database, request.keys, request.id, std::move(tables));
+}
+
+std::optional<std::chrono::sys_seconds> time_of(const Query& query, std::string_view name) {
+    const auto text = query.find(name);
+    return text ? parse_rfc3339(*text) : std::nullopt;
 }
 
 Task<AdminResponse> show_ban(ResourceRequest request) {
@@ -70,14 +77,18 @@ Task<AdminResponse> end_ban(ResourceRequest request) {
 }
 
 Task<AdminResponse> list_audit(ResourceRequest request) {
-    const auto limit = static_cast<std::size_t>(request.query.number("limit"));
-    auto after = request.query.find("after").value_or("");
-    const auto id = request.query.find("id").value_or("");
-    if (!id.empty()) {
-        require_valid_id(id);
+    const auto& query = request.query;
+    AuditQuery wanted{.after = query.find("after").value_or(""),
+                      .limit = static_cast<std::size_t>(query.number("limit")),
+                      .is_descending = query.find("order") == "desc",
+                      .from = time_of(query, "from"),
+                      .to = time_of(query, "to"),
+                      .id = query.find("id").value_or(""),
+                      .actor = query.find("actor").value_or("")};
+    if (!wanted.id.empty()) {
+        require_valid_id(wanted.id);
     }
-    const auto page =
-        co_await read_audit(request.database, request.keys, std::move(after), limit, id);
+    const auto page = co_await read_audit(request.database, request.keys, std::move(wanted));
     auto response = json_response(200, [&](JsonWriter& json) {
         json.array("entries", [&] {
             for (const auto& entry : page.entries) {
@@ -95,6 +106,20 @@ Task<AdminResponse> list_audit(ResourceRequest request) {
     co_return response;
 }
 
+Task<AdminResponse> list_plans(ResourceRequest request) {
+    co_return json_response(200, [&](JsonWriter& json) {
+        json.array("tables", [&] {
+            for (const PlanTable* table : request.tables) {
+                json.object([&] {
+                    json.member("name", table->name);
+                    json.member("unit", table->unit);
+                    write_plans(json, *table);
+                });
+            }
+        });
+    });
+}
+
 Task<AdminResponse> show_openapi(ResourceRequest request) {
     co_return AdminResponse{.status = 200, .body = openapi_document(request.request.base)};
 }
@@ -105,9 +130,14 @@ constexpr std::array kHistoryParameters{
     QueryParameter{"from", Form::kDay},
     QueryParameter{"to", Form::kDay},
 };
+constexpr std::array<std::string_view, 2> kOrders{"asc", "desc"};
 constexpr std::array kAuditParameters{
     kPageLimit,
     QueryParameter{"after"},
+    QueryParameter{"order", Form::kChoice, kOrders},
+    QueryParameter{"from", Form::kTime},
+    QueryParameter{"to", Form::kTime},
+    QueryParameter{"actor"},
     QueryParameter{"id"},
 };
 constexpr std::array kOtherEndpoints{
@@ -116,6 +146,7 @@ constexpr std::array kOtherEndpoints{
     Endpoint{"GET", "keys/{id}/ban", "showBan", show_ban},
     Endpoint{"DELETE", "keys/{id}/ban", "liftBan", end_ban},
     Endpoint{"GET", "audit", "listAudit", list_audit, kAuditParameters},
+    Endpoint{"GET", "plans", "listPlans", list_plans},
     Endpoint{"GET", "openapi.json", "showDocument", show_openapi},
 };
 

@@ -66,7 +66,10 @@ struct Endpoint {
     /// Throws OperationError.
     Task<AdminResponse> (*handle)(ResourceRequest request);
     std::span<const QueryParameter> parameters{};
+    bool is_read = false;  ///< a POST that changes nothing: it needs no `Idempotency-Key`
 
+    /// Whether an `Idempotency-Key` makes the request safe to repeat.
+    bool takes_idempotency_key() const { return method == "POST" && !is_read; }
     bool has_id() const { return path.find("{id}") != std::string_view::npos; }
 };
 

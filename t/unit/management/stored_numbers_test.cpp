@@ -120,7 +120,7 @@ TEST(UnexpectedReplies, AreErrorsOfTheOperation) {
     const auto keys = GivenReplies::keys();
     KeyReader reader(database, keys);
     EXPECT_THROW(run_to_end(reader.now()), OperationError);
-    EXPECT_THROW(run_to_end(read_audit(database, keys, "", 10, "")), OperationError);
+    EXPECT_THROW(run_to_end(read_audit(database, keys, {.limit = 10})), OperationError);
     // The script answers so only if a condition is not met.
     const std::vector<redis::Value> zero{value_of(0)};
     EXPECT_EQ(replies_of(zero, {.conditions = {{}}, .commands = {{"PING"}}}), std::nullopt);
