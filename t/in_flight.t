@@ -70,13 +70,17 @@ sub becomes_free {
     pass($name);
 }
 
+# The places of all nodes in Redis.
+sub places {
+    my ($gateway) = @_;
+    my %places = @{ $gateway->redis->cmd('HGETALL', 't:flight:{k1}') };
+    return sum0(map { (split ' ', $places{$_})[0] } grep { /:/ } keys %places);
+}
+
 # Waits until the nodes have so many places of the id, because they have returned the others.
 sub places_returned {
     my ($gateway, $left) = @_;
-    wait_until('the return of places', sub {
-        my %places = @{ $gateway->redis->cmd('HGETALL', 't:flight:{k1}') };
-        return sum0(map { (split ' ', $places{$_})[0] } grep { /:/ } keys %places) == ($left // 0);
-    });
+    wait_until('the return of places', sub { places($gateway) == ($left // 0) });
 }
 
 sub in_flight { $_[0]->status->{redis}[0]{in_flight} }
@@ -229,6 +233,20 @@ subtest 'a reload, and killed workers' => sub {
     is(finish($_), 200, 'they end') for @further;
     $gateway->nginx->stop;
 };
+
+for my $running (0, 3) {
+    subtest "a graceful shutdown, $running requests are in flight" => sub {
+        my $gateway = start(workers => 2);
+        my @requests = map { begin($gateway, 'k') } 1 .. 3;
+        is(finish(shift @requests), 200, 'one ends before') while @requests > $running;
+        kill QUIT => $gateway->nginx->pid;
+        wait_until('the shutdown', sub { !eval { $gateway->status } });
+        is(places($gateway), 3, 'the node keeps the places of requests that run') if @requests;
+        is(finish($_), 200, 'one ends afterwards') for @requests;
+        $gateway->nginx->stop;
+        is(places($gateway), 0, 'its places are free');
+    };
+}
 
 subtest 'an outage of Redis' => sub {
     my $gateway = start(redis => 'timeout 200ms;');

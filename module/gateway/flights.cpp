@@ -170,6 +170,11 @@ void Flights::leave(const FlightKey& key) noexcept {
         const LockedStripe stripe(context_.zone(), key.id);
         stripe.flights().find(key).add(context_.worker().process(), -1);
     }
+    return_if_exiting(key);
+}
+
+/// A worker that exits keeps no places that are not used.
+void Flights::return_if_exiting(const FlightKey& key) noexcept {
     const auto entry = entries_.find(key);
     if (context_.worker().is_exiting() && entry != entries_.end()) {
         attempt(context_.log(),
@@ -262,6 +267,9 @@ void Flights::on_places(const FlightKey& key, const Ask& ask, ExactSteadyTime se
     if (found != entries_.end() && !ask.is_return()) {
         answer(key, found->second, is_full, given.others > 0, taken);
     }
+    // During the call, no places could be returned, or Redis has refused them: another call had
+    // changed them.
+    return_if_exiting(key);
 }
 
 /// Answers the waiters of a call that has `taken` places for them; nothing: the zone has no room.
@@ -385,8 +393,7 @@ void Flights::recall(std::string_view id) noexcept {
 void Flights::shut_down() noexcept {
     attempt(context_.log(), [&] {
         for (const FlightKey& key : keys()) {
-            const Entry& entry = entries_.at(key);
-            return_unused(key, entry.id, entry.table, true);
+            return_if_exiting(key);
         }
     });
 }

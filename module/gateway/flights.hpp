@@ -95,6 +95,7 @@ class Flights : private Pinned {
     void call_for_waiters(const FlightKey& key, Entry& entry);
     void return_unused(const FlightKey& key, std::string_view id, std::string_view table,
                        bool at_once);
+    void return_if_exiting(const FlightKey& key) noexcept;
     void send(const FlightKey& key, std::string_view id, std::string_view table, const Ask& ask);
     void call(const FlightKey& key, Entry& entry, const Ask& ask);
     void on_pause_end() noexcept;

@@ -180,6 +180,27 @@ TEST_F(FlightsTest, DoNotKeepWaitersIfMemoryIsShort) {
     EXPECT_EQ(begun(worker, 4), 3);
 }
 
+TEST_F(FlightsTest, AreReturnedByAWorkerThatExits) {
+    for (const bool has_waiter : {false, true}) {
+        Worker& worker = start();
+        EXPECT_EQ(begun(worker, 3), 3);
+        worker.transport.delay = [] { return Timeline::Time(10ms); };
+        if (has_waiter) {
+            begin(worker, "k");
+        }
+        worker.process.exiting = true;
+        worker.engine.shut_down();
+        while (!requests.empty()) {
+            end_first();
+        }
+        for (int i = 0; i < 300 && !worker.transport.is_idle(); ++i) {
+            run_for(1ms);
+        }
+        EXPECT_TRUE(worker.transport.is_idle()) << "it exits then";
+        EXPECT_EQ(places_in_redis(), 0) << has_waiter;
+    }
+}
+
 TEST_F(FlightsTest, LoseNoPlaceIfAReplyIsLost) {
     Worker& worker = start();
     ask(worker, "k");
