@@ -248,6 +248,17 @@ for my $running (0, 3) {
     };
 }
 
+subtest 'the same Redis under another address' => sub {
+    my $gateway = start(redis_options => { tcp => 1 });
+    my @requests = map { begin($gateway, 'k') } 1 .. 3;
+    my ($old, $new) = ('server ' . $gateway->redis->address, 'server 127.0.0.1:' . $gateway->redis->port);
+    $gateway->nginx->reload(conf => $gateway->nginx->{options}{conf} =~ s/\Q$old\E;/$new;/r);
+    refused($gateway, 'k', 'requests of an old worker are in flight');
+    is(finish($_), 200, 'they end') for @requests;
+    becomes_free($gateway, 'k', 'their places are free');
+    $gateway->nginx->stop;
+};
+
 subtest 'an outage of Redis' => sub {
     my $gateway = start(redis => 'timeout 200ms;');
     my $other = start(share => $gateway, redis => 'timeout 200ms;');

@@ -216,7 +216,10 @@ void Flights::call(const FlightKey& key, Entry& entry, const Ask& ask) {
 void Flights::send(const FlightKey& key, std::string_view id, std::string_view table,
                    const Ask& ask) {
     const ExactSteadyTime now = context_.clock().steady();
-    const std::string node = context_.zone().node_name();
+    // The Redis may have other names in the configurations of old workers. The zone has a record
+    // for each name, and does not know that their places are in the same Redis.
+    const std::string node =
+        context_.zone().node_name() + "-" + std::to_string(context_.settings().name_hash);
     auto reply = std::make_unique<Reply>(*this, key, ask, now);
     auto call = redis::flight_call(context_.settings().keys, {.id = id,
                                                               .table = table,
