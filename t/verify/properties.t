@@ -11,6 +11,7 @@ use Verify::Property::Atomicity;
 use Verify::Property::Budgets;
 use Verify::Property::Conservation;
 use Verify::Property::Endings;
+use Verify::Property::InFlight;
 use Verify::Property::Liveness;
 use Verify::Property::Refusals;
 use Verify::Property::Safety;
@@ -27,12 +28,13 @@ my %config = (
     },
     locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], n => ['banning'] },
     ids => { k => { plan => 'small', alone => 1 }, slide => { plan => 'slide' }, month => { plan => 'month' }, b => { plan => 'small' } },
+    in_flight => { b => 3 },
 );
 
 # A record: its times are relative, and a request has the usual fields.
 sub record {
     my ($kind, %fields) = @_;
-    for my $name (grep { defined $fields{$_} } qw(begin from to end at quiet)) { $fields{$name} += $zero }
+    for my $name (grep { defined $fields{$_} } qw(begin by from to end at quiet)) { $fields{$name} += $zero }
     if ($kind eq 'req') {
         %fields = (node => 0, id => 'k', loc => 's', cost => 1, status => 200, %fields);
         $fields{end} //= $fields{begin} + 0.01;
@@ -68,6 +70,13 @@ subtest 'safety' => sub {
     wrong('one more than the limit', qr/3 per 2: 4 units were granted in window/, [requests([0.1, 0.2, 0.3, 0.4])]);
     wrong('more than the limit of the longer window', qr/5 per 8: 6 units/, [requests([0.1, 0.2, 0.3, 2.1, 2.2, 4.1])]);
     wrong('costs', qr/4 units/, [requests([0.1, 0.2], cost => 2)]);
+    right('costs of which not all is used', [requests([0.1, 0.2, 0.3], cost => 2, used => 1)]);
+    wrong('... one more', qr/4 units/, [requests([0.1, 0.2, 0.3, 0.4], cost => 2, used => 1)]);
+    right('more is used than the cost', [requests([0.1, 0.2, 0.3], used => 9)]);
+    wrong('... one more', qr/4 units/, [requests([0.1, 0.2, 0.3, 0.4], used => 9)]);
+    my @held = map { [req => begin => 1.5 + $_ / 100, end => 2.5, by => 1.505 + $_ / 100] } 1 .. 4;
+    right('requests that end in the next window', [@held[0 .. 2]]);
+    wrong('... one more', qr/3 per 2: 4 units/, [@held]);
     right('requests of cost 0', [requests([0.1, 0.2, 0.3, 0.4], cost => 0)]);
     right('refused requests', [requests([0.1, 0.2, 0.3]), requests([0.4], status => 429)]);
     right('requests without an answer', [requests([0.1, 0.2, 0.3]), requests([0.4], status => 0)]);
@@ -110,6 +119,21 @@ subtest 'conservation' => sub {
     wrong('units of nobody', qr/0 units were granted, Redis counted 1/, [@round, requests([1], status => 429), $counted->(1)]);
     right('no answer: counted', [@round, requests([1]), requests([2], status => 0), $counted->(2)]);
     right('no answer: not counted', [@round, requests([1]), requests([2], status => 0), $counted->(1)]);
+    right('more is used than the cost', [@round, requests([1, 2], used => 5), $counted->(10)]);
+    right('less is used', [@round, requests([1, 2], cost => 5, used => 0), $counted->(0)]);
+    wrong('an excess is not counted', qr/10 units were granted, Redis counted 2/, [@round, requests([1, 2], used => 5), $counted->(2)]);
+    wrong('a refund is not counted', qr/Redis counted 10; at most 4/, [@round, requests([1, 2], cost => 5, used => 2), $counted->(10)]);
+    wrong('a refund is counted twice', qr/Redis counted 1; at least 7/, [@round, requests([1], cost => 5, used => 2), requests([2], cost => 5), $counted->(1)]);
+    right("no answer: $_ are counted", [@round, requests([1], status => 0, cost => 5, used => 9), $counted->($_)]) for 0, 5, 9;
+    wrong('... more', qr/Redis counted 10; at most 9/, [@round, requests([1], status => 0, cost => 5, used => 9), $counted->(10)]);
+    my @killed = (requests([1], cost => 5, used => 2), requests([2], cost => 5, used => 9));
+    right('a worker is killed before it settles', [@round, @killed, $counted->($_), fault(kill_worker => 2.05, 2.06)]) for 7, 11;
+    wrong('... long before', qr/at least 7/, [@round, @killed, $counted->(6), fault(kill_worker => 2.05, 2.06)]);
+    wrong('... at another node', qr/at least 11/, [@round, @killed, $counted->(7), fault(kill_worker => 2.05, 2.06, node => 1)]);
+    right('a node is killed before it reports', [@round, @killed, $counted->($_), fault(kill_node => 4, 4.1)]) for 7, 14;
+    wrong('a refund whose reply is lost', qr/at most 11/, [@round, @killed, $counted->(14), fault(mute => 1.5, 2.5)]);
+    my @pool = map { [@$_, loc => 'a'] } @killed;
+    right('... with the lease that has it', [@round, @pool, $counted->(14, 'api'), fault(mute => 1.5, 2.5)]);
     right('in a later day', [@round, requests([1, 2]), $counted->(1), [history => round => 1, id => 'k', 'strict:20000' => 1]]);
     wrong('a table of two', qr/k in strict: 1 units were granted, Redis counted 0/, [@round, requests([1], loc => 'b'), $counted->(1, 'api')]);
     my @second = ([round => number => 2, begin => 10, quiet => 19, end => 20, faults => 0]);
@@ -173,6 +197,14 @@ subtest 'liveness' => sub {
     my @again = [req => begin => 3, loc => 'a', probe => 2, waited => 1, status => 429];
     right('the units of leases were used', [requests([map { 2 + $_ / 100 } 1 .. 20], loc => 'a'), @again]);
     wrong('they were not', qr/refused again after waiting 1 s/, [requests([map { 2 + $_ / 100 } 1 .. 19], loc => 'a'), @again]);
+    my @end = ([round => number => 1, begin => -20, quiet => 0, end => 40, faults => 1]);
+    my $at_once = sub { my ($begin, @status) = @_; return map { [req => begin => $begin, id => 'b', loc => 'n', probe => 3, attempt => "1.$begin", status => $_] } @status };
+    right('as many requests at once', [@end, $at_once->(3, 200, 200, 200)]);
+    wrong('one of them is refused', qr/3 requests at once are not granted/, [@end, $at_once->(3, 200, 429, 200)]);
+    right('... at first', [@end, $at_once->(1.5, 200, 429, 200), $at_once->(3, 200, 200, 200)]);
+    right("... after $_->[0]", [@end, $at_once->(7, 200, 429, 200), fault(@$_)]) for ['kill_node', -3, 2], ['mute', -4, -3], ['step_clock', -3, -3];
+    wrong("... long after $_->[0]", qr/not granted/, [@end, $at_once->(8, 200, 429, 200), fault(@$_)]) for ['kill_node', -3, 2], ['mute', -4, -3];
+    wrong("... after $_", qr/not granted/, [@end, $at_once->(7, 200, 429, 200), fault($_ => -3, -3)]) for qw(kill_worker reload lose_counts);
     my @refused = [req => begin => 0.5, status => 429, retry => 2];
     right('granted after Retry-After', [@refused, requests([2.6])]);
     right('refused before Retry-After', [@refused, requests([1.6], status => 429)]);
@@ -249,6 +281,14 @@ subtest 'no wrong refusal' => sub {
     my @spent = requests([0.1, 0.2, 0.3]);
     wrong('Retry-After is too early', qr/before the reset/, [@spent, requests([0.4], status => 429, reset => $zero + 2, retry => 1)]);
     wrong('Retry-After is too late', qr/more than a second after the reset/, [@spent, requests([0.4], status => 429, reset => $zero + 2, retry => 4)]);
+    my @places = (id => 'b', loc => 'n');
+    my @three = requests([0.1, 0.2, 0.3], end => 1, @places);
+    my $full = sub { [req => begin => $_[0], status => 429, code => 'too_many_in_flight', @places] };
+    right('no place is free', [@three, $full->(0.4)]);
+    right('... for the nodes that have them', [@three, $full->(2.5)]);
+    wrong('places are free', qr/refused while places are free: 3 requests/, [@three[0, 1], $full->(0.4)]);
+    wrong('... long after the end of the others', qr/refused while places are free/, [@three, $full->(3.5)]);
+    right('... in a fault', [$full->(0.4), fault(kill_node => 0.2, 0.3)]);
     wrong('an alert', qr/node 1: \[alert\]/, [[complaint => node => 1, line => '[alert] worker exited on signal 11']]);
     my $fds = sub { [resources => at => $_[0], node => 0, fds => $_[1], rss => 9000] };
     right('descriptors', [$fds->(0, 10), $fds->(1, 40), $fds->(2, 41)]);
@@ -294,6 +334,33 @@ subtest 'budgets of addresses' => sub {
     wrong('503 without a key', qr/needs no look-up/, [$down->('nothing'), fault(kill_redis => 0, 1)]);
     wrong('served without a key', qr/the status is 200/, [[req => begin => 0.1, id => '-', sends => 'nothing']]);
     right('a table without budgets', [[req => begin => 0.1, id => '-', status => 401, loc => 'a']]);
+};
+
+subtest 'requests in flight' => sub {
+    $property = \&Verify::Property::InFlight::check;
+    my $flights = sub { my ($times, %fields) = @_; return map { [flight => begin => $_->[0], end => $_->[1], id => 'b', node => 0, verdict => 'granted', %fields] } @$times };
+    my @three = $flights->([[0.1, 1], [0.2, 1], [0.3, 1]]);
+    right('as many as the limit', [@three]);
+    wrong('one more', qr/4 requests are in flight at \d+\.5000; 3 may be/, [@three, $flights->([[0.5, 0.6]])]);
+    wrong('... at another node', qr/4 requests/, [@three, $flights->([[0.5, 0.6]], node => 1)]);
+    right('when one has ended', [@three, $flights->([[1, 2], [1, 2], [1, 2]])]);
+    right('of another id', [@three, $flights->([[0.5, 0.6]], id => 'k')]);
+    my @fourth = $flights->([[0.5, 0.6]], verdict => 'degraded');
+    right('one more alone', [@three, @fourth]);
+    right('one more at each of three nodes', [@three, map { $flights->([[0.5, 0.6]], verdict => 'degraded', node => $_) } 0 .. 2]);
+    wrong('two more alone', qr/5 requests are in flight at \d+\.5500; 4 may be/, [@three, @fourth, $flights->([[0.55, 0.6]], verdict => 'degraded')]);
+    right('... at a node that knows no others', [@three, @fourth, $flights->([[0.55, 0.6]], verdict => 'degraded'), fault(kill_node => -3, -2)]);
+    my @next = $flights->([[2, 3], [2, 3], [2, 3]], node => 1);
+    my @long = $flights->([[0.1, 5], [0.2, 5], [0.3, 5]]);
+    right('once more after a loss', [@long, @next, fault($_ => 1, 1)]) for qw(lose_counts fail_over step_clock);
+    wrong('... twice', qr/7 requests/, [@long, @next, $flights->([[2.5, 2.6]], node => 2), fault(lose_counts => 1, 1)]);
+    my @late = $flights->([[8, 9]], node => 1);
+    wrong('... when all have begun long after it', qr/4 requests/, [$flights->([[7, 9], [7, 9], [7, 9]]), @late, fault(lose_counts => 1, 1)]);
+    my @stream = $flights->([[0.1, 30], [0.2, 30], [0.3, 30]]);
+    wrong('places of long requests are lost', qr/4 requests/, [@stream, $flights->([[20, 21]], node => 1)]);
+    right('... if their node has not reached Redis', [@stream, $flights->([[20, 21]], node => 1), fault(hold => 5, 9)]);
+    wrong('... but another one', qr/4 requests/, [@stream, $flights->([[20, 21]], node => 1), fault(hold => 5, 9, node => 1)]);
+    wrong('... or not for long enough', qr/4 requests/, [@stream, $flights->([[20, 21]], node => 1), fault(hold => 5, 5.5)]);
 };
 
 subtest 'acknowledged operations' => sub {

@@ -12,11 +12,18 @@ package Verify::Clients;
 #                                                #   'wrong': its checksum is, so that no node looks it up
 #       { …, address => '192.0.2.1' },           # of the client. One that ends with "::" is a network: each request has another
 #                                                #   address of it
+#       { …, holds => [0, 0.3] },                # Verify::Upstream holds the requests so many seconds
+#       { …, uses => [0, 10, ''] },              # what they have used in the end; '': the upstream does not say
+#       { …, leaves => 0.1 },                    # the share of requests whose client leaves before the answer
+#       { …, streams => 1 },                     # `pause` does not wait for the answer: the client leaves
 #   ]);
 #   $clients->pause        # waits until no request is under way
 #   $clients->resume
 #
-#   Verify::Clients::ask($node, $server, $id, $token, $location, $cost, $address)   # one request, blocking: its record
+#   Verify::Clients::ask($node, $server, $id, $token, $location, $cost, $address)   # one request, blocking: its record;
+#                                                                                   #   undef if the node is down
+#   my $asked = Verify::Clients::begin($node, $server, { id => …, loc => …, cost => 1 }, $token, $hold);    # several at a
+#   Verify::Clients::finish($asked)                                                 #   time: the record of each
 
 use strict;
 use warnings;
@@ -33,7 +40,7 @@ my $patience = 15;
 
 my %field_of = (
     'x-ratelimit-limit' => 'limit', 'x-ratelimit-remaining' => 'remaining', 'x-ratelimit-reset' => 'reset',
-    'ratelimit' => 'rl', 'retry-after' => 'retry', 'x-verdict' => 'verdict',
+    'ratelimit' => 'rl', 'retry-after' => 'retry', 'x-verdict' => 'verdict', 'x-began' => 'by',
 );
 
 sub start {
@@ -61,19 +68,20 @@ sub _turn {
         for my $lane (@lanes) { $self->_send($lane) if !$lane->{waits} && $lane->{next} <= $now }
     }
     my @waiting = grep { $_->{waits} } @lanes;
-    my $due = min(map { $_->{waits} ? $_->{begin} + $patience : $_->{next} } @lanes);
+    my $due = min(map { $_->{waits} ? $_->{leaves_at} : $_->{next} } @lanes);
     my $timeout = $self->{running} || @waiting ? max(0, min($due - now(), 0.5)) : 0.5;
     my $select = IO::Select->new($self->{control} // (), map { $_->{waits} } @waiting);
     my %ready = map { fileno($_) => 1 } $select->can_read($timeout);
     for my $lane (@waiting) {
         if    ($ready{ fileno $lane->{waits} })           { $self->_receive($lane) }
-        elsif (now() - $lane->{begin} > $patience) { $self->_end($lane, {}) }
+        elsif (now() > $lane->{leaves_at})                { $self->_end($lane, {}) }
     }
     return unless $self->{control} && $ready{ fileno $self->{control} };
     TestProcess::answer($self->{control}, sub {
         my ($what) = @_;
         $self->{running} = $what eq 'resume';
         if (!$self->{running}) {
+            $self->_end($_, {}) for grep { $_->{waits} && $_->{streams} } @lanes;
             local $self->{control};    # nothing else is asked meanwhile
             $self->_turn while grep { $_->{waits} } @lanes;
         }
@@ -96,7 +104,10 @@ sub _send {
         loc => $random->one_of(@{ $lane->{locations} }), cost => $random->one_of(@{ $lane->{costs} // [1] }),
         sends => $lane->{sends}, address => $lane->{address},
     };
-    my $text = _format($lane->{record}, $self->_token($lane), $random->whole(1, 0xffff));
+    my $used = $lane->{uses} ? $random->one_of(@{ $lane->{uses} }) : '';
+    $lane->{record}{used} = $used if length $used;
+    my $hold = $lane->{holds} ? $random->real(@{ $lane->{holds} }) : 0;
+    my $text = _format($lane->{record}, $self->_token($lane), $random->whole(1, 0xffff), $hold);
     my $socket = $lane->{sockets}[$node];
     # A connection that nginx has closed meanwhile is readable.
     if ($socket && IO::Select->new($socket)->can_read(0)) { close $socket; undef $socket }
@@ -109,6 +120,7 @@ sub _send {
     $socket->blocking(0);
     $lane->{sockets}[$node] = $lane->{waits} = $socket;
     @$lane{qw(begin buffer)} = (now(), '');
+    $lane->{leaves_at} = $lane->{begin} + ($lane->{leaves} && $random->chance($lane->{leaves}) ? $random->real(0, $hold) : $patience);
     syswrite($socket, $text) // $self->_end($lane, {});
 }
 
@@ -121,10 +133,11 @@ sub _token {
 
 # `host` is the part of an address that its network does not determine.
 sub _format {
-    my ($record, $token, $host) = @_;
+    my ($record, $token, $host, $hold) = @_;
     my $address = $record->{address} // '';
     $address .= sprintf '%x', $host if $address =~ /::$/;
-    return join "\r\n", "GET /$record->{loc}?c=$record->{cost} HTTP/1.1", 'Host: verify', defined $token ? "Authorization: Bearer $token" : (),
+    my $arguments = "c=$record->{cost}" . (defined $record->{used} ? "&u=$record->{used}" : '') . ($hold ? '&h=' . int(1000 * $hold) : '');
+    return join "\r\n", "GET /$record->{loc}?$arguments HTTP/1.1", 'Host: verify', defined $token ? "Authorization: Bearer $token" : (),
         length $address ? "X-Forwarded-For: $address" : (), '', '';
 }
 
@@ -176,18 +189,28 @@ sub _end {
 
 sub ask {
     my ($node, $server, $id, $token, $loc, $cost, $address) = @_;
-    my $record = { node => $node, id => $id, loc => $loc, cost => $cost // 1, begin => sprintf('%.4f', now()), status => 0, address => $address };
-    my $socket = IO::Socket::UNIX->new(Peer => $server =~ s/^unix://r) or return;
+    my $asked = begin($node, $server, { id => $id, loc => $loc, cost => $cost // 1, address => $address }, $token);
+    return $asked->{socket} ? finish($asked) : undef;
+}
+
+sub begin {
+    my ($node, $server, $record, $token, $hold) = @_;
+    $record = { %$record, node => $node, begin => sprintf('%.4f', now()), status => 0 };
+    my $socket = IO::Socket::UNIX->new(Peer => $server =~ s/^unix://r);
     local $SIG{PIPE} = 'IGNORE';
+    return { record => $record, socket => $socket && syswrite($socket, _format($record, $token, undef, $hold)) ? $socket : undef };
+}
+
+sub finish {
+    my ($asked) = @_;
+    my $socket = $asked->{socket};
     my $buffer = '';
     my $answer;
-    if (syswrite $socket, _format($record, $token)) {
-        while (IO::Select->new($socket)->can_read($patience) && sysread $socket, $buffer, 65536, length $buffer) {
-            $answer = _parse(\$buffer) and last;
-        }
+    while ($socket && IO::Select->new($socket)->can_read($patience) && sysread $socket, $buffer, 65536, length $buffer) {
+        $answer = _parse(\$buffer) and last;
     }
     delete $answer->{close} if $answer;
-    return { %$record, %{ $answer // {} }, end => sprintf('%.4f', now()) };
+    return { %{ $asked->{record} }, %{ $answer // {} }, end => sprintf('%.4f', now()) };
 }
 
 1;

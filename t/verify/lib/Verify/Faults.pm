@@ -198,8 +198,8 @@ sub _pause_redis {
 sub _lose_counts {
     my ($self) = @_;
     my $lost = 0;
-    my $delete = sub { for my $key ($self->{deployment}->scan('t:quota:*')) { $lost += $self->{deployment}->cmd('DEL', $key) } };
-    return { begin => sub { $delete->() }, evidence => sub { $lost ? "$lost quotas were deleted" : undef } };
+    my $delete = sub { for my $key (map { $self->{deployment}->scan($_) } 't:quota:*', 't:flight:*') { $lost += $self->{deployment}->cmd('DEL', $key) } };
+    return { begin => sub { $delete->() }, evidence => sub { $lost ? "$lost quotas and places were deleted" : undef } };
 }
 
 sub _lose_scripts {

@@ -14,6 +14,9 @@ package Verify::Model;
 #   $model->grants($id, $table)                 # the requests that were granted and cost something
 #   $model->window($rate, $request)             # the number of the window in which it was decided; undef if that is not certain
 #   $model->windows($rate, $request)            # the first and the last window in which it may have been decided
+#   $model->in_flight($id)                      # how many requests of it may be in flight at a time; undef: any number
+#   units($request)                             # what it takes if it is granted, once that is settled
+#   least($request), most($request)             # the lower and the higher of its cost and what it has used
 #   answered_by($request)                       # a text: the request and its answer, as evidence
 
 use strict;
@@ -23,7 +26,7 @@ use JSON::PP   ();
 use List::Util qw(first max min sum0 uniq);
 use POSIX      qw(floor);
 
-our @EXPORT_OK = qw(answered_by evidence);
+our @EXPORT_OK = qw(answered_by evidence least most units);
 
 # A fault affects clients until a worker has connected again: at most one second between attempts, and one to connect
 # (connect_timeout); then the units of the outage are reported, and subscriptions and heartbeats are renewed.
@@ -36,6 +39,7 @@ $group{outage}{$_} = 1 for keys %{ $group{full_outage} }, qw(restart_redis refus
 $group{loss}{$_} = 1 for qw(lose_counts kill_master stop_master fail_over);          # counts may be lost
 $group{forget}{$_} = 1 for qw(kill_node resize_zone move_address);                    # a node loses what it knows
 $group{node}{$_} = 1 for qw(kill_worker kill_node);
+$group{places}{$_} = 1 for keys %{ $group{loss} }, 'step_clock';    # other nodes may get the places of those that have them
 
 sub new {
     my ($class, $history) = @_;
@@ -149,6 +153,13 @@ sub stalled {
     return sum0(map { $_->{end} - $_->{at} } grep { $_->{at} <= $to && $_->{end} >= $from } @{ $self->{stalls} });
 }
 
+sub in_flight { my ($self, $id) = @_; return ($self->{config}{in_flight} // {})->{$id} }
+
+# The upstream says what a request has used, unless the field is missing.
+sub units { my ($request) = @_; return $request->{used} // $request->{cost} }
+sub least { my ($request) = @_; return min($request->{cost}, units($request)) }
+sub most  { my ($request) = @_; return max($request->{cost}, units($request)) }
+
 sub grants {
     my ($self, $id, $table) = @_;
     my %loc = map { $_ => 1 } grep { first { $_ eq $table } $self->tables($_) } keys %{ $self->{config}{locations} };
@@ -164,7 +175,7 @@ sub _number {
 
 sub windows {
     my ($self, $rate, $request) = @_;
-    my ($from, $to) = @{ $request->{redis_time} //= [$self->{history}->redis_time($request->{begin}, $request->{end})] };
+    my ($from, $to) = @{ $request->{redis_time} //= [$self->{history}->redis_time($request->{begin}, $request->{by} // $request->{end})] };
     return map { _number($rate->{period}, $_) } $from, $to;
 }
 
@@ -177,7 +188,7 @@ sub window {
 sub answered_by {
     my ($request) = @_;
     return join ' ', sprintf('%.4f..%.4f', @$request{qw(begin end)}), "node $request->{node}", $request->{id}, "/$request->{loc}", "cost $request->{cost}:",
-        $request->{status} || 'no answer', map { defined $request->{$_} ? ($_ eq 'verdict' ? $request->{$_} : "$_=$request->{$_}") : () } qw(verdict code retry limit remaining reset);
+        $request->{status} || 'no answer', map { defined $request->{$_} ? ($_ eq 'verdict' ? $request->{$_} : "$_=$request->{$_}") : () } qw(verdict code used retry limit remaining reset);
 }
 
 # A violation: what is wrong, and the records that show it, at most so many of them.

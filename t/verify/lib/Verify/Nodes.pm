@@ -2,7 +2,7 @@ package Verify::Nodes;
 
 # The nodes of a run: nginx processes that share a Redis.
 #
-#   my $nodes = Verify::Nodes->start($workload, redis => sub { my ($node) = @_; "server …;" });
+#   my $nodes = Verify::Nodes->start($workload, $upstream, redis => sub { my ($node) = @_; "server …;" });
 #   $nodes->all                        # Nginx objects
 #   $nodes->address($node)             # where clients connect
 #   $nodes->status($node)              # of tollgate_status, decoded; undef if the node does not answer
@@ -18,8 +18,8 @@ use List::Util qw(max);
 use Nginx;
 
 sub start {
-    my ($class, $workload, %settings) = @_;
-    my $self = bless { workload => $workload, settings => [map { +{ zone => $workload->{zones}[0], %settings } } 1 .. $workload->{nodes}] }, $class;
+    my ($class, $workload, $upstream, %settings) = @_;
+    my $self = bless { workload => $workload, upstream => $upstream, settings => [map { +{ zone => $workload->{zones}[0], %settings } } 1 .. $workload->{nodes}] }, $class;
     $self->{nginx} = [map {
         Nginx->start(
             workers => $workload->{workers}, log_level => 'notice', conf => $self->_conf($_), events => 'worker_connections 512;',
@@ -38,7 +38,9 @@ sub _conf {
     my ($workload, $settings) = ($self->{workload}, $self->{settings}[$node]);
     my $name = $settings->{name} // 'main';
     my $locations = join "\n", map {
-        "location = /$_ { tollgate @{ $workload->{locations}{$_} }; tollgate_cost \$verify_cost; alias %DIR%/www/served; }"
+        my $cost = $workload->{upstream}{$_};
+        "location = /$_ { tollgate @{ $workload->{locations}{$_} }; tollgate_cost \$verify_cost " . ($cost // '') . '; '
+            . (defined $cost ? $self->{upstream}->directives($node) : 'alias %DIR%/www/served;') . ' }'
     } sort keys %{ $workload->{locations} };
     my $milliseconds = 1000 * $workload->{timeout};
     return <<"CONF";

@@ -4,9 +4,12 @@ package Verify::Workload;
 # record of the history contains it, so that the checker needs nothing else.
 #
 #   my $workload = Verify::Workload->new(seed => 7, deployment => 'redis', tls => 0);
-#   $workload->{tables}{api}{plans}{small}      # { rates => [[20, 2], [50, 8]], sliding => 0 }; a month is the period "month"
+#   $workload->{tables}{api}{plans}{small}      # { rates => [[20, 2], [50, 8]], sliding => 0, in_flight => 3 }; a month is the
+#                                               #   period "month"
 #   $workload->{locations}{b}                   # ['api', 'strict']
+#   $workload->{upstream}{u}                    # of locations with an upstream: the parameters of tollgate_cost
 #   $workload->{ids}{hot1}                      # { plan => 'small', role => 'hot', alone => 0 }
+#   $workload->in_flight                        # the ids with this limit: { flight1 => 1, … }
 #   $workload->{on_failure}, {timeout}          # of tollgate_redis; seconds
 #   $workload->{zones}                          # the sizes of tollgate_zone that nodes have, the first one at the start
 #   $workload->crowd_lanes($node, $count)       # of clients that use so many keys of the crowd in turn, at one node
@@ -66,8 +69,20 @@ sub new {
                 lease => 1, plans => { small => { rates => [[4000, 20]] } },
                 ban => { after => 5, within => 2, for => 2, up_to => 6 },
             },
+            # No request is refused but for those that are in flight.
+            flying => {
+                lease => 1,
+                plans => { map { ($_->[0] => { rates => [[6000, 60]], in_flight => $_->[1] }) } ['one', 1], ['two', 2], ['few', 3], ['many', 5] },
+            },
+            # What is settled decides how many further requests a window grants.
+            metered => { lease => 0, plans => { meter => { rates => [[200, 2], [700, 8]] } } },
+            pooled  => { lease => 1, plans => { meter => { rates => [[240, 2], [4000, 30]] } } },
         },
-        locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'], w => ['watching'], l => ['leading'] },
+        locations => {
+            a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'], w => ['watching'], l => ['leading'],
+            f => ['flying'], m => ['metered'], p => ['pooled'],
+        },
+        upstream => { f => '', map { ($_ => 'settle=$upstream_http_x_used') } qw(m p) },
     }, $class;
     $self->{ids} = {
         (map { ("hot$_" => { plan => 'small', role => 'hot' }) } 1 .. 3),
@@ -85,6 +100,13 @@ sub new {
         strike1 => { plan => 'small', role => 'strike', loc => 'w' },
         # A node grants from a lease while others refuse until the key is banned.
         lead1 => { plan => 'small', role => 'lead', loc => 'l' },
+        flight1 => { plan => 'one',  role => 'flight', loc => 'f' },
+        flight2 => { plan => 'few',  role => 'flight', loc => 'f' },
+        flight3 => { plan => 'many', role => 'flight', loc => 'f' },
+        # Its requests last longer than places do that are not renewed. A node has one, and does not ask for more.
+        stream1 => { plan => 'two', role => 'stream', loc => 'f' },
+        (map { ("meter$_" => { plan => 'meter', role => 'meter', loc => 'm' }) } 1 .. 2),
+        pool1 => { plan => 'meter', role => 'pool', loc => 'p' },
     };
     # In a small zone, the crowd evicts other keys, and is evicted.
     my $is_small = $options{small_zone} // $random->chance(0.4);
@@ -112,6 +134,11 @@ sub lanes {
         elsif ($role eq 'month') { push @lanes, map { { %lane, locations => [qw(a b)], gap => 0.3 } } 1 .. 2 }
         elsif ($role eq 'slow')  { push @lanes, { %lane, locations => ['n'], gap => 0.25 }, { %lane, locations => ['n'], gap => 1.3, costs => [119] } }
         elsif ($role eq 'ban')   { push @lanes, map { { %lane, locations => ['n'], gap => 0.1, costs => [(1) x 9, 70] } } 1 .. 2 }
+        elsif ($role eq 'flight') { push @lanes, map { { %lane, locations => ['f'], gap => 0.12, holds => [0, 0.3], leaves => 0.1 } } 1 .. 2 * $self->in_flight->{$id} }
+        elsif ($role eq 'stream') { push @lanes, map { { %lane, locations => ['f'], node => $_, gap => 1, holds => [3, 14], streams => 1 } } 0 .. $self->{nodes} - 1 }
+        # The units of meter1 are all known: no client leaves.
+        elsif ($role eq 'meter') { push @lanes, map { { %lane, locations => ['m'], gap => 0.2, holds => [0, 0.25], costs => [10, 40], uses => [0, 5, 10, 25, 40, 50, ''], leaves => $id eq 'meter1' ? 0 : 0.1 } } 1 .. 4 }
+        elsif ($role eq 'pool')  { push @lanes, map { { %lane, locations => ['p'], gap => 0.08, holds => [0, 0.1], costs => [3, 10], uses => [0, 2, 3, 12, ''] } } 1 .. 4 }
     }
     push @lanes, map { { %$_, costs => [1] } }
         # A client with a good key has this address, too: lazy1.
@@ -126,6 +153,12 @@ sub lanes {
     my %lead = (id => 'lead1', token => $self->{token}{lead1}, locations => ['l']);
     push @lanes, { %lead, gap => 0.04, stays => 3 }, { %lead, gap => 0.04, stays => 3 }, { %lead, gap => 0.7, burst => 6, costs => [4001] };
     return [@lanes[grep { $_ % $of == $nth } 0 .. $#lanes]];
+}
+
+sub in_flight {
+    my ($self) = @_;
+    my %ids = map { $_ => $self->{tables}{flying}{plans}{ $self->{ids}{$_}{plan} } } keys %{ $self->{ids} };
+    return { map { $ids{$_} ? ($_ => $ids{$_}{in_flight}) : () } keys %ids };
 }
 
 # They come from an address with a whole `anonymous` budget: of one that has spent it, few keys are looked up.
@@ -148,7 +181,8 @@ sub tables_text {
         $text .= "tollgate_plans $name" . ($table->{lease} ? '' : ' lease=off') . " {\n";
         for my $plan (sort keys %{ $table->{plans} }) {
             my $rates = join ' ', map { "$_->[0]r/" . ($_->[1] eq 'month' ? 'month' : "$_->[1]s") } @{ $table->{plans}{$plan}{rates} };
-            $text .= "    plan $plan $rates" . ($table->{plans}{$plan}{sliding} ? ' window=sliding' : '') . ";\n";
+            my ($sliding, $places) = @{ $table->{plans}{$plan} }{qw(sliding in_flight)};
+            $text .= "    plan $plan $rates" . ($sliding ? ' window=sliding' : '') . ($places ? " in_flight=$places" : '') . ";\n";
         }
         if (my $ban = $table->{ban}) { $text .= "    ban after=$ban->{after} within=$ban->{within}s for=$ban->{for}s up_to=$ban->{up_to}s;\n" }
         $text .= '    anonymous ' . join(' ', map { "$_->[0]r/$_->[1]s" } @{ $table->{anonymous} }) . ";\n" if $table->{anonymous};
@@ -160,7 +194,7 @@ sub tables_text {
 # What the history's `config` record contains.
 sub config {
     my ($self) = @_;
-    return { map { $_ => $self->{$_} } qw(seed deployment tls small_zone nodes workers timeout key_cache on_failure tables locations ids) };
+    return { in_flight => $self->in_flight, map { $_ => $self->{$_} } qw(seed deployment tls small_zone nodes workers timeout key_cache on_failure tables locations ids) };
 }
 
 1;

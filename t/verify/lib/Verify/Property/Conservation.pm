@@ -3,18 +3,20 @@ package Verify::Property::Conservation;
 # Redis has counted what was granted, and nothing else, once a round has settled.
 #
 # Each table keeps a history, so Redis counts a day for every plan. What the day of an id grew by in a round is what the
-# round granted. An answer that never came counts as 0 or as its cost. Without faults, there is no other difference.
+# round granted. An answer that never came counts as 0, as its cost or as what the request has used. Without faults, there
+# is no other difference.
 #
 #   counted, not granted (module/README.md): the calls whose reply was lost: their requests were answered 503 or
 #     `degraded`, or not at all, or refused by their node alone; the lease in such a call; the leases and slices of a
-#     killed node or worker
+#     killed node or worker; refunds that lie in such a lease
 #   granted, not counted: units that a node granted alone and lost before it reported them; counts that Redis lost
+#   the cost instead of what was used: requests that a worker or a node had not settled when it was killed
 
 use strict;
 use warnings;
 use List::Util qw(max min sum0);
 use POSIX      qw(ceil);
-use Verify::Model qw(evidence);
+use Verify::Model qw(evidence least most units);
 
 # The units of an id that Redis has counted in a table by the end of a round.
 sub counted {
@@ -54,18 +56,30 @@ sub check {
 sub _check_round {
     my ($model, $round, $id, $table, $before, $now, @requests) = @_;
     my @grants = grep { $_->{status} == 200 && $_->{cost} } @requests;
-    my $granted = sum0(map { $_->{cost} } @grants);
+    my $granted = sum0(map { units($_) } @grants);
     my @unknown = grep { !$_->{status} } @requests;
     my @faults = $model->faults($round->{begin} - 10, $round->{end});
+    my @unsettled = grep { _may_be_unsettled($_, @faults) } @grants;
     my $what = sprintf 'round %d, %s in %s: %d units were granted, Redis counted %d', $round->{number}, $id, $table, $granted, $now - $before;
-    my $most = $before + $granted + sum0(map { $_->{cost} } @unknown) + _counted_only($model, $id, $table, \@faults, \@requests);
+    my $most = $before + $granted + sum0((map { most($_) } @unknown), map { most($_) - units($_) } @unsettled) + _counted_only($model, $id, $table, \@faults, \@requests);
     return evidence("$what; at most " . ($most - $before) . ' can be', map { "fault $_->{kind} at node $_->{node}, $_->{begin}..$_->{end}" } @faults) if $now > $most;
     # Redis has lost counts: leases from before are given back to the new ones.
     return if $model->faults($round->{begin} - 10, $round->{end}, 'loss');
     my @lost = grep { my $grant = $_; $grant->{verdict} eq 'degraded' && grep { $_->{node} == $grant->{node} && $_->{end} + 1 >= $grant->{begin} } grep { $_->{kind} =~ /^(?:kill_node|resize_zone|move_address)$/ } @faults } @grants;
-    my $least = $before + $granted - sum0(map { $_->{cost} } @lost);
+    my %is_lost = map { $_ => 1 } @lost;
+    my $least = $before + $granted - sum0((map { units($_) } @lost), map { units($_) - least($_) } grep { !$is_lost{$_} } @unsettled);
     return evidence("$what; at least " . ($least - $before) . ' must be', (map { "fault $_->{kind} at node $_->{node}, $_->{begin}..$_->{end}" } @faults), @grants) if $now < $least;
     return;
+}
+
+# Whether a worker or a node may have been killed before it settled a request, or reported that to Redis. A client may
+# have the response first.
+sub _may_be_unsettled {
+    my ($request, @faults) = @_;
+    return defined $request->{used} && grep {
+        my $keeps = { kill_worker => 0.1, kill_node => 10, resize_zone => 10, move_address => 10 }->{ $_->{kind} };
+        defined $keeps && $_->{node} == $request->{node} && $request->{end} >= $_->{begin} - $keeps && $request->{end} <= $_->{end} + 0.1;
+    } @faults;
 }
 
 # Whether the node may have decided a request after its call was lost. A refusal does not show who decided it: it counts
@@ -78,6 +92,17 @@ sub _may_be_without_reply {
         $model->faults_of($request->{node}, $request->{begin}, $request->{end}, 'outage');
 }
 
+# These lose no call and no lease.
+my $harmless = qr/^(?:reload|rename_redis|change_limits|lose_scripts|step_clock)$/;
+
+# A lease is returned six seconds after its last use at the latest.
+sub _may_be_in_lost_lease {
+    my ($request, @faults) = @_;
+    return defined $request->{used} && grep {
+        $_->{kind} !~ $harmless && $request->{end} >= $_->{begin} - 6 && $request->{end} <= $_->{end} + $Verify::Model::recovery;
+    } @faults;
+}
+
 # The units that Redis may have counted for calls and leases of which nothing was granted.
 sub _counted_only {
     my ($model, $id, $table, $faults, $requests) = @_;
@@ -88,6 +113,7 @@ sub _counted_only {
     my @limits = map { $_->{most} } $model->limits($id, $table, $requests->[0] ? ($requests->[0]{begin}, $requests->[-1]{end}) : (0, 0));
     my $lease = @limits ? ceil(min(@limits) / 8) : 0;
     my ($nodes, $workers) = ($model->nodes, $model->config->{workers} // 2);
+    $units += sum0(map { $_->{cost} - least($_) } grep { _may_be_in_lost_lease($_, @$faults) } @$requests);
     for my $fault (@$faults) {
         my $kind = $fault->{kind};
         # A worker perhaps has a call under way. Each worker of a node also has a slice, and the node holds a lease.
@@ -95,7 +121,7 @@ sub _counted_only {
         elsif ($kind eq 'kill_node') { $units += (1 + 2 * $workers) * $lease }
         # The old workers return what they have, if Redis is reachable.
         elsif ($kind =~ /^(?:resize_zone|move_address)$/) { $units += (1 + 2 * $workers) * $lease if $model->faults_of($fault->{node}, $fault->{begin}, $fault->{end}, 'outage') }
-        elsif ($kind =~ /^(?:reload|rename_redis|change_limits|lose_scripts|step_clock)$/) { }
+        elsif ($kind =~ $harmless) { }
         else {
             # A worker has one call under way for an id; a call that is lost ends at `timeout`, or when the connection
             # is closed, and the next one follows at once.

@@ -8,11 +8,15 @@ package Verify::Property::Liveness;
 # has settled 15 s after its traffic at the latest. A client that is alone with its key and waits as long as Retry-After
 # says is not refused the same cost because of the same window. (Because of another one it may be: a node that refuses
 # from memory may not know what other nodes granted since.)
+#
+# Places for requests in flight come back: after a round, as many requests at once as `in_flight` allows are granted.
+# Nodes return places that were not used for a second. What nobody returns ends after ten seconds: the places of a node
+# that was killed, and those of a call whose reply was lost.
 
 use strict;
 use warnings;
-use List::Util qw(any sum0);
-use Verify::Model qw(evidence);
+use List::Util qw(any max sum0);
+use Verify::Model qw(evidence most);
 
 my $longest = 15;
 
@@ -37,16 +41,40 @@ sub _were_leases_used {
 sub _granted {
     my ($model, $request, $table, $rate) = @_;
     my ($first, $last) = $model->windows($rate, $request);
-    return sum0(map { $_->{cost} } grep {
+    return sum0(map { most($_) } grep {
         my ($from, $to) = $model->windows($rate, $_);
         $from <= $last && $to >= $first && $_->{begin} <= $request->{end};
     } $model->grants($request->{id}, $table));
 }
 
+my ($returned, $kept) = (2, 10.5);
+
+# Until when places may be missing after the traffic of a round.
+sub _places_are_back {
+    my ($model, $quiet, $now) = @_;
+    return max($quiet + $returned, map { ($_->{kind} eq 'kill_node' ? $_->{from} : $_->{end}) + $kept }
+        map { $model->faults($quiet - 30, $now, $_) } qw(outage step_clock));
+}
+
+sub _check_places {
+    my ($model) = @_;
+    my (%attempts, @violations);
+    push @{ $attempts{"$_->{id} $_->{attempt}"} }, $_ for grep { ($_->{probe} // 0) == 3 } $model->history->of('req');
+    for my $attempt (sort keys %attempts) {
+        my @requests = @{ $attempts{$attempt} };
+        my ($begin, $end) = ($requests[0]{begin}, max(map { $_->{end} } @requests));
+        my ($round) = grep { $_->{begin} <= $begin && $_->{end} >= $begin } $model->history->rounds;
+        next if !$round || !grep { $_->{status} != 200 } @requests;
+        push @violations, evidence(@requests . ' requests at once are not granted', @requests)
+            if $begin > _places_are_back($model, $round->{quiet}, $end) + $model->stalled($round->{quiet}, $end);
+    }
+    return @violations;
+}
+
 sub check {
     my ($history) = @_;
     my $model = Verify::Model->new($history);
-    my @violations;
+    my @violations = _check_places($model);
     for my $settled ($history->of('settled')) {
         my @held = map { /^held(\d+)$/ ? "node $1 holds $settled->{$_}" : () } sort keys %$settled;
         my $took = $settled->{at} - $settled->{begin} - $model->stalled($settled->{begin}, $settled->{at});

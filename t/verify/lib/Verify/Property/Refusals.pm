@@ -6,7 +6,12 @@ package Verify::Property::Refusals;
 use strict;
 use warnings;
 use List::Util qw(max min sum0);
-use Verify::Model qw(evidence);
+use Verify::Model qw(evidence most);
+
+# A client gives up after 15 s.
+my $longest = 15;
+# A node returns a place that was not used for a second, and looks twice a second.
+my $returned = 2;
 
 sub check {
     my ($history) = @_;
@@ -31,7 +36,7 @@ sub _check_answers {
             push @violations, evidence('503 without an outage', $request) unless $model->may_lack_redis($request);
         }
         elsif ($status == 429) {
-            push @violations, evidence('429 without its fields', $request) if $code !~ /^(?:rate_limit_exceeded|api_key_banned)$/ || ($request->{retry} // '') !~ /^[1-9]\d*$/;
+            push @violations, evidence('429 without its fields', $request) if $code !~ /^(?:rate_limit_exceeded|api_key_banned|too_many_in_flight)$/ || ($request->{retry} // '') !~ /^[1-9]\d*$/;
         }
         elsif ($status != 200) {
             push @violations, evidence("an answer with the status $status", $request);
@@ -62,6 +67,7 @@ sub _check_refusals {
         my %possible;    # by table and period: units that may have been counted in a window, sorted by time
         for my $request (@requests) {
             next unless $request->{cost} && (!$request->{status} || $request->{status} == 200);
+            $request->{most} = most($request);
             for my $table ($model->tables($request->{loc})) {
                 for my $rate ($model->limits($id, $table, $request->{begin}, $request->{end})) {
                     my ($first, $last) = $model->windows($rate, $request);
@@ -69,12 +75,30 @@ sub _check_refusals {
                 }
             }
         }
-        for my $request (grep { $_->{status} == 429 && ($_->{code} // '') eq 'rate_limit_exceeded' } @requests) {
+        my $near = 0;    # of the requests, the first one that may have lasted until this one
+        for my $request (grep { $_->{status} == 429 && ($_->{code} // '') =~ /^(?:rate_limit_exceeded|too_many_in_flight)$/ } @requests) {
             next if $model->faults($request->{begin} - 40, $request->{end}) || $model->stalled($request->{begin} - 2, $request->{end}) > 0.3;
+            if ($request->{code} eq 'too_many_in_flight') {
+                ++$near while $requests[$near]{begin} < $request->{begin} - $longest - $returned;
+                push @violations, _check_places($model, $request, \@requests, $near);
+                next;
+            }
             push @violations, _check_room($model, \%possible, $request), _check_retry($model, $request);
         }
     }
     return @violations;
+}
+
+sub _check_places {
+    my ($model, $request, $requests, $near) = @_;
+    my $limit = $model->in_flight($request->{id}) // 0;
+    my @others;
+    for (my $i = $near; $i < @$requests && $requests->[$i]{begin} < $request->{end}; ++$i) {
+        my $other = $requests->[$i];
+        push @others, $other if $other != $request && $other->{status} =~ /^(?:0|200)$/ && $other->{end} + $returned > $request->{begin};
+        return if @others >= $limit;
+    }
+    return evidence("refused while places are free: $limit requests may be in flight", @others, $request);
 }
 
 # With leases, each node holds at most an eighth of what remains for itself.
@@ -87,8 +111,8 @@ sub _check_room {
             my $held = $model->is_leased($table) ? $rate->{least} * $model->nodes / 8 : 0;
             for my $window ($first .. $last) {
                 my $in = $possible->{$table}{ $rate->{period} };
-                my $units = sum0(map { $_->{cost} } grep { $_->{begin} < $request->{end} } @{ $in->{$window} // [] });
-                my $before = $rate->{sliding} ? sum0(map { $_->{cost} } @{ $in->{ $window - 1 } // [] }) : 0;
+                my $units = sum0(map { $_->{most} } grep { $_->{begin} < $request->{end} } @{ $in->{$window} // [] });
+                my $before = $rate->{sliding} ? sum0(map { $_->{most} } @{ $in->{ $window - 1 } // [] }) : 0;
                 # The share of the window before, and its rounding.
                 $before = 1 + $before * (1 - max(0, $request->{redis_time}[0] / $rate->{period} - $window)) if $before;
                 return if $units + $before + $held + $request->{cost} > $rate->{least};

@@ -6,12 +6,13 @@ package Verify::Property::Safety;
 # has lost counts: each loss gives at most the limit once more. Units that nodes granted alone (`degraded`, with
 # on_failure local) come in addition: each node at most the limit, and once more for each time that it lost what it knew.
 # With a full zone, that may be each outage: a quota that owes nothing is evicted before.
-# Only what is certain counts: a grant whose window is not certain is left out.
+# Only what is certain counts: a grant whose window is not certain is left out. What a request uses in addition to its cost
+# is not known when it is granted, so it may exceed the limit; what it does not use is granted to others.
 
 use strict;
 use warnings;
 use List::Util qw(max sum0);
-use Verify::Model qw(evidence);
+use Verify::Model qw(evidence least);
 
 sub check {
     my ($history) = @_;
@@ -45,7 +46,7 @@ sub _check_rate {
         my ($limit) = map { $_->{most} } grep { $_->{period} eq $rate->{period} } $model->limits($id, $table, $here[0]{begin}, $to);
         my @by_redis = grep { $_->{verdict} ne 'degraded' } @here;
         my $losses = $model->faults($from, $to, 'loss');
-        my $units = sum0(map { $_->{cost} } @by_redis);
+        my $units = sum0(map { least($_) } @by_redis);
         if ($units > $limit * (1 + $losses)) {
             push @violations, evidence("$name: $units units were granted in window $window, after $losses losses of counts", @by_redis);
         }
@@ -61,12 +62,12 @@ sub _check_rate {
 # A sliding window counts the units of the window before by the share of it that it still covers.
 sub _check_sliding {
     my ($model, $name, $rate, $limit, $window, $before, $here) = @_;
-    my $previous = sum0(map { $_->{cost} } grep { $_->{verdict} ne 'degraded' } @$before);
+    my $previous = sum0(map { least($_) } grep { $_->{verdict} ne 'degraded' } @$before);
     my $end = ($window + 1) * $rate->{period};
     my @by_end = sort { $a->{end} <=> $b->{end} } @$here;
     my $units = 0;
     for my $grant (@by_end) {
-        $units += $grant->{cost};
+        $units += least($grant);
         my $rest = ($end - $grant->{redis_time}[1]) / $rate->{period};
         next if $previous * $rest + $units <= $limit;
         return evidence(sprintf('%s: %d units in the window before count %.2f, and %d are granted in window %d', $name, $previous, $previous * $rest, $units, $window),
@@ -82,7 +83,7 @@ sub _check_shares {
     return if $rate->{period} eq 'month' || $rate->{sliding};
     my ($from, $to) = (@here[0, -1]);
     my @alone = grep { $_->{verdict} eq 'degraded' } @here;
-    my $units = sum0(map { $_->{cost} } @alone);
+    my $units = sum0(map { least($_) } @alone);
     return if $units <= 2 * $limit + $model->nodes;
     # Earlier faults may have made nodes forget the others.
     return if $model->faults($from->{begin} - 15, $to->{end}, 'forget');
@@ -98,7 +99,7 @@ sub _check_alone {
     push @{ $alone{ $_->{node} } }, $_ for grep { $_->{verdict} eq 'degraded' } @here;
     return map {
         my @grants = @{ $alone{$_} };
-        my $units = sum0(map { $_->{cost} } @grants);
+        my $units = sum0(map { least($_) } @grants);
         my $forgot = (() = $model->faults_of($_, $from, $to, 'forget')) + (() = $model->faults_of($_, $from, $to, 'loss'));
         $forgot += max(0, (() = $model->faults_of($_, $from, $to, 'outage')) - 1) if $model->config->{small_zone};
         my $allowed = $model->config->{on_failure} eq 'local' ? $limit * (1 + $forgot) : 0;
