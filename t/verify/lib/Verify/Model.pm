@@ -46,9 +46,22 @@ sub new {
     my $self = bless { history => $history, config => $history->config }, $class;
     # A full zone changes nothing that a client sees, as long as Redis answers.
     $self->{faults} = [grep { $_->{kind} ne 'fill_zone' } $history->of('fault')];
-    $self->{stalls} = [$history->of('stall')];
+    $self->{stalls} = [_stalls($history)];
     for my $op ($history->of('op')) { push @{ $self->{plans}{ $op->{id} } }, $op->{value} if $op->{kind} eq 'plan' }
     return $self;
+}
+
+# Times in which a part of the machine stood still, without overlaps: the run, Redis, or a node, which answers a request
+# late although it needs no Redis for it.
+sub _stalls {
+    my ($history) = @_;
+    my @late = grep { ($_->{sends} // '') =~ /^(?:nothing|wrong)$/ && $_->{status} && $_->{end} - $_->{begin} > 0.1 } $history->requests('-');
+    my @stalls;
+    for my $stall (sort { $a->{at} <=> $b->{at} } $history->of('stall'), map { { at => $_->{begin}, end => $_->{end} } } @late) {
+        if (@stalls && $stall->{at} <= $stalls[-1]{end}) { $stalls[-1]{end} = max($stalls[-1]{end}, $stall->{end}) }
+        else                                             { push @stalls, { at => $stall->{at}, end => $stall->{end} } }
+    }
+    return @stalls;
 }
 
 sub history { $_[0]{history} }
