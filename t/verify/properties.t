@@ -76,6 +76,14 @@ subtest 'safety' => sub {
     wrong('... one more', qr/4 units/, [requests([0.1, 0.2, 0.3, 0.4], used => 9)]);
     my @held = map { [req => begin => 1.5 + $_ / 100, end => 2.5, by => 1.505 + $_ / 100] } 1 .. 4;
     right('requests that end in the next window', [@held[0 .. 2]]);
+    my $shown = sub { my ($begin, $left, %fields) = @_; return [req => begin => $begin, cost => 2, used => 0, rl => qq("wide-2";r=$left;t=1), %fields] };
+    my %wide_limit = (tables => { strict => { lease => 0, plans => { small => { rates => [[9, 2]] } } } });
+    right('what is left, after one that has ended', [$shown->(0.1, 7), $shown->(0.5, 7)], %wide_limit);
+    right('... that runs', [$shown->(0.1, 7, by => 0.12, end => 0.9), $shown->(0.5, 5)], %wide_limit);
+    wrong('... and does not count', qr/9 per 2: 7 units are left in window \d+, of which at least 4 are taken/,
+        [$shown->(0.1, 7, by => 0.12, end => 0.9), $shown->(0.5, 7)], %wide_limit);
+    right('... of the window before', [$shown->(1.8, 7, by => 1.82, end => 2.9), $shown->(2.5, 7)], %wide_limit);
+    right('... in a fault', [$shown->(0.1, 7, by => 0.12, end => 0.9), $shown->(0.5, 7), fault(mute => 0.3, 0.4)], %wide_limit);
     wrong('... one more', qr/3 per 2: 4 units/, [@held]);
     right('requests of cost 0', [requests([0.1, 0.2, 0.3, 0.4], cost => 0)]);
     right('refused requests', [requests([0.1, 0.2, 0.3]), requests([0.4], status => 429)]);

@@ -75,7 +75,7 @@ sub new {
                 plans => { map { ($_->[0] => { rates => [[6000, 60]], in_flight => $_->[1] }) } ['one', 1], ['two', 2], ['few', 3], ['many', 5] },
             },
             # What is settled decides how many further requests a window grants.
-            metered => { lease => 0, plans => { meter => { rates => [[200, 2], [700, 8]] } } },
+            metered => { lease => 0, plans => { meter => { rates => [[200, 2], [700, 8]] }, ample => { rates => [[2000, 2], [8000, 8]] } } },
             pooled  => { lease => 1, plans => { meter => { rates => [[240, 2], [4000, 30]] } } },
         },
         locations => {
@@ -105,7 +105,9 @@ sub new {
         flight3 => { plan => 'many', role => 'flight', loc => 'f' },
         # Its requests last longer than places do that are not renewed. A node has one, and does not ask for more.
         stream1 => { plan => 'two', role => 'stream', loc => 'f' },
-        (map { ("meter$_" => { plan => 'meter', role => 'meter', loc => 'm' }) } 1 .. 2),
+        meter1 => { plan => 'meter', role => 'meter', loc => 'm' },
+        # Its requests often end in another window.
+        ample1 => { plan => 'ample', role => 'ample', loc => 'm' },
         pool1 => { plan => 'meter', role => 'pool', loc => 'p' },
     };
     # In a small zone, the crowd evicts other keys, and is evicted.
@@ -136,8 +138,8 @@ sub lanes {
         elsif ($role eq 'ban')   { push @lanes, map { { %lane, locations => ['n'], gap => 0.1, costs => [(1) x 9, 70] } } 1 .. 2 }
         elsif ($role eq 'flight') { push @lanes, map { { %lane, locations => ['f'], gap => 0.12, holds => [0, 0.3], leaves => 0.1 } } 1 .. 2 * $self->in_flight->{$id} }
         elsif ($role eq 'stream') { push @lanes, map { { %lane, locations => ['f'], node => $_, gap => 1, holds => [3, 14], streams => 1 } } 0 .. $self->{nodes} - 1 }
-        # The units of meter1 are all known: no client leaves.
-        elsif ($role eq 'meter') { push @lanes, map { { %lane, locations => ['m'], gap => 0.2, holds => [0, 0.25], costs => [10, 40], uses => [0, 5, 10, 25, 40, 50, ''], leaves => $id eq 'meter1' ? 0 : 0.1 } } 1 .. 4 }
+        elsif ($role eq 'meter') { push @lanes, map { { %lane, locations => ['m'], gap => 0.2, holds => [0, 0.25], costs => [10, 40], uses => [0, 5, 10, 25, 40, 50, ''] } } 1 .. 4 }
+        elsif ($role eq 'ample') { push @lanes, map { { %lane, locations => ['m'], gap => 0.1, holds => [0.2, 0.8], costs => [40], uses => [0, 5, 10, ''], leaves => 0.1 } } 1 .. 4 }
         elsif ($role eq 'pool')  { push @lanes, map { { %lane, locations => ['p'], gap => 0.08, holds => [0, 0.1], costs => [3, 10], uses => [0, 2, 3, 12, ''] } } 1 .. 4 }
     }
     push @lanes, map { { %$_, costs => [1] } }

@@ -7,12 +7,14 @@ package Verify::Property::Safety;
 # on_failure local) come in addition: each node at most the limit, and once more for each time that it lost what it knew.
 # With a full zone, that may be each outage: a quota that owes nothing is evicted before.
 # Only what is certain counts: a grant whose window is not certain is left out. What a request uses in addition to its cost
-# is not known when it is granted, so it may exceed the limit; what it does not use is granted to others.
+# is not known when it is granted, so it may exceed the limit; what it does not use is granted to others. A response does
+# not show more units as left than its window certainly has: what other windows get back does not belong to it.
 
 use strict;
 use warnings;
 use List::Util qw(max sum0);
 use Verify::Model qw(evidence least);
+use Verify::Property::Atomicity;
 
 sub check {
     my ($history) = @_;
@@ -23,7 +25,7 @@ sub check {
             my @grants = $model->grants($id, $table) or next;
             # The limits of a time: without changes of limits, those of the whole run.
             for my $rate ($model->limits($id, $table, $grants[0]{begin}, $grants[-1]{end})) {
-                push @violations, _check_rate($model, $id, $table, $rate, @grants);
+                push @violations, _check_rate($model, $id, $table, $rate, @grants), _check_shown($model, $id, $table, $rate, @grants);
             }
         }
     }
@@ -72,6 +74,27 @@ sub _check_sliding {
         next if $previous * $rest + $units <= $limit;
         return evidence(sprintf('%s: %d units in the window before count %.2f, and %d are granted in window %d', $name, $previous, $previous * $rest, $units, $window),
             @by_end);
+    }
+    return;
+}
+
+# What is left of a window after each grant that is settled later. The cost of others counts until they end.
+sub _check_shown {
+    my ($model, $id, $table, $rate, @grants) = @_;
+    return if $model->is_leased($table) || $rate->{sliding} || $rate->{period} eq 'month';
+    for my $i (grep { defined $grants[$_]{used} } 0 .. $#grants) {
+        my $seen = $grants[$i];
+        my $window = $model->window($rate, $seen) // next;
+        my $left = Verify::Property::Atomicity::remaining($model, $seen, $table)->{ $rate->{period} } // next;
+        next if $model->faults($seen->{begin} - 10, $seen->{end});
+        my @before;
+        for (my $j = $i - 1; $j >= 0 && $grants[$j]{begin} > $seen->{begin} - $rate->{period} - 1; --$j) {
+            my $grant = $grants[$j];
+            push @before, $grant if ($grant->{by} // $grant->{end}) < $seen->{begin} && ($model->window($rate, $grant) // -1) == $window;
+        }
+        my $taken = $seen->{cost} + sum0(map { $_->{end} - 0.1 > $seen->{end} ? $_->{cost} : least($_) } @before);
+        return evidence("$id in $table, $rate->{most} per $rate->{period}: $left units are left in window $window, of which at least $taken are taken", reverse(@before), $seen)
+            if $left > $rate->{most} - $taken;
     }
     return;
 }
