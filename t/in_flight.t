@@ -7,6 +7,7 @@ use Command;
 use Gateway;
 use HeldUpstream;
 use Http;
+use Http2;
 use List::Util qw(sum0);
 use Nginx;
 use RedisCluster;
@@ -166,11 +167,19 @@ subtest 'requests one after the other need no call' => sub {
 };
 
 subtest 'a client that leaves gives its place back' => sub {
-    my $gateway = start();
+    my $gateway = start(server => 'listen 127.0.0.1:%PORT2% http2;');
     my @requests = map { begin($gateway, 'k') } 1 .. 3;
     $requests[0]{client}->close;
     becomes_free($gateway, 'k', 'its place is free');
     is(finish($_), 200, 'they end') for @requests[1, 2];
+
+    my $http2 = Http2->connect('127.0.0.1:' . $gateway->nginx->port(2));
+    my @streams = map { [$http2->request([':path' => '/held', authorization => 'Bearer k']), $upstream->accept] } 1 .. 3;
+    refused($gateway, 'k', 'streams of one connection have places of their own');
+    $http2->reset($streams[1][0]);
+    becomes_free($gateway, 'k', 'the place of a reset stream is free');
+    HeldUpstream::answer($_->[1]) for @streams[0, 2];
+    is($http2->status($_->[0]), 200, 'the others end') for @streams[0, 2];
     $gateway->nginx->stop;
 };
 

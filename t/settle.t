@@ -8,6 +8,7 @@ use FakeRedis qw($CLOSE name_of);
 use Gateway qw(wait_for_room wait_for_window);
 use HeldUpstream;
 use Http;
+use Http2;
 use Load;
 use RedisServer;
 use Test::More;
@@ -135,7 +136,8 @@ subtest 'a client that leaves' => sub {
     my $path = $held->path;
     my $gateway = start(
         location => '',
-        server   => "location /held { tollgate api; $settled proxy_pass http://unix:$path; }
+        server   => "listen 127.0.0.1:%PORT2% http2; proxy_buffering off;
+                     location /held { tollgate api; $settled proxy_pass http://unix:$path; }
                      location /sent { tollgate api; tollgate_cost 10 settle=\$bytes_sent; proxy_pass http://unix:$path; }",
     );
     my $leave = sub {
@@ -149,6 +151,20 @@ subtest 'a client that leaves' => sub {
     counted($gateway, 10, 'without a value, the reservation stands');
     $leave->('/sent');
     counted($gateway, 10, 'a variable of nginx has a value: no byte was sent');
+
+    my $http2 = Http2->connect('127.0.0.1:' . $gateway->nginx->port(2));
+    my $stream = $http2->request([':path' => '/sent', authorization => 'Bearer k']);
+    my $upstream = $held->accept;
+    $http2->reset($stream);
+    $upstream->sysread(my $nothing, 1);
+    counted($gateway, 10, 'a reset stream of HTTP/2 likewise');
+    $stream = $http2->request([':path' => '/held', authorization => 'Bearer k']);
+    $upstream = $held->accept;
+    $upstream->syswrite("HTTP/1.0 200 OK\r\nX-Used: 4\r\nContent-Length: 100\r\n\r\na part");
+    $http2->part($stream);
+    $http2->reset($stream);
+    $upstream->sysread($nothing, 1);
+    counted($gateway, 14, 'a reset after the begin of the response: its value counts');
     $gateway->nginx->stop;
 };
 

@@ -9,6 +9,7 @@ package Http2;
 #   $c->data($stream, $bytes);                             # the rest of the body
 #   $c->response($stream);                                 # waits for its end: the bytes of its header block
 #   $c->body($stream);                                     # the same, and its body
+#   $c->part($stream);                                     # waits for the first bytes of the body
 #   $c->status($stream);                                   # the same, and its status
 #   $c->reset($stream);                                    # RST_STREAM with CANCEL
 #
@@ -52,17 +53,26 @@ sub data {
 
 sub response {
     my ($self, $stream) = @_;
-    my $http = $self->{http};
-    until ($self->{ended}{$stream}) {
-        my ($high, $low, $type, $flags, $id) = unpack 'Cn CCN', $http->_take(9);
-        my $body = $http->_take($high << 16 | $low);
-        $self->{blocks}{$id} = $body if $type == $number{HEADERS};
-        $self->{bodies}{$id} .= $body if $type == $number{DATA};
-        die "the server resets stream $id\n" if $type == $number{RST_STREAM};
-        die "the server leaves\n" if $type == $number{GOAWAY};
-        $self->{ended}{$id} = 1 if $flags & 1 && ($type == $number{HEADERS} || $type == $number{DATA});
-    }
+    $self->_take_frame until $self->{ended}{$stream};
     return $self->{blocks}{$stream};
+}
+
+sub part {
+    my ($self, $stream) = @_;
+    $self->_take_frame until length($self->{bodies}{$stream} // '');
+    return $self->{bodies}{$stream};
+}
+
+sub _take_frame {
+    my ($self) = @_;
+    my $http = $self->{http};
+    my ($high, $low, $type, $flags, $id) = unpack 'Cn CCN', $http->_take(9);
+    my $body = $http->_take($high << 16 | $low);
+    $self->{blocks}{$id} = $body if $type == $number{HEADERS};
+    $self->{bodies}{$id} .= $body if $type == $number{DATA};
+    die "the server resets stream $id\n" if $type == $number{RST_STREAM};
+    die "the server leaves\n" if $type == $number{GOAWAY};
+    $self->{ended}{$id} = 1 if $flags & 1 && ($type == $number{HEADERS} || $type == $number{DATA});
 }
 
 sub body {
