@@ -105,10 +105,14 @@ std::vector<SharedBudgets::Told> SharedBudgets::take_charges() {
                          .addresses()
                          .take_charge(owner, table->anonymous, now, kToldInterval);
         }
-        if (charge && charge->units > 0) {
+        if (!charge) {
+            ++next;
+            continue;
+        }
+        if (charge->units > 0) {
             told.push_back({slot, owner, table, std::move(address), *std::move(charge)});
         }
-        next = charge ? pending_.erase(next) : std::next(next);
+        next = pending_.erase(next);
     }
     return told;
 }
