@@ -164,6 +164,7 @@ bool Admission::choose_quotas() {
 void Admission::use(FlightAnswer answer) {
     switch (answer) {
         case FlightAnswer::kAsk:
+            authenticator_.forget_known();
             break;
         case FlightAnswer::kEntered:
             engine().statistics()["flights.entered"].add();

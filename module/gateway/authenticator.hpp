@@ -44,9 +44,10 @@ class Authenticator {
     bool is_trusted() const { return is_trusted_; }
     /// Of the look-up. A key of priority kUnknown may be made up.
     KeyLookups::Priority priority() const { return priority_; }
-    /// The worker's entry of a key that find() found there; otherwise nullptr. Valid until another
-    /// key is found.
+    /// The worker's entry of a key that find() found there; otherwise nullptr. Another request may
+    /// give the entry to another key: call forget_known() before the request waits.
     KnownKey* known() const { return known_; }
+    void forget_known() noexcept { known_ = nullptr; }
 
     /// The request uses the key with this record. Notes that once.
     void note_use(const KeyRecord& record) noexcept;

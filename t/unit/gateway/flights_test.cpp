@@ -297,5 +297,44 @@ TEST_F(FlightsTest, NeverExceedTheLimitWithCallsInAnyOrder) {
     EXPECT_EQ(most, 3);
 }
 
+// While a request waits for a place, the worker's entry of its key may become that of another id.
+TEST_F(FlightsTest, ARequestThatWaitsIsCountedForItsOwnId) {
+    add_key("b");
+    Worker& worker = start();
+    const auto ask_often = [&](int times) {
+        int granted = 0;
+        for (int i = 0; i < times; ++i) {
+            granted += ask(worker, "k").status() == 0 ? 1 : 0;
+            requests.back().reset();
+            requests.pop_back();
+            run_for(2ms);
+        }
+        return granted;
+    };
+    EXPECT_EQ(ask_often(3), 3) << "the worker knows the key";
+    worker.engine.on_event("places:k");
+    run_for(50ms);
+    ASSERT_EQ(places_in_redis(), 0);
+    worker.transport.timeout = 2000ms;
+    worker.transport.delay = [] { return SimulatedTransport::Milliseconds(450); };
+    Request& waiting = begin(worker, "k");
+    worker.transport.delay = [] { return SimulatedTransport::Milliseconds(1); };
+    run_for(1ms);
+    ASSERT_EQ(waiting.status(), -1) << "it waits for a place";
+    redis.records.at(settings.keys.key(hex(sha256("k")))).id = "b";
+    worker.engine.on_event(hex(sha256("k")));
+    requests.emplace_back();  // so that `waiting` is not the last one
+    int granted = 0;
+    for (int i = 0; i < 1000 && waiting.status() == -1; ++i) {
+        granted += ask_often(1);
+    }
+    EXPECT_EQ(waiting.status(), 0);
+    EXPECT_GT(granted, 100) << "the entry of the key has a slice";
+    requests.clear();
+    run_for(20s);
+    EXPECT_EQ(counted("k"), 4);
+    EXPECT_EQ(counted("b"), granted);
+}
+
 }  // namespace
 }  // namespace tollgate::gateway
