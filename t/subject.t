@@ -67,6 +67,10 @@ END
         location /moved/     { tollgate api; $subject $verify try_files /none /asked/x; }
         location /stricter/  { tollgate api; $subject $verify try_files /none /strict/x; }
         location /page/      { tollgate api; $subject $verify error_page 429 /page.html; $upstream }
+        location /key-page/  { tollgate api; $subject $verify error_page 401 = \@key; $upstream }
+        location /recursive/ { tollgate api; $subject $verify recursive_error_pages on; error_page 401 = \@key; $upstream }
+        location /unguarded/ { $verify error_page 401 = \@key; $upstream }
+        location \@key       { tollgate api; $subject $upstream }
         location = /page.html { tollgate api; $subject return 200 "a page\\n"; }
         location /forward/   { tollgate api; $subject tollgate_forward_authorization on; $verify $upstream }
         location /any/asked/ { tollgate api; satisfy any; $subject $verify $upstream }
@@ -159,6 +163,19 @@ subtest 'what is refused is not counted' => sub {
     is(taken('alice', '/open/', undef, says('alice', 'pro')), '200 for 0', 'tollgate off');
     is(answer('/dry/', undef, says('bob', 'small')), '200', 'a dry run refuses nothing');
     is(answer('/dry/', undef, says('no id', 'small')), '200', '…');
+};
+
+subtest 'the identity that a refusal names' => sub {
+    $gateway->import_key('page-key', id => 'page-key', plan => 'free');
+    for my $path (qw(/key-page/ /recursive/ /unguarded/)) {
+        my $before = $gateway->count('page-key', 'api', 86400) // 0;
+        my @refused = says('refused', 'pro', 401);
+        is($gateway->get($path, undef, @refused)->status, 401, "$path: needs a key");
+        is($gateway->get($path, 'page-key', @refused)->status, 200, '... a key is enough');
+        is($gateway->count('page-key', 'api', 86400), $before + 1, '... and counted');
+        is($gateway->count('refused', 'api', 86400), undef, '... and not the subject');
+    }
+    is($gateway->get('/key-page/', undef, says('granted', 'pro'))->status, 200, 'a subject that is not refused');
 };
 
 subtest 'redirects' => sub {

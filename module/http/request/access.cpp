@@ -4,6 +4,7 @@
 
 #include "module/http/config/location_conf.hpp"
 #include "module/http/config/subject_conf.hpp"
+#include "module/http/request/key_fields.hpp"
 #include "module/http/request/outcome_wait.hpp"
 #include "module/http/request/request_context.hpp"
 #include "module/http/worker.hpp"
@@ -108,7 +109,8 @@ ngx_int_t count_subject(ngx_http_request_t* r) noexcept {
     const auto* core = static_cast<const ngx_http_core_loc_conf_t*>(
         ngx_http_get_module_loc_conf(r, ngx_http_core_module));
     if (conf.tables == nullptr || conf.subject == nullptr || r != r->main ||
-        core->satisfy != NGX_HTTP_SATISFY_ANY || r->err_status >= NGX_HTTP_BAD_REQUEST) {
+        core->satisfy != NGX_HTTP_SATISFY_ANY || r->err_status >= NGX_HTTP_BAD_REQUEST ||
+        (RequestContext::find(r) == nullptr && may_be_refused_before(r))) {
         return NGX_DECLINED;
     }
     const ngx_int_t rc = guarded(r, [&] { return decide_late(r, conf); });

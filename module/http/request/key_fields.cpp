@@ -27,8 +27,8 @@ struct SentFields {
 
 /// What happened to the fields of a request. Its pool owns it.
 struct FieldHistory : Recycled<FieldHistory> {
-    /// The request reached a guarded location.
-    bool is_meant_for_guarded = false;
+    /// How many guarded locations the request has reached.
+    unsigned guarded = 0;
     /// Before some were stripped; nothing if none were.
     std::optional<SentFields> sent;
 
@@ -133,7 +133,7 @@ bool carries_key_to_error_page(const ngx_http_request_t* r) {
     const bool too_large = r->err_status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
     const auto* history = find_pooled<FieldHistory>(r->pool);
     return r == r->main && RequestContext::find(r) == nullptr &&
-           (too_large || (history != nullptr && history->is_meant_for_guarded));
+           (too_large || (history != nullptr && history->guarded > 0));
 }
 
 /// The fields with keys in any location: the request may have been meant for any.
@@ -241,12 +241,17 @@ void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys)
     }
 }
 
+bool may_be_refused_before(const ngx_http_request_t* r) {
+    const auto* history = find_pooled<FieldHistory>(r->pool);
+    return r->error_page != 0 || (history != nullptr && history->guarded > 1);
+}
+
 ngx_int_t note_guarded(ngx_http_request_t* r) noexcept {
     if (r != r->main || LocationConf::of(r).tables == nullptr) {
         return NGX_DECLINED;
     }
     return guarded(r, [&] {
-        FieldHistory::of(r).is_meant_for_guarded = true;
+        ++FieldHistory::of(r).guarded;
         return static_cast<ngx_int_t>(NGX_DECLINED);
     });
 }

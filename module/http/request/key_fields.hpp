@@ -21,6 +21,11 @@ struct SentKey {
 /// field that was sent twice has a malformed key.
 SentKey find_key(const ngx_http_request_t* r, std::span<const KeySource> sources);
 
+/// Whether another module may have refused a request that no location has decided yet, before it
+/// was redirected. Without `recursive_error_pages`, nginx marks requests on their way to an error
+/// page; with it, this is known only if the request comes from a guarded location.
+bool may_be_refused_before(const ngx_http_request_t* r);
+
 /// Values of key fields that were removed from a request. Lives in the pool of the request.
 struct StrippedValues {
     std::vector<ngx_str_t> values;

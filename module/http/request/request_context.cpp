@@ -59,9 +59,11 @@ RequestContext::RequestContext(ngx_http_request_t* r, const LocationConf& conf, 
       admission_(Worker::of(r).tables(*conf.tables), *this, options_for(r, conf, purpose)) {}
 
 void RequestContext::start() {
-    // With `satisfy any`, a module that has refused the request may have set the variable all the
-    // same: nginx does not check the name in $remote_user, for example.
-    if (conf_.subject != nullptr && r_->access_code == 0) {
+    // A module that has refused the request may have set the variable all the same: nginx does not
+    // check the name in $remote_user, for example. The request comes here under `satisfy any`, or
+    // on its way to an error page.
+    if (conf_.subject != nullptr && r_->access_code == 0 &&
+        (before_ != nullptr || !may_be_refused_before(r_))) {
         subject_ = conf_.subject->subject_of(r_);
     }
     if (subject_.id.empty()) {
