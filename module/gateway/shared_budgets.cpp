@@ -62,8 +62,10 @@ SharedBudgets::SharedBudgets(EngineContext& context)
 
 void SharedBudgets::note(const PlanTable& table, const ClientAddress& address) noexcept {
     attempt(context_.log(), [&] {
-        if (pending_.size() < kMostToTell) {
-            pending_.try_emplace(Owner{name_hash(table.name), address}, &table);
+        const Owner owner{name_hash(table.name), address};
+        if (pending_.size() < kMostToTell && !owners_.contains(owner)) {
+            pending_.push_back({owner, &table});
+            owners_.insert(owner);
         }
     });
     if (!std::exchange(is_waiting_, true)) {
@@ -89,14 +91,13 @@ void SharedBudgets::on_timer() noexcept {
     }
 }
 
-/// Takes what may be told now out of the zone. What cannot be told yet stays pending.
+/// Takes what may be told now out of the zone. What cannot be told yet stays pending, after the
+/// others: it must not delay them.
 std::vector<SharedBudgets::Told> SharedBudgets::take_charges() {
     const Instant now = context_.clock().wall();
     std::vector<Told> told;
-    std::size_t examined = 0;
-    for (auto next = pending_.begin();
-         next != pending_.end() && examined++ < kMostBudgetsExamined;) {
-        const auto& [owner, table] = *next;
+    for (std::size_t rest = std::min(pending_.size(), kMostBudgetsExamined); rest > 0; --rest) {
+        const auto& [owner, table] = pending_.front();
         std::string address = address_text(owner.address);
         const redis::Slot slot = context_.slot_of(address);
         std::optional<AddressBudgets::Charge> charge;
@@ -106,13 +107,14 @@ std::vector<SharedBudgets::Told> SharedBudgets::take_charges() {
                          .take_charge(owner, table->anonymous, now, kToldInterval);
         }
         if (!charge) {
-            ++next;
+            pending_.splice(pending_.end(), pending_, pending_.begin());
             continue;
         }
         if (charge->units > 0) {
             told.push_back({slot, owner, table, std::move(address), *std::move(charge)});
         }
-        next = pending_.erase(next);
+        owners_.erase(owner);
+        pending_.pop_front();
     }
     return told;
 }

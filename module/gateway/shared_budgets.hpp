@@ -1,9 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string_view>
-#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "module/gateway/engine_context.hpp"
@@ -31,7 +32,10 @@ class SharedBudgets : private Pinned {
     struct OwnerHash {
         std::size_t operator()(const Owner& owner) const noexcept { return owner.hash(); }
     };
-    using Pending = std::unordered_map<Owner, const PlanTable*, OwnerHash>;
+    struct Charged {
+        Owner owner;
+        const PlanTable* table;
+    };
     /// A charge that is being told.
     struct Told {
         redis::Slot slot;
@@ -48,9 +52,10 @@ class SharedBudgets : private Pinned {
     void refuse(std::string_view message) noexcept;
 
     EngineContext& context_;
-    Pending pending_;
-    bool is_waiting_ = false;   ///< the timer runs
-    bool was_refused_ = false;  ///< the log says so
+    std::list<Charged> pending_;                   ///< in the order in which they are looked at
+    std::unordered_set<Owner, OwnerHash> owners_;  ///< of them
+    bool is_waiting_ = false;                      ///< the timer runs
+    bool was_refused_ = false;                     ///< the log says so
     std::unique_ptr<Timer> timer_;
 };
 

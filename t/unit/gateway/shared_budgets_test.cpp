@@ -2,6 +2,8 @@
 
 #include "module/gateway/shared_budgets.hpp"
 
+#include "module/quota/client_address.hpp"
+#include "module/redis/topology/key_slot.hpp"
 #include "t/unit/gateway/engine_fixture.hpp"
 
 namespace tollgate::gateway {
@@ -88,6 +90,36 @@ TEST_F(SharedBudgetsTest, ACallOfAClusterHasOneSlot) {
     run_for(20ms);
     EXPECT_EQ(redis.budgets.size(), 20);
     EXPECT_TRUE(worker.transport.keys_are_in_slots);
+}
+
+TEST_F(SharedBudgetsTest, AMasterThatIsUnreachableDelaysNoOther) {
+    settings.is_cluster = true;
+    zone_size = std::size_t{4} << 20U;
+    Worker& worker = start();
+    const auto fail_from = [&](unsigned i, unsigned char net) {
+        auto& request = requests.emplace_back(std::make_unique<Request>(worker, RequestOptions{}));
+        request->client = {net, 0, static_cast<unsigned char>(i >> 8U),
+                           static_cast<unsigned char>(i)};
+        request->admission.start(std::nullopt);
+        return address_text(client_address(request->client));
+    };
+    // More addresses than a turn looks at.
+    for (unsigned i = 0; i < 2000; ++i) {
+        const auto text = fail_from(i, 10);
+        worker.transport.unreachable_slots.insert(redis::key_slot("{" + text + "}"));
+    }
+    run_for(200ms);
+    int reachable = 0;
+    for (unsigned i = 0; i < 60; ++i) {
+        const auto text = fail_from(i, 11);
+        const bool is_reachable =
+            !worker.transport.unreachable_slots.contains(redis::key_slot("{" + text + "}"));
+        reachable += is_reachable ? 1 : 0;
+    }
+    const std::size_t before = redis.budgets.size();
+    run_for(1s);
+    EXPECT_GT(reachable, 5);
+    EXPECT_EQ(redis.budgets.size(), before + static_cast<std::size_t>(reachable));
 }
 
 TEST_F(SharedBudgetsTest, AreToldAfterAnOutage) {
