@@ -96,7 +96,7 @@ END
     for my $case (
         ['{', 'not valid JSON'], ['[]', 'not a JSON object'], ['{"plan":"free","plan":"pro"}', 'given twice'], ['{"plan":7}', 'is not a text'],
         ['{"plan":"free","colour":"red"}', '"colour" is not a member'], ['{"plan":"a b"}', 'plan: invalid'], ['{"plan":"free","expires":"2001-01-01"}', 'not in the future'],
-        ['{"plan":"free","limits":"many"}', 'limits:'], ['{"plan":"free","scopes":["a b"]}', 'no spaces'], ['{"plan":"free","meta":{"A":1}}', 'meta:'],
+        ['{"plan":"free","limits":"many"}', 'limits:'], ['{"plan":"free","scopes":["a b"]}', 'has a space'], ['{"plan":"free","meta":{"A":1}}', 'meta:'],
         ['{"plan":"free","meta":{"a":{"b":1}}}', 'too deep'], ['{"plan":"free","digest":"abc"}', 'digest:'], ['{"plan":"free","id":"tg_0000000000000000000000000000000042"}', ''],
         ["{\"plan\":\"free\",\"name\":\"\xff\"}", ''], ['{"plan":"free","id":"a/b"}', 'invalid id'],
         ['{"plan":"sliding","limits":"5r/month"}', 'limits: "5r/month" cannot slide: a month has a fixed window, and the plan "sliding" of "api" slides'], ['{"plan":"free","id":".."}', 'invalid id'], ['{"plan":""}', 'not empty'],

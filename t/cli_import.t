@@ -97,7 +97,7 @@ sub test_import {
         ['{"id":"x1","plan":"free","token":"t1","meta":{"a":1,"a":2}}',        '"a" is given twice'],
         ['{"id":"x1","plan":"free","token":"t1","scopes":{"a":"b"}}',          '"scopes" is not a list of texts'],
         ['{"id":"x1","plan":"free","token":"t1","scopes":"a b"}',              '"scopes" is not a list of texts'],
-        ['{"id":"x1","plan":"free","token":"t1","scopes":["a b"]}',            'a scope has no spaces'],
+        ['{"id":"x1","plan":"free","token":"t1","scopes":["a b"]}',            'a value of the list is empty or has a space'],
         ['{"id":"x1","plan":"free","token":"t1","meta":[]}',                   '"meta" is not an object'],
         ['{"id":"x1","plan":"free","token":"t1","meta":""}',                   '"meta" is not an object'],
         ['{"id":"x1","plan":"free","token":"t1","state":""}',                  '"state" is not a text that is not empty'],

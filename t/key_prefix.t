@@ -46,7 +46,7 @@ subtest 'the command' => sub {
     my $tg = $tollgate->json(qw(key issue --plan free --id tg --key-prefix tg));
     is($tg->{prefix}, undef, 'tg is no other prefix');
     is_key($tg->{key}, 'tg', '... of a key');
-    like($tollgate->run(qw(key issue --plan free --key-prefix), $_)->{err}, qr/--prefix: invalid prefix: use 1 to 32/, "not $_") for 'tg_live', 'Acme', 'acme_';
+    like($tollgate->run(qw(key issue --plan free --key-prefix), $_)->{err}, qr/--key-prefix: invalid prefix: use 1 to 32/, "not $_") for 'tg_live', 'Acme', 'acme_';
 };
 
 subtest 'tollgate_admin' => sub {

@@ -2,6 +2,7 @@
 
 #include "module/cli/terminal/output.hpp"
 #include "module/management/key_changes.hpp"
+#include "module/redis/protocol/record_fields.hpp"
 
 namespace tollgate::cli {
 
@@ -50,9 +51,12 @@ Failure failure_of(const management::OperationError& error) {
 }
 
 Failure failure_of_option(const management::OperationError& error, const std::string& advice) {
-    std::string message = error.what();
-    if (message.starts_with("scopes:")) {
-        message.erase(message.find('s', 1), 1);  // an option is one of them
+    const std::string message = error.what();
+    for (const auto& field : redis::record_fields()) {
+        if (!field.option.empty() && message.starts_with(std::string(field.name) + ":")) {
+            return {ExitStatus::kUsage,
+                    std::string(field.option) + message.substr(field.name.size()) + advice};
+        }
     }
     return {ExitStatus::kUsage, "--" + message + advice};
 }

@@ -46,7 +46,7 @@ std::string taken_words(const std::string& name, const JsonBody::Texts& words) {
     std::string all;
     for (const auto& word : words) {
         if (word.empty() || word.find(' ') != std::string::npos) {
-            refuse(name + ": a scope has no spaces");
+            refuse(name + ": a value of the list is empty or has a space");
         }
         all.append(all.empty() ? "" : " ").append(word);
     }
