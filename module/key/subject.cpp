@@ -6,7 +6,9 @@
 namespace tollgate {
 
 bool is_valid_subject(const Subject& subject) {
-    return is_valid_key_id(subject.id) && (subject.plan.empty() || is_valid_name(subject.plan));
+    // A URL cannot contain the ids "." and "..": the tools could not name them.
+    return is_valid_key_id(subject.id) && subject.id != "." && subject.id != ".." &&
+           (subject.plan.empty() || is_valid_name(subject.plan));
 }
 
 KeyRecord record_of(const Subject& subject) {
