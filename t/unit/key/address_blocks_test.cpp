@@ -40,7 +40,8 @@ TEST(AddressBlocks, AreSortedEachOnce) {
 
 TEST(AddressBlocks, OfMappedAddressesAreThoseOfIpv4) {
     EXPECT_EQ(parse_address_blocks("::ffff:192.0.2.0/120"), "192.0.2.0/24");
-    EXPECT_EQ(parse_address_blocks("::ffff:0:0/90"), "::ffc0:0:0/90") << "more than mapped addresses";
+    EXPECT_EQ(parse_address_blocks("::ffff:0:0/90"), "::ffc0:0:0/90")
+        << "more than mapped addresses";
 }
 
 TEST(AddressBlocks, MustBeValid) {

@@ -11,7 +11,8 @@ TEST(Subject, HasAnIdAndTheNameOfAPlanOrNone) {
     EXPECT_TRUE(is_valid_subject({.id = "user-17"}));
     EXPECT_TRUE(is_valid_subject({.id = "127.0.0.1", .plan = "free"}));
     EXPECT_TRUE(is_valid_subject({.id = std::string(64, 'a'), .plan = std::string(64, 'p')}));
-    for (const std::string_view id : {"", ".", "..", "a b", "CN=a", "a\n", "a@b", "a}b", "\xc3\xa4", "::1"}) {
+    for (const std::string_view id :
+         {"", ".", "..", "a b", "CN=a", "a\n", "a@b", "a}b", "\xc3\xa4", "::1"}) {
         EXPECT_FALSE(is_valid_subject({.id = id})) << id;
     }
     EXPECT_FALSE(is_valid_subject({.id = std::string(65, 'a')}));
