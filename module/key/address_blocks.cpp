@@ -26,7 +26,7 @@ struct Block {
     std::array<unsigned char, kIpv6Length> bytes{};
     std::size_t bits = 0;  ///< of the prefix
 
-    auto operator<=>(const Block&) const = default;
+    auto operator<=>(const Block&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 std::size_t common_bits(AddressBytes one, AddressBytes other) {
