@@ -34,7 +34,7 @@ my %kinds = (
 );
 my %gateway_of = (
     bare => 'bare', limit_req => 'bare', limit_req_spent => 'bare',
-    lua => 'lua', tollgate => 'tollgate', exact => 'tollgate',
+    lua => 'lua', tollgate => 'tollgate', exact => 'tollgate', settle => 'tollgate',
     haproxy => 'haproxy', haproxy_spent => 'haproxy',
 );
 my %start = (
