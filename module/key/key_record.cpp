@@ -12,6 +12,10 @@ bool is_valid_key_id(std::string_view id) {
     });
 }
 
+bool is_dot_segment(std::string_view id) {
+    return id == "." || id == "..";
+}
+
 bool is_valid_name(std::string_view name) {
     return is_valid_key_id(name);
 }

@@ -45,11 +45,16 @@ inline constexpr std::array kDetails{&KeyRecord::name, &KeyRecord::scopes, &KeyR
                                      &KeyRecord::from, &KeyRecord::prefix};
 
 /// The longest details of a record together, in bytes.
-inline constexpr std::size_t kLongestDetails = 256 + kLongestScopes + 512 + kLongestAddressBlocks;
+inline constexpr std::size_t kLongestDetails =
+    256 + kLongestScopes + 512 + kLongestAddressBlocks + kLongestKeyPrefix;
 
 /// Whether the text is an id: 1 to 64 letters, digits, `_`, `-` and `.`. Ids are part of Redis
 /// keys, inside a `{…}` hash tag, and of log lines.
 bool is_valid_key_id(std::string_view id);
+
+/// Whether an id is `.` or `..`. A path of a URL with such a segment has another meaning (RFC
+/// 3986 section 6.2.2.3): tollgate_admin could not name the id.
+bool is_dot_segment(std::string_view id);
 
 /// Whether the text is a name of a plan or a plan table: 1 to 64 of the characters of an id. Names
 /// are part of Redis keys and header fields.

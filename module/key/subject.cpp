@@ -6,8 +6,7 @@
 namespace tollgate {
 
 bool is_valid_subject(const Subject& subject) {
-    // A URL cannot contain the ids "." and "..": the tools could not name them.
-    return is_valid_key_id(subject.id) && subject.id != "." && subject.id != ".." &&
+    return is_valid_key_id(subject.id) && !is_dot_segment(subject.id) &&
            (subject.plan.empty() || is_valid_name(subject.plan));
 }
 

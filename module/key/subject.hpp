@@ -15,7 +15,7 @@ struct Subject {
     std::string_view plan{};  ///< empty: the default of each plan table
 };
 
-/// Whether the id is one (see is_valid_key_id), and the plan is a name or empty.
+/// Whether the id is one (see is_valid_key_id) and no dot segment, and the plan is a name or empty.
 bool is_valid_subject(const Subject& subject);
 
 /// The record of a valid subject. It has no limits and no scopes, and does not expire.

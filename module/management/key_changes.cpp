@@ -99,8 +99,7 @@ void require_valid_id(const std::string& id) {
     if (!is_valid_key_id(id)) {
         refuse("invalid id: use 1 to 64 letters, digits, _, - and .");
     }
-    // RFC 3986 section 6.2.2.3: a path with such a segment has another meaning.
-    if (id == "." || id == "..") {
+    if (is_dot_segment(id)) {
         refuse("invalid id: a URL cannot contain it");
     }
 }

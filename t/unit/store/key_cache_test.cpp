@@ -81,6 +81,19 @@ TEST_F(KeyCacheTest, FindsALongRecordAsItWasPut) {
     EXPECT_EQ(cache_.small().used, kPartsOfLong);
 }
 
+TEST_F(KeyCacheTest, FindsTheLongestDetailsThatARecordCanHave) {
+    KeyRecord record = record_;
+    record.name = std::string(256, 'n');
+    record.scopes = std::string(kLongestScopes, 's');
+    record.meta = std::string(512, 'm');
+    record.from = std::string(kLongestAddressBlocks, 'f');
+    record.prefix = std::string(kLongestKeyPrefix, 'p');
+    record.retiring = true;
+    cache_.put(key(1), record, 1ms);
+    ASSERT_TRUE(find(key(1)));
+    EXPECT_EQ(find(key(1))->record, record);
+}
+
 TEST_F(KeyCacheTest, LengthDecidesOverTheTable) {
     KeyRecord record = record_;
     record.limits = std::string(56 - record.id.size() - record.plan.size(), '9');
