@@ -26,7 +26,7 @@ sub guess { my ($gateway, $address) = @_; return $gateway->get('/', $guess++, 'X
 sub total { my ($address) = @_; return $redis->cmd('HGET', "t:address:{$address}:api", '3600.count') // 0 }
 
 # What is left of the budget, which a response to a request that is refused otherwise shows. Nothing is charged for it.
-sub left { my ($gateway, $address) = @_; return $gateway->get('/usage', 'gold', 'X-Real-IP' => $address)->header('X-RateLimit-Remaining') }
+sub left { my ($gateway, $address) = @_; return $gateway->get('/', 'gold', 'X-Real-IP' => $address)->header('X-RateLimit-Remaining') }
 $first->import_key('gold', id => 'gold', plan => 'gold');
 
 subtest 'one address, two nodes' => sub {

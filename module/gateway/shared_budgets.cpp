@@ -26,10 +26,6 @@ constexpr std::size_t kMostToTell = 16'384;
 constexpr std::size_t kMostBudgetsExamined = 512;
 constexpr std::size_t kMostBudgetsInCall = 64;
 
-std::size_t window_count_of(const PlanTable& table) {
-    return table.anonymous.size();
-}
-
 }  // namespace
 
 /// What was told and gets no reply is not told again: it would count twice.
@@ -133,7 +129,7 @@ void SharedBudgets::send(std::vector<Told> batch) {
 void SharedBudgets::set_totals(const std::vector<Told>& told, redis::ReplyValues values) {
     std::size_t windows = 0;
     for (const Told& one : told) {
-        windows += window_count_of(*one.table);
+        windows += one.table->anonymous.size();
     }
     const auto totals = redis::read_budgets(values, windows);
     if (!totals) {
@@ -145,8 +141,8 @@ void SharedBudgets::set_totals(const std::vector<Told>& told, redis::ReplyValues
         LockedStripe(context_.zone(), one.owner)
             .addresses()
             .set_totals(one.owner, one.table->anonymous, one.charge,
-                        rest.first(window_count_of(*one.table)));
-        rest = rest.subspan(window_count_of(*one.table));
+                        rest.first(one.table->anonymous.size()));
+        rest = rest.subspan(one.table->anonymous.size());
     }
 }
 

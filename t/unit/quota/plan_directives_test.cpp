@@ -57,6 +57,21 @@ TEST(PlanDirectives, RefusesDuplicatesAndUnknownNames) {
     }
 }
 
+TEST(PlanDirectives, BudgetsOfAddressesMayBeShared) {
+    PlanTable own;
+    set_plans_directive(own, DirectiveWords{"anonymous", "30r/m", "100r/h"});
+    EXPECT_FALSE(own.anonymous_is_shared);
+    PlanTable table;
+    set_plans_directive(table, DirectiveWords{"anonymous", "30r/m", "100r/h", "shared"});
+    EXPECT_TRUE(table.anonymous_is_shared);
+    EXPECT_EQ(table.anonymous, own.anonymous);
+    for (const DirectiveWords& words :
+         {DirectiveWords{"anonymous", "shared"}, DirectiveWords{"anonymous", "shared", "30r/m"}}) {
+        PlanTable invalid;
+        EXPECT_THROW(set_plans_directive(invalid, words), ParseError);
+    }
+}
+
 TEST(PlanDirectives, ChecksTheWholeTable) {
     PlanTable table;
     EXPECT_THROW(check_plan_table(table), ParseError);

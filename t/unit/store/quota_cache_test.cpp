@@ -160,24 +160,18 @@ TEST_F(QuotaCacheTest, SavesSpentUnitsAsSaveWould) {
         return cache_.load(key(1, of));
     };
     for (const TableQuota& of : {two_, four_, quota({{50, 60s}}, 7, true)}) {
+        const QuotaCache::Held held{.id = id(1),
+                                    .api_key = 0,
+                                    .redis = 1,
+                                    .table = 7,
+                                    .layout = WindowLayout(of),
+                                    .state = {},
+                                    .has_report = true,
+                                    .is_small = is_small(of)};
         const QuotaState expected = saved(of, false);
-        cache_.drop({.id = id(1),
-                     .api_key = 0,
-                     .redis = 1,
-                     .table = 7,
-                     .layout = WindowLayout(of),
-                     .state = {},
-                     .has_report = true,
-                     .is_small = is_small(of)});
+        cache_.drop(held);
         EXPECT_EQ(saved(of, true), expected);
-        cache_.drop({.id = id(1),
-                     .api_key = 0,
-                     .redis = 1,
-                     .table = 7,
-                     .layout = WindowLayout(of),
-                     .state = {},
-                     .has_report = true,
-                     .is_small = is_small(of)});
+        cache_.drop(held);
     }
 }
 
