@@ -88,16 +88,21 @@ AdminRequest request_in(std::string_view input) {
     return request;
 }
 
-bool is_served(const ResourcePath& path) {
-    const auto& segments = path.segments();
-    const auto& last = segments.back();
-    if (segments.size() == 1) {
-        return last == "keys" || last == "audit" || last == "openapi.json";
+bool matches(const ResourcePath& path, std::string_view pattern) {
+    for (const auto& segment : path.segments()) {
+        const auto wanted = pattern.substr(0, pattern.find('/'));
+        if (wanted.empty() || (wanted != "{id}" && wanted != segment)) {
+            return false;
+        }
+        pattern.remove_prefix(std::min(wanted.size() + 1, pattern.size()));
     }
-    const bool is_of_key =
-        last == "rotate" || last == "ban" || last == "usage" || last == "history";
-    return segments.front() == "keys" &&
-           (segments.size() == 2 || (segments.size() == 3 && is_of_key));
+    return pattern.empty();
+}
+
+bool is_served(const ResourcePath& path) {
+    const auto serves = [&](const Endpoint& endpoint) { return matches(path, endpoint.path); };
+    return std::ranges::any_of(key_endpoints(), serves) ||
+           std::ranges::any_of(other_endpoints(), serves);
 }
 
 void check_request(const AdminRequest& request) {
