@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <compare>
 #include <optional>
-#include <vector>
 
 #include "module/text/parse_error.hpp"
 #include "module/text/whole_number.hpp"
@@ -17,8 +15,6 @@ namespace tollgate {
 
 namespace {
 
-constexpr std::size_t kIpv4Length = 4;
-constexpr std::size_t kIpv6Length = 16;
 constexpr std::array<unsigned char, kIpv6Length - kIpv4Length> kMappedPrefix{
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
@@ -26,8 +22,6 @@ struct Block {
     std::size_t length = 0;  ///< of the address, in bytes
     std::array<unsigned char, kIpv6Length> bytes{};
     std::size_t bits = 0;  ///< of the prefix
-
-    auto operator<=>(const Block&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 std::size_t common_bits(AddressBytes one, AddressBytes other) {
@@ -99,27 +93,19 @@ AddressBytes unmapped_address(AddressBytes address) {
 }
 
 std::string parse_address_blocks(std::string_view text) {
-    std::vector<Block> blocks;
-    for (auto word = next_word(text); !word.empty(); word = next_word(text)) {
+    const auto blocks = word_set(text, [](std::string_view word) {
         const auto block = read_block(word);
         if (!block) {
             throw ParseError(
                 "invalid block: use addresses such as 192.0.2.1 and blocks such as "
                 "192.0.2.0/24 or 2001:db8::/32");
         }
-        blocks.push_back(*block);
-    }
-    std::ranges::sort(blocks);
-    // std::ranges::unique of libstdc++ 12 does not compile with clang 14.
-    blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
+        return text_of(*block);
+    });
     if (blocks.size() > kMostAddressBlocks) {
         throw ParseError("there are more than " + std::to_string(kMostAddressBlocks) + " blocks");
     }
-    std::string list;
-    for (const Block& block : blocks) {
-        list.append(list.empty() ? "" : " ").append(text_of(block));
-    }
-    return list;
+    return join_words(blocks);
 }
 
 bool contains_address(std::string_view blocks, AddressBytes address) {

@@ -10,6 +10,8 @@ namespace tollgate {
 /// The bytes of an address in network order: 4 for IPv4, 16 for IPv6. Empty for a client without an
 /// IP address (on a unix socket).
 using AddressBytes = std::span<const unsigned char>;
+inline constexpr std::size_t kIpv4Length = 4;
+inline constexpr std::size_t kIpv6Length = 16;
 
 /// The most blocks in a list, and the longest list in the canonical form, in bytes.
 inline constexpr std::size_t kMostAddressBlocks = 16;

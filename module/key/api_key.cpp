@@ -8,7 +8,6 @@ namespace tollgate {
 
 namespace {
 
-constexpr std::string_view kChecked = "tg_";
 constexpr std::string_view kBase62 =
     "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 constexpr std::size_t kRandomLength = 32;
@@ -47,7 +46,7 @@ bool is_valid_key_prefix(std::string_view prefix) {
     const auto is_part = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; };
     return !prefix.empty() && prefix.size() <= kLongestKeyPrefix && is_letter(prefix.front()) &&
            prefix.back() != '_' && std::ranges::all_of(prefix, is_part) &&
-           !prefix.starts_with(kChecked);
+           !has_checked_prefix(prefix);
 }
 
 std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random,
@@ -57,15 +56,19 @@ std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random,
     return key + checksum_of(key);
 }
 
+bool has_checked_prefix(std::string_view token) {
+    return token.starts_with(kKeyPrefix) && token.substr(kKeyPrefix.size()).starts_with('_');
+}
+
 bool has_valid_checksum(std::string_view token) {
-    if (!token.starts_with(kChecked)) {
+    if (!has_checked_prefix(token)) {
         return true;
     }
-    if (token.size() != kChecked.size() + kRandomLength + kChecksumLength) {
+    if (token.size() != kKeyPrefix.size() + 1 + kRandomLength + kChecksumLength) {
         return false;
     }
     const auto body = token.substr(0, token.size() - kChecksumLength);
-    return body.find_first_not_of(kBase62, kChecked.size()) == std::string_view::npos &&
+    return body.find_first_not_of(kBase62, kKeyPrefix.size() + 1) == std::string_view::npos &&
            token.substr(body.size()) == checksum_of(body);
 }
 

@@ -33,6 +33,9 @@ bool is_valid_key_prefix(std::string_view prefix);
 std::string make_api_key(std::span<const unsigned char, kKeyEntropy> random,
                          std::string_view prefix = kKeyPrefix);
 
+/// Whether a token begins with kKeyPrefix and `_`: the checksum of such tokens is checked.
+bool has_checked_prefix(std::string_view token);
+
 /// Returns false for a token that begins with `tg_` and has a wrong length, alphabet or checksum: a
 /// mistyped key is detected without a look-up. Returns true for other tokens: they may be imported.
 bool has_valid_checksum(std::string_view token);

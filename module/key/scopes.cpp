@@ -1,8 +1,6 @@
 #include "module/key/scopes.hpp"
 
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 #include "module/text/parse_error.hpp"
 #include "module/text/words.hpp"
@@ -16,21 +14,13 @@ bool is_valid_scope(std::string_view scope) {
 }
 
 std::string parse_scopes(std::string_view text) {
-    std::vector<std::string_view> tokens;
-    for (auto token = next_word(text); !token.empty(); token = next_word(text)) {
-        if (!is_valid_scope(token)) {
+    const auto scopes = join_words(word_set(text, [](std::string_view scope) {
+        if (!is_valid_scope(scope)) {
             throw ParseError(
                 "invalid scope: use printable ASCII characters except the space, \" and \\");
         }
-        tokens.push_back(token);
-    }
-    std::ranges::sort(tokens);
-    // std::ranges::unique of libstdc++ 12 does not compile with clang 14.
-    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    std::string scopes;
-    for (const auto token : tokens) {
-        scopes.append(scopes.empty() ? "" : " ").append(token);
-    }
+        return std::string(scope);
+    }));
     if (scopes.size() > kLongestScopes) {
         throw ParseError("the scopes have more than " + std::to_string(kLongestScopes) + " bytes");
     }

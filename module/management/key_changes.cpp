@@ -93,7 +93,7 @@ std::string audit_text(const KeyChanges& changes) {
 }
 
 void require_valid_id(const std::string& id) {
-    if (id.starts_with("tg_") && has_valid_checksum(id)) {
+    if (has_checked_prefix(id) && has_valid_checksum(id)) {
         refuse("the id is invalid because it is a key: use the id of the key");
     }
     if (!is_valid_key_id(id)) {

@@ -5,13 +5,6 @@
 
 namespace tollgate {
 
-namespace {
-
-constexpr std::size_t kIpv4Length = 4;
-constexpr std::size_t kIpv6Length = 16;
-
-}  // namespace
-
 ClientAddress client_address(AddressBytes bytes) {
     bytes = unmapped_address(bytes);
     ClientAddress address;
