@@ -37,10 +37,10 @@ SteadyTime used_at(const SharedRedis& entry) {
 /// first. It belongs to nobody any more: the masters of a cluster change.
 SharedRedis& least_recently_used(std::span<SharedRedis> entries, std::uint32_t name) {
     constexpr std::size_t kMostVisited = 8;
-    SharedRedis* oldest = nullptr;
-    for (std::size_t i = 0; i < std::min(kMostVisited, entries.size()); ++i) {
+    SharedRedis* oldest = &entries[name % entries.size()];
+    for (std::size_t i = 1; i < std::min(kMostVisited, entries.size()); ++i) {
         SharedRedis& entry = entries[(name + i) % entries.size()];
-        if (oldest == nullptr || used_at(entry) < used_at(*oldest)) {
+        if (used_at(entry) < used_at(*oldest)) {
             oldest = &entry;
         }
     }
