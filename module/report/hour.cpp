@@ -29,10 +29,10 @@ std::uint64_t limited_addresses(const Status& status) {
     return sum;
 }
 
-/// Evictions that cost calls of Redis. The other tables are full in normal use.
+/// The tables of unknown keys and of addresses are full in normal use.
 std::uint64_t evictions(const Status& status) {
     std::uint64_t sum = 0;
-    for (const Store store : {Store::kKeys, Store::kLongKeys, Store::kQuotas, Store::kLongQuotas}) {
+    for (const Store store : kStoresOfKeys) {
         sum += status.stores[static_cast<std::size_t>(store)].evictions;
     }
     return sum;

@@ -108,6 +108,10 @@ enum class Store { kKeys, kLongKeys, kUnknownKeys, kQuotas, kLongQuotas, kAddres
 constexpr std::array kStores{Store::kKeys,   Store::kLongKeys,   Store::kUnknownKeys,
                              Store::kQuotas, Store::kLongQuotas, Store::kAddresses};
 
+/// Those of valid keys: what they lose by an eviction is looked up again.
+inline constexpr std::array kStoresOfKeys{Store::kKeys, Store::kLongKeys, Store::kQuotas,
+                                   Store::kLongQuotas};
+
 constexpr std::string_view name_of(Store store) {
     constexpr std::array<std::string_view, kStores.size()> kNames{
         "keys", "long_keys", "unknown_keys", "quotas", "long_quotas", "addresses"};

@@ -28,7 +28,8 @@ constexpr std::array kNotes{
          "0 success; 1 Redis, the node, a log or standard output is unreachable or returns an "
          "error; 2 invalid usage; 3 unknown id, or an id without a key; 4 conflict: the id or the "
          "key already exists, an earlier overlap has not ended, the key to rotate has expired, or "
-         "another command changed the id. Run an interrupted command again to complete it."},
+         "another command changed the id; 5 doctor has found problems. Run an interrupted command "
+         "again to complete it."},
 };
 
 constexpr std::string_view kUsageNote =
@@ -79,6 +80,14 @@ constexpr std::string_view kStatusNote =
     "URL may contain USER:PASSWORD@. Set it in the environment to keep it out of the process "
     "list. --json prints the response of the node unchanged. The counts of a node begin when it "
     "starts.";
+
+constexpr std::string_view kDoctorNote =
+    "The command only reads. It prints a line for each problem: the kind of the check, what is "
+    "wrong, and what to do. It checks the masters of Redis (persistence, eviction, clock, "
+    "permissions of this user), whether gateways use it (plans, nodes), whether gateways apply the "
+    "keys of each id (plans, ids), and whether an id lists each key (records). With --status, it "
+    "checks the nodes, too (zone, reachable). The permissions of the gateways' user are not "
+    "checked: their error logs say what they lack.";
 
 constexpr std::string_view kSimulateNote =
     "The command connects to nothing. It decides each request as the gateway would have with these "
@@ -318,6 +327,12 @@ void add_watching_commands(CLI::App& app, CommandLine& line) {
         ->check(CLI::Range(10, 1'000'000))
         ->capture_default_str();
     add_note(command, kTopNote);
+
+    CLI::App& doctor =
+        add_redis_command(app, "doctor", "Check Redis, the keys and the nodes", line, examine);
+    add_repeatable(doctor, "--status", line.statuses,
+                   "URL of the tollgate_status of a node, as for status; may be repeated");
+    add_note(doctor, kDoctorNote);
 
     CLI::App& status =
         add_command(app, "status", "Show the counts of a node, from its tollgate_status", line,

@@ -58,11 +58,12 @@ struct CommandLine {
     std::string to;                  ///< `export usage --to`; empty: yesterday, by Redis's clock
     TopOptions top;
     SimulateOptions simulate;
-    std::string url;               ///< the argument URL of `status`
-    std::string shell;             ///< the argument SHELL of `completion`
-    std::string listed;            ///< the argument KIND of `complete`
-    std::string word;              ///< the argument WORD of `complete`
-    std::function<void()> action;  ///< runs the chosen subcommand; throws Failure
+    std::string url;                    ///< the argument URL of `status`
+    std::vector<std::string> statuses;  ///< `doctor --status`
+    std::string shell;                  ///< the argument SHELL of `completion`
+    std::string listed;                 ///< the argument KIND of `complete`
+    std::string word;                   ///< the argument WORD of `complete`
+    std::function<void()> action;       ///< runs the chosen subcommand; throws Failure
 
     Format format() const { return json ? Format::kJson : Format::kText; }
 };

@@ -25,6 +25,7 @@ void export_keys(RedisSession& session, const CommandLine& line);
 void print_audit(RedisSession& session, const CommandLine& line);
 void show_usage(RedisSession& session, const CommandLine& line);
 void export_usage(RedisSession& session, const CommandLine& line);
+void examine(RedisSession& session, const CommandLine& line);
 void watch_top(RedisSession& session, const CommandLine& line);
 void list_words(RedisSession& session, const CommandLine& line);
 

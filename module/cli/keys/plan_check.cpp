@@ -1,6 +1,7 @@
 #include "module/cli/keys/plan_check.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/terminal/output.hpp"
@@ -62,21 +63,31 @@ std::optional<std::vector<PlanTable>> tables_to_check(RedisSession& session) {
     }
 }
 
-void warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record) {
+std::vector<std::string> plan_problems(const std::vector<PlanTable>& tables,
+                                       const KeyRecord& record) {
+    std::vector<std::string> problems;
     if (tables.empty()) {
-        return;
+        return problems;
     }
-    if (const auto unknown = unknown_plan(tables, record.plan); !unknown.empty()) {
-        warn(unknown);
+    if (auto unknown = unknown_plan(tables, record.plan); !unknown.empty()) {
+        problems.push_back(std::move(unknown));
     }
     const auto custom = custom_in(tables, record.plan);
     if (!record.limits.empty() && custom.empty()) {
-        warn("the limits of the key have no effect: the plan \"" + record.plan +
-             "\" is not custom in any plan table");
+        problems.push_back("the limits of the key have no effect: the plan \"" + record.plan +
+                           "\" is not custom in any plan table");
     }
     if (record.limits.empty() && !custom.empty()) {
-        warn("the plan \"" + record.plan + "\" is custom in " + management::quoted_list(custom) +
-             " and the key has no limits: give --limits");
+        problems.push_back("the plan \"" + record.plan + "\" is custom in " +
+                           management::quoted_list(custom) +
+                           " and the key has no limits: give --limits");
+    }
+    return problems;
+}
+
+void warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record) {
+    for (const auto& problem : plan_problems(tables, record)) {
+        warn(problem);
     }
 }
 

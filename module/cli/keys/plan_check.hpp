@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "module/cli/redis/redis_session.hpp"
@@ -16,8 +17,12 @@ std::vector<PlanTable> read_tables(RedisSession& session);
 /// user may not be permitted to.
 std::optional<std::vector<PlanTable>> tables_to_check(RedisSession& session);
 
-/// Warns about a record that the gateways do not apply as written: a plan that no table has, a
-/// `custom` plan without limits, limits without a `custom` plan. Does nothing without tables.
+/// What the gateways do not apply of a record as it is written: a plan that no table has, a
+/// `custom` plan without limits, limits without a `custom` plan. Nothing without tables.
+std::vector<std::string> plan_problems(const std::vector<PlanTable>& tables,
+                                       const KeyRecord& record);
+
+/// Warns about each of these problems.
 void warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record);
 
 }  // namespace tollgate::cli

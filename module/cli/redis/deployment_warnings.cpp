@@ -96,21 +96,28 @@ std::set<std::string> prefixes_with_tables(RedisSession& session) {
 
 }  // namespace
 
-std::vector<std::string> dangers_in(std::string_view info) {
+std::vector<Danger> dangers_in(std::string_view info) {
     const auto fields = fields_of(info);
-    std::vector<std::string> dangers;
+    std::vector<Danger> dangers;
     if (field(fields, "aof_enabled") == "0" &&
         field(fields, "rdb_changes_since_last_save") != "0" && !has_recent_snapshot(fields)) {
-        dangers.emplace_back(
-            "loses keys when it ends: appendonly is off, and it has written no snapshot within "
-            "the last 5 minutes: set appendonly yes");
+        dangers.push_back(
+            {"persistence",
+             "loses keys when it ends: appendonly is off, and it has written no snapshot within "
+             "the last 5 minutes: set appendonly yes"});
     }
     const auto policy = field(fields, "maxmemory_policy");
     if (!policy.empty() && policy != "noeviction" && number_in(fields, "maxmemory") > 0) {
-        dangers.push_back("evicts keys or counts when its memory is full: maxmemory-policy is " +
-                          std::string(policy) + ": set maxmemory-policy noeviction");
+        dangers.push_back(
+            {"eviction", "evicts keys or counts when its memory is full: maxmemory-policy is " +
+                             std::string(policy) + ": set maxmemory-policy noeviction"});
     }
     return dangers;
+}
+
+std::chrono::milliseconds time_in(std::string_view info) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::microseconds(number_in(fields_of(info), "server_time_usec")));
 }
 
 void warn_of_dangers(RedisSession& session) {
@@ -118,7 +125,7 @@ void warn_of_dangers(RedisSession& session) {
         for (const auto& [address, info] : session.info()) {
             for (const auto& danger : dangers_in(info)) {
                 std::string text = "Redis at " + address;
-                warn(text.append(" ").append(danger));
+                warn(text.append(" ").append(danger.text));
             }
         }
     } catch (const Failure& failure) {

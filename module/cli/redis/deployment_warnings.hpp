@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,11 +9,19 @@
 
 namespace tollgate::cli {
 
-/// What a server may do with the keys that it holds, from its reply to INFO: it loses them when it
-/// ends, or evicts them. Each is the predicate of a sentence whose subject is the server. The keys
-/// are safe if the append-only file is on, or if a snapshot of the last five minutes, or of the
-/// present data, is on disk.
-std::vector<std::string> dangers_in(std::string_view info);
+/// What a server may do with the keys that it holds.
+struct Danger {
+    std::string_view name;  ///< `persistence` or `eviction`
+    std::string text;       ///< the predicate of a sentence whose subject is the server
+};
+
+/// The dangers of a server, from its reply to INFO: it loses the keys when it ends, or evicts them.
+/// The keys are safe if the append-only file is on, or if a snapshot of the last five minutes, or
+/// of the present data, is on disk.
+std::vector<Danger> dangers_in(std::string_view info);
+
+/// The Unix time of a server, from its reply to INFO. 0 if it does not say it.
+std::chrono::milliseconds time_in(std::string_view info);
 
 /// Warns of these dangers at all masters. Silent where the user may not call INFO. A failure is a
 /// warning too, because the command itself has succeeded.

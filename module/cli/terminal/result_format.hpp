@@ -41,6 +41,18 @@ std::string json_line(const Write& write) {
     return printable_json(written_object(write)) + "\n";
 }
 
+/// The value at a path such as `/commands/lookup`, or null if there is none.
+inline Json value_at(const Json& json, const std::string& path) {
+    const Json::json_pointer pointer(path);
+    return json.contains(pointer) ? json.at(pointer) : Json();
+}
+
+/// The same for an integer, or 0.
+inline std::int64_t number_at(const Json& json, const std::string& path) {
+    const Json value = value_at(json, path);
+    return value.is_number() ? value.get<std::int64_t>() : 0;
+}
+
 /// A value that may be missing, in JSON: `null` if it is empty.
 inline Json json_or_null(const std::string& text) {
     return text.empty() ? Json(nullptr) : Json(text);

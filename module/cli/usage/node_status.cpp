@@ -25,21 +25,8 @@ namespace tollgate::cli {
 
 namespace {
 
-using Pointer = Json::json_pointer;
-
-/// Returns the value at a path such as `/commands/lookup`, or null if there is none.
-Json at(const Json& json, const std::string& path) {
-    const Pointer pointer(path);
-    return json.contains(pointer) ? json.at(pointer) : Json();
-}
-
-std::int64_t number_at(const Json& json, const std::string& path) {
-    const Json value = at(json, path);
-    return value.is_number() ? value.get<std::int64_t>() : 0;
-}
-
 std::string text_at(const Json& json, const std::string& path) {
-    const Json value = at(json, path);
+    const Json value = value_at(json, path);
     if (value.is_string()) {
         const auto text = value.get<std::string>();
         return text.empty() ? "-" : text;
@@ -84,7 +71,7 @@ std::string quantile(const Json& histogram, double part) {
     }
     const double wanted = part * static_cast<double>(count);
     double last = 0;
-    for (const auto& bucket : at(histogram, "/buckets")) {
+    for (const auto& bucket : value_at(histogram, "/buckets")) {
         last = bucket.value("le", 0.0);
         if (static_cast<double>(number_at(bucket, "/count")) >= wanted) {
             return "<" + formatted("%gms", last * kMilliseconds);
@@ -108,7 +95,7 @@ Rows summary(const Json& status) {
 Rows verdicts(const Json& requests, const std::string& path) {
     std::vector<std::string> names;
     for (const auto& one : requests) {
-        const Json counts = at(one, path);
+        const Json counts = value_at(one, path);
         for (const auto& [name, count] : counts.items()) {
             if (count != 0 && std::ranges::find(names, name) == names.end()) {
                 names.push_back(name);
@@ -124,7 +111,7 @@ Rows verdicts(const Json& requests, const std::string& path) {
     for (const auto& one : requests) {
         rows.push_back({text_at(one, "/tables"), text_at(one, "/plan")});
         for (const auto& name : names) {
-            rows.back().push_back(text_at(at(one, path), "/" + name));
+            rows.back().push_back(text_at(value_at(one, path), "/" + name));
         }
     }
     return rows;
@@ -147,9 +134,9 @@ Rows servers(const Json& redis, const Json& workers) {
     add("subscribed",
         [&](const Json& one) { return of_workers(number_at(one, "/subscribed_workers")); });
     add("round trip, median",
-        [](const Json& one) { return quantile(at(one, "/round_trip_seconds"), 0.5); });
+        [](const Json& one) { return quantile(value_at(one, "/round_trip_seconds"), 0.5); });
     add("round trip, 99 %",
-        [](const Json& one) { return quantile(at(one, "/round_trip_seconds"), 0.99); });
+        [](const Json& one) { return quantile(value_at(one, "/round_trip_seconds"), 0.99); });
     add("key cache hits", [](const Json& one) {
         const auto known = number_at(one, "/key_cache_lookups/hit") +
                            number_at(one, "/key_cache_lookups/negative_hit");
@@ -179,7 +166,7 @@ Rows servers(const Json& redis, const Json& workers) {
 
 Rows stores(const Json& zone) {
     Rows rows{{"ZONE", "USED", "PLACES", "FULL", "EVICTIONS"}};
-    const Json all = at(zone, "/stores");
+    const Json all = value_at(zone, "/stores");
     for (const auto& [name, store] : all.items()) {
         rows.push_back({name, text_at(store, "/entries"), text_at(store, "/entries_max"),
                         percent(number_at(store, "/entries"), number_at(store, "/entries_max")),
@@ -191,17 +178,17 @@ Rows stores(const Json& zone) {
 /// Formats a `tollgate_status` document as tables. Members that the version of the node does not
 /// have are shown as `-`.
 std::string render_status(const Json& status) {
-    const Json requests = at(status, "/requests");
+    const Json requests = value_at(status, "/requests");
     std::string text = align_columns(summary(status));
     const auto decided = verdicts(requests, "/verdicts");
     text += decided.empty() ? "\nNo requests yet.\n" : "\n" + align_columns(decided);
     if (const auto dry_run = verdicts(requests, "/dry_run"); !dry_run.empty()) {
         text += "\nDry runs (nothing is refused):\n" + align_columns(dry_run);
     }
-    if (const Json redis = at(status, "/redis"); !redis.empty()) {
-        text += "\n" + align_columns(servers(redis, at(status, "/workers")));
+    if (const Json redis = value_at(status, "/redis"); !redis.empty()) {
+        text += "\n" + align_columns(servers(redis, value_at(status, "/workers")));
     }
-    if (const auto rows = stores(at(status, "/zone")); rows.size() > 1) {
+    if (const auto rows = stores(value_at(status, "/zone")); rows.size() > 1) {
         text += "\n" + align_columns(rows);
     }
     return text;

@@ -34,7 +34,7 @@ std::size_t dangers_with(const std::map<std::string, std::string>& changed) {
 
 TEST(DataSafety, NeedsAFileOrARecentSnapshot) {
     ASSERT_EQ(dangers_with({}), 1U);
-    EXPECT_TRUE(dangers_in(info_with({})).front().starts_with("loses keys when it ends: "));
+    EXPECT_TRUE(dangers_in(info_with({})).front().text.starts_with("loses keys when it ends: "));
     EXPECT_EQ(dangers_with({{"aof_enabled", "1"}}), 0U);
     EXPECT_EQ(dangers_with({{"rdb_changes_since_last_save", "0"}}), 0U);
     EXPECT_EQ(dangers_with({{"rdb_last_save_time", "1800003300"}}), 0U);
@@ -58,7 +58,7 @@ TEST(DataSafety, NeedsNoEviction) {
         auto evicting = kept;
         evicting["maxmemory_policy"] = policy;
         ASSERT_EQ(dangers_with(evicting), 1U) << policy;
-        EXPECT_NE(dangers_in(info_with(evicting)).front().find(policy), std::string::npos);
+        EXPECT_NE(dangers_in(info_with(evicting)).front().text.find(policy), std::string::npos);
         evicting["maxmemory"] = "0";
         EXPECT_EQ(dangers_with(evicting), 0U) << "without maxmemory nothing is evicted";
     }

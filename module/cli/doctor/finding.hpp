@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/quota/plan.hpp"
+
+namespace tollgate::cli {
+
+class RedisSession;
+
+/// Something that an operator should change.
+struct Finding {
+    std::string_view check;  ///< what was checked, such as `persistence`
+    std::string text;        ///< what is wrong, and what to do
+};
+
+// What `tollgate doctor` checks. All functions only read, and throw Failure if Redis or a node is
+// unreachable.
+
+/// What the masters may do with the data, which of them are too old or have another time than this
+/// machine, and which replies to the command's user are missing.
+std::vector<Finding> findings_of_servers(RedisSession& session);
+
+/// Whether gateways use this Redis with the prefix of the session.
+std::vector<Finding> findings_of_gateways(RedisSession& session,
+                                          const std::vector<PlanTable>& tables);
+
+/// What the keys of all ids have that the gateways do not apply, and ids without keys. One finding
+/// for each problem, with the first ids that have it.
+std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<PlanTable>& tables);
+
+/// Records of keys that no list of an id contains: the command and the API do not find them, but
+/// gateways accept their keys. Searches all of Redis (SCAN).
+std::vector<Finding> findings_of_records(RedisSession& session);
+
+/// What the statistics of a node say. `url` is a URL that parse_http_url accepts, of a
+/// `tollgate_status`.
+std::vector<Finding> findings_of_node(const std::string& url);
+
+}  // namespace tollgate::cli

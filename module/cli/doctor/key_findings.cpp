@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <cstddef>
+#include <map>
+
+#include "module/cli/doctor/finding.hpp"
+#include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/keys/plan_check.hpp"
+#include "module/cli/redis/redis_session.hpp"
+#include "module/management/key_reader.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+constexpr std::size_t kPage = 500;
+
+/// Who has the same problem: the number, and the first ones.
+class Affected {
+  public:
+    void add(const std::string& name) {
+        constexpr std::size_t kShown = 3;
+        if (++count_ <= kShown) {
+            names_ += (names_.empty() ? "\"" : ", \"") + name + "\"";
+        } else {
+            rest_ = " and " + std::to_string(count_ - kShown) + " more";
+        }
+    }
+    std::string text() const { return names_ + rest_; }
+
+  private:
+    std::size_t count_ = 0;
+    std::string names_;
+    std::string rest_;
+};
+
+/// The fields of a record that is stored for a digest.
+struct Record {
+    std::string digest;
+    std::string id;
+};
+
+/// The records of these hashes, without pending ones and other hashes.
+std::vector<Record> read_records(RedisSession& session, const std::vector<std::string>& keys) {
+    std::vector<redis::Command> commands;
+    for (const auto& key : keys) {
+        commands.push_back({"HMGET", key, std::string(redis::record_field::kId),
+                            std::string(redis::record_field::kState)});
+    }
+    const auto replies = session.run_all(commands);
+    const std::size_t begin = session.keys().key("").size();
+    std::vector<Record> records;
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+        const auto& fields = replies[i].elements;
+        if (fields.size() == 2 && !fields[0].is_nil() &&
+            fields[1].text != redis::key_state::kPending) {
+            records.push_back({keys[i].substr(begin), fields[0].text});
+        }
+    }
+    return records;
+}
+
+/// Adds the ids of the records that their id, or the list of ids, does not have.
+void add_unlisted(RedisSession& session, const std::vector<Record>& records, Affected& unlisted) {
+    std::vector<redis::Command> commands;
+    for (const auto& record : records) {
+        commands.push_back({"SISMEMBER", session.keys().id(record.id), record.digest});
+        commands.push_back({"ZSCORE", session.keys().ids(), record.id});
+    }
+    const auto replies = session.run_all(commands);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        if (replies[2 * i].integer == 0 || replies[2 * i + 1].is_nil()) {
+            unlisted.add(session.keys().key(records[i].digest));
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<PlanTable>& tables) {
+    std::map<std::string, Affected> by_problem;
+    Affected without_keys;
+    management::KeyReader reader(session, session.keys());
+    std::optional<management::Place> place;
+    do {
+        const auto page = complete(reader.page(place, kPage));
+        for (const auto& id : page.ids) {
+            if (id.keys.empty()) {
+                // The command that makes the key may be running.
+                const auto keys = complete(reader.all_keys(id.id));
+                if (keys.keys.empty()) {
+                    without_keys.add(id.id);
+                }
+                continue;
+            }
+            for (const auto& problem : plan_problems(tables, id.keys.front().record)) {
+                by_problem[problem].add(id.id);
+            }
+        }
+        place = page.next();
+    } while (place);
+
+    std::vector<Finding> findings;
+    for (const auto& [problem, ids] : by_problem) {
+        findings.push_back({"plans", "keys of " + ids.text() + ": " + problem});
+    }
+    if (const auto ids = without_keys.text(); !ids.empty()) {
+        findings.push_back({"ids", "no key exists of the listed " + ids +
+                                       ": use tollgate key revoke, or issue another key"});
+    }
+    return findings;
+}
+
+std::vector<Finding> findings_of_records(RedisSession& session) {
+    Affected unlisted;
+    RedisSession::ScanPosition position;
+    const std::string pattern = escape_glob(session.keys().key("")) + "*";
+    do {
+        const auto keys = session.scan(position, pattern, kPage);
+        add_unlisted(session, read_records(session, keys), unlisted);
+    } while (!position.is_at_start());
+    if (const auto records = unlisted.text(); !records.empty()) {
+        return {{"records", "gateways accept keys that no id lists: delete or restore " + records}};
+    }
+    return {};
+}
+
+}  // namespace tollgate::cli

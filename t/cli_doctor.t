@@ -1,0 +1,138 @@
+# `tollgate doctor` finds what an operator should change, and nothing in a deployment that needs no change.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Command;
+use Digest::SHA qw(sha256_hex);
+use Gateway;
+use JSON::PP ();
+use Load;
+use RedisCluster;
+use RedisServer;
+use ShiftedClock;
+use Test::More;
+use Wait qw(becomes);
+
+my $gateway = Gateway->start(
+    redis_options => { conf => ['appendonly yes'], acl => ['user blind on >SECRET ~* &* +@all -role -wait -info'] },
+    plans         => 'plan free 1000r/d; plan own custom;',
+);
+my $redis = $gateway->redis;
+my $status_url = 'unix:' . $gateway->nginx->dir . '/gateway-status.sock:/';
+my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
+
+sub issue { my $r = $tollgate->run(qw(key issue --id), @_); die $r->{err} if $r->{status}; return $r->{out} =~ s/\n//r }
+
+# The findings, as CHECK and text.
+sub findings {
+    my ($tollgate, @options) = @_;
+    my $result = $tollgate->run('doctor', '--json', @options);
+    my @found = map { "$_->{check}: $_->{text}" } @{ JSON::PP->new->utf8->decode($result->{out})->{findings} };
+    is $result->{status}, @found ? 5 : 0, 'the exit status says whether there are findings';
+    return @found;
+}
+
+sub finds {
+    my ($name, $pattern, $tollgate, @options) = @_;
+    my @found = findings($tollgate, @options);
+    is @found, 1, "one finding: $name" or diag join "\n", @found;
+    like $found[0], $pattern, '… says what to do';
+}
+
+issue(qw(alice --plan free));
+becomes(sub { scalar @{ $redis->cmd('ZRANGE', 't:nodes', 0, -1) } }, 1, 'a node is alive');
+is_deeply [findings($tollgate, '--status', $status_url)], [], 'nothing in a deployment in order';
+my $result = $tollgate->run('doctor');
+is "$result->{status} $result->{out}$result->{err}", '0 ', '… without --json, it prints nothing';
+
+subtest 'Redis' => sub {
+    $redis->cmd('CONFIG', 'SET', 'appendonly', 'no');
+    $redis->cmd('HSET', 'more', 'x', 1);
+    finds('persistence', qr/^persistence: Redis at unix:\S+ loses keys when it ends: .*: set appendonly yes$/, $tollgate);
+    my $result = $tollgate->run('doctor');
+    like $result->{out}, qr/\Apersistence: [^\n]+\n\z/, 'a line for each finding';
+    is $result->{err}, "tollgate: the deployment has 1 problem\n", '… and their number';
+    $redis->cmd('CONFIG', 'SET', 'appendonly', 'yes');
+    $redis->cmd('CONFIG', 'SET', 'maxmemory', '100mb', 'maxmemory-policy', 'allkeys-lru');
+    finds('eviction', qr/^eviction: .* set maxmemory-policy noeviction$/, $tollgate);
+    $redis->cmd('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+    my @found = findings(Command->new(redis => 'unix://blind:SECRET@' . $redis->address =~ s/^unix://r, prefix => 't:'));
+    is scalar(grep { /^permissions: .* add \+(?:info|role \+wait)$/ } @found), 2, 'what the user may not call' or diag join "\n", @found;
+    finds('no plan tables', qr/^plans: no gateway has published plan tables with the prefix "t": /,
+        Command->new(redis => $redis->address, prefix => 't'));
+};
+
+subtest 'ids and records' => sub {
+    issue(qw(a --plan fre --force));
+    issue("b$_", qw(--plan fre --force)) for 1 .. 4;
+    finds('a plan that no table has', qr/^plans: keys of "a", "b1", "b2" and 2 more: no plan table has the plan "fre" \(did you mean "free"\?\): /, $tollgate);
+    $tollgate->run(qw(key revoke --yes), $_) for 'a', map { "b$_" } 1 .. 4;
+
+    issue(qw(c --plan own --force));
+    finds('no limits', qr/^plans: keys of "c": the plan "own" is custom in "api" and the key has no limits/, $tollgate);
+    $tollgate->run(qw(key revoke --yes c));
+
+    my $digest = sha256_hex(issue(qw(d --plan free)));
+    $redis->cmd('DEL', "t:key:$digest");
+    finds('an id without a key', qr/^ids: no key exists of the listed "d": use tollgate key revoke/, $tollgate);
+    $tollgate->run(qw(key revoke --yes d));
+
+    $digest = sha256_hex(issue(qw(e --plan free)));
+    $redis->cmd('SREM', 't:id:{e}', $digest);
+    is scalar(grep { $_ eq qq(records: gateways accept keys that no id lists: delete or restore "t:key:$digest") } findings($tollgate)), 1,
+        'a record that its id does not list';
+    $redis->cmd('SADD', 't:id:{e}', $digest);
+    is_deeply [findings($tollgate)], [], '… which is listed again';
+    $redis->cmd('ZREM', 't:ids', 'e');
+    finds('an id that is not listed', qr/^records: .*"t:key:$digest"$/, $tollgate);
+    $redis->cmd('ZADD', 't:ids', time, 'e');
+};
+
+subtest 'nodes' => sub {
+    my $small = Gateway->start(share => $gateway, plans => 'plan free 1000r/d; plan own custom;', http => 'tollgate_zone 128k;');
+    $small->import_key("k$_", id => "id$_", plan => 'free') for 1 .. 2000;
+    $redis->cmd('ZADD', 't:ids', map { (time, "id$_") } 1 .. 2000);
+    my @tokens = map { "k$_" } 1 .. 2000;
+    Load->run(servers => [$small->address], connections => 8, requests => 2000, token => sub { shift @tokens });
+    my @urls = map { ('--status', 'unix:' . $_->nginx->dir . '/gateway-status.sock:/') } $gateway, $small;
+    my @found = findings($tollgate, @urls);
+    is scalar(grep { /^zone: the node at \S+ has evicted [1-9]\d* entries of "(?:keys|quotas)" since it started: set a larger tollgate_zone$/ } @found),
+        scalar @found, 'a zone that is too small' or diag join "\n", @found;
+    ok scalar @found, '… is found';
+    $small->nginx->stop;
+
+    my $other = Gateway->start(plans => 'plan free 1000r/d;', redis => 'timeout 100ms;');
+    $other->import_key('k', id => 'k1', plan => 'free');
+    $other->redis->stop;
+    becomes(sub { $other->get('/', 'k'); $other->status->{redis}[0]{breaker_open_workers} }, 1, 'a node without its Redis');
+    finds('it', qr/^reachable: the node at \S+ does not reach its Redis "main": see its error log$/, $tollgate,
+        '--status', 'unix:' . $other->nginx->dir . '/gateway-status.sock:/');
+    $other->nginx->stop;
+
+    my $result = $tollgate->run('doctor', '--status', 'unix:' . $gateway->nginx->dir . '/upstream.sock:/');
+    is $result->{status}, 1, 'another location than tollgate_status';
+    like $result->{err}, qr/^tollgate: \S+ is not a tollgate_status$/, '… is no finding';
+    $gateway->nginx->stop;
+    becomes(sub { $tollgate->run('doctor')->{out} =~ /^nodes: no node is alive: / }, 1, 'no node');
+};
+
+subtest 'the clock' => sub {
+    my $clock = ShiftedClock->new or plan skip_all => 'no shifted_clock.so in this build';
+    my $shifted = $clock->start(sub { RedisServer->start });
+    $clock->set('2028-02-29 23:59:00');
+    my @found = findings(Command->new(redis => $shifted->address));
+    is scalar(grep { /^clock: Redis at \S+ has a clock that is [\d.]+ s ahead of that of this machine: / } @found), 1, 'differs' or diag join "\n", @found;
+};
+
+subtest 'a cluster' => sub {
+    my $cluster = RedisCluster->start(masters => 3);
+    my $in_cluster = Command->new(redis => 'redis+cluster://127.0.0.1:' . ($cluster->nodes)[0]->port);
+    my @keys = map { my $r = $in_cluster->run(qw(key issue --force --plan free --id), "c$_"); die $r->{err} if $r->{status}; $r->{out} =~ s/\n//r } 1 .. 20;
+    $cluster->cmd('SREM', 'id:{c7}', sha256_hex($keys[6]));
+    my @found = grep { /^records: / } findings($in_cluster);
+    is_deeply \@found, ['records: gateways accept keys that no id lists: delete or restore "key:' . sha256_hex($keys[6]) . '"'], 'records of all masters';
+};
+
+done_testing;
