@@ -1,4 +1,5 @@
-# HTTP/3: a request over QUIC is authenticated, counted and shows its fields, as over TCP. Its key is in no log.
+# HTTP/3: a request over QUIC is authenticated, counted and shows its fields, as over TCP. A stream that is reset settles
+# its cost and gives its place back. Its key is in no log.
 
 use strict;
 use warnings;
@@ -6,6 +7,8 @@ use lib 't/lib';
 use Test::More;
 use Certificates;
 use Gateway qw(wait_for_room);
+use HeldUpstream;
+use IO::Select;
 use Nginx;
 use Wait qw(becomes free_port);
 
@@ -15,22 +18,28 @@ plan skip_all => 'this curl has no HTTP/3' unless `curl --version` =~ /\bHTTP3\b
 my $certificates = Certificates->new;
 $certificates->issue('server', 'DNS:localhost');
 my $port = free_port();
+my $held = HeldUpstream->new;
 my $gateway = Gateway->start(
     plans    => 'plan free 3r/h 1000r/d; anonymous 100r/m;',
     log_level => 'debug',
     location => 'access_log %DIR%/access.log verdict;',
-    http     => 'log_format verdict "$server_protocol $tollgate_verdict $tollgate_key_id";',
-    server   => "location /header/ { tollgate api; tollgate_key_from header:apikey; proxy_pass http://unix:%DIR%/upstream.sock; }
+    http     => 'log_format verdict "$server_protocol $tollgate_verdict $tollgate_key_id";
+        tollgate_plans held { plan free 1000r/h in_flight=2; }',
+    server   => "location /held { tollgate held; tollgate_cost 10 settle=\$upstream_http_x_used; proxy_pass http://unix:@{[$held->path]}; }
+        location /quick { tollgate held; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /header/ { tollgate api; tollgate_key_from header:apikey; proxy_pass http://unix:%DIR%/upstream.sock; }
         listen 127.0.0.1:$port quic; ssl_certificate @{[$certificates->certificate('server')]}; ssl_certificate_key @{[$certificates->key('server')]};",
 );
 $gateway->import_key('secret', id => 'k1', plan => 'free');
 wait_for_room($gateway->redis, 3600);
 
+my $tls = "--http3-only --cacert '@{[$certificates->certificate('ca')]}' --resolve localhost:$port:127.0.0.1";
+
 # The status, the fields by their names in lower case, and the body.
 sub fetch {
     my (@options) = @_;
     my $path = @options && $options[0] =~ m{^/} ? shift @options : '/path';
-    my $text = `curl --silent --include --max-time 20 --http3-only --cacert '@{[$certificates->certificate('ca')]}' --resolve localhost:$port:127.0.0.1 @options https://localhost:$port$path`;
+    my $text = `curl --silent --include --max-time 20 $tls @options https://localhost:$port$path`;
     my ($head, $body) = split /\r\n\r\n/, $text, 2;
     my ($status) = $head =~ m{^HTTP/3 (\d+)} or die "no response over HTTP/3: $text\n";
     my %fields = map { /^([^:]+): (.*)$/ ? (lc $1 => $2) : () } split /\r\n/, $head;
@@ -61,6 +70,19 @@ is($gateway->count('k1', 'api', 3600), 3, 'the refused request is not counted');
 becomes(sub { open my $log, '<', $gateway->nginx->dir . '/access.log' or die $!; local $/; readline $log },
     join('', map { "HTTP/3.0 $_\n" } 'unauthenticated -', 'unauthenticated -', ('granted k1') x 3, 'limited k1'),
     'the log has the verdicts');
+
+# Two streams of one connection. curl resets the one whose time has passed.
+{
+    my $options = "--silent $tls @key https://localhost:$port/held";
+    open my $output, '-|', "curl --parallel --max-time 1 $options --next --write-out '%{num_connects}' $options" or die $!;
+    my @upstreams = map { $held->accept } 1, 2;
+    my ($reset) = IO::Select->new(@upstreams)->can_read(30);
+    is($reset && $reset->sysread(my $nothing, 1), 0, 'the request to the upstream ends with its stream');
+    becomes(sub { (fetch('/quick', @key))[0] }, 200, '… and its place is free');
+    HeldUpstream::answer($_, 'X-Used' => 4) for grep { $_ != $reset } @upstreams;
+    is(join('', <$output>), "ok\n0", 'the other stream of the connection ends as usual');
+    becomes(sub { $gateway->count('k1', 'held', 3600) }, 10 + 1 + 4, '… and is settled; for the other one, the reservation stands');
+}
 
 # curl puts some fields into the table of QPACK and sends others as literals.
 my $canary = 'CaNaRy0123456789';
