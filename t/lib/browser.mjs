@@ -1,6 +1,7 @@
 // The driver behind Browser.pm:  node browser.mjs PACKAGES CHROMIUM
 // Each line of input is a call, as a JSON array. Each line of output is its result, {"value": …} or {"error": …}.
 
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -14,6 +15,9 @@ const requests = [];
 
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
 const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+// How long an element may take to appear, or to become enabled.
+page.setDefaultTimeout(30_000);
 page.on('console', message => ['error', 'warning'].includes(message.type()) && complaints.push(message.text()));
 page.on('pageerror', error => complaints.push(String(error.stack)));
 page.on('request', request => requests.push(request.url()));
@@ -31,6 +35,20 @@ const calls = {
     scheme: colorScheme => page.emulateMedia({ colorScheme }),
     size: (width, height) => page.setViewportSize({ width, height }),
     press: key => page.keyboard.press(key),
+    click: selector => page.locator(selector).click(),
+    type: text => page.keyboard.type(text),
+    fill: (selector, text) => page.locator(selector).fill(text),
+    choose: async (selector, value) => void await page.locator(selector).selectOption(value),
+    // The rules of axe that the page breaks, each with the elements that do.
+    axe: async () => {
+        // The page's policy does not apply to what the driver evaluates.
+        await page.evaluate(readFileSync(`${packages}/node_modules/axe-core/axe.min.js`, 'utf8'));
+        const { violations, passes } = await page.evaluate(() => axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
+        return {
+            passed: passes.map(({ id }) => id),
+            violations: violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => `${node.target} ${node.failureSummary.replace(/\s+/g, ' ')}`).join('; ')}`),
+        };
+    },
     screenshot: async path => void await page.screenshot({ path, fullPage: true }),
     complaints: () => complaints,
     requests: () => requests,
