@@ -1,15 +1,14 @@
 // Requests the status once a second.
 
+import { addressOf } from './address.js';
+
 const patience = 2500;
 const pause = 1000;
 
 // After each request, calls one of the two: with the status and the time (seconds, of a monotonic clock), or with the
 // reason why there is no status, which names the URL. Never ends.
 export async function poll(address, { onStatus, onFailure }) {
-    // If the page was opened as user:password@host, the browser sends these by itself, but rejects URLs that contain
-    // them.
-    const url = new URL(address, location.href);
-    url.username = url.password = '';
+    const url = addressOf(address);
     for (;;) {
         const begun = performance.now();
         try {

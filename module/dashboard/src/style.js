@@ -1,4 +1,4 @@
-// The colours of page.css, the dashes of lines, and the patterns of areas.
+// The colours of theme.css, the dashes of lines, and the patterns of areas.
 
 export const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { outcomes, refused } from '../../../module/dashboard/src/outcomes.js';
 import { dashes, patternOf, patterns, patternPath } from '../../../module/dashboard/src/style.js';
 
-const css = readFileSync(new URL('../../../module/dashboard/page.css', import.meta.url), 'utf8');
+const css = readFileSync(new URL('../../../module/dashboard/theme.css', import.meta.url), 'utf8');
 const colours = text => Object.fromEntries([...text.matchAll(/--([\w-]+): (#[0-9a-f]{6});/g)].map(([, name, value]) => [name, value]));
 const [light, dark] = css.split('@media (prefers-color-scheme: dark)').map(colours);
 const schemes = { light, dark: { ...light, ...dark } };
