@@ -345,7 +345,7 @@ subtest 'tollgate_admin' => sub {
         'tollgate api; tollgate_scope admin; tollgate_status; tollgate_admin main; # here'             => 'conflicts with another content handler',
     );
     mistake("$_", quotemeta $refused{$_}, "$redis$plans server {\n listen 127.0.0.1:%PORT%;\n location /admin/ {\n $_\n } }") for sort keys %refused;
-    for my $location ('= /admin', '/admin', '~ ^/admin/', '@admin') {
+    for my $location ('= /admin', '= /admin/', '/admin', '~ ^/admin/', '@admin') {
         mistake("location $location", 'needs a location with a prefix',
             "$redis$plans server {\n listen 127.0.0.1:%PORT%;\n location $location {\n tollgate api; tollgate_scope admin;\n tollgate_admin main; # here\n } }");
     }
@@ -369,6 +369,30 @@ subtest 'tollgate_dashboard' => sub {
     mistake('two addresses', 'invalid number of arguments in "tollgate_dashboard" directive',
         "$head location / {\n tollgate_dashboard a b; # here\n } }");
     mistake('in a server', '"tollgate_dashboard" directive is not allowed here', "$head tollgate_dashboard; # here\n }");
+};
+
+subtest 'tollgate_console' => sub {
+    my $head = "$redis$plans server {\n listen 127.0.0.1:%PORT%;\n";
+    my (undef, $output) = Nginx->test_config(conf => "$head location /console/ { tollgate_console; } }");
+    plan skip_all => 'this build has no console' if $output =~ /the page is not in this build/;
+    for my $uri ('https://example.com/admin/', '//example.com/', 'admin/', '/admin', '/admin/?a=/', '/a#/') {
+        mistake("the API $uri", quotemeta qq(invalid API URI "$uri": a path that begins and ends with "/" is needed),
+            "$head location /console/ {\n tollgate_console '$uri'; # here\n } }");
+    }
+    for my $location ('= /console/', '/console', '~ ^/console/', '@console') {
+        mistake("location $location", 'needs a location with a prefix', "$head location $location {\n tollgate_console; # here\n } }");
+    }
+    mistake('with tollgate', '"tollgate_console" conflicts with "tollgate": a browser requests the page without a key',
+        "$head location /console/ {\n tollgate api;\n tollgate_console; # here\n } }");
+    mistake('beside another', '"tollgate_console" directive conflicts with another content handler',
+        "$head location /console/ {\n tollgate_status;\n tollgate_console; # here\n } }");
+    mistake('twice', '"tollgate_console" directive is duplicate', "$head location /console/ {\n tollgate_console;\n tollgate_console; # here\n } }");
+    mistake('two addresses', 'invalid number of arguments in "tollgate_console" directive', "$head location /console/ {\n tollgate_console /a/ /b/; # here\n } }");
+    mistake('in a server', '"tollgate_console" directive is not allowed here', "$head tollgate_console; # here\n }");
+    for my $open ('tollgate off;', 'tollgate_bypass $arg_x;', 'satisfy any;', 'tollgate_dry_run on;') {
+        my ($exit, $text) = Nginx->test_config(conf => "$head tollgate api; location /console/ { $open tollgate_console; } }");
+        is($exit, 0, "in a server with tollgate, with $open") or diag($text);
+    }
 };
 
 subtest 'tollgate_zone' => sub {

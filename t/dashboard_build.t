@@ -1,4 +1,4 @@
-# The page of tollgate_dashboard is part of each build unless -DDASHBOARD=OFF is set. Without esbuild or Chart.js, CMake
+# The pages of tollgate_dashboard and tollgate_console are part of each build unless -DDASHBOARD=OFF is set. Without esbuild or Chart.js, CMake
 # fails and says what to install.
 
 use strict;
@@ -36,12 +36,12 @@ my %missing = (
 for my $packages (sort keys %missing) {
     my ($exit) = configure(@{ $missing{$packages} });
     isnt($exit, 0, "CMake fails without $packages");
-    like($output =~ s/\s+/ /gr, qr/Install the Debian packages that are missing: \Q$packages\E\. Or build without the page: cmake -DDASHBOARD=OFF/,
+    like($output =~ s/\s+/ /gr, qr/Install the Debian packages that are missing: \Q$packages\E\. Or build without the pages: cmake -DDASHBOARD=OFF/,
         '... and says what to install');
 }
 
 my ($exit, $sources) = configure('-DESBUILD=OFF', '-DCHARTJS=OFF', '-DDASHBOARD=OFF');
 is($exit, 0, 'CMake succeeds with DASHBOARD=OFF') or diag($output);
-like($sources, qr/no_dashboard_template\.cpp/, '... and builds without the page');
+like($sources, qr/no_page_templates\.cpp/, '... and builds without the pages');
 
 done_testing;

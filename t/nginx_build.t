@@ -49,23 +49,14 @@ for my $module (qw(ngx_http_tollgate_module ngx_http_petstore_module)) {
     is_deeply($table, names_in("$build/${module}_modules.c"), '… the same names as in CMake\'s build, in the same order');
 }
 
-($exit, $output) = Nginx->test_config(modules => [glob "$dir/objs/*.so"], conf => <<'END');
-    tollgate_redis main { server unix:/nonexistent.sock; }
-    tollgate_plans api { plan free 60r/m; }
-    server {
-        listen unix:%DIR%/http.sock;
-        location /     { tollgate api; }
-        location /v1/  { petstore %DIR%/pets.db; }
-    }
+for my $page (qw(dashboard console)) {
+    ($exit, $output) = Nginx->test_config(modules => [glob "$dir/objs/*.so"], conf => <<"END");
+        tollgate_redis main { server unix:/nonexistent.sock; }
+        tollgate_plans api { plan free 60r/m; }
+        server { listen unix:%DIR%/http.sock; location / { tollgate_$page; } }
 END
-is($exit, 0, 'nginx loads them') or diag($output);
-
-($exit, $output) = Nginx->test_config(modules => [glob "$dir/objs/*.so"], conf => <<'END');
-    tollgate_redis main { server unix:/nonexistent.sock; }
-    tollgate_plans api { plan free 60r/m; }
-    server { listen unix:%DIR%/http.sock; location / { tollgate_dashboard; } }
-END
-isnt($exit, 0, 'this build has no dashboard');
-like($output, qr/"tollgate_dashboard": the page is not in this build of the module in .*:\d+/, '... and says so');
+    isnt($exit, 0, "this build has no $page");
+    like($output, qr/"tollgate_$page": the page is not in this build of the module in .*:\d+/, '... and says so');
+}
 
 done_testing;

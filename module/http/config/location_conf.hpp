@@ -22,6 +22,7 @@ enum HeaderFamilies : ngx_uint_t {
 };
 
 struct AdminConf;
+struct Console;
 struct Dashboard;
 struct LocationConf;
 struct SubjectConf;
@@ -33,6 +34,7 @@ struct ContentHandler {
     std::string_view (*find_mistake)(ngx_conf_t* cf, const LocationConf& conf);
     const Dashboard* dashboard = nullptr;  ///< what `tollgate_dashboard` serves
     AdminConf* admin = nullptr;            ///< what `tollgate_admin` says
+    const Console* console = nullptr;      ///< what `tollgate_console` serves
     std::string directive{};
     Position position{};
 };

@@ -47,6 +47,21 @@ std::string_view find_admin_mistake(ngx_conf_t* cf, const LocationConf& conf) {
     return "";
 }
 
+/// Why a location must not serve the page: a browser gets 401 for it, because it sends no key.
+std::string_view find_console_mistake(ngx_conf_t* cf, const LocationConf& conf) {
+    const bool needs_key = conf.tables != nullptr && conf.subject == nullptr &&
+                           conf.bypass == nullptr && conf.dry_run == 0 &&
+                           core_location(cf).satisfy != NGX_HTTP_SATISFY_ANY;
+    return needs_key ? "conflicts with \"tollgate\": a browser requests the page without a key"
+                     : "";
+}
+
+/// Whether the name of a location is the beginning of paths.
+bool has_paths_below(const ngx_http_core_loc_conf_t& location) {
+    return !is_regex(location) && location.named == 0 && location.exact_match == 0 &&
+           view(location.name).ends_with('/');
+}
+
 }  // namespace
 
 char* read_usage(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
@@ -80,14 +95,31 @@ char* read_dashboard(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noe
 char* read_admin(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
     return read_directive(cf, [&]() -> const char* {
         const auto& core = core_location(cf);
-        const auto name = view(core.name);
-        if (is_regex(core) || core.named != 0 || !name.ends_with('/')) {
+        if (!has_paths_below(core)) {
             return "needs a location with a prefix, such as \"location /admin/\"";
         }
-        auto* admin = make_pooled<AdminConf>(
-            cf->pool,
-            AdminConf{.redis_name = std::string(words_of(cf)[1]), .base = std::string(name)});
+        auto* admin =
+            make_pooled<AdminConf>(cf->pool, AdminConf{.redis_name = std::string(words_of(cf)[1]),
+                                                       .base = std::string(view(core.name))});
         return set_content_handler(cf, conf, {handle_admin, find_admin_mistake, nullptr, admin});
+    });
+}
+
+char* read_console(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
+    return read_directive(cf, [&]() -> const char* {
+        constexpr std::string_view kUsualApi = "/admin/";
+        auto& core = core_location(cf);
+        if (!has_paths_below(core)) {
+            return "needs a location with a prefix, such as \"location /console/\"";
+        }
+        const auto words = words_of(cf);
+        const auto* console = make_pooled<Console>(
+            cf->pool, make_console(view(core.name), words.size() > 1 ? words[1] : kUsualApi));
+        // As for proxy_pass: `/console` is redirected to `/console/`.
+        core.auto_redirect = 1;
+        return set_content_handler(
+            cf, conf,
+            {.handler = handle_console, .find_mistake = find_console_mistake, .console = console});
     });
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "module/http/endpoints/page_file.hpp"
 #include "module/http/nginx.hpp"
 
 /// The content handlers of the directives that content_handler.hpp reads.
@@ -24,6 +25,9 @@ ngx_int_t handle_admin(ngx_http_request_t* r) noexcept;
 /// The content handler of `tollgate_dashboard`.
 ngx_int_t handle_dashboard(ngx_http_request_t* r) noexcept;
 
+/// The content handler of `tollgate_console`.
+ngx_int_t handle_console(ngx_http_request_t* r) noexcept;
+
 /// What `tollgate_admin` says: the Redis whose keys it manages, and where the paths begin.
 struct AdminConf {
     std::string redis_name;
@@ -31,15 +35,30 @@ struct AdminConf {
     std::size_t redis = 0;  ///< in MainConf::redis; set when the location is merged
 };
 
+/// The media type of pages.
+inline constexpr std::string_view kHtmlType = "text/html; charset=utf-8";
+
 /// The dashboard as one location serves it.
 struct Dashboard {
-    std::string page;
-    std::string etag;         ///< with its quotes
+    PageFile page;
     std::string_view policy;  ///< its Content-Security-Policy
 };
 
 /// A dashboard that requests `status_uri`. Throws ParseError if this is not a path, or if the
 /// module was built without the page.
 Dashboard make_dashboard(std::string_view status_uri);
+
+/// The console as one location serves it: a page, and the two files that it refers to.
+struct Console {
+    std::string base;  ///< the URI of the page: the location's name
+    PageFile page;
+    PageFile script;
+    PageFile style;
+    std::string_view policy;  ///< the Content-Security-Policy of the page
+};
+
+/// A console below `base` for the API below `api_uri`. Throws ParseError if this is not the path of
+/// a location, or if the module was built without the page.
+Console make_console(std::string_view base, std::string_view api_uri);
 
 }  // namespace tollgate::http

@@ -1,4 +1,4 @@
-#include "module/report/dashboard_page.hpp"
+#include "module/report/web_pages.hpp"
 
 #include "module/text/parse_error.hpp"
 
@@ -41,17 +41,30 @@ void append_escaped(std::string& html, std::string_view text) {
     }
 }
 
+std::string filled(const PageTemplate& page, std::string_view uri) {
+    std::string html(page.before);
+    append_escaped(html, uri);
+    html += page.after;
+    return html;
+}
+
 }  // namespace
 
-std::string dashboard_page(const DashboardTemplate& page, std::string_view status_uri) {
+std::string dashboard_page(const PageTemplate& page, std::string_view status_uri) {
     if (!stays_on_host(status_uri)) {
         throw ParseError("invalid status URI " + in_quotes(status_uri) +
                          ": a path on the same host is needed");
     }
-    std::string html(page.before);
-    append_escaped(html, status_uri);
-    html += page.after;
-    return html;
+    return filled(page, status_uri);
+}
+
+std::string console_page(const PageTemplate& page, std::string_view api_uri) {
+    if (!stays_on_host(api_uri) || !api_uri.starts_with('/') || !api_uri.ends_with('/') ||
+        api_uri.find_first_of("?#") != std::string_view::npos) {
+        throw ParseError("invalid API URI " + in_quotes(api_uri) +
+                         ": a path that begins and ends with \"/\" is needed, such as /admin/");
+    }
+    return filled(page, api_uri);
 }
 
 }  // namespace tollgate

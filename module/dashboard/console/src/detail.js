@@ -1,0 +1,173 @@
+// One id: its fields, keys, usage, history, ban and audit, and what can be done to it.
+
+import { element, setText } from '../../src/element.js';
+import { ApiError, keyPath } from './api.js';
+import { Audit } from './audit.js';
+import { Row, errorText } from './dialog.js';
+import { factsOf } from './fields.js';
+import { actions, announce, badge, button, durabilityText, Section } from './parts.js';
+import { confirmDisable, confirmRevocation, editKey, rotateKey } from './operations.js';
+import { keysOf } from './rotation.js';
+import { distance, time } from './times.js';
+import { historyOf, lastDays, usageOf } from './usage.js';
+
+const entriesOfId = 10;
+
+export class Detail {
+    // `api()` returns the client, `plans()` the plan tables. `onChange` receives an id and its key, or null after a
+    // revocation.
+    constructor(place, { api, plans, onChange }) {
+        Object.assign(this, { place, api, plans, onChange, id: null });
+        this.audit = new Audit('Audit of this id', api);
+    }
+
+    clear() {
+        this.id = this.key = null;
+        this.place.replaceChildren();
+    }
+
+    // Reads and shows an id. Returns when its key is shown; the rest follows.
+    async show(id) {
+        this.id = id;
+        this.title = element('h2', { id: 'detail-title', tabindex: -1 }, id);
+        this.state = element('span');
+        this.subtitle = element('p', { class: 'hint' });
+        // The buttons remain, so that the focus returns to them when a dialog closes.
+        const act = (text, attributes, run) => {
+            const made = button(text, attributes);
+            made.addEventListener('click', run);
+            return made;
+        };
+        this.able = act('Disable', {}, () => this.key.state === 'disabled' ? this.#enable() : confirmDisable(this));
+        this.actions = actions(act('Change', {}, () => editKey(this)), act('Rotate', {}, () => rotateKey(this)),
+            this.able, act('Revoke', { class: 'danger' }, () => confirmRevocation(this)));
+        this.actions.hidden = true;
+        this.error = element('p', { class: 'error', role: 'alert' });
+        const refresh = button('Refresh');
+        refresh.addEventListener('click', async () => {
+            await this.#load();
+            announce(`${this.id} was read again.`);
+        });
+        this.facts = new Section('Settings');
+        this.keys = new Section('Keys');
+        this.usage = new Section('Usage');
+        this.ban = new Section('Ban');
+        this.period = new Row({ name: 'period', label: 'Days', choices: [['30', 'last 30'], ['90', 'last 90'], ['365', 'last 365']] });
+        this.history = new Section('History', this.period.place);
+        this.period.input.addEventListener('change', () => this.#loadHistory());
+        this.sections = element('div', { class: 'sections' }, element('div', { class: 'column' }, this.facts.place, this.usage.place),
+            element('div', { class: 'column' }, this.keys.place, this.ban.place), this.history.place, this.audit.place);
+        this.history.place.classList.add('wide');
+        this.audit.place.classList.add('wide');
+        this.place.replaceChildren(element('p', { class: 'back' }, element('a', { href: '#keys' }, '← All keys')),
+            element('div', { class: 'head' },
+                element('div', {}, element('div', { class: 'title' }, this.title, this.state), this.subtitle), refresh),
+            this.actions, this.error, this.sections);
+        await this.#load();
+    }
+
+    async #load() {
+        const { id } = this;
+        const isKnown = await this.#loadKey();
+        if (id !== this.id) return;
+        this.#loadRest();
+        return isKnown;
+    }
+
+    // Without a key, an id may be a subject, which has a usage.
+    async #loadKey() {
+        const { id } = this;
+        setText(this.error, '');
+        try {
+            const { data, etag } = await this.api().ask('GET', keyPath(id));
+            if (id === this.id) this.#showKey(data, etag);
+        } catch (error) {
+            if (!(error instanceof ApiError)) throw error;
+            if (id !== this.id) return;
+            this.key = null;
+            this.actions.hidden = this.facts.place.hidden = this.keys.place.hidden = true;
+            setText(this.error, error.code === 'unknown_id'
+                ? `No key has the id ${id}. If requests are counted for it without a key, its usage is shown.`
+                : errorText(error));
+        }
+    }
+
+    #showKey(key, etag) {
+        Object.assign(this, { key, etag });
+        setText(this.title, key.name ?? key.id);
+        this.state.replaceChildren(badge(key.state));
+        setText(this.subtitle, `${key.id}${key.created ? ` · current key stored ${time(key.created)}` : ''}`);
+        this.actions.hidden = this.facts.place.hidden = this.keys.place.hidden = false;
+        setText(this.able, key.state === 'disabled' ? 'Enable' : 'Disable');
+        this.facts.show(element('dl', { class: 'facts' }, ...factsOf(key).map(([label, text]) =>
+            element('div', {}, element('dt', {}, label), element('dd', {}, text)))));
+        this.keys.show(...keysOf(key.digests));
+    }
+
+    #loadRest() {
+        const path = keyPath(this.id, '/usage');
+        this.usage.load(async () => usageOf((await this.api().ask('GET', path)).data));
+        this.#loadBan();
+        this.#loadHistory();
+        this.audit.show({ id: this.id }, entriesOfId);
+    }
+
+    #loadHistory() {
+        const days = lastDays(Number(this.period.input.value));
+        const path = keyPath(this.id, '/history');
+        return this.history.load(async () => historyOf((await this.api().ask('GET', path, { query: days })).data, days));
+    }
+
+    #loadBan() {
+        const path = keyPath(this.id, '/ban');
+        return this.ban.load(async () => this.#banOf((await this.api().ask('GET', path)).data));
+    }
+
+    #banOf({ banned, until, level, strikes, since }) {
+        const text = banned ? `Banned until ${time(until)} (${distance(until)}): requests get 429. It is ban number ${level}.`
+            : strikes > 0 ? `Not banned. ${strikes} ${strikes === 1 ? 'strike' : 'strikes'} since ${time(since)}.`
+                : 'Not banned, and no strikes.';
+        const lift = button('Lift the ban');
+        lift.addEventListener('click', () => this.#act(async () => {
+            const { durability } = await this.api().ask('DELETE', keyPath(this.id, '/ban'));
+            await this.changed(`The ban of ${this.id} is lifted.`, durability);
+            this.ban.heading.focus();
+        }, this.ban));
+        return [element('p', { 'data-banned': banned ? '' : null }, text), ...banned || strikes > 0 ? [actions(lift)] : []];
+    }
+
+    #enable() {
+        return this.#act(async () => {
+            const { durability } = await this.api().ask('PATCH', keyPath(this.id), { body: { state: 'active' } });
+            await this.changed(`${this.id} is enabled.`, durability);
+        });
+    }
+
+    // Runs an operation that has no form. Shows its error in the section, or else below the buttons.
+    async #act(operation, section) {
+        setText(this.error, '');
+        try {
+            await operation();
+        } catch (error) {
+            if (!(error instanceof ApiError)) throw error;
+            if (section) section.content.append(element('p', { class: 'error', role: 'alert' }, errorText(error)));
+            else setText(this.error, errorText(error));
+        }
+    }
+
+    // After a change: reads the id again.
+    async changed(text, durability) {
+        // The operator may have been signed out meanwhile, or have gone to another id.
+        if (this.key === null) return;
+        announce(text + durabilityText(durability));
+        await this.#load();
+        this.onChange(this.id, this.key);
+    }
+
+    // After a revocation.
+    revoked(text, durability) {
+        const { id } = this;
+        announce(text + durabilityText(durability));
+        this.onChange(id, null);
+    }
+}

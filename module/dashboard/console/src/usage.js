@@ -1,0 +1,46 @@
+// The usage and the history of an id.
+
+import { element } from '../../src/element.js';
+import * as format from '../../src/format.js';
+import { barChart, daysFrom } from './bars.js';
+import { dayBefore, distance, momentOf } from './times.js';
+
+// Elements for the body of GET keys/ID/usage.
+export function usageOf({ windows, in_flight: flights = [] }) {
+    const all = [...windows.map(windowOf), ...flights.map(flightOf)];
+    return all.length ? [element('ul', { class: 'meters' }, ...all)] : [element('p', {}, 'No plan table of this gateway counts this id.')];
+}
+
+function meter(title, text, detail, share) {
+    const fill = element('div');
+    fill.style.width = `${100 * Math.min(1, share ?? 0)}%`;
+    return element('li', { 'data-state': share >= 1 ? 'bad' : null },
+        element('b', {}, title), element('span', { class: 'figure' }, text),
+        element('div', { class: 'meter', 'aria-hidden': 'true' }, fill), element('span', { class: 'hint' }, detail));
+}
+
+function windowOf({ table, window, limit, used, remaining, reset }) {
+    const title = `${table}: ${window}`;
+    const when = `${distance(reset)}, at ${momentOf(reset)}`;
+    if (limit === null) return meter(title, `${format.count(used)} used`, `No limit is known; the window ends ${when}.`, 0);
+    const left = remaining > 0 ? `${format.count(remaining)} left` : 'Nothing is left';
+    return meter(title, `${format.count(used)} of ${format.count(limit)} used`, `${left}; the window ends ${when}.`, limit > 0 ? used / limit : 1);
+}
+
+const flightOf = ({ table, limit, places }) => meter(`${table}: in flight`,
+    limit === null ? `${format.count(places)} places` : `${format.count(places)} of ${format.count(limit)} places`,
+    'Requests that are under way.', limit ? places / limit : 0);
+
+// The ends of so many days until today.
+export const lastDays = count => ({ from: dayBefore(count - 1), to: dayBefore(0) });
+
+// Elements for the body of GET keys/ID/history.
+export function historyOf({ days }, { from, to }) {
+    const tables = [...new Set(days.map(({ table }) => table))].sort();
+    if (tables.length === 0) return [element('p', {}, 'Nothing was granted in these days, or no plan table has a history.')];
+    const all = daysFrom(from, to);
+    return tables.map(table => {
+        const units = new Map(days.filter(one => one.table === table).map(one => [one.day, one.units]));
+        return barChart(`Granted in ${table}`, all, all.map(day => units.get(day) ?? 0));
+    });
+}

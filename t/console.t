@@ -1,0 +1,505 @@
+# tollgate_console: the page as nginx serves it and as an operator uses it, with the mouse or with the keyboard alone.
+
+use strict;
+use warnings;
+use utf8;
+use lib 't/lib';
+use Browser;
+use Digest::SHA ();
+use Gateway;
+use JSON::PP ();
+use Test::More;
+use Wait qw(becomes free_port wait_until);
+
+binmode Test::More->builder->$_, ':encoding(UTF-8)' for qw(output failure_output);
+plan skip_all => 'a browser tells nothing of the C++ that other tests do not' if $ENV{TOLLGATE_SANITIZE};
+my $browser = eval { Browser->start } // plan skip_all => $@ =~ s/\n.*//sr;
+
+is(system('node', '--test', '--test-reporter=dot', glob 't/unit/console/*_test.mjs'), 0, 'unit tests of the page');
+
+my $gateway = Gateway->start(
+    plans  => 'plan free 60r/m 1000r/d; plan pro 300r/m 10000r/d; plan enterprise custom; plan spent 1r/d;'
+        . ' anonymous 10000r/m; ban after=2 within=1m for=10m; history 90d;',
+    table  => 'lease=off',            # a lease is counted as used
+    http   => 'tollgate_plans ops redis=main { plan ops 100000r/m; }',
+    server => <<'END',
+        location /admin/     { tollgate ops; tollgate_scope admin; tollgate_admin main; }
+        location /console/   { tollgate_console; }
+        location /elsewhere/ { tollgate_console '/a"><script>alert(1)</script>&/'; }
+        location /in_if/     { tollgate_console; if ($arg_a) { set $b 1; } }
+        location /nothing/   { tollgate_console /nowhere/; }
+        location /nowhere/   { return 200 "not the API"; }
+        location /behind/    { rewrite ^/behind/(.*)$ /console/$1 break; tollgate_console; }
+END
+    workers => 2,
+);
+my $redis = $gateway->redis;
+my $host = 'http://' . $gateway->address;
+my $screenshots = $ENV{TOLLGATE_SCREENSHOTS};
+
+subtest 'the HTTP responses' => sub {
+    my %types = ('' => 'text/html; charset=utf-8', 'console.js' => 'text/javascript; charset=utf-8', 'console.css' => 'text/css; charset=utf-8');
+    for my $name (sort keys %types) {
+        my $r = $gateway->get("/console/$name");
+        is($r->status, 200, "/console/$name exists");
+        is($r->header('Content-Type'), $types{$name}, '... with its type');
+        is($r->header('X-Content-Type-Options'), 'nosniff', '... which is not guessed');
+        is($r->header('Cache-Control'), 'no-cache', '... a browser revalidates it each time');
+        is($r->header('Referrer-Policy'), 'no-referrer', '... no request tells where it came from');
+        is($gateway->get("/console/$name", undef, 'If-None-Match' => $r->header('ETag'))->status, 304, '... 304 for a matching ETag');
+        my $head = $gateway->request('HEAD', "/console/$name");
+        is_deeply([$head->status, $head->body, $head->header('Content-Length')], [200, '', length $r->body], '... HEAD');
+        my $post = $gateway->request('POST', "/console/$name", {}, 'x');
+        is_deeply([$post->status, $post->header('Allow')], [405, 'GET, HEAD'], '... POST: 405');
+    }
+    my $page = $gateway->get('/console/');
+    is($page->header('Content-Security-Policy'),
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        . "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'", 'the policy allows no inline code');
+    unlike($page->body, qr/<style|\sstyle=|\son\w+=|<script(?![^>]* src=)/, '... and the page has none');
+    like($page->body, qr{<meta name="tollgate-admin" content="/admin/">}, 'the usual URI of the API');
+    like($gateway->get('/nothing/')->body, qr{content="/nowhere/"}, '... or the configured one');
+    like($gateway->get('/elsewhere/')->body, qr{content="/a&quot;&gt;&lt;script&gt;alert\(1\)&lt;/script&gt;&amp;/"}, '... which is escaped');
+    is($gateway->get('/in_if/?a=1')->body, $page->body, 'the same within an `if`');
+    my $redirect = $gateway->get('/console');
+    is($redirect->status, 301, '/console is redirected');
+    like($redirect->header('Location'), qr{/console/$}, '... to /console/');
+    is($gateway->get("/console/$_")->status, 404, "404 for /console/$_") for qw(other console.js/ src/main.js);
+    is($gateway->get('/behind/')->status, 404, '404 for a URI that `rewrite` has led out of the location');
+};
+
+# Names that are HTML must not become elements.
+my $hostile = '<img src=x onerror="document.title=1">';
+$gateway->import_key('operator', id => 'portal', name => 'Support', plan => 'ops',   scopes => 'admin');
+$gateway->import_key('second',   id => 'second', name => 'Second',  plan => 'ops',   scopes => 'admin');
+$gateway->import_key('acme',     id => 'acme',   name => 'ACME Ltd', plan => 'free', expires => time + 40 * 86400);
+$gateway->import_key('globex',   id => 'globex', name => 'Globex',  plan => 'pro', state => 'disabled');
+$gateway->import_key('eager',    id => 'eager',  name => 'Eager',   plan => 'spent');
+$gateway->import_key('hostile',  id => 'hostile', name => $hostile, plan => 'free');
+my $rank = 0;
+$redis->cmd('ZADD', 't:ids', ++$rank, $_) for qw(portal second acme globex eager hostile);
+my $today = int(time / 86400);
+$redis->cmd('HSET', 't:history:{acme}', map { ('api:' . ($today - $_) => 100 + $_) } 1 .. 50);
+
+my $page = "$host/console/";
+sub text  { $browser->eval(qq{[...document.querySelectorAll(`$_[0]`)].map(one => one.textContent).join(" | ")}) }
+sub count { $browser->eval(qq{document.querySelectorAll(`$_[0]`).length}) }
+sub focused { $browser->eval('(one => one.textContent || one.name || one.className)(document.activeElement)') }
+
+# Waits until the text of the elements matches.
+sub shows {
+    my ($selector, $pattern, $name) = @_;
+    my $found = eval { wait_until($selector, sub { text($selector) =~ $pattern }, 15) };
+    ok($found, $name) or diag("$selector: ", text($selector));
+}
+
+sub sign_in {
+    my ($key) = @_;
+    $browser->fill('#sign-in input', $key);
+    $browser->click('#sign-in button');
+}
+
+sub open_id {
+    my ($id) = @_;
+    $browser->eval("location.hash = '#keys/$id'");
+    shows('#detail .hint', qr/^\Q$id\E\b/, "$id is shown");
+    $browser->wait_for('document.querySelectorAll("#detail .content:empty").length === 0');
+}
+
+# A view in both schemes: axe finds nothing; nothing is wider than a window of 360 px.
+sub is_accessible {
+    my ($view) = @_;
+    for my $scheme (qw(light dark)) {
+        $browser->scheme($scheme);
+        # Colours change gradually.
+        $browser->wait_for('document.getAnimations().length === 0');
+        my $found = $browser->axe;
+        is_deeply($found->{violations}, [], "$view, $scheme: axe finds nothing");
+        cmp_ok(@{ $found->{passed} }, '>', 15, '... of what it has tested');
+        ok((grep { $_ eq 'color-contrast' } @{ $found->{passed} }), '... with the contrast');
+        $browser->screenshot("$screenshots/" . $view =~ s/ /-/gr . "-1280-$scheme.png") if $screenshots;
+    }
+    $browser->size(360, 800);
+    $browser->wait_for('innerWidth === 360');
+    is($browser->eval('document.documentElement.scrollWidth'), 360, "$view fits in 360 px");
+    is_deeply($browser->eval(<<'END'), [], '... and so does each of its parts');
+[...document.querySelectorAll('button, input, select, dd, h2, h3, h4, .card, .option, .badge, dialog')].filter(one => one.checkVisibility())
+    .filter(one => one.getBoundingClientRect().right > 360 || one.matches('button, dd, h2, h3, .card, dialog') && one.scrollWidth > one.clientWidth + 1)
+    .map(one => `${one.tagName} ${one.textContent.slice(0, 20)}`)
+END
+    for my $scheme (qw(light dark)) {
+        last unless $screenshots;
+        $browser->scheme($scheme);
+        $browser->screenshot("$screenshots/" . $view =~ s/ /-/gr . "-360-$scheme.png");
+    }
+    $browser->scheme('light');
+    $browser->size(1280, 860);
+    $browser->wait_for('innerWidth === 1280');
+}
+
+$browser->size(1280, 860);
+
+subtest 'signing in' => sub {
+    is($browser->open($page), 200, 'opens');
+    is_accessible('sign in');
+    sign_in('nobody');
+    shows('#sign-in .error', qr/^The API key is not valid\.$/, 'an unknown key: the error of the API, at the field');
+    is(focused(), 'operator', '... which has the focus');
+    sign_in('two words');
+    shows('#sign-in .error', qr/^This is not an API key\.$/, 'a text that no field can hold');
+    sign_in('acme');
+    shows('#sign-in .error', qr/scope/, 'a key without the scope');
+    is(text('#caller'), '', 'nobody is signed in');
+    sign_in('operator');
+    shows('.option', qr/Supportportal · ops/, 'a key with the scope: the list');
+    is(text('#caller'), 'Signed in as Support', '... and who is signed in');
+    is($browser->eval('document.querySelector("#sign-in input").value'), '', 'the key is not in the page any more');
+    is($browser->eval('localStorage.length + sessionStorage.length + document.cookie.length'), 0, '... nor is it stored');
+    is(scalar(grep { /operator|nobody/ } $browser->requests), 0, '... nor in a URL');
+};
+
+subtest 'finding a customer' => sub {
+    is(text('.option b'), "Support | Second | ACME Ltd | Globex | Eager | $hostile", 'all keys, in the order of their creation');
+    is(count('#find img'), 0, 'a name is not HTML');
+    is_accessible('list');
+    $browser->fill('#find [name=name]', 'ACME');
+    $browser->press('Enter');
+    shows('.option b', qr/^ACME Ltd$/, 'by a part of the name');
+    $browser->fill('#find [name=name]', 'nobody');
+    $browser->click('#find form button');
+    shows('.list-state', qr/^No key was found\./, 'none is found');
+    $browser->fill('#find [name=name]', '');
+    $browser->click('#find summary');
+    $browser->choose('#find [name=state]', 'disabled');
+    $browser->click('#find form button');
+    shows('.option', qr/^Globexglobex · pro ?disabled$/, 'by state, which the row shows');
+    $browser->choose('#find [name=state]', '');
+    $browser->fill('#find [name=plan]', 'no plan');
+    $browser->click('#find form button');
+    shows('#find .error', qr/invalid/, 'an error of a filter is at its field');
+    $browser->fill('#find [name=plan]', '');
+    $browser->fill('#find [name=expires_before]', substr $browser->eval('new Date(Date.now() + 50 * 86400e3).toISOString()'), 0, 16);
+    $browser->press('Enter');
+    shows('.option b', qr/^ACME Ltd$/, 'by expiry');
+    $browser->fill('#find [name=expires_before]', '');
+    $browser->click('#find summary');
+
+    $browser->choose('#find [name=by]', 'id');
+    $browser->fill('#find [name=name]', 'nobody');
+    $browser->press('Enter');
+    shows('#find .error', qr/nobody/, 'by an id that does not exist: the error at the field');
+    $browser->fill('#find [name=name]', '../plans');
+    $browser->press('Enter');
+    shows('#find .error', qr/An id has/, 'a text that is no id');
+    $browser->fill('#find [name=name]', 'globex');
+    $browser->press('Enter');
+    shows('#detail h2', qr/^Globex$/, 'by id');
+    $browser->choose('#find [name=by]', 'key');
+    is($browser->eval('document.querySelector("#find [name=name]").type'), 'password', 'a key is not readable on the screen');
+    $browser->fill('#find [name=name]', 'acme');
+    $browser->press('Enter');
+    shows('#detail h2', qr/^ACME Ltd$/, 'by a key in clear');
+    $browser->choose('#find [name=by]', 'name');
+    my $issued = 'tg_' . 'a' x 38;
+    $browser->fill('#find [name=name]', $issued);
+    $browser->press('Enter');
+    shows('#find .error', qr/./, 'an issued key that was entered as a name');
+    is(scalar(grep { /\Q$issued/ } $browser->requests), 0, '... is not sent in a URL, which would be logged');
+    $browser->fill('#find [name=name]', '');
+    $browser->press('Enter');
+    shows('.option b', qr/Second/, 'all keys again');
+};
+
+subtest 'usage, history, ban and audit' => sub {
+    is($gateway->get('/', 'acme')->status, 200, 'a request') for 1 .. 30;
+    $browser->click('.option:has-text("ACME")');
+    shows('#detail .meters', qr/api: minute\d+ of 60 used.*api: day30 of 1,000 used970 left/, 'usage');
+    shows('#detail figcaption', qr/^Granted in api[\d,]+ in 30 days, at most 129 in a day$/, 'history of 30 days');
+    is(count('.bar'), 30, '... a bar for each');
+    cmp_ok($browser->eval('document.querySelectorAll(".bar")[0].clientHeight'), '>', $browser->eval('document.querySelectorAll(".bar")[28].clientHeight'), '... as high as its units');
+    is($browser->eval('document.querySelectorAll(".bar")[28].clientHeight > 80'), JSON::PP::true, '... which can be seen');
+    $browser->choose('#detail [name=period]', '90');
+    shows('#detail figcaption', qr/in 90 days/, 'history of 90 days');
+    $browser->click('#detail figure summary');
+    shows('#detail tbody tr', qr/101 \| .*102/, '... also as a table');
+    shows('#detail .facts', qr/Planfree.*Limitsthose of the plan/, 'settings');
+    shows('#detail .card', qr/Not banned, and no strikes/, 'no ban');
+    is_accessible('detail');
+};
+
+subtest 'a plan, limits, and a concurrent change' => sub {
+    open_id('acme');
+    $browser->click('text="Change"');
+    shows('dialog .hint', qr{api: 60r/m 1000r/d}, 'the form tells what the plan is');
+    is_accessible('change');
+    $browser->fill('dialog [name=plan]', 'nope');
+    $browser->click('dialog button[type=submit]');
+    shows('dialog .row:has([name=plan]) .error', qr/no plan table has "nope"/, 'an unknown plan: the error at its field');
+    is(focused(), 'plan', '... which has the focus');
+    $browser->fill('dialog [name=plan]', 'enterprise');
+    $browser->fill('dialog [name=limits]', '5r/fortnight');
+    $browser->press('Enter');
+    shows('dialog .row:has([name=limits]) .error', qr/invalid/, 'invalid limits: the error at their field');
+    is_accessible('change with an error');
+    $browser->fill('dialog [name=limits]', '5000r/m 1000000r/d');
+    $browser->press('Enter');
+    shows('#news', qr/acme was changed/, 'the change');
+    shows('#detail .meters', qr/of 5,000 used.*of 1,000,000 used/, '... raises the limits');
+    shows('#detail .entries', qr/^setplan=enterprise limits="5000r\/m 1000000r\/d"/, '... is in the audit');
+    shows('.option', qr/ACME Ltdacme · enterprise/, '... and in the list');
+    is(focused(), 'Change', 'the focus is where it was');
+    $browser->click('text="Change"');
+    $gateway->request('PATCH', '/admin/keys/acme', { Authorization => 'Bearer operator' }, '{"name":"ACME plc"}');
+    $browser->fill('dialog [name=limits]', '6000r/m');
+    $browser->press('Enter');
+    shows('dialog .error', qr/This id has changed since it was shown, and the request was refused/, 'a concurrent change is not overwritten');
+    $browser->press('Escape');
+    $browser->click('text="Refresh"');
+    shows('#detail h2', qr/ACME plc/, '... and shown after Refresh');
+    shows('#detail .facts', qr{Limits5000r/m 1000000r/d}, '... nothing else has changed');
+};
+
+my $new;
+subtest 'issuing a key' => sub {
+    $browser->click('text="Issue a key"');
+    is_accessible('issue');
+    $browser->click('dialog button[type=submit]');
+    shows('dialog .row:has([name=plan]) .error', qr/Enter a plan/, 'a plan is needed');
+    $browser->fill('dialog [name=id]', 'acme');
+    $browser->fill('dialog [name=plan]', 'pro');
+    $browser->press('Enter');
+    shows('dialog .error', qr/"acme" already exists/, 'the id exists: the error of the API');
+    $browser->fill('dialog [name=id]', 'initech');
+    $browser->fill('dialog [name=name]', 'Initech');
+    $browser->press('Enter');
+    shows('dialog h2', qr/^The new key of initech$/, 'the key is shown');
+    is_accessible('new key');
+    $new = $browser->eval('document.querySelector("dialog .key").value');
+    like($new, qr/^tg_[0-9A-Za-z]{38}$/, '... in clear');
+    $browser->click('text="Copy"');
+    shows('dialog [role=status]', qr/^Copied$/, 'Copy');
+    is($browser->eval('navigator.clipboard.readText()'), $new, '... copies it');
+    $browser->press('Escape') for 1 .. 3;
+    is(count('dialog'), 1, 'Escape does not lose it');
+    $browser->click('text="The key is stored"');
+    shows('#detail h2', qr/^Initech$/, 'the new id is shown');
+    is($browser->eval(qq{document.documentElement.outerHTML.includes("$new") || [...document.querySelectorAll("input, textarea")].some(one => one.value === "$new")}),
+        JSON::PP::false, 'the key is not in the page any more');
+    is($gateway->get('/', $new)->status, 200, 'it works');
+};
+
+subtest 'a lost response' => sub {
+    $browser->eval('void (fetch = (real => async (...all) => { await real(...all); fetch = real; throw new TypeError("lost"); })(fetch))');
+    $browser->click('text="Issue a key"');
+    $browser->fill('dialog [name=id]', 'hooli');
+    $browser->fill('dialog [name=plan]', 'pro');
+    $browser->press('Enter');
+    shows('dialog .error', qr/It is not known whether the request was executed: try again/, 'the form says what is not known');
+    is($redis->cmd('SCARD', 't:id:{hooli}'), 1, '... it was executed');
+    $browser->press('Enter');
+    shows('#news', qr/hooli has a new key, but the response that showed it was lost\. Rotate/, 'the same form, sent again, does nothing twice');
+    shows('#detail h2', qr/^hooli$/, '... and leads to the id');
+    is($redis->cmd('SCARD', 't:id:{hooli}'), 1, '... which has one key');
+};
+
+subtest 'rotating a key' => sub {
+    open_id('initech');
+    $browser->click('text="Rotate"');
+    is_accessible('rotate');
+    $browser->choose('dialog select', '1h');
+    $browser->click('dialog button[type=submit]');
+    shows('dialog h2', qr/^The new key of initech$/, 'a new key');
+    my $newer = $browser->eval('document.querySelector("dialog .key").value');
+    $browser->click('text="The key is stored"');
+    shows('.rotation', qr/The old key .* It works until .* \(in (?:1 hour|\d+ minutes)\)/, 'both keys work until the overlap ends');
+    is($gateway->get('/', $_)->status, 200, '... as the gateway says') for $new, $newer;
+    # As if the old key were used a minute later.
+    my $digest = Digest::SHA::sha256_hex($new);
+    $redis->cmd('HSET', 't:used:{initech}', $digest, 60 * (int(time / 60) + 1)) if wait_until('uses', sub { $redis->cmd('HGET', 't:used:{initech}', $digest) });
+    $browser->click('text="Refresh"');
+    shows('.rotation', qr/^The old key is still used/, 'the page tells that a client uses the old key');
+    is_accessible('rotation');
+    $browser->click('text="Rotate"');
+    $browser->click('dialog button[type=submit]');
+    shows('dialog .error', qr/"initech" has two keys until/, 'another rotation: the error of the API in the dialog');
+    $browser->press('Escape');
+    $browser->wait_for('!document.querySelector("dialog")');
+    is(focused(), 'Rotate', 'Escape closes it, and the focus is where it was');
+    $new = $newer;
+};
+
+subtest 'disabling and enabling' => sub {
+    $browser->click('text="Disable"');
+    $browser->click('dialog button[type=submit]');
+    shows('#detail .badge', qr/^disabled$/, 'disabled');
+    becomes(sub { $gateway->get('/', $new)->status }, 401, '... for the gateway');
+    is(focused(), 'Enable', 'the focus is on the button of the reverse');
+    $browser->press('Enter');
+    shows('#detail .badge', qr/^active$/, 'enabled');
+    becomes(sub { $gateway->get('/', $new)->status }, 200, '... for the gateway');
+};
+
+subtest 'a ban' => sub {
+    $gateway->get('/', 'eager') for 1 .. 5;
+    open_id('eager');
+    shows('[data-banned]', qr/^Banned until .*: requests get 429\. It is ban number 1\./, 'is shown');
+    is_accessible('ban');
+    $browser->click('text="Lift the ban"');
+    shows('#news', qr/The ban of eager is lifted/, 'is lifted');
+    shows('#detail .card', qr/Not banned, and no strikes/, '... and not shown any more');
+    is(focused(), 'Ban', '... the focus is on the heading, as the button has gone');
+    shows('#detail .entries', qr/^lift/, '... the audit has it');
+};
+
+subtest 'revoking' => sub {
+    open_id('initech');
+    $browser->click('text="Revoke"');
+    is_accessible('revoke');
+    $browser->fill('dialog input', 'acme');
+    $browser->press('Enter');
+    shows('dialog .error', qr/This is not the id/, 'needs the id');
+    is($gateway->get('/', $new)->status, 200, '... nothing has happened');
+    $browser->fill('dialog input', 'initech');
+    $browser->press('Enter');
+    shows('#news', qr/initech is revoked/, 'is done');
+    becomes(sub { $gateway->get('/', $new)->status }, 401, '... for the gateway');
+    unlike(text('.option b'), qr/Initech/, '... and in the list');
+    is(count('#detail h2'), 0, '... the id is not shown any more');
+    $browser->eval("location.hash = '#keys/initech'");
+    shows('#detail .error', qr/No key has the id initech/, 'its address says so');
+};
+
+subtest 'the audit' => sub {
+    $browser->click('nav >> text="Audit"');
+    shows('#audit .entries', qr/^revokeinitech.*by key:portal.*issueinitech/, 'the newest entry first');
+    is_accessible('audit');
+    $browser->fill('#audit [name=id]', 'eager');
+    $browser->press('Enter');
+    shows('#audit .entries', qr/^lift[^|]*by key:portal$/, 'of an id');
+    $browser->fill('#audit [name=id]', 'no id');
+    $browser->press('Enter');
+    shows('#audit .row .error', qr/./, 'an error is at its field');
+    $browser->fill('#audit [name=id]', '');
+    $redis->cmd('XADD', 't:audit', '*', 'actor', 'ops@host', 'action', 'set', 'id', 'acme', 'detail', "n=$_") for 1 .. 60;
+    $browser->click('#audit form button');
+    shows('#audit li:first-child', qr/n=60/, 'a page');
+    $browser->click('text="Older"');
+    shows('#audit li:first-child', qr/n=10/, 'older entries');
+    $browser->click('text="Newest"');
+    shows('#audit li:first-child', qr/n=60/, 'the newest again');
+    $browser->click('#audit li:first-child a');
+    shows('#detail h2', qr/ACME/, 'an id leads to its key');
+};
+
+subtest 'the keyboard alone' => sub {
+    $browser->open($page);
+    is($browser->eval('document.querySelector("#sign-in").hidden'), JSON::PP::false, 'a page that is opened again does not know the key');
+    is(focused(), 'operator', 'the field of the key has the focus');
+    $browser->type('operator');
+    $browser->press('Enter');
+    shows('.option b', qr/ACME/, 'Enter signs in');
+    my $go = sub {
+        my ($wanted) = @_;
+        for (1 .. 40) {
+            return 1 if $browser->eval("document.activeElement.matches('$wanted') && document.activeElement.matches(':focus-visible')");
+            $browser->press('Tab');
+        }
+        return 0;
+    };
+    ok($go->('.list'), 'Tab leads to the list');
+    $browser->press($_) for qw(End ArrowUp Home ArrowDown ArrowDown);
+    is($browser->eval('document.getElementById(document.activeElement.getAttribute("aria-activedescendant")).querySelector("b").textContent'), 'ACME plc', 'arrows move in it');
+    $browser->press('Enter');
+    shows('#detail h2', qr/^ACME plc$/, 'Enter opens a key');
+    is(focused(), 'ACME plc', '... whose heading has the focus');
+    $browser->press('Tab') for 1 .. 4;
+    is(focused(), 'Disable', 'Tab leads to its buttons');
+    $browser->press('Enter');
+    $browser->wait_for('document.querySelector("dialog")');
+    is($browser->eval('document.querySelector("dialog").contains(document.activeElement)'), JSON::PP::true, 'the focus is in the dialog');
+    ok($go->('dialog button[type=submit]'), '... Tab leads to its button');
+    $browser->press('Escape');
+    is(focused(), 'Disable', 'Escape closes it, and the focus returns');
+    $browser->eval('document.querySelector("#find-title").focus()');
+    ok($go->('nav a[href="#audit"], .list'), 'Tab leads on');
+};
+
+subtest '100,000 keys' => sub {
+    # A script that takes long would make the gateway take Redis for unreachable.
+    $redis->cmd('EVAL', <<'END', 0, 1000 * $_ + 1, 1000 * $_ + 1000) for 0 .. 99;
+for i = ARGV[1], ARGV[2] do
+    local digest, id = string.format('%064x', i), string.format('customer%06d', i)
+    redis.call('HSET', 't:key:' .. digest, 'id', id, 'name', 'Customer ' .. i, 'plan', 'pro', 'created', 1700000000 + i, 'state', 'active')
+    redis.call('SADD', 't:id:{' .. id .. '}', digest)
+    redis.call('ZADD', 't:ids', 1700000000 + i, id)
+end
+END
+    $browser->click('nav >> text="Keys"');
+    $browser->wait_for('!document.querySelector("#keys").hidden');
+    $browser->fill('#find [name=name]', '');
+    $browser->click('#find form button');
+    shows('.option b', qr/Customer 9\b/, 'the list begins');
+    my $most = 0;
+    wait_until('2,000 keys', sub {
+        $browser->eval('(box => box.scrollTop = box.scrollHeight)(document.querySelector(".list"))');
+        my $rows = count('.option');
+        $most = $rows if $rows > $most;
+        return text('.list-state') =~ /^2,\d\d\d keys/;
+    }, 120);
+    pass('scrolling loads further keys');
+    cmp_ok($most, '<', 60, "... and the document has a few rows only ($most at most)");
+    $browser->eval('document.querySelector(".list").scrollTop = 54.4 * 1000');
+    shows('.option b', qr/Customer 1000\b/, 'the rows at any place are shown');
+    $browser->eval('document.querySelector(".list").focus()');
+    $browser->press('Home');
+    $browser->press('PageDown') for 1 .. 3;
+    my $active = $browser->eval('document.getElementById(document.activeElement.getAttribute("aria-activedescendant")).getAttribute("aria-posinset")');
+    cmp_ok($active, '>', 20, "Page Down moves by pages (to row $active)");
+    is_accessible('long list');
+};
+
+subtest 'what the API refuses' => sub {
+    open_id('globex');
+    $browser->click('text="Change"');
+    $browser->fill('dialog [name=name]', 'Globex 2');
+    $redis->sigstop;
+    $browser->press('Enter');
+    shows('dialog .error', qr/try again/, 'Redis does not answer: the form says so, and keeps what was entered');
+    is($browser->eval('document.querySelector("dialog [name=name]").value'), 'Globex 2', '... the name');
+    $redis->sigcont;
+    wait_until('Redis', sub { $browser->press('Enter'); !count('dialog') });
+    shows('#detail h2', qr/^Globex 2$/, 'the same form is sent again');
+    $browser->eval("location.hash = '#audit'");
+    shows('#audit .entries', qr/./, 'the audit');
+    $gateway->subscribed(2);    # again, after Redis has answered
+    $gateway->change_key('operator');
+    becomes(sub { $gateway->get('/admin/me', 'operator')->status }, 401, 'a key that is revoked meanwhile');
+    $browser->click('#audit form button');
+    shows('#news', qr/^You are signed out: The API key is not valid/, '... signs the operator out with the next request');
+    is(text('#audit .entries') . text('.option'), '', '... nothing is shown any more');
+    is($browser->eval('document.querySelector("#sign-in").hidden'), JSON::PP::false, '... the page asks for a key');
+    sign_in('second');
+    shows('#caller', qr/^Signed in as Second$/, 'another key');
+    $browser->click('text="Sign out"');
+    shows('#news', qr/^You are signed out\.$/, 'signing out');
+    is(text('#caller') . text('.option') . text('#detail'), '', '... forgets what was shown');
+    $browser->open("$host/nothing/");
+    sign_in('second');
+    shows('#sign-in .error', qr{/nowhere/.* does not answer as tollgate_admin: HTTP}, 'a wrong URI of the API is told');
+};
+
+subtest 'the policy is in force' => sub {
+    $browser->open($page);
+    my $elsewhere = free_port();
+    is($browser->eval("fetch('http://127.0.0.1:$elsewhere/').then(() => 'asked', () => 'refused')"), 'refused', 'a request to another host is refused');
+    $browser->eval('(() => { const one = document.createElement("style"); one.textContent = "body { opacity: .3 }"; document.head.append(one); })()');
+    is($browser->eval('getComputedStyle(document.body).opacity'), '1', 'an injected style has no effect');
+    is($browser->eval('(() => { try { document.body.innerHTML = "<b>x</b>"; return "set"; } catch { return "refused"; } })()'), 'refused', 'HTML of a text is refused');
+    my @unexpected = grep { !/Failed to load resource: .* (?:40[0-9]|412|503) |ERR_ABORTED|Content Security Policy|TrustedHTML|127\.0\.0\.1:$elsewhere/ } $browser->complaints;
+    is_deeply(\@unexpected, [], 'no other errors');
+};
+
+undef $browser;
+$gateway->nginx->stop;
+
+done_testing;
