@@ -186,9 +186,11 @@ END
     is $ids->('name=Fest&state=disabled'), 'f2', 'keys in a state';
     is $ids->('name=nobody'), '', 'no key matches';
     my $filtered = $ask->('GET', 'keys?limit=1&plan=free&name=Fest%20*%20Co&expires_before=2042-01-01');
-    is $filtered->header('link'), '<keys?after=' . ($filtered->json->{next} =~ s/:/%3A/r) . '&limit=1&plan=free&name=Fest%20%2A%20Co&expires_before=2042-01-01T00%3A00%3A00Z>; rel="next"',
+    is $filtered->header('link'), '<keys?after=f1%3Afest%20%26%20co&limit=1&plan=free&name=Fest%20%2A%20Co&expires_before=2042-01-01T00%3A00%3A00Z>; rel="next"',
         'the next page has the filters';
     $ask->('DELETE', "keys/f$_") for 1 .. 3;
+    is $ids->('name=fest'), '', 'revoked keys are not found';
+    is $redis->cmd('ZCARD', 't:names'), 2, '… nor in the index';
 
     # --- last use
     wait_until('the last use', sub { $ask->('GET', 'keys/acme')->json->{digests}[0]{used} });
@@ -282,8 +284,21 @@ END
     is $ask->('GET', "keys/acme/history?$_")->status, 400, "refused: $_" for 'to=', 'from=2024-10-05T00:00:00Z', 'limit=1', 'from=2024-10-06&to=2024-10-05';
     $walk->('showHistory', 404, 'GET', 'keys/nobody/history');
 
+    # --- usage of all ids
+    my $all = $walk->('listUsage', 200, 'GET', 'usage?to=2024-10-31')->json;
+    is_deeply $all, { ids => [{ id => 'acme', days => \@days }], next => undef }, 'ids with a day in the range' or diag explain $all;
+    is_deeply $ask->('GET', 'usage?from=2024-10-05&to=2024-10-05')->json->{ids}, [{ id => 'acme', days => [$days[1]] }], 'one day';
+    is_deeply $ask->('GET', 'usage?to=2024-10-01')->json, { ids => [], next => undef }, 'no day';
+    my ($own) = map { $_->{days} } grep { $_->{id} eq 'acme' } @{ $ask->('GET', 'usage')->json->{ids} };
+    is_deeply $own, $ask->('GET', 'keys/acme/history')->json->{days}, 'the days of an id are its history';
+    $walk->('listUsage', 400, 'GET', "usage?$_") for 'from=2024-02-30', 'from=2024-10-06&to=2024-10-05', 'after=acme', 'after=', 'after=revoked%3Aacme', 'limit=0';
+
     # --- bans
     $redis->cmd('HSET', 't:ban:{acme}', until => 9e12, level => 1, strikes => 0, since => 1.7e12);
+    $redis->cmd('HSET', 't:ban:{old}', until => 1e12, level => 3, strikes => 2, since => 1e12);
+    my $banned = $walk->('listBans', 200, 'GET', 'bans')->json;
+    is_deeply $banned, { bans => [$ask->('GET', 'keys/acme/ban')->json], next => undef }, 'the ids that are banned now' or diag explain $banned;
+    $walk->('listBans', 400, 'GET', 'bans?after=acme');
     is $walk->('showBan', 200, 'GET', 'keys/acme/ban')->json->{banned}, JSON::PP::true, 'a ban';
     $walk->('showBan', 404, 'GET', 'keys/nobody/ban');
     $walk->('liftBan', 204, 'DELETE', 'keys/acme/ban');
@@ -293,7 +308,8 @@ END
     # --- revocation
     $walk->('revokeKey', 204, 'DELETE', 'keys/acme');
     wait_until('the key to end', sub { !$works->($now->{key}) });
-    $walk->('revokeKey', 404, 'DELETE', 'keys/acme');
+    $walk->('revokeKey', 204, 'DELETE', 'keys/acme');
+    $walk->('revokeKey', 404, 'DELETE', 'keys/nobody');
     is $redis->cmd('EXISTS', 't:used:{acme}'), 0, 'its last use is removed';
     is scalar @{ $ask->('GET', 'keys/acme/history?to=2024-10-06')->json->{days} }, 3, 'the history of a revoked id remains';
 

@@ -79,6 +79,12 @@ subtest 'ids and records' => sub {
     finds('an id without a key', qr/^ids: no key exists of the listed "d": use tollgate key revoke/, $tollgate);
     $tollgate->run(qw(key revoke --yes d));
 
+    issue(qw(n --plan free --name), 'Named');
+    $redis->cmd('ZREM', 't:names', "named\nn");
+    finds('a name that the index does not have', qr/^names: searches do not find the names of "n": use tollgate key reindex/, $tollgate);
+    is $tollgate->run(qw(key reindex))->{out}, "the index of names: 1 added, 0 removed\n", '… which is rebuilt';
+    $tollgate->run(qw(key revoke --yes n));
+
     $digest = sha256_hex(issue(qw(e --plan free)));
     $redis->cmd('SREM', 't:id:{e}', $digest);
     is scalar(grep { $_ eq qq(records: gateways accept keys that no id lists: delete or restore "t:key:$digest") } findings($tollgate)), 1,

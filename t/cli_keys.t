@@ -54,7 +54,7 @@ subtest 'issue' => sub {
     chomp(my $key = $result->{out});
     my $record = record($key);
     is_after(delete $record->{created}, 0, $now, 'created now');
-    is_deeply $record, { id => 'alice', plan => 'free', name => 'Alice "A" & Söhne', state => 'active' },
+    is_deeply $record, { id => 'alice', plan => 'free', name => 'Alice "A" & Söhne', state => 'active', hint => substr($key, -4) },
         'the record has what was given and nothing more';
     is_deeply digests('alice'), [sha256_hex($key)], 'the id has its digest';
     is_after($redis->cmd('ZSCORE', 'p[1]*:ids', 'alice'), 0, $now, 'the id is listed');
@@ -198,11 +198,12 @@ subtest 'list with filters' => sub {
     is $ids->(qw(--state active)), 'f1 f2', '…';
     is $ids->(qw(--expires-before 30d)), 'f1 f4', 'keys that expire within a time, or have expired';
     is $ids->(qw(--expires-before 2020-01-01)), 'f4', 'a date in the past';
-    is $ids->(qw(--name cme)), 'f1 f2', 'a part of a name';
-    is $ids->(qw(--name), 'Acme*'), 'f1', 'a pattern of the whole name';
+    is $ids->(qw(--name acme)), 'f1 f2', 'how a name begins, in any case';
+    is $ids->(qw(--name cme)), '', '… not what it has elsewhere';
+    is $ids->(qw(--name), '*TEST*'), 'f2', 'a pattern of the whole name';
     is $ids->(qw(--name), '*[a-z]'), 'f1 f2', '…';
     is $ids->(qw(--name), 'Other ?x?'), 'f3', '…';
-    is $ids->(qw(--plan p1 --name test --state active)), 'f2', 'several filters';
+    is $ids->(qw(--plan p1 --name *test --state active)), 'f2', 'several filters';
     my $none = $tollgate->run(qw(key list --plan nobody));
     like $none->{out}, qr/\AID .*\n\z/, 'no match: the heading';
     is $tollgate->run(qw(key list --plan nobody --json))->{out}, "[]\n", '… and an empty array';
@@ -221,7 +222,7 @@ subtest 'set, disable, enable' => sub {
     is_deeply [@$record{qw(id plan limits name state)}], [qw(carol pro 5r/s Carol active)], 'changes what is given alone';
     ok $record->{expires}, '… the expiry stays';
     $tollgate->run(qw(key set carol --expires never --limits none --name), '');
-    is_deeply [sort keys %{ record($key) }], [qw(created id plan state)], 'never, none and an empty name remove';
+    is_deeply [sort keys %{ record($key) }], [qw(created hint id plan state)], 'never, none and an empty name remove';
     is $tollgate->json(qw(key disable carol))->{state}, 'disabled', 'disable';
     is record($key)->{state}, 'disabled', '… in Redis';
     is $tollgate->json(qw(key enable carol))->{state}, 'active', 'enable';

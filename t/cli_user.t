@@ -51,6 +51,8 @@ for my $user (sort keys %users) {
             is $warned || 0, $user eq 'operator' ? 1 : 0, 'a Redis that does not keep its data is known with +info';
             $does->({ stdin => 'imported' }, qw(key import --plan free --id b));
             $does->(qw(key list));
+            $does->(qw(key list --name n));
+            $does->(qw(key reindex));
             $does->({ stdin => 'imported' }, qw(key find));
             $does->(qw(key show a));
             $does->(qw(key set a --plan free --limits 5r/s --expires 1d));
@@ -62,6 +64,7 @@ for my $user (sort keys %users) {
             $does->({ stdin => qq({"id":"bulk","plan":"free","token":"bulk-token"}\n) }, qw(import -));
             $does->(qw(export keys));
             $does->(qw(audit));
+            $does->(qw(ban list));
             $does->(qw(ban show a));
             $does->(qw(ban lift a));
             $does->(qw(usage a));

@@ -67,6 +67,10 @@ $gateway->get('/', 'imported') for 1 .. 2;
 my $ban = $listed{'`ban show`, `lift`'};
 prints($tollgate->json(qw(ban show k1)), $ban, 'ban show');
 ok($tollgate->json(qw(ban show k1))->{banned}, '… of a banned id');
+my $bans = $tollgate->json(qw(ban list));
+is_deeply([map { $_->{id} } @$bans], ['k1'], 'ban list is an array of banned ids');
+prints($bans->[0], $ban, '… with the members of ban show');
+prints($tollgate->json(qw(key reindex)), $listed{'`key reindex`'}, 'key reindex');
 prints($tollgate->json(qw(usage k1)), $listed{'`usage`'}, 'usage');
 prints($tollgate->json(qw(usage k2)), $listed{'`usage`'}, '… with sliding windows');
 prints($tollgate->json(qw(ban lift k1)), $ban, 'ban lift');
@@ -99,7 +103,7 @@ prints(JSON::PP->new->utf8->decode($entry), $listed{'`audit`'}, 'audit');
 
 prints($tollgate->json(qw(key revoke --yes k2)), $listed{'`key revoke`'}, 'key revoke');
 is_deeply([sort keys %listed], [sort '`key show`, `key import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`', '`key find`',
-    '`key revoke`', '`ban show`, `lift`', '`usage`', '`usage --history`', '`export usage`', '`top`', '`simulate`', '`import FILE`', '`audit`', '`status`'],
+    '`key reindex`', '`key revoke`', '`ban show`, `lift`', '`ban list`', '`usage`', '`usage --history`', '`export usage`', '`top`', '`simulate`', '`import FILE`', '`audit`', '`status`'],
     'each command of the table was run');
 
 subtest 'what revoke keeps' => sub {

@@ -18,6 +18,20 @@ std::optional<std::chrono::sys_seconds> second_of(std::int64_t milliseconds) {
         std::chrono::ceil<std::chrono::seconds>(std::chrono::milliseconds(milliseconds)));
 }
 
+/// A ban from the fields of its hash. One that has ended at `now` has no end.
+KeyBan ban_of(std::string id, const redis::Value& hash, Instant now) {
+    auto fields = hash.fields();
+    KeyBan ban{.id = std::move(id),
+               .strikes = redis::number_or_zero(fields[redis::ban_field::kStrikes]),
+               .level = redis::number_or_zero(fields[redis::ban_field::kLevel]),
+               .since = second_of(redis::number_or_zero(fields[redis::ban_field::kSince])),
+               .until = second_of(redis::number_or_zero(fields[redis::ban_field::kUntil]))};
+    if (ban.until && *ban.until <= now) {
+        ban.until.reset();
+    }
+    return ban;
+}
+
 }  // namespace
 
 Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string id) {
@@ -25,17 +39,40 @@ Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string i
     transaction.commands.push_back({"HGETALL", keys.ban(id)});
     transaction.commands.push_back({"TIME"});
     const auto replies = co_await execute(database, std::move(transaction));
-    const redis::Value& hash = replies.value().front();
-    auto fields = hash.fields();
-    KeyBan ban{.id = std::move(id),
-               .strikes = redis::number_or_zero(fields[redis::ban_field::kStrikes]),
-               .level = redis::number_or_zero(fields[redis::ban_field::kLevel]),
-               .since = second_of(redis::number_or_zero(fields[redis::ban_field::kSince])),
-               .until = second_of(redis::number_or_zero(fields[redis::ban_field::kUntil]))};
-    if (ban.until && *ban.until <= time_of_reply(replies->back())) {
-        ban.until.reset();
+    co_return ban_of(std::move(id), replies.value().front(), time_of_reply(replies->back()));
+}
+
+Task<BanPage> read_bans(Database& database, const redis::Keys& keys, std::optional<Place> after,
+                        std::size_t limit) {
+    constexpr std::size_t kIdsPerRead = 250;
+    IdList ids(database, keys.ids());
+    redis::Command clock{"TIME"};
+    const auto time = co_await run(database, std::move(clock));
+    const auto now = time_of_reply(time);
+    PageBounds bounds{.limit = limit};
+    BanPage page;
+    bool has_more = true;
+    while (has_more && !bounds.is_end(page.bans.size())) {
+        const auto places = co_await ids.page(after, kIdsPerRead, has_more);
+        std::vector<redis::Command> commands;
+        for (const auto& place : places) {
+            commands.push_back({"HGETALL", keys.ban(place.id)});
+        }
+        const auto hashes = co_await run_all(database, std::move(commands));
+        for (std::size_t i = 0; i < places.size() && page.bans.size() < limit; ++i) {
+            auto ban = ban_of(places[i].id, hashes[i], now);
+            if (ban.until) {
+                page.bans.push_back(std::move(ban));
+            }
+            after = places[i];
+            has_more = has_more || (page.bans.size() == limit && i + 1 < places.size());
+        }
+        bounds.examined += places.size();
     }
-    co_return ban;
+    if (has_more) {
+        page.next = after;
+    }
+    co_return page;
 }
 
 void write_ban(JsonWriter& json, const KeyBan& ban) {

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "module/management/audit.hpp"
 #include "module/management/database.hpp"
+#include "module/management/id_list.hpp"
 
 namespace tollgate::management {
 
@@ -21,6 +23,18 @@ struct KeyBan {
 
 /// Reads the strikes and the ban of an id. Throws OperationError.
 Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string id);
+
+/// Some ids that are banned now.
+struct BanPage {
+    std::vector<KeyBan> bans;
+    std::optional<Place> next{};  ///< where the next page begins; empty: no ids follow
+};
+
+/// Reads the bans that have not ended, of the ids after a place, in the order of their creation.
+/// All ids are examined one after the other until the page has an entry: Redis has no list of bans.
+/// Subjects are not in the list of ids. Throws OperationError.
+Task<BanPage> read_bans(Database& database, const redis::Keys& keys, std::optional<Place> after,
+                        std::size_t limit);
 
 /// Writes the members of the JSON object of a ban.
 void write_ban(JsonWriter& json, const KeyBan& ban);

@@ -92,6 +92,10 @@ Task<std::vector<bool>> BulkImport::create(std::span<const Record> records) {
         auto& transaction = transactions.emplace_back(claim_of(record.keys, {}));
         auto& add = transaction.commands.emplace_back(redis::Command{"ZADD", keys_.ids(), "NX"});
         add_to_ids(record.keys, add);
+        if (auto member = member_of(record.keys); !member.empty()) {
+            std::vector<std::string> members(1, std::move(member));
+            transaction.commands.push_back(names_.adding(std::move(members)));
+        }
         for (const auto& key : record.keys.keys) {
             auto creation = creation_of(key);
             std::ranges::move(creation.conditions, std::back_inserter(transaction.conditions));
@@ -119,6 +123,7 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
     const auto existing = co_await run_all(database_, std::move(lookups));
     std::vector<bool> created(records.size(), true);
     redis::Command add{"ZADD", keys_.ids(), "NX"};
+    std::vector<std::string> members;
     Transactions claims;
     Transactions keys;
     auto exists = existing.begin();
@@ -129,6 +134,7 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
         exists = end;
         if (created[i]) {
             add_to_ids(record, add);
+            members.push_back(member_of(record));
             claims.push_back(claim_of(record, {}));
             for (const auto& key : record.keys) {
                 keys.push_back(creation_of(key));
@@ -139,6 +145,7 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
         co_return created;
     }
     co_await run(database_, std::move(add));
+    co_await add_names(std::move(members));
     const auto claimed = co_await execute(database_, std::move(claims));
     // A key whose id could not be claimed must not be stored.
     auto claim = claimed.begin();
@@ -194,6 +201,8 @@ Task<void> BulkImport::examine(Record record) {
     redis::Command add{"ZADD", keys_.ids(), "NX"};
     add_to_ids(wanted, add);
     co_await run(database_, std::move(add));
+    std::vector<std::string> members(1, member_of(wanted));
+    co_await add_names(std::move(members));
     auto claim = claim_of(wanted, digests);
     const auto claimed = co_await execute(database_, std::move(claim));
     Transactions missing;
@@ -255,9 +264,23 @@ Task<void> BulkImport::announce(std::vector<std::string> digests) {
     }
 }
 
+/// Adds to the index of names. Empty members are left out.
+Task<void> BulkImport::add_names(std::vector<std::string> members) {
+    std::erase(members, std::string());
+    if (!members.empty()) {
+        auto add = names_.adding(std::move(members));
+        co_await run(database_, std::move(add));
+    }
+}
+
+/// Of the index of names; empty if the id has no name. All keys of a record have the same name.
+std::string BulkImport::member_of(const KeysOfId& keys) {
+    return NameIndex::member_of(keys.id, keys.keys.front().record.name);
+}
+
 void BulkImport::add_to_ids(const KeysOfId& keys, redis::Command& command) {
-    const auto first = std::ranges::min_element(keys.keys, {}, &StoredKey::created);
-    command.insert(command.end(), {redis::unix_time(first->created), keys.id});
+    const auto first = std::ranges::min_element(keys.keys, {}, &StoredKey::issue_time);
+    command.insert(command.end(), {redis::unix_time(first->issue_time()), keys.id});
 }
 
 }  // namespace tollgate::management

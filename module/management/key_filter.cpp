@@ -2,37 +2,73 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "module/key/key_record.hpp"
+#include "module/key/meta.hpp"
+#include "module/key/scopes.hpp"
 #include "module/management/operation_error.hpp"
+#include "module/text/case_folding.hpp"
+#include "module/text/parse_error.hpp"
 
 namespace tollgate::management {
 
 namespace {
 
-bool matches_name(const std::string& name, const std::string& wanted) {
-    const bool is_pattern = wanted.find_first_of("*?[") != std::string::npos;
-    return is_pattern ? fnmatch(wanted.c_str(), name.c_str(), 0) == 0
-                      : name.find(wanted) != std::string::npos;
+constexpr std::string_view kPatternCharacters = "*?[\\";
+
+bool has_scope(const KeyRecord& record, const std::string& scope) {
+    return contains_scopes(record.scopes, scope);
+}
+
+/// Whether a record has a member `NAME=VALUE` of its meta.
+bool has_meta(const KeyRecord& record, std::string_view member) {
+    const auto equals = member.find('=');
+    try {
+        const auto meta = record.meta.empty() ? Meta{} : parse_meta(record.meta);
+        const auto found = meta.find(member.substr(0, equals));
+        return found != meta.end() && meta_text(found->second) == member.substr(equals + 1);
+    } catch (const ParseError&) {
+        return false;  // another program has stored it
+    }
 }
 
 }  // namespace
 
+NamePattern::NamePattern(std::string_view text) {
+    const auto folded = fold_case(text);
+    const auto literal = std::min(folded.find_first_of(kPatternCharacters), folded.size());
+    prefix_ = folded.substr(0, literal);
+    pattern_ = folded.substr(literal).empty() ? std::string() : folded;
+}
+
+bool NamePattern::matches(const std::string& name) const {
+    return pattern_.empty() || fnmatch(pattern_.c_str(), name.c_str(), 0) == 0;
+}
+
 bool KeyFilter::matches(const KeysOfId& keys, std::chrono::sys_seconds now) const {
     const KeyRecord record = keys.keys.empty() ? KeyRecord{} : keys.keys.front().record;
     return (!plan || record.plan == *plan) && (!state || state_of(keys, now) == *state) &&
-           (!name || matches_name(record.name, *name)) &&
-           (!expires_before || (record.expires && *record.expires < *expires_before));
+           (!expires_before || (record.expires && *record.expires < *expires_before)) &&
+           (!scope || has_scope(record, *scope)) && (!meta || has_meta(record, *meta));
 }
 
 void validate(const KeyFilter& filter) {
     if (filter.plan && !is_valid_name(*filter.plan)) {
         refuse("plan: invalid name: use 1 to 64 letters, digits, _, - and .");
     }
-    // A worker matches up to 1,000 names for one request.
+    // A worker may match all names for one request.
     if (filter.name && !is_valid_key_name(*filter.name)) {
         refuse("name: use at most 256 bytes without control characters");
+    }
+    if (filter.scope && !is_valid_scope(*filter.scope)) {
+        refuse("scope: use one scope");
+    }
+    const auto equals = filter.meta ? filter.meta->find('=') : 0;
+    if (filter.meta && (equals == std::string::npos ||
+                        !is_valid_meta_name(std::string_view(*filter.meta).substr(0, equals)))) {
+        refuse("meta: use NAME=VALUE, such as contract=4711");
     }
 }
 

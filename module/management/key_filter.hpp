@@ -3,21 +3,42 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "module/management/stored_key.hpp"
 
 namespace tollgate::management {
 
+/// What names a list shows: those that begin with a text or, if the text has `*`, `?` or `[…]`,
+/// those that match it as a pattern. Capital letters are the same as lower-case ones: see
+/// fold_case().
+class NamePattern {
+  public:
+    explicit NamePattern(std::string_view text);
+
+    /// With what each of these names begins, without capital letters.
+    std::string_view prefix() const { return prefix_; }
+    bool is_prefix() const { return pattern_.empty(); }
+    /// Whether a name without capital letters that begins with prefix() is one of them.
+    bool matches(const std::string& name) const;
+
+  private:
+    std::string prefix_;
+    std::string pattern_;  ///< of the whole name; empty: the prefix says all
+};
+
 /// The ids that a list shows: those that match all members that are set.
 struct KeyFilter {
     std::optional<std::string> plan{};
-    std::optional<std::string> state{};  ///< see state_of()
-    /// A part of the name, or a pattern of the whole name with `*`, `?` or `[…]`.
-    std::optional<std::string> name{};
+    std::optional<std::string> state{};                        ///< see state_of()
+    std::optional<std::string> name{};                         ///< see NamePattern
     std::optional<std::chrono::sys_seconds> expires_before{};  ///< a key without an end is no match
+    std::optional<std::string> scope{};                        ///< that the key has
+    /// A member of the meta that the key has: `NAME=VALUE`, the value as meta_text() writes it.
+    std::optional<std::string> meta{};
 
-    bool is_empty() const { return !plan && !state && !name && !expires_before; }
-    /// Whether the current key of the id matches.
+    bool is_empty() const { return !plan && !state && !name && !expires_before && !scope && !meta; }
+    /// Whether the current key of the id matches, whatever its name is: see find_keys().
     bool matches(const KeysOfId& keys, std::chrono::sys_seconds now) const;
 };
 

@@ -6,15 +6,6 @@
 
 namespace tollgate::management {
 
-namespace {
-
-OperationError condition_failed(const std::string& id) {
-    return {Reason::kConditionFailed,
-            "the version of \"" + id + "\" does not meet the condition of the request"};
-}
-
-}  // namespace
-
 Task<std::optional<std::string>> unfinished_id(KeyReader& reader, std::string digest) {
     std::vector<std::string> digests{std::move(digest)};
     const auto found = co_await reader.read(std::move(digests));
@@ -52,6 +43,7 @@ Task<KeysOfId> KeyOperation::create(StoredKey key) {
     }
     // A concurrent revocation has removed the reservation or the claim, or will remove the key
     // after its activation.
+    co_await names_.add(id, key.record.name);
     bool works = co_await transactions_.list(id, digest, key.created);
     if (works) {
         works = co_await transactions_.activate(key);
@@ -62,6 +54,7 @@ Task<KeysOfId> KeyOperation::create(StoredKey key) {
     if (!works) {
         co_await transactions_.withdraw(digest, id);
         co_await transactions_.unlist_if_empty(id);
+        co_await names_.remove(id, key.record.name);
         throw concurrent_change(id);
     }
     KeysOfId created{.id = id, .keys = {}};
@@ -144,31 +137,6 @@ Task<std::string> KeyOperation::change_current(std::string id, std::string rotat
     }
 }
 
-/// Removes the current key of an id, if it has one, and if it meets the condition. Returns its
-/// digest.
-Task<std::set<std::string>> KeyOperation::remove_current(std::string id) {
-    const KeyTransactions::Accepts is_met = [&](const StoredKey& key) {
-        require_condition(key, {});
-        return true;
-    };
-    std::set<std::string> removed;
-    while (removed.empty()) {
-        const auto keys = co_await reader_.find(id);
-        if (keys.keys.empty()) {
-            if (!condition_(std::nullopt)) {
-                throw condition_failed(id);
-            }
-            break;
-        }
-        const auto& digest = keys.keys.front().digest;
-        const bool is_removed = co_await transactions_.remove_if(digest, id, is_met);
-        if (is_removed) {
-            removed.insert(digest);
-        }
-    }
-    co_return removed;
-}
-
 Task<std::string> KeyOperation::prefix_of(std::string id) {
     const auto known = co_await reader_.all_keys(std::move(id));
     co_return known.keys.empty() ? std::string() : known.keys.front().record.prefix;
@@ -187,53 +155,9 @@ Task<bool> KeyOperation::confirm_if_there(std::string digest, std::string id, bo
     co_return confirmed;
 }
 
-Task<void> KeyOperation::revoke(std::string id) {
-    using Audited = KeyTransactions::Audited;
-    // A failover may undo the end of a key and not that of its id, on another master.
-    if (!revoked_) {
-        co_await reader_.require_id(id);
-        std::set<std::string> revoked;
-        if (condition_) {
-            revoked = co_await remove_current(id);
-        }
-        revoked_ = std::move(revoked);
-    }
-    auto digests = co_await reader_.digests_of(id);
-    revoked_->insert(digests.begin(), digests.end());
-    for (const auto& digest : *revoked_) {
-        co_await transactions_.remove(digest, id);
-    }
-    const bool may_span = database_.may_span(keys_.id(id), keys_.ban(id));
-    const Transaction remove_ban{.commands = {{"DEL", keys_.ban(id)}}, .names = {id}};
-    co_await transactions_.commit(remove_ban, Audited::kYes);
-    // Gateways do not write it again once the id has no set.
-    const redis::Command remove_uses{"DEL", keys_.used(id)};
-    redis::Command unlist{"ZREM", keys_.ids(), id};
-    co_await run(database_, std::move(unlist));
-    for (bool removed = false; !removed;) {
-        if (!may_span) {
-            co_await transactions_.commit(remove_ban, Audited::kYes);
-            co_await run(database_, remove_uses);
-        }
-        digests = co_await reader_.digests_of(id);
-        Transaction remove_id;
-        remove_id.conditions.push_back(
-            {.command = {"SMEMBERS", keys_.id(id)}, .elements = digests});
-        remove_id.commands = {{"DEL", keys_.id(id)}};
-        if (may_span) {
-            remove_id.commands.push_back({"DEL", keys_.ban(id)});
-            remove_id.commands.push_back(remove_uses);
-        }
-        remove_id.names = {id};
-        removed = co_await transactions_.commit(std::move(remove_id), Audited::kYes);
-    }
-    revoked_->insert(digests.begin(), digests.end());
-    for (const auto& digest : digests) {
-        co_await transactions_.remove(digest, id);
-    }
-    if (!may_span) {
-        co_await run(database_, remove_uses);
-    }
+OperationError condition_failed(const std::string& id) {
+    return {Reason::kConditionFailed,
+            "the version of \"" + id + "\" does not meet the condition of the request"};
 }
 
 OperationError without_keys(const std::string& id) {

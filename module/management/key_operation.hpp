@@ -31,6 +31,7 @@ class KeyOperation {
         : database_(database),
           keys_(keys),
           reader_(database, keys),
+          names_(database, keys),
           transactions_(database, keys, std::move(entry)),
           condition_(std::move(condition)) {}
 
@@ -88,6 +89,8 @@ class KeyOperation {
     Task<std::string> change_current(std::string id, std::string rotation,
                                      KeyTransactions::Change change);
     Task<std::set<std::string>> remove_current(std::string id);
+    Task<void> list_as_revoked(std::string id);
+    Task<void> note_names(std::string id);
     Task<void> take_current(Rotation rotation);
     Task<std::vector<StoredKey>> prepare(Rotation rotation);
     Task<void> activate_successor(Rotation rotation, StoredKey source);
@@ -96,15 +99,20 @@ class KeyOperation {
     Database& database_;
     const redis::Keys& keys_;
     KeyReader reader_;
+    NameIndex names_;
     KeyTransactions transactions_;
     AcceptsVersion condition_;
     std::string written_{};  ///< the version that update() has written
     /// The digests that revoke() removes. Empty until it has found the id.
     std::optional<std::set<std::string>> revoked_ = {};
+    std::set<std::string> revoked_names_{};  ///< of the keys that revoke() removes
 };
 
 /// The error for an id that has no key.
 OperationError without_keys(const std::string& id);
+
+/// The error for an id whose version does not meet the condition of an operation.
+OperationError condition_failed(const std::string& id);
 
 /// The id of a key that an interrupted operation has reserved or stored. Empty for any other
 /// digest.

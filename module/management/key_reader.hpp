@@ -6,23 +6,11 @@
 #include <vector>
 
 #include "module/management/database.hpp"
+#include "module/management/id_list.hpp"
 #include "module/management/stored_key.hpp"
 #include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::management {
-
-/// The place of an id in the list of all ids, which is ordered by time of creation, then by id.
-struct Place {
-    double created = 0;  ///< Unix time
-    std::string id;
-
-    auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
-
-    /// The place as a client repeats it: `CREATED:ID`.
-    std::string cursor() const;
-    /// Nothing if the text is not a cursor.
-    static std::optional<Place> of_cursor(std::string_view cursor);
-};
 
 /// Some consecutive ids and their keys.
 struct KeyPage {
@@ -40,7 +28,8 @@ struct KeyPage {
 class KeyReader {
   public:
     /// `database` and `keys` must outlive the object, which must outlive its tasks.
-    KeyReader(Database& database, const redis::Keys& keys) : database_(database), keys_(keys) {}
+    KeyReader(Database& database, const redis::Keys& keys)
+        : database_(database), keys_(keys), ids_(database, keys.ids()) {}
 
     /// The time of Redis's clock. Expiry is computed from this clock.
     Task<std::chrono::sys_seconds> now();
@@ -89,12 +78,10 @@ class KeyReader {
     Task<std::vector<KeysOfId>> all_keys(std::vector<std::string> ids);
     Task<std::vector<Listed*>> changed_sets(std::vector<Listed*> ids);
     Task<void> read_listed(std::vector<Listed*> ids);
-    Task<std::vector<Place>> places(std::size_t rank, std::size_t count);
-    Task<std::vector<Place>> places_after(std::optional<Place> after, std::size_t count);
-    Task<std::size_t> rank_after(Place place);
 
     Database& database_;
     const redis::Keys& keys_;
+    IdList ids_;
 };
 
 /// The error for an id that does not exist.

@@ -35,6 +35,7 @@ KeyTransactions::KeyTransactions(Database& database, const redis::Keys& keys, Au
     : database_(database),
       keys_(keys),
       reader_(database, keys),
+      names_(database, keys),
       entry_(std::move(entry)),
       operation_(random_operation_name()) {}
 
@@ -200,7 +201,15 @@ Task<bool> KeyTransactions::change(std::string digest, std::string id, Change ap
             co_return false;
         }
         auto transaction = change_of(*found);
+        const auto name = found->record.name;
         apply(*found);
+        const bool is_renamed =
+            NameIndex::member_of(id, name) != NameIndex::member_of(id, found->record.name);
+        // Together with the record if that may be: a user who may not publish changes nothing.
+        const bool is_atomic = database_.may_span(hash, keys_.names());
+        if (is_renamed && !is_atomic) {
+            co_await names_.add(id, found->record.name);
+        }
         transaction.commands = write_stored_key(hash, *found);
         if (found->replaced) {
             transaction.commands.push_back({"PERSIST", hash});
@@ -208,8 +217,15 @@ Task<bool> KeyTransactions::change(std::string digest, std::string id, Change ap
             transaction.commands.push_back(
                 {"PEXPIREAT", hash, milliseconds_of(*found->record.expires)});
         }
+        if (is_renamed && is_atomic && !found->record.name.empty()) {
+            std::vector<std::string> members(1, NameIndex::member_of(id, found->record.name));
+            transaction.commands.push_back(names_.adding(std::move(members)));
+        }
         transaction.names = {digest, id};
         changed = co_await commit(std::move(transaction), Audited::kYes);
+        if (changed && is_renamed) {
+            co_await names_.remove(id, name);
+        }
     }
     co_return true;
 }

@@ -10,6 +10,7 @@
 
 #include "module/management/audit.hpp"
 #include "module/management/key_reader.hpp"
+#include "module/management/name_index.hpp"
 
 namespace tollgate::management {
 
@@ -109,6 +110,7 @@ class KeyTransactions {
     Database& database_;
     const redis::Keys& keys_;
     KeyReader reader_;
+    NameIndex names_;
     AuditEntry entry_;
     bool is_audited_ = false;
     std::string operation_;  ///< the name of this operation

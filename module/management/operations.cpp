@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "module/key/api_key.hpp"
+#include "module/key/digest.hpp"
 #include "module/management/ban.hpp"
 #include "module/text/duration.hpp"
 

@@ -3,11 +3,13 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "module/management/durability.hpp"
 #include "module/management/key_changes.hpp"
 #include "module/management/key_operation.hpp"
+#include "module/management/key_usage.hpp"
 
 namespace tollgate::management {
 
@@ -19,7 +21,8 @@ namespace tollgate::management {
 struct Caller {
     Database& database;
     const redis::Keys& keys;
-    std::string actor;  ///< see AuditEntry
+    std::string actor;      ///< see AuditEntry
+    std::string request{};  ///< see AuditEntry
 };
 
 /// Issues a key, or imports one.

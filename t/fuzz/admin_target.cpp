@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "module/management/admin/idempotent_request.hpp"
+#include "module/management/name_index.hpp"
 #include "module/management/usage_history.hpp"
 #include "module/text/percent_encoding.hpp"
 #include "module/text/rfc3339.hpp"
@@ -45,6 +46,10 @@ GivenReplies database() {
                         "created", "1000", "expires", "1800000000", "meta", R"({"a":1})"})}},
             {"PTTL key", {value_of(-1)}},
             {"HGETALL quota", {array_of({"60.number", "28333333", "60.count", "7"})}},
+            {"HLEN history", {value_of(2)}},
+            {"HGETALL history", {array_of({"api:19000", "5"})}},
+            {"HGETALL ban", {array_of({"until", "1800000000000", "level", "1"})}},
+            {"ZRANGEBYLEX names", {array_of({"fest & co\nk1", "x"}), array_of({})}},
             {"HSCAN history", {page_of({"api:19000", "5"})}},
             {"HMGET quota", {array_of({"19001", "3"})}},
             {"XRANGE audit", {entries, array_of({})}},
@@ -117,7 +122,8 @@ void check_request(const AdminRequest& request) {
     }
     require(response.status != 405 || response.fields.size() == 1);
     if (response.status == 200 && request.path.text() == "keys" && body["next"].is_string()) {
-        require(Place::of_cursor(body["next"].get<std::string>()).has_value());
+        const auto next = body["next"].get<std::string>();
+        require(Place::of_cursor(next) || IndexedName::of_cursor(next));
     }
 }
 

@@ -40,6 +40,10 @@ constexpr std::string_view kUsageNote =
     "a day without a limit for a plan that has none. --history shows the days of these tables, "
     "also of an id that was revoked. The current day includes leased units.";
 
+constexpr std::string_view kBansNote =
+    "The bans of all ids are examined, the oldest id first. Subjects, which have no key, are not "
+    "among them: tollgate top shows those that are banned and still send requests.";
+
 constexpr std::string_view kExportUsageNote =
     "A line has the id, the plan table, the day and the units: id,table,day,units. --json prints "
     "JSON lines. Days are those of plan tables with `history`. Ids that were revoked are included. "
@@ -52,6 +56,10 @@ constexpr std::string_view kReadNote =
 constexpr std::string_view kRevokeNote =
     "The ban of the id is removed too. The usage of its quotas remains until the windows end, and "
     "its history as long as the plan table keeps it.";
+
+constexpr std::string_view kReindexNote =
+    "All operations keep the index, which `key list --name` uses. Rebuild it after another program "
+    "has written keys to Redis. Operations may run at the same time.";
 
 constexpr std::string_view kImportFilesNote =
     "A line is an object as `tollgate export keys` prints it, or has `id`, `plan` and `token` or "
@@ -241,7 +249,11 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
     add_optional(list, "--expires-before", line.list.expires_before,
                  "Only keys that expire before this time");
     add_optional(list, "--name", line.list.name,
-                 "Only keys whose name has this part, or matches a pattern such as \"acme-*\"");
+                 "Only keys whose name begins with this, or matches a pattern such as \"*acme*\"; "
+                 "in the order of the names, whose capital letters do not count");
+    add_optional(list, "--scope", line.list.scope, "Only keys with this scope");
+    add_optional(list, "--meta", line.list.meta,
+                 "Only keys whose meta has this member: NAME=VALUE");
     add_note(
         add_redis_command(key, "find", "Show whose a key is; the key is read from standard input",
                           line, find_key),
@@ -254,6 +266,9 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
         add_id_command(key, "revoke", "Remove an id and its keys permanently", line, revoke_key);
     revoke.add_flag("--yes", line.confirmed, "Do not ask; required without a terminal");
     add_note(revoke, kRevokeNote);
+    add_note(add_redis_command(key, "reindex", "Rebuild the index of the names of keys", line,
+                               reindex_keys),
+             kReindexNote);
     CLI::App& rotate = add_id_command(
         key, "rotate", "Make a new key for an id and print it; it is shown only once", line,
         rotate_key);
@@ -264,6 +279,8 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
 
 void add_other_commands(CLI::App& app, CommandLine& line) {
     CLI::App& ban = add_group(app, "ban", "Bans of keys that repeatedly exceed their quota");
+    add_note(add_redis_command(ban, "list", "List the ids that are banned now", line, list_bans),
+             kBansNote);
     add_id_command(ban, "show", "Show the strikes and the ban of a key", line, show_ban);
     add_id_command(ban, "lift", "Remove the ban and the strikes of a key", line, lift_ban);
     CLI::App& import = add_redis_command(

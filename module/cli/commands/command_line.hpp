@@ -35,6 +35,8 @@ struct ListOptions {
     std::optional<std::string> name;            ///< see KeyFilter
     std::optional<std::string> state;           ///< see state_of()
     std::optional<std::string> expires_before;  ///< see parse_time
+    std::optional<std::string> scope;
+    std::optional<std::string> meta;  ///< `NAME=VALUE`
 };
 
 /// The values of the command line, unchecked. The initial values are the defaults.

@@ -7,6 +7,7 @@
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/management/key_reader.hpp"
+#include "module/management/name_index.hpp"
 
 namespace tollgate::cli {
 
@@ -74,11 +75,34 @@ void add_unlisted(RedisSession& session, const std::vector<Record>& records, Aff
     }
 }
 
+/// Adds the ids whose names the index of names does not have.
+void add_unindexed(RedisSession& session, const std::vector<management::KeysOfId>& ids,
+                   Affected& unindexed) {
+    std::vector<redis::Command> commands;
+    std::vector<std::string> named;
+    for (const auto& id : ids) {
+        const auto member =
+            id.keys.empty() ? std::string()
+                            : management::NameIndex::member_of(id.id, id.keys.front().record.name);
+        if (!member.empty()) {
+            commands.push_back({"ZSCORE", session.keys().names(), member});
+            named.push_back(id.id);
+        }
+    }
+    const auto scores = session.run_all(commands);
+    for (std::size_t i = 0; i < named.size(); ++i) {
+        if (scores[i].is_nil()) {
+            unindexed.add(named[i]);
+        }
+    }
+}
+
 }  // namespace
 
 std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<PlanTable>& tables) {
     std::map<std::string, Affected> by_problem;
     Affected without_keys;
+    Affected unindexed;
     management::KeyReader reader(session, session.keys());
     std::optional<management::Place> place;
     do {
@@ -96,6 +120,7 @@ std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<Pl
                 by_problem[problem].add(id.id);
             }
         }
+        add_unindexed(session, page.ids, unindexed);
         place = page.next();
     } while (place);
 
@@ -106,6 +131,10 @@ std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<Pl
     if (const auto ids = without_keys.text(); !ids.empty()) {
         findings.push_back({"ids", "no key exists of the listed " + ids +
                                        ": use tollgate key revoke, or issue another key"});
+    }
+    if (const auto ids = unindexed.text(); !ids.empty()) {
+        findings.push_back(
+            {"names", "searches do not find the names of " + ids + ": use tollgate key reindex"});
     }
     return findings;
 }

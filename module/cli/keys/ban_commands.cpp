@@ -1,4 +1,8 @@
+#include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "module/cli/commands/commands.hpp"
 #include "module/cli/keys/audit_log.hpp"
@@ -30,6 +34,18 @@ void print_ban(RedisSession& session, const CommandLine& line) {
 void show_ban(RedisSession& session, const CommandLine& line) {
     require_known_id(session, line.id);
     print_ban(session, line);
+}
+
+void list_bans(RedisSession& session, const CommandLine& line) {
+    constexpr std::size_t kBansPerPage = 500;
+    std::vector<management::KeyBan> bans;
+    std::optional<management::Place> last;
+    do {
+        auto page = complete(management::read_bans(session, session.keys(), last, kBansPerPage));
+        std::ranges::move(page.bans, std::back_inserter(bans));
+        last = std::move(page.next);
+    } while (last);
+    require_print(render_bans(line.format(), bans));
 }
 
 void lift_ban(RedisSession& session, const CommandLine& line) {

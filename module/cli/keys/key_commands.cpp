@@ -14,8 +14,9 @@
 #include "module/cli/terminal/time_text.hpp"
 #include "module/key/api_key.hpp"
 #include "module/key/digest.hpp"
-#include "module/management/key_filter.hpp"
 #include "module/management/key_reader.hpp"
+#include "module/management/key_search.hpp"
+#include "module/management/name_index.hpp"
 #include "module/management/operations.hpp"
 #include "module/management/plan_rules.hpp"
 #include "module/management/random_key.hpp"
@@ -179,21 +180,25 @@ void list_keys(RedisSession& session, const CommandLine& line) {
     constexpr std::size_t kIdsPerPage = 500;
     const auto now = time_of(session);
     const auto& list = line.list;
-    management::KeyFilter filter{
-        .plan = list.plan, .state = list.state, .name = list.name, .expires_before = {}};
+    management::KeyQuery query{.filter = {.plan = list.plan,
+                                          .state = list.state,
+                                          .name = list.name,
+                                          .expires_before = {},
+                                          .scope = list.scope,
+                                          .meta = list.meta},
+                               .limit = kIdsPerPage,
+                               .now = now};
     if (list.expires_before) {
-        filter.expires_before = parse_time(*list.expires_before, now);
+        query.filter.expires_before = parse_time(*list.expires_before, now);
     }
-    check_options([&] { management::validate(filter); });
+    check_options([&] { management::validate(query.filter); });
     KeyListText text(line.format(), now, output_width());
-    std::optional<management::Place> last;
     auto reader = reader_of(session);
     do {
-        auto page = complete(reader.page(last, kIdsPerPage));
-        std::erase_if(page.ids, [&](const auto& keys) { return !filter.matches(keys, now); });
-        require_print(text.next(complete(reader.with_last_uses(std::move(page.ids)))));
-        last = page.next();
-    } while (last);
+        auto found = complete(management::find_keys(session, session.keys(), query));
+        query.after = std::move(found.next);
+        require_print(text.next(complete(reader.with_last_uses(std::move(found.ids)))));
+    } while (query.after);
     require_print(text.end());
 }
 
@@ -261,6 +266,15 @@ void rotate_key(RedisSession& session, const CommandLine& line) {
     print_new_key(session,
                   {caller_of(session), management::Successor{.id = line.id, .overlap = overlap}},
                   line.format());
+}
+
+void reindex_keys(RedisSession& session, const CommandLine& line) {
+    management::NameIndex names(session, session.keys());
+    const auto repairs = complete(names.rebuild());
+    require_print(line.json
+                      ? json_document({{"added", repairs.added}, {"removed", repairs.removed}})
+                      : "the index of names: " + std::to_string(repairs.added) + " added, " +
+                            std::to_string(repairs.removed) + " removed\n");
 }
 
 void list_words(RedisSession& session, const CommandLine& line) {

@@ -136,6 +136,23 @@ std::string render_ban(Format format, const management::KeyBan& ban) {
                                           (ban.since ? " since " + format_time(*ban.since) : "")}});
 }
 
+std::string render_bans(Format format, const std::vector<management::KeyBan>& bans) {
+    if (format == Format::kJson) {
+        Json all = Json::array();
+        for (const auto& ban : bans) {
+            all.push_back(
+                Json::parse(written_object([&](JsonWriter& json) { write_ban(json, ban); })));
+        }
+        return json_document(all);
+    }
+    Rows rows{{"ID", "UNTIL", "LEVEL"}};
+    for (const auto& ban : bans) {
+        rows.push_back(
+            {ban.id, ban.until ? format_time(*ban.until) : "-", std::to_string(ban.level)});
+    }
+    return align_columns(rows);
+}
+
 std::string render_issued(Format format, const management::KeysOfId& keys,
                           std::chrono::sys_seconds now, const std::string& key) {
     if (format == Format::kText) {

@@ -27,6 +27,9 @@ std::string render_history(Format format, const std::string& id,
 /// The strikes and the ban of an id.
 std::string render_ban(Format format, const management::KeyBan& ban);
 
+/// Ids that are banned.
+std::string render_bans(Format format, const std::vector<management::KeyBan>& bans);
+
 /// A new key. The text format is the key alone. JSON also contains the keys of the id.
 std::string render_issued(Format format, const management::KeysOfId& keys,
                           std::chrono::sys_seconds now, const std::string& key);

@@ -235,7 +235,8 @@ ngx_int_t handle_admin(ngx_http_request_t* r) noexcept {
         if (granted_here(r) == nullptr) {
             return NGX_HTTP_FORBIDDEN;
         }
-        if (!path_of(r)) {
+        const auto path = path_of(r, *LocationConf::of(r).content->admin);
+        if (!path) {
             return NGX_HTTP_NOT_FOUND;
         }
         return nginx::read_request_body(r, kLongestBody, on_body);

@@ -9,9 +9,6 @@
 
 namespace tollgate::management {
 
-namespace {
-
-/// An error. A request that gets 429 or 503 may succeed after a second.
 AdminResponse error_response(int status, std::string_view code, std::string_view message) {
     auto response = json_response(status, [&](JsonWriter& json) {
         json.member("code", code);
@@ -23,6 +20,8 @@ AdminResponse error_response(int status, std::string_view code, std::string_view
     }
     return response;
 }
+
+namespace {
 
 struct ErrorKind {
     Reason reason;

@@ -11,8 +11,8 @@
 #include "module/management/admin/key_body.hpp"
 #include "module/management/admin/key_maker.hpp"
 #include "module/management/admin/resources.hpp"
-#include "module/management/key_filter.hpp"
 #include "module/management/key_json.hpp"
+#include "module/management/key_search.hpp"
 #include "module/management/plan_rules.hpp"
 #include "module/management/random_key.hpp"
 #include "module/text/rfc3339.hpp"
@@ -59,8 +59,11 @@ Task<AdminResponse> make_successor(const ResourceRequest& request,
 }
 
 KeyFilter filter_of(const Query& query) {
-    KeyFilter filter{
-        .plan = query.find("plan"), .state = query.find("state"), .name = query.find("name")};
+    KeyFilter filter{.plan = query.find("plan"),
+                     .state = query.find("state"),
+                     .name = query.find("name"),
+                     .scope = query.find("scope"),
+                     .meta = query.find("meta")};
     if (const auto expires_before = query.find("expires_before")) {
         filter.expires_before = parse_rfc3339(*expires_before);
     }
@@ -68,52 +71,18 @@ KeyFilter filter_of(const Query& query) {
     return filter;
 }
 
-std::optional<Place> place_of(const Query& query) {
-    const auto cursor = query.find("after");
-    auto place = cursor ? Place::of_cursor(*cursor) : std::nullopt;
-    if (cursor && !place) {
-        refuse("after: use the value of \"next\"");
-    }
-    return place;
-}
-
 Task<AdminResponse> list_keys(ResourceRequest request) {
-    // A page may have fewer keys than `limit`: a filter that few keys pass must not read all.
-    constexpr int kMostReads = 10;
-    constexpr std::size_t kIdsPerRead = 100;
-    const auto limit = static_cast<std::size_t>(request.query.number("limit"));
-    auto last = place_of(request.query);
-    const auto filter = filter_of(request.query);
-
     KeyReader reader(request.database, request.keys);
     const auto now = co_await reader.now();
-    std::vector<KeysOfId> shown;
-    bool has_more = true;
-    for (int reads = 0; reads < kMostReads && has_more && shown.size() < limit; ++reads) {
-        const auto missing = limit - shown.size();
-        const auto page = co_await reader.page(last, filter.is_empty() ? missing : kIdsPerRead);
-        has_more = page.has_more;
-        for (std::size_t i = 0; i < page.ids.size() && shown.size() < limit; ++i) {
-            if (filter.matches(page.ids[i], now)) {
-                shown.push_back(page.ids[i]);
-            }
-            last = page.places[i];
-            has_more = page.has_more || i + 1 < page.ids.size();
-        }
-    }
-    shown = co_await reader.with_last_uses(std::move(shown));
-    auto response = json_response(200, [&](JsonWriter& json) {
-        json.array("keys", [&] {
-            for (const auto& keys : shown) {
-                json.object([&] { write_key(json, keys, now); });
-            }
-        });
-        json.member("next", has_more ? std::optional(last->cursor()) : std::nullopt);
-    });
-    if (has_more) {
-        add_next(response, request, last->cursor());
-    }
-    co_return response;
+    KeyQuery query{.filter = filter_of(request.query),
+                   .after = request.query.find("after"),
+                   .limit = static_cast<std::size_t>(request.query.number("limit")),
+                   .now = now};
+    auto found = co_await find_keys(request.database, request.keys, std::move(query));
+    const auto shown = co_await reader.with_last_uses(std::move(found.ids));
+    co_return page_response(
+        request, "keys", shown, found.next,
+        [&](JsonWriter& json, const KeysOfId& keys) { write_key(json, keys, now); });
 }
 
 Task<AdminResponse> create_key(ResourceRequest request) {
@@ -218,6 +187,8 @@ constexpr std::array kListParameters{
     QueryParameter{"state", Form::kChoice, kStates},
     QueryParameter{"name"},
     QueryParameter{"expires_before", Form::kTime},
+    QueryParameter{"scope"},
+    QueryParameter{"meta"},
 };
 constexpr std::array kKeyEndpoints{
     Endpoint{"GET", "keys", "listKeys", list_keys, kListParameters},

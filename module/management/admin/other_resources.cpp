@@ -8,6 +8,7 @@
 
 #include "module/management/admin/admin_api.hpp"
 #include "module/management/admin/resources.hpp"
+#include "module/management/all_usage.hpp"
 #include "module/management/audit.hpp"
 #include "module/management/ban.hpp"
 #include "module/management/key_usage.hpp"
@@ -37,6 +38,23 @@ std::optional<std::chrono::sys_seconds> time_of(const Query& query, std::string_
     return text ? parse_rfc3339(*text) : std::nullopt;
 }
 
+DayRange days_of(const Query& query) {
+    const DayRange days{.from = day_of(query, "from"), .to = day_of(query, "to")};
+    if (days.from && days.to && *days.to < *days.from) {
+        refuse("from: the day is after that of to");
+    }
+    return days;
+}
+
+std::optional<Place> place_of(const Query& query) {
+    const auto cursor = query.find("after");
+    auto place = cursor ? Place::of_cursor(*cursor) : std::nullopt;
+    if (cursor && !place) {
+        refuse("after: use the value of \"next\"");
+    }
+    return place;
+}
+
 Task<AdminResponse> show_ban(ResourceRequest request) {
     co_await require_known(request);
     const auto ban = co_await read_ban(request.database, request.keys, request.id);
@@ -51,22 +69,37 @@ Task<AdminResponse> show_usage(ResourceRequest request) {
 }
 
 Task<AdminResponse> show_history(ResourceRequest request) {
-    const auto from = day_of(request.query, "from");
-    const auto to = day_of(request.query, "to");
-    if (from && to && *to < *from) {
-        refuse("from: the day is after that of to");
-    }
+    const auto days = days_of(request.query);
     CountingTables tables{.known = request.tables};
     auto history =
         co_await read_history(request.database, request.keys, request.id, std::move(tables));
     if (history.empty()) {
         co_await require_known(request);
     }
-    std::erase_if(history, [&](const DayUsage& day) {
-        return (from && day.day < *from) || (to && day.day > *to);
-    });
+    std::erase_if(history, [&](const DayUsage& day) { return !days.contains(day.day); });
     co_return json_response(200,
                             [&](JsonWriter& json) { write_history(json, request.id, history); });
+}
+
+Task<AdminResponse> list_usage(ResourceRequest request) {
+    AllUsageQuery query{.after = request.query.find("after"),
+                        .limit = static_cast<std::size_t>(request.query.number("limit")),
+                        .days = days_of(request.query)};
+    CountingTables tables{.known = request.tables};
+    const auto page = co_await read_all_usage(request.database, request.keys, std::move(query),
+                                              std::move(tables));
+    co_return page_response(request, "ids", page.ids, page.next,
+                            [](JsonWriter& json, const UsagePage::OfId& usage) {
+                                write_history(json, usage.id, usage.days);
+                            });
+}
+
+Task<AdminResponse> list_bans(ResourceRequest request) {
+    auto after = place_of(request.query);
+    const auto limit = static_cast<std::size_t>(request.query.number("limit"));
+    const auto page = co_await read_bans(request.database, request.keys, std::move(after), limit);
+    const auto next = page.next ? std::optional(page.next->cursor()) : std::nullopt;
+    co_return page_response(request, "bans", page.bans, next, write_ban);
 }
 
 Task<AdminResponse> end_ban(ResourceRequest request) {
@@ -129,6 +162,16 @@ using Form = QueryParameter::Form;
 constexpr std::array kHistoryParameters{
     QueryParameter{"from", Form::kDay},
     QueryParameter{"to", Form::kDay},
+};
+constexpr std::array kUsageParameters{
+    kPageLimit,
+    QueryParameter{"after"},
+    QueryParameter{"from", Form::kDay},
+    QueryParameter{"to", Form::kDay},
+};
+constexpr std::array kBanParameters{
+    kPageLimit,
+    QueryParameter{"after"},
 };
 constexpr std::array<std::string_view, 2> kOrders{"asc", "desc"};
 constexpr std::array kAuditParameters{

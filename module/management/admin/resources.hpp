@@ -2,6 +2,8 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,6 +58,26 @@ inline constexpr QueryParameter kPageLimit{.name = "limit",
 
 /// Adds the link to the page of a list that begins after a place.
 void add_next(AdminResponse& response, const ResourceRequest& request, std::string_view place);
+
+/// A page of a list whose entries `write` writes. `next` is the place of the next page, if there is
+/// one.
+template <typename Entries, typename Write>
+AdminResponse page_response(const ResourceRequest& request, std::string_view name,
+                            const Entries& entries, const std::optional<std::string>& next,
+                            Write write) {
+    auto response = json_response(200, [&](JsonWriter& json) {
+        json.array(name, [&] {
+            for (const auto& entry : entries) {
+                json.object([&] { write(json, entry); });
+            }
+        });
+        json.member("next", next);
+    });
+    if (next) {
+        add_next(response, request, *next);
+    }
+    return response;
+}
 
 /// An endpoint. A request is routed by it, and the document and the methods of `Allow` are derived
 /// from it.

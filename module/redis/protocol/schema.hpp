@@ -33,6 +33,10 @@ class Keys {
     std::string id(std::string_view id) const { return tagged("id:", id); }
     /// A sorted set: all ids, by time of creation.
     std::string ids() const { return prefix_ + "ids"; }
+    /// A sorted set, whose scores are 0: the names of all ids, see management/name_index.hpp.
+    std::string names() const { return prefix_ + "names"; }
+    /// A sorted set: ids that were revoked, by the time of the revocation, for kRevokedKept.
+    std::string revoked() const { return prefix_ + "revoked"; }
     /// A hash: see window_part and lease_field.
     std::string quota(std::string_view id, std::string_view table) const {
         std::string key;
@@ -110,6 +114,8 @@ class Keys {
     std::string prefix_;
 };
 
+/// How long a revoked id is listed: longer than the longest history, whose days may be billed.
+inline constexpr std::chrono::seconds kRevokedKept = std::chrono::hours(24) * 3662;
 /// How long the hash `used:{ID}` is kept after the last use of a key: ids that are not used any
 /// more must not stay for ever.
 inline constexpr std::chrono::seconds kUseLifetime = std::chrono::hours(24) * 366;

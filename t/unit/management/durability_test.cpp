@@ -129,6 +129,9 @@ TEST(KeyOperationAfterAFailover, ARevocationEndsItsKeysAgain) {
 
       private:
         redis::Value reply_to(const redis::Command& command) {
+            if (command.front() == "TIME") {
+                return array_of({"1000", "0"});
+            }
             if (command.front() == "SMEMBERS") {
                 return has_set ? array_of({"d"}) : array_of({});
             }

@@ -21,7 +21,6 @@ class KeyFilterTest : public testing::Test {
                                         .expires = kNow + 100s}}}};
 
     bool matches(const KeyFilter& filter) const { return filter.matches(keys_, kNow); }
-    bool has_name(const std::string& wanted) const { return matches({.name = wanted}); }
 };
 
 TEST_F(KeyFilterTest, WithoutValuesMatchesAll) {
@@ -46,18 +45,43 @@ TEST_F(KeyFilterTest, MatchesTheState) {
     EXPECT_TRUE(matches({.state = "none"}));
 }
 
-TEST_F(KeyFilterTest, MatchesAPartOfTheName) {
-    EXPECT_TRUE(has_name("CME (m"));
-    EXPECT_TRUE(has_name(""));
-    EXPECT_FALSE(has_name("acme"));
+TEST_F(KeyFilterTest, MatchesAScope) {
+    keys_.keys[0].record.scopes = "pets:read pets:write";
+    EXPECT_TRUE(matches({.scope = "pets:write"}));
+    EXPECT_FALSE(matches({.scope = "pets"}));
+    keys_.keys.clear();
+    EXPECT_FALSE(matches({.scope = "pets:write"}));
 }
 
-TEST_F(KeyFilterTest, MatchesAPatternOfTheWholeName) {
-    EXPECT_TRUE(has_name("ACME*"));
-    EXPECT_TRUE(has_name("ACME ?main?"));
-    EXPECT_TRUE(has_name("[A-C]*"));
-    EXPECT_FALSE(has_name("CME*"));
-    EXPECT_FALSE(has_name("ACME?"));
+TEST_F(KeyFilterTest, MatchesAMemberOfTheMeta) {
+    keys_.keys[0].record.meta = R"({"contract":4711,"note":"a=b","vip":true})";
+    EXPECT_TRUE(matches({.meta = "contract=4711"}));
+    EXPECT_TRUE(matches({.meta = "note=a=b"}));
+    EXPECT_TRUE(matches({.meta = "vip=true"}));
+    EXPECT_FALSE(matches({.meta = "contract=471"}));
+    EXPECT_FALSE(matches({.meta = "other=4711"}));
+    keys_.keys[0].record.meta = "no meta";
+    EXPECT_FALSE(matches({.meta = "contract=4711"}));
+}
+
+TEST(NamePatternTest, MatchesHowANameBegins) {
+    const NamePattern pattern("ACMÉ");
+    EXPECT_TRUE(pattern.is_prefix());
+    EXPECT_EQ(pattern.prefix(), "acmé");
+    EXPECT_TRUE(pattern.matches("acmé gmbh"));
+    EXPECT_EQ(NamePattern("").prefix(), "");
+}
+
+TEST(NamePatternTest, MatchesAPatternOfTheWholeName) {
+    const NamePattern pattern("Acme *Shop?");
+    EXPECT_FALSE(pattern.is_prefix());
+    EXPECT_EQ(pattern.prefix(), "acme ");
+    EXPECT_TRUE(pattern.matches("acme shops"));
+    EXPECT_TRUE(pattern.matches("acme big shops"));
+    EXPECT_FALSE(pattern.matches("acme shop"));
+    EXPECT_FALSE(pattern.matches("acme shops of all"));
+    EXPECT_EQ(NamePattern("*acme*").prefix(), "");
+    EXPECT_TRUE(NamePattern("[a-c]*").matches("acme"));
 }
 
 TEST_F(KeyFilterTest, MatchesKeysThatExpireBeforeATime) {
@@ -68,15 +92,21 @@ TEST_F(KeyFilterTest, MatchesKeysThatExpireBeforeATime) {
 }
 
 TEST_F(KeyFilterTest, AllValuesMustMatch) {
-    EXPECT_TRUE(matches({.plan = "free", .state = "active", .name = "ACME"}));
-    EXPECT_FALSE(matches({.plan = "free", .state = "active", .name = "other"}));
-    EXPECT_FALSE(matches({.plan = "pro", .state = "active", .name = "ACME"}));
+    keys_.keys[0].record.scopes = "a";
+    EXPECT_TRUE(matches({.plan = "free", .state = "active", .scope = "a"}));
+    EXPECT_FALSE(matches({.plan = "free", .state = "active", .scope = "b"}));
+    EXPECT_FALSE(matches({.plan = "pro", .state = "active", .scope = "a"}));
 }
 
 TEST_F(KeyFilterTest, IsValidated) {
     EXPECT_NO_THROW(validate(KeyFilter{}));
     EXPECT_NO_THROW(validate(KeyFilter{.plan = "free", .state = "replaced", .name = ""}));
     EXPECT_THROW(validate(KeyFilter{.plan = ""}), OperationError);
+    EXPECT_NO_THROW(validate(KeyFilter{.scope = "pets:read", .meta = "a="}));
+    EXPECT_THROW(validate(KeyFilter{.scope = "a b"}), OperationError);
+    for (const auto* const meta : {"", "a", "=a", "A=1"}) {
+        EXPECT_THROW(validate(KeyFilter{.meta = meta}), OperationError) << meta;
+    }
     EXPECT_THROW(validate(KeyFilter{.name = std::string(257, 'x')}), OperationError);
     EXPECT_THROW(validate(KeyFilter{.name = std::string(1, '\0')}), OperationError);
 }

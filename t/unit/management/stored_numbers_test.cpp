@@ -66,7 +66,8 @@ TEST(StoredNumbers, OfAKeyAreBounded) {
 TEST(StoredNumbers, OfAHistoryAreBounded) {
     const auto table = table_with_history();
     GivenReplies database(
-        {{"HSCAN history", {page_of({"api:1", kLargestCount, "api:2", kLargest, "api:3", "5"})}},
+        {{"HLEN history", {value_of(201)}},
+         {"HSCAN history", {page_of({"api:1", kLargestCount, "api:2", kLargest, "api:3", "5"})}},
          {"HMGET quota", {array_of({"1", kLargestCount})}},
          {"HMGET history", {array_of({kLargestCount})}}});
     const auto history = run_to_end(

@@ -36,28 +36,43 @@ TEST(UsageHistoryTest, IsReadInPages) {
     first.elements.front().text = "7";
     // Redis may return a field twice.
     const auto history =
-        history_in({{"HSCAN history", {first, page_of({"api:2", "6", "api:3", "8"})}}});
+        history_in({{"HLEN history", {value_of(201)}},
+                    {"HSCAN history", {first, page_of({"api:2", "6", "api:3", "8"})}}});
     EXPECT_EQ(units_of(history), (Units{{1, 5}, {2, 6}, {3, 8}}));
 }
 
 TEST(UsageHistoryTest, HasADayThatIsMovedMeanwhile) {
-    const auto history = history_in({{"HMGET quota", {array_of({"8", "3"}), array_of({"9", "1"})}},
+    const auto history = history_in({{"HLEN history", {value_of(201)}},
+                                     {"HMGET quota", {array_of({"8", "3"}), array_of({"9", "1"})}},
                                      {"HSCAN history", {page_of({"api:7", "5"})}},
                                      {"HMGET history", {array_of({"3"})}}});
     EXPECT_EQ(units_of(history), (Units{{7, 5}, {8, 3}, {9, 1}}));
 }
 
 TEST(UsageHistoryTest, HasADayOnceIfThePageHasItAlready) {
-    const auto history = history_in({{"HMGET quota", {array_of({"8", "3"}), array_of({"9", "1"})}},
+    const auto history = history_in({{"HLEN history", {value_of(201)}},
+                                     {"HMGET quota", {array_of({"8", "3"}), array_of({"9", "1"})}},
                                      {"HSCAN history", {page_of({"api:8", "3"})}},
                                      {"HMGET history", {array_of({"3"})}}});
     EXPECT_EQ(units_of(history), (Units{{8, 3}, {9, 1}}));
 }
 
+TEST(UsageHistoryTest, OfFewDaysIsReadAtOnce) {
+    const auto history = history_in({{"HLEN history", {value_of(200)}},
+                                     {"HMGET quota", {array_of({"8", "3"}), array_of({"9", "1"})}},
+                                     {"HGETALL history", {array_of({"api:8", "3"})}}});
+    EXPECT_EQ(units_of(history), (Units{{8, 3}, {9, 1}}));
+}
+
+TEST(UsageHistoryTest, HasTheOpenDayWithoutEarlierOnes) {
+    EXPECT_EQ(units_of(history_in({{"HMGET quota", {array_of({"8", "3"})}}})), (Units{{8, 3}}));
+}
+
 TEST(UsageHistoryTest, EndsIfRedisDoesNotEndItsPages) {
     auto page = page_of({"api:1", "5"});
     page.elements.front().text = "7";
-    EXPECT_THROW(history_in({{"HSCAN history", {page}}}), OperationError);
+    EXPECT_THROW(history_in({{"HLEN history", {value_of(201)}}, {"HSCAN history", {page}}}),
+                 OperationError);
 }
 
 }  // namespace

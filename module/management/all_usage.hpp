@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "module/management/database.hpp"
+#include "module/management/usage_history.hpp"
+
+namespace tollgate::management {
+
+/// Some days of a history.
+struct DayRange {
+    std::optional<std::chrono::sys_days> from{};
+    std::optional<std::chrono::sys_days> to{};
+
+    bool contains(std::chrono::sys_days day) const {
+        return (!from || day >= *from) && (!to || day <= *to);
+    }
+};
+
+/// Which part of the usage of all ids to read.
+struct AllUsageQuery {
+    std::optional<std::string> after{};  ///< UsagePage::next of the page before
+    std::size_t limit = 100;             ///< of ids
+    DayRange days{};
+};
+
+/// What some ids were granted. Each has at least one day.
+struct UsagePage {
+    struct OfId {
+        std::string id;
+        UsageHistory days;
+    };
+    std::vector<OfId> ids;
+    std::optional<std::string> next;  ///< empty: there are no further ids
+};
+
+/// Reads a page of the usage of all ids that exist, by the time of their creation, and then of
+/// those that were revoked. Ids without a day in the range are left out. An id that exists, or is
+/// in the list of revoked ids, from the first page to the last is on one page. The page ends early
+/// if its ids have many days. Subjects are in none of the lists. The tables must outlive the task.
+/// Throws OperationError.
+Task<UsagePage> read_all_usage(Database& database, const redis::Keys& keys, AllUsageQuery query,
+                               CountingTables tables);
+
+}  // namespace tollgate::management

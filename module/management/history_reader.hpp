@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "module/management/database.hpp"
+#include "module/management/key_usage.hpp"
+#include "module/management/usage_history.hpp"
+
+namespace tollgate::management {
+
+/// Reads the histories of many ids with few calls: one for an id without days in its history, two
+/// for one with up to 200, and pages for a longer one.
+class HistoryReader {
+  public:
+    /// All must outlive the object, which must outlive its tasks.
+    HistoryReader(Database& database, const redis::Keys& keys, const CountingTables& tables);
+
+    /// The histories of the ids, in their order: see read_history(). Throws OperationError.
+    Task<std::vector<UsageHistory>> read(std::vector<std::string> ids);
+
+    /// A table, and whether it keeps a history as far as is known.
+    struct CountedTable {
+        std::string name;
+        bool has_history;
+    };
+    /// The days of tables that are still in the quotas.
+    using OpenDays = std::vector<std::optional<std::int64_t>>;
+    /// What has been read of the history of an id.
+    struct Reading {
+        std::string id;
+        std::size_t index = 0;                       ///< of the id
+        OpenDays before{};                           ///< the days in the quotas before the pages
+        std::map<std::string, std::string> moved{};  ///< days in the history
+        std::string cursor = "0";
+    };
+
+  private:
+    Task<void> read_few(std::vector<Reading> readings, std::vector<UsageHistory>& histories);
+    Task<void> read_many(std::vector<Reading> readings, std::vector<UsageHistory>& histories);
+
+    Database& database_;
+    const redis::Keys& keys_;
+    std::vector<CountedTable> tables_;
+};
+
+}  // namespace tollgate::management

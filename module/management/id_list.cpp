@@ -1,0 +1,114 @@
+#include "module/management/id_list.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "module/key/key_record.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+/// Parses a score of a sorted set. Nothing if it is not a finite number.
+std::optional<double> parse_score(std::string_view text) {
+    double score = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), score);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    return is_number && std::isfinite(score) ? std::optional(score) : std::nullopt;
+}
+
+}  // namespace
+
+std::string Place::cursor() const {
+    std::array<char, 512> score{};  // the smallest number has 326 characters
+    const auto end =
+        std::to_chars(score.begin(), score.end(), created, std::chars_format::fixed).ptr;
+    return std::string(score.begin(), end) + ":" + id;
+}
+
+std::optional<Place> Place::of_cursor(std::string_view cursor) {
+    const auto colon = cursor.find(':');
+    if (colon == std::string_view::npos || !is_valid_key_id(cursor.substr(colon + 1))) {
+        return std::nullopt;
+    }
+    const auto score = parse_score(cursor.substr(0, colon));
+    return score ? std::optional(Place{*score, std::string(cursor.substr(colon + 1))})
+                 : std::nullopt;
+}
+
+Task<std::vector<Place>> IdList::after(std::optional<Place> place, std::size_t count) {
+    if (!place) {
+        co_return co_await places(0, count);
+    }
+    // Ids may join or leave the list after the rank is read. Therefore the range begins before the
+    // rank and is longer than needed. The next attempt has a larger margin, but the reply stays
+    // small: so many ids do not leave again and again between two commands.
+    constexpr std::size_t kLargestMargin = 64;
+    constexpr int kMostAttempts = 20;
+    std::size_t margin = 1;
+    for (int attempts = 0; attempts < kMostAttempts; ++attempts) {
+        const auto rank = co_await rank_after(*place);
+        const auto first = rank - std::min(rank, margin);
+        const auto size = rank - first + count + margin;
+        auto found = co_await places(first, size);
+        const bool is_end = found.size() < size;
+        const bool has_place_before = first == 0 || (!found.empty() && found.front() <= *place);
+        std::erase_if(found, [&](const Place& other) { return other <= *place; });
+        if (has_place_before && (is_end || found.size() >= count)) {
+            co_return found;
+        }
+        margin = std::min(4 * margin, kLargestMargin);
+    }
+    throw OperationError(Reason::kConcurrentChange, "the list of ids changes too fast");
+}
+
+/// The places from this rank on.
+Task<std::vector<Place>> IdList::places(std::size_t rank, std::size_t count) {
+    redis::Command command{"ZRANGE", key_, std::to_string(rank), std::to_string(rank + count - 1),
+                           "WITHSCORES"};
+    const auto with_scores = co_await run(database_, std::move(command));
+    std::vector<Place> found;
+    for (std::size_t i = 0; i + 1 < with_scores.elements.size(); i += 2) {
+        found.push_back({.created = parse_score(with_scores.elements[i + 1].text).value_or(0),
+                         .id = with_scores.elements[i].text});
+    }
+    co_return found;
+}
+
+/// The rank of the first place after this one. Its id may have left the list.
+Task<std::size_t> IdList::rank_after(Place place) {
+    std::vector<redis::Command> of_id{{"ZRANK", key_, place.id}, {"ZSCORE", key_, place.id}};
+    const auto replies = co_await run_all(database_, std::move(of_id));
+    const auto& rank = replies[0];
+    // An id that was issued again has another place.
+    if (!rank.is_nil() && parse_score(replies[1].text) == place.created) {
+        co_return static_cast<std::size_t>(rank.integer) + 1;
+    }
+    redis::Command count{"ZCARD", key_};
+    const auto all = co_await run(database_, std::move(count));
+    std::size_t first = 0;
+    auto end = static_cast<std::size_t>(all.integer);
+    while (first < end) {
+        const auto middle = first + (end - first) / 2;
+        const auto found = co_await places(middle, 1);
+        if (!found.empty() && found.front() <= place) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    co_return first;
+}
+
+Task<std::vector<Place>> IdList::page(std::optional<Place> place, std::size_t count,
+                                      bool& has_more) {
+    auto found = co_await after(std::move(place), count + 1);
+    has_more = found.size() > count;
+    found.resize(std::min(found.size(), count));
+    co_return found;
+}
+
+}  // namespace tollgate::management

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/management/database.hpp"
+
+namespace tollgate::management {
+
+/// The place of an id in a list of ids, which is ordered by time, then by id.
+struct Place {
+    double created = 0;  ///< Unix time; in the list of revoked ids, of the revocation
+    std::string id;
+
+    auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
+
+    /// The place as a client repeats it: `CREATED:ID`.
+    std::string cursor() const;
+    /// Nothing if the text is not a cursor.
+    static std::optional<Place> of_cursor(std::string_view cursor);
+};
+
+/// The ids in a sorted set: see redis::Keys::ids() and redis::Keys::revoked().
+class IdList {
+  public:
+    /// `database` must outlive the object, which must outlive its tasks. `key` is the name of the
+    /// sorted set.
+    IdList(Database& database, std::string key) : database_(database), key_(std::move(key)) {}
+
+    /// The next places after this one, at least `count` if there are so many. An id that stays in
+    /// the list is found once, even if other ids are added or removed at the same time. Throws
+    /// OperationError.
+    Task<std::vector<Place>> after(std::optional<Place> place, std::size_t count);
+
+    /// The same, at most `count`. `has_more` is set to whether others follow, which must outlive
+    /// the task.
+    Task<std::vector<Place>> page(std::optional<Place> place, std::size_t count, bool& has_more);
+
+  private:
+    Task<std::vector<Place>> places(std::size_t rank, std::size_t count);
+    Task<std::size_t> rank_after(Place place);
+
+    Database& database_;
+    std::string key_;
+};
+
+/// How far a list goes that shows some of many ids. A page ends when it is full, when all ids were
+/// examined, or when it has an entry and many ids were examined: a page is never empty if there is
+/// a next one.
+struct PageBounds {
+    std::size_t limit;  ///< of entries
+    std::size_t examined = 0;
+
+    /// How many ids a list examines for a page that has an entry.
+    static constexpr std::size_t kMostExamined = 1000;
+
+    /// Whether a page with this number of entries ends, although ids follow.
+    bool is_end(std::size_t entries) const {
+        return entries >= limit || (entries > 0 && examined >= kMostExamined);
+    }
+};
+
+}  // namespace tollgate::management

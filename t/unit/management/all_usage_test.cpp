@@ -1,0 +1,184 @@
+// Pages of the usage of all ids, and of bans.
+
+#include "module/management/all_usage.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "module/management/ban.hpp"
+#include "t/unit/management/given_replies.hpp"
+
+namespace tollgate::management {
+namespace {
+
+/// Ids that exist and were revoked, each with one field of its hash `history` or `ban`.
+class ManyIds final : public Database {
+  public:
+    using Lists = std::map<std::string, std::vector<std::string>>;
+
+    Lists lists;
+    std::map<std::string, std::string> days;   ///< by id: `api:DAY`, of one unit
+    std::map<std::string, std::string> until;  ///< by id: the end of the ban
+    int commands = 0;
+
+    void execute(std::vector<Transaction> transactions, Done done) override {
+        std::vector<Replies> replies;
+        for (const Transaction& transaction : transactions) {
+            auto& values = replies.emplace_back().emplace();
+            for (const auto& command : transaction.commands) {
+                ++commands;
+                values.push_back(reply_to(command));
+            }
+        }
+        done(std::move(replies));
+    }
+    void wait(std::chrono::milliseconds /*time*/, Done done) override {
+        done(std::vector<Replies>{});
+    }
+    bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
+        return true;
+    }
+    Task<Durability> acknowledge() override { co_return Durability::kConfirmed; }
+
+  private:
+    static std::string id_in(const std::string& key) {
+        const auto begin = key.find('{') + 1;
+        return key.substr(begin, key.find('}') - begin);
+    }
+
+    redis::Value reply_to(const redis::Command& command) {
+        const auto& name = command.front();
+        if (name == "TIME") {
+            return array_of({"1000", "0"});
+        }
+        const auto& key = command[1];
+        if (name == "HLEN") {
+            return value_of(days.contains(id_in(key)) ? 1 : 0);
+        }
+        if (name == "HGETALL") {
+            auto& hash = key.starts_with("t:ban") ? until : days;
+            const auto found = hash.find(id_in(key));
+            if (found == hash.end()) {
+                return array_of({});
+            }
+            return key.starts_with("t:ban") ? array_of({"until", found->second, "level", "2"})
+                                            : array_of({found->second, "1"});
+        }
+        return name.front() == 'Z' ? reply_of_list(command) : array_of({});
+    }
+
+    /// The n-th id of a list has the score n.
+    redis::Value reply_of_list(const redis::Command& command) {
+        const auto& list = lists[command[1]];
+        const auto found = std::ranges::find(list, command[2]);
+        const auto rank = found - list.begin();
+        if (command[0] == "ZRANK") {
+            return found == list.end() ? redis::Value{} : value_of(rank);
+        }
+        if (command[0] == "ZSCORE") {
+            return found == list.end() ? redis::Value{}
+                                       : array_of({std::to_string(rank)}).elements.front();
+        }
+        auto range = array_of({});
+        for (auto i = std::stoul(command[2]); i <= std::stoul(command[3]) && i < list.size(); ++i) {
+            const auto place = array_of({list[i], std::to_string(i)});
+            range.elements.insert(range.elements.end(), place.elements.begin(),
+                                  place.elements.end());
+        }
+        return range;
+    }
+};
+
+class AllUsageTest : public testing::Test {
+  protected:
+    ManyIds database_;
+    const redis::Keys keys_{"t:"};
+
+    AllUsageTest() {
+        for (int i = 0; i < 3000; ++i) {
+            database_.lists["t:ids"].push_back("i" + std::to_string(i));
+        }
+        database_.lists["t:revoked"] = {"r0", "r1", "i5"};
+    }
+
+    /// The ids of all pages, and whether each page but the last one has an id.
+    std::vector<std::string> all(DayRange days, std::size_t limit) {
+        std::vector<std::string> ids;
+        std::optional<std::string> after;
+        do {
+            const auto page =
+                run_to_end(read_all_usage(database_, keys_, {after, limit, days}, {}));
+            EXPECT_TRUE(!page.next || !page.ids.empty());
+            EXPECT_LE(page.ids.size(), limit);
+            for (const auto& id : page.ids) {
+                ids.push_back(id.id);
+            }
+            after = page.next;
+        } while (after);
+        return ids;
+    }
+};
+
+using Ids = std::vector<std::string>;
+
+TEST_F(AllUsageTest, HasExistingIdsAndThenRevokedOnes) {
+    database_.days = {{"i0", "api:7"}, {"i2999", "api:7"}, {"r1", "api:7"}, {"i5", "api:7"}};
+    const Ids expected{"i0", "i5", "i2999", "r1"};
+    for (const std::size_t limit : {1, 2, 3, 4, 100}) {
+        EXPECT_EQ(all({}, limit), expected) << limit;
+    }
+}
+
+TEST_F(AllUsageTest, HasIdsWithADayInTheRange) {
+    database_.days = {{"i1", "api:7"}, {"i2", "api:8"}, {"r0", "api:9"}};
+    const std::chrono::sys_days day{std::chrono::days(8)};
+    EXPECT_EQ(all({.from = day, .to = day}, 10), Ids{"i2"});
+    EXPECT_EQ(all({.from = day}, 10), (Ids{"i2", "r0"}));
+    EXPECT_EQ(all({.to = day}, 10), (Ids{"i1", "i2"}));
+}
+
+TEST_F(AllUsageTest, EndsAPageThatHasAnIdAfterManyIds) {
+    database_.days = {{"i0", "api:7"}, {"i2999", "api:7"}};
+    const auto page = run_to_end(read_all_usage(database_, keys_, {{}, 2, {}}, {}));
+    EXPECT_EQ(page.ids.size(), 1);
+    EXPECT_LT(database_.commands, 1500);
+}
+
+TEST_F(AllUsageTest, ReadsMoreIdsThanAPageWithFewHas) {
+    database_.days = {{"i2999", "api:7"}};
+    run_to_end(read_all_usage(database_, keys_, {{}, 1, {}}, {}));
+    EXPECT_LT(database_.commands, 5000) << "16 ids at a time, each with one command";
+}
+
+TEST_F(AllUsageTest, RefusesAPlaceThatIsNone) {
+    for (const auto* const after : {"", "x", "revoked", "revoked:x", "1:a b", ":i0"}) {
+        const auto read = [&] {
+            run_to_end(read_all_usage(database_, keys_, {std::string(after), 1, {}}, {}));
+        };
+        EXPECT_THROW(read(), OperationError) << after;
+    }
+}
+
+TEST_F(AllUsageTest, BansAreThoseThatHaveNotEnded) {
+    database_.until = {
+        {"i0", "999000"}, {"i1", "2000000"}, {"i400", "3000000"}, {"i2999", "1001000"}};
+    Ids ids;
+    std::optional<Place> after;
+    do {
+        const auto page = run_to_end(read_bans(database_, keys_, after, 2));
+        EXPECT_TRUE(!page.next || !page.bans.empty());
+        for (const auto& ban : page.bans) {
+            ids.push_back(ban.id);
+            EXPECT_EQ(ban.level, 2);
+        }
+        after = page.next;
+    } while (after);
+    EXPECT_EQ(ids, (Ids{"i1", "i400", "i2999"}));
+}
+
+}  // namespace
+}  // namespace tollgate::management
