@@ -121,6 +121,7 @@ END
     is $ask->('PATCH', 'keys/gold', { limits => undef })->status, 400, '… which cannot be removed then';
     $redis->cmd('HDEL', 't:plans', 'of-another-gateway');
     is $ask->('DELETE', 'keys/gold')->status, 204, 'the key is removed';
+    is $ask->('DELETE', 'keys/gold')->status, 204, '… also by a request that is repeated';
     $walk->('createKey', 413, 'POST', 'keys', ' ' x 16385);
     $walk->('createKey', 413, 'POST', 'keys', ' ' x 2_000_000);
     my %text = ('Content-Type' => 'text/plain');
@@ -180,8 +181,24 @@ END
         for ['f1', 'Fest & Co', '2040-01-01T00:00:00Z'], ['f2', 'Fest + Co', '2041-01-01T00:00:00Z'], ['f3', 'A Fest', undef];
     $ask->('PATCH', 'keys/f2', { state => 'disabled' });
     my $ids = sub { return join ' ', map { $_->{id} } @{ $ask->('GET', "keys?$_[0]")->json->{keys} } };
-    is $ids->('name=Fest'), 'f1 f2 f3', 'keys whose name has a part';
-    is $ids->('name=Fest+*+Co'), 'f1 f2', '… or matches a pattern';
+    is $ids->('name=fest'), 'f1 f2', 'keys whose name begins with a text, in any case, by name';
+    is $ids->('name=*FEST*'), 'f3 f1 f2', '… or matches a pattern';
+    is $ids->('name=Fest+*+Co'), 'f1 f2', '… of the whole name';
+    $ask->('PATCH', 'keys/f3', { name => 'FESTÜNG', scopes => ['s1', 's2'], meta => { contract => 4711, vip => JSON::PP::true } });
+    is $ids->('name=' . 'fest%C3%BC'), 'f3', 'a name that was changed';
+    is $ids->('name=a%20f'), '', '… is not found by the old one';
+    is_deeply $redis->cmd('ZRANGE', 't:names', 0, -1), ["acme\nacme", "fest & co\nf1", "fest + co\nf2", "fest\xc3\xbcng\nf3", "repeated\n@{[ $first->json->{id} ]}"], '… which the index does not have any more';
+    is $ids->('name=fest&limit=2') . ' ' . $ids->('name=fest&limit=2&after=f2%3Afest%20%2B%20co'), 'f1 f2 f3', 'page by page';
+    is $ids->('scope=s2'), 'f3', 'keys with a scope';
+    is $ids->('scope=s'), '', '… as a whole';
+    is $ids->("meta=$_"), 'acme f3', "keys with $_" for 'contract=4711', 'contract%3D4711';
+    is $ids->('meta=vip=true'), 'f3', '… with a flag';
+    is $ids->("meta=$_"), '', "… none with $_" for 'contract=471', 'other=1';
+    is $ask->('GET', "keys?$_")->status, 400, "refused: $_" for 'scope=a%20b', 'scope=', 'meta=contract', 'meta=A%3D1', 'name=f&after=:f1';
+    # What an operation that was interrupted may leave.
+    $redis->cmd('ZADD', 't:names', 0, "fest of old\nf1", 0, "fest of nobody\nnobody");
+    is $ids->('name=fest&limit=2') . ' ' . $ids->('name=*fest*&limit=100'), 'f1 f2 f1 f2 f3', 'entries of the index that are not true are skipped';
+    $redis->cmd('ZREM', 't:names', "fest of old\nf1", "fest of nobody\nnobody");
     is $ids->('name=Fest&expires_before=2040-06-01T00:00:00Z'), 'f1', 'keys that expire before a time';
     is $ids->('name=Fest&state=disabled'), 'f2', 'keys in a state';
     is $ids->('name=nobody'), '', 'no key matches';
@@ -245,6 +262,8 @@ END
     # --- rotation
     my $rotated = $walk->('rotateKey', 200, 'POST', 'keys/acme/rotate', { overlap => '1h' }, 'Idempotency-Key' => 'rot')->json;
     is scalar @{ $rotated->{digests} }, 2, 'two keys';
+    is_deeply [map { $_->{hint} } @{ $rotated->{digests} }], [map { substr $_, -4 } $rotated->{key}, $key], '… with their last characters';
+    is $rotated->{created}, $issued->json->{created}, 'the id was issued when it was';
     is_deeply [map { [$_->{retiring} ? 1 : 0, defined $_->{used} ? 1 : 0] } @{ $rotated->{digests} }], [[0, 0], [1, 1]], '… of which the old one was used';
     ok $works->($_), '… work' for $key, $rotated->{key};
     my $same = $ask->('POST', 'keys/acme/rotate', { overlap => '1h' }, 'Idempotency-Key' => 'rot');
@@ -312,6 +331,19 @@ END
     $walk->('revokeKey', 404, 'DELETE', 'keys/nobody');
     is $redis->cmd('EXISTS', 't:used:{acme}'), 0, 'its last use is removed';
     is scalar @{ $ask->('GET', 'keys/acme/history?to=2024-10-06')->json->{days} }, 3, 'the history of a revoked id remains';
+    is_deeply $ask->('GET', 'usage?to=2024-10-06')->json->{ids}, [{ id => 'acme', days => \@days }], '… also in the usage of all ids';
+    $redis->cmd('HSET', "t:history:{$_}", 'api:20000', 1) for 'old', 'portal';
+    my @usages;
+    for (my $next = 'usage?to=2024-10-31&limit=1'; $next;) {
+        my $response = $ask->('GET', $next);
+        push @usages, map { $_->{id} } @{ $response->json->{ids} };
+        ok !$response->json->{next} || @{ $response->json->{ids} }, 'only the last page may be empty';
+        ($next) = ($response->header('link') // '') =~ /<(\S+)>/;
+    }
+    is_deeply \@usages, ['portal', 'old', 'acme'], 'all ids, page by page: those that exist, then the revoked ones';
+    $ask->('POST', 'keys', { plan => 'free', id => 'acme' });
+    is_deeply [map { $_->{id} } @{ $ask->('GET', 'usage?to=2024-10-31')->json->{ids} }], ['portal', 'old', 'acme'], 'an id that was issued again is there once';
+    $ask->('DELETE', 'keys/acme');
 
     # --- keys without any key left
     my $orphan = $ask->('POST', 'keys', { plan => 'free', id => 'orphan' })->json;
@@ -331,6 +363,7 @@ END
     my $audit = $walk->('listAudit', 200, 'GET', 'audit?id=acme&limit=100')->json;
     is_deeply [map { $_->{action} } @{ $audit->{entries} }], [qw(issue set set set rotate rotate lift revoke)], 'the audit of an id';
     is $audit->{entries}[0]{actor}, 'key:portal', '… has the caller';
+    is_deeply [map { $_->{request} } @{ $audit->{entries} }[0, 6]], [undef, 'ticket-1'], '… and the name of the request';
     like $audit->{entries}[0]{detail}, qr/plan=free/, '… and the values';
     is_deeply [map { $_->{action} eq 'rotate' ? $_->{detail} : () } @{ $audit->{entries} }], ['overlap=1h', 'overlap=0s'], '… and overlaps, as those of the command';
     my @entries;

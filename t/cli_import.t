@@ -54,8 +54,14 @@ sub test_import {
     is_deeply $shown, {
         id => 'full', plan => 'pro', name => 'N', limits => '5r/s', state => 'disabled', created => '2020-02-03T04:05:06Z', expires => '2040-01-01T00:00:00Z',
         scopes => ['a', 'b'], meta => { x => 1 }, from => ['192.0.2.0/24'], prefix => 'acme',
-        digests => [{ sha256 => sha256_hex('full-token'), created => '2020-02-03T04:05:06Z', expires => '2040-01-01T00:00:00Z', retiring => JSON::PP::false, used => undef }],
+        digests => [{ sha256 => sha256_hex('full-token'), hint => undef, created => '2020-02-03T04:05:06Z', expires => '2040-01-01T00:00:00Z', retiring => JSON::PP::false, used => undef }],
     }, '… are stored';
+    is $redis->cmd('ZSCORE', 'names', "n\nfull"), 0, '… and the name in its index';
+    my $hinted = file('{"id":"hinted","plan":"free","created":"2020-01-01T00:00:00Z","digests":[{"sha256":"' . 'ab' x 32 . '","hint":"zZ9A","created":"2021-01-01T00:00:00Z"}]}');
+    is counts($tollgate->run('import', $hinted)), '1 1 0 0', 'the hint of a key';
+    my $of_hint = $tollgate->json(qw(key show hinted));
+    is_deeply [$of_hint->{created}, @{ $of_hint->{digests}[0] }{qw(hint created)}], ['2020-01-01T00:00:00Z', 'zZ9A', '2021-01-01T00:00:00Z'], '… and when the id was issued';
+    $tollgate->run(qw(key revoke --yes hinted));
 
     # The copy has no last uses, and exports the same without them.
     $redis->cmd('HSET', 'used:{full}', sha256_hex('full-token'), 1795428000);

@@ -60,6 +60,13 @@ bool has_checked_prefix(std::string_view token) {
     return token.starts_with(kKeyPrefix) && token.substr(kKeyPrefix.size()).starts_with('_');
 }
 
+std::string key_hint(std::string_view key) {
+    constexpr std::size_t kShortest = 20;
+    constexpr std::size_t kHint = 4;
+    return std::string(key.size() < kShortest ? std::string_view()
+                                              : key.substr(key.size() - kHint));
+}
+
 bool has_valid_checksum(std::string_view token) {
     if (!has_checked_prefix(token)) {
         return true;

@@ -52,7 +52,8 @@ StoredEntry read_entry(const redis::Value& value) {
             .entry = {.actor = std::string(fields[entry_field::kActor]),
                       .action = std::string(fields[entry_field::kAction]),
                       .id = std::string(fields[entry_field::kId]),
-                      .detail = std::string(fields[entry_field::kDetail])}};
+                      .detail = std::string(fields[entry_field::kDetail]),
+                      .request = std::string(fields[entry_field::kRequest])}};
 }
 
 /// Each entry may have about 1 kB.
@@ -63,8 +64,8 @@ bool is_filter(const AuditQuery& query) {
 }
 
 bool matches(const AuditQuery& query, const StoredEntry& stored) {
-    const auto& [actor, action, id, detail] = stored.entry;
-    return (query.id.empty() || id == query.id) && (query.actor.empty() || actor == query.actor) &&
+    return (query.id.empty() || stored.entry.id == query.id) &&
+           (query.actor.empty() || stored.entry.actor == query.actor) &&
            (!query.from || stored.time() >= *query.from) &&
            (!query.to || stored.time() <= *query.to);
 }
@@ -137,6 +138,7 @@ void write_entry(JsonWriter& json, const StoredEntry& stored) {
     json.member("action", stored.entry.action);
     json.member("id", stored.entry.id);
     json.member("detail", stored.entry.detail);
+    json.member_or_null("request", stored.entry.request);
 }
 
 redis::Command add_to_audit(const redis::Keys& keys, const AuditEntry& entry) {
@@ -150,6 +152,7 @@ redis::Command add_to_audit(const redis::Keys& keys, const AuditEntry& entry) {
     add(entry_field::kAction, entry.action);
     add(entry_field::kId, entry.id);
     add(entry_field::kDetail, shortened(entry.detail));
+    add(entry_field::kRequest, entry.request);
     return command;
 }
 

@@ -23,6 +23,7 @@ struct AuditEntry {
     std::string id;
     /// Such as `plan=pro name="A shop"`: see audit_text(). No keys in clear.
     std::string detail{};
+    std::string request{};  ///< see request_name(); empty: a command, or none
 };
 
 /// An entry as Redis stores it.

@@ -68,11 +68,12 @@ void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds 
         }
     }
     write_time_or_null(json, "created",
-                       current == nullptr ? std::nullopt : std::optional(current->created));
+                       current == nullptr ? std::nullopt : std::optional(current->issue_time()));
     json.array("digests", [&] {
         for (const auto& key : keys.keys) {
             json.object([&] {
                 json.member("sha256", key.digest);
+                json.member_or_null("hint", key.hint);
                 write_time_or_null(json, "created", key.created);
                 write_time_or_null(json, "expires", key.record.expires);
                 json.member("retiring", key.record.retiring);

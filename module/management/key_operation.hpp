@@ -51,9 +51,9 @@ class KeyOperation {
     /// expire after `overlap`. If `overlap` is 0, all keys of the id end before the new one is
     /// stored. The new key is unfinished until confirm(). Throws Reason::kExpired if the current
     /// key has expired, and Reason::kTwoKeys if an earlier overlap has not ended and `overlap` is
-    /// not 0. `request` is stored with the new key: see StoredKey::request.
+    /// not 0. `request` and `hint` are stored with the new key: see StoredKey.
     Task<KeysOfId> rotate(std::string id, std::string digest, std::chrono::seconds overlap,
-                          std::string request = {});
+                          std::string request = {}, std::string hint = {});
 
     /// The prefix in the record of the current key; empty if there is none.
     Task<std::string> prefix_of(std::string id);
@@ -83,6 +83,7 @@ class KeyOperation {
         std::chrono::seconds overlap;
         std::string name;  ///< of the request, or of the operation
         std::string request;
+        std::string hint;
     };
 
     void require_condition(const StoredKey& key, const std::string& rotation) const;

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "module/management/key_operation.hpp"
+#include "module/redis/protocol/redis_time.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::management {
@@ -30,14 +31,16 @@ void require_rotatable(const std::string& id, const std::vector<StoredKey>& keys
 }  // namespace
 
 Task<KeysOfId> KeyOperation::rotate(std::string id, std::string digest,
-                                    std::chrono::seconds overlap, std::string request) {
+                                    std::chrono::seconds overlap, std::string request,
+                                    std::string hint) {
     const auto start = co_await reader_.now();
     const Rotation rotation{.id = id,
                             .digest = std::move(digest),
                             .start = start,
                             .overlap = overlap,
                             .name = request.empty() ? transactions_.operation() : request,
-                            .request = std::move(request)};
+                            .request = std::move(request),
+                            .hint = std::move(hint)};
     if (condition_) {
         co_await take_current(rotation);
     }
@@ -122,7 +125,9 @@ Task<void> KeyOperation::activate_successor(Rotation rotation, StoredKey source)
     StoredKey successor{.digest = digest,
                         .record = source.record,
                         .created = rotation.start,
-                        .request = rotation.request};
+                        .request = rotation.request,
+                        .hint = rotation.hint,
+                        .issued = redis::unix_time(source.issue_time())};
     successor.record.retiring = false;
     bool works = co_await transactions_.activate(std::move(successor));
     if (works) {

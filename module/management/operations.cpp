@@ -16,7 +16,8 @@ AuditEntry entry_of(const Caller& caller, std::string action, std::string id,
     return {.actor = caller.actor,
             .action = std::move(action),
             .id = std::move(id),
-            .detail = std::move(detail)};
+            .detail = std::move(detail),
+            .request = caller.request};
 }
 
 }  // namespace
@@ -48,10 +49,14 @@ KeyMaking::KeyMaking(const Caller& caller, Successor successor)
                  successor.condition),
       how_(std::move(successor)) {}
 
-Task<void> KeyMaking::make(NewDigest new_digest) {
+KeyMaking::KeyTraits KeyMaking::traits_of(std::string_view key) {
+    return {.digest = hex(sha256(key)), .hint = key_hint(key)};
+}
+
+Task<void> KeyMaking::make(NewKeyTraits new_traits) {
     const std::function<Task<void>()> make_new = [&]() -> Task<void> {
         const std::string of_key = co_await prefix();
-        digest_ = new_digest(of_key);
+        traits_ = new_traits(of_key);
         co_await make_once();
     };
     co_await execute_durably(database_, operation_, make_new);
@@ -59,11 +64,11 @@ Task<void> KeyMaking::make(NewDigest new_digest) {
 
 Task<Durability> KeyMaking::confirm() {
     const std::function<Task<void>(bool)> confirm = [&](bool again) -> Task<void> {
-        const bool is_there = co_await operation_.confirm_if_there(digest_, id_, again);
+        const bool is_there = co_await operation_.confirm_if_there(traits_.digest, id_, again);
         if (!is_there) {
             operation_.begin_again();
             co_await make_once();
-            co_await operation_.confirm(digest_, id_);
+            co_await operation_.confirm(traits_.digest, id_);
         }
     };
     co_return co_await execute_durably(database_, confirm);
@@ -79,10 +84,11 @@ Task<std::string> KeyMaking::prefix() {
 
 Task<void> KeyMaking::make_once() {
     if (const auto* const first = std::get_if<FirstKey>(&how_)) {
-        StoredKey key{.digest = digest_,
+        StoredKey key{.digest = traits_.digest,
                       .record = first->record,
                       .created = first->created,
-                      .request = first->request};
+                      .request = first->request,
+                      .hint = traits_.hint};
         keys_ = co_await operation_.create(std::move(key));
         co_return;
     }
@@ -90,7 +96,8 @@ Task<void> KeyMaking::make_once() {
     if (!successor.unused.empty()) {
         co_await operation_.reopen(successor.unused, id_);
     }
-    keys_ = co_await operation_.rotate(id_, digest_, successor.overlap, successor.request);
+    keys_ = co_await operation_.rotate(id_, traits_.digest, successor.overlap, successor.request,
+                                       traits_.hint);
 }
 
 Task<Durability> change_keys(Caller caller, std::string action, std::string id, KeyChanges changes,

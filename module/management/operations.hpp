@@ -53,16 +53,25 @@ class KeyMaking {
 
     const std::string& id() const { return id_; }
 
-    /// Returns the digest of a key. A key that is issued has this prefix: see KeyRecord::prefix.
-    using NewDigest = std::function<std::string(const std::string& prefix)>;
-    /// Makes the key, which is unfinished until confirm(): `new_digest` returns the digest for each
-    /// execution, and a later one replaces the key of an earlier one.
-    Task<void> make(NewDigest new_digest);
+    /// What is stored of a key in clear.
+    struct KeyTraits {
+        std::string digest;  ///< in hexadecimal
+        std::string hint{};  ///< see key_hint()
+    };
+    static KeyTraits traits_of(std::string_view key);
+
+    /// Returns the traits of a key. A key that is issued has this prefix: see KeyRecord::prefix.
+    using NewKeyTraits = std::function<KeyTraits(const std::string& prefix)>;
+    /// Makes the key, which is unfinished until confirm(): `new_traits` returns those of the key
+    /// for each execution, and a later one replaces the key of an earlier one.
+    Task<void> make(NewKeyTraits new_traits);
     /// Confirms that the new key is shown. If a failover has undone the key, stores it again.
     Task<Durability> confirm();
 
-    const std::string& digest() const { return digest_; }  ///< of the key that make() has made
-    const KeysOfId& keys() const { return keys_; }         ///< of the id, as they are then
+    const std::string& digest() const {
+        return traits_.digest;
+    }                                               ///< of the key that make() has made
+    const KeysOfId& keys() const { return keys_; }  ///< of the id, as they are then
 
   private:
     Task<std::string> prefix();
@@ -72,7 +81,7 @@ class KeyMaking {
     std::string id_;
     KeyOperation operation_;
     std::variant<FirstKey, Successor> how_;
-    std::string digest_{};
+    KeyTraits traits_{};
     KeysOfId keys_{};
 };
 

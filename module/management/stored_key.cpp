@@ -19,9 +19,15 @@ namespace state = redis::key_state;
 /// What an operation stores with the record.
 constexpr std::array kOwnFields{std::pair(field::kOperation, &StoredKey::operation),
                                 std::pair(field::kRequest, &StoredKey::request),
-                                std::pair(field::kRotation, &StoredKey::rotation)};
+                                std::pair(field::kRotation, &StoredKey::rotation),
+                                std::pair(field::kHint, &StoredKey::hint),
+                                std::pair(field::kIssued, &StoredKey::issued)};
 
 }  // namespace
+
+std::chrono::sys_seconds StoredKey::issue_time() const {
+    return redis::parse_unix_time(issued).value_or(created);
+}
 
 std::string_view state_of(const KeysOfId& keys, std::chrono::sys_seconds now) {
     if (keys.keys.empty()) {

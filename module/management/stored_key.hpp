@@ -33,6 +33,12 @@ struct StoredKey {
     std::optional<std::chrono::sys_seconds> used{};
     /// The fields of the hash as they were read, for a condition of a transaction.
     std::vector<std::string> stored_fields{};
+    std::string hint{};  ///< the last characters of the key: see key_hint(); empty: not known
+    std::string
+        issued{};  ///< when the first key of the id was stored, as Redis has it; empty: this
+
+    /// When the id was issued.
+    std::chrono::sys_seconds issue_time() const;
 
     /// Whether the operation that stores the key is running or was interrupted.
     bool is_unfinished() const { return pending || !operation.empty(); }

@@ -1,5 +1,6 @@
 #include "module/cli/bulk/import_record.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "module/management/admin/key_body.hpp"
 #include "module/management/key_changes.hpp"
 #include "module/management/operation_error.hpp"
+#include "module/redis/protocol/redis_time.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::cli {
@@ -56,6 +58,17 @@ std::string digest_of(const std::string& token) {
     return hex(sha256(token));
 }
 
+/// The hint of a key that was exported: see key_hint().
+std::string take_hint(JsonBody& members) {
+    constexpr std::size_t kLongestHint = 4;
+    auto hint = members.take_text_or_null("hint").value_or("");
+    if (hint.size() > kLongestHint ||
+        !std::ranges::all_of(hint, [](char c) { return c > ' ' && c <= '~'; })) {
+        refuse_record("hint: use the last four characters of the key, or null");
+    }
+    return hint;
+}
+
 StoredKey take_exported_key(const JsonBody::Object& element, const KeyRecord& record) {
     JsonBody members(element);
     auto digest = management::take_digest(members, "sha256");
@@ -68,6 +81,7 @@ StoredKey take_exported_key(const JsonBody::Object& element, const KeyRecord& re
     key.record.expires = expires ? expires : record.expires;
     key.record.retiring = members.take_flag("retiring").value_or(false);
     take_time(members, "used");  // by gateways of the exported prefix
+    key.hint = take_hint(members);
     members.require_empty();
     if (key.record.retiring && !expires) {
         refuse_record("a retiring key has no \"expires\"");
@@ -78,7 +92,7 @@ StoredKey take_exported_key(const JsonBody::Object& element, const KeyRecord& re
 std::vector<StoredKey> take_keys(JsonBody& members, const KeyRecord& record) {
     std::vector<StoredKey> keys;
     if (const auto token = members.take_text("token")) {
-        keys.push_back({.digest = digest_of(*token), .record = record});
+        keys.push_back({.digest = digest_of(*token), .record = record, .hint = key_hint(*token)});
     }
     if (auto digest = management::take_digest(members, "digest")) {
         keys.push_back({.digest = std::move(*digest), .record = record});
@@ -119,6 +133,9 @@ management::KeysOfId read_import_record(std::string_view line, Time now) {
     for (auto& key : keys.keys) {
         if (key.created == Time{}) {
             key.created = created.value_or(now);
+        }
+        if (created && *created != key.created) {
+            key.issued = redis::unix_time(*created);
         }
     }
     return keys;

@@ -107,7 +107,7 @@ void print_new_key(RedisSession& session, management::KeyMaking making, Format f
     std::string key;
     complete(making.make([&](const std::string& prefix) {
         key = management::random_api_key(prefix);
-        return hex(sha256(key));
+        return management::KeyMaking::traits_of(key);
     }));
     const auto& id = making.id();
     if (!print(render_issued(format, making.keys(), time_of(session), key))) {
@@ -160,16 +160,16 @@ void issue_key(RedisSession& session, const CommandLine& line) {
 
 void import_key(RedisSession& session, const CommandLine& line) {
     auto key = read_new_key(session, line);
-    auto digest = hex(sha256(read_api_key()));
+    const auto traits = management::KeyMaking::traits_of(read_api_key());
     auto& id = key.first.record.id;
     if (!line.new_id) {
         // Continue an interrupted import with the id that it generated.
         auto reader = reader_of(session);
-        id = complete(management::unfinished_id(reader, digest)).value_or(id);
+        id = complete(management::unfinished_id(reader, traits.digest)).value_or(id);
     }
     key.first.is_imported = true;
     management::KeyMaking making(caller_of(session), key.first);
-    complete(making.make([&](const std::string& /*prefix*/) { return digest; }));
+    complete(making.make([&](const std::string& /*prefix*/) { return traits; }));
     const auto made = making.keys();
     confirm(session, making);
     require_print(render_key(line.format(), made, key.first.created));

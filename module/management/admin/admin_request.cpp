@@ -83,6 +83,24 @@ bool is_json(std::string_view content_type) {
 
 }  // namespace
 
+std::string request_name(const std::optional<std::string>& request_id,
+                         const std::optional<std::string>& traceparent) {
+    constexpr std::size_t kLongest = 128;
+    constexpr std::size_t kTraceBegin = 3;  // after the version and `-`
+    constexpr std::size_t kTraceId = 32;
+    const auto is_printable = [](char c) { return c > ' ' && c <= '~'; };
+    if (request_id && request_id->size() <= kLongest &&
+        std::ranges::all_of(*request_id, is_printable)) {
+        return *request_id;
+    }
+    const auto trace = traceparent && traceparent->size() > kTraceBegin + kTraceId
+                           ? traceparent->substr(kTraceBegin, kTraceId)
+                           : std::string();
+    const bool is_trace = trace.find_first_not_of("0123456789abcdef") == std::string::npos &&
+                          trace.find_first_not_of('0') != std::string::npos;
+    return is_trace ? trace : std::string();
+}
+
 Query::Query(std::string_view query, std::span<const QueryParameter> parameters)
     : parameters_(parameters) {
     while (!query.empty()) {

@@ -26,11 +26,19 @@ struct AdminRequest {
     std::optional<std::string> idempotency_key{};   ///< of the field `Idempotency-Key`
     std::optional<std::string> if_match{};          ///< of the fields of these names
     std::optional<std::string> if_none_match{};
-    std::string actor;  ///< who makes the request: `key:ID`
+    std::string actor;   ///< who makes the request: `key:ID`
+    std::string name{};  ///< see request_name()
+    std::string part{};  ///< the place in a batch; empty: the request is no part of one
 
     /// The id of the caller's key.
     std::string caller_id() const { return actor.substr(actor.find(':') + 1); }
 };
+
+/// The name that the caller, or a proxy, has given to a request, for the audit: the field
+/// `X-Request-Id` or, without it, the trace-id of `traceparent` (W3C Trace Context). Empty if there
+/// is none, and if it is longer than 128 characters or has others than printable ASCII characters.
+std::string request_name(const std::optional<std::string>& request_id,
+                         const std::optional<std::string>& traceparent);
 
 /// The response to it.
 struct AdminResponse {

@@ -131,13 +131,13 @@ Task<AdminResponse> execute_once(const ResourceRequest& request,
 Task<AdminResponse> make_key(const ResourceRequest& request, KeyMaking& making, int status,
                              std::optional<std::string> given) {
     std::string key;
-    const KeyMaking::NewDigest new_digest = [&](const std::string& prefix) {
+    const KeyMaking::NewKeyTraits new_traits = [&](const std::string& prefix) {
         if (!given) {
             key = random_api_key(prefix);
         }
-        return given ? *given : hex(sha256(key));
+        return given ? KeyMaking::KeyTraits{.digest = *given} : KeyMaking::traits_of(key);
     };
-    co_await making.make(new_digest);
+    co_await making.make(new_traits);
     const auto durability = co_await making.confirm();
     KeyReader reader(request.database, request.keys);
     const auto now = co_await reader.now();

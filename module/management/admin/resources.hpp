@@ -30,7 +30,7 @@ struct ResourceRequest {
     Preconditions preconditions;
 
     /// The caller of an operation that the request asks for.
-    Caller caller() const { return {database, keys, request.actor}; }
+    Caller caller() const { return {database, keys, request.actor, request.name}; }
 };
 
 /// A response to a change. The field `Tollgate-Durability` says if a failover may undo the change.

@@ -133,6 +133,10 @@ inline constexpr std::string_view kState = "state";      ///< see key_state
 inline constexpr std::string_view kCreated = "created";  ///< Unix time
 /// The operation that stores the key, until it has shown the key.
 inline constexpr std::string_view kOperation = "operation";
+/// The last characters of the key: see key_hint().
+inline constexpr std::string_view kHint = "hint";
+/// When the id was issued, if this is not its first key: a Unix time.
+inline constexpr std::string_view kIssued = "issued";
 /// The request of tollgate_admin that made the key, if it has an `Idempotency-Key`.
 inline constexpr std::string_view kRequest = "request";
 /// The last rotation that changed the key before its successor existed: one without overlap, or
@@ -147,7 +151,8 @@ namespace audit_field {
 inline constexpr std::string_view kActor = "actor";    ///< `USER@HOST`, or `key:ID`
 inline constexpr std::string_view kAction = "action";  ///< such as `issue`
 inline constexpr std::string_view kId = "id";
-inline constexpr std::string_view kDetail = "detail";  ///< the values that `set` sets
+inline constexpr std::string_view kRequest = "request";  ///< its name: see request_name()
+inline constexpr std::string_view kDetail = "detail";    ///< the values that `set` sets
 }  // namespace audit_field
 
 /// Values of record_field::kState. Gateways accept only kActive.

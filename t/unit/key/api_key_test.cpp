@@ -97,5 +97,12 @@ TEST(ApiKey, HasAPrefixThatAScannerFinds) {
     EXPECT_FALSE(is_valid_key_prefix(std::string(33, 'a')));
 }
 
+TEST(KeyHint, IsTheEndOfAKeyThatIsLongEnough) {
+    EXPECT_EQ(key_hint("tg_0000000000000000000000000000000042zZ9A"), "zZ9A");
+    EXPECT_EQ(key_hint("12345678901234567890"), "7890");
+    EXPECT_EQ(key_hint("1234567890123456789"), "");
+    EXPECT_EQ(key_hint(""), "");
+}
+
 }  // namespace
 }  // namespace tollgate

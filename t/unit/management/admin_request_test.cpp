@@ -131,5 +131,21 @@ TEST(IdempotentRequestTest, NeedsAName) {
     EXPECT_NO_THROW(IdempotentRequest(a_request(std::string(255, 'a'), "{}")));
 }
 
+TEST(RequestName, IsThatOfTheCallerOrTheTrace) {
+    const std::string trace(32, 'a');
+    const std::string parent = "00-" + trace + "-00f067aa0ba902b7-01";
+    EXPECT_EQ(request_name("r-1", parent), "r-1");
+    EXPECT_EQ(request_name(std::nullopt, parent), trace);
+    EXPECT_EQ(request_name(std::nullopt, std::nullopt), "");
+    EXPECT_EQ(request_name(std::string(128, 'x'), std::nullopt), std::string(128, 'x'));
+    for (const auto& id : {std::string(129, 'x'), std::string("a b"), std::string("a\n")}) {
+        EXPECT_EQ(request_name(id, parent), trace);
+    }
+    for (const auto& none : {std::string(), "00-" + trace, "00-" + std::string(32, '0') + "-1",
+                             "00-" + std::string(32, 'G') + "-1"}) {
+        EXPECT_EQ(request_name(std::nullopt, none), "") << none;
+    }
+}
+
 }  // namespace
 }  // namespace tollgate::management
