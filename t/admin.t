@@ -387,6 +387,55 @@ END
     is_deeply $ask->('GET', 'audit?to=2020-01-01T00:00:00Z')->json->{entries}, [], 'to a time';
     $walk->('listAudit', 400, 'GET', "audit?$_") for 'order=up', 'from=yesterday', 'to=2026-13-01';
     $walk->('listAudit', 400, 'GET', "audit?after=$_") for 'yesterday', '1-2-3', '-', '1-', '-1', '99999999999999999999-1', '18446744073709551615-18446744073709551615';
+
+    # --- many changes
+    my $batch = sub { return { operations => [map { { method => $_->[0], path => $_->[1], $_->[2] ? (body => $_->[2]) : () } } @_] } };
+    my $done = $walk->('changeKeys', 200, 'POST', 'keys:batch', $batch->(
+        ['POST', 'keys', { plan => 'free', id => 'b1', name => 'Batch', meta => { a => 1 } }], ['PATCH', 'keys/b1', { name => 'other' }], ['POST', 'keys/b1/rotate', { overlap => '0' }],
+        ['POST', 'keys', { plan => 'none' }], ['DELETE', 'keys/nobody'], ['DELETE', 'keys/b1/usage'], ['DELETE', 'keys/b1/ban'],
+    ), 'Idempotency-Key' => 'batch-1', traceparent => '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01')->json->{results};
+    is_deeply [map { $_->{status} } @$done], [201, 200, 200, 400, 404, 204, 204], 'each operation has its status';
+    is_deeply [map { $_->{id} } @$done], ['b1', 'b1', 'b1', undef, 'nobody', 'b1', 'b1'], '… and its id';
+    is $done->[1]{body}{name}, 'other', '… and the body of its response';
+    is $done->[2]{etag}, $ask->('GET', 'keys/b1')->header('ETag'), '… and the version';
+    like $done->[3]{body}{message}, qr/no plan table has "none"/, '… or why it is refused';
+    ok $works->($done->[2]{body}{key}), 'the last key works';
+    my $name = substr sha256_hex("key:portal\nkeys%3Abatch\nbatch-1"), 0, 32;
+    my @same_batch = ('POST', 'keys:batch', $batch->(
+        ['POST', 'keys', { plan => 'free', id => 'b1', name => 'Batch', meta => { a => 1 } }], ['PATCH', 'keys/b1', { name => 'other' }], ['POST', 'keys/b1/rotate', { overlap => '0' }],
+        ['POST', 'keys', { plan => 'none' }], ['DELETE', 'keys/nobody'], ['DELETE', 'keys/b1/usage'], ['DELETE', 'keys/b1/ban'],
+    ), 'Idempotency-Key' => 'batch-1');
+    my $entries = $redis->cmd('XLEN', 't:audit');
+    my $repeated = $walk->('changeKeys', 200, @same_batch)->json->{results};
+    is_deeply [map { [@$_{qw(status id body)}] } @$repeated], [map { [@$_{qw(status id)}, undef] } @$done], 'the repetition has the same statuses';
+    is $redis->cmd('XLEN', 't:audit'), $entries, '… and does nothing';
+    $redis->cmd('HSET', "t:request:$name", run => 'other');
+    $walk->('changeKeys', 409, @same_batch);
+    $redis->cmd('DEL', "t:request:$name");
+    my $after = $walk->('changeKeys', 200, @same_batch)->json->{results};
+    is_deeply [map { $_->{status} } @$after], [200, 200, 200, 400, 404, 204, 204], 'a batch that was interrupted is executed again';
+    is_deeply [grep { exists $_->{key} } map { $_->{body} // {} } @$after], [], '… and makes no further key';
+    $walk->('changeKeys', 422, 'POST', 'keys:batch', $batch->(['DELETE', 'keys/b1']), 'Idempotency-Key' => 'batch-1');
+    for my $case (
+        ['{}', 'needs one member'], ['{"operations":{}}', 'needs one member'], ['{"operations":[]}', '1 to 1000'], ['{"operations":[1]}', 'operation 1 is not an object'],
+        ['{"operations":[{"method":"GET","path":"keys"}]}', 'operation 1 needs a "method"'], ['{"operations":[{"method":"POST","path":"keys/lookup"}]}', 'operation 1 does not change a key'],
+        ['{"operations":[{"method":"POST","path":"keys:batch"}]}', 'operation 1 does not change'], ['{"operations":[{"method":"DELETE","path":"keys/b1"},{"path":"x"}]}', 'operation 2 needs'],
+        ['{"operations":[{"method":"DELETE","path":"keys/b1","color":1}]}', '"color"'], ['{"operations":[{"method":"DELETE","path":"%zz"}]}', 'needs a "path"'],
+        ['{"operations":[{"method":"DELETE","path":"keys/b1","path":"keys/b2"}]}', 'given twice'], ['{"operations":[}', 'not valid JSON'],
+        ['{"operations":[' . join(',', ('{"method":"DELETE","path":"keys/nobody"}') x 1001) . ']}', '1 to 1000'],
+        ['{"operations":[{"method":"POST","path":"keys","body":{"name":"' . 'x' x 16384 . '"}}]}', 'body of more than 16384 bytes'],
+    ) {
+        my ($body, $why) = @$case;
+        like $walk->('changeKeys', 400, 'POST', 'keys:batch', $body)->json->{message}, qr/\Q$why/, '… refused, and told why';
+    }
+    is $ask->('GET', 'keys/b1')->status, 200, 'nothing of a malformed batch is executed';
+    $walk->('changeKeys', 413, 'POST', 'keys:batch', ' ' x 1048577);
+    $walk->('changeKeys', 415, 'POST', 'keys:batch', $batch->(['DELETE', 'keys/b1']), %text);
+    is_deeply [map { $_->{status} } @{ $ask->('POST', 'keys:batch', $batch->(map { ['POST', 'keys', { plan => 'free', id => "many$_" }] } 1 .. 50))->json->{results} }], [(201) x 50], 'many keys';
+    is_deeply [map { $_->{status} } @{ $ask->('POST', 'keys:batch', $batch->(map { ['DELETE', "keys/many$_"] } 1 .. 50))->json->{results} }], [(204) x 50], '… are revoked';
+    is_deeply [map { $_->{request} } @{ $ask->('GET', 'audit?id=b1&limit=1')->json->{entries} }], ['4bf92f3577b34da6a3ce929d0e0e4736'], 'the audit has the trace-id of the request';
+    $ask->('DELETE', 'keys/b1');
+
     # --- parameters of the query that a resource does not have
     my $plain = $ask->('POST', 'keys', { plan => 'free' })->json->{id};
     $walk->(@$_) for ['showKey', 400, 'GET', "keys/$plain?x=1"], ['showUsage', 400, 'GET', "keys/$plain/usage?x=1"], ['showBan', 400, 'GET', "keys/$plain/ban?x=1"],
@@ -429,7 +478,7 @@ END
     for my $operation (sort keys %of_operation) {
         my @request = @{ $of_operation{$operation} };
         next if $operation eq 'showDocument';
-        my $body = { createKey => '{"plan":"free"}', changeKey => '{"plan":"free"}' }->{$operation};
+        my $body = { createKey => '{"plan":"free"}', changeKey => '{"plan":"free"}', changeKeys => '{"operations":[{"method":"DELETE","path":"keys/old"}]}' }->{$operation};
         $walk->($operation, 503, @request, $body);
     }
     $seen{'showDocument 503'} = 1;    # from a gateway that does not know the caller's key

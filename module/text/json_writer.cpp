@@ -73,6 +73,12 @@ void JsonWriter::value(double number) {
     }
 }
 
+void JsonWriter::json(std::string_view text) {
+    separate();
+    text_ += text;
+    needs_comma_ = true;
+}
+
 void JsonWriter::null() {
     separate();
     text_ += "null";

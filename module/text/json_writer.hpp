@@ -60,6 +60,8 @@ class JsonWriter {
     void value(double number);
     void value(std::integral auto number) { add_number(number); }
     void null();
+    /// A value that is JSON already.
+    void json(std::string_view text);
     template <typename Value>
     void value(const std::optional<Value>& value_or_null) {
         if (value_or_null) {

@@ -16,7 +16,6 @@ namespace tollgate::http {
 
 namespace {
 
-constexpr std::size_t kLongestBody = 16384;
 // A request waits for its operation, which usually ends much earlier, because each call of Redis
 // has a timeout. A graceful shutdown waits for a request with a timer.
 constexpr ngx_msec_t kLongestOperation = 60000;

@@ -62,6 +62,30 @@ bool matches(std::string_view path, const std::vector<std::string>& segments) {
     return true;
 }
 
+const Endpoint* find_endpoint(std::string_view method, const ResourcePath& path) {
+    for (const auto& part : endpoints()) {
+        for (const auto& endpoint : part) {
+            if (endpoint.method == method && matches(endpoint.path, path.segments())) {
+                return &endpoint;
+            }
+        }
+    }
+    return nullptr;
+}
+
+/// The methods of a path, for `Allow`. Empty if there is no such resource.
+std::string methods_of(const ResourcePath& path) {
+    std::string methods;
+    for (const auto& part : endpoints()) {
+        for (const auto& endpoint : part) {
+            if (matches(endpoint.path, path.segments())) {
+                methods.append(methods.empty() ? "" : ", ").append(endpoint.method);
+            }
+        }
+    }
+    return methods;
+}
+
 }  // namespace
 
 AdminResponse with_durability(AdminResponse response, Durability durability) {
@@ -92,17 +116,8 @@ AdminResponse too_many_operations() {
 
 Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
                            std::vector<const PlanTable*> tables, AdminRequest request) {
-    const auto& segments = request.path.segments();
-    const Endpoint* found = nullptr;
-    std::string methods;
-    for (const auto& part : endpoints()) {
-        for (const auto& endpoint : part) {
-            if (matches(endpoint.path, segments)) {
-                methods.append(methods.empty() ? "" : ", ").append(endpoint.method);
-                found = endpoint.method == request.method ? &endpoint : found;
-            }
-        }
-    }
+    const Endpoint* const found = find_endpoint(request.method, request.path);
+    const auto methods = methods_of(request.path);
     if (methods.empty()) {
         co_return error_response(404, "not_found", "There is no such resource.");
     }
@@ -115,7 +130,7 @@ Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
     try {
         Query query(request.query, found->parameters);
         require_json_body(request);
-        std::string id = found->has_id() ? segments[1] : "";
+        std::string id = found->has_id() ? request.path.segments()[1] : "";
         if (found->has_id()) {
             require_valid_id(id);
         }

@@ -34,8 +34,9 @@ IdempotentRequest::IdempotentRequest(const AdminRequest& request) {
         refuse("Idempotency-Key: use 1 to 255 printable ASCII characters");
     }
     // Different callers and different resources do not share keys.
-    name_ =
-        half_of(request.actor + "\n" + request.path.text() + "\n" + key) + half_of(request.body);
+    name_ = half_of(request.actor + "\n" + request.path.text() + "\n" + key +
+                    (request.part.empty() ? "" : "\n" + request.part)) +
+            half_of(request.body);
 }
 
 std::string IdempotentRequest::name_without_body() const {

@@ -153,6 +153,10 @@ class BodyReader {
 
 }  // namespace
 
+bool is_json_text(std::string_view text) {
+    return nlohmann::json::accept(text);
+}
+
 JsonBody::JsonBody(std::string_view text, std::string_view subject) {
     if (!text.empty()) {
         BodyReader reader(subject);

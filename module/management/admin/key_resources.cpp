@@ -186,7 +186,7 @@ Task<AdminResponse> rotate_key(ResourceRequest request) {
         .id = request.id,
         .since = std::chrono::floor<std::chrono::seconds>(now) - IdempotentRequest::kLifetime,
         .arrival = arrival,
-        .replaces_unused = true,
+        .replaces_unused = request.request.part.empty(),
         .make = [&](std::string unused) {
             return make_successor(request, idempotent, overlap, std::move(unused));
         }};

@@ -41,6 +41,9 @@ AdminResponse with_durability(AdminResponse response, Durability durability);
 AdminResponse key_response(int status, const KeysOfId& keys, std::chrono::sys_seconds now,
                            const std::string& key = {});
 
+/// A response with an Error body. A request that gets 429 or 503 may succeed after a second.
+AdminResponse error_response(int status, std::string_view code, std::string_view message);
+
 /// A response with a JSON object, whose members `write` writes.
 template <typename Write>
 AdminResponse json_response(int status, Write write) {
@@ -79,6 +82,9 @@ AdminResponse page_response(const ResourceRequest& request, std::string_view nam
     return response;
 }
 
+/// The longest body of a request, in bytes, unless its endpoint has another one.
+inline constexpr std::size_t kLongestBody = 16384;
+
 /// An endpoint. A request is routed by it, and the document and the methods of `Allow` are derived
 /// from it.
 struct Endpoint {
@@ -89,6 +95,7 @@ struct Endpoint {
     Task<AdminResponse> (*handle)(ResourceRequest request);
     std::span<const QueryParameter> parameters{};
     bool is_read = false;  ///< a POST that changes nothing: it needs no `Idempotency-Key`
+    std::size_t longest_body = kLongestBody;
 
     /// Whether an `Idempotency-Key` makes the request safe to repeat.
     bool takes_idempotency_key() const { return method == "POST" && !is_read; }
@@ -98,6 +105,10 @@ struct Endpoint {
 /// The endpoints below `keys`, except those that other_endpoints() has.
 std::span<const Endpoint> key_endpoints();
 std::span<const Endpoint> other_endpoints();
+
+/// The handler of `POST keys:batch`: up to 1,000 requests that change keys.
+Task<AdminResponse> execute_batch(ResourceRequest request);
+inline constexpr std::size_t kLongestBatch = 1048576;
 
 /// All endpoints. Those of one path follow each other.
 inline std::array<std::span<const Endpoint>, 2> endpoints() {

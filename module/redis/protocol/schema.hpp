@@ -190,6 +190,7 @@ namespace request_field {
 inline constexpr std::string_view kBody = "body";  ///< a part of the SHA-256 of the body
 inline constexpr std::string_view kRun = "run";    ///< who executes it; empty: it was executed
 inline constexpr std::string_view kEnd = "end";    ///< when it was executed, in milliseconds
+inline constexpr std::string_view kResults = "results";  ///< of a batch: see BatchRecord
 }  // namespace request_field
 
 /// Further fields of the hash `quota:{ID}:TABLE`: the last leases, for the `Retry-After` of a node
